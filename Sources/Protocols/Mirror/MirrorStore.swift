@@ -67,6 +67,8 @@ struct MirrorStore: Sendable {
   private(set) var knownNames: [String] = []
   /// The local day on which the mirror acknowledged a value, for values that can be withdrawn.
   private(set) var acknowledgedDays: [MirrorMetric: Int] = [:]
+  /// The days are also stored under the key of earlier versions, to be removed with the next store.
+  private var hasOldAcknowledgements = false
   private var pending: [(id: CommandID?, change: Change)] = []
 
   /// Restores stored settings. A damaged one counts as unset; returns the names of damaged settings.
@@ -84,6 +86,7 @@ struct MirrorStore: Sendable {
     next = now
     let names = String(decoding: files[Self.knownNamesKey, default: []].prefix(4096), as: UTF8.self).split(separator: "\n").map(String.init)
     knownNames = names.filter { MirrorMessage.refusal(name: $0) == nil }.suffix(Self.maxNames)
+    hasOldAcknowledgements = files[Self.oldAcknowledgedKey] != nil
     let days = files[Self.acknowledgedKey] ?? files[Self.oldAcknowledgedKey] ?? []
     for line in String(decoding: days.prefix(1024), as: UTF8.self).split(separator: "\n") {
       let fields = line.split(separator: " ")
@@ -107,6 +110,8 @@ struct MirrorStore: Sendable {
     acknowledgedDays[metric] = day
     let lines = acknowledgedDays.map { "\($0.key.rawValue) \($0.value)" }.sorted()
     effects.append(.store(key: Self.acknowledgedKey, Array(lines.joined(separator: "\n").utf8)))
+    if hasOldAcknowledgements { effects.append(.store(key: Self.oldAcknowledgedKey, [])) }
+    hasOldAcknowledgements = false
   }
 
   private static func change(_ key: String, _ text: String) -> Change? {

@@ -205,6 +205,7 @@ import Testing
     Self.midnight(&rig)
     rig.run(for: 70 * .second)
     #expect(rig.texts.filter { $0.hasPrefix("StepC") } == ["StepC: 0"])
+    #expect(rig.disk["told"] == nil)
   }
 
   @Test func `unknown weather is withdrawn where the mirror supports that`() throws {
