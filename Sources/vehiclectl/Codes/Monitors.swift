@@ -32,7 +32,7 @@ struct Monitors {
         let monitor = cell("name") ?? ""
         let place = ecus[at].readiness.firstIndex { $0.name == monitor } ?? ecus[at].readiness.count
         if place == ecus[at].readiness.count { ecus[at].readiness.append((monitor, nil, nil)) }
-        if cell("test") == "this driving cycle" {
+        if cell("test") == ReadinessPeriod.thisDrivingCycle {
           ecus[at].readiness[place].thisDrivingCycle = cell("result")
         } else {
           ecus[at].readiness[place].sinceClear = cell("result")

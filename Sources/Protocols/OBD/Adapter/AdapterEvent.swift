@@ -23,7 +23,7 @@ enum AdapterEvent {
   /// In V; nil: not supported, or unreadable.
   case measured(Double?, isProbe: Bool)
   case measurementFailed(AdapterFailure)
-  case staysAwake(until: Instant)
+  case staysAwake
 }
 
 /// A command that brought no usable reply.

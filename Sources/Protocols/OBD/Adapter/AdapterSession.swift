@@ -337,7 +337,7 @@ struct AdapterSession: Sendable {
     traits.cannotSleep()
     effects.append(.note("the adapter does not support ATLP: it stays awake while the vehicle sleeps"))
     state = .ready
-    return .staysAwake(until: until)
+    return .staysAwake
   }
 
   // MARK: Failures

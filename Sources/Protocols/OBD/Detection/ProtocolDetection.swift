@@ -282,8 +282,7 @@ struct ProtocolDetection: Sendable {
 
   /// The ECUs answer one PID per request, which is stored.
   mutating func limitToOnePID(_ effects: inout Effects) {
-    guard case .standard(var found) = vehicle, found.most > 1 else { return }
-    found.limitToOne()
+    guard let found = limitedToOnePID() else { return }
     vehicle = .standard(found)
     storeECUs(&effects)
   }

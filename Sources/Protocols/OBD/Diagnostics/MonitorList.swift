@@ -5,7 +5,6 @@ struct MonitorList: MultiECUQuery {
   static let columns = ["ecu", "what", "name", "test", "result", "value", "min", "max", "unit"]
   /// The values of column `what`.
   static let (lamp, codes, readiness, test) = ("lamp", "codes", "readiness", "test")
-  static let (sinceClear, thisDrive) = ("since clearing", "this driving cycle")
 
   private struct Question: Equatable {
     let bytes: [UInt8]
@@ -63,7 +62,7 @@ struct MonitorList: MultiECUQuery {
       add(answer.source, [Self.codes, "stored trouble codes", "", "", String(first & 0x7F), "", "", ""])
     }
     for monitor in Array(data).withUnsafeBufferPointer({ Readiness.monitors($0) }) {
-      let when = number == 0x01 ? Self.sinceClear : Self.thisDrive
+      let when = number == 0x01 ? ReadinessPeriod.sinceClearing : ReadinessPeriod.thisDrivingCycle
       add(answer.source, [Self.readiness, monitor.name, when, monitor.isComplete ? "complete" : "incomplete", "", "", "", ""])
     }
   }

@@ -45,7 +45,8 @@ struct PollScheduler: Sendable {
 
   // MARK: Connection and vehicle
 
-  mutating func linkCameUp() {
+  /// Nothing is in flight, and no failure is counted: the link has come up, or other requests are polled from now on.
+  mutating func startOver() {
     state = .waiting
     errors = ErrorCounters()
   }

@@ -43,7 +43,7 @@ struct VehiclePolling: Sendable {
   }
 
   mutating func linkCameUp() {
-    scheduler.linkCameUp()
+    scheduler.startOver()
     detection.linkCameUp()
     timeout.linkCameUp()
     begin(pauses: 0)
@@ -187,7 +187,7 @@ struct VehiclePolling: Sendable {
   private mutating func pollOneByOne(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) {
     scheduler.endTest()
     guard let found = detection.limitedToOnePID() else { return }
-    scheduler.linkCameUp()
+    scheduler.startOver()
     _ = recognise(found, &values, &effects)
     scheduler.resume(at: now)
   }

@@ -1,6 +1,12 @@
 // The readiness monitors of PIDs 01 and 41 (SAE J1979): which are supported and which are complete. The second and third groups depend on
 // spark or compression ignition, which a bit indicates.
 
+/// The period to which a readiness monitor's state applies: the values of column `test` of the reply to action `monitors`.
+public enum ReadinessPeriod {
+  public static let sinceClearing = "since clearing"
+  public static let thisDrivingCycle = "this driving cycle"
+}
+
 enum Readiness {
   /// PID 01: since the codes were cleared.
   static let sinceClear: [DataRow] = [
