@@ -279,7 +279,6 @@ import Protocols
   }
 
   private func report(fault text: String?) {
-    guard text != fault else { return }
     fault = text
     observer?.deviceFaultOrLeaseChanged()
     if let text { logLimited(.warning, text) } else if port(.main)?.isUp != false { logLimited(.notice, "fault cleared", isRecovery: true) }

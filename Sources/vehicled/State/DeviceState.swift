@@ -82,7 +82,6 @@ import Protocols
   }
 
   func deviceStateChanged(_ state: String) {
-    guard state != status else { return }
     status = state
     hub.deviceChanged(self)
   }
