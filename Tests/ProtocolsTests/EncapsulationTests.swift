@@ -28,8 +28,10 @@ import Testing
         private(set) var readable: [Int] = []
         var computed: Int { closed.count }
         let fixed = { 2 }
-        struct Nested {
+        struct Nested
+        where Int: Sendable {
           public internal(set) var wide: Int
+          var (left, right) = (1, 2)
           var both: Int = { 3 }()
         }
         func run() {
@@ -38,15 +40,17 @@ import Testing
         }
       }
       """#
-    #expect(Self.settable(in: text) == ["open", "wide", "both"])
+    #expect(Self.settable(in: text) == ["open", "wide", "(left, right)", "both"])
   }
 
   /// The names of the stored properties that other files can set, or nil if the braces do not balance.
   private static func settable(in text: String) -> [String]? {
     let type = /\b(struct|enum|class|actor|extension|protocol)\s+\w/
-    let property = /^\s*((?:[@\w]+(?:\([^)]*\))?\s+)*)var\s+(\w+)([^{]*)(\{?)/
+    let property = /^\s*((?:[@\w]+(?:\([^)]*\))?\s+)*)var\s*(\w+|\([^)]*\))([^{]*)(\{?)/
     // For each open brace, whether it is that of a type.
     var scopes: [Bool] = []
+    // The text since the last brace.
+    var head = ""
     var names: [String] = []
     for line in withoutStrings(text).split(separator: "\n") {
       if scopes.last == true, let match = line.firstMatch(of: property) {
@@ -54,17 +58,17 @@ import Testing
         let isComputed = !brace.isEmpty && !rest.contains("=")
         if !isComputed, !modifiers.contains("private") { names.append(String(match.2)) }
       }
-      var start = line.startIndex
-      for at in line.indices {
-        if line[at] == "{" {
-          scopes.append(line[start..<at].contains(type))
-        } else if line[at] == "}" {
-          guard scopes.popLast() != nil else { return nil }
-        } else {
+      for character in line {
+        switch character {
+        case "{": scopes.append(head.contains(type))
+        case "}": guard scopes.popLast() != nil else { return nil }
+        default:
+          head.append(character)
           continue
         }
-        start = line.index(after: at)
+        head = ""
       }
+      head.append(" ")
     }
     return scopes.isEmpty ? names : nil
   }

@@ -5,7 +5,7 @@ import Testing
 /// The components of the machine, each alone.
 @Suite struct VESCComponentTests {
   private static func options() throws -> VESCOptions {
-    try VESCOptions(VESCRig.setup(["allow-motion": .bool(true), "motion-duty": .float(50)], modes: VESCRig.modes))
+    try VESCOptions(VESCRig.setup(["allow-motion": .bool(true), "max-duty-cycle": .float(50)], modes: VESCRig.modes))
   }
 
   private static func publisher() throws -> VESCPublisher {

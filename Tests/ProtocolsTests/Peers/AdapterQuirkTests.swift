@@ -24,8 +24,7 @@ struct AdapterQuirkTests {
     #expect(host.ask(command) == answer + "\r\r>")
   }
 
-  @Test("hollow commands have no effect")
-  func hollow() throws {
+  @Test func `accepted commands without effect`() throws {
     var host = try VirtualHost.ready("ignore-headers", "ignore-spaces")
     #expect(host.ask(record).hasPrefix("03E\r0: 62 01 01 "))
     host = try VirtualHost.ready("ignore-filter", "ignore-timing")
