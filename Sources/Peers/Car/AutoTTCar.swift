@@ -1,5 +1,5 @@
 // A simulated AutoTT car: the Python program on a Raspberry Pi that drives two motors, with its flaws. Facts: autott.md §1 to §8 and
-// §10; §11 and the seed's text for `documented`. Links: `main` is the phone, one per program (`down` is end of file, which the program
+// §10; §11 and the project's protocol description for `documented`. Links: `main` is the phone, one per program (`down` is end of file, which the program
 // as built ignores); others are clients of the video server. resetLink(main) ends the program (`hasEnded`) or disconnects the client.
 
 import Protocols

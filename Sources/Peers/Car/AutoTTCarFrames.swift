@@ -1,5 +1,5 @@
 // The effect of each frame on the simulated car, by mode: replies, actions and Python exceptions.
-// Facts: autott.md §3, §4, §6, §8, §11; the seed's list of commands for `documented`.
+// Facts: autott.md §3, §4, §6, §8, §11; the project's list of commands for `documented`.
 
 import Protocols
 

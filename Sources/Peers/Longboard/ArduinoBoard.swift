@@ -1,6 +1,6 @@
 // A simulated Torq longboard: the Arduino between an HM-10 and a VESC. As built, its loop always runs and answers one byte per pass; as
 // documented, it sends first, and again on every reply or timeout. Facts: ProjectTORQ.ino (order and delays of a pass, control bytes,
-// latches); SoftwareSerial (63 bytes of buffer, no reception while printing); the seed for `documented`.
+// latches); SoftwareSerial (63 bytes of buffer, no reception while printing); the project's protocol description for `documented`.
 
 import Protocols
 

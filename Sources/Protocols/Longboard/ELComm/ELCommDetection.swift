@@ -2,7 +2,7 @@
 // a board that starts, or the response of a board as built to an earlier byte, or to output of an HM-10 module. So nothing is sent until
 // the board is quiet, then two characters in one write, and the responses are counted: a board as built responds to each of them, a
 // documented one takes them as one number.
-// Source: ProjectTORQ.ino (one byte per pass, at most 185 ms long; a 64-byte buffer); the seed for `documented`.
+// Source: ProjectTORQ.ino (one byte per pass, at most 185 ms long; a 64-byte buffer); the project's protocol description for `documented`.
 
 struct ELCommDetection: Sendable {
   /// A probe of two characters.

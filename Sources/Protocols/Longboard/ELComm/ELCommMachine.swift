@@ -2,7 +2,7 @@
 // documented the board sends and the host responds with the buzzer's number. At most one byte or response is in flight, off is the
 // first message on a new link, and values that the board marks as unknown are absent. The machine passes inputs to its components, and
 // their results to each other.
-// Source: ProjectTORQ.ino and the app's ELCommunicationProtocol.swift, BLEDevice.swift; the seed document for `documented`.
+// Source: ProjectTORQ.ino and the app's ELCommunicationProtocol.swift, BLEDevice.swift; the project's protocol description for `documented`.
 
 /// Communicates with a longboard over ELComm.
 public struct ELCommMachine: Machine {
