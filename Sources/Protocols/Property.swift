@@ -58,39 +58,71 @@ public struct Property: Sendable, Equatable {
     public static let whileUp = Lifetime.fresh(100 * 365 * 86_400 * .second)
   }
 
+  private struct Definition: Sendable, Equatable {
+    var name: String
+    var type: ValueType
+    var unit: String?
+    var range: ClosedRange<Double>?
+    var choices: [String]
+    var access: Access
+    var remembered: Bool
+    var help: String
+  }
+
+  private final class Shared: Sendable {
+    let definition: Definition
+    init(_ definition: Definition) { self.definition = definition }
+  }
+
+  /// The copies of a property share one definition: a thousand devices have the same tables.
+  private var shared: Shared
+
+  private var definition: Definition {
+    get { shared.definition }
+    set { shared = Shared(newValue) }
+  }
+
   /// Lower case with dashes, the standard term: `state-of-charge`.
-  public var name: String
+  public var name: String { definition.name }
   /// The type of its values.
-  public var type: ValueType
+  public var type: ValueType { definition.type }
   /// SI or the automotive convention: km/h, °C, V, A, %, rpm, kW, km.
-  public var unit: String?
+  public var unit: String? { definition.unit }
   /// The valid numbers, in `unit`.
-  public var range: ClosedRange<Double>?
+  public var range: ClosedRange<Double>? { definition.range }
   /// The valid strings, if they are a closed set.
-  public var choices: [String]
+  public var choices: [String] {
+    get { definition.choices }
+    set { definition.choices = newValue }
+  }
   /// Who can change it.
-  public var access: Access
+  public var access: Access {
+    get { definition.access }
+    set { definition.access = newValue }
+  }
   /// It can be set while the link is down: the value is stored, the reason is `pending`, and it is sent on connect.
-  public var remembered: Bool
+  public var remembered: Bool {
+    get { definition.remembered }
+    set { definition.remembered = newValue }
+  }
+  /// A description in one line.
+  public var help: String { definition.help }
   /// How long a value is valid.
   public var lifetime: Lifetime
-  /// A description in one line.
-  public var help: String
 
   /// Declares a property. By default a value is valid for two seconds.
   public init(
     _ name: String, _ type: ValueType, unit: String? = nil, range: ClosedRange<Double>? = nil, choices: [String] = [],
     access: Access = .read, remembered: Bool = false, lifetime: Lifetime = .fresh(2 * .second), help: String
   ) {
-    self.name = name
-    self.type = type
-    self.unit = unit
-    self.range = range
-    self.choices = choices
-    self.access = access
-    self.remembered = remembered
+    shared = Shared(
+      Definition(
+        name: name, type: type, unit: unit, range: range, choices: choices, access: access, remembered: remembered, help: help))
     self.lifetime = lifetime
-    self.help = help
+  }
+
+  public static func == (one: Property, other: Property) -> Bool {
+    one.lifetime == other.lifetime && (one.shared === other.shared || one.definition == other.definition)
   }
 }
 

@@ -25,18 +25,21 @@ enum Signal: Int, CaseIterable, Sendable {
   /// The rows of the schema. Polled values stay fresh for three periods, at least two seconds.
   static func properties(period: Nanoseconds) -> [Property] {
     let freshFor = max(3 * period, 2 * .second)
-    return freshFor == 2 * .second ? usual : allCases.map { $0.property(freshFor) }
+    return freshFor == 2 * .second ? usual : zip(allCases, usual).map { $0.property($1, freshFor) }
   }
 
   /// Shared by all devices that poll more than 1.5 times per second.
-  private static let usual = allCases.map { $0.property(2 * .second) }
+  private static let usual = allCases.map { signal in
+    let row = signal.declaration
+    return signal.property(Property(row.name, row.type, unit: row.unit, range: row.range, help: row.help), 2 * .second)
+  }
 
-  private func property(_ freshFor: Nanoseconds) -> Property {
-    let row = declaration
+  private func property(_ property: Property, _ freshFor: Nanoseconds) -> Property {
+    var property = property
     // The voltage is measured every ten or thirty seconds.
-    let lifetime: Property.Lifetime =
+    property.lifetime =
       self == .adapterVoltage ? .fresh(90 * .second) : rawValue >= Signal.adapter.rawValue ? .retained : .fresh(freshFor)
-    return Property(row.name, row.type, unit: row.unit, range: row.range, lifetime: lifetime, help: row.help)
+    return property
   }
 
   private typealias Row = (name: String, type: ValueType, unit: String?, range: ClosedRange<Double>?, help: String)
