@@ -5,15 +5,26 @@
 //   body:     "changes":[{…},{…}]                                    once per tick, by `changes`
 //   message:  {"parameters":{"sequence":17,BODY},"continues":true}␀   once per watcher, by `watchReply`
 
+/// The constant start of the readings of one device.
+public struct ReadingStart: Sendable {
+  let bytes: [UInt8]
+
+  /// The start of all readings of this device.
+  public init(device: String) {
+    var bytes: [UInt8] = []
+    bytes.append(ascii: "{\"device\":")
+    bytes.append(json: device)
+    self.bytes = bytes
+  }
+}
+
 /// The constant part of the readings of one property. Made once per declared property.
 public struct ReadingHead: Sendable {
   let bytes: [UInt8]
 
-  /// The start of all readings of this property.
-  public init(device: String, property: String, unit: String? = nil) {
+  /// What follows the device in all readings of this property.
+  public init(property: String, unit: String? = nil) {
     var bytes: [UInt8] = []
-    bytes.append(ascii: "{\"device\":")
-    bytes.append(json: device)
     bytes.append(ascii: ",\"property\":")
     bytes.append(json: property)
     if let unit {
@@ -29,10 +40,12 @@ public enum ReadingWriter {
   /// Writes one reading. A value or age that is not finite is omitted, as in `Contract.Reading`.
   @inline(__always)
   public static func reading(
-    _ head: ReadingHead, value: Value?, time: Int? = nil, age: Double? = nil, reason: String? = nil, to out: inout [UInt8]
+    _ start: ReadingStart, _ head: ReadingHead, value: Value?, time: Int? = nil, age: Double? = nil, reason: String? = nil,
+    to out: inout [UInt8]
   ) {
     var reason = reason
     var number = value
+    out.append(contentsOf: start.bytes)
     out.append(contentsOf: head.bytes)
     switch value {
     case .string, .list:

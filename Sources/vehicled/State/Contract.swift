@@ -33,8 +33,8 @@ extension DeviceState {
     case .value(let value):
       let slot = slots[index]
       let age = Double((boot - slot.boot) / .millisecond) / 1000
-      ReadingWriter.reading(heads[index], value: value, time: Int(slot.wall), age: age, to: &bytes)
-    case .absent(let reason): ReadingWriter.reading(heads[index], value: nil, reason: reason, to: &bytes)
+      ReadingWriter.reading(start, table.heads[index], value: value, time: Int(slot.wall), age: age, to: &bytes)
+    case .absent(let reason): ReadingWriter.reading(start, table.heads[index], value: nil, reason: reason, to: &bytes)
     }
   }
 

@@ -37,6 +37,11 @@ import Protocols
     states.sort { positions[$0.device.name] ?? .max < positions[$1.device.name] ?? .max }
   }
 
+  /// The table of this schema, which devices with equal schemas share.
+  func table(of schema: Schema) -> SharedSchema {
+    states.lazy.map(\.table).first { $0.schema == schema } ?? SharedSchema(schema)
+  }
+
   // MARK: Looking up
 
   func state(of device: String) throws(ContractError) -> DeviceState {
@@ -116,10 +121,10 @@ import Protocols
 
   func schemaChanged(_ state: DeviceState) {
     notifyObservers(of: state.device.name)
-    let schema = state.contractSchema
     for feed in feeds {
       feed.select(in: self)
       guard feed.covers(state) else { continue }
+      let schema = state.contractSchema
       for watcher in feed.watchers { watcher.notify(schema: schema, of: state) }
     }
   }

@@ -7,26 +7,31 @@ import Protocols
   /// The state of one property.
   struct Slot {
     var content: Reading.Content
-    /// How long a value is fresh; nil if it is retained.
-    var freshFor: Nanoseconds?
+    /// Subscribers are notified at the end of this turn.
+    var changed = false
     /// When the value was measured: CLOCK_BOOTTIME in ns, and wall time in µs. 0: never.
     var boot: Int64 = 0
     var wall: Int64 = 0
-    /// When subscribers were last notified (boot time in ns), and whether they are notified at the end of this turn.
+    /// When subscribers were last notified (boot time in ns).
     var notified: Int64 = 0
-    var changed = false
+
+    /// Subscribers are notified at the end of this turn. Returns false if they already were to be.
+    mutating func notify(at boot: Int64) -> Bool {
+      notified = boot
+      defer { changed = true }
+      return !changed
+    }
   }
 
   let device: Device
   /// The state word that the machine reports, such as `polling`.
   private(set) var status = "starting"
-  private(set) var schema: Schema
+  private(set) var table: SharedSchema
   private(set) var slots: ContiguousArray<Slot> = []
   /// The positions that changed in this turn.
   private(set) var changed: [Int] = []
-  private var indexes: [String: Int] = [:]
-  /// The constant parts of each property's encoded reading.
-  private(set) lazy var heads = makeHeads()
+  /// The constant start of each encoded reading.
+  private(set) lazy var start = ReadingStart(device: device.name)
 
   private unowned let hub: DeviceHub
   private lazy var expiry = Timer { [weak self] _ in self?.expire() }
@@ -37,7 +42,7 @@ import Protocols
   init(_ device: Device, hub: DeviceHub) {
     self.device = device
     self.hub = hub
-    schema = device.schema
+    table = hub.table(of: device.schema)
     placeSlots(preserving: [:])
     device.observer = self
   }
@@ -48,13 +53,15 @@ import Protocols
     device.observer = nil
   }
 
+  var schema: Schema { table.schema }
+
   /// The position of a property, or nil if the device has no such property.
-  func index(of property: String) -> Int? { indexes[property] }
+  func index(of property: String) -> Int? { table.index(of: property) }
 
   /// The content of a property at this boot time. A stale value is absent even before the expiry timer fires.
   func content(_ index: Int, at boot: Int64) -> Reading.Content {
     let slot = slots[index]
-    if case .value = slot.content, let time = slot.freshFor, boot - slot.boot >= time { return .absent("stale") }
+    if case .value = slot.content, let time = table.freshness(index), boot - slot.boot >= time { return .absent("stale") }
     return slot.content
   }
 
@@ -64,19 +71,21 @@ import Protocols
     let boot = Clock.boot()
     let wall = Clock.wall()
     var hasFreshValues = false
-    for reading in readings where slots.indices.contains(reading.property) {
-      let index = reading.property
-      let same = slots[index].content == reading.content
-      if case .value = reading.content {
-        slots[index].boot = boot - max(0, reading.age)
-        slots[index].wall = wall - max(0, reading.age) / .microsecond
-        hasFreshValues = true
-        if same, boot - slots[index].notified < Self.republishInterval { continue }
-      } else if same {
-        continue
+    slots.withUnsafeMutableBufferPointer { slots in
+      for reading in readings where slots.indices.contains(reading.property) {
+        let index = reading.property
+        let same = slots[index].content == reading.content
+        if case .value = reading.content {
+          slots[index].boot = boot - max(0, reading.age)
+          slots[index].wall = wall - max(0, reading.age) / .microsecond
+          hasFreshValues = true
+          if same, boot - slots[index].notified < Self.republishInterval { continue }
+        } else if same {
+          continue
+        }
+        slots[index].content = reading.content
+        if slots[index].notify(at: boot) { changed.append(index) }
       }
-      slots[index].content = reading.content
-      mark(index, boot)
     }
     if hasFreshValues, !expiryIsSet { scheduleExpiry(boot) }
   }
@@ -88,12 +97,12 @@ import Protocols
 
   func deviceSchemaChanged(_ new: Schema) {
     var earlier: [String: Slot] = [:]
-    for (property, slot) in zip(schema.properties, slots) {
-      if new.properties.contains(where: { $0.name == property.name && $0.type == property.type }) { earlier[property.name] = slot }
+    let old = schema.properties
+    table = hub.table(of: new)
+    for (property, slot) in zip(old, slots) {
+      if let index = table.index(of: property.name), new.properties[index].type == property.type { earlier[property.name] = slot }
     }
-    schema = new
     placeSlots(preserving: earlier)
-    heads = makeHeads()
     hub.schemaChanged(self)
     hub.deviceChanged(self)
   }
@@ -106,7 +115,7 @@ import Protocols
   func deviceLinkChanged(_ port: Port) {
     if port.name == .main, case .down(let reason) = port.state {
       let boot = Clock.boot()
-      for index in slots.indices where slots[index].freshFor != nil { withdraw(index, Self.linkDown + reason, boot) }
+      for index in slots.indices where table.freshness(index) != nil { withdraw(index, Self.linkDown + reason, boot) }
     }
     if port.name == .main, port.isUp {
       let boot = Clock.boot()
@@ -132,17 +141,10 @@ import Protocols
 
   // MARK: Freshness
 
-  private func mark(_ index: Int, _ boot: Int64) {
-    slots[index].notified = boot
-    guard !slots[index].changed else { return }
-    slots[index].changed = true
-    changed.append(index)
-  }
-
   private func withdraw(_ index: Int, _ reason: String, _ boot: Int64) {
     guard slots[index].content != .absent(reason) else { return }
     slots[index].content = .absent(reason)
-    mark(index, boot)
+    if slots[index].notify(at: boot) { changed.append(index) }
   }
 
   /// Withdraws stale values and schedules the next check. While values keep arriving this runs once per lifetime, not once
@@ -156,28 +158,21 @@ import Protocols
 
   private func scheduleExpiry(_ boot: Int64) {
     var next: Int64?
-    for slot in slots {
-      guard case .value = slot.content, let time = slot.freshFor else { continue }
+    for (index, slot) in slots.enumerated() {
+      guard case .value = slot.content, let time = table.freshness(index) else { continue }
       next = min(next ?? .max, slot.boot + time)
     }
     expiryIsSet = next != nil
     expiry.set(next.map { Clock.monotonic() + max($0 - boot, 0) + .millisecond })
   }
 
-  private func makeHeads() -> [ReadingHead] {
-    schema.properties.map { ReadingHead(device: device.name, property: $0.name, unit: $0.unit) }
-  }
-
   private func placeSlots(preserving earlier: [String: Slot]) {
     changed.removeAll()
-    indexes = [:]
-    slots = []
-    for (index, property) in schema.properties.enumerated() {
-      indexes[property.name] = index
-      var slot = earlier[property.name] ?? Slot(content: .absent(Self.unknown))
-      slot.changed = false
-      if case .fresh(let time) = property.lifetime { slot.freshFor = time } else { slot.freshFor = nil }
-      slots.append(slot)
-    }
+    slots = ContiguousArray(
+      schema.properties.map { property in
+        var slot = earlier[property.name] ?? Slot(content: .absent(Self.unknown))
+        slot.changed = false
+        return slot
+      })
   }
 }

@@ -25,7 +25,7 @@ import Testing
       var body: [UInt8] = []
       ReadingWriter.list("changes", to: &body) {
         ReadingWriter.reading(
-          ReadingHead(device: "ev", property: "x", unit: unit), value: value, time: time, age: age, reason: reason, to: &$0)
+          ReadingStart(device: "ev"), ReadingHead(property: "x", unit: unit), value: value, time: time, age: age, reason: reason, to: &$0)
       }
       var bytes: [UInt8] = []
       ReadingWriter.watchReply(sequence: 17, body: body, to: &bytes)
@@ -39,12 +39,12 @@ import Testing
     let events = [
       Contract.Event(device: "ev", name: "note", text: "a \"b\"", time: 5), Contract.Event(device: "ev", name: "n", text: "", time: 6),
     ]
-    let head = ReadingHead(device: "e\"v", property: "x")
+    let (start, head) = (ReadingStart(device: "e\"v"), ReadingHead(property: "x"))
     var body: [UInt8] = []
     ReadingWriter.list("changes", to: &body) { out in
       for number in 0..<3 {
         ReadingWriter.separate(&out)
-        ReadingWriter.reading(head, value: .int(number), to: &out)
+        ReadingWriter.reading(start, head, value: .int(number), to: &out)
       }
     }
     ReadingWriter.list("events", to: &body) { out in
