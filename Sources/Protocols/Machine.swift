@@ -275,6 +275,12 @@ public struct Effects: Sendable {
     list.removeAll(keepingCapacity: true)
   }
 
+  /// Exchanges the storage of the effects with that of another value. There are no effects in either of them.
+  public mutating func exchangeStorage(with other: inout Effects) {
+    swap(&readings, &other.readings)
+    swap(&list, &other.list)
+  }
+
   /// Publishes a value of the property at this position of the schema; `age` is the time since it was measured, in nanoseconds.
   public mutating func publish(_ property: Int, _ value: Value, age: Nanoseconds = 0) {
     readings.append(Reading(property, .value(value), age: age))

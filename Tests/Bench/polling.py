@@ -74,12 +74,11 @@ def run_hz(options):
 
 def run_scale(options):
     results = {}
-    for devices in (100, 1000):
-        seconds = options.seconds or (3 if options.quick else 10)
+    for devices in (1, 100, 1000):
+        seconds = options.seconds or (3 if options.quick or devices == 1 else 10)
         runs = results[devices] = compare(f"{devices} adapters at {HZ} Hz", devices, HZ, seconds, options.rounds)
         if devices == 100:
             judge("scale.100.missed", sum(r["missed"] for r in runs["vehicled"]))
-        else:
-            judge("scale.1000.cpu", ratio(runs, "cpu"))
-            judge("scale.1000.memory", (median(runs["vehicled"], "rss") - median(results[100]["vehicled"], "rss")) / 900)
+    judge("scale.1000.cpu", ratio(runs, "cpu"))
+    judge("scale.1000.memory", (median(runs["vehicled"], "rss") - median(results[1]["vehicled"], "rss")) / 999)
     return results

@@ -19,6 +19,8 @@ import Protocols
 
   private var machine: any Machine
   private var effects = Effects()
+  /// The storage of effects outside of turns. All devices share it: their turns do not overlap.
+  private static var effectsStorage = Effects()
   private var inputs: [Input] = []
   private var isHandling = false
   /// The fault that the machine reports, for the user.
@@ -181,6 +183,11 @@ import Protocols
   }
 
   private func turn(_ input: Input) -> Instant? {
+    effects.exchangeStorage(with: &Self.effectsStorage)
+    defer {
+      effects.removeAll()
+      effects.exchangeStorage(with: &Self.effectsStorage)
+    }
     let nextWake = machine.handleAndReturnNextWake(input, at: Clock.monotonic(), &effects)
     guard !effects.isEmpty else { return nextWake }
     // The machine is not called while its effects are carried out (`handle` queues), so `effects` does not change.
@@ -191,7 +198,6 @@ import Protocols
     }
     if !effects.readings.isEmpty { observer?.deviceUpdated(effects.readings) }
     for effect in effects.list { perform(effect) }
-    effects.removeAll()
     return nextWake
   }
 

@@ -30,7 +30,10 @@ import Protocols
     private var lastSent = 0
     private(set) var isFull = false
 
-    init(at began: Instant) { self.began = began }
+    init(at began: Instant) {
+      self.began = began
+      packed.reserveCapacity(LinkMonitor.maxBytes)
+    }
 
     mutating func append(_ direction: Recording.Direction, _ bytes: [UInt8], secret: Bool, at now: Instant) {
       let age = UInt32(clamping: (now - began) / .microsecond)

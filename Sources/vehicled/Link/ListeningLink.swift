@@ -31,7 +31,7 @@ import Protocols
       .serverChannelOption(.backlog, value: 8)
       .serverChannelInitializer(AcceptPause.add)
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-      .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
+      .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 1024))
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { [weak self] in try Loop.assumeIsolated { try self?.accept(channel) } }
       }

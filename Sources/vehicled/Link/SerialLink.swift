@@ -22,7 +22,7 @@ extension ChannelLink {
     }
     if baud == nil, clinux_serial_is_hardware(descriptor) == 1 { link.baud = LinkURL.defaultBaud }
     NIOPipeBootstrap(group: Loop.group)
-      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
+      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 1024))
       .channelInitializer { $0.add(link) }
       .takingOwnershipOfDescriptor(inputOutput: descriptor)
       .whenComplete { result in

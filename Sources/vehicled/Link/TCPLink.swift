@@ -20,7 +20,7 @@ extension ChannelLink {
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPCNT)), value: 3)
       // Without this limit the kernel retransmits for about 15 min; with a short backoff for only 15 s.
       .channelOption(.tcpOption(.init(rawValue: TCP_USER_TIMEOUT)), value: givesUp ? 25_000 : 3_600_000)
-      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2048))
+      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 1024))
       .channelInitializer { $0.add(link) }
       .connect(host: host, port: port)
       .whenComplete { result in
