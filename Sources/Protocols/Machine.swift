@@ -66,8 +66,8 @@ public enum CommandError: Error, Sendable, Equatable {
   case timeout(milliseconds: Int)
   /// The value or argument is invalid in a way that the schema cannot express.
   case invalid(argument: String, String)
-  /// The device, or a safety rule, rejected the command. The code is short and stable (`DeviceError.code` on the wire).
-  case refused(code: String, String)
+  /// The device, or a safety rule, rejected the command. The code is `DeviceError.code` on the wire.
+  case refused(code: ErrorCode, String)
 }
 
 /// The progress or the result of an action.

@@ -221,7 +221,7 @@ public struct Host<Subject: Machine, Around: Surroundings> {
   /// The code of the error, or the name of the argument that is invalid.
   public func code(_ id: CommandID = 1) -> String? {
     switch error(id) {
-    case .refused(let code, _): code
+    case .refused(let code, _): code.rawValue
     case .invalid(let argument, _): argument
     case .notConnected: "not-connected"
     case .timeout: "timeout"

@@ -104,6 +104,14 @@ import Testing
     }
   }
 
+  @Test func `the interface page documents exactly the codes of DeviceError`() throws {
+    let page = try page("io.vehicled.7")
+    let start = try #require(page.firstIndex(of: ".It Ic DeviceError")),
+      end = try #require(page.firstIndex(of: ".It Ic ConfigurationInvalid"))
+    let found = page[start..<end].filter { $0.hasPrefix(".It Ql ") }.map { String($0.dropFirst(7)) }
+    #expect(found.count == Set(found).count && Set(found) == Set(ErrorCode.allCases.map(\.rawValue)))
+  }
+
   @Test func `the daemon's page documents exactly its options`() throws {
     let help = VehicledCommand.helpMessage(includeHidden: false, columns: 100).split(separator: "\n")
     let options = help.filter { $0.hasPrefix("  -") }.compactMap { $0.split(separator: " ").first { $0.hasPrefix("--") }?.dropFirst(2) }

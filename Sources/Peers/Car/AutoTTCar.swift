@@ -118,7 +118,7 @@ public struct AutoTTCar: Machine {
         sendQueue.sent(id)
         if failure != nil { sendQueue.clear(at: now) }
       }
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated car takes no commands"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "a simulated car takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
     }

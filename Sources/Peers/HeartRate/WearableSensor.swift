@@ -33,7 +33,7 @@ public struct WearableSensor: Machine {
     switch input {
     case .linkChanged(.main, .up): next = now + Self.period
     case .linkChanged(.main, .down): next = nil
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated sensor takes no commands"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "a simulated sensor takes no commands"))))
     case .stopping:
       next = nil
       effects.append(.stopped)

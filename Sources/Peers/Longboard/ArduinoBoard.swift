@@ -83,7 +83,7 @@ public struct ArduinoBoard: Machine {
     case .sent(let id, let failure):
       sendQueue.sent(id)
       if failure != nil { sendQueue.clear(at: now) }
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated board takes no commands"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "a simulated board takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
     }

@@ -82,7 +82,7 @@ public struct VESC: Machine {
     case .sent(let id, let failure):
       sendQueue.sent(id)
       if failure != nil { sendQueue.clear(at: now) }
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated VESC takes no commands"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "a simulated VESC takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
     }

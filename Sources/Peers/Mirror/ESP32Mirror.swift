@@ -68,7 +68,7 @@ public struct ESP32Mirror: Machine {
     case .linkChanged(.main, .up): isConnected = true
     case .linkChanged(.main, .down): isConnected = false
     case .received(.main, let bytes): written(bytes, at: now, &effects)
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated mirror takes no commands"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "a simulated mirror takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
     }

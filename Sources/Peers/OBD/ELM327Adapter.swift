@@ -106,7 +106,8 @@ public struct ELM327Adapter: Machine {
     case .sent(let id, let failure):
       sendQueue.sent(id)
       if failure != nil { sendQueue.clear(at: now) }
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated adapter takes no commands"))))
+    case .perform(let id, _):
+      effects.append(.complete(id, .failure(.refused(code: .notSupported, "a simulated adapter takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
     }

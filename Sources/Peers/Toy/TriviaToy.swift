@@ -87,7 +87,7 @@ public struct TriviaToy: Machine {
     case .received(Self.phone, let bytes): receive(bytes, at: now, &effects)
     case .received(Self.server, let bytes): read(bytes, at: now, &effects)
     case .sent(let id, _) where id == lastSend: sentToPhone(at: now, &effects)
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a simulated toy takes no commands"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "a simulated toy takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
     }

@@ -62,7 +62,7 @@ public struct TriviaServer: Machine, Redacting {
     case .linkChanged(.main, .down): state = .ended
     case .received(.main, let bytes): read(bytes, at: now, &effects)
     case .sent(_, let failure): sent(failure, at: now, &effects)
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a trivia server takes no commands"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "a trivia server takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
     }

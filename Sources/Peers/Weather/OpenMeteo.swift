@@ -34,7 +34,7 @@ public struct OpenMeteo: Machine {
       state = .ended
       effects.append(.resetLink(.main, reason: "answered"))
     case .linkChanged(.main, .down): state = .ended
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "no-action", "a weather service takes no commands"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "a weather service takes no commands"))))
     case .stopping: effects.append(.stopped)
     default: break
     }

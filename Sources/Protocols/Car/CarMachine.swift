@@ -187,14 +187,14 @@ public struct CarMachine: Machine {
     switch command {
     case .set(let property, let value):
       guard let signal = CarSignal(rawValue: property), schema.properties[property].access == .write else {
-        return effects.refuse(command: id, code: "read-only", "the property is read-only")
+        return effects.refuse(command: id, code: .readOnly, "the property is read-only")
       }
       if features.setSetting(signal, value, motion, for: id, &effects) { return }
       if let reason = session.unavailability { return effects.fail(command: id, .notConnected(reason)) }
       set(signal, value, for: id, at: now, &effects)
     case .run(let action, let arguments):
       guard let action = CarAction(rawValue: action) else {
-        return effects.refuse(command: id, code: "no-action", "no such action")
+        return effects.refuse(command: id, code: .notSupported, "no such action")
       }
       if action == .neutral { return features.setNeutral(arguments["position"], motion, for: id, &effects) }
       // Stop is sent even if the car has not responded yet.

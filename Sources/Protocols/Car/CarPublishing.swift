@@ -14,7 +14,7 @@ extension Effects {
     if let id { append(.complete(id, .failure(error))) }
   }
 
-  mutating func refuse(command id: CommandID?, code: String, _ message: String) { fail(command: id, .refused(code: code, message)) }
+  mutating func refuse(command id: CommandID?, code: ErrorCode, _ message: String) { fail(command: id, .refused(code: code, message)) }
 
   mutating func succeed(command id: CommandID?, _ report: Report = Report()) {
     if let id { append(.complete(id, .success(report))) }

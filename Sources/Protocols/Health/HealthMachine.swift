@@ -68,11 +68,11 @@ public struct HealthMachine: Machine {
       timeReceived(at: now, &effects)
     case .perform(let id, .set(let property, let value)):
       guard let metric = HealthMetric(rawValue: property), let number = value.number, metric.value(number) != nil else {
-        return effects.append(.complete(id, .failure(.refused(code: "unknown", "the property is read-only"))))
+        return effects.append(.complete(id, .failure(.refused(code: .readOnly, "the property is read-only"))))
       }
       store.set(metric, number, for: id)
       requestTime(&effects)
-    case .perform(let id, .run): effects.append(.complete(id, .failure(.refused(code: "unknown", "no such action"))))
+    case .perform(let id, .run): effects.append(.complete(id, .failure(.refused(code: .notSupported, "no such action"))))
     case .cancelled(let id): store.cancel(id)
     case .stored(HealthStore.key, let failure):
       let (commands, result) = store.stored(failure)

@@ -78,7 +78,7 @@ struct HealthStore: Sendable {
   mutating func stored(_ failure: String?) -> (commands: [CommandID], result: Result<Report, CommandError>) {
     guard let done = storing else { return ([], .success(Report())) }
     storing = nil
-    if let failure { return (done.commands, .failure(.refused(code: "not-stored", failure))) }
+    if let failure { return (done.commands, .failure(.refused(code: .notStored, failure))) }
     entries.merge(done.entries) { $1 }
     return (done.commands, .success(Report()))
   }

@@ -57,7 +57,7 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
       turn(to: .listening(until: now &+ Self.firstTimeout), "listening", nil, &effects)
     case .linkChanged(.main, .down): turn(to: .down, "waiting", nil, &effects)
     case .received(.main, let bytes): received(bytes, at: now, &effects)
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "unknown", "the sensor accepts no commands"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "the sensor accepts no commands"))))
     case .stopping:
       state = .down
       effects.append(.stopped)

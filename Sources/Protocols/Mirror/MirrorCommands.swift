@@ -4,11 +4,11 @@
 extension MirrorMachine {
   static let sendNow = Action("send-now", help: "Send all collected values once, even if send is off")
 
-  private var noNameError: CommandError { .refused(code: "needs-username", noNameMessage) }
+  private var noNameError: CommandError { .refused(code: .needsUsername, noNameMessage) }
   private var collectionOff: CommandError {
     let device = settings.device
     return .refused(
-      code: "collection-off", "health and weather are off: vehiclectl set \(device).health on, or \(device).weather")
+      code: .collectionOff, "health and weather are off: vehiclectl set \(device).health on, or \(device).weather")
   }
 
   mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
@@ -18,7 +18,7 @@ extension MirrorMachine {
       case .set(let property, let value):
         let change = try change(property, value)
         if !store.save(change, for: id, &effects) {
-          throw .refused(code: "busy", "too many pending writes to disk: try again later")
+          throw .refused(code: .busy, "too many pending writes to disk: try again later")
         }
       }
     } catch {
@@ -45,16 +45,16 @@ extension MirrorMachine {
       return .turn(turned, isOn)
     default: break
     }
-    throw .refused(code: "unknown", "no such action")
+    throw .refused(code: .notSupported, "no such action")
   }
 
   private func allow(_ turned: MirrorSwitch) throws(CommandError) {
     switch turned {
     case .health where !settings.hasHealth:
-      throw .refused(code: "not-configured", "no health source is configured: add health = [\"phone.steps\"] to the device's section")
+      throw .refused(code: .notConfigured, "no health source is configured: add health = [\"phone.steps\"] to the device's section")
     case .weather where !settings.hasWeather:
       throw .refused(
-        code: "not-configured", "no weather source is configured: add weather = \"NAME\" to the device's section")
+        code: .notConfigured, "no weather source is configured: add weather = \"NAME\" to the device's section")
     case .send:
       guard hasUsername else { throw noNameError }
       guard !store.next.on.isDisjoint(with: [.health, .weather]) else { throw collectionOff }
@@ -72,7 +72,7 @@ extension MirrorMachine {
     }
     let pendingValues = collected(for: id)
     guard !pendingValues.isEmpty else {
-      throw .refused(code: "no-data", noDataReason)
+      throw .refused(code: .noData, noDataReason)
     }
     pendingValues.forEach { enqueue($0) }
     let count = "\(pendingValues.count) \(pendingValues.count == 1 ? "value" : "values") acknowledged"
@@ -85,7 +85,7 @@ extension MirrorMachine {
     let before = username
     guard let (id, change) = store.stored(key, failure) else { return }
     if let failure {
-      if let id { effects.append(.complete(id, .failure(.refused(code: "not-stored", failure)))) }
+      if let id { effects.append(.complete(id, .failure(.refused(code: .notStored, failure)))) }
       return
     }
     publishStored(&effects)
@@ -114,7 +114,7 @@ extension MirrorMachine {
     guard let username, username != before else { return answer(id, nil, &effects) }
     for other in pendingCommands.keys.sorted() where pendingCommands[other]?.name != nil {
       pendingCommands[other] = nil
-      effects.append(.complete(other, .failure(.refused(code: "replaced", "another name was set in the meantime"))))
+      effects.append(.complete(other, .failure(.refused(code: .replaced, "another name was set in the meantime"))))
     }
     // The display reads a name together with the next value.
     let isFollowed = store.now.led != nil || isToSend

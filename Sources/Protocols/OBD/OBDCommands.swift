@@ -26,7 +26,7 @@ extension OBDMachine {
 
   static func action(of command: Command) throws(CommandError) -> (Action, [String: Value]) {
     guard case .run(let index, let arguments) = command, actions.indices.contains(index) else {
-      throw .refused(code: "read-only", "an obd device has no writable properties; use query")
+      throw .refused(code: .readOnly, "an obd device has no writable properties; use query")
     }
     return (actions[index], arguments)
   }

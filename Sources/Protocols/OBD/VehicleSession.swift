@@ -331,7 +331,7 @@ struct VehicleSession: Sendable {
   mutating func tune(_ id: CommandID, for adapter: String?, _ effects: inout Effects) throws(CommandError) {
     let scheduler = polling.scheduler
     guard scheduler.isSettled, !sleep.isProbing, !polling.timeout.isLong, !scheduler.fast.request.isDiscovery else {
-      throw .refused(code: "not-polling", "the vehicle does not respond; switch it on")
+      throw .refused(code: .notPolling, "the vehicle does not respond; switch it on")
     }
     polling.tune(id, for: adapter, &effects)
   }

@@ -49,16 +49,15 @@ enum ToyCall: Sendable {
 struct ToyError: Error, Equatable {
   /// A temporary failure: a later attempt may succeed.
   var isTransient: Bool
-  /// A short stable code.
-  var code: String
+  var code: ErrorCode
   var message: String
   /// The server failed on this request (500); others may succeed.
   var isPerRequest = false
 
   /// A temporary failure.
-  static func transient(_ message: String) -> ToyError { ToyError(isTransient: true, code: "no-answer", message: message) }
+  static func transient(_ message: String) -> ToyError { ToyError(isTransient: true, code: .noAnswer, message: message) }
   /// A permanent failure.
-  static func final(_ code: String, _ message: String) -> ToyError { ToyError(isTransient: false, code: code, message: message) }
+  static func final(_ code: ErrorCode, _ message: String) -> ToyError { ToyError(isTransient: false, code: code, message: message) }
 }
 
 /// The result of a vote.
@@ -73,11 +72,11 @@ enum ToyAnswer {
   /// The user of a login or registration.
   static func user(_ response: HTTPResponse, isNew: Bool) throws(ToyError) -> ToyUser {
     switch response {
-    case .answered(404, _, let body) where body.isEmpty && !isNew: throw .final("wrong-password", "wrong e-mail or password")
-    case .answered(401, _, _) where !isNew: throw .final("wrong-password", "wrong e-mail or password")
+    case .answered(404, _, let body) where body.isEmpty && !isNew: throw .final(.wrongPassword, "wrong e-mail or password")
+    case .answered(401, _, _) where !isNew: throw .final(.wrongPassword, "wrong e-mail or password")
     case .answered(400, let type, let body) where isVerdict(type, body):
       let reason = message(body) ?? (isNew ? "check name and e-mail" : "check the e-mail")
-      throw .final("refused", isNew ? "registration rejected: \(reason)" : "login rejected: \(reason)")
+      throw .final(.rejected, isNew ? "registration rejected: \(reason)" : "login rejected: \(reason)")
     default: break
     }
     guard let user = ToyUser(try object(response)) else {
@@ -96,11 +95,11 @@ enum ToyAnswer {
 
   static func history(_ response: HTTPResponse, of user: Int) throws(ToyError) -> ToyHistory {
     switch response {
-    case .answered(401, _, _): throw .final("needs-login", sessionExpired)
+    case .answered(401, _, _): throw .final(.needsLogin, sessionExpired)
     case .answered(400, let type, let body) where isVerdict(type, body):
       let reason = message(body).map { " (\($0))" } ?? ""
       throw .final(
-        "no-account",
+        .noAccount,
         "user \(user) no longer exists on the server\(reason): register again with vehiclectl toy register NAME EMAIL, then run "
           + "vehiclectl toy wifi, because the toy still plays for user \(user)")
     default: break
@@ -114,15 +113,15 @@ enum ToyAnswer {
   static func voteResult(_ response: HTTPResponse, _ vote: ToyPendingVote) throws(ToyError) -> ToyVoteResult {
     switch response {
     case .answered(204, _, _): return .unchanged
-    case .answered(401, _, _): throw ToyError(isTransient: true, code: "needs-login", message: sessionExpired)
+    case .answered(401, _, _): throw ToyError(isTransient: true, code: .needsLogin, message: sessionExpired)
     case .answered(400, let type, let body) where isVerdict(type, body):
       let reason = message(body).map { " (\($0))" } ?? ""
       throw .final(
-        "not-played",
+        .notPlayed,
         "vote for fact \(vote.fact) rejected: the toy has not played it yet, or the account no longer exists\(reason)")
     // Only a rejection by the server's program is final; an error page of a proxy is not.
     case .answered(let status, let type?, let body) where [403, 404, 409, 410, 422].contains(status) && type.hasSuffix("json"):
-      throw .final("refused", "vote for fact \(vote.fact) rejected (\(status)\(message(body).map { ": \($0)" } ?? ""))")
+      throw .final(.rejected, "vote for fact \(vote.fact) rejected (\(status)\(message(body).map { ": \($0)" } ?? ""))")
     default: break
     }
     guard let fact = ToyFact(try object(response)), fact.id == vote.fact else {
@@ -147,7 +146,7 @@ enum ToyAnswer {
     case .answered(let status, _, _) where (300..<400).contains(status):
       throw .transient("the server redirects (\(status)), which is not supported: check server")
     case .answered(500, _, _):
-      throw ToyError(isTransient: true, code: "no-answer", message: "the server failed (500): try again later", isPerRequest: true)
+      throw ToyError(isTransient: true, code: .noAnswer, message: "the server failed (500): try again later", isPerRequest: true)
     case .answered(let status, _, _) where status >= 500: throw .transient("the server failed (\(status)): try again later")
     case .answered(_, let type, _) where type?.hasSuffix("html") == true || type == "application/xhtml+xml":
       throw .transient("the server returned a web page: check server, and whether the network requires a login")

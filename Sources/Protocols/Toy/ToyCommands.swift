@@ -5,13 +5,13 @@ extension ToyMachine {
   private static let maxReading = 4
 
   var needsLogin: CommandError {
-    .refused(code: "needs-login", "not logged in: vehiclectl toy login EMAIL, or vehiclectl toy register NAME EMAIL")
+    .refused(code: .needsLogin, "not logged in: vehiclectl toy login EMAIL, or vehiclectl toy register NAME EMAIL")
   }
 
   mutating func perform(_ id: CommandID, _ command: Command, at now: Instant, _ effects: inout Effects) {
     do throws(CommandError) {
       guard case .run(let index, let arguments) = command, let action = ToyAction(rawValue: index) else {
-        throw .refused(code: "unknown", "the property is read-only")
+        throw .refused(code: .readOnly, "the property is read-only")
       }
       if isStopped { throw .notConnected("the device is being stopped") }
       try run(action, arguments, for: id, at: now, &effects)
@@ -46,7 +46,7 @@ extension ToyMachine {
       if action == .fact { fact = try factID(arguments) }
       // Each one can be several megabytes.
       let reading = pendingRequests.values.count { if case .history = $0 { true } else { false } } + long.count
-      if reading >= Self.maxReading { throw .refused(code: "busy", "the history is already being read: try again in a moment") }
+      if reading >= Self.maxReading { throw .refused(code: .busy, "the history is already being read: try again in a moment") }
       send(.history(user), as: .history(id, user: user.id, fact: fact), at: now, &effects)
     case .vote:
       guard let user else { throw needsLogin }
@@ -54,14 +54,14 @@ extension ToyMachine {
       guard let vote = arguments["vote"]?.text.lowercased(), let vote = ToyVote(vote) else {
         throw .invalid(argument: "vote", "must be up, down or none")
       }
-      if voting.isFull { throw .refused(code: "busy", "too many pending votes: vote again when the server responds") }
+      if voting.isFull { throw .refused(code: .busy, "too many pending votes: vote again when the server responds") }
       voting.add(ToyPendingVote(server: settings.server, user: user.id, fact: fact, vote: vote), for: id, &effects)
       if nextProgress == nil { nextProgress = now &+ 5 * .second }
       publishVotes(&effects)
     case .votes: try votes(deleting: arguments["delete"]?.text, for: id, &effects)
     case .wifi:
       guard let user else { throw needsLogin }
-      if setup != nil { throw .refused(code: "busy", "the toy's Wi-Fi setup is already running: wait for it, or end it with Ctrl-C") }
+      if setup != nil { throw .refused(code: .busy, "the toy's Wi-Fi setup is already running: wait for it, or end it with Ctrl-C") }
       let given = try ToyCredentials(user: user.id, ssid: arguments["ssid"]?.text ?? "", password: arguments["password"]?.text ?? "")
       setup = ToySetup(
         id, given, dial: try arguments["dial"].map { value throws(CommandError) in try address(value) }, settings, at: now, &effects)
@@ -82,7 +82,7 @@ extension ToyMachine {
       isChosen = { vote, _ in vote.fact == fact }
     }
     let count = deleteVotes("requested by a client", &effects, where: isChosen)
-    guard count > 0 else { throw .refused(code: "no-vote", "no such pending vote: run \"vehiclectl toy votes\" for a list") }
+    guard count > 0 else { throw .refused(code: .noVote, "no such pending vote: run \"vehiclectl toy votes\" for a list") }
     let message = count == 1 ? "1 vote deleted" : "\(count) votes deleted"
     storing.append((ToyVoting.key, id, Report(text: message)))
   }
@@ -141,7 +141,7 @@ extension ToyMachine {
       }
     }
     if isBusy || storing.contains(where: { $0.key == Self.sessionKey }) {
-      throw .refused(code: "busy", "another login is in progress: try again in a moment")
+      throw .refused(code: .busy, "another login is in progress: try again in a moment")
     }
   }
 }

@@ -189,7 +189,7 @@ public struct ToyMachine: Machine {
   func publishVotes(_ effects: inout Effects) { effects.publish(.pendingVotes, .int(voting.live.count)) }
 
   private mutating func publishState(_ effects: inout Effects) {
-    let isRefused = voting.error?.code == "needs-login"
+    let isRefused = voting.error?.code == .needsLogin
     let stateName =
       setup != nil ? "setting-up" : user == nil || isRefused ? "logged-out" : voting.error != nil ? "offline" : "ready"
     effects.append(.status(stateName))

@@ -72,7 +72,7 @@ extension ToyMachine {
       facts = facts.filter { $0.id == fact }
       if facts.isEmpty {
         let message = "the toy has not played fact \(fact)" + (note.map { " (\($0))" } ?? "")
-        return fail(id, .refused(code: "not-played", message), &effects)
+        return fail(id, .refused(code: .notPlayed, message), &effects)
       }
     }
     effects.append(.complete(id, .success(Report(text: note, columns: ToyFact.columns, rows: rows(of: facts)))))
@@ -112,7 +112,7 @@ extension ToyMachine {
     let count = voting.live.count
     guard count == 0 || deletingVotes else {
       let message = count == 1 ? "1 vote is not sent yet" : "\(count) votes are not sent yet"
-      throw .refused(code: "votes-pending", "\(message): log out when the server responds, or delete them with --delete-votes")
+      throw .refused(code: .votesPending, "\(message): log out when the server responds, or delete them with --delete-votes")
     }
     if count > 0 {
       _ = deleteVotes("logged out", &effects) { $1 }
@@ -147,7 +147,7 @@ extension ToyMachine {
   mutating func deleteVotes(_ reason: String, _ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> Int {
     let dropped = voting.drop(&effects, where: isChosen)
     guard dropped.count > 0 else { return 0 }
-    for caller in dropped.callers { fail(caller, .refused(code: "deleted", "the vote was deleted: \(reason)"), &effects) }
+    for caller in dropped.callers { fail(caller, .refused(code: .deleted, "the vote was deleted: \(reason)"), &effects) }
     for (request, pending) in pendingRequests {
       if case .vote(let vote) = pending, isChosen(vote, true) { pendingRequests[request] = nil }
     }
@@ -199,14 +199,14 @@ extension ToyMachine {
 
   mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     if key == ToyVoting.key {
-      for id in voting.stored(failure) { fail(id, .refused(code: "not-stored", failure ?? ""), &effects) }
+      for id in voting.stored(failure) { fail(id, .refused(code: .notStored, failure ?? ""), &effects) }
       publishVotes(&effects)
       if failure == nil, voting.isStoring { return }
     }
     guard let index = storing.firstIndex(where: { $0.key == key }) else { return }
     let (_, id, report) = storing.remove(at: index)
     guard let failure else { return effects.append(.complete(id, .success(report))) }
-    fail(id, .refused(code: "not-stored", "\(report.text ?? ""), but not stored, so the next start will not know it: \(failure)"), &effects)
+    fail(id, .refused(code: .notStored, "\(report.text ?? ""), but not stored, so the next start will not know it: \(failure)"), &effects)
   }
 
   // MARK: The toy's Wi-Fi

@@ -96,7 +96,7 @@ struct ToySetup: Sendable {
     switch state {
     case .waiting:
       connectionError = reason
-      return dial == nil ? .failed(.refused(code: "cannot-listen", reason)) : nil
+      return dial == nil ? .failed(.refused(code: .cannotListen, reason)) : nil
     case .greeting, .settling:
       disconnects += 1
       state = .waiting
@@ -143,7 +143,7 @@ struct ToySetup: Sendable {
     case .waiting where now >= began &+ Self.timeout:
       let seconds = Self.timeout / .second
       let message = "no toy connected within \(seconds) s: check that its LED is white and that this machine is in its network"
-      return .failed(.refused(code: "no-toy", connectionError.map { "\(message) (\($0))" } ?? message))
+      return .failed(.refused(code: .noToy, connectionError.map { "\(message) (\($0))" } ?? message))
     default: break
     }
     if now >= nextTick { reportProgress(at: now, &effects) }

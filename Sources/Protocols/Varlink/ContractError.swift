@@ -14,6 +14,7 @@ public enum ContractError: Error, Equatable, Sendable {
   case leaseRequired(device: String)
   case leaseLost(device: String, reason: String)
   case timeout(device: String, milliseconds: Int)
+  /// `code` is the raw value of an `ErrorCode`, or a code of a newer daemon.
   case deviceError(device: String, code: String, message: String)
   case configurationInvalid(message: String)
 
@@ -76,6 +77,11 @@ public enum ContractError: Error, Equatable, Sendable {
     case .permissionDenied(let missing): .members(["missing": missing.map(JSON.string)])
     case .expectedMore: [:]
     }
+  }
+
+  /// The error of the daemon or of a device, with a code of this version.
+  public static func deviceError(device: String, code: ErrorCode, message: String) -> ContractError {
+    .deviceError(device: device, code: code.rawValue, message: message)
   }
 
   /// Parses an error reply; nil if the name is unknown or the parameters do not match it.

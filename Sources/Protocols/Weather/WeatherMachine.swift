@@ -68,7 +68,7 @@ public struct WeatherMachine: Machine {
     case .response(let id, let response): handleResponse(id, response, at: now, &effects)
     case .time(let wall): updateClock(wall, at: now, &effects)
     case .perform(let id, .run(action: 0, _)): refresh(id, at: now, &effects)
-    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: "unknown", "the weather is read-only"))))
+    case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .readOnly, "the weather is read-only"))))
     case .cancelled(let id): waiting.removeAll { $0 == id }
     case .stopping: stop(&effects)
     case .wake, .linkChanged, .received, .sent, .observed, .rows, .stored, .leaseBegan, .leaseEnded: break
@@ -149,6 +149,6 @@ public struct WeatherMachine: Machine {
     // If the clock was set, the shown values may be too old.
     if shown?.restored != nil { effects.append(.requestTime) }
     setState(shown == nil ? "unknown" : "failing", error.message, &effects)
-    finish(.failure(.refused(code: "no-answer", error.message)), &effects)
+    finish(.failure(.refused(code: .noAnswer, error.message)), &effects)
   }
 }

@@ -92,7 +92,7 @@ extension WeatherMachine {
       let wait = earliestRequest(after: now) &- now
       guard wait == 0 else {
         let message = "request rate limited: try again in \((wait - 1) / .second + 1) s"
-        return effects.append(.complete(id, .failure(.refused(code: "rate-limited", message))))
+        return effects.append(.complete(id, .failure(.refused(code: .rateLimited, message))))
       }
       waiting.append(id)
       sendRequest(began: now, at: now, &effects)

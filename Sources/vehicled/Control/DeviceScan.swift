@@ -94,7 +94,7 @@ import Protocols
 
   private func fail(_ reason: String) {
     stop()
-    call.fail(.deviceError(device: "", code: "bluetooth", message: reason))
+    call.fail(.deviceError(device: "", code: .bluetooth, message: reason))
   }
 
   private func stop() {

@@ -100,7 +100,7 @@ import Protocols
     } catch let error as ContractError {
       call.fail(error)
     } catch {
-      call.fail(.deviceError(device: "", code: "internal", message: "\(error)"))
+      call.fail(.deviceError(device: "", code: .internal, message: "\(error)"))
     }
   }
 
@@ -202,11 +202,11 @@ import Protocols
         call.continue(Contract.Record.Result(line: line))
       } else {
         call.cancel?()
-        call.fail(.deviceError(device: parameters.device, code: "too-slow", message: "recording ended: the client reads too slowly"))
+        call.fail(.deviceError(device: parameters.device, code: .tooSlow, message: "recording ended: the client reads too slowly"))
       }
     } ended: { [weak call] in
       call?.fail(
-        .deviceError(device: parameters.device, code: "removed", message: "recording ended: device reconfigured or removed; record again"))
+        .deviceError(device: parameters.device, code: .removed, message: "recording ended: device reconfigured or removed; record again"))
     }
     call.cancel = { device.monitor.remove(subscription) }
   }
@@ -245,7 +245,7 @@ import Protocols
     let arguments = try action.accept(parameters.arguments ?? [:])
     if arguments["hold"] == .bool(true) {
       let message = "the held action has ended: the client closed or shut down its connection"
-      call.endsWithInput = .deviceError(device: parameters.device, code: "input-closed", message: message)
+      call.endsWithInput = .deviceError(device: parameters.device, code: .inputClosed, message: message)
     }
     perform(.run(action: index, arguments: arguments), on: state.device, for: call) { report in
       call.reply(Contract.Call.Result(report))
@@ -260,11 +260,11 @@ import Protocols
     guard Contract.Drive.deadlines.contains(deadline) else { throw ContractError.invalidParameter(parameter: "deadlineMilliseconds") }
     guard device.schema.moves else {
       throw ContractError.deviceError(
-        device: device.name, code: "no-motion",
+        device: device.name, code: .noMotion,
         message: "the device has no motion controls; if its kind supports motion, set allow-motion = true")
     }
     if let failure = device.guardianUnavailableReason {
-      throw ContractError.deviceError(device: device.name, code: "no-guardian", message: "\(failure); driving needs the guardian")
+      throw ContractError.deviceError(device: device.name, code: .noGuardian, message: "\(failure); driving needs the guardian")
     }
     if let lease = device.lease { throw ContractError.busy(device: device.name, holder: lease.holder) }
     if let reason = device.unreachableReason { throw ContractError.notConnected(device: device.name, reason: reason) }
@@ -293,7 +293,7 @@ import Protocols
     // Queued set-points do not prove that the driver is still in control.
     guard Clock.monotonic() - call.arrived <= lease.deadline / 2 else {
       throw .deviceError(
-        device: device.name, code: "expired", message: "set-point too old: it was queued behind others; send set-points one at a time")
+        device: device.name, code: .expired, message: "set-point too old: it was queued behind others; send set-points one at a time")
     }
     guard call.bind(device, token) else { throw .leaseLost(device: device.name, reason: "client disconnected") }
   }
@@ -312,14 +312,14 @@ import Protocols
   private static func answer(_ call: Call, _ device: Device, failure: String?) {
     guard let failure else { return call.reply(NoParameters()) }
     call.fail(
-      .deviceError(device: device.name, code: "not-stored", message: "not stored, so valid only until the daemon restarts: \(failure)"))
+      .deviceError(device: device.name, code: .notStored, message: "not stored, so valid only until the daemon restarts: \(failure)"))
   }
 
   /// Returns the device, which must have a link.
   private func linked(_ name: String) throws(ContractError) -> Device {
     let device = try hub.state(of: name).device
     if device.ports.isEmpty {
-      throw .deviceError(device: name, code: "no-link", message: "the device has no link to connect or disconnect")
+      throw .deviceError(device: name, code: .noLink, message: "the device has no link to connect or disconnect")
     }
     return device
   }

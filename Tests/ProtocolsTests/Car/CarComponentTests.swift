@@ -11,7 +11,7 @@ import Testing
   }
 
   private static func code(_ effect: Effect?) -> String? {
-    if case .complete(_, .failure(.refused(let code, _)))? = effect { code } else { nil }
+    if case .complete(_, .failure(.refused(let code, _)))? = effect { code.rawValue } else { nil }
   }
 
   // MARK: Session
@@ -270,7 +270,7 @@ import Testing
     var effects = Effects()
     let areQueued = (1...17).map { sender.add(CarQueuedCommand(.message, [.message("x")], for: $0), &effects) }
     #expect(areQueued == Array(repeating: true, count: 16) + [false] && Self.code(effects.list.first) == "busy")
-    sender.remove(.refused(code: "gone", ""), &effects) { $0 == .message }
+    sender.remove(.refused(code: .removed, ""), &effects) { $0 == .message }
     #expect(Self.completions(effects) == [17] + Array(1...16) && sender.queue.commands.isEmpty)
   }
 

@@ -239,7 +239,7 @@ struct CarRig {
     guard results[id]?.count == 1, case .failure(let error)? = results[id]?.first else { return nil }
     return error
   }
-  func refusal(_ id: CommandID) -> String? { if case .refused(let code, _)? = error(id) { code } else { nil } }
+  func refusal(_ id: CommandID) -> String? { if case .refused(let code, _)? = error(id) { code.rawValue } else { nil } }
   func complaint(_ id: CommandID) -> String? {
     switch error(id) {
     case .refused(_, let words), .invalid(_, let words), .notConnected(let words): words

@@ -89,7 +89,7 @@ import Testing
     rig.buzz(["hold": .bool(true)])
     rig.run(for: .second)
     rig.set("buzzer", .bool(false), id: 2)
-    #expect(rig.refusal() == .refused(code: "replaced", "replaced by another buzzer command"))
+    #expect(rig.refusal() == .refused(code: .replaced, "replaced by another buzzer command"))
     rig.run(for: 500 * .millisecond)
     #expect(rig.isDone(2) && !rig.board.isSounding)
     for id in CommandID(3)...40 { rig.set("buzzer", .bool(id % 2 == 0), id: id) }

@@ -83,6 +83,6 @@ import Testing
     #expect(rig.isDone(9) && rig.absence("name") != nil && rig.disk["name"] == nil)
     rig.diskWorks = false
     rig.set("name", .string("lost"), id: 10)
-    #expect(rig.refusal(10) == .refused(code: "not-stored", "no space") && rig.text("name") == nil)
+    #expect(rig.refusal(10) == .refused(code: .notStored, "no space") && rig.text("name") == nil)
   }
 }

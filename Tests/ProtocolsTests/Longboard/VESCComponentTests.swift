@@ -105,7 +105,7 @@ import Testing
     #expect(motion.nextFrame(at: 0) == VESCSetPoint.current(5000).frame(can: nil))
     motion.set(.targetCurrent, .float(6), for: 2, at: 1, &effects)
     motion.end("done", at: 2, &publisher, &effects)
-    #expect(effects.list == [1, 2].map { .complete($0, .failure(.refused(code: "lease-lost", "done"))) })
+    #expect(effects.list == [1, 2].map { .complete($0, .failure(.refused(code: .leaseLost, "done"))) })
     for stop in 1...3 {
       #expect(motion.nextDue != nil && motion.nextFrame(at: 3) == VESCSetPoint.none.frame(can: nil), "stop \(stop)")
       motion.stopSent(at: 3)
@@ -153,7 +153,7 @@ import Testing
     var change = VESCModeChange("sport", caller: 1)
     let mode = try #require(try Self.options().modes.last)
     _ = change.limitsRead(try Self.limits(), mode: mode, memory: nil, VESCGeometry())
-    let error = CommandError.refused(code: "not-stored", "cannot store the VESC's own limits: no space")
+    let error = CommandError.refused(code: .notStored, "cannot store the VESC's own limits: no space")
     #expect(change.limitsStored("no space") == .failed(error) && change.target == nil && !change.hasWritten)
   }
 
@@ -164,7 +164,7 @@ import Testing
     _ = change.limitsRead(own, mode: mode, memory: nil, VESCGeometry())
     _ = change.limitsStored(nil)
     change.limitsWritten()
-    let error = CommandError.refused(code: "rejected", "the VESC reports other limits than were set")
+    let error = CommandError.refused(code: .rejected, "the VESC reports other limits than were set")
     #expect(change.limitsRead(own, mode: mode, memory: nil, VESCGeometry()) == .failed(error))
   }
 
@@ -173,7 +173,7 @@ import Testing
     var change = VESCModeChange("sport", caller: 1)
     #expect(change.timedOut(.setup, timeout: timeout) == .none && change.timedOut(.setup, timeout: timeout) == .assumeOneVESC)
     #expect(change.timedOut(.limits, timeout: timeout) == .none)
-    guard case .failed(.refused("not-supported", _)) = change.timedOut(.limits, timeout: timeout) else {
+    guard case .failed(.refused(.notSupported, _)) = change.timedOut(.limits, timeout: timeout) else {
       Issue.record("limits that are never reported are not supported")
       return
     }
@@ -196,7 +196,7 @@ import Testing
     queue.setMode(.string("eco"), for: 2, isReachable: true, &publisher, &effects)
     for id in 3...17 { queue.scan(for: CommandID(id), &effects) }
     #expect(queue.count == VESCCommandQueue.limit)
-    let busy = CommandError.refused(code: "busy", "too many queued commands: try again later")
+    let busy = CommandError.refused(code: .busy, "too many queued commands: try again later")
     #expect(effects.list == [.complete(17, .failure(busy))])
     #expect(queue.nextRequest(lacksSetup: true, at: 0) == .pingCAN && queue.progressDue(.pingCAN) == .second)
     effects.removeAll()

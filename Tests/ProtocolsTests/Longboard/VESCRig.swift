@@ -199,5 +199,5 @@ struct VESCRig {
     return error
   }
 
-  func refusal(_ id: CommandID) -> String? { if case .refused(let code, _)? = error(id) { code } else { nil } }
+  func refusal(_ id: CommandID) -> String? { if case .refused(let code, _)? = error(id) { code.rawValue } else { nil } }
 }

@@ -227,7 +227,7 @@ import Testing
     rig.diskWorks = false
     rig.set("led", .int(30))
     rig.run(for: .second)
-    #expect(rig.error() == .refused(code: "not-stored", "no space") && rig.texts.isEmpty && rig.absence("led") != nil)
+    #expect(rig.error() == .refused(code: .notStored, "no space") && rig.texts.isEmpty && rig.absence("led") != nil)
   }
 
   @Test func `a cancelled command is not answered, but its value is sent`() throws {

@@ -42,7 +42,7 @@ import Testing
     rig.run(for: 10 * .second)
     rig.forget()
     rig.sendNow(id: 4)
-    let refused = CommandError.refused(code: "no-data", "no value is permitted: vehiclectl set DEVICE.send-heart-rate on")
+    let refused = CommandError.refused(code: .noData, "no value is permitted: vehiclectl set DEVICE.send-heart-rate on")
     #expect(rig.error(4) == refused && rig.texts.isEmpty)
     rig.set("send-steps", .bool(true), id: 5)
     rig.set("send-heart-rate", .bool(true), id: 6)
@@ -58,7 +58,7 @@ import Testing
     rig.set("send-steps", .bool(false), id: 30)
     rig.observe("phone.steps", .int(5))
     rig.sendNow(id: 31)
-    let stale = CommandError.refused(code: "no-data", "no value to send: band.heart-rate: stale")
+    let stale = CommandError.refused(code: .noData, "no value to send: band.heart-rate: stale")
     #expect(rig.error(31) == stale)
   }
 

@@ -48,7 +48,7 @@ import Testing
     rig.run(for: .second)
   }
 
-  static func code(_ error: CommandError?) -> String? { if case .refused(let code, _)? = error { code } else { nil } }
+  static func code(_ error: CommandError?) -> String? { if case .refused(let code, _)? = error { code.rawValue } else { nil } }
   static func words(_ error: CommandError?) -> String { if case .refused(_, let words)? = error { words } else { "" } }
 
   /// Values are published at their rate again.
@@ -328,7 +328,7 @@ import Testing
     #expect(
       result
         == .failure(
-          .refused(code: "no-answer", "7E9 does not respond, and its codes would be lost unread; switch the ignition on")))
+          .refused(code: .noAnswer, "7E9 does not respond, and its codes would be lost unread; switch the ignition on")))
     #expect(!rig.asked.contains { $0.command == "04" })
   }
 
@@ -336,7 +336,7 @@ import Testing
     let rig = try VehicleRig(PetrolCar(.can11, CarCareTests.turned((.run, 0), (.off, 10))))
     rig.run(for: 30 * .second)
     let result = rig.act("dtc")
-    guard case .failure(.refused(code: "no-answer", _))? = result else { Issue.record("\(String(describing: result))"); return }
+    guard case .failure(.refused(code: .noAnswer, _))? = result else { Issue.record("\(String(describing: result))"); return }
   }
 
   @Test func `one ECU's failure does not hide the codes of the others`() {
@@ -595,7 +595,7 @@ import Testing
       ]))
     rig.run(for: 20 * .second)
     #expect(rig.number("speed") == 50)
-    guard case .failure(.refused(code: "moving", let words))? = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second) else {
+    guard case .failure(.refused(code: .moving, let words))? = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second) else {
       Issue.record("it was not refused")
       return
     }
@@ -643,7 +643,7 @@ import Testing
   @Test func `codes of one with a running engine are not`() throws {
     let rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 10 * .second)
-    guard case .failure(.refused(code: "moving", _))? = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second) else {
+    guard case .failure(.refused(code: .moving, _))? = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second) else {
       Issue.record("cleared"); return
     }
     #expect(rig.count("04", last: 60 * .second) == 0 && rig.disk["cleared-codes"] == nil)

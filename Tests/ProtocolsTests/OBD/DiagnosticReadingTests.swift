@@ -119,7 +119,7 @@ import Testing
   @Test func `missing monitors are reported`() throws {
     let before = try #require(try Self.petrol(.kwp).act("monitors", for: 60 * .second)).get()
     #expect(before.text == "test results (service 06) are read on CAN only" && !before.rows.isEmpty)
-    guard case .failure(.refused(code: "no-answer", let words))? = try Self.rig(ElectricCar(.kona)).act("monitors", for: 30 * .second)
+    guard case .failure(.refused(code: .noAnswer, let words))? = try Self.rig(ElectricCar(.kona)).act("monitors", for: 30 * .second)
     else {
       Issue.record("a car without service 01 told of monitors")
       return
@@ -159,7 +159,7 @@ import Testing
 
   @Test func `missing CAN, response or ECU is the reason`() throws {
     func refusal(_ rig: VehicleRig) -> String? {
-      if case .failure(.refused(let code, _))? = rig.act("ecu-codes", for: 30 * .second) { code } else { nil }
+      if case .failure(.refused(let code, _))? = rig.act("ecu-codes", for: 30 * .second) { code.rawValue } else { nil }
     }
     #expect(refusal(try Self.petrol(.kwp)) == "no-can")
     let asleep = try VehicleRig(PetrolCar(.can11, CarCareTests.turned((.run, 0), (.off, 10))))

@@ -64,7 +64,7 @@ import Testing
     rig.adapter.answer("ATSH7E2", "?\r\r>")
     rig.query("2101", header: "7E2")
     rig.run(for: 100 * .millisecond)
-    #expect(rig.refusal() == .refused(code: "adapter-refused", "the adapter rejected ATSH7E2: ?||"))
+    #expect(rig.refusal() == .refused(code: .adapterRefused, "the adapter rejected ATSH7E2: ?||"))
     #expect(Self.commands(rig) == ["ATSH7E2", "ATSH7E4", "ATFCSM0", "ATCRA7EC"])
   }
 
@@ -100,7 +100,7 @@ import Testing
       ("04", false), ("04", true), ("STPX H:7DF, D:04", true), ("stpxh:7e0,d:04 00,r:1", true), ("ATWM C133F104", true),
     ] {
       #expect(
-        throws: CommandError.refused(code: "raw-not-allowed", "04 clears trouble codes unread; use dtc-clear, which stores them first")
+        throws: CommandError.refused(code: .rawNotAllowed, "04 clears trouble codes unread; use dtc-clear, which stores them first")
       ) {
         _ = try OBDQuery(1, [OBDQuery.argumentNames.request: .string(request)], allowRaw: isRaw)
       }
@@ -118,7 +118,7 @@ import Testing
   func aRequestThatIsNotReadOnlyNeedsAllowRaw(_ request: String) {
     var rig = Self.polling()
     rig.query(request)
-    guard case .refused(code: "raw-not-allowed", let words)? = rig.refusal() else { Issue.record("\(request) was taken"); return }
+    guard case .refused(code: .rawNotAllowed, let words)? = rig.refusal() else { Issue.record("\(request) was taken"); return }
     #expect(words.contains("allow-raw = true"))
     rig.run(for: 100 * .millisecond)
     #expect(Self.commands(rig).isEmpty)
@@ -183,7 +183,7 @@ import Testing
     rig.adapter.answer("22F190", reply)
     rig.query("22F190")
     rig.run(for: .second)
-    guard case .refused(code: "bad-reply", let words)? = rig.refusal() else { Issue.record("\(reply) was taken"); return }
+    guard case .refused(code: .badReply, let words)? = rig.refusal() else { Issue.record("\(reply) was taken"); return }
     let raw = printable(reply.utf8.prefix(20).filter { $0 != prompt })
     #expect(raw.isEmpty ? words.hasSuffix("(the adapter sent an empty reply); try again") : words.contains(raw))
     #expect(rig.status == "polling" && rig.number("rpm") == 4363 && rig.heard("ATZ") == 1)
@@ -231,7 +231,7 @@ import Testing
     rig.adapter.sleepFor("2201019", 30 * .millisecond)
     rig.run(untilHeard: "2201019", times: rig.heard("2201019") + 1)
     for id in 1...18 { rig.query("ATRV", id: CommandID(id)) }
-    #expect(rig.refusal(17) == .refused(code: "busy", "16 queries are already waiting; try again when they are done"))
+    #expect(rig.refusal(17) == .refused(code: .busy, "16 queries are already waiting; try again when they are done"))
     #expect(rig.refusal(18) != nil)
     #expect(rig.adapter.stops == 0)
     rig.run(for: .second)
@@ -307,7 +307,7 @@ import Testing
     rig.adapter.answer("010D", "\rLV RESET\r\r>")
     rig.query("010D")
     rig.run(for: 3 * .second)
-    guard case .refused(code: "adapter-restarted", _)? = rig.refusal() else { Issue.record("no refusal"); return }
+    guard case .refused(code: .adapterRestarted, _)? = rig.refusal() else { Issue.record("no refusal"); return }
     #expect(rig.heard("ATZ") == 2 && rig.status == "polling")
   }
 

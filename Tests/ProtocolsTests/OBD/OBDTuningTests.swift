@@ -45,11 +45,11 @@ import Testing
     let asleep = try VehicleRig(ElectricCar(.eGMP, Ignition([Ignition.Turn(.off, at: 0)])))
     asleep.run(for: 20 * .second)
     let refused = asleep.act("tune")
-    guard case .failure(.refused(code: "not-polling", _))? = refused else { Issue.record("\(String(describing: refused))"); return }
+    guard case .failure(.refused(code: .notPolling, _))? = refused else { Issue.record("\(String(describing: refused))"); return }
     let rig = try VehicleRig(ElectricCar(.eGMP, Ignition([Ignition.Turn(.off, at: 12 * .second)])))
     rig.run(for: 10 * .second)
     let ended = rig.act("tune", for: 30 * .second)
-    guard case .failure(.refused(code: "no-answer", _))? = ended else { Issue.record("\(String(describing: ended))"); return }
+    guard case .failure(.refused(code: .noAnswer, _))? = ended else { Issue.record("\(String(describing: ended))"); return }
     #expect(rig.machine.vehicle.polling.timeout.usual == .initial && rig.disk["timing"] == nil)
   }
 

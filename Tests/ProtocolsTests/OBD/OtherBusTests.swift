@@ -77,7 +77,7 @@ import Testing
     rig.run(for: 90 * .second)
     let result = rig.act("query", ["request": .string("22F190"), "header": .string("7E0")])
     #expect(
-      result == .failure(.refused(code: "no-can", "a header is a CAN identifier, and the vehicle has no CAN bus; leave it out")))
+      result == .failure(.refused(code: .noCAN, "a header is a CAN identifier, and the vehicle has no CAN bus; leave it out")))
     #expect(rig.absence("own") == "a header is a CAN identifier, and the vehicle has no CAN bus")
     #expect(rig.status == "polling" && rig.fault == nil)
   }

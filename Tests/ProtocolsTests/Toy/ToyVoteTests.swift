@@ -141,7 +141,7 @@ import Testing
         body: isFirst ? Array(#"{"message":"no"}"#.utf8) : [])
     }
     let refused = rig.vote(1, "up")
-    #expect(rig.code(refused) == "refused" && rig.refusal(refused).contains("(\(status): no)"))
+    #expect(rig.code(refused) == "rejected" && rig.refusal(refused).contains("(\(status): no)"))
     #expect(rig.report(rig.vote(2, "up"))?.text == "fact 2: already voted that way")
     rig.answer = { _ in .answered(status: status, type: "text/html", body: Array("<html>".utf8)) }
     #expect(rig.report(rig.vote(1, "up"))?.text?.hasPrefix("stored") == true && rig.text("pending-votes") == "1")

@@ -106,7 +106,7 @@ import Testing
     rig.run(for: .second)
     #expect(rig.results[4] == nil && rig.refusal(5).contains("failed (503)") && rig.number("temperature") == 9)
     rig.give(.perform(6, .set(property: 0, .float(3))))
-    #expect(rig.code(6) == "unknown" && rig.refusal(6) == "the weather is read-only")
+    #expect(rig.code(6) == "read-only" && rig.refusal(6) == "the weather is read-only")
   }
 
   @Test func `the last response is restored after a restart with its age`() throws {

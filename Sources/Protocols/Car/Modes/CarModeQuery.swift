@@ -51,10 +51,10 @@ struct CarModeQuery: Sendable {
       }
     } else if modes.names.isEmpty {
       return effects.refuse(
-        command: id, code: "no-modes", "the car has not reported its modes yet: try again, or give a number")
+        command: id, code: .noModes, "the car has not reported its modes yet: try again, or give a number")
     }
     guard waiters.count < Self.most else {
-      return effects.refuse(command: id, code: "busy", "too many requests for mode descriptions: try again later")
+      return effects.refuse(command: id, code: .busy, "too many requests for mode descriptions: try again later")
     }
     waiters.append(Waiter(id: id, mode: wanted))
   }

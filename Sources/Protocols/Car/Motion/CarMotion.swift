@@ -109,7 +109,7 @@ struct CarMotion: Sendable {
 
   /// Stops the car after the lease has ended for any reason.
   mutating func endLease(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    let error = CommandError.refused(code: "lease-lost", reason)
+    let error = CommandError.refused(code: .leaseLost, reason)
     halt(error, context, at: now, &effects)
     for id in driving.release() { effects.fail(command: id, error) }
     withdrawTilts(context, &effects)
@@ -141,7 +141,7 @@ struct CarMotion: Sendable {
     _ arguments: [String: Value], _ settings: CarSettings, for id: CommandID, _ context: CarContext, at now: Instant,
     _ effects: inout Effects
   ) {
-    guard driving.isHeld else { return effects.refuse(command: id, code: "no-lease", Self.leaseRequired) }
+    guard driving.isHeld else { return effects.refuse(command: id, code: .noLease, Self.leaseRequired) }
     let attitude: CarAttitude
     switch CarAttitude.parse(arguments) {
     case .failure(let error): return effects.fail(command: id, error)
@@ -163,20 +163,20 @@ struct CarMotion: Sendable {
 
   /// Sends Continue, for a driver or for the first set-point.
   mutating func proceed(for id: CommandID?, _ effects: inout Effects) {
-    guard driving.isHeld else { return effects.refuse(command: id, code: "no-lease", Self.leaseRequired) }
+    guard driving.isHeld else { return effects.refuse(command: id, code: .noLease, Self.leaseRequired) }
     if sender.add(CarQueuedCommand(.proceed, [.proceed], for: id), &effects) { driving.continueQueued() }
   }
 
   /// Stops the car for any client with the right to control. The command completes once the car confirms.
   mutating func stop(for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    halt(.refused(code: "stopped", "the car was stopped: use continue to drive on"), context, at: now, &effects)
-    if !standstill.wait(for: id, at: now) { effects.refuse(command: id, code: "busy", "the car is being stopped already") }
+    halt(.refused(code: .stopped, "the car was stopped: use continue to drive on"), context, at: now, &effects)
+    if !standstill.wait(for: id, at: now) { effects.refuse(command: id, code: .busy, "the car is being stopped already") }
   }
 
   /// Changes the mode. The car must stop first, because a mode change does not stop it, and continues only after Continue.
   mutating func chooseMode(_ number: Int, for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard sender.queue.hasRoom else { return sender.rejectFull(id, &effects) }
-    halt(.refused(code: "stopped", "the mode was changed: use continue to drive on"), times: 2, context, at: now, &effects)
+    halt(.refused(code: .stopped, "the mode was changed: use continue to drive on"), times: 2, context, at: now, &effects)
     // Pressed buttons belong to the old mode.
     let releases = sidesToRelease.map { CarOutboundMessage.button($0, isDown: false) }
     _ = sender.add(CarQueuedCommand(.mode(number), releases + [.chosenMode(number)], for: id), &effects)
@@ -186,7 +186,7 @@ struct CarMotion: Sendable {
     var next = context.mode
     for queued in sender.queue.commands { if case .mode(let number) = queued.purpose { next = number } }
     if let message = buttons.refusal(mode: context.mode, next: next, isDriven: driving.isHeld) {
-      return effects.refuse(command: id, code: "no-buttons", message)
+      return effects.refuse(command: id, code: .noButtons, message)
     }
     _ = sender.add(CarQueuedCommand(.button(side, isDown), [.button(side, isDown: isDown)], for: id), &effects)
   }
@@ -194,13 +194,13 @@ struct CarMotion: Sendable {
   mutating func shutDown(for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard sender.add(CarQueuedCommand(.shutDown, [.shutDown, .disconnect], for: id), &effects) else { return }
     if driving.isHeld { loseLease("the car is being shut down", context, at: now, &effects) }
-    halt(.refused(code: "stopped", "the car is being shut down"), times: 2, context, at: now, &effects)
+    halt(.refused(code: .stopped, "the car is being shut down"), times: 2, context, at: now, &effects)
   }
 
   /// The camera has no picture, and the car may have ignored the queued commands: they must not succeed.
   mutating func cameraFailed(_ effects: inout Effects) {
     let message = "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program"
-    sender.remove(.refused(code: "no-picture", message), &effects) { _ in true }
+    sender.remove(.refused(code: .noPicture, message), &effects) { _ in true }
     sender.addAlways(CarQueuedCommand(.video(false), [.videoStream(false)]))
     sender.addAlways(CarQueuedCommand(.greeting, [.modes]))
   }

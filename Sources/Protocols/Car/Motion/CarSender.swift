@@ -57,7 +57,7 @@ struct CarSender: Sendable {
   mutating func addIfPossible(_ queued: CarQueuedCommand) { _ = queue.add(queued) }
 
   func rejectFull(_ id: CommandID?, _ effects: inout Effects) {
-    effects.refuse(command: id, code: "busy", "too many queued commands: try again later")
+    effects.refuse(command: id, code: .busy, "too many queued commands: try again later")
   }
 
   /// Queues a command that must not be dropped.

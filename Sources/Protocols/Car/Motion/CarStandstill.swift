@@ -73,7 +73,7 @@ struct CarStandstill: Sendable {
   mutating func expire(at now: Instant, _ effects: inout Effects) {
     while let first = waiters.first, now >= first.until {
       let message = "\(Self.unconfirmed); no response to Stop, which is repeated until the car responds"
-      effects.refuse(command: waiters.removeFirst().id, code: "not-confirmed", message)
+      effects.refuse(command: waiters.removeFirst().id, code: .notConfirmed, message)
     }
   }
 

@@ -131,7 +131,7 @@ struct CarSettings: Sendable {
     case .string("here"):
       guard let attitude else {
         let message = "no current position: run \"vehiclectl drive\" and hold the controls in the neutral position"
-        return effects.refuse(command: id, code: "no-tilt", message)
+        return effects.refuse(command: id, code: .noTilt, message)
       }
       store(.neutral(attitude.rounded), for: id, &effects)
     default:
@@ -140,12 +140,12 @@ struct CarSettings: Sendable {
   }
 
   private func refuseWhileDriven(_ id: CommandID, _ effects: inout Effects) {
-    effects.refuse(command: id, code: "driving", "the car is being driven: stop it first")
+    effects.refuse(command: id, code: .driving, "the car is being driven: stop it first")
   }
 
   private mutating func store(_ setting: Setting, for id: CommandID, _ effects: inout Effects) {
     guard pending.count < Self.most else {
-      return effects.refuse(command: id, code: "busy", "too many pending writes to disk: try again later")
+      return effects.refuse(command: id, code: .busy, "too many pending writes to disk: try again later")
     }
     pending.append((id, setting))
     effects.append(.store(key: setting.key, setting.bytes))
@@ -155,7 +155,7 @@ struct CarSettings: Sendable {
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) {
     guard let index = pending.firstIndex(where: { $0.setting.key == key }) else { return }
     let (id, setting) = pending.remove(at: index)
-    if let failure { return effects.refuse(command: id, code: "not-stored", failure) }
+    if let failure { return effects.refuse(command: id, code: .notStored, failure) }
     switch setting {
     case .sensitivity(let factor): sensitivity = factor
     case .neutral(let attitude): neutral = attitude

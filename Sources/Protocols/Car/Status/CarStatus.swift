@@ -6,7 +6,7 @@ struct CarStatus: Sendable {
   /// The number of consecutive requests without a response after which the car counts as lost.
   private static let maxMisses = 2
   static let notWhileDriven = CommandError.refused(
-    code: "driving", "the car is being driven and would ignore Stop during the request: try again afterwards")
+    code: .driving, "the car is being driven and would ignore Stop during the request: try again afterwards")
   /// How long the car may take before the next message, and before the missing response is reported.
   private static let timeout: Nanoseconds = 3 * .second
   /// The delay of the first request: the car has just started.

@@ -72,13 +72,13 @@ struct CarCamera: Sendable {
   func reply(isDriven: Bool) -> Result<Report, CommandError>? {
     if isDriven {
       let message = "the car is being driven and would ignore Stop while its camera starts: switch it on afterwards"
-      return .failure(.refused(code: "driving", message))
+      return .failure(.refused(code: .driving, message))
     }
     if case .on = state { return .success(Report()) }
-    if isStarting { return .failure(.refused(code: "busy", "the camera is starting already")) }
+    if isStarting { return .failure(.refused(code: .busy, "the camera is starting already")) }
     if dialect == .asBuilt, endpoint == nil {
       let message = "the first picture cannot be fetched, because the link has no host and port: use tcp:HOST:PORT"
-      return .failure(.refused(code: "no-host", message))
+      return .failure(.refused(code: .noHost, message))
     }
     return nil
   }

@@ -6,7 +6,7 @@ enum CarText {
   static func outbound(_ text: Value?, isAllowed: Bool) -> Result<String, CommandError> {
     guard isAllowed else {
       let message = "messages are disabled: set allow-messages = true if the car supports them; the car as built does not"
-      return .failure(.refused(code: "not-allowed", message))
+      return .failure(.refused(code: .notAllowed, message))
     }
     guard case .string(let text)? = text else { return .failure(.invalid(argument: "text", "is missing")) }
     if let message = refusal(text) { return .failure(.invalid(argument: "text", message)) }

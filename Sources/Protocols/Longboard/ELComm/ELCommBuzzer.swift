@@ -32,7 +32,7 @@ struct ELCommBuzzer: Sendable {
   }
 
   static let timeout: Nanoseconds = 3 * .second
-  private static let replaced = CommandError.refused(code: "replaced", "replaced by another buzzer command")
+  private static let replaced = CommandError.refused(code: .replaced, "replaced by another buzzer command")
 
   let limit: Nanoseconds
   private(set) var isOn = false

@@ -89,7 +89,7 @@ public struct ELCommMachine: Machine {
       case .set(property: ELCommSignal.name.rawValue, .string(let name)): return stored.set(name: name, for: id, &effects)
       case .set(property: ELCommSignal.buzzer.rawValue, .bool(let on)): request = on ? .on : .off
       case .run(action: 0, let arguments): request = try buzzer.request(arguments)
-      default: throw .refused(code: "unknown", "no such action")
+      default: throw .refused(code: .notSupported, "no such action")
       }
       if let reason = dialogue.unavailability { throw .notConnected(reason) }
       buzzer.take(id, request, at: now, &effects)

@@ -90,7 +90,7 @@ struct ELCommPersistedSettings: Sendable {
     guard !names.isEmpty else { return }
     let (id, name) = names.removeFirst()
     if failure == nil { publish(name: name, &effects) }
-    let result: Result<Report, CommandError> = failure.map { .failure(.refused(code: "not-stored", $0)) } ?? .success(Report())
+    let result: Result<Report, CommandError> = failure.map { .failure(.refused(code: .notStored, $0)) } ?? .success(Report())
     if let id { effects.append(.complete(id, result)) }
   }
 

@@ -3,7 +3,7 @@
 
 struct VESCCommandQueue: Sendable {
   static let limit = 16
-  private static let busy = CommandError.refused(code: "busy", "too many queued commands: try again later")
+  private static let busy = CommandError.refused(code: .busy, "too many queued commands: try again later")
 
   private enum Entry: Sendable {
     case mode(VESCModeChange)

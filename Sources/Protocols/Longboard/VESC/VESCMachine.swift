@@ -196,12 +196,12 @@ public struct VESCMachine: Machine {
       switch VESCSignal(rawValue: property) {
       case .mode: queue.setMode(value, for: id, isReachable: session.unavailability == nil, &publisher, &effects)
       case let signal? where VESCSignal.targets.contains(signal): motion.set(signal, value, for: id, at: now, &effects)
-      default: refuse(.refused(code: "read-only", "the property is read-only"))
+      default: refuse(.refused(code: .readOnly, "the property is read-only"))
       }
     case .run(action: 0, _):
       if let reason = session.unavailability { return refuse(.notConnected(reason)) }
       queue.scan(for: id, &effects)
-    case .run: refuse(.refused(code: "no-action", "no such action"))
+    case .run: refuse(.refused(code: .notSupported, "no such action"))
     }
   }
 

@@ -80,7 +80,7 @@ struct VESCModeChange: Sendable, Equatable {
       if let mode {
         if mode.speed != nil, geometry.metres == nil {
           let message = "the geometry of the board is unknown: set \(geometry.missing)"
-          return .failed(.refused(code: "not-configured", message))
+          return .failed(.refused(code: .notConfigured, message))
         }
         let erpm = mode.speed.flatMap { speed in geometry.metres.map { speed / 3.6 / $0 * 60 } }
         target = own.narrowed(current: mode.current, erpm: erpm)
@@ -91,7 +91,7 @@ struct VESCModeChange: Sendable, Equatable {
     case .verifying(let target, _):
       state = .verifying(target, timeouts: 0)
       guard limits.isWithin(target) else {
-        return .failed(.refused(code: "rejected", "the VESC reports other limits than were set"))
+        return .failed(.refused(code: .rejected, "the VESC reports other limits than were set"))
       }
       return .activated(limits, own: nil)
     case .storingLimits, .writing, .storingMode: return .none
@@ -100,7 +100,7 @@ struct VESCModeChange: Sendable, Equatable {
 
   mutating func limitsStored(_ failure: String?) -> Action {
     guard case .storingLimits(let target) = state else { return .none }
-    if let failure { return .failed(.refused(code: "not-stored", "cannot store the VESC's own limits: \(failure)")) }
+    if let failure { return .failed(.refused(code: .notStored, "cannot store the VESC's own limits: \(failure)")) }
     state = .writing(target, timeouts: 0)
     return .none
   }
@@ -124,7 +124,7 @@ struct VESCModeChange: Sendable, Equatable {
       return .assumeOneVESC
     case .reading:
       let message = "the VESC does not report its limits: a mode requires firmware 5.02 or newer"
-      return .failed(.refused(code: "not-supported", message))
+      return .failed(.refused(code: .notSupported, message))
     // An acknowledgement that is lost; reading the limits decides.
     case .writing: limitsWritten()
     case .verifying: return .failed(.timeout(milliseconds: Int(2 * timeout / .millisecond)))

@@ -90,7 +90,7 @@ struct VESCModes: Sendable {
     switch key {
     case Self.limitsKey: return .limits
     case Self.modeKey:
-      let error = failure.map { CommandError.refused(code: "not-stored", "cannot store the mode: \($0)") }
+      let error = failure.map { CommandError.refused(code: .notStored, "cannot store the mode: \($0)") }
       let text = "pending: set when the VESC responds"
       for id in pending { effects.append(.complete(id, error.map { .failure($0) } ?? .success(Report(text: text)))) }
       pending.removeAll()

@@ -80,7 +80,7 @@ struct VESCMotion: Sendable {
     setPoint = nil
     (stops, isStopUnconfirmed) = (Self.stopFrames, true)
     due = now
-    for id in inFlight + waiting { effects.append(.complete(id, .failure(.refused(code: "lease-lost", reason)))) }
+    for id in inFlight + waiting { effects.append(.complete(id, .failure(.refused(code: .leaseLost, reason)))) }
     (waiting, inFlight) = ([], [])
     withdrawTargets(&publisher, &effects)
   }
@@ -97,18 +97,18 @@ struct VESCMotion: Sendable {
   mutating func set(_ signal: VESCSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
     guard isHeld else {
       let message = "motion lease required: run \"vehiclectl drive\""
-      return effects.append(.complete(id, .failure(.refused(code: "no-lease", message))))
+      return effects.append(.complete(id, .failure(.refused(code: .noLease, message))))
     }
     guard signal != .targetDuty || allowsDuty else {
       let message =
         "max-duty-cycle is not set, and max-motor-current has no effect in duty cycle mode: use target-current, or set max-duty-cycle"
-      return effects.append(.complete(id, .failure(.refused(code: "no-duty", message))))
+      return effects.append(.complete(id, .failure(.refused(code: .noDuty, message))))
     }
     guard let number = value.number, let setPoint = VESCSetPoint(signal, number) else {
       return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a number"))))
     }
     guard waiting.count < Self.queueLimit else {
-      return effects.append(.complete(id, .failure(.refused(code: "busy", "the link is too slow for the rate of set-points"))))
+      return effects.append(.complete(id, .failure(.refused(code: .busy, "the link is too slow for the rate of set-points"))))
     }
     deadmanTimer.refresh(at: now)
     self.setPoint = setPoint

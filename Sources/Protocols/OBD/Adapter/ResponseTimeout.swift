@@ -61,7 +61,7 @@ struct ResponseTimeout: Sendable {
   /// Starts tuning for a caller.
   mutating func tune(_ id: CommandID, for adapter: String?, _ effects: inout Effects) {
     guard tuning == nil else {
-      return effects.append(.complete(id, .failure(.refused(code: "busy", "tuning is already running; wait until it is done"))))
+      return effects.append(.complete(id, .failure(.refused(code: .busy, "tuning is already running; wait until it is done"))))
     }
     tuning = TimeoutTuning(id, before: usual)
     followTuning(for: adapter, &effects)

@@ -75,8 +75,8 @@ struct CodeClearing: MultiECUQuery {
   var objection: CommandError? {
     if let refusal = motion.refusal { return refusal }
     if outcomes == nil || hasCleared { return nil }
-    if isUnknown { return .refused(code: "outcome-unknown", "unknown whether codes were cleared (\(message)); read them again") }
-    return .refused(code: "not-cleared", "no trouble code was cleared: \(message)")
+    if isUnknown { return .refused(code: .outcomeUnknown, "unknown whether codes were cleared (\(message)); read them again") }
+    return .refused(code: .notCleared, "no trouble code was cleared: \(message)")
   }
 
   var report: Report { report(isReadAgain: true) }

@@ -40,7 +40,7 @@ struct CodeList: MultiECUQuery {
   var questions: [[UInt8]] { Self.services.map { [$0] } }
   var objection: CommandError? {
     guard mustAnswer, asked == Self.services.count, !isAnswered else { return nil }
-    return .refused(code: "no-answer", "no ECU responds; switch the ignition on")
+    return .refused(code: .noAnswer, "no ECU responds; switch the ignition on")
   }
 
   mutating func take(_ answers: [ECUAnswer], _ place: Int) {

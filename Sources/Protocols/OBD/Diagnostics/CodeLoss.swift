@@ -57,16 +57,16 @@ struct CodeLoss: MultiECUQuery {
 
   var objection: CommandError? {
     if isAsked, controllers.isEmpty {
-      return .refused(code: "no-answer", "no ECU responds; switch the ignition on")
+      return .refused(code: .noAnswer, "no ECU responds; switch the ignition on")
     }
     guard isConfirmed else { return nil }
     if let doubt = codes.doubts.first {
-      return .refused(code: "bad-reply", "nothing cleared: cannot read everything that would be lost: \(doubt); try again")
+      return .refused(code: .badReply, "nothing cleared: cannot read everything that would be lost: \(doubt); try again")
     }
     let silent = known.filter { !controllers.contains($0) }.map { CANReader.name(of: $0) }
     if isAsked, !silent.isEmpty, !controllers.contains(nil) {
       return .refused(
-        code: "no-answer", "\(silent.joined(separator: ", ")) does not respond, and its codes would be lost unread; switch the ignition on")
+        code: .noAnswer, "\(silent.joined(separator: ", ")) does not respond, and its codes would be lost unread; switch the ignition on")
     }
     return motion.refusal
   }

@@ -37,7 +37,7 @@ struct Diagnostics: Sendable {
   /// The requests that read what clearing would erase. `ecus` are those known from detection.
   func loss(isConfirmed: Bool, _ motion: Motion, ecus: [UInt32]) throws(CommandError) -> CodeLoss {
     if isConfirmed, id != nil {
-      throw .refused(code: "busy", "the codes are already being cleared; read the remaining ones when it is done")
+      throw .refused(code: .busy, "the codes are already being cleared; read the remaining ones when it is done")
     }
     return CodeLoss(isConfirmed: isConfirmed, motion, known: ecus)
   }
@@ -76,7 +76,7 @@ struct Diagnostics: Sendable {
     case .storing(let id, let loss, let stored):
       if let failure {
         let message = "no trouble code was cleared: cannot store the codes first: \(failure)"
-        effects.append(.complete(id, .failure(.refused(code: "not-stored", message))))
+        effects.append(.complete(id, .failure(.refused(code: .notStored, message))))
         state = .idle
         return nil
       }
@@ -127,6 +127,6 @@ extension OBDQuery {
     if clearing.hasCleared { return .success(clearing.report(isReadAgain: false)) }
     guard clearing.outcomes == nil, step == .ask(CodeClearing.place), lastCommand == command else { return result }
     return .failure(
-      .refused(code: "outcome-unknown", "the clear request was sent, but its outcome is unknown; read the codes again"))
+      .refused(code: .outcomeUnknown, "the clear request was sent, but its outcome is unknown; read the codes again"))
   }
 }

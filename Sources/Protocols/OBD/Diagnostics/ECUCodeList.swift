@@ -50,7 +50,7 @@ struct ECUCodeList: MultiECUQuery {
 
   var objection: CommandError? {
     guard asked == ecus.count, readable == 0, unsupported.isEmpty, doubts.isEmpty else { return nil }
-    return .refused(code: "no-answer", "no ECU responds to UDS (service 19); switch the ignition on")
+    return .refused(code: .noAnswer, "no ECU responds to UDS (service 19); switch the ignition on")
   }
 
   var report: Report {
@@ -76,7 +76,7 @@ extension ECUCodeList {
   ) throws(CommandError) {
     guard bus.isCAN else {
       throw .refused(
-        code: "no-can", "trouble codes over UDS need a CAN bus; the vehicle's protocol is \(bus.name ?? "not known yet")")
+        code: .noCAN, "trouble codes over UDS need a CAN bus; the vehicle's protocol is \(bus.name ?? "not known yet")")
     }
     var known: Set<Target> = []
     for word in (arguments[Self.argument]?.text ?? "").split(whereSeparator: { $0 == " " || $0 == "," }) {
@@ -103,7 +103,7 @@ extension ECUCodeList {
     let queried = sorted.filter { asked.insert($0.request).inserted }
     guard !queried.isEmpty else {
       throw .refused(
-        code: "no-ecu", "no ECU of this vehicle is known yet; give some, as in ecus 18DA10F1, or try again once the vehicle responds")
+        code: .noECU, "no ECU of this vehicle is known yet; give some, as in ecus 18DA10F1, or try again once the vehicle responds")
     }
     self.init(queried, known: known)
   }

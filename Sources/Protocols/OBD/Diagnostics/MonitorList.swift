@@ -100,7 +100,7 @@ struct MonitorList: MultiECUQuery {
   var objection: CommandError? {
     guard asked >= (isCAN ? 3 : 2), ecus.isEmpty, doubts.isEmpty else { return nil }
     return .refused(
-      code: "no-answer", "no ECU responds: the ignition is off, or the vehicle has no SAE J1979 (OBD-II) monitors, like many electric cars")
+      code: .noAnswer, "no ECU responds: the ignition is off, or the vehicle has no SAE J1979 (OBD-II) monitors, like many electric cars")
   }
 
   var report: Report {

@@ -75,7 +75,7 @@ struct Motion: Sendable, Equatable {
   var objection: String? {
     isMoving ? "trouble codes are cleared only while the vehicle is stationary and its engine off (\(message)); \(Self.remedy)" : nil
   }
-  var refusal: CommandError? { objection.map { .refused(code: "moving", $0) } }
+  var refusal: CommandError? { objection.map { .refused(code: .moving, $0) } }
 
   /// The conditions under which ECUs accept clearing.
   static let remedy = "stop, switch the engine off, and leave the ignition on"

@@ -138,7 +138,7 @@ struct VehiclePolling: Sendable {
 
   /// Values and statistics are withdrawn.
   mutating func vehicleSilent(_ message: String, _ effects: inout Effects) {
-    timeout.endTuning(.refused(code: "no-answer", message), &effects)
+    timeout.endTuning(.refused(code: .noAnswer, message), &effects)
     detection.vehicleSilent()
   }
 

@@ -108,14 +108,14 @@ struct OBDQuery: Sendable {
   }
 
   private static let clears = CommandError.refused(
-    code: "raw-not-allowed", "04 clears trouble codes unread; use dtc-clear, which stores them first")
+    code: .rawNotAllowed, "04 clears trouble codes unread; use dtc-clear, which stores them first")
 
   /// Service 04 hidden in adapter commands: in the data of STPX, in the K-line wake-up message after three header bytes, and, without the
   /// adapter's formatting, in any request with 04 as its second byte, polls included. Facts: ELM327DSH, AT WM and AT CAF; STN1100 FRPM,
   /// STPX.
   private static func refuseHidden(_ text: [UInt8], _ word: String) throws(CommandError) {
     if word.hasPrefix("ATCAF0") {
-      throw .refused(code: "raw-not-allowed", "ATCAF0 changes the meaning of every request: 0104 becomes service 04; leave it out")
+      throw .refused(code: .rawNotAllowed, "ATCAF0 changes the meaning of every request: 0104 becomes service 04; leave it out")
     }
     if word.hasPrefix("ATWM"), text.dropFirst(10).starts(with: "04".utf8) { throw clears }
     guard word.hasPrefix("STPX") else { return }
@@ -128,7 +128,7 @@ struct OBDQuery: Sendable {
   }
 
   private static func notAllowed(_ what: String) -> CommandError {
-    .refused(code: "raw-not-allowed", "\(what) is not a read request; set allow-raw = true for this device to allow it")
+    .refused(code: .rawNotAllowed, "\(what) is not a read request; set allow-raw = true for this device to allow it")
   }
 
   private static func header(in arguments: [String: Value]) throws(CommandError) -> CANIdentifier? {

@@ -59,7 +59,7 @@ struct Queries: Sendable {
 
   mutating func append(_ query: OBDQuery) throws(CommandError) {
     guard waiting.count < Self.maxWaiting else {
-      throw .refused(code: "busy", "\(Self.maxWaiting) queries are already waiting; try again when they are done")
+      throw .refused(code: .busy, "\(Self.maxWaiting) queries are already waiting; try again when they are done")
     }
     waiting.append(query)
   }
@@ -73,7 +73,7 @@ struct Queries: Sendable {
   ) {
     var query = waiting.removeFirst()
     if query.header != nil, !bus.isCAN, bus != .search {
-      return effects.append(.complete(query.id, .failure(.refused(code: "no-can", "\(VehicleBus.noCAN); leave it out"))))
+      return effects.append(.complete(query.id, .failure(.refused(code: .noCAN, "\(VehicleBus.noCAN); leave it out"))))
     }
     query.prepare(for: traits, aimedAt: addressing, home: home)
     state = .running(query)
@@ -96,7 +96,7 @@ struct Queries: Sendable {
       } else if !query.hasAlternative {
         let command = String(decoding: query.command.dropLast(), as: UTF8.self)
         let message = "the adapter rejected \(command): \(printable(dialogue.reply[dialogue.body...]))"
-        complete(query, .failure(.refused(code: "adapter-refused", message)), command: dialogue.command, &outcome, &effects)
+        complete(query, .failure(.refused(code: .adapterRefused, message)), command: dialogue.command, &outcome, &effects)
         query.skipToRestore()
       } else {
         query.advance()
@@ -142,8 +142,8 @@ struct Queries: Sendable {
     }
     query.skipToRestore()
     guard case .failure(.refused(let code, let message)) = result else { return }
-    if code == "bad-reply" { outcome.followUp = .resynchronise }
-    if code == "adapter-restarted" { outcome.followUp = .setUp(fault: message) }
+    if code == .badReply { outcome.followUp = .resynchronise }
+    if code == .adapterRestarted { outcome.followUp = .setUp(fault: message) }
   }
 
   /// Long queries report progress, because callers time out.
@@ -166,7 +166,7 @@ struct Queries: Sendable {
     var outcome = Outcome()
     if case .prepare? = query.step {
       let text = String(decoding: query.command.dropLast(), as: UTF8.self)
-      let error = CommandError.refused(code: "adapter-silent", "the adapter does not respond to \(text); try again")
+      let error = CommandError.refused(code: .adapterSilent, "the adapter does not respond to \(text); try again")
       complete(query, .failure(error), command: command, &outcome, &effects)
     } else {
       complete(query, .failure(.timeout(milliseconds: Int(timeout / .millisecond))), command: command, &outcome, &effects)
@@ -185,7 +185,7 @@ struct Queries: Sendable {
   mutating func overflowed(_ command: [UInt8], _ effects: inout Effects) -> Outcome {
     guard case .running(var query) = state else { return Outcome() }
     var outcome = Outcome()
-    complete(query, .failure(.refused(code: "bad-reply", AdapterSession.nonsense)), command: command, &outcome, &effects)
+    complete(query, .failure(.refused(code: .badReply, AdapterSession.nonsense)), command: command, &outcome, &effects)
     outcome.followUp = .resynchronise
     query.skipToRestore()
     proceed(query, &outcome)

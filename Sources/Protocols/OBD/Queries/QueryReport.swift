@@ -35,7 +35,7 @@ extension OBDQuery {
   ) -> Result<Report, CommandError> {
     switch result(outcome, dialogue, reader, scales) {
     case .failure(let error): .failure(error)
-    case .success(let report): .failure(.refused(code: "no-answer", report.rows.first?.last ?? "the vehicle did not respond"))
+    case .success(let report): .failure(.refused(code: .noAnswer, report.rows.first?.last ?? "the vehicle did not respond"))
     }
   }
 
@@ -52,7 +52,7 @@ extension OBDQuery {
     case .status(let status):
       switch status.demand {
       case .discard, .resynchronise, .acknowledge: return Self.broken(status.message, body)
-      case .reinitialize, .wake: return .failure(.refused(code: "adapter-restarted", status.message))
+      case .reinitialize, .wake: return .failure(.refused(code: .adapterRestarted, status.message))
       case .refuse, .wait, .backOff, .retry, .ignore:
         return .success(Report(columns: Self.columns, rows: [["", "", "\(status.rawValue): \(status.message)"]]))
       }
@@ -80,7 +80,7 @@ extension OBDQuery {
   }
 
   private static func broken(_ reason: String, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
-    .failure(.refused(code: "bad-reply", "unusable reply (\(reason))\(body.isEmpty ? "" : ": \(printable(body))"); try again"))
+    .failure(.refused(code: .badReply, "unusable reply (\(reason))\(body.isEmpty ? "" : ": \(printable(body))"); try again"))
   }
 }
 
