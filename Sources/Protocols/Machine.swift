@@ -310,3 +310,16 @@ public struct Effects: Sendable {
     list.append(.send(link, bytes, id, secret: secret))
   }
 }
+
+// Completing commands: `id` is nil if the caller has disconnected.
+extension Effects {
+  mutating func fail(command id: CommandID?, _ error: CommandError) {
+    if let id { append(.complete(id, .failure(error))) }
+  }
+
+  mutating func refuse(command id: CommandID?, code: ErrorCode, _ message: String) { fail(command: id, .refused(code: code, message)) }
+
+  mutating func succeed(command id: CommandID?, _ report: Report = Report()) {
+    if let id { append(.complete(id, .success(report))) }
+  }
+}

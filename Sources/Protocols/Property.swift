@@ -100,7 +100,7 @@ public struct Property: Sendable, Equatable {
     get { definition.access }
     set { definition.access = newValue }
   }
-  /// It can be set while the link is down: the value is stored, the reason is `pending`, and it is sent on connect.
+  /// A setting: `PersistedSettings` stores it in a file of its name. It can be set while the link is down.
   public var remembered: Bool {
     get { definition.remembered }
     set { definition.remembered = newValue }

@@ -16,7 +16,7 @@ struct CarFeatures: Sendable {
     modeQuery = CarModeQuery(options.dialect)
     status = CarStatus(options)
     camera = CarCamera(options)
-    settings = CarSettings(page: options.endpoint?.page)
+    settings = CarSettings(options)
   }
 
   // MARK: Session

@@ -30,9 +30,13 @@ enum CarSignal: Int, CaseIterable, Sendable {
     var property = declaration
     switch self {
     case .mode, .leftButton, .rightButton, .video: property.access = .write
-    case .sensitivity, .neutralRoll, .neutralPitch, .neutralYaw, .webPage, .videoQuality:
+    case .sensitivity, .webPage, .videoQuality:
       property.access = .write
       property.remembered = true
+      property.lifetime = .retained
+    // Stored together, by CarSettings.
+    case .neutralRoll, .neutralPitch, .neutralYaw:
+      property.access = .write
       property.lifetime = .retained
     // The machine itself publishes whether the car may move while the link is down.
     case .running, .message, .videoURL, .messages, .badFrames: property.lifetime = .retained

@@ -9,14 +9,4 @@ extension Effects {
   }
 
   mutating func withdraw(_ signal: CarSignal, _ reason: String) { withdraw(signal.rawValue, reason) }
-
-  mutating func fail(command id: CommandID?, _ error: CommandError) {
-    if let id { append(.complete(id, .failure(error))) }
-  }
-
-  mutating func refuse(command id: CommandID?, code: ErrorCode, _ message: String) { fail(command: id, .refused(code: code, message)) }
-
-  mutating func succeed(command id: CommandID?, _ report: Report = Report()) {
-    if let id { append(.complete(id, .success(report))) }
-  }
 }

@@ -16,48 +16,31 @@ extension MirrorMachine {
       switch command {
       case .run: try sendOneUpdate(id, at: now)
       case .set(let property, let value):
-        let change = try change(property, value)
-        if !store.save(change, for: id, &effects) {
-          throw .refused(code: .busy, "too many pending writes to disk: try again later")
-        }
+        guard let signal = MirrorSignal(rawValue: property) else { throw .refused(code: .notSupported, "no such action") }
+        try check(signal, value)
+        try persisted.set(property, value, for: id, &effects)
       }
     } catch {
       effects.append(.complete(id, .failure(error)))
     }
   }
 
-  private var hasUsername: Bool { store.next.username ?? settings.username != nil }
+  private var hasUsername: Bool { persisted.next(.username) ?? settings.username.map { .string($0) } != nil }
 
-  /// The setting of a command; throws if it is invalid.
-  private func change(_ property: Int, _ value: Value) throws(CommandError) -> MirrorStore.Change {
-    switch (MirrorSignal(rawValue: property), value) {
-    case (.led, .int(let percent)):
-      guard hasUsername else { throw noNameError }
-      return .led(percent)
-    case (.interval, .int(let seconds)): return .interval(seconds)
-    case (.username, .string(let name)):
-      if name.isEmpty { return .username(nil) }
+  /// Throws if a setting is invalid in a way that its declaration cannot express.
+  private func check(_ signal: MirrorSignal, _ value: Value) throws(CommandError) {
+    switch (signal, value) {
+    case (.led, _): guard hasUsername else { throw noNameError }
+    case (.username, .string(let name)) where !name.isEmpty:
       if let message = MirrorMessage.refusal(name: name) { throw .invalid(argument: "username", message) }
-      return .username(name)
-    case (let signal?, .bool(let isOn)):
-      guard let turned = MirrorSwitch.allCases.first(where: { $0.signal == signal }) else { break }
-      if isOn { try allow(turned) }
-      return .turn(turned, isOn)
-    default: break
-    }
-    throw .refused(code: .notSupported, "no such action")
-  }
-
-  private func allow(_ turned: MirrorSwitch) throws(CommandError) {
-    switch turned {
-    case .health where !settings.hasHealth:
+    case (.health, .bool(true)) where !settings.hasHealth:
       throw .refused(code: .notConfigured, "no health source is configured: add health = [\"phone.steps\"] to the device's section")
-    case .weather where !settings.hasWeather:
+    case (.weather, .bool(true)) where !settings.hasWeather:
       throw .refused(
         code: .notConfigured, "no weather source is configured: add weather = \"NAME\" to the device's section")
-    case .send:
+    case (.send, .bool(true)):
       guard hasUsername else { throw noNameError }
-      guard !store.next.on.isDisjoint(with: [.health, .weather]) else { throw collectionOff }
+      guard persisted.next(.health) == .bool(true) || persisted.next(.weather) == .bool(true) else { throw collectionOff }
     default: break
     }
   }
@@ -83,13 +66,10 @@ extension MirrorMachine {
 
   mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     let before = username
-    guard let (id, change) = store.stored(key, failure) else { return }
-    if let failure {
-      if let id { effects.append(.complete(id, .failure(.refused(code: .notStored, failure)))) }
-      return
-    }
+    guard let change = persisted.stored(key, failure, &effects), let signal = MirrorSignal(rawValue: change.property) else { return }
+    let id = change.id
     publishStored(&effects)
-    switch change {
+    switch signal {
     case .led:
       guard isUp, let pendingValue = light(for: id) else { return answer(id, pending(pictures), &effects) }
       enqueue(pendingValue)
@@ -98,15 +78,15 @@ extension MirrorMachine {
     case .interval:
       if nextUpdate != nil { nextUpdate = min(nextUpdate ?? .max, now &+ Nanoseconds(interval) &* .second) }
       answer(id, nil, &effects)
-    case .turn(let turned, let isOn):
+    default:
       plan(at: now)
-      if isOn { expedite(at: now) }
-      answer(id, remark(turned, isOn), &effects)
+      if isOn(signal) { expedite(at: now) }
+      answer(id, remark(signal), &effects)
     }
   }
 
   private func answer(_ id: CommandID?, _ text: String?, _ effects: inout Effects) {
-    if let id { effects.append(.complete(id, .success(Report(text: text)))) }
+    effects.succeed(command: id, Report(text: text))
   }
 
   private mutating func renamed(from before: String?, _ id: CommandID?, at now: Instant, _ effects: inout Effects) {
@@ -117,7 +97,7 @@ extension MirrorMachine {
       effects.append(.complete(other, .failure(.refused(code: .replaced, "another name was set in the meantime"))))
     }
     // The display reads a name together with the next value.
-    let isFollowed = store.now.led != nil || isToSend
+    let isFollowed = persisted[.led] != nil || isToSend
     let message = isFollowed ? pictures : "the mirror shows the name after the next value: vehiclectl set \(settings.device).led 50"
     guard case .up(let session) = state else { return answer(id, pending(message), &effects) }
     if session.has(username) { return answer(id, nil, &effects) }
@@ -126,17 +106,17 @@ extension MirrorMachine {
 
   /// A remark before the first value under a new name is sent.
   private var pictures: String? {
-    guard let username, !store.knownNames.contains(username) else { return nil }
+    guard let username, !acknowledgements.names.contains(username) else { return nil }
     return "stand in front of the mirror: it takes pictures of you if the name is new"
   }
 
-  private func remark(_ turned: MirrorSwitch, _ isOn: Bool) -> String? {
-    guard isOn else { return nil }
-    if turned == .health, MirrorMetric.health.allSatisfy({ settings.sources[$0] == nil || !isPermitted($0) }) {
+  private func remark(_ signal: MirrorSignal) -> String? {
+    guard isOn(signal) else { return nil }
+    if signal == .health, MirrorMetric.health.allSatisfy({ settings.sources[$0] == nil || !isPermitted($0) }) {
       return "no value is permitted yet: vehiclectl set \(settings.device).send-steps on, or another send- property"
     }
     // The configured device probably does not exist.
-    if turned == .weather, MirrorMetric.weather.allSatisfy({ known[$0] == nil }), let reason = missing[.temperature] {
+    if signal == .weather, MirrorMetric.weather.allSatisfy({ known[$0] == nil }), let reason = missing[.temperature] {
       return "no value yet; \(reason)"
     }
     let message = [isUp ? nil : "pending: starts when the mirror is connected", isToSend ? pictures : nil].compactMap(\.self)

@@ -94,9 +94,9 @@ extension MirrorMachine {
       plan(at: now)
     case .value(let pendingValue):
       effects.publish(pendingValue.signal, pendingValue.value)
-      if let name = session.acknowledgedName { store.recordKnownName(name, &effects) }
+      if let name = session.acknowledgedName { acknowledgements.record(name: name, &effects) }
       if let metric = pendingValue.metric {
-        store.recordAcknowledgement(metric, on: pendingValue.message == metric.unknown ? nil : clock.day, &effects)
+        acknowledgements.record(metric, on: pendingValue.message == metric.unknown ? nil : clock.day, &effects)
       }
       for id in pendingValue.commands where !session.hasPending(id) { finish(id, &effects) }
     }
@@ -104,7 +104,7 @@ extension MirrorMachine {
 
   /// The light setting, as a message.
   func light(for command: CommandID? = nil) -> MirrorPendingValue? {
-    guard let led = store.now.led, let message = try? MirrorMessage(.brightness, Double(led)) else { return nil }
+    guard case .int(let led)? = persisted[.led], let message = try? MirrorMessage(.brightness, Double(led)) else { return nil }
     return MirrorPendingValue(message: message, metric: nil, value: .int(led), commands: command.map { [$0] } ?? [])
   }
 
@@ -158,6 +158,6 @@ extension MirrorMachine {
 
   mutating func cancel(_ id: CommandID) {
     pendingCommands[id] = nil
-    store.cancel(id)
+    persisted.cancel(id)
   }
 }

@@ -26,10 +26,11 @@ public struct MirrorMachine: Machine {
     let name: String?
   }
 
-  public let schema = Schema(properties: MirrorSignal.properties, actions: [Self.sendNow])
+  public let schema: Schema
   let settings: MirrorSettings
   var state = State.down("the link is not up yet")
-  var store = MirrorStore()
+  var persisted: PersistedSettings
+  var acknowledgements = MirrorAcknowledgements()
   /// The known values of other devices.
   var known: [MirrorMetric: Value] = [:]
   /// Why a metric has no value that can be sent.
@@ -51,10 +52,14 @@ public struct MirrorMachine: Machine {
   var earlyDisconnects = 0
 
   /// Creates a machine; throws for an invalid option.
-  public init(_ setup: Setup) throws(OptionError) { settings = try MirrorSettings(setup) }
+  public init(_ setup: Setup) throws(OptionError) {
+    settings = try MirrorSettings(setup)
+    schema = Schema(properties: MirrorSignal.properties, actions: [Self.sendNow])
+    persisted = PersistedSettings(schema.properties)
+  }
 
   /// The name that the mirror greets: the one that a client set, or the configured one.
-  var username: String? { store.now.username ?? settings.username }
+  var username: String? { persisted[.username]?.text ?? settings.username }
 
   public var nextWake: Instant? {
     var due = pendingCommands.values.map(\.until)
@@ -92,9 +97,12 @@ public struct MirrorMachine: Machine {
   // MARK: Start and status
 
   private mutating func start(_ restored: [String: [UInt8]], _ wall: WallTime, at now: Instant, _ effects: inout Effects) {
-    let damaged = store.restore(restored)
+    let damaged = persisted.restore(restored) { property, value in
+      property != MirrorSignal.username.rawValue || MirrorMessage.refusal(name: value.text) == nil
+    }
+    acknowledgements.restore(restored)
     clock = DayClock(wall, at: now)
-    readWindow = DisplayReadWindow(name: store.knownNames.last, at: now)
+    readWindow = DisplayReadWindow(name: acknowledgements.names.last, at: now)
     if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
     publishStored(&effects)
     for signal in MirrorSignal.sent { effects.withdraw(signal, "not acknowledged by the mirror since the device was started") }
@@ -104,8 +112,8 @@ public struct MirrorMachine: Machine {
   }
 
   mutating func publishStored(_ effects: inout Effects) {
-    if let led = store.now.led {
-      effects.publish(.led, .int(led))
+    if let led = persisted[.led] {
+      effects.publish(.led, led)
     } else {
       effects.withdraw(.led, "not set, and the mirror does not report it: vehiclectl set \(settings.device).led 50")
     }
@@ -115,11 +123,13 @@ public struct MirrorMachine: Machine {
       effects.withdraw(.username, "not set: vehiclectl set \(settings.device).username NAME")
     }
     effects.publish(.interval, .int(interval))
-    for turned in MirrorSwitch.allCases { effects.publish(turned.signal, .bool(store.now.on.contains(turned))) }
+    for signal in MirrorSignal.switches { effects.publish(signal, .bool(isOn(signal))) }
   }
 
   /// Seconds between updates.
-  var interval: Int { store.now.interval ?? settings.interval }
+  var interval: Int { if case .int(let seconds)? = persisted[.interval] { seconds } else { settings.interval } }
+
+  func isOn(_ signal: MirrorSignal) -> Bool { persisted[signal] == .bool(true) }
 
   var noNameMessage: String { "no name is set: vehiclectl set \(settings.device).username NAME" }
 

@@ -73,7 +73,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
   }
 
   /// The setting that permits to send it; nil for weather, which needs no permission.
-  var permission: MirrorSwitch? {
+  var permission: MirrorSignal? {
     switch self {
     case .heartRate: .sendHeartRate
     case .activeEnergy: .sendActiveEnergy

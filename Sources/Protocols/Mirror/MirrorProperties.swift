@@ -14,7 +14,12 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
     .sentUVIndex,
   ]
 
+  /// The settings that are on or off.
+  static let switches: [MirrorSignal] = [.health, .weather, .send, .sendHeartRate, .sendActiveEnergy, .sendSteps, .sendDistance]
+
   static let intervals = 5.0...3600.0
+
+  var name: String { declaration.name }
 
   static var properties: [Property] {
     allCases.map { signal in
@@ -60,25 +65,9 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
   }
 }
 
-/// A stored on/off setting.
-enum MirrorSwitch: String, CaseIterable, Sendable {
-  case health, weather, send
-  case sendHeartRate = "send-heart-rate"
-  case sendActiveEnergy = "send-active-energy"
-  case sendSteps = "send-steps"
-  case sendDistance = "send-distance"
-
-  var signal: MirrorSignal {
-    switch self {
-    case .health: .health
-    case .weather: .weather
-    case .send: .send
-    case .sendHeartRate: .sendHeartRate
-    case .sendActiveEnergy: .sendActiveEnergy
-    case .sendSteps: .sendSteps
-    case .sendDistance: .sendDistance
-    }
-  }
+extension PersistedSettings {
+  subscript(_ signal: MirrorSignal) -> Value? { self[signal.rawValue] }
+  func next(_ signal: MirrorSignal) -> Value? { next(signal.rawValue) }
 }
 
 extension Effects {

@@ -11,12 +11,12 @@ extension MirrorMachine {
   /// How long a value is absent before it is withdrawn: at start its source needs a moment.
   private static let grace: Nanoseconds = 10 * .second
 
-  var isCollecting: Bool { !store.now.on.isDisjoint(with: [.health, .weather]) }
+  var isCollecting: Bool { isOn(.health) || isOn(.weather) }
 
-  func isPermitted(_ metric: MirrorMetric) -> Bool { metric.permission.map { store.now.on.contains($0) } ?? true }
+  func isPermitted(_ metric: MirrorMetric) -> Bool { metric.permission.map(isOn) ?? true }
 
   private func isCollected(_ metric: MirrorMetric) -> Bool {
-    store.now.on.contains(metric.isHealth ? .health : .weather) && isPermitted(metric)
+    isOn(metric.isHealth ? .health : .weather) && isPermitted(metric)
   }
 
   /// Updates are on and the mirror has a name.
@@ -26,7 +26,7 @@ extension MirrorMachine {
   }
 
   /// Updates are on.
-  var isToSend: Bool { store.now.on.contains(.send) && isCollecting }
+  var isToSend: Bool { isOn(.send) && isCollecting }
 
   /// Starts or stops the update cycles according to the settings.
   mutating func plan(at now: Instant) {
@@ -53,7 +53,7 @@ extension MirrorMachine {
   mutating func timeReceived(_ time: WallTime, at now: Instant) {
     _ = clock.set(time, at: now)
     for metric in MirrorMetric.allCases {
-      guard isCollected(metric), let unknown = metric.unknown, let value = metric.unknownValue, let day = store.acknowledgedDays[metric],
+      guard isCollected(metric), let unknown = metric.unknown, let value = metric.unknownValue, let day = acknowledgements.days[metric],
         let since = absentSince[metric], now >= since &+ Self.grace, !metric.isHealth || clock.day > day
       else { continue }
       enqueue(MirrorPendingValue(message: unknown, metric: metric, value: value))
@@ -104,12 +104,10 @@ extension MirrorMachine {
 
   /// Why no value can be sent now, and the remedy.
   var noDataReason: String {
-    let collected = MirrorMetric.allCases.filter {
-      settings.sources[$0] != nil && store.now.on.contains($0.isHealth ? .health : .weather)
-    }
+    let collected = MirrorMetric.allCases.filter { settings.sources[$0] != nil && isOn($0.isHealth ? .health : .weather) }
     let reasons = collected.filter(isPermitted).compactMap { missing[$0] }
     if let reason = reasons.first { return "no value to send: \(reason)" }
-    let forbidden = collected.filter { !isPermitted($0) }.compactMap { $0.permission?.rawValue }
+    let forbidden = collected.filter { !isPermitted($0) }.compactMap { $0.permission?.name }
     return forbidden.first.map { "no value is permitted: vehiclectl set \(settings.device).\($0) on" }
       ?? "no value is known yet: try again in a moment"
   }

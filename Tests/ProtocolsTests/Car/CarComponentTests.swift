@@ -291,7 +291,7 @@ import Testing
   }
 
   @Test func aSettingTakesEffectOnceItIsStored() {
-    var (settings, effects) = (CarSettings(page: nil), Effects())
+    var (settings, effects) = (CarSettings(CarOptions(Setup())), Effects())
     #expect(settings.set(.sensitivity, .float(1.2), for: 1, isDriven: false, &effects) && settings.sensitivity == 1)
     settings.stored("sensitivity", "no space", &effects)
     #expect(settings.sensitivity == 1 && Self.code(effects.list.last) == "not-stored")

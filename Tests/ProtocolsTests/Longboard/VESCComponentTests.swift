@@ -8,6 +8,11 @@ import Testing
     try VESCOptions(VESCRig.setup(["allow-motion": .bool(true), "max-duty-cycle": .float(50)], modes: VESCRig.modes))
   }
 
+  private static func queue() throws -> VESCCommandQueue {
+    let options = try options()
+    return VESCCommandQueue(options, VESCSignal.properties(options, period: 50 * .millisecond), timeout: VESCSession.timeout)
+  }
+
   private static func publisher() throws -> VESCPublisher {
     VESCPublisher(Schema(properties: VESCSignal.properties(try options(), period: 50 * .millisecond), actions: []))
   }
@@ -189,7 +194,7 @@ import Testing
   // MARK: VESCCommandQueue
 
   @Test func commandsAreExecutedInOrderAndTheQueueIsBounded() throws {
-    var queue = VESCCommandQueue(try Self.options(), timeout: VESCSession.timeout)
+    var queue = try Self.queue()
     var publisher = try Self.publisher()
     var effects = Effects()
     queue.scan(for: 1, &effects)
@@ -208,8 +213,23 @@ import Testing
     #expect(effects.list.count == 15 && queue.count == 0 && !queue.hasRequest)
   }
 
+  @Test func aModeIsDoneOnceItsOwnStoreIs() throws {
+    var queue = try Self.queue()
+    var publisher = try Self.publisher()
+    var effects = Effects()
+    queue.setMode(.string("eco"), for: 1, isReachable: false, &publisher, &effects)
+    queue.setMode(.string("full"), for: 2, isReachable: false, &publisher, &effects)
+    #expect(effects.list == [.store(key: "mode", Array("eco".utf8)), .store(key: "mode", Array("full".utf8))])
+    effects.removeAll()
+    queue.stored("mode", nil, &publisher, &effects)
+    #expect(effects.list == [.complete(1, .success(Report(text: "pending: set when the VESC responds")))])
+    effects.removeAll()
+    queue.stored("mode", "no space", &publisher, &effects)
+    #expect(effects.list == [.complete(2, .failure(.refused(code: .notStored, "cannot store the mode: no space")))])
+  }
+
   @Test func aCancelledScanIsNotSent() throws {
-    var queue = VESCCommandQueue(try Self.options(), timeout: VESCSession.timeout)
+    var queue = try Self.queue()
     var effects = Effects()
     queue.scan(for: 1, &effects)
     queue.cancel(1)

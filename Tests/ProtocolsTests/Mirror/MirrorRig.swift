@@ -106,7 +106,7 @@ extension MirrorRig {
     return try MirrorRig(options.merging(more) { $1 }, phase: phase)
   }
 
-  static var allOn: [String: [UInt8]] { Dictionary(uniqueKeysWithValues: MirrorSwitch.allCases.map { ($0.rawValue, Array("on".utf8)) }) }
+  static var allOn: [String: [UInt8]] { Dictionary(uniqueKeysWithValues: MirrorSignal.switches.map { ($0.name, Array("on".utf8)) }) }
 
   mutating func start(restored: [String: [UInt8]] = [:], for time: Nanoseconds = 0) {
     disk = restored

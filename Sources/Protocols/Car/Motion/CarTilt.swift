@@ -12,6 +12,8 @@ struct CarAttitude: Sendable, Equatable {
   /// −π to π; the car as built ignores it.
   let yaw: Double
 
+  init(roll: Double, pitch: Double, yaw: Double) { (self.roll, self.pitch, self.yaw) = (roll, pitch, yaw) }
+
   static let level = CarAttitude(roll: 0, pitch: 0, yaw: 0)
   /// The tolerance for angles that were rounded to four decimals.
   private static let hair = 0.0001
@@ -53,10 +55,22 @@ struct CarAttitude: Sendable, Equatable {
     }
   }
 
-  /// Rounded to a millionth, as stored, so that it reads back the same.
-  var rounded: CarAttitude {
-    func rounded(_ angle: Double) -> Double { Double(CarNumber.millionths(angle) ?? 0) / CarNumber.scale }
-    return CarAttitude(roll: rounded(roll), pitch: rounded(pitch), yaw: rounded(yaw))
+  /// A stored position; nil if it is damaged.
+  init?(stored text: String) {
+    let angles = text.split(separator: " ").compactMap(CarNumber.read)
+    guard angles.count == 3 else { return nil }
+    (roll, pitch, yaw) = (angles[0], angles[1], angles[2])
+    if wrongArgument != nil { return nil }
+  }
+
+  /// The angles as stored: `0.100000 -0.250000 3.141600`.
+  var stored: String {
+    var bytes: [UInt8] = []
+    for angle in [roll, pitch, yaw] {
+      if !bytes.isEmpty { bytes.append(0x20) }
+      CarNumber.write(CarNumber.millionths(angle) ?? 0, to: &bytes)
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// The shorter way between two angles; slightly more than half a turn counts as half a turn.

@@ -2,76 +2,38 @@
 // completes, once it is stored; settings can be changed without a link.
 
 struct CarSettings: Sendable {
-  private static let sensitivityKey = "sensitivity"
-  private static let neutralKey = "neutral"
-  private static let pageKey = "web-page"
-  private static let qualityKey = "video-quality"
+  /// The neutral position is stored as one text, so that its angles change together.
+  private static let neutralProperty = Property("neutral", .string, remembered: true, help: "Roll, pitch and yaw in rad")
+  private static let neutralIndex = CarSignal.allCases.count
   private static let maxPageLength = 2000
-  private static let most = 32
-  private static let sensitivities = 0.67...1.33
 
-  enum Setting: Sendable, Equatable {
-    case sensitivity(Double)
-    case neutral(CarAttitude)
-    /// nil: the car's own page.
-    case page(String?)
-    case quality(CarVideoQuality)
-
-    var key: String {
-      switch self {
-      case .sensitivity: sensitivityKey
-      case .neutral: neutralKey
-      case .page: pageKey
-      case .quality: qualityKey
-      }
-    }
-
-    var bytes: [UInt8] {
-      switch self {
-      case .sensitivity(let factor): return Array(Value.text(factor).utf8)
-      case .neutral(let attitude):
-        var bytes: [UInt8] = []
-        for angle in [attitude.roll, attitude.pitch, attitude.yaw] {
-          if !bytes.isEmpty { bytes.append(0x20) }
-          CarNumber.write(CarNumber.millionths(angle) ?? 0, to: &bytes)
-        }
-        return bytes
-      case .page(let page): return Array((page ?? "").utf8)
-      case .quality(let quality): return Array(quality.rawValue.utf8)
-      }
-    }
-  }
-
-  private(set) var sensitivity = 1.0
+  private var persisted: PersistedSettings
   private(set) var neutral = CarAttitude.level
-  private(set) var quality = CarVideoQuality.medium
-  private var chosenPage: String?
   /// The car's own page.
   private let ownPage: String?
-  /// Settings that are being stored, and their commands.
-  private var pending: [(id: CommandID?, setting: Setting)] = []
 
-  init(page: String?) { ownPage = page }
-
-  private var page: String? { chosenPage ?? ownPage }
-
-  /// The neutral position after all pending stores.
-  private var nextNeutral: CarAttitude {
-    for case (_, .neutral(let attitude)) in pending.reversed() { return attitude }
-    return neutral
+  init(_ options: CarOptions) {
+    ownPage = options.endpoint?.page
+    persisted = PersistedSettings(CarSignal.properties(options) + [Self.neutralProperty])
   }
 
-  mutating func restore(_ kept: [String: [UInt8]], _ effects: inout Effects) {
-    func text(_ key: String) -> String? { kept[key].map { String(decoding: $0.prefix(Self.maxPageLength), as: UTF8.self) } }
-    // A damaged setting counts as unset.
-    if let factor = text(Self.sensitivityKey).flatMap(CarNumber.read), Self.sensitivities.contains(factor) { sensitivity = factor }
-    let angles = text(Self.neutralKey)?.split(separator: " ").compactMap(CarNumber.read) ?? []
-    if angles.count == 3 {
-      let attitude = CarAttitude(roll: angles[0], pitch: angles[1], yaw: angles[2])
-      if attitude.wrongArgument == nil { neutral = attitude }
+  var sensitivity: Double { persisted[.sensitivity]?.number ?? 1 }
+  var quality: CarVideoQuality { persisted[.videoQuality].flatMap { CarVideoQuality(rawValue: $0.text) } ?? .medium }
+  private var page: String? { persisted[.webPage]?.text ?? ownPage }
+
+  /// The neutral position after all pending stores.
+  private var nextNeutral: CarAttitude { Self.attitude(persisted.next(Self.neutralIndex)) }
+
+  private static func attitude(_ stored: Value?) -> CarAttitude { stored.flatMap { CarAttitude(stored: $0.text) } ?? .level }
+
+  mutating func restore(_ files: [String: [UInt8]], _ effects: inout Effects) {
+    _ = persisted.restore(files) { property, value in
+      switch property {
+      case Self.neutralIndex: CarAttitude(stored: value.text) != nil
+      case CarSignal.webPage.rawValue: Self.refusal(page: value.text) == nil
+      default: true
+      }
     }
-    if let page = text(Self.pageKey), !page.isEmpty, Self.refusal(page: page) == nil { chosenPage = page }
-    if let quality = text(Self.qualityKey).flatMap(CarVideoQuality.init) { self.quality = quality }
     publish(&effects)
   }
 
@@ -90,33 +52,22 @@ struct CarSettings: Sendable {
 
   /// Changes a setting; false if the property is not one. While the car is driven, a new neutral position would act as a set-point.
   mutating func set(_ signal: CarSignal, _ value: Value, for id: CommandID, isDriven: Bool, _ effects: inout Effects) -> Bool {
-    func refuse(_ message: String) { effects.fail(command: id, .invalid(argument: "value", message)) }
-    switch signal {
-    case .sensitivity, .neutralRoll, .neutralPitch, .neutralYaw:
-      if isDriven {
-        refuseWhileDriven(id, &effects)
-      } else if let number = value.number, number.isFinite, CarSignal.ranges[signal.rawValue]?.contains(number) != false {
-        store(signal == .sensitivity ? .sensitivity(number) : .neutral(nextNeutral.with(signal, number).rounded), for: id, &effects)
-      } else {
-        refuse("\(value.text) is out of range")
+    do throws(CommandError) {
+      switch signal {
+      case .neutralRoll, .neutralPitch, .neutralYaw:
+        guard let angle = value.number, CarSignal.ranges[signal.rawValue]?.contains(angle) == true else {
+          throw .invalid(argument: "value", "\(value.text) is out of range")
+        }
+        try set(nextNeutral.with(signal, angle), for: id, isDriven: isDriven, &effects)
+      case .sensitivity where isDriven: throw Self.driven
+      case .webPage:
+        if value != .string(""), let message = Self.refusal(page: value.text) { throw .invalid(argument: "value", message) }
+        fallthrough
+      case .sensitivity, .videoQuality: try persisted.set(signal.rawValue, value, for: id, &effects)
+      default: return false
       }
-    case .videoQuality:
-      if case .string(let name) = value, let quality = CarVideoQuality(rawValue: name) {
-        store(.quality(quality), for: id, &effects)
-      } else {
-        refuse("\(value.text) is not low, medium or high")
-      }
-    case .webPage:
-      guard case .string(let page) = value else {
-        refuse("not a string")
-        return true
-      }
-      if !page.isEmpty, let message = Self.refusal(page: page) {
-        refuse(message)
-      } else {
-        store(.page(page.isEmpty ? nil : page), for: id, &effects)
-      }
-    default: return false
+    } catch {
+      effects.fail(command: id, error)
     }
     return true
   }
@@ -125,52 +76,42 @@ struct CarSettings: Sendable {
   mutating func setNeutral(
     _ position: Value?, attitude: CarAttitude?, for id: CommandID, isDriven: Bool, _ effects: inout Effects
   ) {
-    switch position {
-    case .string("horizontal") where isDriven: refuseWhileDriven(id, &effects)
-    case .string("horizontal"): store(.neutral(.level), for: id, &effects)
-    case .string("here"):
-      guard let attitude else {
-        let message = "no current position: run \"vehiclectl drive\" and hold the controls in the neutral position"
-        return effects.refuse(command: id, code: .noTilt, message)
+    do throws(CommandError) {
+      switch position {
+      case .string("horizontal"): try set(.level, for: id, isDriven: isDriven, &effects)
+      case .string("here"):
+        guard let attitude else {
+          let message = "no current position: run \"vehiclectl drive\" and hold the controls in the neutral position"
+          throw .refused(code: .noTilt, message)
+        }
+        try set(attitude, for: id, isDriven: false, &effects)
+      default: throw .invalid(argument: "position", "must be here or horizontal, not \(position?.text ?? "empty")")
       }
-      store(.neutral(attitude.rounded), for: id, &effects)
-    default:
-      effects.fail(command: id, .invalid(argument: "position", "must be here or horizontal, not \(position?.text ?? "empty")"))
+    } catch {
+      effects.fail(command: id, error)
     }
   }
 
-  private func refuseWhileDriven(_ id: CommandID, _ effects: inout Effects) {
-    effects.refuse(command: id, code: .driving, "the car is being driven: stop it first")
-  }
+  private static let driven = CommandError.refused(code: .driving, "the car is being driven: stop it first")
 
-  private mutating func store(_ setting: Setting, for id: CommandID, _ effects: inout Effects) {
-    guard pending.count < Self.most else {
-      return effects.refuse(command: id, code: .busy, "too many pending writes to disk: try again later")
-    }
-    pending.append((id, setting))
-    effects.append(.store(key: setting.key, setting.bytes))
+  private mutating func set(
+    _ neutral: CarAttitude, for id: CommandID, isDriven: Bool, _ effects: inout Effects
+  ) throws(CommandError) {
+    if isDriven { throw Self.driven }
+    try persisted.set(Self.neutralIndex, .string(neutral.stored), for: id, &effects)
   }
 
   /// A store has ended: the setting takes effect, and its command completes.
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) {
-    guard let index = pending.firstIndex(where: { $0.setting.key == key }) else { return }
-    let (id, setting) = pending.remove(at: index)
-    if let failure { return effects.refuse(command: id, code: .notStored, failure) }
-    switch setting {
-    case .sensitivity(let factor): sensitivity = factor
-    case .neutral(let attitude): neutral = attitude
-    case .page(let page): chosenPage = page
-    case .quality(let quality): self.quality = quality
-    }
+    guard let change = persisted.stored(key, failure, &effects) else { return }
     publish(&effects)
-    effects.succeed(command: id)
+    effects.succeed(command: change.id)
   }
 
-  mutating func forget(_ id: CommandID) {
-    for index in pending.indices where pending[index].id == id { pending[index].id = nil }
-  }
+  mutating func forget(_ id: CommandID) { persisted.cancel(id) }
 
-  private func publish(_ effects: inout Effects) {
+  private mutating func publish(_ effects: inout Effects) {
+    neutral = Self.attitude(persisted[Self.neutralIndex])
     effects.publish(.sensitivity, .float(sensitivity))
     for (signal, angle) in [(CarSignal.neutralRoll, neutral.roll), (.neutralPitch, neutral.pitch), (.neutralYaw, neutral.yaw)] {
       effects.publish(signal, .float(angle))
@@ -182,4 +123,8 @@ struct CarSettings: Sendable {
       effects.withdraw(.webPage, "not set, and the link has no host name for the car's own page: vehiclectl set web-page URL")
     }
   }
+}
+
+extension PersistedSettings {
+  fileprivate subscript(_ signal: CarSignal) -> Value? { self[signal.rawValue] }
 }

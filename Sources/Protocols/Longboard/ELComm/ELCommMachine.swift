@@ -10,7 +10,7 @@ public struct ELCommMachine: Machine {
   let settings: ELCommSettings
   private(set) var dialogue: ELCommDialogue
   private var buzzer: ELCommBuzzer
-  private var stored = ELCommPersistedSettings()
+  private var store: ELCommStore
 
   /// Creates a machine; throws for an invalid option.
   public init(_ setup: Setup) throws(OptionError) {
@@ -18,11 +18,12 @@ public struct ELCommMachine: Machine {
     dialogue = ELCommDialogue(settings)
     buzzer = ELCommBuzzer(limit: settings.buzzerLimit)
     schema = Schema(properties: ELCommSignal.properties(period: settings.period), actions: [ELCommBuzzer.action])
+    store = ELCommStore(schema.properties)
   }
 
   public var nextWake: Instant? {
     let buzzerWake = dialogue.unavailability == nil ? buzzer.nextWake : nil
-    return [stored.nextWake, buzzerWake, dialogue.nextWake(buzzer.target)].compactMap(\.self).min()
+    return [store.nextWake, buzzerWake, dialogue.nextWake(buzzer.target)].compactMap(\.self).min()
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
@@ -34,7 +35,7 @@ public struct ELCommMachine: Machine {
       finish(dialogue.expire(buzzer.target, at: now, &effects), at: now, &effects)
     }
     switch input {
-    case .started(let values, _): dialogue.restore(stored.restore(values, &effects), &effects)
+    case .started(let values, _): dialogue.restore(store.restore(values, &effects), &effects)
     case .linkChanged(.main, .up):
       buzzer.reset(.notConnected("the link was reopened"), &effects)
       dialogue.linkCameUp(buzzer.target, at: now, &effects)
@@ -46,19 +47,19 @@ public struct ELCommMachine: Machine {
       guard let change = dialogue.sent(id, failure, at: now, &effects) else { break }
       buzzer.confirmed(change, at: now, &effects)
       buzzer.publish(&effects)
-    case .stored(let key, let failure): stored.stored(key, failure, at: now, &effects)
+    case .stored(let key, let failure): store.stored(key, failure, at: now, &effects)
     case .perform(let id, let command): perform(id, command, at: now, &effects)
     case .cancelled(let id):
       buzzer.cancel(id)
-      stored.cancel(id)
+      store.cancel(id)
     case .stopping:
-      stored.storeNow(&effects)
+      store.storeNow(&effects)
       let isOff = buzzer.known == false && !buzzer.isOn
       if dialogue.stop(isOff: isOff, at: now, &effects) { buzzer.reset(.notConnected("the link is being closed"), &effects) }
     case .wake, .linkChanged, .received, .observed, .response, .rows, .time, .leaseBegan, .leaseEnded: break
     }
     dialogue.advance(buzzer.target, at: now, &effects)
-    stored.advance(at: now, &effects)
+    store.advance(at: now, &effects)
     buzzer.updateLastWill(isUp: dialogue.isUp, off: dialogue.off, &effects)
   }
 
@@ -68,7 +69,7 @@ public struct ELCommMachine: Machine {
     for byte in bytes {
       guard let message = dialogue.take(byte, at: now) else { continue }
       hasMessage = true
-      stored.read(distance: message.distance, at: now)
+      store.read(distance: message.distance, at: now)
       finish(dialogue.received(buzzer.target, at: now, &effects), at: now, &effects)
     }
     dialogue.endReceiving(hasMessage: hasMessage, at: now, &effects)
@@ -78,7 +79,7 @@ public struct ELCommMachine: Machine {
   /// Passes the outcome of an event on.
   private mutating func finish(_ outcome: ELCommDialogue.Outcome, at now: Instant, _ effects: inout Effects) {
     if let change = outcome.confirmed { buzzer.confirmed(change, at: now, &effects) }
-    if let dialect = outcome.detected { stored.store(dialect: dialect, &effects) }
+    if let dialect = outcome.detected { store.store(dialect: dialect, &effects) }
     if let reason = outcome.lostLink { buzzer.reset(.notConnected(reason), &effects) }
   }
 
@@ -86,7 +87,7 @@ public struct ELCommMachine: Machine {
     do throws(CommandError) {
       let request: ELCommBuzzer.Request
       switch command {
-      case .set(property: ELCommSignal.name.rawValue, .string(let name)): return stored.set(name: name, for: id, &effects)
+      case .set(property: ELCommSignal.name.rawValue, .string(let name)): return try store.set(name: name, for: id, &effects)
       case .set(property: ELCommSignal.buzzer.rawValue, .bool(let on)): request = on ? .on : .off
       case .run(action: 0, let arguments): request = try buzzer.request(arguments)
       default: throw .refused(code: .notSupported, "no such action")

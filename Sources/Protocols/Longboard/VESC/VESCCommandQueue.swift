@@ -38,9 +38,9 @@ struct VESCCommandQueue: Sendable {
   private var vescs: Int?
 
   /// `timeout`: of one request.
-  init(_ options: VESCOptions, timeout: Nanoseconds) {
+  init(_ options: VESCOptions, _ properties: [Property], timeout: Nanoseconds) {
     (configured, can, self.timeout) = (options.geometry, options.can, timeout)
-    modes = VESCModes(options.modes)
+    modes = VESCModes(options.modes, properties)
   }
 
   var count: Int { entries.count }
@@ -59,8 +59,12 @@ struct VESCCommandQueue: Sendable {
       return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a mode of this board"))))
     }
     if isReachable { return append(.mode(VESCModeChange(name, caller: id)), for: id, &effects) }
-    guard modes.select(name, for: id, &effects) else { return effects.append(.complete(id, .failure(Self.busy))) }
-    modes.publish(&publisher, &effects)
+    do throws(CommandError) {
+      try modes.select(name, for: id, &effects)
+      modes.publish(&publisher, &effects)
+    } catch {
+      effects.fail(command: id, error)
+    }
   }
 
   mutating func scan(for id: CommandID, _ effects: inout Effects) { append(.scan(VESCScan(caller: id)), for: id, &effects) }

@@ -19,7 +19,7 @@ public struct VESCMachine: Machine {
     polling = VESCPollScheduler(rate: options.rate, phase: setup.phase)
     schema = Schema(properties: VESCSignal.properties(options, period: polling.period), actions: [Self.pingCAN])
     (session, motion, telemetry) = (VESCSession(options), VESCMotion(options), VESCTelemetry(options))
-    queue = VESCCommandQueue(options, timeout: VESCSession.timeout)
+    queue = VESCCommandQueue(options, schema.properties, timeout: VESCSession.timeout)
     publisher = VESCPublisher(schema)
   }
 

@@ -14,10 +14,9 @@ struct VESCModes: Sendable {
   private var active: String?
   /// Why the selected mode is not active.
   private(set) var problem: String?
-  /// Commands that selected a mode without a VESC, and wait for the store.
-  private var pending: [CommandID] = []
+  private var settings: PersistedSettings
 
-  init(_ configured: [VESCMode]) { self.configured = configured }
+  init(_ configured: [VESCMode], _ properties: [Property]) { (self.configured, settings) = (configured, PersistedSettings(properties)) }
 
   subscript(_ name: String) -> VESCMode? { configured.first { $0.name == name } }
 
@@ -25,27 +24,21 @@ struct VESCModes: Sendable {
 
   mutating func restore(_ values: [String: [UInt8]]) {
     memory = values[Self.limitsKey].flatMap { VESCLimitsMemory(stored: $0) }
-    let name = String(decoding: (values[Self.modeKey] ?? []).prefix(64), as: UTF8.self)
+    let damaged = settings.restore(values)
     // If a mode was removed from the configuration, the VESC gets its own limits back.
-    selected = name.isEmpty ? nil : self[name] != nil ? name : VESCMode.full
+    selected = damaged.isEmpty ? settings[VESCSignal.mode.rawValue]?.text : VESCMode.full
   }
 
-  /// Selects a mode that is activated when the VESC responds; false if too many commands wait.
-  mutating func select(_ name: String, for id: CommandID, _ effects: inout Effects) -> Bool {
-    guard pending.count < VESCCommandQueue.limit else { return false }
+  /// Selects a mode. It takes effect at once, or when the VESC responds. `id`: the command that waits only for the store.
+  mutating func select(_ name: String, for id: CommandID?, _ effects: inout Effects) throws(CommandError) {
+    try settings.set(VESCSignal.mode.rawValue, .string(name), for: id, &effects)
     selected = name
-    pending.append(id)
-    effects.append(.store(key: Self.modeKey, Array(name.utf8)))
-    return true
   }
 
-  mutating func cancel(_ id: CommandID) { pending.removeAll { $0 == id } }
+  mutating func cancel(_ id: CommandID) { settings.cancel(id) }
 
   /// Shutdown.
-  mutating func failPending(_ error: CommandError, _ effects: inout Effects) {
-    for id in pending { effects.append(.complete(id, .failure(error))) }
-    pending.removeAll()
-  }
+  mutating func failPending(_ error: CommandError, _ effects: inout Effects) { settings.failCommands(error, &effects) }
 
   /// The VESC's limits are unknown.
   mutating func deactivate() { active = nil }
@@ -71,9 +64,7 @@ struct VESCModes: Sendable {
     active = change.name
     publish(&publisher, &effects)
     if selected == change.name, change.caller == nil { return false }
-    selected = change.name
-    effects.append(.store(key: Self.modeKey, Array(change.name.utf8)))
-    return true
+    return (try? select(change.name, for: nil, &effects)) != nil
   }
 
   /// Stores limits; nil removes them.
@@ -90,11 +81,10 @@ struct VESCModes: Sendable {
     switch key {
     case Self.limitsKey: return .limits
     case Self.modeKey:
-      let error = failure.map { CommandError.refused(code: .notStored, "cannot store the mode: \($0)") }
-      let text = "pending: set when the VESC responds"
-      for id in pending { effects.append(.complete(id, error.map { .failure($0) } ?? .success(Report(text: text)))) }
-      pending.removeAll()
-      return .mode(error)
+      let failure = failure.map { "cannot store the mode: \($0)" }
+      let change = settings.stored(key, failure, &effects)
+      effects.succeed(command: change?.id, Report(text: "pending: set when the VESC responds"))
+      return settings.isStoring ? nil : .mode(failure.map { .refused(code: .notStored, $0) })
     default: return nil
     }
   }

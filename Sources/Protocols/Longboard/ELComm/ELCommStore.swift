@@ -2,9 +2,8 @@
 // stored, so that a restart never decreases it; the distance since then is in the board's own counter. At most one store per second.
 
 /// The stored values of a board, and pending stores.
-struct ELCommPersistedSettings: Sendable {
+struct ELCommStore: Sendable {
   private static let distanceKey = "distance"
-  private static let nameKey = "name"
   private static let dialectKey = "dialect"
   private static let interval: Nanoseconds = .second
   private static let retry: Nanoseconds = 10 * .second
@@ -15,9 +14,10 @@ struct ELCommPersistedSettings: Sendable {
   /// The distance that is being stored.
   private var storing: Int?
   private var notBefore: Instant = .min
-  /// Names that are being stored, and their commands.
-  private var names: [(id: CommandID?, name: String)] = []
+  private var settings: PersistedSettings
   private var dialect: ELCommDialect?
+
+  init(_ properties: [Property]) { settings = PersistedSettings(properties) }
 
   var nextWake: Instant? { isNew && storing == nil ? notBefore : nil }
 
@@ -30,8 +30,8 @@ struct ELCommPersistedSettings: Sendable {
     } else {
       effects.withdraw(ELCommSignal.totalDistance.rawValue, "the board has not reported its distance yet")
     }
-    let name = values[Self.nameKey].map { String(decoding: $0, as: UTF8.self) } ?? ""
-    publish(name: Self.isName(name) ? name : "", &effects)
+    _ = settings.restore(values) { _, name in Self.isName(name.text) }
+    publishName(&effects)
     dialect = values[Self.dialectKey].flatMap { ELCommDialect(rawValue: String(decoding: $0, as: UTF8.self)) }
     return dialect
   }
@@ -60,8 +60,10 @@ struct ELCommPersistedSettings: Sendable {
     case Self.distanceKey:
       if failure != nil { (isNew, notBefore) = (true, now &+ Self.retry) } else if let storing { publish(storing, &effects) }
       storing = nil
-    case Self.nameKey: nameStored(failure, &effects)
-    default: break
+    default:
+      guard let change = settings.stored(key, failure, &effects) else { return }
+      publishName(&effects)
+      effects.succeed(command: change.id)
     }
   }
 
@@ -77,33 +79,21 @@ struct ELCommPersistedSettings: Sendable {
   }
 
   /// Stores a name; an empty one removes it. The command completes when it is stored.
-  mutating func set(name: String, for id: CommandID, _ effects: inout Effects) {
+  mutating func set(name: String, for id: CommandID, _ effects: inout Effects) throws(CommandError) {
     guard name.isEmpty || Self.isName(name) else {
-      let message = "a name must have at most \(ELCommSignal.maxNameLength) printable characters"
-      return effects.append(.complete(id, .failure(.invalid(argument: "name", message))))
+      throw .invalid(argument: "name", "a name must have at most \(ELCommSignal.maxNameLength) printable characters")
     }
-    names.append((id, name))
-    effects.append(.store(key: Self.nameKey, Array(name.utf8)))
-  }
-
-  private mutating func nameStored(_ failure: String?, _ effects: inout Effects) {
-    guard !names.isEmpty else { return }
-    let (id, name) = names.removeFirst()
-    if failure == nil { publish(name: name, &effects) }
-    let result: Result<Report, CommandError> = failure.map { .failure(.refused(code: .notStored, $0)) } ?? .success(Report())
-    if let id { effects.append(.complete(id, result)) }
+    try settings.set(ELCommSignal.name.rawValue, .string(name), for: id, &effects)
   }
 
   /// Removes a command whose caller disconnected.
-  mutating func cancel(_ id: CommandID) {
-    for index in names.indices where names[index].id == id { names[index].id = nil }
-  }
+  mutating func cancel(_ id: CommandID) { settings.cancel(id) }
 
-  private func publish(name: String, _ effects: inout Effects) {
-    if name.isEmpty {
-      effects.withdraw(ELCommSignal.name.rawValue, "not set: vehiclectl set name NAME")
+  private func publishName(_ effects: inout Effects) {
+    if let name = settings[ELCommSignal.name.rawValue] {
+      effects.publish(ELCommSignal.name.rawValue, name)
     } else {
-      effects.publish(ELCommSignal.name.rawValue, .string(name))
+      effects.withdraw(ELCommSignal.name.rawValue, "not set: vehiclectl set name NAME")
     }
   }
 

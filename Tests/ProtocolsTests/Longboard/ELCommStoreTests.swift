@@ -4,7 +4,7 @@ import Testing
 @testable import Protocols
 
 /// What outlives resets of the board and ends of the daemon.
-@Suite struct ELCommPersistedSettingsTests {
+@Suite struct ELCommStoreTests {
   @Test func `the total is what was ridden, over resets and restarts, and never less than was shown`() throws {
     var rig = try ELCommRig(faults: "reset:137")
     rig.start()
