@@ -39,7 +39,9 @@ extension WholeHouse {
       var actions: [String] { questions.withLock { $0.compactMap { $0.body.count > 1 ? $0.body[1].string : nil } } }
     }
 
-    private func stranger(_ house: House, _ arguments: String...) -> Outcome {
+    private func stranger(_ house: House, _ arguments: String...) -> Outcome { stranger(house, arguments) }
+
+    private func stranger(_ house: House, _ arguments: [String]) -> Outcome {
       house.run(
         "/usr/bin/setpriv",
         ["--reuid=65534", "--regid=65534", "--clear-groups", "\(House.programs)/vehiclectl", "--socket", house.socket] + arguments)
@@ -58,7 +60,8 @@ extension WholeHouse {
       let refused = stranger(house, "disconnect", "ev")
       #expect(refused.status == 7)
       #expect(
-        refused.errors.contains("permission denied: nobody lacks the control right, which requires group vehicled"), "\(refused.errors)")
+        refused.errors.contains("permission denied: nobody lacks the control right for ev, which requires group vehicled"),
+        "\(refused.errors)")
       try house.write(configuration("control-users = [\"65534\"]"))
       #expect(house.vehiclectl("reload").status == 0)
       #expect(stranger(house, "disconnect", "ev").status == 0)
@@ -67,6 +70,32 @@ extension WholeHouse {
       #expect(house.vehiclectl("reload").status == 0)
       let shut = stranger(house, "status")
       #expect(shut.status == 7 && shut.errors.contains("permission denied; add yourself to group vehicled"), "\(shut.errors)")
+      #expect(daemon.isRunning)
+    }
+
+    @Test func `a user with rights on one device sees and controls only this device`() throws {
+      let house = try House()
+      chmod(house.directory, 0o755)
+      func configuration(_ lists: String) -> String {
+        let devices = ["ev", "van"].map { "[device.\($0)]\nkind = \"obd\"\nlink = \"serial:/dev/vehicled-\($0)\"\n" }
+        return devices[0] + lists + "\n" + devices[1]
+      }
+      try house.write(configuration("control-users = [\"nobody\"]\nobserve = [\"no-such-group\"]"))
+      let check = house.run("\(House.programs)/vehicled", ["--check-config", "--config", house.configuration])
+      #expect(check.status == 0 && check.errors.contains("no-such-group does not exist: its entry in [device.ev]"), "\(check.errors)")
+      let daemon = try house.daemon()
+      let status = stranger(house, "status")
+      #expect(status.status == 0 && status.output.contains("ev") && !status.output.contains("van"), "\(status.output) \(status.errors)")
+      #expect(stranger(house, "disconnect", "ev").status == 0)
+      for call in [["status", "van"], ["get", "van.vin"], ["describe", "van"], ["disconnect", "van"], ["reload"], ["metrics"]] {
+        let refused = stranger(house, call)
+        #expect(refused.status == 7 && refused.errors.contains("nobody lacks the"), "\(call): \(refused.errors)")
+      }
+      try house.write(configuration("observe-users = [\"nobody\"]"))
+      #expect(house.vehiclectl("reload").status == 0)
+      let refused = stranger(house, "connect", "ev")
+      #expect(refused.status == 7 && refused.errors.contains("nobody lacks the control right for ev"), "\(refused.errors)")
+      #expect(stranger(house, "status", "ev").status == 0)
       #expect(daemon.isRunning)
     }
 

@@ -64,14 +64,25 @@ import Testing
       #expect(chmod(secret, 0o600) == 0)
     }
     let configuration = try Configuration.load(folder.write(text), kinds: registry)
-    #expect(configuration.control == Configuration.Control(socket: "/run/vehicled/io.vehicled"))
+    // The shown list of drivers is that of the controllers, who may drive if there is none.
+    let lists = Configuration.AccessLists(observe: ["vehicled"], control: ["vehicled"], drive: ["vehicled"], limitsDriving: true)
+    #expect(
+      configuration.control
+        == Configuration.Control(socket: "/run/vehicled/io.vehicled", lists: lists, devices: ["car": .init(limitsDriving: true)]))
     let root = try TOML.parse(Array(text.utf8), file: "example")
     try expect([root], hold: Configuration.generalKeys, and: ["control", "device"])
     try expect([section(root, "control")], hold: Configuration.controlKeys, and: [])
     let kinds = ["obd", "longboard", "longboard", "car", "mirror", "health", "heart-rate", "running", "weather", "weather", "toy"]
     #expect(configuration.devices.map(\.kind) == kinds, "every kind, a longboard for each protocol, weather for both ways to say where")
+    let accessKeys = Configuration.deviceAccessKeys.map(\.name)
+    func table(_ device: Configuration.Device, _ isShown: (TOML.Entry) -> Bool) throws -> TOML.Table {
+      TOML.Table(entries: try section(section(root, "device"), device.name).entries.filter(isShown))
+    }
+    // The keys for access to a device are shown for one device.
+    let access = try configuration.devices.map { try table($0) { accessKeys.contains($0.key) } }
+    try expect(access.filter { !$0.entries.isEmpty }, hold: Configuration.deviceAccessKeys, and: [])
     for kind in registry {
-      let tables = try configuration.devices.filter { $0.kind == kind.name }.map { try section(section(root, "device"), $0.name) }
+      let tables = try configuration.devices.filter { $0.kind == kind.name }.map { try table($0) { !accessKeys.contains($0.key) } }
       try expect(
         tables, hold: kind.deviceKeys + kind.options,
         and: kind.links.map(\.key) + kind.secrets.map(\.name) + kind.sections.map(\.name))

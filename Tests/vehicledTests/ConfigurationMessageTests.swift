@@ -87,8 +87,8 @@ import Testing
 
   @Test func `unknown groups and users are warnings, except the default group`() {
     var control = Configuration.Control()
-    control.observe.append("nogroup-xyz")
-    control.controlUsers = ["nouser-xyz", "root"]
+    control.lists.observe.append("nogroup-xyz")
+    control.lists.controlUsers = ["nouser-xyz", "root"]
     let access = Access(control)
     let answers: Accounts.Answers = [
       .group("vehicled"): .absent, .group("nogroup-xyz"): .absent, .user("nouser-xyz"): .absent, .user("root"): .number(0),

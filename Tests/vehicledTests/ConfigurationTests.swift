@@ -83,6 +83,22 @@ func problems(_ text: String) throws -> [String] {
     #expect(try Configuration.load(path, kinds: [Still.kind]) == Configuration(devices: [device]))
   }
 
+  @Test func `a device's access lists do not change the device`() throws {
+    let folder = try Folder()
+    let device = "[device.ant]\nkind = \"still\"\nlink = \"replay:/tmp/ride\"\n"
+    let plain = try Configuration.load(folder.write(device), kinds: [Still.kind])
+    #expect(plain.control == Configuration.Control() && !plain.control.grantsAccessOutsideGroup)
+    let lists = "observe = [\"family\"]\ncontrol-users = [\"ada\", \"1001\"]\ndrive = []\n"
+    let limited = try Configuration.load(folder.write(device + lists), kinds: [Still.kind])
+    #expect(limited.devices == plain.devices && limited.control.lists == plain.control.lists)
+    #expect(
+      limited.control.devices == ["ant": .init(observe: ["family"], controlUsers: ["ada", "1001"], limitsDriving: true)])
+    #expect(limited.control.grantsAccessOutsideGroup)
+    let drivers = try Configuration.load(folder.write("[control]\ndrive-users = [\"eve\"]\n" + device), kinds: [Still.kind])
+    #expect(
+      drivers.control == .init(lists: .init(observe: ["vehicled"], control: ["vehicled"], driveUsers: ["eve"], limitsDriving: true)))
+  }
+
   @Test func `every key is accepted, and devices keep the order of the file`() throws {
     let folder = try Folder()
     let path = try folder.write(
@@ -102,7 +118,7 @@ func problems(_ text: String) throws -> [String] {
       """)
     let configuration = try Configuration.load(path, kinds: [Still.kind])
     #expect(configuration.logLevel == .debug)
-    #expect(configuration.control == .init(socket: "/tmp/s", observe: ["users", "vehicled"], control: []))
+    #expect(configuration.control == .init(socket: "/tmp/s", lists: .init(observe: ["users", "vehicled"])))
     #expect(configuration.devices.map(\.name) == ["zebra", "ant"])
     let zebra = try #require(configuration.devices.first)
     #expect(zebra.record)
@@ -163,6 +179,13 @@ func problems(_ text: String) throws -> [String] {
     ("[control]\ncontrol-users = [\"\"]", "2:17: control-users: \"\" is not the name of a user"),
     ("[control]\nauthorization = \"pam\"", "2:17: authorization: unknown value \"pam\"; use one of lists, polkit"),
     ("[control]\nobserve = [\"a b\"]", "2:11: observe: \"a b\" is not the name of a group"),
+    ("[control]\ndrive = \"kids\"", "2:9: drive: \"kids\" is a string; write drive = [\"kids\"]"),
+    ("[device.a]\nkind = \"still\"\nlink = \"serial:/dev/x\"\nobserve = [\"a b\"]", "4:11: observe: \"a b\" is not the name of a group"),
+    ("[device.a]\nkind = \"still\"\nlink = \"serial:/dev/x\"\ndrive-users = [\"\"]", "4:15: drive-users: \"\" is not the name of a user"),
+    (
+      "[device.a]\nkind = \"still\"\nlink = \"serial:/dev/x\"\ncontrol-user = []",
+      "4:1: unknown key \"control-user\" of kind still; did you mean control-users?"
+    ),
     ("[control]\nsocket = \"run/s\"", "2:10: socket: \"run/s\" is not an absolute path"),
     ("[control.x]", "1:10: unknown section \"x\"; remove it"),
     (

@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test func `another user cannot use the lease`() async throws {
-    let rig = await Rig(control: Configuration.Control(controlUsers: ["4711"]))
+    let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["4711"])))
     let (holder, thief) = (try Client(rig.methods), try Client(rig.methods, user: 4711))
     let lease = await rig.drive(holder)
     #expect(await thief.ask(rig.set("1", lease)).contains("LeaseLost"))
@@ -136,10 +136,10 @@ import Testing
   }
 
   @Test func `a stream ends when its user loses the right`() async throws {
-    let rig = await Rig(control: Configuration.Control(controlUsers: ["4711"]))
+    let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["4711"])))
     let watcher = try Client(rig.methods, user: 4711)
     #expect(await watcher.ask(#"{"method":"io.vehicled.Watch","more":true}"#).contains("snapshot"))
-    rig.methods.access = Access(Configuration.Control(controlUsers: ["4712"]))
+    rig.methods.access = Access(Configuration.Control(lists: .init(controlUsers: ["4712"])))
     #expect(await watcher.next().contains("PermissionDenied"))
     #expect(await watcher.ask(#"{"method":"io.vehicled.Status"}"#).contains("PermissionDenied"))
     watcher.disconnect()
@@ -147,9 +147,9 @@ import Testing
   }
 
   @Test func `a reload that changes the access rules is answered under the old rules`() async throws {
-    let rig = await Rig(control: Configuration.Control(controlUsers: ["4711"]))
+    let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["4711"])))
     rig.methods.reload = {
-      rig.methods.access = Access(Configuration.Control(controlUsers: ["4712"]))
+      rig.methods.access = Access(Configuration.Control(lists: .init(controlUsers: ["4712"])))
       return .success(["control"])
     }
     let owner = try Client(rig.methods, user: 4711)
@@ -164,7 +164,7 @@ import Testing
 
   @Test func `a user ID that is reassigned loses its rights`() async throws {
     let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent])
-    let rig = await Rig(control: Configuration.Control(controlUsers: ["owner"]), accounts: Accounts(resolve: service.resolve))
+    let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["owner"])), accounts: Accounts(resolve: service.resolve))
     let (watcher, caller, heir) = (
       try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4712)
     )
@@ -188,7 +188,7 @@ import Testing
   @Test func `a hanging name service delays only clients that need a lookup`() async throws {
     let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent, .userName(4711): .name("owner")])
     let accounts = Accounts(timeout: 2 * .second, resolve: service.resolve)
-    let rig = await Rig(control: Configuration.Control(controlUsers: ["owner"]), accounts: accounts)
+    let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["owner"])), accounts: accounts)
     let (holder, driver, caller) = (
       try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4711)
     )

@@ -26,7 +26,7 @@ import Testing
   }
 
   @Loop private func listener(
-    at path: String, control: Configuration.Control = Configuration.Control(observe: [], control: []),
+    at path: String, control: Configuration.Control = Configuration.Control(lists: .init(observe: [], control: [])),
     user: @escaping @Loop () -> UInt32 = { geteuid() }
   ) async throws -> Listener {
     // Long, so that no client is closed as silent on a slow machine.
@@ -122,7 +122,7 @@ import Testing
     try await Task { @Loop in
       let path = "\(temporaryDirectory())/socket"
       let caller = Caller()
-      let control = Configuration.Control(observe: [], control: [], observeUsers: known ? ["4711", "4712"] : [])
+      let control = Configuration.Control(lists: .init(observe: [], control: [], observeUsers: known ? ["4711", "4712"] : []))
       let listener = try await listener(at: path, control: control) { caller.user }
       func connect(_ count: Int) async -> [CInt] {
         var clients: [CInt] = []

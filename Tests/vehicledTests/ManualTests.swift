@@ -61,7 +61,7 @@ import Testing
     let page = try page("vehicled.toml.5")
     try expect(chapter(".Ss General keys", of: page), documents: Configuration.generalKeys)
     try expect(chapter(".Ss Section control", of: page), documents: Configuration.controlKeys)
-    try expect(chapter(".Ss Section device.NAME", of: page), documents: Configuration.deviceKeys)
+    try expect(chapter(".Ss Section device.NAME", of: page), documents: Configuration.deviceKeys + Configuration.deviceAccessKeys)
   }
 
   @Test(arguments: registry.map(\.name))

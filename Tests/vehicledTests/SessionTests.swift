@@ -13,7 +13,7 @@ import Testing
   private static let stranger: UInt32 = 4711
 
   private func methods(
-    _ control: Configuration.Control = Configuration.Control(observe: [], control: []), accounts: Accounts = Accounts()
+    _ control: Configuration.Control = Configuration.Control(lists: .init(observe: [], control: [])), accounts: Accounts = Accounts()
   ) -> Methods {
     Methods(hub: DeviceHub(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", accounts: accounts)
   }
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test func `calls of more than 16 KiB require the observe right, and are otherwise rejected with the reason`() async throws {
-    let methods = methods(.init(observe: [], control: [], observeUsers: ["4712"]))
+    let methods = methods(.init(lists: .init(observeUsers: ["4712"])))
     let stranger = try SocketClient(methods, user: Self.stranger)
     #expect(await stranger.ask(call(of: 16 << 10)).contains("PermissionDenied"))
     let refusal = await stranger.ask(call(of: 16 << 10 | 1))
@@ -98,7 +98,7 @@ import Testing
     let service = NameService([.user("owner"): .number(Self.stranger)])
     service.hang(true)
     let accounts = Accounts(resolve: service.resolve)
-    let methods = methods(.init(observe: [], control: [], observeUsers: ["owner"]), accounts: accounts)
+    let methods = methods(.init(lists: .init(observeUsers: ["owner"])), accounts: accounts)
     let clients = try (0..<8).map { _ in try SocketClient(methods, user: Self.stranger) }
     clients.forEach { $0.send(Self.status) }
     #expect(await until { methods.calls == clients.count })
@@ -163,7 +163,7 @@ import Testing
     let user = Self.stranger
     // The driver's right stays cached; otherwise the 17th connection may be rejected.
     let rig = await DrivingRig(
-      control: .init(observe: [], control: [], controlUsers: ["\(user + 1)"]), accounts: Accounts(maxAge: 3600 * .second))
+      control: .init(lists: .init(controlUsers: ["\(user + 1)"])), accounts: Accounts(maxAge: 3600 * .second))
     let half = try SocketClient(rig.methods)
     half.send(Array(#"{"method":"#.utf8)[...])
     let silent = try (0..<16).map { _ in try SocketClient(rig.methods, user: user) }

@@ -9,19 +9,36 @@ struct Configuration: Equatable, Sendable {
   struct Control: Equatable, Sendable {
     /// The path, or nil for the default.
     var socket: String?
-    /// Groups that may read.
-    var observe: [String] = ["vehicled"]
-    /// Groups that may also set, call and drive.
-    var control: [String] = ["vehicled"]
-    /// Users with the same rights, by name or UID.
-    var observeUsers: [String] = []
-    var controlUsers: [String] = []
+    /// The rights for the daemon and all devices.
+    var lists = AccessLists(observe: ["vehicled"], control: ["vehicled"])
+    /// Additional rights for one device, by its name. Not part of `Device`: a change does not restart the device.
+    var devices: [String: AccessLists] = [:]
     /// Polkit decides instead of the lists.
     var usesPolkit = false
 
     /// Whether anyone outside of group `vehicled` can have access, so that the socket must be open to all users.
     var grantsAccessOutsideGroup: Bool {
-      usesPolkit || !observeUsers.isEmpty || !controlUsers.isEmpty || (observe + control).contains { $0 != "vehicled" }
+      usesPolkit || lists.grantAccessOutsideGroup || devices.values.contains(where: \.grantAccessOutsideGroup)
+    }
+  }
+
+  /// Who has which right.
+  struct AccessLists: Equatable, Sendable {
+    /// Groups that may read.
+    var observe: [String] = []
+    /// Groups that may also set and call.
+    var control: [String] = []
+    /// Groups that may also drive.
+    var drive: [String] = []
+    /// Users with the same rights, by name or UID.
+    var observeUsers: [String] = []
+    var controlUsers: [String] = []
+    var driveUsers: [String] = []
+    /// Whether only the groups and users of `drive` may drive, because one of the two keys is set. Otherwise those of `control` may.
+    var limitsDriving = false
+
+    fileprivate var grantAccessOutsideGroup: Bool {
+      !(observeUsers + controlUsers + driveUsers).isEmpty || (observe + control + drive).contains { $0 != "vehicled" }
     }
   }
 

@@ -17,6 +17,8 @@ struct ConfigurationCheck {
   private var linkOwners: [String: String] = [:]
   /// The properties of each device that has a machine.
   private var properties: [String: [String]] = [:]
+  /// The access lists of each device that has some.
+  private var access: [String: Configuration.AccessLists] = [:]
   /// Whether every file could be read. Otherwise an absent key may be in a file that could not.
   private let complete: Bool
 
@@ -36,6 +38,7 @@ struct ConfigurationCheck {
     let devices = root["device"].flatMap { section($0, form: "[device.NAME]") } ?? TOML.Table()
     readShared(for: devices)
     result.devices = devices.entries.compactMap { device($0) }
+    result.control.devices = access
     checkReferences(in: devices, of: result.devices)
     checkUnused()
     return result
@@ -53,16 +56,24 @@ struct ConfigurationCheck {
       }
       result.socket = path
     }
-    if let groups = names("observe", of: "group", in: table) { result.observe = groups }
-    if let groups = names("control", of: "group", in: table) { result.control = groups }
-    if let users = names("observe-users", of: "user", in: table) { result.observeUsers = users }
-    if let users = names("control-users", of: "user", in: table) { result.controlUsers = users }
+    readLists(of: table, &result.lists)
     result.usesPolkit = value("authorization", of: keys, in: table) == .string("polkit")
     return result
   }
 
+  /// Reads the lists that are set.
+  private mutating func readLists(of table: TOML.Table, _ lists: inout Configuration.AccessLists) {
+    if let groups = names("observe", of: "group", in: table) { lists.observe = groups }
+    if let groups = names("control", of: "group", in: table) { lists.control = groups }
+    if let groups = names("drive", of: "group", in: table) { lists.drive = groups }
+    if let users = names("observe-users", of: "user", in: table) { lists.observeUsers = users }
+    if let users = names("control-users", of: "user", in: table) { lists.controlUsers = users }
+    if let users = names("drive-users", of: "user", in: table) { lists.driveUsers = users }
+    lists.limitsDriving = table["drive"] != nil || table["drive-users"] != nil
+  }
+
   private mutating func names(_ key: String, of what: String, in table: TOML.Table) -> [String]? {
-    guard case .list(let names) = value(key, of: Configuration.controlKeys, in: table), let entry = table[key] else { return nil }
+    guard case .list(let names) = value(key, of: Configuration.deviceAccessKeys, in: table), let entry = table[key] else { return nil }
     for name in names where name.isEmpty || name.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 }) {
       report(entry.value.location, "\(key): \(quoted(name)) is not the name of a \(what); write names without spaces, as in [\"vehicled\"]")
     }
@@ -77,6 +88,9 @@ struct ConfigurationCheck {
         "invalid device name \(quoted(entry.key)); use at most 32 lower-case letters, digits and dashes, beginning with a letter")
     }
     let before = problems.count
+    var lists = Configuration.AccessLists()
+    readLists(of: table, &lists)
+    if lists != Configuration.AccessLists() { access[entry.key] = lists }
     let record = value("record", of: Configuration.deviceKeys, in: table) == .bool(true)
     guard let kind = kind(of: table, header: entry.value.location) else { return nil }
     rejectUnknown(in: table, known: kind.keys, sections: kind.sections.map(\.name), of: "kind \(kind.name)")

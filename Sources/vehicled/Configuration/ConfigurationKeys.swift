@@ -13,16 +13,27 @@ extension Configuration {
   ]
 
   /// In `[control]`.
-  static let controlKeys = [
-    Option("socket", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the control socket"),
-    Option("observe", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may read"),
-    Option("control", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may also set, call and drive"),
-    Option("observe-users", ValueRule(.list), default: .list([]), help: "users that may read, by name or UID"),
-    Option("control-users", ValueRule(.list), default: .list([]), help: "users that may also set, call and drive"),
-    Option(
-      "authorization", ValueRule(.string, choices: ["lists", "polkit"]), default: .string("lists"),
-      help: "access control by these lists, or by polkit, which can require authentication, for example by password"),
-  ]
+  static let controlKeys =
+    [Option("socket", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the control socket")]
+    + accessKeys(groups: ["vehicled"]) + [
+      Option(
+        "authorization", ValueRule(.string, choices: ["lists", "polkit"]), default: .string("lists"),
+        help: "access control by these lists, or by polkit, which can require authentication, for example by password")
+    ]
+
+  /// In every `[device.NAME]`, for that device.
+  static let deviceAccessKeys = accessKeys(groups: [])
+
+  private static func accessKeys(groups: [String]) -> [Option] {
+    [
+      Option("observe", ValueRule(.list), default: .list(groups), help: "groups that may read"),
+      Option("control", ValueRule(.list), default: .list(groups), help: "groups that may also set and call"),
+      Option("drive", ValueRule(.list), help: "groups that may also drive"),
+      Option("observe-users", ValueRule(.list), default: .list([]), help: "users that may read, by name or UID"),
+      Option("control-users", ValueRule(.list), default: .list([]), help: "users that may also set and call"),
+      Option("drive-users", ValueRule(.list), help: "users that may also drive"),
+    ]
+  }
 
   /// In every `[device.NAME]`.
   static let deviceKeys = [
@@ -44,5 +55,7 @@ extension Kind {
   var deviceKeys: [Option] { Configuration.deviceKeys.filter { $0.name != "record" || !links.isEmpty } }
 
   /// All keys of a device of this kind.
-  var keys: [String] { deviceKeys.map(\.name) + links.map(\.key) + secrets.map(\.name) + options.map(\.name) }
+  var keys: [String] {
+    deviceKeys.map(\.name) + links.map(\.key) + secrets.map(\.name) + (options + Configuration.deviceAccessKeys).map(\.name)
+  }
 }

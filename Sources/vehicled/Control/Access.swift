@@ -37,19 +37,54 @@ struct Peer: Sendable {
   }
 }
 
-/// A permission that a method requires.
-enum Right: String, Sendable {
+/// A permission that a method requires. Each right includes the ones before it.
+enum Right: Comparable, Sendable {
   /// Read values and state.
   case observe
-  /// Set properties, call actions and drive. Includes `observe`.
+  /// Set properties and call actions that do not move anything.
   case control
+  /// Hold the motion lease.
+  case drive
 }
 
-/// The access rules. Root and the daemon's own user always have both rights; the configuration lists groups and users for
-/// each right, or delegates the decision to polkit.
+/// What a right is required for.
+enum Scope: Equatable, Sendable {
+  /// The daemon, or all devices.
+  case daemon
+  case device(String)
+  /// At least one device; the method checks the right for each device that it names.
+  case someDevice
+}
+
+/// The rights of one client.
+struct Rights: Equatable, Sendable {
+  /// For the daemon, and for each device that is not in `devices`.
+  var everywhere: Right?
+  /// For the devices that have lists of their own, and on which the client has a right.
+  var devices: [String: Right] = [:]
+
+  func include(_ right: Right, on scope: Scope) -> Bool {
+    switch scope {
+    case .daemon: everywhere.includes(right)
+    case .device(let name): (devices[name] ?? everywhere).includes(right)
+    case .someDevice: everywhere.includes(right) || devices.values.contains { $0 >= right }
+    }
+  }
+
+  /// The devices that the client may see; nil: all.
+  var shown: Set<String>? { everywhere == nil ? Set(devices.keys) : nil }
+  func show(_ device: String) -> Bool { shown?.contains(device) ?? true }
+}
+
+extension Right? {
+  fileprivate func includes(_ required: Right) -> Bool { map { $0 >= required } ?? false }
+}
+
+/// The access rules. Root and the daemon's own user always have all rights; the configuration lists groups and users for
+/// each right, on all devices or on one, or delegates the decision to polkit.
 struct Access: Sendable {
   enum Decision: Equatable {
-    case granted
+    case granted(Rights)
     /// What the caller lacks, and how to get it.
     case denied(String)
     /// Needs a query to polkit or a name lookup first.
@@ -59,6 +94,8 @@ struct Access: Sendable {
   private struct List {
     let groups: [String]
     let users: [String]
+
+    init(_ groups: [String], _ users: [String]) { (self.groups, self.users) = (groups, users) }
 
     var queries: [Accounts.Query] { groups.map { .group($0) } + users.map { .user($0) } }
     var names: [String] { groups.map { "group \($0)" } + users.map { "user \($0)" } }
@@ -70,55 +107,105 @@ struct Access: Sendable {
     }
   }
 
-  private let observers: List
-  private let controllers: List
+  /// The lists that apply to the daemon, or to one device.
+  private struct Lists {
+    let observers: List
+    let controllers: List
+    /// nil: the controllers.
+    let drivers: List?
+    /// The section of the configuration to which a user can be added.
+    let section: String
+
+    /// `more` are the lists for all devices, if `own` are those of one.
+    init(_ own: Configuration.AccessLists, and more: Configuration.AccessLists = .init(), section: String) {
+      observers = List(own.observe + more.observe, own.observeUsers + more.observeUsers)
+      controllers = List(own.control + more.control, own.controlUsers + more.controlUsers)
+      let limitsDriving = own.limitsDriving || more.limitsDriving
+      drivers = limitsDriving ? List(own.drive + more.drive, own.driveUsers + more.driveUsers) : nil
+      self.section = section
+    }
+
+    /// The list of a right, then those of the rights that include it.
+    func lists(for right: Right) -> [List] {
+      switch right {
+      case .observe: [observers, controllers] + (drivers.map { [$0] } ?? [])
+      case .control: [controllers] + (drivers.map { [$0] } ?? [])
+      case .drive: [drivers ?? controllers]
+      }
+    }
+
+    /// The highest right that the lists grant.
+    func right(of peer: Peer, _ answers: Accounts.Answers) -> Right? {
+      if (drivers ?? controllers).has(peer, answers) { return .drive }
+      if controllers.has(peer, answers) { return .control }
+      return observers.has(peer, answers) ? .observe : nil
+    }
+  }
+
+  private let general: Lists
+  private let devices: [String: Lists]
   let usesPolkit: Bool
   /// The lookups that the lists need.
   let queries: Set<Accounts.Query>
+  /// The sections that contain each group and user.
+  private let sections: [Accounts.Query: [String]]
 
   init(_ control: Configuration.Control) {
-    observers = List(groups: control.observe, users: control.observeUsers)
-    controllers = List(groups: control.control, users: control.controlUsers)
+    general = Lists(control.lists, section: "[control]")
+    devices = control.devices.reduce(into: [:]) { $0[$1.key] = Lists($1.value, and: control.lists, section: "[device.\($1.key)]") }
     usesPolkit = control.usesPolkit
-    queries = usesPolkit ? [] : Set(observers.queries + controllers.queries)
+    var sections: [Accounts.Query: [String]] = [:]
+    let own = control.devices.sorted { $0.key < $1.key }.map { Lists($0.value, section: "[device.\($0.key)]") }
+    for lists in usesPolkit ? [] : [general] + own {
+      for query in Set(lists.lists(for: .observe).flatMap(\.queries)) { sections[query, default: []].append(lists.section) }
+    }
+    self.sections = sections
+    queries = Set(sections.keys)
   }
 
   /// The lookups that a decision about this peer needs.
   func queries(for peer: Peer) -> Set<Accounts.Query> { queries.union([.userName(peer.user)]) }
 
   /// Decides whether the peer has the right. `known` returns the cached lookups.
-  func decide(_ right: Right, for peer: Peer?, _ known: (Set<Accounts.Query>) -> Accounts.Answers) -> Decision {
+  func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ known: (Set<Accounts.Query>) -> Accounts.Answers) -> Decision {
     guard let peer else { return .denied("no peer credentials from the kernel") }
-    if peer.user == 0 || peer.user == geteuid() { return .granted }
+    if peer.user == 0 || peer.user == geteuid() { return .granted(Rights(everywhere: .drive)) }
     if usesPolkit { return .ask }
     let queries = queries(for: peer)
     let answers = known(queries)
     guard queries.allSatisfy({ answers[$0] != nil }) else { return .ask }
-    if controllers.has(peer, answers) || right == .observe && observers.has(peer, answers) { return .granted }
-    if let failure = Self.lookupFailure(right == .control ? controllers.queries : observers.queries + controllers.queries, answers) {
-      return .denied("\(failure); try again, or check with getent(1)")
-    }
-    let others = right == .control ? [] : observers.names
-    let names = others + controllers.names.filter { !others.contains($0) }
+    let rights = Rights(
+      everywhere: general.right(of: peer, answers), devices: devices.compactMapValues { $0.right(of: peer, answers) })
+    return rights.include(right, on: scope) ? .granted(rights) : .denied(denial(of: right, on: scope, for: peer, answers))
+  }
+
+  /// What the peer lacks, and how to get it.
+  func denial(of right: Right, on scope: Scope, for peer: Peer, _ answers: Accounts.Answers) -> String {
+    let device: String? = if case .device(let name) = scope { name } else { nil }
+    let rules = device.flatMap { devices[$0] } ?? general
+    let lists = rules.lists(for: right)
+    if let failure = Self.lookupFailure(lists.flatMap(\.queries), answers) { return "\(failure); try again, or check with getent(1)" }
+    let names = lists.flatMap(\.names).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
     let required = names.isEmpty ? "root" : names.joined(separator: " or ")
-    let group = (right == .control ? controllers : observers).groups.first
+    let group = lists.first?.groups.first
     let account: String? = if case .name(let name)? = answers[.userName(peer.user)] { name } else { nil }
     let name = account ?? "user \(peer.user)"
     // A number without an account cannot be added to a group.
     let remedy =
       if let group, let account { "sudo usermod -aG \(group) \(account), then log in again" } else {
-        "add \(account ?? String(peer.user)) to \(right)-users in [control] of the configuration"
+        "add \(account ?? String(peer.user)) to \(right == .drive && rules.drivers == nil ? .control : right)-users in \(rules.section) of the configuration"
       }
-    return .denied("\(name) lacks the \(right) right, which requires \(required); \(remedy)")
+    let object = device.map { " for \(printable($0, limit: 32))" } ?? ""
+    return "\(name) lacks the \(right) right\(object), which requires \(required); \(remedy)"
   }
 
   /// Groups and users in the lists that do not exist on this system or whose lookup failed.
   func problems(_ answers: Accounts.Answers) -> [String] {
-    queries.compactMap { query in
+    sections.flatMap { query, sections -> [String] in
       switch answers[query] {
-      case .absent: "\(Self.label(query)) does not exist: its entry in [control] has no effect"
-      case .failed: Self.lookupFailure([query], answers)
-      default: nil
+      case .absent: sections.map { "\(Self.label(query)) does not exist: its entry in \($0) has no effect" }
+      case .failed: Self.lookupFailure([query], answers).map { [$0] } ?? []
+      default: []
       }
     }.sorted()
   }

@@ -14,8 +14,13 @@ import Protocols
   var hasRoomAgain: (@Loop () -> Void)?
   /// When the call was complete. It may have waited behind others of the same client.
   let arrived: Instant
-  /// The right that the method requires.
+  /// The right that the method requires, and the rights that the caller has.
   var right: Right?
+  var rights = Rights()
+  /// The devices that the call is about, as far as it has looked them up; empty if it is about the daemon.
+  var devices: Set<String> = []
+  /// Whether a stream may continue with other rights; nil: if they include `right` on `devices`.
+  var continues: (@Loop (Rights) -> Bool)?
   /// Whether it is a stream that lasts until one side ends it.
   var isStream = false
   /// The error that ends it when the client shuts down its sending side; nil: it continues.
@@ -32,10 +37,26 @@ import Protocols
   var isAlive: Bool { session != nil }
   /// Ties the lease to this connection, over which its set-points come. False if the connection has ended.
   func bind(_ device: Device, _ token: String) -> Bool { session?.bind(device, token) ?? false }
-  /// Whether the client already has the right.
-  func has(_ right: Right) -> Bool { session?.has(right) ?? false }
-  /// Records that the call was granted. A right that is given is cached until the access rules change.
-  func grant(_ right: Right? = nil) { session?.grant(right) }
+  /// Whether polkit has granted the right to the client before.
+  func hasCached(_ right: Right) -> Bool {
+    guard let session, session.has(right) else { return false }
+    rights = Rights(everywhere: right)
+    return true
+  }
+  /// Records that the call was granted. `cached`: until the access rules change.
+  func grant(_ rights: Rights, cached: Bool = false) {
+    self.rights = rights
+    session?.grant(cached ? rights.everywhere : nil)
+  }
+  /// Whether the caller may continue with these rights, which replace the earlier ones.
+  func mayContinue(with rights: Rights) -> Bool {
+    guard let right else { return true }
+    let isGranted =
+      continues.map { $0(rights) }
+      ?? (devices.isEmpty ? rights.include(right, on: .daemon) : devices.allSatisfy { rights.include(right, on: .device($0)) })
+    if isGranted { self.rights = rights }
+    return isGranted
+  }
   /// Continues to answer in the client's next turn.
   func resume(_ rest: @escaping @Loop () -> Void) { session?.resume(rest) }
   var hasRoom: Bool { session?.hasRoom ?? false }
@@ -55,6 +76,7 @@ import Protocols
     if !call.oneway { session?.write(message) }
     cancel = nil
     hasRoomAgain = nil
+    continues = nil
     let session = session
     self.session = nil
     session?.finished(self)
@@ -66,5 +88,6 @@ import Protocols
     cancel?()
     cancel = nil
     hasRoomAgain = nil
+    continues = nil
   }
 }

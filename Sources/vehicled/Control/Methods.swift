@@ -39,28 +39,28 @@ import Protocols
     accounts.changed = { [weak self] in self?.reviewAccounts() }
   }
 
-  /// The right that a method requires, and its implementation.
-  typealias Handler = (right: Right?, run: @Loop (Methods) -> (Call) throws -> Void)
+  /// The right that a method requires, on the daemon or on the devices that it looks up, and its implementation.
+  typealias Handler = (right: Right?, scope: Scope, run: @Loop (Methods) -> (Call) throws -> Void)
 
   /// The handlers by method name; a test compares them with the interface definition.
   static let handlers: [String: Handler] = [
-    VarlinkService.GetInfo.name: (nil, getInfo),
-    VarlinkService.GetInterfaceDescription.name: (nil, getInterfaceDescription),
-    Contract.Status.name: (.observe, status),
-    Contract.Describe.name: (.observe, describe),
-    Contract.Get.name: (.observe, get),
-    Contract.Set.name: (.control, set),
-    Contract.Call.name: (.control, run),
-    Contract.Watch.name: (.observe, watch),
-    Contract.Drive.name: (.control, drive),
-    Contract.Scan.name: (.control, scan),
-    Contract.Diagnose.name: (.observe, diagnose),
-    Contract.Statistics.name: (.observe, statistics),
-    Contract.Record.name: (.observe, record),
-    Contract.Connect.name: (.control, connect),
-    Contract.Disconnect.name: (.control, disconnect),
-    Contract.Reload.name: (.control, reloadConfiguration),
-    Contract.LogLevel.name: (.control, logLevel),
+    VarlinkService.GetInfo.name: (nil, .daemon, getInfo),
+    VarlinkService.GetInterfaceDescription.name: (nil, .daemon, getInterfaceDescription),
+    Contract.Status.name: (.observe, .someDevice, status),
+    Contract.Describe.name: (.observe, .someDevice, describe),
+    Contract.Get.name: (.observe, .someDevice, get),
+    Contract.Set.name: (.control, .someDevice, set),
+    Contract.Call.name: (.control, .someDevice, run),
+    Contract.Watch.name: (.observe, .someDevice, watch),
+    Contract.Drive.name: (.drive, .someDevice, drive),
+    Contract.Scan.name: (.control, .daemon, scan),
+    Contract.Diagnose.name: (.observe, .daemon, diagnose),
+    Contract.Statistics.name: (.observe, .daemon, statistics),
+    Contract.Record.name: (.observe, .someDevice, record),
+    Contract.Connect.name: (.control, .someDevice, connect),
+    Contract.Disconnect.name: (.control, .someDevice, disconnect),
+    Contract.Reload.name: (.control, .daemon, reloadConfiguration),
+    Contract.LogLevel.name: (.control, .daemon, logLevel),
   ]
 
   func answer(_ call: Call) {
@@ -68,17 +68,22 @@ import Protocols
     guard let handler = Self.handlers[call.call.method] else { return call.fail(unknown(call.call.method)) }
     guard let right = handler.right else { return answer(call, handler) }
     call.right = right
-    if call.has(right) { return answer(call, handler) }
-    switch access.decide(right, for: call.peer, accounts.known) {
-    case .granted:
-      call.grant()
+    if call.hasCached(right) { return answer(call, handler) }
+    let device = handler.scope == .someDevice ? call.call.text(of: "device") : nil
+    let scope = device.map { .device($0) } ?? handler.scope
+    switch access.decide(right, on: scope, for: call.peer, accounts.known) {
+    case .granted(let rights):
+      call.grant(rights)
       answer(call, handler)
     case .denied(let missing): call.fail(.permissionDenied(missing: missing))
-    case .ask where drives(call): answer(call, handler)
     case .ask:
+      if let device = drivenDevice(of: call) {
+        call.rights = Rights(devices: [device: .drive])
+        return answer(call, handler)
+      }
       guard let peer = call.peer else { return call.fail(.permissionDenied()) }
       let generation = accessGeneration
-      authorize(right, for: peer) { [weak self] refusal in
+      authorize(right, on: scope, for: peer) { [weak self] decision in
         call.resume {
           guard let self, call.isAlive else { return }
           // The rules may have changed while the lookup ran.
@@ -86,9 +91,13 @@ import Protocols
             self.calls -= 1
             return self.answer(call)
           }
-          if let refusal { return call.fail(.permissionDenied(missing: refusal)) }
-          call.grant(self.access.usesPolkit ? right : nil)
-          self.answer(call, handler)
+          switch decision {
+          case .granted(let rights):
+            call.grant(rights, cached: self.access.usesPolkit)
+            self.answer(call, handler)
+          case .denied(let missing): call.fail(.permissionDenied(missing: missing))
+          case .ask: call.fail(.permissionDenied())
+          }
         }
       }
     }
@@ -129,18 +138,18 @@ import Protocols
 
   private func status(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Status.Parameters.self)
-    call.reply(Contract.Status.Result(devices: try hub.states(of: parameters.device).map { $0.device() }))
+    call.reply(Contract.Status.Result(devices: try states(of: parameters.device, for: call).map { $0.device() }))
   }
 
   private func describe(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Describe.Parameters.self)
-    call.reply(Contract.Describe.Result(schemas: try hub.states(of: parameters.device).map(\.contractSchema)))
+    call.reply(Contract.Describe.Result(schemas: try states(of: parameters.device, for: call).map(\.contractSchema)))
   }
 
   private func get(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Get.Parameters.self)
     guard parameters.references.count <= Self.maxReferences else { throw ContractError.invalidParameter(parameter: "references") }
-    let properties = try parameters.references.map { reference throws(ContractError) in try hub.resolve(reference) }
+    let properties = try parameters.references.map { reference throws(ContractError) in try resolve(reference, for: call) }
     let boot = Clock.boot()
     var body: [UInt8] = []
     var message: [UInt8] = []
@@ -169,7 +178,16 @@ import Protocols
       hub.unsubscribe(watcher)
     }
     call.hasRoomAgain = { watcher.drained() }
-    try hub.subscribe(watcher, to: parameters.references)
+    for reference in parameters.references ?? [] { _ = try resolve(reference, for: call) }
+    try hub.subscribe(watcher, to: parameters.references, of: call.rights.shown)
+    guard parameters.references == nil else { return }
+    call.continues = { [weak call, hub] rights in
+      guard let before = call?.rights else { return false }
+      if rights.shown == before.shown { return true }
+      guard hub.states.allSatisfy({ !before.show($0.device.name) || rights.show($0.device.name) }) else { return false }
+      hub.extend(watcher, to: rights.shown)
+      return true
+    }
   }
 
   private func scan(_ call: Call) throws {
@@ -192,7 +210,7 @@ import Protocols
   private func record(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Record.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
-    let device = try hub.state(of: parameters.device).device
+    let device = try state(of: parameters.device, for: call).device
     call.isStream = true
     call.continue(Contract.Record.Result(line: Recording.text(device.recordingHeader)))
     // A recording with gaps cannot be replayed, so a client that falls behind gets an error instead.
@@ -215,7 +233,7 @@ import Protocols
 
   private func set(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Set.Parameters.self)
-    let state = try hub.state(of: parameters.device)
+    let state = try state(of: parameters.device, for: call)
     guard let index = state.index(of: parameters.property) else {
       throw ContractError.noSuchProperty(device: parameters.device, property: parameters.property)
     }
@@ -236,7 +254,7 @@ import Protocols
 
   private func run(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Call.Parameters.self)
-    let state = try hub.state(of: parameters.device)
+    let state = try state(of: parameters.device, for: call)
     guard let index = state.schema.actions.firstIndex(where: { $0.name == parameters.action }) else {
       throw ContractError.noSuchAction(device: parameters.device, action: parameters.action)
     }
@@ -255,7 +273,7 @@ import Protocols
   private func drive(_ call: Call) throws {
     let parameters = try call.call.parameters(as: Contract.Drive.Parameters.self)
     guard call.call.more else { throw ContractError.expectedMore }
-    let device = try hub.state(of: parameters.device).device
+    let device = try state(of: parameters.device, for: call).device
     let deadline = parameters.deadlineMilliseconds ?? Contract.Drive.defaultDeadline
     guard Contract.Drive.deadlines.contains(deadline) else { throw ContractError.invalidParameter(parameter: "deadlineMilliseconds") }
     guard device.schema.moves else {
@@ -299,12 +317,12 @@ import Protocols
   }
 
   private func connect(_ call: Call) throws {
-    let device = try linked(call.call.parameters(as: Contract.Connect.Parameters.self).device)
+    let device = try linked(call.call.parameters(as: Contract.Connect.Parameters.self).device, for: call)
     device.connect { Self.answer(call, device, failure: $0) }
   }
 
   private func disconnect(_ call: Call) throws {
-    let device = try linked(call.call.parameters(as: Contract.Disconnect.Parameters.self).device)
+    let device = try linked(call.call.parameters(as: Contract.Disconnect.Parameters.self).device, for: call)
     device.disconnect { Self.answer(call, device, failure: $0) }
   }
 
@@ -316,8 +334,8 @@ import Protocols
   }
 
   /// Returns the device, which must have a link.
-  private func linked(_ name: String) throws(ContractError) -> Device {
-    let device = try hub.state(of: name).device
+  private func linked(_ name: String, for call: Call) throws(ContractError) -> Device {
+    let device = try state(of: name, for: call).device
     if device.ports.isEmpty {
       throw .deviceError(device: name, code: .noLink, message: "the device has no link to connect or disconnect")
     }

@@ -18,7 +18,7 @@ import Protocols
   static func action(_ right: Right) -> String { "io.vehicled.\(right)" }
 
   /// Queries polkit; `answer` gets the reason of a refusal, or nil if the right is granted.
-  func authorize(_ right: Right, for peer: Peer, answer: @escaping @Loop @Sendable (String?) -> Void) {
+  func authorize(_ right: Right, for peer: Peer, answer: @escaping @Loop @Sendable (_ refusal: String?) -> Void) {
     bus.open()
     let subject = DBusValue.structure([
       .string("unix-process"),

@@ -4,13 +4,15 @@
 import Protocols
 
 extension Methods {
-  /// Decides after a name lookup or a query to polkit. `answer` gets what the peer lacks, or nil.
-  func authorize(_ right: Right, for peer: Peer, answer: @escaping @Loop @Sendable (String?) -> Void) {
+  /// Decides after a name lookup or a query to polkit.
+  func authorize(_ right: Right, on scope: Scope, for peer: Peer, answer: @escaping @Loop @Sendable (Access.Decision) -> Void) {
     let access = access
-    if access.usesPolkit { polkit.authorize(right, for: peer, answer: answer) }
+    if access.usesPolkit {
+      polkit.authorize(right, for: peer) { answer($0.map { .denied($0) } ?? .granted(Rights(everywhere: right))) }
+    }
     accounts.find(access.queries(for: peer)) { [weak self] answers in
       // Polkit needs no names, but status shows the name of the lease holder.
-      if !access.usesPolkit { answer(self?.refusal(of: right, for: peer, answers)) }
+      if let self, !access.usesPolkit { answer(decide(right, on: scope, for: peer, answers)) }
     }
   }
 
@@ -29,27 +31,64 @@ extension Methods {
     if !access.usesPolkit { reviewAccess() }
   }
 
-  /// Whether the call is a set-point under a lease of this user. Drivers were authorized before and must not wait for a lookup.
-  func drives(_ call: Call) -> Bool {
+  /// The device to which the call is a set-point under a lease of this user. Drivers were authorized before and must not wait for a
+  /// lookup.
+  func drivenDevice(of call: Call) -> String? {
     guard [Contract.Set.name, Contract.Call.name].contains(call.call.method), let device = call.call.text(of: "device"),
       let lease = call.call.text(of: "lease"), let held = try? hub.state(of: device).device.lease
-    else { return false }
-    return held.token == lease && held.user == call.peer?.user
+    else { return nil }
+    return held.token == lease && held.user == call.peer?.user ? device : nil
   }
 
-  /// What a peer lacks for the right under the current rules; nil if it has the right.
-  func refusal(of right: Right, for peer: Peer?, _ answers: Accounts.Answers) -> String? {
-    switch access.decide(right, for: peer, { _ in answers }) {
-    case .granted: nil
-    case .denied(let missing): missing
-    case .ask: "the access rules have changed: try again"
+  /// Decides under the current rules, with these lookups.
+  func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ answers: Accounts.Answers) -> Access.Decision {
+    let decision = access.decide(right, on: scope, for: peer) { _ in answers }
+    return decision == .ask ? .denied("the access rules have changed: try again") : decision
+  }
+
+  /// What the caller of a stream lacks to continue; nil: it continues.
+  func refusal(of call: Call, _ answers: Accounts.Answers) -> String? {
+    guard let right = call.right, let peer = call.peer else { return nil }
+    let only = call.devices.count == 1 ? call.devices.first : nil
+    switch decide(right, on: only.map { .device($0) } ?? .someDevice, for: peer, answers) {
+    case .denied(let missing): return missing
+    case .granted(let rights) where call.mayContinue(with: rights): return nil
+    case .granted(let rights):
+      let lost = call.devices.union(call.rights.shown ?? []).sorted().first { !rights.include(right, on: .device($0)) }
+      return access.denial(of: right, on: lost.map { .device($0) } ?? .daemon, for: peer, answers)
+    case .ask: return nil
     }
+  }
+
+  /// The state of a device on which the caller has the right that the method requires. An unknown device is reported only to clients
+  /// that see all devices.
+  func state(of device: String, for call: Call) throws(ContractError) -> DeviceState {
+    guard let right = call.right, !call.rights.include(right, on: .device(device)) else {
+      call.devices.insert(device)
+      return try hub.state(of: device)
+    }
+    guard let peer = call.peer else { throw .permissionDenied() }
+    let answers = accounts.known(access.queries(for: peer))
+    throw .permissionDenied(missing: access.denial(of: right, on: .device(device), for: peer, answers))
+  }
+
+  /// The states of one device, or for nil of all devices that the caller may see.
+  func states(of device: String?, for call: Call) throws(ContractError) -> [DeviceState] {
+    if let device { [try state(of: device, for: call)] } else { hub.states.filter { call.rights.show($0.device.name) } }
+  }
+
+  /// Resolves a reference to a device that the caller may see.
+  func resolve(_ reference: String, for call: Call) throws(ContractError) -> (state: DeviceState, index: Int) {
+    if let dot = reference.firstIndex(of: ".") { _ = try state(of: String(reference[..<dot]), for: call) }
+    let property = try hub.resolve(reference, among: call.rights.shown)
+    call.devices.insert(property.state.device.name)
+    return property
   }
 
   /// Whether the client is known to have a right. False while names are looked up; a later try succeeds.
   func hasRight(_ session: Session) -> Bool {
     if session.has(.observe) { return true }
-    switch access.decide(.observe, for: session.peer, accounts.known) {
+    switch access.decide(.observe, on: .someDevice, for: session.peer, accounts.known) {
     case .granted: return true
     case .denied: return false
     case .ask:
@@ -62,6 +101,8 @@ extension Methods {
   func decideLongCalls(for session: Session, then finish: @escaping @Loop @Sendable (String?) -> Void) {
     if hasRight(session) { return finish(nil) }
     guard let peer = session.peer else { return finish("no peer credentials from the kernel") }
-    authorize(.observe, for: peer, answer: finish)
+    authorize(.observe, on: .someDevice, for: peer) { decision in
+      if case .denied(let missing) = decision { finish(missing) } else { finish(nil) }
+    }
   }
 }

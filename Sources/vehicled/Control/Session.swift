@@ -50,8 +50,8 @@ import Protocols
   private static let maxDrivers = 2
   /// Whether one of its calls was granted, under the current or earlier access rules.
   private(set) var isTrusted = false
-  /// The cached rights, and the generation of the access rules that granted them.
-  private var granted: (rights: Set<Right>, generation: Int) = ([], 0)
+  /// The right that polkit granted, and the generation of the access rules at that time.
+  private var granted: (right: Right?, generation: Int) = (nil, 0)
   /// The client has shut down its sending side, but may still read.
   private var inputEnded = false
   /// Everything is answered and the connection is being closed.
@@ -298,7 +298,7 @@ import Protocols
   }
 
   func has(_ right: Right) -> Bool {
-    granted.generation == methods.accessGeneration && (granted.rights.contains(right) || granted.rights.contains(.control))
+    granted.generation == methods.accessGeneration && granted.right.map { $0 >= right } ?? false
   }
 
   /// Records that a call was granted. A right that polkit granted is cached for the connection.
@@ -308,8 +308,7 @@ import Protocols
       account.map(methods.admission.authorized)
     }
     guard let right else { return }
-    if granted.generation != methods.accessGeneration { granted = ([], methods.accessGeneration) }
-    granted.rights.insert(right)
+    granted = (has(right) ? granted.right : right, methods.accessGeneration)
   }
 
   /// Ends the current call. The next one waits for the session's turn.
@@ -322,9 +321,7 @@ import Protocols
   /// Ends a stream that the changed access rules no longer permit.
   func accessChanged(_ answers: Accounts.Answers) {
     // Only calls that can be cancelled are checked again; a call in progress keeps its grant.
-    guard let call, let cancel = call.cancel, let right = call.right, let missing = methods.refusal(of: right, for: peer, answers) else {
-      return
-    }
+    guard let call, let cancel = call.cancel, let missing = methods.refusal(of: call, answers) else { return }
     cancel()
     call.fail(.permissionDenied(missing: missing))
   }

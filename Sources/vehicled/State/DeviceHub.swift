@@ -49,20 +49,17 @@ import Protocols
     return state
   }
 
-  /// Returns one device, or all devices for nil.
-  func states(of device: String?) throws(ContractError) -> [DeviceState] {
-    if let device { [try state(of: device)] } else { states }
-  }
-
-  /// Resolves `device.property`, or `property` if only one device has it.
-  func resolve(_ reference: String) throws(ContractError) -> (state: DeviceState, index: Int) {
+  /// Resolves `device.property`, or `property` if only one of these devices (nil: of all) has it.
+  func resolve(_ reference: String, among devices: Set<String>? = nil) throws(ContractError) -> (state: DeviceState, index: Int) {
     if let dot = reference.firstIndex(of: ".") {
       let state = try state(of: String(reference[..<dot]))
       let property = String(reference[reference.index(after: dot)...])
       guard let index = state.index(of: property) else { throw .noSuchProperty(device: state.device.name, property: property) }
       return (state, index)
     }
-    let found = states.compactMap { state in state.index(of: reference).map { (state, $0) } }
+    let found = states.compactMap { state in
+      devices?.contains(state.device.name) == false ? nil : state.index(of: reference).map { (state, $0) }
+    }
     guard let first = found.first else { throw .noSuchProperty(device: nil, property: reference) }
     guard found.count == 1 else {
       throw .ambiguous(reference: reference, candidates: found.map { "\($0.0.device.name).\(reference)" })
@@ -72,18 +69,28 @@ import Protocols
 
   // MARK: Publishing
 
-  /// Subscribes a watcher to these references, or to everything, starting with a snapshot. References are resolved now and keep
-  /// their meaning when devices are added later.
-  func subscribe(_ watcher: Watcher, to requested: [String]?) throws(ContractError) {
+  /// Subscribes a watcher to these references, or to everything, of these devices (nil: of all), starting with a snapshot. References
+  /// are resolved now and keep their meaning when devices are added later.
+  func subscribe(_ watcher: Watcher, to requested: [String]?, of devices: Set<String>? = nil) throws(ContractError) {
     let references = try requested?.map { reference throws(ContractError) in
-      let (state, index) = try resolve(reference)
+      let (state, index) = try resolve(reference, among: devices)
       return "\(state.device.name).\(state.schema.properties[index].name)"
     }
+    subscribe(watcher, toResolved: references, of: devices)
+  }
+
+  /// Replaces the subscription of a watcher to everything: a snapshot of these devices follows.
+  func extend(_ watcher: Watcher, to devices: Set<String>?) {
+    unsubscribe(watcher)
+    subscribe(watcher, toResolved: nil, of: devices)
+  }
+
+  private func subscribe(_ watcher: Watcher, toResolved references: [String]?, of devices: Set<String>?) {
     let feed: Feed
-    if let same = feeds.first(where: { $0.references == references }) {
+    if let same = feeds.first(where: { $0.references == references && $0.devices == devices }) {
       feed = same
     } else {
-      feed = Feed(references: references)
+      feed = Feed(references: references, of: devices)
       feed.select(in: self)
       feeds.append(feed)
     }

@@ -5,14 +5,17 @@ import Protocols
 @Loop final class Feed {
   /// The references of its watchers; nil: everything.
   let references: [String]?
+  /// The devices that its watchers may see; nil: all.
+  let devices: Set<String>?
   var watchers: [Watcher] = []
   /// The selected positions in each device's schema. Not used if `references` is nil.
   private var selected: [ObjectIdentifier: [Bool]] = [:]
   private var body: [UInt8] = []
   private var indexes: [Int] = []
 
-  init(references: [String]?) {
+  init(references: [String]?, of devices: Set<String>?) {
     self.references = references
+    self.devices = devices
   }
 
   /// Resolves the references again. Those that do not resolve now are skipped.
@@ -26,7 +29,7 @@ import Protocols
   }
 
   func covers(_ state: DeviceState) -> Bool {
-    references == nil || selected[ObjectIdentifier(state)] != nil
+    references == nil ? devices?.contains(state.device.name) ?? true : selected[ObjectIdentifier(state)] != nil
   }
 
   /// The selected positions of a device; nil: all.
@@ -37,6 +40,7 @@ import Protocols
   /// Sends the selected changes of this turn to every watcher.
   func publish(_ state: DeviceState, at boot: Int64) {
     if references == nil {
+      guard covers(state) else { return }
       indexes.removeAll(keepingCapacity: true)
       indexes.append(contentsOf: state.changed)
     } else {
