@@ -14,12 +14,22 @@ public protocol Surroundings {
   mutating func started(at now: Instant) -> [Input]
   /// Carries out an effect, and returns inputs of the machine; nil: machines of this kind have no such effect.
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]?
+  /// Time has passed without an event.
+  mutating func passed(to now: Instant)
 }
 
 extension Surroundings {
   public var nextWake: Instant? { nil }
   public mutating func wake(at now: Instant) -> [Input] { [] }
   public mutating func started(at now: Instant) -> [Input] { [] }
+  public mutating func passed(to now: Instant) {}
+}
+
+/// A link with a peer at its other end.
+public protocol LinkedSurroundings: Surroundings {
+  var isUp: Bool { get }
+  /// The link comes up or goes down at both ends.
+  mutating func change(_ state: LinkState, at now: Instant) -> [Input]
 }
 
 /// A machine and its surroundings, whose properties are also properties of the host.
@@ -42,20 +52,34 @@ public struct Host<Subject: Machine, Around: Surroundings> {
   public var diskWorks = true
   /// `stored` follows in the same turn; else with `settle`.
   public var diskIsQuick = true
-  private var pendingStores: [(key: String, bytes: [UInt8])] = []
+  public private(set) var pendingStores: [(key: String, bytes: [UInt8])] = []
+  /// `time` follows in the same turn; else a test gives it.
+  public var clockIsQuick = true
 
   public internal(set) var values: [String: Reading.Content] = [:]
   /// How old each value was when it was published last, and how often it was published or withdrawn.
   public private(set) var ages: [String: Nanoseconds] = [:]
   public private(set) var published: [String: Int] = [:]
-  public private(set) var status = ""
+  /// The texts of all values that each property had.
+  public private(set) var seen: [String: Set<String>] = [:]
+  public private(set) var statuses: [String] = []
+  public var status: String { statuses.last ?? "" }
   public internal(set) var fault: String?
+  public private(set) var faults: [String] = []
   public internal(set) var events: [String] = []
+  public private(set) var eventNames: [String] = []
   public private(set) var notes: [String] = []
   public var results: [CommandID: [Result<Report, CommandError>]] { ends.all }
   public private(set) var progress: [CommandID: [Report]] = [:]
   /// When it had stopped.
   public private(set) var stopped: Instant?
+  /// Why each motion lease was lost, and why the links were reset.
+  public private(set) var lost: [String] = []
+  public private(set) var resets: [String] = []
+  public private(set) var wills: [LastWill?] = []
+  /// How often the schema was declared, and how often the machine woke.
+  public private(set) var declared = 0
+  public private(set) var wakes = 0
   public private(set) var stores = 0
   public private(set) var timesAsked = 0
   /// Everything that a user can see, or find in the journal or in a recording, once `isTranscribed`.
@@ -68,6 +92,8 @@ public struct Host<Subject: Machine, Around: Surroundings> {
   private var schema: Schema
   private var effects = Effects()
   private var lastID: CommandID = 0
+  /// The number of events since time advanced.
+  private var turns = 0
 
   public init(_ machine: Subject, _ around: Around, now: Instant = 0, wall: Int64 = 0) {
     (self.machine, self.around, self.now, schema) = (machine, around, now, machine.schema)
@@ -82,9 +108,12 @@ public struct Host<Subject: Machine, Around: Surroundings> {
 
   private var wallTime: WallTime { WallTime(microseconds: wall, utcOffset: utcOffset) }
 
-  public mutating func start() {
+  /// Starts, and runs for this long. `restored`: the disk, if it is not the present one.
+  public mutating func start(restored: [String: [UInt8]]? = nil, for time: Nanoseconds? = nil) {
+    if let restored { disk = restored }
     give(.started(restored: disk, wall: wallTime))
     around.started(at: now).forEach { give($0) }
+    if let time { run(for: time) }
   }
 
   /// Another daemon with what is on the disk; the first one was killed.
@@ -97,14 +126,35 @@ public struct Host<Subject: Machine, Around: Surroundings> {
   /// Lets virtual time pass.
   public mutating func run(for time: Nanoseconds) {
     let end = now + time
-    var turns = 0
-    while let next = [machine.nextWake, around.nextWake].compactMap(\.self).min(), next <= end {
-      turns += 1
-      guard turns < 100_000 else { fail("time stands still at \(now)"); break }
-      now = max(now, next)
-      if around.nextWake == next { around.wake(at: now).forEach { give($0) } } else { give(.wake) }
-    }
+    while step(before: end) {}
     now = end
+    around.passed(to: now)
+  }
+
+  /// Lets virtual time pass until then.
+  public mutating func run(until isDone: (Self) -> Bool, atMost time: Nanoseconds = 60 * .second) {
+    let end = now + time
+    while !isDone(self), step(before: end) {}
+  }
+
+  /// Processes the next event; returns false if there is none until then.
+  private mutating func step(before end: Instant) -> Bool {
+    let wake = around.nextWake ?? .max
+    let next = min(wake, machine.nextWake ?? .max)
+    guard next <= end else { return false }
+    turns = next > now ? 0 : turns + 1
+    guard turns < 100_000 else {
+      fail("time stands still at \(now)")
+      return false
+    }
+    now = max(now, next)
+    if wake == next {
+      around.wake(at: now).forEach { give($0) }
+    } else {
+      wakes += 1
+      give(.wake)
+    }
+    return true
   }
 
   /// Gives an input to the machine, and carries out its effects. Inputs that arise from them follow in order.
@@ -130,6 +180,7 @@ public struct Host<Subject: Machine, Around: Surroundings> {
     published[property.name, default: 0] += 1
     switch reading.content {
     case .value(let value):
+      seen[property.name, default: []].insert(value.text)
       if (try? property.rule.accept(value)) != value { fail("\(property.name): \(value)") }
       transcribe(value.text)
     case .absent(let reason): transcribe(reason)
@@ -140,7 +191,7 @@ public struct Host<Subject: Machine, Around: Surroundings> {
     switch effect {
     case .requestTime:
       timesAsked += 1
-      return [.time(wallTime)]
+      if clockIsQuick { return [.time(wallTime)] }
     case .store(let key, let bytes):
       stores += 1
       if diskIsQuick { return [store(key, bytes)] }
@@ -151,19 +202,24 @@ public struct Host<Subject: Machine, Around: Surroundings> {
     case .progress(let id, let report):
       progress[id, default: []].append(report)
       transcribe("\(report)")
-    case .status(let word): status = word
+    case .status(let word): statuses.append(word)
     case .fault(let text):
       fault = text
+      if let text { faults.append(text) }
       transcribe(text ?? "")
-    case .event(_, let text):
+    case .event(let name, let text):
       events.append(text)
+      eventNames.append(name)
       transcribe(text)
     case .note(let text):
       notes.append(text)
       transcribe(text)
     case .stopped: stopped = now
-    case .declare: break
+    case .declare: declared += 1
+    case .leaseLost(let reason): lost.append(reason)
+    case .lastWill(_, let will): wills.append(will)
     default:
+      if case .resetLink(_, let reason) = effect { resets.append(reason) }
       if case .send(_, let bytes, _, secret: false) = effect { transcribe(String(decoding: bytes, as: UTF8.self)) }
       if let inputs = around.perform(effect, at: now) { return inputs }
       fail("machines of this kind have no such effect: \(effect)")
@@ -237,4 +293,9 @@ public struct Host<Subject: Machine, Around: Surroundings> {
     case nil: ""
     }
   }
+}
+
+extension Host where Around: LinkedSurroundings {
+  public mutating func connect(maximumSend: Int? = nil) { around.change(.up(maximumSend: maximumSend), at: now).forEach { give($0) } }
+  public mutating func disconnect(_ reason: String = "gone") { around.change(.down(reason), at: now).forEach { give($0) } }
 }

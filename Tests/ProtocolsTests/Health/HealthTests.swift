@@ -79,7 +79,7 @@ import Testing
   ])
   func `damaged stored values are reported, and the others are restored`(_ stored: String) throws {
     var rig = try HealthRig()
-    rig.start([HealthStore.key: Array(stored.utf8)])
+    rig.start(restored: [HealthStore.key: Array(stored.utf8)])
     #expect(rig.events.count == 1 && rig.number("steps") == nil)
     #expect((rig.number("active-energy") == 5) == stored.contains("active-energy"))
   }

@@ -78,7 +78,7 @@ import Testing
     var rig = try Self.riding(dialect)
     rig.buzz(["hold": .bool(true)])
     rig.run(for: 25 * .second)
-    #expect(rig.board.isSounding && rig.results[1] == nil && rig.progress[1].map { $0 >= 20 } == true)
+    #expect(rig.board.isSounding && rig.results[1] == nil && rig.progress[1].map { $0.count >= 20 } == true)
     rig.give(.cancelled(1))
     rig.run(for: 500 * .millisecond)
     #expect(!rig.board.isSounding && rig.results[1] == nil && rig.text("buzzer") == "off")
@@ -89,12 +89,12 @@ import Testing
     rig.buzz(["hold": .bool(true)])
     rig.run(for: .second)
     rig.set("buzzer", .bool(false), id: 2)
-    #expect(rig.refusal() == .refused(code: .replaced, "replaced by another buzzer command"))
+    #expect(rig.error() == .refused(code: .replaced, "replaced by another buzzer command"))
     rig.run(for: 500 * .millisecond)
     #expect(rig.isDone(2) && !rig.board.isSounding)
     for id in CommandID(3)...40 { rig.set("buzzer", .bool(id % 2 == 0), id: id) }
     rig.run(for: 500 * .millisecond)
-    #expect((3..<40).allSatisfy { rig.refusal($0) != nil } && rig.isDone(40) && rig.board.isSounding)
+    #expect((3..<40).allSatisfy { rig.error($0) != nil } && rig.isDone(40) && rig.board.isSounding)
   }
 
   @Test(arguments: dialects) func `the end of the link ends it, and off is the first word on the next`(_ dialect: ArduinoBoard.Dialect)
@@ -105,9 +105,9 @@ import Testing
     rig.run(for: .second)
     let before = rig.sends.count
     rig.disconnect()
-    #expect(rig.refusal() == .notConnected("gone") && rig.board.isSounding)
+    #expect(rig.error() == .notConnected("gone") && rig.board.isSounding)
     rig.set("buzzer", .bool(true), id: 2)
-    #expect(rig.refusal(2) == .notConnected("gone"))
+    #expect(rig.error(2) == .notConnected("gone"))
     rig.run(for: 3 * .second)
     #expect(rig.sends.count == before)
     rig.connect()
@@ -199,7 +199,7 @@ import Testing
     rig.run(for: 200 * .millisecond)
     rig.set("buzzer", .bool(true))
     rig.run(for: 4 * .second)
-    #expect(rig.refusal() == .timeout(milliseconds: 3000))
+    #expect(rig.error() == .timeout(milliseconds: 3000))
     rig.isBoardMute = false
     rig.run(for: 5 * .second)
     #expect(!rig.board.isSounding && rig.text("buzzer") == "off")
@@ -209,10 +209,10 @@ import Testing
     var rig = try Self.riding(.asBuilt)
     for (id, text) in ["", "s", "2 s", "-1", "0", "0ms", "1e3", "inf", "nan", "11", "10.01s", "10001ms", "1.2.3"].enumerated() {
       rig.buzz(["duration": .string(text)], id: CommandID(id + 1))
-      guard case .invalid(argument: "duration", _)? = rig.refusal(CommandID(id + 1)) else { Issue.record("\(text) was taken"); continue }
+      guard case .invalid(argument: "duration", _)? = rig.error(CommandID(id + 1)) else { Issue.record("\(text) was taken"); continue }
     }
     rig.buzz(["duration": .string("2s"), "hold": .bool(true)], id: 50)
-    #expect(rig.refusal(50) == .invalid(argument: "hold", "excludes duration; give one of them"))
+    #expect(rig.error(50) == .invalid(argument: "hold", "excludes duration; give one of them"))
     rig.buzz(["duration": .string("10s")], id: 51)
     rig.run(for: 11 * .second)
     #expect(rig.isDone(51))

@@ -77,12 +77,12 @@ import Testing
     #expect(rig.isDone() && rig.text("name") == "Žralok 🦈" && rig.disk["name"] == Array("Žralok 🦈".utf8))
     for (id, name) in ["twelve signs", "a\nb", "\u{1B}[31m"].enumerated() {
       rig.set("name", .string(name), id: CommandID(id + 2))
-      guard case .invalid(argument: "name", _)? = rig.refusal(CommandID(id + 2)) else { Issue.record("\(name) was taken"); continue }
+      guard case .invalid(argument: "name", _)? = rig.error(CommandID(id + 2)) else { Issue.record("\(name) was taken"); continue }
     }
     rig.set("name", .string(""), id: 9)
     #expect(rig.isDone(9) && rig.absence("name") != nil && rig.disk["name"] == nil)
     rig.diskWorks = false
     rig.set("name", .string("lost"), id: 10)
-    #expect(rig.refusal(10) == .refused(code: .notStored, "no space") && rig.text("name") == nil)
+    #expect(rig.error(10) == .refused(code: .notStored, "no space") && rig.text("name") == nil)
   }
 }

@@ -31,21 +31,21 @@ import Testing
     var rig = try Self.connected()
     rig.set("mode", .string("eco"), id: 1)
     rig.run(for: .second)
-    #expect(rig.succeeded(1) && rig.text("mode") == "eco" && Self.isEco(rig.vesc))
+    #expect(rig.isDone(1) && rig.text("mode") == "eco" && Self.isEco(rig.vesc))
     #expect(rig.disk["mode"] == Array("eco".utf8) && rig.disk["limits"]?.count == 82)
     // Brakes and battery stay as they were.
     #expect(rig.vesc.limits.now[0] == 1 && Array(rig.vesc.limits.now[4...]) == [0.005, 0.95, -1500, 1500, -20, 40])
     rig.set("mode", .string("sport"), id: 2)
     rig.run(for: .second)
-    #expect(rig.succeeded(2) && abs(rig.vesc.allowed.current - 0.9) < 0.001 && rig.vesc.allowed.erpm == 100_000)
+    #expect(rig.isDone(2) && abs(rig.vesc.allowed.current - 0.9) < 0.001 && rig.vesc.allowed.erpm == 100_000)
     rig.set("mode", .string("full"), id: 3)
     rig.run(for: .second)
-    #expect(rig.succeeded(3) && Self.isFull(rig.vesc) && rig.text("mode") == "full" && rig.disk["limits"] == nil)
+    #expect(rig.isDone(3) && Self.isFull(rig.vesc) && rig.text("mode") == "full" && rig.disk["limits"] == nil)
     // Set again what is so already: nothing is written.
     let writes = rig.heard(.setLimits)
     rig.set("mode", .string("full"), id: 4)
     rig.run(for: .second)
-    #expect(rig.succeeded(4) && rig.heard(.setLimits) == writes && writes == 3)
+    #expect(rig.isDone(4) && rig.heard(.setLimits) == writes && writes == 3)
     rig.run(for: 10 * .second)
     #expect(rig.text("mode") == "full" && rig.status == "polling")
   }
@@ -67,7 +67,7 @@ import Testing
     var behind = try Self.connected(.v600, ["can-id": .int(2)])
     behind.set("mode", .string("eco"), id: 1)
     behind.run(for: .second)
-    #expect(behind.succeeded(1) && behind.vesc.passedOn == nil)
+    #expect(behind.isDone(1) && behind.vesc.passedOn == nil)
   }
 
   @Test func theBoardIsNoFasterThanItsMode() throws {
@@ -91,7 +91,7 @@ import Testing
     #expect(rig.text("mode") == "eco" && Self.isEco(rig.vesc) && rig.heard(.setLimits) == writes)
     rig.set("mode", .string("full"), id: 2)
     rig.run(for: .second)
-    #expect(rig.succeeded(2) && Self.isFull(rig.vesc))
+    #expect(rig.isDone(2) && Self.isFull(rig.vesc))
   }
 
   @Test func aVESCThatWasSwitchedOffIsToldAgain() throws {
@@ -102,7 +102,7 @@ import Testing
     rig.vesc.restart(at: rig.now)
     #expect(Self.isFull(rig.vesc))
     rig.run(for: 3 * .second)
-    #expect(rig.events == ["vesc-restarted"] && Self.isEco(rig.vesc) && rig.text("mode") == "eco")
+    #expect(rig.eventNames == ["vesc-restarted"] && Self.isEco(rig.vesc) && rig.text("mode") == "eco")
     // And for as long as everybody sees it.
     rig.isWired = false
     rig.run(for: 3 * .second)
@@ -135,7 +135,7 @@ import Testing
     var rig = try VESCRig(.v600, modes: VESCRig.modes)
     rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     rig.set("mode", .string("eco"), id: 1)
-    #expect(rig.succeeded(1) && rig.disk["mode"] == Array("eco".utf8))
+    #expect(rig.isDone(1) && rig.disk["mode"] == Array("eco".utf8))
     #expect(rig.absence("mode") == "eco is pending: set when the VESC responds")
     rig.connect()
     rig.run(for: 2 * .second)
@@ -146,7 +146,7 @@ import Testing
     var rig = try Self.connected(.v360)
     rig.set("mode", .string("eco"), id: 1)
     rig.run(for: 2 * .second)
-    #expect(rig.refusal(1) == "not-supported" && rig.fault == nil && rig.status == "polling")
+    #expect(rig.code(1) == "not-supported" && rig.fault == nil && rig.status == "polling")
     #expect(rig.disk["mode"] == nil && rig.absence("mode") == "not set")
     // One that was chosen before is a fault that stays to be read.
     var other = try VESCRig(.v360, modes: VESCRig.modes)
@@ -165,20 +165,20 @@ import Testing
     rig.isWired = false
     rig.set("mode", .string("eco"), id: 1)
     rig.give(.received(.main, VESCFrame.around(Array(payload))))
-    #expect(rig.refusal(1) == "not-configured")
+    #expect(rig.code(1) == "not-configured")
   }
 
   @Test func aModeThatTheLinkInterruptsFailsAndTheOldOneIsTold() throws {
     var rig = try Self.connected()
     rig.set("mode", .string("eco"), id: 1)
     rig.disconnect()
-    #expect(rig.error(1) == .notConnected("the cable is out"))
+    #expect(rig.error(1) == .notConnected("gone"))
     rig.connect()
     rig.run(for: 3 * .second)
     #expect(rig.absence("mode") == "not set")
     rig.set("mode", .string("sport"), id: 2)
     rig.run(for: .second)
-    #expect(rig.succeeded(2))
+    #expect(rig.isDone(2))
   }
 
   @Test func aModeThatIsGoneFromTheConfigurationGivesTheLimitsBack() throws {
@@ -208,7 +208,7 @@ import Testing
       rig.run(for: 3 * .second)
       rig.set("mode", .string("eco"), id: 1)
       rig.run(for: 3 * .second)
-      #expect(rig.succeeded(1) && Self.isEco(rig.vesc), "\(kind)")
+      #expect(rig.isDone(1) && Self.isEco(rig.vesc), "\(kind)")
     }
   }
 }

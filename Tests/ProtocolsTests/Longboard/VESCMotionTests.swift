@@ -49,7 +49,7 @@ import Testing
     rig.start()
     rig.run(for: 2 * .second)
     rig.set("target-current", .float(5), id: 1)
-    #expect(rig.refusal(1) == "no-lease" && rig.absence("target-current") == "not driven")
+    #expect(rig.code(1) == "no-lease" && rig.absence("target-current") == "not driven")
     rig.run(for: 2 * .second)
     #expect(rig.vesc.orders.isEmpty && rig.heard(.alive) == 0)
   }
@@ -81,7 +81,7 @@ import Testing
     #expect(rig.lost.last == VESCPollingTests.off)
     rig.disconnect()
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.lost.last == "the cable is out")
+    #expect(rig.lost.last == "gone")
   }
 
   @Test func untilTheFirstSetPointOnlyALIVEIsSaid() throws {
@@ -98,7 +98,7 @@ import Testing
     var rig = try Self.rolling()
     rig.run(for: 20 * .millisecond)
     rig.set("target-current", .float(8), id: 1)
-    #expect(rig.succeeded(1) && rig.vesc.orders.map(\.order) == [.current(8)] && rig.number("target-current") == 8)
+    #expect(rig.isDone(1) && rig.vesc.orders.map(\.order) == [.current(8)] && rig.number("target-current") == 8)
     let start = rig.now
     rig.run(for: 250 * .millisecond)
     #expect(rig.vesc.orders.map { ($0.at - start) / .millisecond } == [0, 100, 200])
@@ -111,7 +111,7 @@ import Testing
     rig.run(for: VESCMotion.shortest)
     rig.set("handbrake-current", .float(4), id: 4)
     #expect(rig.vesc.orders.last?.order == .handbrake(4))
-    #expect((1...4).allSatisfy { rig.succeeded($0) })
+    #expect((1...4).allSatisfy { rig.isDone($0) })
   }
 
   @Test func aDutyCycleIsNoWayAroundTheCurrentLimit() throws {
@@ -120,7 +120,7 @@ import Testing
     rig.run(for: 5 * .second)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     rig.set("target-duty", .float(100), id: 1)
-    #expect(rig.refusal(1) == "no-duty")
+    #expect(rig.code(1) == "no-duty")
     rig.run(for: 100 * .millisecond)
     #expect(rig.vesc.orders.isEmpty && rig.absence("target-duty") == "no set-point")
     // What is refused is no set-point.
@@ -137,7 +137,7 @@ import Testing
     Self.drive(&rig, for: 10 * .second)
     #expect(rig.machine.polling.missed == missed && rig.machine.polling.statistics.polls - polls >= 499)
     #expect(rig.vesc.speed > 3 && rig.lost.isEmpty && !rig.vesc.isTimedOut)
-    #expect((100..<300).allSatisfy { rig.succeeded($0) })
+    #expect((100..<300).allSatisfy { rig.isDone($0) })
     #expect(abs((rig.number("speed") ?? 0) - rig.vesc.speed * 3.6) < 1)
     #expect(rig.number("lateness-p99") == 0)
   }
@@ -153,7 +153,7 @@ import Testing
     #expect(zeros == [300, 350, 400])
     #expect(rig.absence("target-current") == "not driven")
     rig.set("target-current", .float(5), id: 9)
-    #expect(rig.refusal(9) == "no-lease")
+    #expect(rig.code(9) == "no-lease")
     Self.expectAtRest(&rig)
   }
 
@@ -184,7 +184,7 @@ import Testing
     var rig = try Self.rolling()
     Self.drive(&rig, for: 2 * .second)
     rig.disconnect()
-    #expect(rig.lost == ["the cable is out"])
+    #expect(rig.lost == ["gone"])
     let sends = rig.sends.count
     rig.run(for: 300 * .millisecond)
     #expect(rig.sends.count == sends)
@@ -248,10 +248,10 @@ import Testing
     for id in 1...3 { rig.set("target-current", .float(Double(id)), id: CommandID(id)) }
     rig.give(.perform(9, .run(action: 0, arguments: [:])))
     rig.give(.leaseEnded("the driver let go"))
-    #expect((1...3).allSatisfy { rig.refusal($0) == "lease-lost" })
+    #expect((1...3).allSatisfy { rig.code($0) == "lease-lost" })
     let sends = rig.sends.count
     rig.takesWrites = true
-    rig.restoreWrites()
+    rig.around.restoreWrites()
     rig.give(.sent(waiting, failure: nil))
     #expect(rig.sends[sends].bytes == VESCSetPoint.none.frame(can: nil))
     Self.expectAtRest(&rig)
@@ -266,11 +266,11 @@ import Testing
     for id in 2...5 { rig.set("target-current", .float(Double(id)), id: CommandID(id)) }
     #expect(rig.results.isEmpty)
     rig.takesWrites = true
-    rig.restoreWrites()
+    rig.around.restoreWrites()
     rig.give(.sent(waiting, failure: nil))
     rig.run(for: VESCMotion.shortest)
     #expect(rig.vesc.orders.map(\.order) == [.current(1), .current(5)])
-    #expect((1...5).allSatisfy { rig.succeeded($0) })
+    #expect((1...5).allSatisfy { rig.isDone($0) })
   }
 
   @Test func nobodyBeginsToDriveWhileTheDaemonStops() throws {
@@ -297,7 +297,7 @@ import Testing
     }
     #expect(rig.sends.count - sends <= 3 * (100 + 20) + 2 && rig.machine.polling.statistics.polls - polls >= 59)
     rig.run(for: 20 * .millisecond)
-    #expect((100..<3100).allSatisfy { rig.succeeded(CommandID($0)) } && rig.lost.isEmpty)
+    #expect((100..<3100).allSatisfy { rig.isDone(CommandID($0)) } && rig.lost.isEmpty)
     #expect(rig.vesc.orders.last?.order == .current(19))
   }
 
@@ -308,7 +308,7 @@ import Testing
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     rig.set("target-current", .float(3), id: 1)
     rig.run(for: 250 * .millisecond)
-    #expect(rig.succeeded(1) && rig.vesc.orders.last?.order == .current(3))
+    #expect(rig.isDone(1) && rig.vesc.orders.last?.order == .current(3))
     #expect(rig.vesc.orders.contains { $0.order == .current(0) })
   }
 

@@ -34,7 +34,6 @@ import Testing
     #expect(rig.number("timeouts") == lost && lost <= 6 && rig.number("poll-rate") == 20)
     #expect(rig.machine.polling.selection == (model.knowsSelection ? .supported : .unsupported))
     #expect(rig.machine.polling.setup == (model.knowsSetup ? .supported : .unsupported))
-    #expect(rig.idleWakes == 0)
   }
 
   @Test func whereNobodyKnowsTheBoardTheKeysToSetAreNamed() throws {
@@ -74,7 +73,7 @@ import Testing
     #expect(rig.number("lateness-p99") == 0 && rig.number("round-trip") == 2)
     // One wake a question.
     #expect(rig.wakes - wakes <= sends.count + 1)
-    #expect(rig.idleWakes == 0 && rig.fault == nil)
+    #expect(rig.fault == nil)
   }
 
   @Test func whatChangesSlowlyIsAskedForOnceASecond() throws {
@@ -102,7 +101,7 @@ import Testing
     rig.isWired = true
     rig.run(for: 2 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("speed") != nil && rig.text("connected") == "on")
-    #expect(rig.idleWakes == 0 && rig.resets.isEmpty)
+    #expect(rig.resets.isEmpty)
   }
 
   @Test func aWrongBaudRateIsNamed() throws {
@@ -158,8 +157,8 @@ import Testing
     rig.give(.perform(1, .run(action: 0, arguments: [:])))
     let before = rig.heard(.selectSetup)
     rig.run(for: 2400 * .millisecond)
-    #expect(rig.progress.map(\.text) == ["scanning the CAN bus: 1 s", "scanning the CAN bus: 2 s"])
-    #expect(rig.progress.map(\.progress) == [0.2, 0.4])
+    #expect(rig.progress[1]?.map(\.text) == ["scanning the CAN bus: 1 s", "scanning the CAN bus: 2 s"])
+    #expect(rig.progress[1]?.map(\.progress) == [0.2, 0.4])
     #expect(rig.heard(.selectSetup) - before <= 1)
     rig.run(for: .second)
     guard case .success(let report)? = rig.results[1]?.first else { throw RigError() }

@@ -9,7 +9,7 @@ import Testing
 
 typealias MirrorRig = Host<MirrorMachine, MirrorLink>
 
-struct MirrorLink: Surroundings {
+struct MirrorLink: LinkedSurroundings {
   var mirror: ESP32Mirror
   /// What becomes of the next writes; acknowledged when there is nothing.
   enum Answer { case acknowledged, refused, none }
@@ -20,7 +20,6 @@ struct MirrorLink: Surroundings {
   private(set) var isUp = false
   fileprivate(set) var sends: [(at: Instant, text: String)] = []
   private(set) var observing: [String] = []
-  private(set) var resets: [String] = []
   private var pending: [(at: Instant, id: SendID, bytes: [UInt8], failure: String?)] = []
   private let isPlain: Bool
 
@@ -46,9 +45,7 @@ struct MirrorLink: Surroundings {
       let answer = answers.isEmpty ? answer : answers.removeFirst()
       pending.append((answer == .none ? .max : now + linkDelay, id ?? 0, bytes, answer == .refused ? "ATT error 0x0e" : nil))
     case .observe(let reference): observing.append(reference)
-    case .resetLink(_, let reason):
-      resets.append(reason)
-      return change(.down(reason), at: now)
+    case .resetLink(_, let reason): return change(.down(reason), at: now)
     default: return nil
     }
     return []
@@ -108,21 +105,12 @@ extension MirrorRig {
 
   static var allOn: [String: [UInt8]] { Dictionary(uniqueKeysWithValues: MirrorSignal.switches.map { ($0.name, Array("on".utf8)) }) }
 
-  mutating func start(restored: [String: [UInt8]] = [:], for time: Nanoseconds = 0) {
-    disk = restored
-    start()
-    run(for: time)
-  }
-
-  mutating func connect() { around.change(.up(maximumSend: 512), at: now).forEach { give($0) } }
-  mutating func disconnect(_ reason: String = "gone") { around.change(.down(reason), at: now).forEach { give($0) } }
-
   /// Replaces the machine as after a kill of the daemon, with the stored state.
   mutating func restart(_ options: [String: Value] = ["username": .string("Ada")], for time: Nanoseconds = 0) throws {
     _ = around.change(.down("gone"), at: now)
     replace(try MirrorMachine(Self.setup(options)))
     forget()
-    start(restored: disk, for: time)
+    start(for: time)
   }
 
   mutating func forget() { around.sends = [] }

@@ -105,7 +105,7 @@ import Testing
   func `no fault of the service removes published values or reveals the location`(_ name: String) throws {
     var rig = try WeatherRig()
     rig.start(for: .minute)
-    rig.faults = [try ForecastFault(name)]
+    rig.around.faults = [try ForecastFault(name)]
     rig.run(for: 20 * .minute)
     if name == "unit" {
       #expect(rig.absence("temperature")?.contains("unexpected unit \"°F\"") == true && rig.number("humidity") == 43)
@@ -113,7 +113,7 @@ import Testing
       #expect(rig.number("temperature") == 9 && rig.fault != nil && rig.status == "failing", "\(rig.fault ?? "")")
     }
     #expect(!rig.output.contains { $0.contains("52.52") || $0.contains("13.41") })
-    rig.faults = []
+    rig.around.faults = []
     rig.run(for: 70 * .minute)
     #expect(rig.number("temperature") == 9 && rig.fault == nil)
   }

@@ -62,11 +62,6 @@ extension WeatherRig {
     return try #require(try Kind.weather.make(Setup(options: all)) as? WeatherMachine)
   }
 
-  mutating func start(for time: Nanoseconds = 0) {
-    start()
-    run(for: time)
-  }
-
   /// A daemon that was killed, and the next one with what the disk has.
   mutating func restart(_ options: [String: Value] = ["latitude": .float(52.52), "longitude": .float(13.41)], for time: Nanoseconds = 0)
     throws
