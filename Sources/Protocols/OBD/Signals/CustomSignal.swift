@@ -23,24 +23,6 @@ public struct CustomSignal: Sendable {
     self.reply = reply ?? self.header.reply
     self.period = period
     let property = Property(name, type, unit: unit, range: range, lifetime: .fresh(max(3 * period, 2 * .second)), help: help)
-    row = DataRow(property) { data in
-      switch expression.evaluate(data) {
-      case .absent(let absence): .absent(absence)
-      case .number(let number): Self.decoded(number, type, range)
-      }
-    }
-  }
-
-  private static func decoded(_ number: Double, _ type: ValueType, _ range: ClosedRange<Double>?) -> Decoded {
-    if type == .bool { return .value(.bool(number != 0)) }
-    let shown = type == .int ? number.rounded() : tidy(number)
-    guard range?.contains(shown) ?? true else { return .absent(.outOfRange) }
-    guard type == .int else { return .value(.float(shown)) }
-    return Expression.whole(shown).map { .value(.int($0)) } ?? .absent(.undefined)
-  }
-
-  /// Removes the binary noise of decimals: 3 * 0.1 is 0.3.
-  private static func tidy(_ number: Double) -> Double {
-    abs(number) < 1e6 && abs(number) > 1e-3 ? (number * 1e9).rounded() / 1e9 : number
+    row = DataRow(property, .formula(expression), outside: .outOfRange)
   }
 }

@@ -11,7 +11,9 @@ struct Expression: Sendable, Equatable {
     case one(Unary)
     case two(Binary)
     case float32
-    case absent
+    case absent(Absence)
+    /// The number of data bytes.
+    case length
     case skipIfZero(to: Int)
     case skip(to: Int)
   }
@@ -24,6 +26,9 @@ struct Expression: Sendable, Equatable {
   enum Outcome: Equatable {
     case number(Double)
     case absent(Absence)
+
+    /// Whether it is true as a condition; without a result it is not.
+    var isTrue: Bool { if case .number(let number) = self { number != 0 } else { false } }
   }
 
   /// The result for this data.
@@ -59,7 +64,10 @@ struct Expression: Sendable, Equatable {
         }
         depth -= 3
         stack[depth - 1] = result
-      case .absent: return .absent(.notAvailable)
+      case .absent(let absence): return .absent(absence)
+      case .length:
+        stack[depth] = Double(data.count)
+        depth += 1
       case .skipIfZero(let target):
         depth -= 1
         if stack[depth] == 0 { position = target }

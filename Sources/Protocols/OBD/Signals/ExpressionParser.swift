@@ -208,7 +208,7 @@ extension ExpressionParser {
       readsReply = true
       return try push(.byte(offset))
     }
-    if word.lowercased() == "absent" { return try push(.absent) }
+    if let constant = Self.constants[word.lowercased()] { return try push(constant) }
     guard let function = Function(rawValue: word.lowercased()) else {
       throw ExpressionError(
         offset: place,

@@ -14,6 +14,11 @@ extension ExpressionParser {
 
   static let operators = ["||", "&&", "==", "!=", "<=", ">=", "<<", ">>"]
 
+  /// The reasons for the absence of a value, and the number of data bytes.
+  static let constants: [String: Expression.Step] = [
+    "absent": .absent(.notAvailable), "unreported": .absent(.notReported), "implausible": .absent(.implausible), "length": .length,
+  ]
+
   /// The arguments of functions: values, or the bytes of a number, most significant first.
   enum Function: String, CaseIterable {
     case signed, signed8, signed16, signed24, signed32, float32, abs, min, max, int, round

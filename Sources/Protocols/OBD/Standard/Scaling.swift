@@ -71,7 +71,7 @@ extension Discovery.Controller {
 
   /// The PIDs that report the scaling of these.
   func scales(of asked: [StandardParameter]) -> [StandardParameter] {
-    let wanted = Set(asked.flatMap(\.rows).compactMap { $0.scaled?.quantity.source.parameter })
+    let wanted = Set(asked.flatMap(\.rows).compactMap { $0.quantity?.source.parameter })
     return Scales.parameters.filter { wanted.contains($0) && mayHave($0) }.compactMap { StandardParameter.all[$0] }
   }
 }
@@ -81,17 +81,12 @@ extension DataRow {
   static func scaled(
     _ name: String, _ field: NumberField, by quantity: ScaledQuantity, unit: String?, decimals: Int, help: String
   ) -> DataRow {
-    let property = Property(name, .float, unit: unit, range: quantity.range, help: help)
-    let read: @Sendable (UnsafeBufferPointer<UInt8>, UInt8) -> Decoded = { data, highest in
-      guard let raw = field.raw(data) else { return .absent(.notReported) }
-      return .value(.float(rounded(quantity.value(raw, highest: highest), decimals)))
-    }
-    return DataRow(property, scaled: (quantity, read)) { read($0, 0) }
+    DataRow(Property(name, .float, unit: unit, range: quantity.range, help: help), .scaled(field, quantity), decimals: decimals)
   }
 
   /// The value with the scaling of its ECU.
   func value(_ data: UnsafeBufferPointer<UInt8>, _ scales: Scales, from source: UInt32?) -> Decoded {
-    guard let scaled else { return read(data) }
-    return scales.highest(scaled.quantity, at: source).map { scaled.read(data, $0) } ?? .absent(.unscaled)
+    guard let quantity else { return read(data) }
+    return scales.highest(quantity, at: source).map { read(data, highest: $0) } ?? .absent(.unscaled)
   }
 }

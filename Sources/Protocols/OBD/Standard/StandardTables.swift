@@ -151,10 +151,9 @@ extension StandardParameter {
 
   /// A row that is present if a bit of the first byte is set.
   private static func supported(_ row: DataRow, by bit: UInt8) -> DataRow {
-    let read = row.read
-    return DataRow(row.property) { data in
+    DataRow(row.property) { data in
       guard let bits = data.first, bits >> bit & 1 == 1 else { return .absent(.notReported) }
-      return read(data)
+      return row.read(data)
     }
   }
 }

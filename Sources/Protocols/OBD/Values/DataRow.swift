@@ -24,18 +24,117 @@ enum Decoded: Sendable, Equatable {
   case absent(Absence)
 }
 
-/// One property of a response.
-struct DataRow: Sendable {
+/// One property of a response. Tables and devices share it, so that a request refers to it with one word.
+final class DataRow: Sendable {
+  typealias Data = UnsafeBufferPointer<UInt8>
+
+  /// Where the number or the value comes from.
+  enum Source: Sendable {
+    case field(ScaledField)
+    case program(Expression)
+    /// A number whose scaling the ECU reports; the standard one is used where it is not known.
+    case scaled(NumberField, ScaledQuantity)
+    /// Decodes the data after the echoed identifier; never reads beyond it.
+    case function(@Sendable (Data) -> Decoded)
+  }
+
   /// Name, type, unit, range and help; the freshness follows from the poll period.
   let property: Property
+  let source: Source
+  /// The strings that numbers stand for.
+  private let labels: [Int: String]
+  private let rounding: Rounding
+  /// The length that the data must have.
+  private let length: Int?
+  /// A formula that is not 0 for data of this layout.
+  private let valid: Expression?
+  /// Why a value outside the property's range is absent.
+  private let outside: Absence
+
+  init(
+    _ property: Property, _ source: Source, decimals: Int? = nil, labels: [Int: String] = [:], length: Int? = nil, valid: Expression? = nil,
+    outside: Absence = .implausible
+  ) {
+    (self.property, self.source, self.labels, self.length) = (property, source, labels, length)
+    (self.valid, self.outside) = (valid, outside)
+    rounding = Rounding(decimals, of: source, as: property.type)
+  }
+
+  /// A row that a function decodes.
+  convenience init(_ property: Property, _ read: @escaping @Sendable (Data) -> Decoded) { self.init(property, .function(read)) }
+
+  /// The quantity with ECU-specific scaling.
+  var quantity: ScaledQuantity? { if case .scaled(_, let quantity) = source { quantity } else { nil } }
+
   /// Decodes the data after the echoed identifier; never reads beyond it.
-  let read: @Sendable (UnsafeBufferPointer<UInt8>) -> Decoded
-  /// The decoder with ECU-specific scaling, where `read` uses the standard one.
-  let scaled: Scaled?
+  func read(_ data: Data) -> Decoded { read(data, highest: 0) }
 
-  typealias Scaled = (quantity: ScaledQuantity, read: @Sendable (UnsafeBufferPointer<UInt8>, _ highest: UInt8) -> Decoded)
+  /// The same with the maximum that the ECU reports for the quantity; 0: standard scaling.
+  func read(_ data: Data, highest: UInt8) -> Decoded {
+    if let valid, !valid.evaluate(data).isTrue { return .absent(.implausible) }
+    if let length, data.count != length { return .absent(.notReported) }
+    switch source {
+    case .field(let field):
+      guard let raw = field.number.raw(data) else { return .absent(.notReported) }
+      if let sentinel = field.sentinel, raw == sentinel.raw { return .absent(sentinel.why) }
+      if rounding == .whole { return inRange(.int(field.whole(raw))) }
+      return decoded(field.value(raw))
+    case .program(let program):
+      switch program.evaluate(data) {
+      case .absent(let absence): return .absent(absence)
+      case .number(let number): return decoded(number)
+      }
+    case .scaled(let field, let quantity):
+      guard let raw = field.raw(data) else { return .absent(.notReported) }
+      return decoded(quantity.value(raw, highest: highest))
+    case .function(let read): return read(data)
+    }
+  }
 
-  init(_ property: Property, scaled: Scaled? = nil, _ read: @escaping @Sendable (UnsafeBufferPointer<UInt8>) -> Decoded) {
-    (self.property, self.read, self.scaled) = (property, read, scaled)
+  private func decoded(_ number: Double) -> Decoded {
+    switch property.type {
+    case .bool: return .value(.bool(number != 0))
+    case .string: return Expression.whole(number).flatMap { labels[$0] }.map { .value(.string($0)) } ?? .absent(.undefined)
+    case .int:
+      let rounded = number.rounded()
+      if let range = property.range, !range.contains(rounded) { return .absent(outside) }
+      return Expression.whole(rounded).map { .value(.int($0)) } ?? .absent(.undefined)
+    case .float, .list: return inRange(.float(rounding.of(number)))
+    }
+  }
+
+  private func inRange(_ value: Value) -> Decoded {
+    guard let range = property.range, let number = value.number, !range.contains(number) else { return .value(value) }
+    return .absent(outside)
+  }
+
+  /// How a number is rounded before it is published.
+  private enum Rounding: Equatable {
+    /// The raw number gives a whole number without a division.
+    case whole
+    /// A decimal number already: a whole number divided by a power of ten.
+    case none
+    /// Binary noise is removed: 3 * 0.1 is 0.3.
+    case noise
+    /// To the decimals of this power of ten.
+    case decimals(Double)
+
+    init(_ decimals: Int?, of source: Source, as type: ValueType) {
+      let scale = decimals.map { (0..<max($0, 0)).reduce(1.0) { power, _ in power * 10 } }
+      switch source {
+      case .field(let field) where type == .int && field.isWhole: self = .whole
+      case .field(let field) where field.isDecimal(scale ?? 1e9): self = .none
+      default: self = scale.map { .decimals($0) } ?? .noise
+      }
+    }
+
+    func of(_ number: Double) -> Double {
+      switch self {
+      case .whole, .none: number
+      case .noise: abs(number) < 1e6 && abs(number) > 1e-3 ? (number * 1e9).rounded() / 1e9 : number
+      // Adding zero turns -0 into 0.
+      case .decimals(let scale): (number * scale).rounded() / scale + 0
+      }
+    }
   }
 }

@@ -1,8 +1,7 @@
-// Conversion of bytes to numbers and of numbers to property values, shared by all tables of this folder. Never reads beyond the data and
-// never returns a value outside of the property's range.
+// Numbers of a response: their bytes, and the line from the raw number to the value. Never reads beyond the data.
 
 /// The size, sign and byte order of a number; big endian unless it says little.
-enum NumberLayout: Sendable {
+enum NumberLayout: Sendable, Equatable {
   case u8, s8, u16, s16, u24, u32
   case littleU16, littleS16
   case bit(UInt8)
@@ -40,7 +39,7 @@ enum NumberLayout: Sendable {
 }
 
 /// The offset and the layout of a number in a response.
-struct NumberField: Sendable {
+struct NumberField: Sendable, Equatable {
   let at: Int
   let layout: NumberLayout
 
@@ -59,57 +58,76 @@ struct NumberField: Sendable {
   }
 }
 
+/// A number of a response on a line: raw * times / over + plus. What a formula of one number is compiled to.
+struct ScaledField: Sendable, Equatable {
+  /// A raw number that means that there is no value, and why.
+  struct Sentinel: Sendable, Equatable {
+    let raw: Int
+    let why: Absence
+  }
+
+  let number: NumberField
+  let times: Double
+  let over: Double
+  let plus: Double
+  let sentinel: Sentinel?
+
+  init(_ number: NumberField, times: Double = 1, over: Double = 1, plus: Double = 0, sentinel: Sentinel? = nil) {
+    (self.number, self.times, self.over, self.plus, self.sentinel) = (number, times, over, plus, sentinel)
+  }
+
+  @inline(__always) func value(_ raw: Int) -> Double { Double(raw) * times / over + plus }
+
+  /// The value of a whole line.
+  @inline(__always) func whole(_ raw: Int) -> Int { raw * Int(times) + Int(plus) }
+
+  /// Whether each raw number gives a whole number, without a division.
+  var isWhole: Bool { over == 1 && [times, plus].allSatisfy { $0.rounded() == $0 && abs($0) < 0x1p20 } }
+
+  /// Whether the value is the raw number, or a whole multiple of it, divided by a power of ten up to `scale`.
+  func isDecimal(_ scale: Double) -> Bool {
+    guard plus == 0, times.rounded() == times, abs(times) < 0x1p20 else { return false }
+    var power = 1.0
+    while power < scale, power < over { power *= 10 }
+    return power == over
+  }
+}
+
 extension DataRow {
-  /// A whole number: raw * times + plus, if the raw number is plausible.
+  /// A whole number: raw * times + plus.
   static func whole(
-    _ property: Property, _ field: NumberField, times: Int = 1, plus: Int = 0, raw plausible: ClosedRange<Int>? = nil,
-    absent: (raw: Int, why: Absence)? = nil
+    _ property: Property, _ field: NumberField, times: Int = 1, plus: Int = 0, absent: (raw: Int, why: Absence)? = nil
   ) -> DataRow {
-    number(property, field, plausible, absent) { .int($0 * times + plus) }
+    scaled(property, field, times: Double(times), plus: Double(plus), decimals: nil, absent: absent)
   }
 
   /// A decimal number: raw * times / over + plus, rounded to `decimals`.
   static func scaled(
-    _ property: Property, _ field: NumberField, times: Double = 1, over: Double = 1, plus: Double = 0, decimals: Int,
-    raw plausible: ClosedRange<Int>? = nil, absent: (raw: Int, why: Absence)? = nil
+    _ property: Property, _ field: NumberField, times: Double = 1, over: Double = 1, plus: Double = 0, decimals: Int?,
+    absent: (raw: Int, why: Absence)? = nil
   ) -> DataRow {
-    number(property, field, plausible, absent) { .float(rounded(Double($0) * times / over + plus, decimals)) }
-  }
-
-  private static func number(
-    _ property: Property, _ field: NumberField, _ plausible: ClosedRange<Int>?, _ absent: (raw: Int, why: Absence)?,
-    _ value: @escaping @Sendable (Int) -> Value
-  ) -> DataRow {
-    let (sentinel, why) = (absent?.raw, absent?.why ?? .none)
-    return DataRow(property) { data in
-      guard let raw = field.raw(data) else { return .absent(.notReported) }
-      if raw == sentinel { return .absent(why) }
-      guard plausible?.contains(raw) ?? true else { return .absent(.implausible) }
-      return checked(value(raw), property)
-    }
+    let sentinel = absent.map { ScaledField.Sentinel(raw: $0.raw, why: $0.why) }
+    return DataRow(
+      property, .field(ScaledField(field, times: times, over: over, plus: plus, sentinel: sentinel)), decimals: decimals)
   }
 
   /// One bit of one byte.
   static func bit(_ property: Property, _ at: Int, _ bit: UInt8) -> DataRow {
-    let field = NumberField(at: at, layout: .bit(bit))
-    return DataRow(property) { field.raw($0).map { .value(.bool($0 == 1)) } ?? .absent(.notReported) }
+    DataRow(property, .field(ScaledField(NumberField(at: at, layout: .bit(bit)))))
   }
 
   /// A string of a closed set for a number; other numbers are absent.
   static func word(
     _ name: String, _ field: NumberField, _ labels: [Int: String], lifetime: Property.Lifetime = .fresh(2 * .second), help: String
   ) -> DataRow {
-    let choices = Set(labels.values).sorted()
-    return DataRow(Property(name, .string, choices: choices, lifetime: lifetime, help: help)) { data in
-      guard let raw = field.raw(data) else { return .absent(.notReported) }
-      return labels[raw].map { .value(.string($0)) } ?? .absent(.undefined)
-    }
+    DataRow(
+      Property(name, .string, choices: Set(labels.values).sorted(), lifetime: lifetime, help: help), .field(ScaledField(field)),
+      labels: labels)
   }
 
   /// The same row, absent if the response as a whole is not valid.
   func only(when holds: @escaping @Sendable (UnsafeBufferPointer<UInt8>) -> Bool, else absence: Absence = .implausible) -> DataRow {
-    let read = read
-    return DataRow(property) { holds($0) ? read($0) : .absent(absence) }
+    DataRow(property) { holds($0) ? self.read($0) : .absent(absence) }
   }
 
   /// Rounds to `places` decimals; adding zero turns -0 into 0.
@@ -117,10 +135,5 @@ extension DataRow {
     var scale = 1.0
     for _ in 0..<max(decimals, 0) { scale *= 10 }
     return (number * scale).rounded() / scale + 0
-  }
-
-  private static func checked(_ value: Value, _ property: Property) -> Decoded {
-    guard let range = property.range, let number = value.number, !range.contains(number) else { return .value(value) }
-    return .absent(.implausible)
   }
 }

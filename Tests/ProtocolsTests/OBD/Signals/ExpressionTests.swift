@@ -61,6 +61,8 @@ import Testing
     #expect(try value("A != 10 && D/(A-10) > 1", [10]) == .number(0))
     #expect(try value("A == 0 ? absent : A/5", [0]) == .absent(.notAvailable))
     #expect(try value("A == 0 ? absent : A/5", [5]) == .number(1))
+    #expect(try value("A ? Unreported : 1", [5]) == .absent(.notReported) && value("A ? implausible : 1", [5]) == .absent(.implausible))
+    #expect(try value("length > 1 ? B : A", [5]) == .number(5) && value("length > 1 ? B : A", [5, 6]) == .number(6))
   }
 
   private static let problems: [(String, Int, String)] = [

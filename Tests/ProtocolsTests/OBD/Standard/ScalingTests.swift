@@ -8,7 +8,7 @@ import Testing
 @Suite struct ScalingTests {
   static func value(_ name: String, _ bytes: [UInt8], highest: UInt8) -> Decoded? {
     let row = StandardParameter.all.values.flatMap(\.rows).first { $0.property.name == name }
-    return bytes.withUnsafeBufferPointer { row?.scaled?.read($0, highest) }
+    return bytes.withUnsafeBufferPointer { row?.quantity == nil ? nil : row?.read($0, highest: highest) }
   }
 
   /// Examples of SAE J1979 and SAE J1699-3.
@@ -29,10 +29,10 @@ import Testing
 
   @Test func `every scaled value stays in its property's range with any scaling`() {
     for row in StandardParameter.all.values.flatMap(\.rows) {
-      guard let scaled = row.scaled else { continue }
+      guard row.quantity != nil else { continue }
       for highest in [0, 1, 77, 255] as [UInt8] {
         for fill in [0, 1, 0x7F, 0x80, 0xFF] as [UInt8] {
-          let read = [UInt8](repeating: fill, count: 4).withUnsafeBufferPointer { scaled.read($0, highest) }
+          let read = [UInt8](repeating: fill, count: 4).withUnsafeBufferPointer { row.read($0, highest: highest) }
           guard case .value(let value) = read else { Issue.record("\(row.property.name)"); continue }
           #expect((try? row.property.rule.accept(value)) == value, "\(row.property.name) \(value.text)")
         }
