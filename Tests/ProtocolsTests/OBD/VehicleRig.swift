@@ -143,3 +143,14 @@ final class VehicleRig {
     asked.count { $0.at >= now - span && ($0.command == request || $0.command.count == request.count + 1 && $0.command.hasPrefix(request)) }
   }
 }
+
+extension CustomSignal {
+  /// A signal of type float.
+  init(
+    _ name: String, _ request: SignalRequest, header: CANIdentifier? = nil, reply: CANIdentifier? = nil, _ expression: Expression,
+    unit: String? = nil, period: Nanoseconds = .second, help: String
+  ) {
+    let property = Property(name, .float, unit: unit, lifetime: Self.lifetime(period), help: help)
+    self.init(DataRow(property, .formula(expression), outside: .outOfRange), request, header: header, reply: reply, period: period)
+  }
+}

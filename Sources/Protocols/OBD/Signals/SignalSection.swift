@@ -11,10 +11,18 @@ extension CustomSignal {
       Option("header", ValueRule(.string), help: "CAN identifier to which the request is sent, 3 or 8 hex digits"),
       Option("reply", ValueRule(.string), help: "CAN identifier of the response, 3 or 8 hex digits"),
       Option("value", ValueRule(.string), help: "Formula over the data bytes A to ZZ, as in (A*256+B)/10"),
-      Option("type", ValueRule(.string, choices: ["float", "int", "bool"]), default: .string("float"), help: "Type of the value"),
+      Option(
+        "type", ValueRule(.string, choices: ["float", "int", "bool", "string"]), default: .string("float"), help: "Type of the value"),
+      Option("decimals", ValueRule(.int, range: 0...9), help: "Decimals to which the value is rounded"),
+      Option("labels", ValueRule(.list), help: "Strings for the numbers of the formula, as in 1: park; for type string"),
       Option("unit", ValueRule(.string), help: "Unit of the value, as in °C"),
       Option("min", ValueRule(.float), help: "Minimum: a smaller value is absent"),
       Option("max", ValueRule(.float), help: "Maximum: a greater value is absent"),
+      Option(
+        "length", ValueRule(.int, unit: "bytes", range: 1...4095),
+        help: "Data bytes that a response must have; others are of another layout"),
+      Option("valid", ValueRule(.string), help: "Formula that is 0 if the value is implausible in this response"),
+      Option("retained", ValueRule(.bool), default: .bool(false), help: "Keep the last value, with its age, while the vehicle is off"),
       Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), default: .float(1), help: "Seconds between two polls"),
       Option("help", ValueRule(.string), help: "One-line description"),
     ],
@@ -33,7 +41,8 @@ extension CustomSignal {
       problems.append(OptionError(nil, "\(section.name) is a property of every device of kind obd; give the signal another name"))
     }
     let request = Self.request(text("request"), of: setup, &problems)
-    let expression = Self.expression(text("value"), &problems)
+    let expression = Self.expression("value", text("value"), &problems)
+    let valid = section.options["valid"].map { Self.expression("valid", $0.text, &problems) }
     let header = Self.identifier("header", text("header"), &problems)
     let reply = Self.identifier("reply", text("reply"), &problems)
     if let header, let reply, header.isLong != reply.isLong {
@@ -42,13 +51,22 @@ extension CustomSignal {
     }
     let type = text("type").flatMap(ValueType.init) ?? .float
     let range = Self.range(section.options, type, &problems)
+    let labels = Self.labels(section.options["labels"], type, &problems)
+    let (decimals, length) = (section.options["decimals"]?.number.map { Int($0) }, section.options["length"]?.number.map { Int($0) })
+    if decimals != nil, type != .float {
+      problems.append(OptionError("decimals", "only numbers of type float have decimals; remove the key, or set type = \"float\""))
+    }
     for key in ["unit", "help"] { Self.check(key, text(key), maxLength: key == "unit" ? 16 : 200, &problems) }
     guard problems.count == before, let request, let expression else { return nil }
     let seconds = section.options["period"]?.number ?? 1
-    self.init(
-      section.name, request, header: header, reply: reply, expression, type: type, unit: text("unit").flatMap { $0.isEmpty ? nil : $0 },
-      range: range, period: Nanoseconds(min(max(seconds, 0.05), 3600) * 1e9),
+    let period = Nanoseconds(min(max(seconds, 0.05), 3600) * 1e9)
+    let property = Property(
+      section.name, type, unit: text("unit").flatMap { $0.isEmpty ? nil : $0 }, range: range, choices: Set(labels.values).sorted(),
+      lifetime: section.options["retained"] == .bool(true) ? .retained : Self.lifetime(period),
       help: text("help") ?? "Custom signal: \(text("value") ?? "") of \(request.text)")
+    let row = DataRow(
+      property, .formula(expression), decimals: decimals, labels: labels, length: length, valid: valid ?? nil, outside: .outOfRange)
+    self.init(row, request, header: header, reply: reply, period: period)
   }
 
   private static func request(_ text: String?, of setup: Setup, _ problems: inout [OptionError]) -> SignalRequest? {
@@ -64,7 +82,7 @@ extension CustomSignal {
     }
   }
 
-  private static func expression(_ text: String?, _ problems: inout [OptionError]) -> Expression? {
+  private static func expression(_ key: String, _ text: String?, _ problems: inout [OptionError]) -> Expression? {
     guard let text else {
       problems.append(OptionError(nil, "value is missing; add value = \"A\", or another formula over the bytes of the response"))
       return nil
@@ -72,7 +90,7 @@ extension CustomSignal {
     do throws(ExpressionError) {
       return try Expression(text)
     } catch {
-      problems.append(OptionError("value", error.message, at: error.offset))
+      problems.append(OptionError(key, error.message, at: error.offset))
       return nil
     }
   }
@@ -87,14 +105,39 @@ extension CustomSignal {
   private static func range(_ options: [String: Value], _ type: ValueType, _ problems: inout [OptionError]) -> ClosedRange<Double>? {
     let (low, high) = (options["min"]?.number, options["max"]?.number)
     guard low != nil || high != nil else { return nil }
-    if type == .bool {
-      problems.append(OptionError(low == nil ? "max" : "min", "a boolean has no range; leave it out, or set type = \"int\""))
+    if type == .bool || type == .string {
+      let what = type == .bool ? "a boolean" : "a string"
+      problems.append(OptionError(low == nil ? "max" : "min", "\(what) has no range; leave it out, or set type = \"int\""))
     } else if let low, let high, low > high {
       problems.append(OptionError("max", "\(Value.text(high)) is less than min; swap the two"))
     } else {
       return (low ?? -.infinity)...(high ?? .infinity)
     }
     return nil
+  }
+
+  /// Parses `NUMBER: TEXT`.
+  private static func labels(_ value: Value?, _ type: ValueType, _ problems: inout [OptionError]) -> [Int: String] {
+    guard case .list(let entries)? = value else {
+      if type == .string { problems.append(OptionError("type", "a string needs labels; add labels = [\"1: park\", \"2: reverse\"]")) }
+      return [:]
+    }
+    if type != .string { problems.append(OptionError("labels", "labels are for type string; set type = \"string\", or remove the key")) }
+    if entries.isEmpty { problems.append(OptionError("labels", "the list is empty; write one as in [\"1: park\", \"2: reverse\"]")) }
+    var labels: [Int: String] = [:]
+    for entry in entries {
+      let parts = entry.split(separator: ":", maxSplits: 1)
+      guard parts.count == 2, let number = Int(parts[0]), let text = parts.last.map({ String($0.drop { $0 == " " }) }), !text.isEmpty
+      else {
+        problems.append(
+          OptionError("labels", "\"\(visible(entry, limit: 40))\" is not a label; write a number and a text, as in \"1: park\""))
+        continue
+      }
+      if labels[number] != nil { problems.append(OptionError("labels", "\(number) has two labels; remove one")) }
+      labels[number] = text
+      check("labels", text, maxLength: 64, &problems)
+    }
+    return labels
   }
 
   private static func check(_ key: String, _ text: String?, maxLength: Int, _ problems: inout [OptionError]) {

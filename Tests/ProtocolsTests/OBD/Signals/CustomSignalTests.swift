@@ -75,6 +75,31 @@ import Testing
     #expect(try read(["value": .string("-A/1000000000")], [3]) == .value(.float(-3e-9)))
   }
 
+  @Test func `it has decimals, labels, a length, a condition and a lifetime like a built-in property`() throws {
+    #expect(try read(["value": .string("A/7"), "decimals": .int(2)], [3]) == .value(.float(0.43)))
+    let gear: [String: Value] = ["type": .string("string"), "labels": .list(["1: park", "0x2:drive", "4:  neutral: N"])]
+    #expect(problems(gear).map(\.option) == ["labels"])
+    let labels: [String: Value] = ["type": .string("string"), "value": .string("A & 15"), "labels": .list(["1: park", "4:  neutral: N"])]
+    #expect(try read(labels, [0x21]) == .value(.string("park")) && read(labels, [4]) == .value(.string("neutral: N")))
+    #expect(try read(labels, [3]) == .absent(.undefined))
+    #expect(try #require(signal(labels)).row.property.choices == ["neutral: N", "park"])
+    let exact: [String: Value] = ["length": .int(2), "valid": .string("B < 3")]
+    #expect(try read(exact, [7, 2]) == .value(.float(7)) && read(exact, [7, 2, 1]) == .absent(.notReported))
+    #expect(try read(exact, [7, 3]) == .absent(.implausible) && read(exact, [7]) == .absent(.implausible))
+    #expect(try #require(signal(["retained": .bool(true)])).row.property.lifetime == .retained)
+  }
+
+  @Test func `mistakes in these keys are reported with their remedy`() {
+    let found = problems([
+      "decimals": .int(1), "type": .string("int"), "labels": .list(["1: a", "b", "1: c", "2:"]), "valid": .string("A = 1"),
+    ])
+    #expect(found.map(\.option) == ["valid", "labels", "labels", "labels", "labels", "decimals"])
+    #expect(found.first?.offset == 2 && found.allSatisfy { $0.message.contains("; ") }, "\(found)")
+    #expect(problems(["type": .string("string")]).map(\.option) == ["type"])
+    #expect(problems(["type": .string("string"), "labels": .list([])]).map(\.option) == ["labels"])
+    #expect(problems(["type": .string("string"), "labels": .list(["1: a"]), "max": .float(1)]).map(\.option) == ["max"])
+  }
+
   @Test func `an impossible value is absent with its reason`() throws {
     #expect(try read([:], []) == .absent(.notReported))
     #expect(try read(["value": .string("1/A")], [0]) == .absent(.undefined))
