@@ -97,7 +97,12 @@ fuzz-short: fuzz ## run the fuzzers for ten seconds each, as part of make test
 fuzz_swift = cd $(@D) && swiftc -parse-as-library -swift-version 6 -warnings-as-errors -module-name Protocols -O -wmo -g \
   -sanitize=fuzzer,address -use-ld=lld
 
-obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift)
+vehicles = $(wildcard Sources/Protocols/OBD/Vehicles/*)
+tables = $(patsubst %,.build/tables/%.swift,$(basename $(notdir $(vehicles))))
+$(tables) &: Sources/VehicleTables/generate.py $(vehicles)
+	python3 $< $(@D) $(vehicles)
+
+obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift) $(tables)
 
 .build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift Tests/Fuzz/Hold.swift $(obd)
 	@mkdir -p $(@D)
@@ -123,7 +128,7 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 .build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Hold.swift \
-  $(filter-out %/Interface.swift,$(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,Varlink Weather Toy Health HeartRate OBD OBD/* SignalImport))))
+  $(filter-out %/Interface.swift,$(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,Varlink Weather Toy Health HeartRate OBD OBD/* SignalImport)))) $(tables)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 

@@ -1,6 +1,7 @@
 // swift-tools-version: 6.2
 // Targets: Protocols (no I/O), Peers (simulated devices, no I/O), and the programs vehicled, vehiclectl and vehiclesim. See
-// ARCHITECTURE.md. With VEHICLED_PROTOCOLS_ONLY set, the package is only Protocols and its tests: the quick loop of `make protocols`.
+// ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is
+// only Protocols and its tests: the quick loop of `make protocols`.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -21,8 +22,9 @@ let package = Package(
   targets: [
     .target(
       name: "Protocols", dependencies: [.product(name: "CryptoExtras", package: "swift-crypto")],
-      resources: [.embedInCode("Varlink/io.vehicled.varlink")], swiftSettings: strict,
-      linkerSettings: [.linkedLibrary("m")]),
+      exclude: ["OBD/Vehicles"], resources: [.embedInCode("Varlink/io.vehicled.varlink")], swiftSettings: strict,
+      linkerSettings: [.linkedLibrary("m")], plugins: ["VehicleTables"]),
+    .plugin(name: "VehicleTables", capability: .buildTool(), path: "Sources/VehicleTables", exclude: ["generate.py"]),
     .target(
       name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),
     .target(name: "CLinux"),
@@ -68,7 +70,7 @@ let package = Package(
 if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   package.products = []
   package.dependencies.removeAll { !$0.isCrypto }
-  package.targets.removeAll { !["Protocols", "Peers", "MachineTesting", "ProtocolsTests"].contains($0.name) }
+  package.targets.removeAll { !["Protocols", "VehicleTables", "Peers", "MachineTesting", "ProtocolsTests"].contains($0.name) }
 }
 
 extension Package.Dependency {

@@ -2,14 +2,13 @@
 // that has read before reads the same, blanks within a line mean nothing, and no field of any table leaves its range.
 // Built together with Sources/Protocols as one module, outside of the package.
 
-private let properties = Signal.properties(period: .second / 20)
 nonisolated(unsafe) private var usedReader = CANReader()
 
 private func checkPage(_ bytes: ArraySlice<UInt8>) {
   bytes.withUnsafeBufferPointer { bytes in
-    BMSRecord.read(bytes) { signal, result in
+    BMSRecord.read(bytes) { position, result in
       guard case .value(let value) = result else { return }
-      let property = properties[signal.rawValue]
+      let property = BMSRecord.rows[position].row.property
       hold(value.type == property.type && (try? property.rule.accept(value)) == value, "\(property.name) cannot be \(value.text)")
     }
   }

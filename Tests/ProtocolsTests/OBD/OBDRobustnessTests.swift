@@ -168,7 +168,7 @@ import Testing
       if rig.machine.nextWake == nil { rig.connect() }
     }
     #expect(rig.resets.count > 10)
-    #expect(Signal.reported.allSatisfy { rig.number(rig.machine.schema.properties[$0].name) == nil })
+    #expect(OBDMachine.batteryProperties.allSatisfy { rig.number($0) == nil })
     #expect(rig.machine.session.dialogue.reply.count <= ELMDialogue.limit)
   }
 

@@ -1,5 +1,5 @@
-// Data records of Hyundai and Kia beside BMS record 0x01: address, request, period and layout. Offsets count from the first byte after the
-// echoed identifier. A layout is used only for the families whose captures show it, and only at its exact length.
+// Data records of manufacturers beside BMS record 0x01: address, request, period and rows. The tables are the files of Vehicles; a further
+// file needs a line in `all`.
 
 /// One manufacturer-specific data record (DID block) and its properties.
 struct ManufacturerRecord: Sendable {
@@ -10,20 +10,19 @@ struct ManufacturerRecord: Sendable {
   let request: [UInt8]
   /// The poll period.
   let period: Nanoseconds
-  let families: Set<VehicleFamily>
+  let family: VehicleFamily
   let rows: [DataRow]
 
-  init(
-    _ header: UInt32, _ reply: UInt32, _ request: [UInt8], every seconds: Int64, _ families: Set<VehicleFamily>, _ rows: [DataRow]
-  ) {
-    (self.header, self.reply, self.request, self.families, self.rows) = (header, reply, request, families, rows)
+  /// The response comes from the identifier 8 above.
+  init(_ header: UInt32, _ request: [UInt8], every seconds: Int64, _ family: VehicleFamily, _ rows: [DataRow]) {
+    (self.header, reply, self.request, self.family, self.rows) = (header, header + 8, request, family, rows)
     period = seconds * .second
   }
 
   /// The prefix of a response.
   var echo: [UInt8] { request.enumerated().map { $0.offset == 0 ? $0.element &+ 0x40 : $0.element } }
 
-  static let all: [ManufacturerRecord] = battery + cells + drive + body
+  static let all: [ManufacturerRecord] = hyundai
 }
 
 /// Vehicles with the same data records.
@@ -36,7 +35,7 @@ enum VehicleFamily: String, CaseIterable, Sendable {
   case older
 
   /// Their data records beside BMS record 0x01.
-  var records: [ManufacturerRecord] { ManufacturerRecord.all.filter { $0.families.contains(self) } }
+  var records: [ManufacturerRecord] { ManufacturerRecord.all.filter { $0.family == self } }
 
   /// The family identified by BMS record 0x01, or nil if unknown.
   init?(_ request: RecordRequest, record data: UnsafeBufferPointer<UInt8>) {
@@ -46,30 +45,5 @@ enum VehicleFamily: String, CaseIterable, Sendable {
     case .konaNiro: self = .konaNiro
     case .other: return nil
     }
-  }
-}
-
-/// Shorthands for the rows of data records.
-extension ManufacturerRecord {
-  static func whole(
-    _ name: String, _ field: NumberField, _ unit: String?, _ range: ClosedRange<Double>, plus: Int = 0,
-    lifetime: Property.Lifetime = .fresh(2 * .second), absent: (raw: Int, why: Absence)? = nil, _ help: String
-  ) -> DataRow {
-    .whole(Property(name, .int, unit: unit, range: range, lifetime: lifetime, help: help), field, plus: plus, absent: absent)
-  }
-
-  static func scaled(
-    _ name: String, _ field: NumberField, _ unit: String?, _ range: ClosedRange<Double>, times: Double = 1, over: Double = 1,
-    plus: Double = 0, decimals: Int, lifetime: Property.Lifetime = .fresh(2 * .second), absent: (raw: Int, why: Absence)? = nil,
-    _ help: String
-  ) -> DataRow {
-    .scaled(
-      Property(name, .float, unit: unit, range: range, lifetime: lifetime, help: help), field, times: times, over: over, plus: plus,
-      decimals: decimals, absent: absent)
-  }
-
-  /// The rows of a response with exactly this many bytes of data.
-  static func rows(of count: Int, _ rows: DataRow...) -> [DataRow] {
-    rows.map { $0.only(when: { data in data.count == count }, else: .notReported) }
   }
 }

@@ -138,3 +138,28 @@ final class DataRow: Sendable {
     }
   }
 }
+
+/// The built-in tables, which are generated from the files of Vehicles.
+extension DataRow {
+  /// A row with the keys of a signal; `valid` is a formula.
+  convenience init(
+    _ name: String, _ type: ValueType, _ source: Source, unit: String? = nil, range: ClosedRange<Double>? = nil, decimals: Int? = nil,
+    labels: [Int: String] = [:], length: Int? = nil, valid: String? = nil, retained: Bool = false, help: String
+  ) {
+    let property = Property(
+      name, type, unit: unit, range: range, choices: Set(labels.values).sorted(), lifetime: retained ? .retained : .fresh(2 * .second),
+      help: help)
+    self.init(property, source, decimals: decimals, labels: labels, length: length, valid: valid.map(Expression.builtIn))
+  }
+}
+
+extension DataRow.Source {
+  static func formula(_ text: String) -> DataRow.Source { .formula(.builtIn(text)) }
+}
+
+extension Expression {
+  /// A formula of a built-in table; an invalid one is a bug.
+  fileprivate static func builtIn(_ text: String) -> Expression {
+    do throws(ExpressionError) { return try Expression(text) } catch { preconditionFailure("\(text): \(error.message)") }
+  }
+}

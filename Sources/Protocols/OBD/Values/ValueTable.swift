@@ -68,8 +68,8 @@ struct ValueTable: Sendable {
   /// Sets the vehicle's properties: those of the BMS data record, of the fast request and of the other requests. `period` is that of the
   /// device's rate.
   mutating func layOut(hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds) -> Layout {
-    var properties = hasBatteryRecord ? Array(Signal.properties(period: period)[Signal.reported]) : []
-    var names = Set(properties.map(\.name) + Signal.ownNames)
+    var properties = hasBatteryRecord ? BMSRecord.properties(freshFor: Signal.freshFor(period)) : []
+    var names = Set(properties.map(\.name) + Signal.names)
     let claimed = Set(signals.map(\.name))
     func place(_ layout: RequestLayout, every wanted: Nanoseconds) -> [PollRequest.Row] {
       // Requests that share the device's rate are not sent more often.
@@ -92,7 +92,7 @@ struct ValueTable: Sendable {
       return layout.request.placed(place(layout, every: period), every: period, priority)
     }
     ownBase = properties.count
-    properties += Signal.properties(period: period)[(Signal.reported.upperBound + 1)...]
+    properties += Signal.properties(period: period)
     schema = Schema(properties: properties, actions: actions)
     signsOfUse = ownBase == 0 ? [] : Self.signNames.compactMap { name in properties[..<ownBase].firstIndex { $0.name == name } }
     absences = [Absence](repeating: .none, count: properties.count)
@@ -121,9 +121,7 @@ struct ValueTable: Sendable {
   func name(at position: Int) -> String { schema.properties[position].name }
 
   /// The position of an own property in the schema.
-  private func position(_ signal: Signal) -> Int {
-    Signal.reported.contains(signal.rawValue) ? signal.rawValue : ownBase + signal.rawValue - Signal.pollRate.rawValue
-  }
+  private func position(_ signal: Signal) -> Int { ownBase + signal.rawValue }
 
   // MARK: Values
 
@@ -147,9 +145,9 @@ struct ValueTable: Sendable {
   mutating func publishRecord(_ reader: CANReader, _ range: Range<Int>, at now: Instant, _ effects: inout Effects) {
     speeds.beginRecord()
     reader.payload.withUnsafeBufferPointer { payload in
-      BMSRecord.read(UnsafeBufferPointer(rebasing: payload[range])) { signal, decoded in
-        publish(decoded, at: signal.rawValue, at: now, &effects)
-        guard signal == .rpm || signal == .rpm2, case .value(let value) = decoded, let speed = value.number else { return }
+      BMSRecord.read(UnsafeBufferPointer(rebasing: payload[range])) { position, decoded in
+        publish(decoded, at: position, at: now, &effects)
+        guard BMSRecord.motorSpeeds.contains(position), case .value(let value) = decoded, let speed = value.number else { return }
         speeds.take(motor: speed, at: now)
       }
     }

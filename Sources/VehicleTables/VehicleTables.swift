@@ -1,0 +1,20 @@
+// Runs generate.py, which makes Swift tables of the files in Sources/Protocols/OBD/Vehicles. Needs python3 (3.11), nothing else.
+
+import Foundation
+import PackagePlugin
+
+@main struct VehicleTables: BuildToolPlugin {
+  func createBuildCommands(context: PluginContext, target: Target) throws -> [Command] {
+    let package = context.package.directoryURL
+    let script = package.appending(path: "Sources/VehicleTables/generate.py")
+    let folder = package.appending(path: "Sources/Protocols/OBD/Vehicles")
+    let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).sorted { $0.path < $1.path }
+    let output = context.pluginWorkDirectoryURL
+    return [
+      .buildCommand(
+        displayName: "Generating the vehicle tables", executable: URL(filePath: "/usr/bin/env"),
+        arguments: ["python3", script.path, output.path] + files.map(\.path), inputFiles: [script] + files,
+        outputFiles: files.map { output.appending(path: "\($0.deletingPathExtension().lastPathComponent).swift") })
+    ]
+  }
+}

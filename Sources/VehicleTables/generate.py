@@ -1,0 +1,171 @@
+"""Generates Swift tables from the data files in Sources/Protocols/OBD/Vehicles: generate.py FOLDER FILE...
+
+A TOML file becomes rows (DataRow) in records of a maker, or in PIDs of SAE J1979; a text file becomes a string. hyundai.toml and
+sae-j1979.toml explain their keys. A mistake ends the build with its place.
+"""
+
+import json
+import pathlib
+import re
+import sys
+import tomllib
+
+SIGNAL_KEYS = {
+    "value", "type", "decimals", "labels", "unit", "min", "max", "length", "valid", "retained", "help",  # keys of signals.d
+    "request", "period", "families", "except", "each", "padding", "swift", "scaled-by",
+}
+
+
+class Mistake(Exception):
+    pass
+
+
+def number(text):
+    """The position of a byte name: A 0, AA 26."""
+    position = 0
+    for letter in text:
+        position = position * 26 + ord(letter) - 64
+    return position - 1
+
+
+def byte_name(position):
+    return chr(65 + position) if position < 26 else chr(64 + position // 26) + chr(65 + position % 26)
+
+
+def elements(entry):
+    """The elements of a list, or of a text such as "6...16", "J...P AN...AQ" or "0x02...0x04"."""
+    if isinstance(entry, list):
+        return entry
+    found = []
+    for part in entry.split():
+        first, last = (part.split("...") * 2)[:2]
+        if first.startswith("0x"):
+            found += [f"{n:02X}" for n in range(int(first, 16), int(last, 16) + 1)]
+        elif first.isdigit():
+            found += [str(n) for n in range(int(first), int(last) + 1)]
+        else:
+            found += [byte_name(n) for n in range(number(first), number(last) + 1)]
+    return found
+
+
+def substituted(entry, values):
+    """The entry with $NAME replaced in all its texts, keys included."""
+    if isinstance(entry, str):
+        return re.sub(r"\$(\w+)", lambda match: values.get(match[1], match[0]), entry)
+    if isinstance(entry, list):
+        return [substituted(one, values) for one in entry]
+    if isinstance(entry, dict):
+        return {substituted(key, values): substituted(one, values) for key, one in entry.items()}
+    return entry
+
+
+def expanded(entry):
+    """The copies of an entry, one for each element of its lists."""
+    lists = {name: elements(one) for name, one in entry.get("each", {}).items()}
+    if len({len(one) for one in lists.values()}) > 1:
+        raise Mistake("the lists of each have different lengths")
+    rest = {key: one for key, one in entry.items() if key != "each"}
+    for index in range(len(next(iter(lists.values()), [0]))):
+        copy = substituted(rest, {name: one[index] for name, one in lists.items()})
+        if copy.pop("padding", False):
+            copy["value"] = " || ".join(lists["byte"][index:]) + f" ? {copy['value']} : unreported"
+        yield copy
+
+
+def signals(table):
+    """The signals with their names. Neighbours with the same lists alternate."""
+    entries = [{"name": name, **entry} for name, entry in table.items()]
+    while entries:
+        count = 1
+        while count < len(entries) and "each" in entries[0] and entries[count].get("each") == entries[0]["each"]:
+            count += 1
+        for copies in zip(*(list(expanded(entry)) for entry in entries[:count])):
+            yield from copies
+        entries = entries[count:]
+
+
+def text(value):
+    return json.dumps(value, ensure_ascii=False)
+
+
+def row(signal):
+    """A DataRow. The type-checker gets literals of one type at a time."""
+    name = signal["name"]
+    if unknown := set(signal) - SIGNAL_KEYS - {"name"}:
+        raise Mistake(f"{name}: unknown keys {', '.join(sorted(unknown))}")
+    for key in ("help",) if "swift" in signal else ("value", "help"):
+        if key not in signal:
+            raise Mistake(f"{name}: {key} is missing")
+    if "swift" in signal:
+        source = f".function({signal['swift']})"
+    elif "scaled-by" in signal:
+        source = f".scaled({text(signal['value'])}, .{signal['scaled-by']})"
+    else:
+        source = f".formula({text(signal['value'])})"
+    parts = [text(name), f".{signal.get('type', 'float')}", source]
+    if "unit" in signal:
+        parts.append(f"unit: {text(signal['unit'])}")
+    if "min" in signal:
+        parts.append(f"range: {signal['min']}...{signal['max']}")
+    if "decimals" in signal:
+        parts.append(f"decimals: {signal['decimals']}")
+    if "labels" in signal:
+        labels = [label.split(": ", 1) for label in signal["labels"]]
+        parts.append("labels: [" + ", ".join(f"{int(key)}: {text(label)}" for key, label in labels) + "]")
+    if "length" in signal:
+        parts.append(f"length: {signal['length']}")
+    if "valid" in signal:
+        parts.append(f"valid: {text(signal['valid'])}")
+    if signal.get("retained"):
+        parts.append("retained: true")
+    return f"DataRow({', '.join(parts)}, help: {text(signal['help'])})"
+
+
+def bytes_of(request):
+    return "[" + ", ".join(f"0x{byte:02X}" for byte in bytes.fromhex(request)) + "]"
+
+
+def manufacturer(data):
+    """The records of a maker, and the rows of the record that is polled at the device's rate."""
+    families = data["families"]
+    output, calls = [], []
+    for record in [copy for entry in data["record"] for copy in expanded(entry)]:
+        whole = {key: record[key] for key in ("length", "valid") if key in record}
+        found = [{**whole, **signal} for signal in signals(record["signal"])]
+        lines = [f"    let row{index} = {row(signal)}" for index, signal in enumerate(found)]
+        if "table" in record:
+            rows = [
+                f"BMSRecord.Row(row{index}" + (f", not: .{families[signal['except']]})" if "except" in signal else ")")
+                for index, signal in enumerate(found)
+            ]
+            output += [f"extension {record['table']} {{", f"  static let rows: [{record['table']}.Row] = {{", *lines]
+            output += [f"    return [{', '.join(rows)}]", "  }()", "}", ""]
+            continue
+        function = f"{data['table']}{len(calls)}"
+        records = []
+        for family, request in record["requests"].items():
+            rows = [f"row{index}" for index, signal in enumerate(found) if family in signal.get("families", [family])]
+            records.append(
+                f"      ManufacturerRecord(0x{record['header']}, {bytes_of(request)}, every: {record['period']}, .{families[family]}, "
+                f"[{', '.join(rows)}]),")
+        calls.append(f"{function}()")
+        output += ["extension ManufacturerRecord {", f"  private static func {function}() -> [ManufacturerRecord] {{", *lines]
+        output += ["    return [", *records, "    ]", "  }", "}", ""]
+    output += ["extension ManufacturerRecord {", f"  static let {data['table']}: [ManufacturerRecord] = {{"]
+    output += ["    var records: [ManufacturerRecord] = []", *(f"    records += {call}" for call in calls), "    return records", "  }()", "}"]
+    return output
+
+
+def main(folder, files):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in map(pathlib.Path, files):
+        try:
+            lines = manufacturer(tomllib.loads(file.read_text(encoding="utf-8")))
+        except (Mistake, KeyError, ValueError) as mistake:
+            sys.exit(f"{file}: error: {mistake}; correct the entry")
+        output = f"// Generated from {file.name}: edit that.\n\n" + "\n".join(lines) + "\n"
+        (folder / f"{file.stem}.swift").write_text(output, encoding="utf-8")
+
+
+main(sys.argv[1], sys.argv[2:])
