@@ -196,10 +196,10 @@ import Testing
       ["--json", "car", "snapshot", "a.jpg"], ["car", "--json", "snapshot", "a.jpg"], ["car", "snapshot", "a.jpg", "--json"],
     ] {
       let command = try #require(try VehicleCtl.command(of: arguments) as? CarSnapshotCommand)
-      #expect(command.common.json && command.first == "a.jpg" && command.second == nil && !command.force)
+      #expect(command.common.json && command.target.first == "a.jpg" && command.target.second == nil && !command.target.force)
     }
     let video = try #require(try VehicleCtl.command(of: ["car", "record-video", "rover", "-", "--seconds", "5"]) as? CarRecordVideoCommand)
-    #expect(video.first == "rover" && video.second == "-" && video.seconds == 5)
+    #expect(video.target.first == "rover" && video.target.second == "-" && video.seconds == 5)
     #expect((try VehicleCtl.command(of: ["open", "car"]) as? OpenCommand)?.device == "car")
     #expect((try VehicleCtl.command(of: ["drive", "car", "--input", "gamepad"]) as? DriveCommand)?.input == "gamepad")
     #expect(help(["help", "car", "snapshot"]).contains("USAGE: vehiclectl car snapshot [<options>] [<device>] <file>"))

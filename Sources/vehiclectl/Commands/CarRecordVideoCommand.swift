@@ -19,19 +19,10 @@ struct CarRecordVideoCommand: Subcommand {
   @OptionGroup var common: CommonOptions
   @Option(help: "Stop after this many seconds.", transform: WatchCommand.positive)
   var seconds: Int?
-  @Flag(help: "Overwrite an existing file.")
-  var force = false
-  @Argument(
-    help: ArgumentHelp("The device; required if more than one device has a camera.", valueName: "device"),
-    completion: .devices(with: Camera.address))
-  var first: String
-  @Argument(help: ArgumentHelp("The file to write, - for stdout.", valueName: "file"), completion: .file())
-  var second: String?
+  @OptionGroup var target: CameraFile
 
   func perform(_ output: Output) throws {
-    let (device, file) = Camera.operands(first, second)
-    try Camera.refuseTerminal(file)
-    if file != "-" { try AtomicFile.check(file, force: force) }
+    let (device, file, force) = try target.checked()
     Interrupt.catchSignals()
     let camera = try Camera(of: device, try common.connect(output))
     var deadline = Clock.monotonic + common.replyTimeout

@@ -11,19 +11,10 @@ struct CarSnapshotCommand: Subcommand {
     discussion: "Switch the video on first: vehiclectl set car.video on")
 
   @OptionGroup var common: CommonOptions
-  @Flag(help: "Overwrite an existing file.")
-  var force = false
-  @Argument(
-    help: ArgumentHelp("The device; required if more than one device has a camera.", valueName: "device"),
-    completion: .devices(with: Camera.address))
-  var first: String
-  @Argument(help: ArgumentHelp("The file to write, - for stdout.", valueName: "file"), completion: .file())
-  var second: String?
+  @OptionGroup var target: CameraFile
 
   func perform(_ output: Output) throws {
-    let (device, file) = Camera.operands(first, second)
-    try Camera.refuseTerminal(file)
-    if file != "-" { try AtomicFile.check(file, force: force) }
+    let (device, file, force) = try target.checked()
     Interrupt.catchSignals()
     let camera = try Camera(of: device, try common.connect(output))
     let limit = Clock.monotonic + common.replyTimeout

@@ -26,16 +26,4 @@ struct Camera {
     self.device = found
     url = try VideoURL(try Reference(device: found, name: Self.address).text(client))
   }
-
-  /// Interprets the operands `FILE` or `DEVICE FILE`.
-  static func operands(_ first: String, _ second: String?) -> (device: String?, file: String) {
-    second.map { (first, $0) } ?? (nil, first)
-  }
-
-  /// Fails for binary output to a terminal.
-  static func refuseTerminal(_ file: String) throws(Failure) {
-    if file == "-", Terminal.isTerminal(STDOUT_FILENO) {
-      throw .usage("stdout is a terminal; name a file, or redirect stdout")
-    }
-  }
 }
