@@ -93,8 +93,9 @@ fuzz: setup $(fuzzers:%=.build/fuzz/%) ## run the fuzzers, two at a time, FUZZ_S
 fuzz-short: FUZZ_SECONDS = 10
 fuzz-short: fuzz ## run the fuzzers for ten seconds each, as part of make test
 
-# The compiler writes its module to the current directory.
-fuzz_swift = cd $(@D) && swiftc -parse-as-library -swift-version 6 -warnings-as-errors -module-name Protocols -O -wmo -g \
+# The compiler writes its module to the current directory. A fuzzer is one module, so that its files are optimised together.
+fuzz_warnings = -warnings-as-errors
+fuzz_swift = cd $(@D) && swiftc -parse-as-library -swift-version 6 $(fuzz_warnings) -module-name Protocols -package-name vehicled -O -wmo -g \
   -sanitize=fuzzer,address -use-ld=lld
 
 vehicles = $(wildcard Sources/Protocols/OBD/Vehicles/*)
@@ -112,6 +113,9 @@ obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift Sources
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
+# Files of other targets import Protocols, of which they are part here.
+.build/fuzz/answers .build/fuzz/varlink: fuzz_warnings = -suppress-warnings
+
 longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.swift Sources/Protocols/Longboard/*/*.swift)
 
 .build/fuzz/elcomm: Tests/Fuzz/ELComm.swift Tests/Fuzz/Hold.swift $(longboard)
@@ -128,12 +132,13 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 .build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Hold.swift \
-  $(filter-out %/Interface.swift,$(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,Varlink Weather Toy Health HeartRate OBD OBD/* SignalImport)))) $(tables)
+  $(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,JSON Weather Toy Health HeartRate OBD OBD/*)) Sources/SignalImport/*.swift) $(tables)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 # Without Interface.swift, which needs a resource that only SwiftPM embeds.
-.build/fuzz/varlink: Tests/Fuzz/Varlink.swift Tests/Fuzz/Hold.swift $(filter-out %/Interface.swift,$(wildcard Sources/Protocols/*.swift Sources/Protocols/Varlink/*.swift))
+.build/fuzz/varlink: Tests/Fuzz/Varlink.swift Tests/Fuzz/Hold.swift \
+  $(filter-out %/Interface.swift,$(wildcard Sources/Protocols/*.swift Sources/Protocols/JSON/*.swift Sources/Varlink/*.swift))
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
-// Targets: Protocols (no I/O), Peers (simulated devices, no I/O), and the programs vehicled, vehiclectl and vehiclesim. See
-// ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is
-// only Protocols and its tests: the quick loop of `make protocols`.
+// Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Peers (simulated devices, no I/O), and the programs vehicled,
+// vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With
+// VEHICLED_PROTOCOLS_ONLY set, the package is only what the tests of Protocols need: the quick loop of `make protocols`.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -22,9 +22,12 @@ let package = Package(
   targets: [
     .target(
       name: "Protocols", dependencies: [.product(name: "CryptoExtras", package: "swift-crypto")],
-      exclude: ["OBD/Vehicles"], resources: [.embedInCode("Varlink/io.vehicled.varlink")], swiftSettings: strict,
+      exclude: ["OBD/Vehicles"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")], plugins: ["VehicleTables"]),
     .plugin(name: "VehicleTables", capability: .buildTool(), path: "Sources/VehicleTables", exclude: ["generate.py"]),
+    .target(
+      name: "Varlink", dependencies: ["Protocols"], resources: [.embedInCode("io.vehicled.varlink")], swiftSettings: strict),
+    .target(name: "SignalImport", dependencies: ["Protocols"], swiftSettings: strict),
     .target(
       name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),
     .target(name: "CLinux"),
@@ -39,7 +42,7 @@ let package = Package(
     .executableTarget(
       name: "vehicled",
       dependencies: [
-        "Protocols", "DBus", "CCurl", "CLinux", "CSystemd", "CSQLiteLater", "CToml",
+        "Protocols", "Varlink", "DBus", "CCurl", "CLinux", "CSystemd", "CSQLiteLater", "CToml",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),
@@ -48,7 +51,7 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclectl",
-      dependencies: ["Protocols", "DBus", "CEvdev", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: ["Protocols", "Varlink", "SignalImport", "DBus", "CEvdev", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclesim",
@@ -58,10 +61,12 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CLinux"], swiftSettings: strict),
     .target(name: "MachineTesting", dependencies: ["Protocols"], path: "Tests/MachineTesting", swiftSettings: strict),
+    .testTarget(name: "VarlinkTests", dependencies: ["Varlink", "Protocols"], swiftSettings: strict),
+    .testTarget(name: "SignalImportTests", dependencies: ["SignalImport", "Protocols", "Peers"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers", "MachineTesting"], swiftSettings: strict),
-    .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Peers", "CLinux", "CSQLite"], swiftSettings: strict),
-    .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "DBus", "CLinux"], swiftSettings: strict),
-    .testTarget(name: "SystemTests", dependencies: ["Protocols", "DBus", "CLinux"], swiftSettings: strict),
+    .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Varlink", "SignalImport", "Peers", "CLinux", "CSQLite"], swiftSettings: strict),
+    .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "Varlink", "DBus", "CLinux"], swiftSettings: strict),
+    .testTarget(name: "SystemTests", dependencies: ["Protocols", "Varlink", "DBus", "CLinux"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
@@ -70,7 +75,7 @@ let package = Package(
 if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   package.products = []
   package.dependencies.removeAll { !$0.isCrypto }
-  package.targets.removeAll { !["Protocols", "VehicleTables", "Peers", "MachineTesting", "ProtocolsTests"].contains($0.name) }
+  package.targets.removeAll { !["Protocols", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests"].contains($0.name) }
 }
 
 extension Package.Dependency {

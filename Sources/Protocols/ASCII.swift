@@ -1,16 +1,16 @@
 // The characters of an ELM327 dialogue, hexadecimal text, and a printable form for logs.
 
-let carriageReturn = UInt8(ascii: "\r")
-let lineFeed = UInt8(ascii: "\n")
-let space = UInt8(ascii: " ")
-let tab = UInt8(ascii: "\t")
+package let carriageReturn = UInt8(ascii: "\r")
+package let lineFeed = UInt8(ascii: "\n")
+package let space = UInt8(ascii: " ")
+package let tab = UInt8(ascii: "\t")
 let prompt = UInt8(ascii: ">")
 let colon = UInt8(ascii: ":")
 let dot = UInt8(ascii: ".")
 
-@inline(__always) func isLineEnd(_ byte: UInt8) -> Bool { byte == carriageReturn || byte == lineFeed }
-@inline(__always) func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == tab || isLineEnd(byte) }
-@inline(__always) func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+@inline(__always) package func isLineEnd(_ byte: UInt8) -> Bool { byte == carriageReturn || byte == lineFeed }
+@inline(__always) package func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == tab || isLineEnd(byte) }
+@inline(__always) package func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 @inline(__always) func isHexDigit(_ byte: UInt8) -> Bool { hexValue(byte) < 16 }
 
 /// The value of a hex digit of either case; 16 or more for any other byte.

@@ -106,7 +106,7 @@ extension Value {
 }
 
 /// Untrusted text without invisible characters, truncated to `limit` scalars.
-func visible(_ text: String, limit: Int) -> String {
+package func visible(_ text: String, limit: Int) -> String {
   var result = ""
   for scalar in text.unicodeScalars.prefix(limit) {
     switch scalar.properties.generalCategory {

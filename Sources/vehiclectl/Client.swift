@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 import Protocols
+import Varlink
 
 final class Client {
   static let defaultSocket = "/run/vehicled/io.vehicled"

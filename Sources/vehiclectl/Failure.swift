@@ -1,6 +1,7 @@
 // The errors of vehiclectl with their messages and exit codes. ContractError has the messages of the daemon's errors.
 
 import Protocols
+import Varlink
 
 enum Failure: Error, Equatable {
   /// An error that the daemon returned.

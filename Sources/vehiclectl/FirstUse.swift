@@ -2,6 +2,7 @@
 // `needs-PROPERTY` and rejects calls with that code. Without a terminal the error stands; it names the command to run.
 
 import Protocols
+import Varlink
 
 struct FirstUse {
   let device: String

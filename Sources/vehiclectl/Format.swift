@@ -1,6 +1,7 @@
 // Text and flat JSON for readings, links and declarations. Pure: `now` is an argument.
 
 import Protocols
+import Varlink
 
 enum Format {
   /// Formats a duration in seconds: `0.2 s`, `45 s`, `3 min`, `5 h`, `12 d`.

@@ -2,6 +2,7 @@
 // the device; no timestamps, which node_exporter's textfile collector rejects. Pure. Source: OpenMetrics specification 1.0.
 
 import Protocols
+import Varlink
 
 enum OpenMetrics {
   /// Unit names of the specification, and spelt-out names of others.

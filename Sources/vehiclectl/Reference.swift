@@ -1,6 +1,7 @@
 // A REF argument: `property` or `device.property`, and the same for actions, resolved against the schemas. An ambiguous one is an error.
 
 import Protocols
+import Varlink
 
 struct Reference: Equatable {
   /// nil: the only device that has it.

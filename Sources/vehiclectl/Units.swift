@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Protocols
+import Varlink
 
 enum Units: String, ExpressibleByArgument, CaseIterable {
   case metric, imperial

@@ -5,6 +5,7 @@ import ArgumentParser
 import CLinux
 import Glibc
 import Protocols
+import Varlink
 
 @main
 struct VehicleCtl: ParsableCommand {

@@ -2,6 +2,7 @@
 // the time of a reading, not from its arrival: while the process is stopped, readings wait in the socket.
 
 import Protocols
+import Varlink
 
 struct WatchTable {
   /// Seconds over which the rate is measured; without an update for as long there is no rate.

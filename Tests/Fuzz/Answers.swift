@@ -100,7 +100,7 @@ private func checkFormula(_ bytes: [UInt8]) {
 }
 
 private func checkImport(_ bytes: [UInt8]) {
-  guard let found = try? SignalImport(bytes) else { return }
+  guard let found = try? ImportedSignals(bytes) else { return }
   for line in found.file(from: "x").split(separator: "\n") { holdText(String(line), most: 2500) }
   for remark in found.leftOut + found.notes { holdText(remark.place + remark.message, most: 3000) }
   hold(Set(found.signals.map(\.name)).count == found.count, "a name is there twice")

@@ -12,7 +12,7 @@ extension WholeHouse {
       let house = try House()
       let (daemon, _) = try house.ev()
       #expect(wait { house.get("battery-voltage") != nil })
-      let contract = "\(Self.tests)/../Sources/Protocols/Varlink/io.vehicled.varlink"
+      let contract = "\(Self.tests)/../Sources/Varlink/io.vehicled.varlink"
       let outcome = house.run(House.python, ["\(Self.tests)/Peers/contract.py", house.socket, contract])
       #expect(outcome.status == 0, "\(outcome.errors)")
       #expect(outcome.lines == ["introspection", "status", "get", "describe", "call", "errors", "watch", "record", "connect"])

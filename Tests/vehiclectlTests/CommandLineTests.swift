@@ -3,6 +3,7 @@
 import ArgumentParser
 import Protocols
 import Testing
+import Varlink
 
 @testable import vehiclectl
 

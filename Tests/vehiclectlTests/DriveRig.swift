@@ -4,6 +4,7 @@ import CLinux
 import Glibc
 import Protocols
 import Synchronization
+import Varlink
 
 @testable import vehiclectl
 

@@ -3,6 +3,7 @@
 import Protocols
 import Synchronization
 import Testing
+import Varlink
 
 @testable import vehiclectl
 

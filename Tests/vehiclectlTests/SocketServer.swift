@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 import Protocols
+import Varlink
 
 @testable import vehiclectl
 

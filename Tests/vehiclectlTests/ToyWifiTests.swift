@@ -5,6 +5,7 @@ import Glibc
 import Protocols
 import Synchronization
 import Testing
+import Varlink
 
 @testable import vehiclectl
 

@@ -2,6 +2,7 @@
 
 import Protocols
 import Testing
+import Varlink
 
 @testable import vehiclectl
 

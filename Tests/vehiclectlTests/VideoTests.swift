@@ -3,6 +3,7 @@
 import Glibc
 import Protocols
 import Testing
+import Varlink
 
 @testable import vehiclectl
 

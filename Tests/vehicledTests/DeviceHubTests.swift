@@ -1,5 +1,6 @@
 import Protocols
 import Testing
+import Varlink
 
 @testable import vehicled
 

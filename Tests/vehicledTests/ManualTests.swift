@@ -5,6 +5,7 @@ import ArgumentParser
 import Foundation
 import Protocols
 import Testing
+import Varlink
 
 @testable import vehicled
 

@@ -2,6 +2,7 @@ import Glibc
 import Protocols
 import Synchronization
 import Testing
+import Varlink
 
 @testable import vehicled
 

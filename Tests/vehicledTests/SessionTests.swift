@@ -4,6 +4,7 @@ import CLinux
 import Glibc
 import Protocols
 import Testing
+import Varlink
 
 @testable import vehicled
 

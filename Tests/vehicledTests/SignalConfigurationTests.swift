@@ -2,6 +2,7 @@
 
 import Foundation
 import Protocols
+import SignalImport
 import Testing
 
 @testable import Peers
@@ -147,7 +148,7 @@ import Testing
     let folder = try Folder()
     let path = try folder.write(Self.car)
     for (index, text) in [set, table].enumerated() {
-      let found = try SignalImport(Array(text.utf8))
+      let found = try ImportedSignals(Array(text.utf8))
       #expect(found.count == (index == 0 ? 5 : 1) && found.leftOut.isEmpty, "\(found.leftOut)")
       for device in [nil, "van"] {
         try folder.write(found.file(from: "some file.json", device: device), to: "signals.d/a.toml")

@@ -1,6 +1,7 @@
 // Freeze frames from the action freeze-frames of kind obd, which reports one value per row: as tables, and nested in JSON.
 
 import Protocols
+import Varlink
 
 struct FreezeFrames {
   /// One frame; its rows are contiguous.

@@ -1,6 +1,7 @@
 // Trouble codes, and what clearing them deletes, from the actions dtc, ecu-codes, freeze-frames and dtc-clear of kind obd.
 
 import Protocols
+import Varlink
 
 struct TroubleCodes {
   static let reading = "dtc"

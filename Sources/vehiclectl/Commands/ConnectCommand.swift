@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Protocols
+import Varlink
 
 struct ConnectCommand: Subcommand {
   static let configuration = CommandConfiguration(commandName: "connect", abstract: "Open the links of a device and keep them open.")

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Protocols
+import Varlink
 
 struct DisconnectCommand: Subcommand {
   static let configuration = CommandConfiguration(

@@ -4,6 +4,7 @@
 import ArgumentParser
 import Glibc
 import Protocols
+import Varlink
 
 struct DoCommand: Subcommand {
   static let configuration = CommandConfiguration(

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import Protocols
+import Varlink
 
 struct DriveCommand: Subcommand {
   static let configuration = CommandConfiguration(

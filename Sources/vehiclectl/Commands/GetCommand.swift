@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Protocols
+import Varlink
 
 struct GetCommand: Subcommand {
   static let configuration = CommandConfiguration(

@@ -4,6 +4,7 @@
 import ArgumentParser
 import Glibc
 import Protocols
+import SignalImport
 
 struct ImportCommand: Subcommand {
   static let configuration = CommandConfiguration(
@@ -32,8 +33,8 @@ struct ImportCommand: Subcommand {
       throw Failure.usage("invalid device name \"\(device)\"; use the NAME of its section [device.NAME]")
     }
     if self.output != "-" { try Self.check(self.output, force: force) }
-    let found: SignalImport
-    do throws(ValueError) { found = try SignalImport(Self.contents(of: file), year: year) } catch {
+    let found: ImportedSignals
+    do throws(ValueError) { found = try ImportedSignals(Self.contents(of: file), year: year) } catch {
       throw Failure.other("cannot import \(file): \(error.description)")
     }
     for remark in found.leftOut { output.note(Output.oneLine("not converted: \(remark.place): \(remark.message)")) }
@@ -54,8 +55,8 @@ struct ImportCommand: Subcommand {
     "wrote \(file): \(count) \(count == 1 ? "signal" : "signals"), \(notConverted) not converted"
   }
 
-  private static func summary(_ found: SignalImport) -> JSON {
-    func list(_ remarks: [SignalImport.Remark]) -> JSON {
+  private static func summary(_ found: ImportedSignals) -> JSON {
+    func list(_ remarks: [ImportedSignals.Remark]) -> JSON {
       .array(remarks.map { ["place": .string($0.place), "reason": .string($0.message)] })
     }
     return ["imported": .int(found.count), "skipped": list(found.leftOut), "notes": list(found.notes)]
@@ -76,14 +77,14 @@ struct ImportCommand: Subcommand {
     try AtomicFile.check(path, force: force)
   }
 
-  /// The contents of a file or stdin, up to one chunk more than SignalImport accepts.
+  /// The contents of a file or stdin, up to one chunk more than ImportedSignals accepts.
   private static func contents(of path: String) throws(ValueError) -> [UInt8] {
     let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw ValueError("\(String(cString: strerror(errno))); check the name") }
     defer { if descriptor != STDIN_FILENO { close(descriptor) } }
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
-    while bytes.count <= SignalImport.maxFileSize {
+    while bytes.count <= ImportedSignals.maxFileSize {
       let count = Glibc.read(descriptor, &chunk, chunk.count)
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else { throw ValueError("\(String(cString: strerror(errno))); check the name") }

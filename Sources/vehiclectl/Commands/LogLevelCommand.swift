@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Protocols
+import Varlink
 
 struct LogLevelCommand: Subcommand {
   static let configuration = CommandConfiguration(

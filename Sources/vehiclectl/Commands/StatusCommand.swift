@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Protocols
+import Varlink
 
 struct StatusCommand: Subcommand {
   static let configuration = CommandConfiguration(

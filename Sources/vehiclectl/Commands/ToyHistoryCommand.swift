@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import Protocols
+import Varlink
 
 struct ToyHistoryCommand: ToySubcommand {
   static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Protocols
+import Varlink
 
 struct ToyWhoamiCommand: ToySubcommand {
   static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Protocols
+import Varlink
 
 struct VersionCommand: Subcommand {
   static let configuration = CommandConfiguration(commandName: "version", abstract: "Print the versions of vehiclectl and the daemon.")

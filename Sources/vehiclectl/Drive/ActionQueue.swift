@@ -4,6 +4,7 @@
 
 import Glibc
 import Protocols
+import Varlink
 
 struct ActionQueue {
   struct Entry {

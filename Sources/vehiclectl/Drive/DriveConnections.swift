@@ -4,6 +4,7 @@
 import CLinux
 import Glibc
 import Protocols
+import Varlink
 
 struct DriveConnections {
   private let holder: Client

@@ -2,6 +2,7 @@
 // was sent. At most 60 columns.
 
 import Protocols
+import Varlink
 
 struct DriveDisplay {
   enum Lease: Equatable {

@@ -2,6 +2,7 @@
 // is an error with its line number.
 
 import Protocols
+import Varlink
 
 /// The request of a line.
 enum DriveRequest: Equatable {

@@ -2,6 +2,7 @@
 
 import Glibc
 import Protocols
+import Varlink
 
 struct BugReport {
   /// Kinds with personal data: their values are redacted.

@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 import Protocols
+import Varlink
 
 enum LocalChecks {
   private static let unit = "vehicled.service"

@@ -1,6 +1,7 @@
 // Facts of the toy as a table and as JSON. Pure. Columns are found by name, so that a newer daemon may add some.
 
 import Protocols
+import Varlink
 
 struct Fact: Equatable {
   /// nil if the cell is not a number.

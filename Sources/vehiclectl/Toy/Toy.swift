@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Protocols
+import Varlink
 
 struct Toy {
   static let kind = "toy"

@@ -3,6 +3,7 @@
 
 import Glibc
 import Protocols
+import Varlink
 
 struct WiFiProvisioning {
   let toy: Toy

@@ -2,6 +2,7 @@
 
 import Glibc
 import Protocols
+import Varlink
 
 struct Camera {
   let device: String

@@ -1,6 +1,7 @@
 // The unanswered input of a client: its bytes, the calls in them and their arrival times. Reads no clock and owns no socket.
 
 import Protocols
+import Varlink
 
 struct Backlog {
   /// The maximum size of a call from a client without a right, in bytes.

@@ -1,6 +1,7 @@
 // A call in progress, and what a method needs to know about its caller.
 
 import Protocols
+import Varlink
 
 /// A call in progress. Exactly one `reply` or `fail` ends it; `continue` may come before if the caller accepts more than one
 /// reply. Nothing is sent to the caller of a oneway call.

@@ -3,6 +3,7 @@
 
 import Glibc
 import Protocols
+import Varlink
 
 @Loop final class DeviceScan: BlueZObserver {
   private let call: Call

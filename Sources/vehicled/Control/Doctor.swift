@@ -2,6 +2,7 @@
 
 import Glibc
 import Protocols
+import Varlink
 
 @Loop final class Doctor: BlueZObserver {
   private let hub: DeviceHub

@@ -3,6 +3,7 @@
 
 import Glibc
 import Protocols
+import Varlink
 
 @Loop final class Methods {
   /// The maximum of references in one call.

@@ -2,6 +2,7 @@
 // checked again when the rules or the names change.
 
 import Protocols
+import Varlink
 
 extension Methods {
   /// Decides after a name lookup or a query to polkit.

@@ -7,6 +7,7 @@ import Glibc
 import Logging
 import NIOCore
 import Protocols
+import Varlink
 
 @Loop final class Session: @Loop ChannelInboundHandler {
   typealias InboundIn = ByteBuffer

@@ -3,6 +3,7 @@
 import Glibc
 import Logging
 import Protocols
+import Varlink
 
 extension Methods {
   private static let started = Double(Clock.wall()) / 1e6

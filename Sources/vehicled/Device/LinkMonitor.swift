@@ -3,6 +3,7 @@
 // Without subscribers only these are stored. Of a secret message only the length is recorded.
 
 import Protocols
+import Varlink
 
 @Loop final class LinkMonitor {
   /// One subscriber. Times in its lines count from its first message.

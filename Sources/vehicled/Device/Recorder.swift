@@ -5,6 +5,7 @@
 import Glibc
 import Protocols
 import Synchronization
+import Varlink
 
 @Loop final class Recorder {
   private let device: Device

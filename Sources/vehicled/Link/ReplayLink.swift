@@ -2,6 +2,7 @@
 // divided by `speed`. A message that is not in the recording gets no reply.
 
 import Protocols
+import Varlink
 
 @Loop final class ReplayLink: Link {
   private weak var owner: (any LinkOwner)?

@@ -1,6 +1,7 @@
 // Devices, links and readings in the types of the Varlink interface.
 
 import Protocols
+import Varlink
 
 extension DeviceState {
   /// The current reading of one property.

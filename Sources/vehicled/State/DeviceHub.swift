@@ -2,6 +2,7 @@
 // once for all watchers of the same references.
 
 import Protocols
+import Varlink
 
 @Loop final class DeviceHub {
   /// In the order of the configuration.

@@ -2,6 +2,7 @@
 // whose link is down is absent with a reason, never shown as current.
 
 import Protocols
+import Varlink
 
 @Loop final class DeviceState: DeviceObserver {
   /// The state of one property.

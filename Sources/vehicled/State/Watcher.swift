@@ -2,6 +2,7 @@
 // gets the latest values when there is room. A slow reader does not delay others.
 
 import Protocols
+import Varlink
 
 /// The destination of a watcher's messages.
 @Loop protocol WatcherSink: AnyObject {

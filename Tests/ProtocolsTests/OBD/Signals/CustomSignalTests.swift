@@ -1,6 +1,7 @@
 // Custom signals: addresses, values, and every mistake at its key.
 
 import Testing
+import Varlink
 
 @testable import Protocols
 

@@ -1,0 +1,20 @@
+// What module SignalImport must know of custom signals.
+
+/// The rules of a custom signal.
+package enum SignalRules {
+  /// The maximum length of a name and of a formula.
+  package static let maxNameLength = CustomSignal.maxNameLength
+  package static let maxFormulaLength = Expression.maxLength
+  /// The names of the kind's own properties.
+  package static let reservedNames = OBDMachine.ownProperties
+
+  /// The name of a data byte in formulas (`A`, `AB`); nil after the last one with a name.
+  package static func byteName(_ offset: Int) -> String? { ExpressionParser.byteName(offset) }
+  /// Whether this is the name of a data byte.
+  package static func isByte(_ name: String) -> Bool { ExpressionParser.byteOffset(name) != nil }
+
+  /// Validates a section as the configuration does, and returns its request in the usual notation; nil if there are problems.
+  package static func request(of section: Setup.Subsection, _ problems: inout [OptionError]) -> String? {
+    CustomSignal(section, of: Setup(), &problems)?.request.text
+  }
+}

@@ -1,0 +1,56 @@
+// An imported signal: as the keys of its section, and as TOML lines.
+
+import Protocols
+
+struct ImportedSignal: Sendable, Equatable {
+  var name = ""
+  var request: String
+  var header: String?
+  var reply: String?
+  var value: String
+  var type = ValueType.float
+  var unit: String?
+  var minimum: Double?
+  var maximum: Double?
+  var period: Double?
+  var help: String?
+  /// It is only valid for certain model years.
+  var isOfSomeYears = false
+  /// Comment lines above its keys.
+  var comments: [String] = []
+
+  /// The section as the configuration would read it.
+  var section: Setup.Subsection {
+    var options: [String: Value] = ["request": .string(request), "value": .string(value), "type": .string(type.rawValue)]
+    for (key, text) in [("header", header), ("reply", reply), ("unit", unit), ("help", help)] {
+      if let text { options[key] = .string(text) }
+    }
+    for (key, number) in [("min", minimum), ("max", maximum), ("period", period)] {
+      if let number { options[key] = .float(number) }
+    }
+    return Setup.Subsection(name, options)
+  }
+
+  var lines: [String] {
+    var lines = comments.map { "# \(visible($0, limit: 300))" } + ["[signal.\(name)]", "request = \(quoted(request))"]
+    if let header { lines.append("header = \(quoted(header))") }
+    if let reply { lines.append("reply = \(quoted(reply))") }
+    lines.append("value = \(quoted(value))")
+    if type != .float { lines.append("type = \(quoted(type.rawValue))") }
+    if let unit { lines.append("unit = \(quoted(unit))") }
+    if let minimum { lines.append("min = \(Value.text(minimum))") }
+    if let maximum { lines.append("max = \(Value.text(maximum))") }
+    if let period { lines.append("period = \(Value.text(period))") }
+    if let help { lines.append("help = \(quoted(help))") }
+    return lines
+  }
+
+  private func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in visible(text, limit: SignalRules.maxFormulaLength).unicodeScalars {
+      if scalar == "\"" || scalar == "\\" { quoted += "\\" }
+      quoted.unicodeScalars.append(scalar)
+    }
+    return quoted + "\""
+  }
+}

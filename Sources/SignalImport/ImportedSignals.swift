@@ -1,0 +1,128 @@
+// Converts signal descriptions to a file of signals.d: OBDb's signal sets (JSON) and Torque's tables (CSV). Each signal must pass the
+// validation of the configuration; ambiguous ones are left out with the reason, because a misread formula gives wrong numbers. Untrusted
+// input: never traps, and all text written is bounded and escaped.
+
+import Protocols
+
+public struct ImportedSignals: Sendable {
+  /// A signal that was left out, or a remark on one.
+  public struct Remark: Sendable, Equatable {
+    /// `line 7`, or the id.
+    public var place: String
+    public var message: String
+  }
+
+  /// The maximum size of an input file.
+  public static let maxFileSize = 8 << 20
+  /// The maximum size of the result: a configuration file may be 1 MiB, including its head and device names.
+  private static let largestResult = 900_000
+
+  private(set) var signals: [ImportedSignal] = []
+  /// Limited for display; `leftOutCount` counts all.
+  public private(set) var leftOut: [Remark] = []
+  public private(set) var leftOutCount = 0
+  /// Remarks on imported signals.
+  public private(set) var notes: [Remark] = []
+  private var names: Set<String> = []
+  /// The last suffix of each duplicate name.
+  private var numbers: [String: Int] = [:]
+  private var size = 0
+
+  public var count: Int { signals.count }
+
+  /// The reason for an empty result, in one line.
+  public var failure: String {
+    guard let first = leftOut.first else { return "no signals found; use an OBDb signal set or a Torque CSV file" }
+    let others = leftOutCount - 1
+    return "\(first.place): \(first.message)\(others == 0 ? "" : "; \(others) more were left out")"
+  }
+
+  /// Parses a file of either format; of a signal set the signals of one model year or of all. Throws if it is neither.
+  public init(_ bytes: [UInt8], year: Int? = nil) throws(ValueError) {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
+    guard bytes.count <= Self.maxFileSize else { throw ValueError("file larger than 8 MiB; check that it is the right file") }
+    guard let first = text.first(where: { !isBlank($0) }) else { throw ValueError("file is empty; check that it is the right file") }
+    if first == UInt8(ascii: "{") {
+      try SignalSet.read(text, year: year, into: &self)
+    } else {
+      guard text.prefix(4096).allSatisfy({ $0 >= 0x20 || isBlank($0) }) else {
+        throw ValueError("neither JSON nor a text table; use an OBDb signal set or a Torque CSV file")
+      }
+      if year != nil { note("year", "a Torque table has no model years: all signals are imported") }
+      TorqueTable.read(text, into: &self)
+    }
+  }
+
+  private static let maxRemarks = 1000
+
+  mutating func leaveOut(_ place: String, _ message: String) {
+    leftOutCount += 1
+    if leftOut.count < Self.maxRemarks { leftOut.append(Remark(place: place, message: message)) }
+  }
+
+  mutating func note(_ place: String, _ message: String) {
+    if notes.count < Self.maxRemarks { notes.append(Remark(place: place, message: message)) }
+  }
+
+  /// Adds a signal if it passes the validation. `id` is the base of its name.
+  mutating func add(_ signal: ImportedSignal, id: String, place: String) {
+    var signal = signal
+    signal.name = name(from: id)
+    var problems: [OptionError] = []
+    guard let request = SignalRules.request(of: signal.section, &problems) else {
+      let message = problems.map { error in
+        (error.option.map { $0 == "request" ? "request \(visible(signal.request, limit: 20)): " : "\($0): " } ?? "")
+          + (error.offset.map { "character \($0 + 1): " } ?? "") + error.message
+      }
+      return leaveOut(place, message.joined(separator: "; "))
+    }
+    signal.request = request
+    size += signal.lines.reduce(60) { $0 + $1.utf8.count + 1 }
+    guard size <= Self.largestResult else { return leaveOut(place, "the file would be too long for the configuration; split it in two") }
+    names.insert(signal.name)
+    signals.append(signal)
+  }
+
+  /// Lower-case letters, digits and dashes; unique, and different from the kind's own properties.
+  private mutating func name(from id: String) -> String {
+    var letters: [UInt8] = []
+    for byte in id.utf8.prefix(400) {
+      if isLetter(byte) || (isDigit(byte) && !letters.isEmpty) {
+        letters.append(isDigit(byte) ? byte : byte | 0x20)
+      } else if let last = letters.last, last != UInt8(ascii: "-") {
+        letters.append(UInt8(ascii: "-"))
+      }
+    }
+    func ending(_ ending: String) -> String {
+      var kept = letters.prefix(SignalRules.maxNameLength - ending.utf8.count)
+      while kept.last == UInt8(ascii: "-") { kept.removeLast() }
+      return (kept.isEmpty ? "signal" : String(decoding: kept, as: UTF8.self)) + ending
+    }
+    let ours = SignalRules.reservedNames
+    if ours.contains(ending("")) { letters = Array("own-".utf8) + letters }
+    let first = ending("")
+    var name = first
+    while names.contains(name) || ours.contains(name) {
+      let number = numbers[first, default: 1] + 1
+      numbers[first] = number
+      name = ending("-\(number)")
+    }
+    return name
+  }
+
+  /// The file for signals.d, with its source and the device that gets the signals; nil: all.
+  public func file(from source: String, device: String? = nil) -> String {
+    var lines = [
+      "# Signals imported by vehiclectl import from \(visible(source, limit: 200)).",
+      "# Put this file into signals.d beside vehicled.toml, then run: vehicled --check-config, and vehiclectl reload.",
+      "# Values outside of min and max are absent. Check the signals: a car may respond differently from the source.",
+    ]
+    for signal in signals {
+      lines.append("")
+      lines += signal.lines
+      if let device { lines.append("devices = [\"\(device)\"]") }
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+}

@@ -1,0 +1,119 @@
+// OBDb's signal sets (https://github.com/OBDb, signalsets/v3): commands with header, request and period, and the signals of each response
+// as runs of bits. Untrusted input. Commands that need sessions or extended addresses are left out.
+
+import Protocols
+
+enum SignalSet {
+  /// Imports the signals of one model year; nil: of all.
+  static func read(_ text: [UInt8], year: Int?, into result: inout ImportedSignals) throws(ValueError) {
+    guard let root = JSONNode(untrusted: text) else { throw ValueError("invalid JSON; download the file again") }
+    guard let commands = root["commands"], commands.kind == .array else {
+      throw ValueError("not an OBDb signal set: no list \"commands\"; use one, such as signalsets/v3/default.json of a car")
+    }
+    if let session = root["diagnosticLevel"]?.text {
+      result.note("diagnosticLevel", "the signal set needs diagnostic session \(visible(session, limit: 8)), which vehicled never opens")
+    }
+    if let synthetics = root["synthetics"] {
+      for one in synthetics.elements { result.leaveOut(one.shown("id"), "computed from other signals") }
+    }
+    if commands.elements.isEmpty { result.leaveOut("commands", "the list is empty: the signal set describes nothing yet") }
+    for (index, command) in commands.elements.enumerated() { read(command, number: index + 1, year, into: &result) }
+    if year == nil, result.signals.contains(where: \.isOfSomeYears) {
+      result.note("filter", "some signals are only for certain model years; use --year YEAR to select one")
+    }
+  }
+
+  private static func read(_ command: JSONNode, number: Int, _ year: Int?, into result: inout ImportedSignals) {
+    let signals = command["signals"]?.elements ?? []
+    let frame: ImportedSignal
+    do throws(ValueError) {
+      frame = try self.frame(of: command, year)
+    } catch {
+      let message = request(of: command).map { "request \($0): \(error.description)" } ?? error.description
+      if signals.isEmpty { return result.leaveOut("command \(number)", message) }
+      for signal in signals { result.leaveOut(signal.shown("id"), message) }
+      return
+    }
+    if signals.isEmpty { result.leaveOut("command \(number)", "no signals") }
+    for signal in signals {
+      let place = signal.shown("id")
+      do throws(ValueError) {
+        guard let id = signal["id"]?.text else { throw ValueError("no id") }
+        let field = try SignalField(signal)
+        var made = try field.signal(frame)
+        made.help = visible([signal["name"]?.text ?? id, made.help ?? ""].filter { !$0.isEmpty }.joined(separator: ": "), limit: 200)
+        result.add(made, id: id, place: place)
+        for message in field.doubts(made) { result.note(place, message) }
+      } catch {
+        result.leaveOut(place, error.description)
+      }
+    }
+  }
+
+  /// `22DDBC to 6F1`, as far as the command has a request; for messages.
+  private static func request(of command: JSONNode) -> String? {
+    guard command.kind == .object, let services = command["cmd"], services.kind == .object, let service = services.keys.first,
+      let parameter = services[service]?.text
+    else { return nil }
+    let request = visible(service + parameter, limit: 20)
+    return command["hdr"]?.text.map { "\(request) to \(visible($0, limit: 20))" } ?? request
+  }
+
+  /// The keys shared by the signals of a command.
+  private static func frame(of command: JSONNode, _ year: Int?) throws(ValueError) -> ImportedSignal {
+    guard command.kind == .object else { throw ValueError("not a command") }
+    let years = ModelYears(command["filter"])
+    if let year, let years, !years.contains(year) { throw ValueError("only for model years \(years.text), not \(year)") }
+    if let address = command["eax"] {
+      throw ValueError("needs the extended address \(visible(address.text ?? "?", limit: 8)) (eax), which is not supported")
+    }
+    guard command["din"] == nil else { throw ValueError("needs a diagnostic session, which vehicled never opens") }
+    if let kind = command["proto"]?.text, kind.hasPrefix("9141") { throw ValueError("for ISO 9141, which has no CAN identifiers") }
+    guard let services = command["cmd"], services.kind == .object, let service = services.keys.first, services.keys.count == 1,
+      let parameter = services[service]?.text
+    else { throw ValueError("unknown request: cmd must give a service and an identifier") }
+    let header = try header(of: command)
+    var frame = ImportedSignal(request: service + parameter, header: header.text, value: "")
+    if let reply = try reply(of: command, to: header), reply != header.reply { frame.reply = reply.text }
+    if let seconds = command["freq"]?.float, seconds > 0 { frame.period = min(max(seconds, 0.05), 3600) }
+    if let years {
+      frame.isOfSomeYears = true
+      frame.comments.append("for model years \(years.text)")
+    }
+    return frame
+  }
+
+  /// `7E4`, or the two bytes between priority and tester of a 29-bit identifier: `DA10`, `DB33`.
+  private static func header(of command: JSONNode) throws(ValueError) -> CANIdentifier {
+    guard let digits = command["hdr"]?.text else { throw ValueError("no header") }
+    let tester = command["tst"]?.text ?? "F1"
+    let whole = digits.utf8.count == 4 ? (command["pri"]?.text ?? "18") + digits + tester : digits
+    guard let header = CANIdentifier(whole) else { throw ValueError("header \(visible(digits, limit: 20)) is not a CAN identifier") }
+    return header
+  }
+
+  /// The response identifier as OBDb's decoder forms it: 11-bit: the address itself; 29-bit: eight digits, or six after the command's
+  /// priority, or the ECU address, which responds to tester F1.
+  private static func reply(of command: JSONNode, to header: CANIdentifier) throws(ValueError) -> CANIdentifier? {
+    guard let digits = command["rax"]?.text else { return nil }
+    let priority = String(header.text.prefix(2))
+    let whole =
+      switch (header.isLong, digits.utf8.count) {
+      case (true, 2): priority + "DAF1" + digits
+      case (true, 6): priority + digits
+      default: digits
+      }
+    guard let reply = CANIdentifier(whole), reply.isLong == header.isLong else {
+      throw ValueError("receive address \(visible(digits, limit: 20)) (rax) is not a CAN identifier")
+    }
+    return reply
+  }
+}
+
+extension JSONNode {
+  /// The text of a member for messages, or a placeholder.
+  fileprivate func shown(_ key: String) -> String {
+    let text = visible(kind == .object ? self[key]?.text ?? "" : "", limit: 80)
+    return text.isEmpty ? "a signal without \(key)" : text
+  }
+}

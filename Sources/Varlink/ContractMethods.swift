@@ -1,0 +1,176 @@
+// The methods of the interface io.vehicled: parameters and results. The text io.vehicled.varlink is the contract; a test
+// compares these structs with it.
+
+import Protocols
+
+extension Contract {
+  /// Every method; each one must have a handler.
+  public static let methods: [any VarlinkMethod.Type] = [
+    Status.self, Describe.self, Get.self, Set.self, Call.self, Watch.self, Drive.self, Scan.self, Diagnose.self, Statistics.self,
+    Record.self,
+    Connect.self, Disconnect.self, Reload.self, LogLevel.self,
+  ]
+
+  /// The parameters of a method that takes one device or all.
+  public struct AnyDevice: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case device }
+    public var device: String?
+
+    /// Selects one device; nil selects all.
+    public init(device: String? = nil) { self.device = device }
+  }
+
+  /// The parameters of a method that takes one device.
+  public struct OneDevice: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case device }
+    public var device: String
+
+    /// Selects this device.
+    public init(device: String) { self.device = device }
+  }
+
+  public enum Status: VarlinkMethod {
+    public static let name = "io.vehicled.Status"
+    public typealias Parameters = AnyDevice
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case devices }
+      public var devices: [Device]
+
+      /// Creates a result.
+      public init(devices: [Device]) { self.devices = devices }
+    }
+  }
+
+  public enum Diagnose: VarlinkMethod {
+    public static let name = "io.vehicled.Diagnose"
+    public typealias Parameters = NoParameters
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case findings }
+      public var findings: [Finding]
+
+      /// Creates a result.
+      public init(findings: [Finding]) { self.findings = findings }
+    }
+  }
+
+  public enum Statistics: VarlinkMethod {
+    public static let name = "io.vehicled.Statistics"
+    public typealias Parameters = NoParameters
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case statistics }
+      public var statistics: [Statistic]
+
+      /// Creates a result; metrics of the same name must be adjacent.
+      public init(statistics: [Statistic]) { self.statistics = statistics }
+    }
+  }
+
+  public enum LogLevel: VarlinkMethod {
+    public static let name = "io.vehicled.LogLevel"
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case level }
+      public var level: String?
+
+      /// Sets this level; nil only queries the current one.
+      public init(level: String? = nil) { self.level = level }
+    }
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case level }
+      public var level: String
+
+      /// The level in effect.
+      public init(level: String) { self.level = level }
+    }
+  }
+
+  public enum Describe: VarlinkMethod {
+    public static let name = "io.vehicled.Describe"
+    public typealias Parameters = AnyDevice
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case schemas }
+      public var schemas: [Schema]
+
+      /// Creates a result.
+      public init(schemas: [Schema]) { self.schemas = schemas }
+    }
+  }
+
+  public enum Get: VarlinkMethod {
+    public static let name = "io.vehicled.Get"
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case references }
+      public var references: [String]
+
+      /// References: `device.property`, or `property` if exactly one device has it.
+      public init(references: [String]) { self.references = references }
+    }
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case readings }
+      public var readings: [Reading]
+
+      /// The readings, in the order of the references.
+      public init(readings: [Reading]) { self.readings = readings }
+    }
+  }
+
+  public enum Set: VarlinkMethod {
+    public static let name = "io.vehicled.Set"
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case device, property, value, lease }
+      public var device: String
+      public var property: String
+      public var value: Value
+      public var lease: String?
+
+      /// Sets a property to a value.
+      public init(device: String, property: String, value: Value, lease: String? = nil) {
+        self.device = device
+        self.property = property
+        self.value = value
+        self.lease = lease
+      }
+    }
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case reading }
+      public var reading: Reading
+
+      /// The reading after the change.
+      public init(reading: Reading) { self.reading = reading }
+    }
+  }
+
+  public enum Connect: VarlinkMethod {
+    public static let name = "io.vehicled.Connect"
+    public typealias Parameters = OneDevice
+    public typealias Result = NoParameters
+  }
+
+  public enum Disconnect: VarlinkMethod {
+    public static let name = "io.vehicled.Disconnect"
+    public typealias Parameters = OneDevice
+    public typealias Result = NoParameters
+  }
+
+  public enum Reload: VarlinkMethod {
+    public static let name = "io.vehicled.Reload"
+    public typealias Parameters = NoParameters
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case changed }
+      public var changed: [String]
+
+      /// The names of the changed devices.
+      public init(changed: [String]) { self.changed = changed }
+    }
+  }
+}

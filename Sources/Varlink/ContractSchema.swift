@@ -1,0 +1,169 @@
+// Declarations of devices on the wire, converted to and from the tables of the machines. A received declaration is untrusted
+// input: a type or range that makes no sense is rejected.
+
+import Protocols
+
+extension Contract {
+  /// A declared property.
+  public struct Property: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case name, type, unit, minimum, maximum, choices, writable, motion, help }
+
+    public var name: String
+    public var type: String
+    public var unit: String?
+    public private(set) var minimum: Double?
+    public private(set) var maximum: Double?
+    public var choices: [String]?
+    public var writable: Bool
+    /// Writable only under a motion lease.
+    public var motion: Bool
+    public var help: String
+
+    /// Converts a machine's declaration.
+    public init(_ property: Protocols.Property) {
+      name = property.name
+      type = property.type.rawValue
+      unit = property.unit
+      minimum = property.range?.lowerBound.finite
+      maximum = property.range?.upperBound.finite
+      choices = property.choices.isEmpty ? nil : property.choices
+      writable = property.access != .read
+      motion = property.access == .motion
+      help = property.help
+    }
+  }
+
+  /// An argument of an action.
+  public struct Argument: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case name, type, optional, secret, help }
+
+    public var name: String
+    public var type: String
+    public var optional: Bool
+    public var secret: Bool
+    public var help: String
+
+    /// Converts a machine's declaration.
+    public init(_ argument: Protocols.Argument) {
+      name = argument.name
+      type = argument.type.rawValue
+      optional = argument.optional
+      secret = argument.secret
+      help = argument.help
+    }
+  }
+
+  /// An action of a device.
+  public struct Action: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case name, arguments, motion, streams, help }
+
+    public var name: String
+    public var arguments: [Argument]
+    public var motion: Bool
+    public var streams: Bool
+    public var help: String
+
+    /// Converts a machine's declaration.
+    public init(_ action: Protocols.Action) {
+      name = action.name
+      arguments = action.arguments.map(Argument.init)
+      motion = action.motion
+      streams = action.streams
+      help = action.help
+    }
+  }
+
+  /// All declarations of one device.
+  public struct Schema: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case device, kind, properties, actions }
+
+    public var device: String
+    public var kind: String
+    public var properties: [Property]
+    public var actions: [Action]
+
+    /// Converts the schema of this device's machine.
+    public init(device: String, kind: String, _ schema: Protocols.Schema) {
+      self.device = device
+      self.kind = kind
+      properties = schema.properties.map(Property.init)
+      actions = schema.actions.map(Action.init)
+    }
+  }
+}
+
+extension Property {
+  /// The property as a machine declares it, without its lifetime; nil if the declaration is invalid.
+  public init?(_ property: Contract.Property) {
+    guard let type = ValueType(rawValue: property.type) else { return nil }
+    var range: ClosedRange<Double>?
+    if property.minimum != nil || property.maximum != nil {
+      let lower = property.minimum ?? -.infinity
+      let upper = property.maximum ?? .infinity
+      guard lower <= upper else { return nil }
+      range = lower...upper
+    }
+    self.init(
+      property.name, type, unit: property.unit, range: range, choices: property.choices ?? [],
+      access: property.motion ? .motion : property.writable ? .write : .read, help: property.help)
+  }
+}
+
+extension Argument {
+  /// The argument as a machine declares it; nil if its type is unknown.
+  public init?(_ argument: Contract.Argument) {
+    guard let type = ValueType(rawValue: argument.type) else { return nil }
+    self.init(argument.name, type, optional: argument.optional, secret: argument.secret, help: argument.help)
+  }
+}
+
+extension Action {
+  /// The action as a machine declares it; nil if the type of an argument is unknown.
+  public init?(_ action: Contract.Action) {
+    let arguments = action.arguments.compactMap(Argument.init)
+    guard arguments.count == action.arguments.count else { return nil }
+    self.init(action.name, arguments: arguments, motion: action.motion, streams: action.streams, help: action.help)
+  }
+}
+
+extension Value: Codable {
+  private enum CodingKeys: CodingKey, CaseIterable { case bool, int, float, string, list }
+
+  public init(from decoder: any Decoder) throws {
+    func refuse(_ why: String) -> DecodingError {
+      .dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: why))
+    }
+    let container = try decoder.container(keyedBy: AnyKey.self)
+    var found: Value?
+    for key in container.allKeys {
+      guard let type = CodingKeys(stringValue: key.stringValue) else { throw refuse("a value has no field \"\(key.stringValue)\"") }
+      if try container.decodeNil(forKey: key) { continue }
+      guard found == nil else { throw refuse("a value has exactly one field") }
+      switch type {
+      case .bool: found = .bool(try container.decode(Bool.self, forKey: key))
+      case .int: found = .int(try container.decode(Int.self, forKey: key))
+      case .float: found = .float(try container.decode(Double.self, forKey: key))
+      case .string: found = .string(try container.decode(String.self, forKey: key))
+      case .list: found = .list(try container.decode([String].self, forKey: key))
+      }
+    }
+    guard let found else { throw refuse("a value has exactly one field") }
+    self = found
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    switch self {
+    case .bool(let value): try container.encode(value, forKey: .bool)
+    case .int(let value): try container.encode(value, forKey: .int)
+    case .float(let value): try container.encode(value, forKey: .float)
+    case .string(let value): try container.encode(value, forKey: .string)
+    case .list(let value): try container.encode(value, forKey: .list)
+    }
+  }
+
+  /// The value, or nil if it is a number that JSON cannot express.
+  var finite: Value? {
+    if case .float(let number) = self, !number.isFinite { nil } else { self }
+  }
+}

@@ -1,0 +1,147 @@
+// The standard library's Decoder over a parsed message, so that the structs of the contract can be decoded from it. Errors
+// name the outermost key, which InvalidParameter reports.
+
+import Protocols
+
+extension JSONNode: Decoder {
+  package var codingPath: [any CodingKey] { outermost.map { [$0] } ?? [] }
+  package var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+  package func refuse(_ message: String, _ key: (any CodingKey)? = nil) -> DecodingError {
+    .dataCorrupted(.init(codingPath: (outermost ?? key).map { [$0] } ?? [], debugDescription: message))
+  }
+
+  package func container<Key>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+    guard kind == .object else { throw refuse("an object is expected") }
+    return KeyedDecodingContainer(Members(node: self))
+  }
+
+  package func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    guard kind == .array else { throw refuse("a list is expected") }
+    return Elements(node: self, next: index + 1)
+  }
+
+  package func singleValueContainer() throws -> any SingleValueDecodingContainer { self }
+}
+
+extension JSONNode: SingleValueDecodingContainer {
+  package func decodeNil() -> Bool { kind == .null }
+
+  package func decode<T: Decodable>(_ type: T.Type) throws -> T {
+    let value: T?
+    if type == String.self {
+      value = kind == .plain || kind == .coded ? try document.text(index) as? T : nil
+    } else if type == Bool.self {
+      value = kind == .true || kind == .false ? (kind == .true) as? T : nil
+    } else if type == Int.self {
+      value = document.whole(index) as? T
+    } else if type == Double.self {
+      value = document.float(index) as? T
+    } else {
+      return try T(from: self)
+    }
+    guard let value else { throw refuse("\(type) is expected") }
+    return value
+  }
+}
+
+/// The members of an object.
+private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  let node: JSONNode
+  /// An index by key, for objects in which a linear search would be too slow.
+  private let places: [String: Int]?
+
+  init(node: JSONNode) {
+    self.node = node
+    places = node.document.places(in: node.index)
+  }
+
+  var codingPath: [any CodingKey] { node.codingPath }
+  var allKeys: [Key] { node.keys.compactMap(Key.init) }
+
+  private func child(_ key: Key) throws -> JSONNode {
+    guard let member = place(key) else {
+      throw node.refuse("\"\(key.stringValue)\" is missing", key)
+    }
+    return JSONNode(node.document, member, outermost: node.outermost ?? key)
+  }
+
+  private func place(_ key: Key) -> Int? {
+    if let places { places[key.stringValue] } else { node.document.member(key.stringValue, of: node.index) }
+  }
+
+  func contains(_ key: Key) -> Bool { place(key) != nil }
+  func decodeNil(forKey key: Key) throws -> Bool { try child(key).decodeNil() }
+  func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try child(key).decode(type) }
+
+  func nestedContainer<Nested>(keyedBy type: Nested.Type, forKey key: Key) throws -> KeyedDecodingContainer<Nested> {
+    try child(key).container(keyedBy: type)
+  }
+  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { try child(key).unkeyedContainer() }
+  func superDecoder(forKey key: Key) throws -> any Decoder { try child(key) }
+  func superDecoder() throws -> any Decoder { node }
+}
+
+/// The elements of a list.
+private struct Elements: UnkeyedDecodingContainer {
+  let node: JSONNode
+  var next: Int
+  var currentIndex = 0
+
+  init(node: JSONNode, next: Int) {
+    self.node = node
+    self.next = next
+  }
+
+  var codingPath: [any CodingKey] { node.codingPath }
+  var count: Int? { nil }
+  var isAtEnd: Bool { next >= node.document.nodes[node.index].after }
+
+  private mutating func element() throws -> JSONNode {
+    guard !isAtEnd else { throw node.refuse("the list is too short") }
+    defer {
+      next = node.document.nodes[next].after
+      currentIndex += 1
+    }
+    return JSONNode(node.document, next, outermost: node.outermost)
+  }
+
+  mutating func decodeNil() throws -> Bool {
+    guard !isAtEnd, node.document.nodes[next].kind == .null else { return false }
+    _ = try element()
+    return true
+  }
+  mutating func decode<T: Decodable>(_ type: T.Type) throws -> T { try element().decode(type) }
+  mutating func nestedContainer<Nested>(keyedBy type: Nested.Type) throws -> KeyedDecodingContainer<Nested> {
+    try element().container(keyedBy: type)
+  }
+  mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { try element().unkeyedContainer() }
+  mutating func superDecoder() throws -> any Decoder { try element() }
+}
+
+extension JSON: Codable {
+  public init(from decoder: any Decoder) throws {
+    guard let node = decoder as? JSONNode else {
+      throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "JSON is decoded from messages only"))
+    }
+    do { self = try JSON(node) } catch { throw node.refuse(error.message) }
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    if case .object(let members) = self {
+      var container = encoder.container(keyedBy: AnyKey.self)
+      for member in members { try container.encode(member.value, forKey: AnyKey(stringValue: member.key)) }
+      return
+    }
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .null: try container.encodeNil()
+    case .bool(let value): try container.encode(value)
+    case .int(let value): try container.encode(value)
+    case .float(let value): try container.encode(value)
+    case .string(let value): try container.encode(value)
+    case .array(let value): try container.encode(value)
+    case .object: break
+    }
+  }
+}
