@@ -51,7 +51,10 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclectl",
-      dependencies: ["Protocols", "Varlink", "SignalImport", "DBus", "CEvdev", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: [
+        "Protocols", "Varlink", "SignalImport", "DBus", "CEvdev", "CLinux",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
       swiftSettings: strict),
     .executableTarget(
       name: "vehiclesim",
@@ -64,7 +67,9 @@ let package = Package(
     .testTarget(name: "VarlinkTests", dependencies: ["Varlink", "Protocols"], swiftSettings: strict),
     .testTarget(name: "SignalImportTests", dependencies: ["SignalImport", "Protocols", "Peers"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers", "MachineTesting"], swiftSettings: strict),
-    .testTarget(name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Varlink", "SignalImport", "Peers", "CLinux", "CSQLite"], swiftSettings: strict),
+    .testTarget(
+      name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Varlink", "SignalImport", "Peers", "CLinux", "CSQLite"],
+      swiftSettings: strict),
     .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "Varlink", "DBus", "CLinux"], swiftSettings: strict),
     .testTarget(name: "SystemTests", dependencies: ["Protocols", "Varlink", "DBus", "CLinux"], swiftSettings: strict),
   ],
