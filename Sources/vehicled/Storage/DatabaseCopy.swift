@@ -13,6 +13,7 @@ final class DatabaseCopy {
   private static let maxText = 16 << 20
   private static let stepsBetweenChecks: CInt = 10_000
 
+  private let sqlite: csqlite
   private var database: OpaquePointer?
   private let path: String
   private let timeout: Nanoseconds
@@ -20,25 +21,27 @@ final class DatabaseCopy {
 
   /// Opens a copy of the database at `path`; error messages name `path`.
   init(_ copy: String, of path: String, timeout: Nanoseconds) throws(ValueError) {
-    if let problem = csqlite_load() { throw ValueError("cannot read \(path): \(String(cString: problem))") }
+    var functions = csqlite()
+    if let problem = csqlite_load(&functions) { throw ValueError("cannot read \(path): \(String(cString: problem))") }
+    sqlite = functions
     self.path = path
     self.timeout = timeout
     deadline = .allocate(capacity: 1)
     deadline.initialize(to: Clock.monotonic() + timeout)
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW
-    try check(sqlite3_open_v2(copy, &database, flags, nil))
+    try check(sqlite.open_v2(copy, &database, flags, nil))
     for (limit, value) in [
       (SQLITE_LIMIT_ATTACHED, 0), (SQLITE_LIMIT_LENGTH, 4 << 20), (SQLITE_LIMIT_SQL_LENGTH, 1 << 20), (SQLITE_LIMIT_WORKER_THREADS, 0),
     ] {
-      sqlite3_limit(database, limit, CInt(value))
+      _ = sqlite.limit(database, limit, CInt(value))
     }
-    sqlite3_progress_handler(
+    sqlite.progress_handler(
       database, Self.stepsBetweenChecks,
       { context in context.map { Clock.monotonic() > $0.assumingMemoryBound(to: Instant.self).pointee } == true ? 1 : 0 }, deadline)
     for pragma in ["trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "query_only=ON"] {
-      try check(sqlite3_exec(database, "PRAGMA \(pragma)", nil, nil, nil))
+      try check(sqlite.exec(database, "PRAGMA \(pragma)", nil, nil, nil))
     }
-    sqlite3_set_authorizer(
+    _ = sqlite.set_authorizer(
       database,
       { _, action, first, _, _, _ in
         switch action {
@@ -54,27 +57,27 @@ final class DatabaseCopy {
   private static func `is`(_ name: UnsafePointer<CChar>?, _ known: String) -> Bool { name.map { String(cString: $0) } == known }
 
   deinit {
-    sqlite3_close_v2(database)
+    _ = sqlite.close_v2(database)
     deadline.deallocate()
   }
 
   /// The rows, NULL as nil.
   func rows(_ query: DatabaseQuery) throws(ValueError) -> [[Value?]] {
     let statement = try prepare(query.sql)
-    defer { sqlite3_finalize(statement) }
-    guard sqlite3_bind_parameter_count(statement) == query.arguments.count else {
+    defer { _ = sqlite.finalize(statement) }
+    guard sqlite.bind_parameter_count(statement) == query.arguments.count else {
       throw ValueError("the query to \(path) does not match its arguments")
     }
     for (index, argument) in query.arguments.enumerated() { try bind(argument, to: CInt(index + 1), of: statement) }
     var rows: [[Value?]] = []
     var text = 0
     while true {
-      let code = sqlite3_step(statement)
+      let code = sqlite.step(statement)
       if code == SQLITE_DONE { return rows }
       guard code == SQLITE_ROW else { throw error(code) }
       guard rows.count < Self.maxRows else { throw ValueError("\(path) has more than \(Self.maxRows) rows; export less") }
       var row: [Value?] = []
-      for column in 0..<sqlite3_column_count(statement) { row.append(try value(column, of: statement, &text)) }
+      for column in 0..<sqlite.column_count(statement) { row.append(try value(column, of: statement, &text)) }
       rows.append(row)
     }
   }
@@ -86,13 +89,13 @@ final class DatabaseCopy {
     var isAlone = true
     let code = sql.withCString { start in
       var tail: UnsafePointer<CChar>?
-      let code = sqlite3_prepare_v2(database, start, -1, &statement, &tail)
+      let code = sqlite.prepare_v2(database, start, -1, &statement, &tail)
       isAlone = tail.map { String(cString: $0).allSatisfy { $0.isWhitespace || $0 == ";" } } ?? true
       return code
     }
     try check(code)
-    guard isAlone, statement != nil, sqlite3_stmt_readonly(statement) != 0, sqlite3_column_count(statement) > 0 else {
-      sqlite3_finalize(statement)
+    guard isAlone, statement != nil, sqlite.stmt_readonly(statement) != 0, sqlite.column_count(statement) > 0 else {
+      _ = sqlite.finalize(statement)
       throw ValueError("the query to \(path) is not a single SELECT")
     }
     return statement
@@ -100,15 +103,15 @@ final class DatabaseCopy {
 
   private func bind(_ value: Value, to index: CInt, of statement: OpaquePointer?) throws(ValueError) {
     switch value {
-    case .bool(let value): try check(sqlite3_bind_int64(statement, index, value ? 1 : 0))
-    case .int(let value): try check(sqlite3_bind_int64(statement, index, Int64(value)))
-    case .float(let value): try check(sqlite3_bind_double(statement, index, value))
+    case .bool(let value): try check(sqlite.bind_int64(statement, index, value ? 1 : 0))
+    case .int(let value): try check(sqlite.bind_int64(statement, index, Int64(value)))
+    case .float(let value): try check(sqlite.bind_double(statement, index, value))
     case .string(let value):
       // SQLite copies it (SQLITE_TRANSIENT, a macro that Swift does not see).
       let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
       let bytes = Array(value.utf8)
       let code = bytes.withUnsafeBytes {
-        sqlite3_bind_text(statement, index, $0.baseAddress?.assumingMemoryBound(to: CChar.self) ?? nil, CInt($0.count), copied)
+        sqlite.bind_text(statement, index, $0.baseAddress?.assumingMemoryBound(to: CChar.self) ?? nil, CInt($0.count), copied)
       }
       try check(code)
     case .list: throw ValueError("a query to \(path) cannot have a list as argument")
@@ -116,15 +119,15 @@ final class DatabaseCopy {
   }
 
   private func value(_ column: CInt, of statement: OpaquePointer?, _ text: inout Int) throws(ValueError) -> Value? {
-    switch sqlite3_column_type(statement, column) {
+    switch sqlite.column_type(statement, column) {
     case SQLITE_NULL: return nil
-    case SQLITE_INTEGER: return .int(Int(sqlite3_column_int64(statement, column)))
-    case SQLITE_FLOAT: return .float(sqlite3_column_double(statement, column))
+    case SQLITE_INTEGER: return .int(Int(sqlite.column_int64(statement, column)))
+    case SQLITE_FLOAT: return .float(sqlite.column_double(statement, column))
     case let type:
       // In this order of calls SQLite converts a text to UTF-8 first.
       let start =
-        type == SQLITE_TEXT ? sqlite3_column_text(statement, column).map(UnsafeRawPointer.init) : sqlite3_column_blob(statement, column)
-      let count = Int(sqlite3_column_bytes(statement, column))
+        type == SQLITE_TEXT ? sqlite.column_text(statement, column).map(UnsafeRawPointer.init) : sqlite.column_blob(statement, column)
+      let count = Int(sqlite.column_bytes(statement, column))
       text += count
       guard count <= Self.maxTextLength, text <= Self.maxText else {
         throw ValueError("\(path) has a text of more than \(Self.maxTextLength >> 10) KiB, or more than \(Self.maxText >> 20) MiB of text")
@@ -149,7 +152,7 @@ final class DatabaseCopy {
     case SQLITE_FULL: return ValueError("cannot read \(path): no space left on device; free some space")
     case SQLITE_NOMEM: return ValueError("cannot read \(path): out of memory")
     default:
-      let reason = (sqlite3_errmsg(database) ?? sqlite3_errstr(code)).map { printable(String(cString: $0)) } ?? "error \(code)"
+      let reason = (sqlite.errmsg(database) ?? sqlite.errstr(code)).map { printable(String(cString: $0)) } ?? "error \(code)"
       return ValueError("cannot read \(path): \(reason)")
     }
   }
