@@ -52,7 +52,7 @@ struct WeatherSimulation: ParsableCommand {
       defer { number += 1 }
       return OpenMeteo(client: number, origin: start, faults: fault)
     }
-    log.announce("http://\(link.dropFirst("tcp:".count))")
+    log.announce(WebAddress.text(of: link))
     try loop.run()
   }
 }

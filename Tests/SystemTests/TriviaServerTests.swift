@@ -56,6 +56,14 @@ extension WholeHouse {
       return try #require(try exchange(port, head + body))
     }
 
+    @Test func `a server on all addresses prints those of the machine`() throws {
+      let house = try House()
+      let program = try house.start("vehiclesim", ["trivia", "--on", "tcp:0.0.0.0:0"])
+      try #require(wait { program.printed.contains("\n") }, "the server prints nothing: \(program.complaints)")
+      let urls = (program.printed.split(separator: "\n").first ?? "").split(separator: " ")
+      #expect(!urls.isEmpty && urls.allSatisfy { $0.hasPrefix("http://") && !$0.contains("//0.0.0.0") && !$0.hasSuffix(":0") }, "\(urls)")
+    }
+
     @Test func `its help names the configuration key`() throws {
       let help = try House().run("\(House.programs)/vehiclesim", ["trivia", "--help"]).output
       #expect(help.contains("set it as server of a device") && !help.contains("for url of"), "\(help)")

@@ -40,7 +40,7 @@ extension OBDQuery {
   ) throws(CommandError) {
     let (bus, ecus) = (vehicle.bus, vehicle.polling.detection.ecus)
     switch action {
-    case OBDMachine.codes: self.init(id, CodeList(mustAnswer: bus.isCAN))
+    case OBDMachine.codes: self.init(id, CodeList(mustAnswer: bus.isCAN, isResponding: vehicle.isPolling))
     case OBDMachine.clear:
       let isConfirmed = arguments[OBDMachine.confirm] == .bool(true)
       self.init(id, try diagnostics.loss(isConfirmed: isConfirmed, motion, ecus: ecus.map(\.identifier)))

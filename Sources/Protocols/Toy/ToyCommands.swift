@@ -82,6 +82,7 @@ extension ToyMachine {
       isChosen = { vote, _ in vote.fact == fact }
     }
     let count = deleteVotes("requested by a client", &effects, where: isChosen)
+    if count == 0, Int(chosen) == nil { return effects.append(.complete(id, .success(Report(text: "no pending votes")))) }
     guard count > 0 else { throw .refused(code: .noVote, "no such pending vote: run \"vehiclectl toy votes\" for a list") }
     let message = count == 1 ? "1 vote deleted" : "\(count) votes deleted"
     storing.append((ToyVoting.key, id, Report(text: message)))

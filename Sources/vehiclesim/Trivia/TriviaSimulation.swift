@@ -78,7 +78,7 @@ struct TriviaSimulation: ParsableCommand {
       defer { number += 1 }
       return TriviaServer(service, client: number, origin: start, faults: fault)
     }
-    log.announce("http://\(link.dropFirst("tcp:".count))")
+    log.announce(WebAddress.text(of: link))
     try loop.run()
   }
 

@@ -127,6 +127,17 @@ import Testing
     #expect(words.contains("no SAE J1979 (OBD-II) monitors"))
   }
 
+  @Test func `an electric car that responds is not asked for its ignition`() throws {
+    guard case .failure(.refused(code: .noAnswer, let words))? = try Self.rig(ElectricCar(.kona)).act("dtc", for: 30 * .second) else {
+      Issue.record("a car without service 03 told of codes")
+      return
+    }
+    #expect(words.hasPrefix("the vehicle reports no trouble codes of SAE J1979") && words.contains("ecu-codes"))
+    var silent = CodeList(mustAnswer: true)
+    for place in silent.questions.indices { silent.take([], place) }
+    #expect(silent.objection == .refused(code: .noAnswer, "no ECU responds; switch the ignition on"))
+  }
+
   // MARK: ECUs beyond emissions
 
   @Test func `an ECU beyond emissions reports codes with failure types, and others are listed`() throws {

@@ -155,13 +155,15 @@ import Testing
     let rows = rig.report(rig.run("votes"))?.rows ?? []
     #expect(rows.map { $0[0] } == ["1", "2", "3"] && rows.allSatisfy { $0[4].hasPrefix("waiting: ") })
     #expect(rig.code(rig.run("votes", ["delete": .string("x")])) == "delete")
-    #expect(rig.code(rig.run("votes", ["delete": .string("held")])) == "no-vote")
+    #expect(rig.report(rig.run("votes", ["delete": .string("held")]))?.text == "no pending votes" && rig.text("pending-votes") == "3")
+    #expect(rig.code(rig.run("votes", ["delete": .string("7")])) == "no-vote")
     #expect(rig.report(rig.run("votes", ["delete": .string("2")]))?.text == "1 vote deleted")
     #expect(rig.text("pending-votes") == "2")
     try rig.restart()
     #expect(rig.text("pending-votes") == "2")
     #expect(rig.report(rig.run("votes", ["delete": .string("all")]))?.text == "2 votes deleted")
     #expect(rig.text("pending-votes") == "0" && rig.disk["votes"] == nil)
+    #expect(rig.report(rig.run("votes", ["delete": .string("all")]))?.text == "no pending votes")
     let before = rig.asked.count
     rig.isOffline = false
     rig.run(for: 3600 * .second)

@@ -23,10 +23,14 @@ struct CodeList: MultiECUQuery {
   private(set) var doubts: [String] = []
   /// At least one ECU must respond (CAN).
   private let mustAnswer: Bool
+  /// The vehicle responds to other requests.
+  private let isResponding: Bool
   private var isAnswered = false
   private var asked = 0
 
-  init(mustAnswer: Bool = false) { self.mustAnswer = mustAnswer }
+  init(mustAnswer: Bool = false, isResponding: Bool = false) {
+    (self.mustAnswer, self.isResponding) = (mustAnswer, isResponding)
+  }
 
   /// Sorted by ECU, then by code.
   var entries: [Entry] { found.sorted { ($0.source ?? 0, $0.code) < ($1.source ?? 0, $1.code) } }
@@ -40,7 +44,10 @@ struct CodeList: MultiECUQuery {
   var questions: [[UInt8]] { Self.services.map { [$0] } }
   var objection: CommandError? {
     guard mustAnswer, asked == Self.services.count, !isAnswered else { return nil }
-    return .refused(code: .noAnswer, "no ECU responds; switch the ignition on")
+    guard isResponding else { return .refused(code: .noAnswer, "no ECU responds; switch the ignition on") }
+    return .refused(
+      code: .noAnswer,
+      "the vehicle reports no trouble codes of SAE J1979 (OBD-II), like many electric cars; use ecu-codes (vehiclectl dtc --ecu)")
   }
 
   mutating func take(_ answers: [ECUAnswer], _ place: Int) {

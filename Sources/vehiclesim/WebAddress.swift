@@ -1,0 +1,36 @@
+// The addresses that a web server prints for its users.
+
+import Glibc
+
+enum WebAddress {
+  /// The URL of a server that listens on a link; on all addresses (`tcp:0.0.0.0:80`), one URL for each address of this machine.
+  static func text(of link: String) -> String {
+    let place = link.dropFirst("tcp:".count)
+    guard let port = place.split(separator: ":").last, ["0.0.0.0:\(port)", "[::]:\(port)"].contains(String(place)) else {
+      return "http://\(place)"
+    }
+    let hosts = machineAddresses()
+    return (hosts.isEmpty ? ["127.0.0.1"] : hosts).map { "http://\($0):\(port)" }.joined(separator: " ")
+  }
+
+  /// The IPv4 addresses of the interfaces that are up, without the loopback interface.
+  private static func machineAddresses() -> [String] {
+    var first: UnsafeMutablePointer<ifaddrs>?
+    guard getifaddrs(&first) == 0 else { return [] }
+    defer { freeifaddrs(first) }
+    var found: [String] = []
+    var next = first
+    while let one = next?.pointee {
+      next = one.ifa_next
+      let flags = Int32(bitPattern: one.ifa_flags)
+      guard let address = one.ifa_addr, address.pointee.sa_family == sa_family_t(AF_INET), flags & Int32(IFF_UP) != 0,
+        flags & Int32(IFF_LOOPBACK) == 0
+      else { continue }
+      var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+      let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+      guard getnameinfo(address, size, &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST) == 0 else { continue }
+      found.append(String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
+    }
+    return found
+  }
+}
