@@ -27,7 +27,6 @@ extension Surroundings {
 
 /// A link with a peer at its other end.
 public protocol LinkedSurroundings: Surroundings {
-  var isUp: Bool { get }
   /// The link comes up or goes down at both ends.
   mutating func change(_ state: LinkState, at now: Instant) -> [Input]
 }
@@ -122,6 +121,9 @@ public struct Host<Subject: Machine, Around: Surroundings> {
     (values, fault, events, pendingStores) = ([:], nil, [], [])
     effects = Effects()
   }
+
+  /// Forgets values, as the daemon does when a link goes down.
+  public mutating func forget(_ properties: [Int]) { for index in properties { values[schema.properties[index].name] = nil } }
 
   /// Lets virtual time pass.
   public mutating func run(for time: Nanoseconds) {

@@ -17,14 +17,14 @@ import Testing
         address == 0x7E5 || request == [0x09, 0x02] ? [] : car.replies(to: request, at: address, now)
       }
     }
-    let rig = try VehicleRig(Deaf())
+    var rig = try VehicleRig(Deaf())
     rig.run(for: 70 * .second)
     #expect(rig.status == "polling" && rig.number("rpm") != nil)
     #expect(rig.absence("dc-dc-voltage") == "7E5 does not respond to 22E011" && rig.absence("vin") == "no ECU responds to 0902")
   }
 
   @Test func `a parked car's values give the reason of the pause, probe after probe`() throws {
-    let rig = try VehicleRig(
+    var rig = try VehicleRig(
       PetrolCar(.can11, CarCareTests.turned((.on, 60))), care: CarCare(floor: 0, idleAfter: 120 * .second))
     rig.run(for: 600 * .second)
     #expect(rig.status == "parked")

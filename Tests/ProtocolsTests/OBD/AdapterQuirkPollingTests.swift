@@ -64,12 +64,12 @@ import Testing
 
   @Test(arguments: faults) func `no fault of an adapter causes a wrong value`(_ fault: String) throws {
     for chip in ELM327Adapter.Personality.allCases {
-      let electric = try VehicleRig(Self.kona, chip: chip, faults: [fault], care: CarCare(idleAfter: 0))
+      var electric = try VehicleRig(Self.kona, chip: chip, faults: [fault], care: CarCare(idleAfter: 0))
       electric.run(for: 60 * .second)
       #expect(
         electric.seen["rpm"] ?? [] == ["824"] && electric.seen["battery-voltage"] ?? [] == ["375.2"], "\(chip) \(electric.fault ?? "")")
       #expect(electric.seen["state-of-charge"] ?? [] == ["65"])
-      let standard = try VehicleRig(Self.petrol, chip: chip, faults: [fault], care: CarCare(idleAfter: 0))
+      var standard = try VehicleRig(Self.petrol, chip: chip, faults: [fault], care: CarCare(idleAfter: 0))
       standard.run(for: 60 * .second)
       #expect(standard.seen["rpm"] ?? ["861"] == ["861"] && standard.seen["speed"] ?? ["50"] == ["50"], "\(chip) \(standard.fault ?? "")")
       #expect(standard.seen["coolant-temperature"] ?? ["60"] == ["60"])
@@ -84,14 +84,14 @@ import Testing
   func `an adapter that hangs on a command is used without it`(_ command: String) throws {
     // One car needs protocol detection; the other has two ECUs that must be told apart.
     for bus in [DiagnosticBus.kwp, .can11] {
-      let rig = try VehicleRig(PetrolCar(bus), mute: [command])
+      var rig = try VehicleRig(PetrolCar(bus), mute: [command])
       rig.run(for: 240 * .second)
       #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil, "\(bus) \(rig.status) \(rig.fault ?? "")")
       #expect(rig.asked.count { $0.command.hasPrefix(command) } <= 2)
       let codes = rig.act("dtc", for: 20 * .second)
       #expect((try codes?.get().rows.count) ?? 0 > 1, "\(bus) \(String(describing: codes))")
     }
-    let electric = try VehicleRig(ElectricCar(.eGMP), mute: [command])
+    var electric = try VehicleRig(ElectricCar(.eGMP), mute: [command])
     electric.run(for: 120 * .second)
     #expect(
       electric.status == "polling" && electric.fault == nil && electric.number("rpm") != nil && electric.number("pedal-position") != nil)
@@ -100,7 +100,7 @@ import Testing
 
   @Test(arguments: [["ATM0", "STI"], ["ATS0", "ATI", "STI"], ["ATM0", "ATS0", "ATL0", "ATST", "ATRV"]])
   func `an adapter that hangs on several commands is used without them`(_ commands: [String]) throws {
-    let rig = try VehicleRig(PetrolCar(.can11), mute: Set(commands))
+    var rig = try VehicleRig(PetrolCar(.can11), mute: Set(commands))
     rig.run(for: 300 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil, "\(rig.status) \(rig.fault ?? "")")
     #expect(!commands.contains("ATRV") || rig.absence("adapter-voltage") == "the adapter does not report it")
@@ -125,10 +125,10 @@ import Testing
     "once-only", "echo", "no-lf-cr", "vendor-text", "stray", "twice", "ignore-protocol", "no-checksum", "pad-zeros", "ignore-stpx",
   ])
   func `a poor clone is polled`(_ quirk: String) throws {
-    let rig = try VehicleRig(ElectricCar(.eGMP), faults: [quirk])
+    var rig = try VehicleRig(ElectricCar(.eGMP), faults: [quirk])
     rig.run(for: 60 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil)
-    let petrol = try VehicleRig(PetrolCar(.can11), faults: [quirk])
+    var petrol = try VehicleRig(PetrolCar(.can11), faults: [quirk])
     petrol.run(for: 60 * .second)
     // Without headers two ECUs cannot be told apart: no value is published.
     if ["clone", "ignore-headers"].contains(quirk) {

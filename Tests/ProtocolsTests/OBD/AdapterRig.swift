@@ -1,5 +1,7 @@
 // A machine and a scripted adapter in virtual time. The adapter replies as scripted by each test, and otherwise acts as a chip does.
 
+import MachineTesting
+
 @testable import Protocols
 
 /// The other end of the link.
@@ -76,140 +78,74 @@ struct ScriptedAdapter {
   }
 }
 
-struct AdapterRig {
-  var machine: OBDMachine
+typealias AdapterRig = Host<OBDMachine, ScriptedLink>
+
+/// The link to it, a serial line.
+struct ScriptedLink: LinkedSurroundings {
   var adapter = ScriptedAdapter()
-  var now: Instant
-  private(set) var values: [String: Reading.Content] = [:]
-  private(set) var status = ""
-  private(set) var fault: String?
-  private(set) var faults: [String] = []
-  private(set) var notes: [String] = []
-  private(set) var resets: [String] = []
-  private(set) var events: [String] = []
-  private(set) var asksTime = 0
-  private(set) var stored: [String: String] = [:]
-  private(set) var results: [CommandID: [Result<Report, CommandError>]] = [:]
-  private(set) var idleWakes = 0
   /// The baud rate, if it can be changed, and its changes.
   var baud: Int?
   private(set) var bauds: [Int] = []
   var adapterBaud = 38400
-  private var effects = Effects()
 
-  init(
-    link: String = "", rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle: VehicleChoice = .auto, care: CarCare? = nil,
-    at now: Instant = 0
-  ) {
-    machine = OBDMachine(
-      link: link, rate: rate, allowRaw: allowRaw, phase: phase, vehicle: vehicle, isFastOnly: true, care: care)
-    self.now = now
+  var commands: [String] { adapter.heard.map(\.command) }
+  var nextWake: Instant? { adapter.nextBytes }
+
+  mutating func wake(at now: Instant) -> [Input] {
+    [.received(.main, adapter.give(at: now).sent(at: adapterBaud, heardAt: baud ?? adapterBaud))]
   }
 
-  mutating func start(restored: [String: [UInt8]] = [:]) {
-    give(.started(restored: restored, wall: WallTime(microseconds: 0)))
-    connect()
-  }
+  mutating func started(at now: Instant) -> [Input] { change(.up(maximumSend: nil), at: now) }
 
-  mutating func connect() {
+  mutating func change(_ state: LinkState, at now: Instant) -> [Input] {
+    guard case .up = state else { return [.linkChanged(.main, state)] }
     if baud != nil { baud = 38400 }
-    give(.linkChanged(.main, .up(maximumSend: nil, baud: baud)))
+    return [.linkChanged(.main, .up(maximumSend: nil, baud: baud))]
   }
 
-  /// Starts, and runs until the first poll was answered.
-  mutating func startPolling() {
-    start()
-    run(for: 2 * .second)
-  }
-
-  mutating func give(_ input: Input) {
-    effects.removeAll()
-    machine.handle(input, at: now, &effects)
-    for reading in effects.readings { values[machine.schema.properties[reading.property].name] = reading.content }
-    for effect in effects.list { note(effect) }
-  }
-
-  private mutating func note(_ effect: Effect) {
+  mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
     switch effect {
     case .send(_, let bytes, _, _): adapter.take(bytes.sent(at: baud ?? adapterBaud, heardAt: adapterBaud), at: now)
     case .setBaud(_, let baud):
       self.baud = baud
       bauds.append(baud)
-    case .complete(let id, let result): results[id, default: []].append(result)
-    case .status(let word): status = word
-    case .fault(let words):
-      fault = words
-      if let words { faults.append(words) }
-    case .note(let text): notes.append(text)
-    case .resetLink(_, let reason): resets.append(reason)
-    case .event(let name, let text): events.append("\(name): \(text)")
-    case .requestTime: asksTime += 1
-    case .store(let key, let bytes): stored[key] = String(decoding: bytes, as: UTF8.self)
-    default: break
+    case .resetLink: break
+    default: return nil
     }
+    return []
   }
+}
+
+extension AdapterRig {
+  /// Disk and clock reply when a test says so.
+  init(
+    link: String = "", rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle: VehicleChoice = .auto, care: CarCare? = nil,
+    at now: Instant = 0
+  ) {
+    let machine = OBDMachine(
+      link: link, rate: rate, allowRaw: allowRaw, phase: phase, vehicle: vehicle, isFastOnly: true, care: care)
+    self.init(machine, ScriptedLink(), now: now)
+    (diskIsQuick, clockIsQuick) = (false, false)
+  }
+
+  /// What the disk was given.
+  var stored: [String: String] {
+    Dictionary(pendingStores.map { ($0.key, String(decoding: $0.bytes, as: UTF8.self)) }, uniquingKeysWith: { $1 })
+  }
+  var namedEvents: [String] { zip(eventNames, events).map { "\($0): \($1)" } }
 
   mutating func hear(_ text: String) { give(.received(.main, Array(text.utf8))) }
 
-  /// Advances virtual time.
-  mutating func run(for time: Nanoseconds) {
-    let end = now + time
-    while step(before: end) {}
-    now = end
-  }
-
-  /// Processes the next event until then; returns false if there is none.
-  private mutating func step(before end: Instant) -> Bool {
-    let wake = machine.nextWake ?? .max
-    let bytes = adapter.nextBytes ?? .max
-    let next = min(wake, bytes)
-    guard next <= end else { return false }
-    now = max(now, next)
-    if bytes <= wake {
-      give(.received(.main, adapter.give(at: now).sent(at: adapterBaud, heardAt: baud ?? adapterBaud)))
-    } else {
-      give(.wake)
-      // A wake that does nothing and requests the same time again would loop.
-      if effects.isEmpty && machine.nextWake == wake { idleWakes += 1; return false }
-    }
-    return true
-  }
-
   /// Runs until a command was received this often, or for a minute.
-  mutating func run(untilHeard command: String, times: Int = 1) {
-    let end = now + 60 * .second
-    while heard(command) < times, step(before: end) {}
-  }
+  mutating func run(untilHeard command: String, times: Int = 1) { run(until: { $0.heard(command) >= times }) }
 
-  func heard(_ command: String) -> Int { adapter.heard.count { $0.command == command } }
-  var commands: [String] { adapter.heard.map(\.command) }
+  func heard(_ command: String) -> Int { around.adapter.heard.count { $0.command == command } }
 
-  func number(_ name: String) -> Double? {
-    if case .value(let value)? = values[name] { value.number } else { nil }
-  }
-
-  func text(_ name: String) -> String? {
-    if case .value(let value)? = values[name] { value.text } else { nil }
-  }
-
-  func absence(_ name: String) -> String? {
-    if case .absent(let reason)? = values[name] { reason } else { nil }
-  }
-
-  mutating func query(_ request: String, header: String? = nil, id: CommandID = 1) {
-    var arguments: [String: Value] = ["request": .string(request)]
-    if let header { arguments["header"] = .string(header) }
-    give(.perform(id, .run(action: 0, arguments: arguments)))
+  @discardableResult mutating func query(_ request: String, header: String? = nil, id: CommandID = 1) -> CommandID {
+    let header = header.map { ["header": Value.string($0)] } ?? [:]
+    return perform(.run(action: 0, arguments: ["request": .string(request)].merging(header) { $1 }), id: id)
   }
 
   /// The rows of a query's only result, or nil.
-  func rows(_ id: CommandID = 1) -> [[String]]? {
-    guard results[id]?.count == 1, case .success(let report)? = results[id]?.first else { return nil }
-    return report.rows
-  }
-
-  func refusal(_ id: CommandID = 1) -> CommandError? {
-    guard results[id]?.count == 1, case .failure(let error)? = results[id]?.first else { return nil }
-    return error
-  }
+  func rows(_ id: CommandID = 1) -> [[String]]? { report(id)?.rows }
 }

@@ -14,7 +14,7 @@ import Testing
 
   @Test(arguments: [CarModel.eGMP, .petrol, .petrol29, .petrolKWP])
   func `a car that falls asleep is probed, and polled again within one probe of its ignition`(_ model: CarModel) throws {
-    let rig = try VehicleRig(model.car(Self.turned((.off, 60), (.run, 3000))))
+    var rig = try VehicleRig(model.car(Self.turned((.off, 60), (.run, 3000))))
     rig.run(for: 50 * .second)
     #expect(rig.status == "polling" && (rig.number("adapter-voltage") ?? 0) > 13)
     rig.run(for: 550 * .second)
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test func `a low battery ends the polling, and a charged one begins it`() throws {
-    let rig = try VehicleRig(WeakCar(volts: { $0 < 100 * .second || $0 > 1000 * .second ? 12_500 : 11_700 }), care: CarCare(idleAfter: 0))
+    var rig = try VehicleRig(WeakCar(volts: { $0 < 100 * .second || $0 > 1000 * .second ? 12_500 : 11_700 }), care: CarCare(idleAfter: 0))
     rig.run(for: 120 * .second)
     #expect(rig.status == "polling")
     rig.run(for: 30 * .second)
@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test func `a voltage drop by the starter is not a low battery`() throws {
-    let rig = try VehicleRig(WeakCar(volts: { $0 % (60 * .second) < 11 * .second ? 9_000 : 12_400 }), care: CarCare(idleAfter: 0))
+    var rig = try VehicleRig(WeakCar(volts: { $0 % (60 * .second) < 11 * .second ? 9_000 : 12_400 }), care: CarCare(idleAfter: 0))
     rig.run(for: 300 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
   }
@@ -52,44 +52,44 @@ import Testing
   @Test func `a car that is driven is polled, whatever its adapter measures`() throws {
     var car = WeakCar(volts: { _ in 11_000 })
     car.car = PetrolCar(.can11)
-    let rig = try VehicleRig(car)
+    var rig = try VehicleRig(car)
     rig.run(for: 300 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("adapter-voltage") == 11)
   }
 
   @Test func `polling of a parked 24 V lorry is paused`() throws {
-    let rig = try VehicleRig(WeakCar(volts: { _ in 24_600 }), care: CarCare(idleAfter: 60 * .second))
+    var rig = try VehicleRig(WeakCar(volts: { _ in 24_600 }), care: CarCare(idleAfter: 60 * .second))
     rig.run(for: 200 * .second)
     #expect(rig.status == "parked")
     var driven = WeakCar(volts: { _ in 28_200 })
     driven.car = PetrolCar(.can11)
-    let other = try VehicleRig(driven, care: CarCare(idleAfter: 60 * .second))
+    var other = try VehicleRig(driven, care: CarCare(idleAfter: 60 * .second))
     other.run(for: 200 * .second)
     #expect(other.status == "polling")
   }
 
   @Test func `an adapter without a vehicle is reported as no-car`() throws {
-    let rig = try VehicleRig(WeakCar(volts: { _ in 100 }, isDead: true))
+    var rig = try VehicleRig(WeakCar(volts: { _ in 100 }, isDead: true))
     rig.run(for: 100 * .second)
     #expect(rig.status == "no-car")
     #expect(rig.fault == "the adapter measures no battery voltage; plug it into a vehicle, or check the contacts")
   }
 
   @Test func `a running car that does not respond is silent, not asleep`() throws {
-    let rig = try VehicleRig(WeakCar(volts: { _ in 14_200 }, isDead: true))
+    var rig = try VehicleRig(WeakCar(volts: { _ in 14_200 }, isDead: true))
     rig.run(for: 100 * .second)
     #expect(rig.status == "car-silent")
   }
 
   @Test func `an adapter without voltage measurement is asked once`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATRV"])
+    var rig = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATRV"])
     rig.run(for: 600 * .second)
     #expect(rig.asked.count { $0.command == "ATRV" } == 1 && rig.status == "car-silent")
     #expect(rig.absence("adapter-voltage") == "the adapter does not report it" && rig.fault?.hasSuffix("it is polled every 30 s") == true)
   }
 
   @Test(arguments: [CarModel.eGMP, .petrol]) func `polling of an unused car is paused until it is used`(_ model: CarModel) throws {
-    let rig = try VehicleRig(
+    var rig = try VehicleRig(
       model.car(Self.turned((.on, 60), (.run, 2000))), care: CarCare(floor: 0, idleAfter: 120 * .second))
     rig.run(for: 100 * .second)
     #expect(rig.status == "polling")
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test func `the adapter sleeps with the car and is woken for every probe and query`() throws {
-    let rig = try VehicleRig(
+    var rig = try VehicleRig(
       PetrolCar(.can11, Self.turned((.off, 60), (.run, 2000))), care: CarCare(sleepsAdapter: true))
     rig.run(for: 600 * .second)
     #expect(rig.status == "adapter-asleep" && rig.asked.last?.command == "ATLP")
@@ -112,11 +112,11 @@ import Testing
     rig.run(for: 300 * .second)
     let sleeps = rig.asked[began...].count { $0.command == "ATLP" }
     #expect((8...10).contains(sleeps) && rig.number("timeouts") == 0 && rig.status == "adapter-asleep")
-    let voltage = try #require(rig.act("query", ["request": .string("ATRV")])).get()
+    let voltage = try rig.report("query", ["request": .string("ATRV")])
     #expect(voltage.rows.first?[2].hasSuffix("V") == true)
     rig.run(for: 1140 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
-    let clone = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATLP"], care: CarCare(sleepsAdapter: true))
+    var clone = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATLP"], care: CarCare(sleepsAdapter: true))
     clone.run(for: 600 * .second)
     #expect(clone.status == "car-asleep" && clone.asked.count { $0.command == "ATLP" } == 1)
   }
@@ -125,7 +125,7 @@ import Testing
   func `an adapter that restarts during a voltage measurement is reinitialised`(_ text: String) {
     var rig = AdapterRig(care: CarCare())
     rig.adapter.answer("ATRV", text, "12.6V\r\r>")
-    rig.startPolling()
+    rig.start(for: 2 * .second)
     rig.run(for: 3 * .second)
     #expect(rig.heard("ATZ") == 2 && rig.status == "polling" && rig.number("adapter-voltage") == 12.6)
   }
@@ -134,7 +134,7 @@ import Testing
   func `an invalid voltage is absent and is measured again`(_ text: String) {
     var rig = AdapterRig(care: CarCare())
     rig.adapter.answer("ATRV", text, "12.6V\r\r>")
-    rig.startPolling()
+    rig.start(for: 2 * .second)
     #expect(rig.number("adapter-voltage") == nil && rig.number("bad-replies") == 1)
     rig.run(for: 11 * .second)
     #expect(rig.number("adapter-voltage") == 12.6 && rig.status == "polling" && rig.number("rpm") == 4363)
@@ -144,7 +144,7 @@ import Testing
     var rig = AdapterRig(care: CarCare())
     rig.adapter.answer("ATRV", "11.2V\r\r>")
     rig.adapter.page = Vector.glued
-    rig.startPolling()
+    rig.start(for: 2 * .second)
     rig.run(for: 60 * .second)
     #expect(rig.status == "car-asleep")
     let polls = rig.heard("2201019")

@@ -41,7 +41,7 @@ import Testing
     let (bad, good) = parameter == 0x0C ? ("rpm", "speed") : ("speed", "rpm")
     let request = parameter == 0x0C ? "010D" : "010C"
     for bus in [DiagnosticBus.can11, .can29] {
-      let rig = try VehicleRig(FlawedCar(car: PetrolCar(bus), flaw: flaw, parameter: parameter))
+      var rig = try VehicleRig(FlawedCar(car: PetrolCar(bus), flaw: flaw, parameter: parameter))
       rig.run(for: 60 * .second)
       #expect(rig.status == "polling" && rig.fault == nil, "\(rig.status) \(rig.fault ?? "")")
       #expect(rig.seen[bad] == nil && rig.absence(bad) != nil && rig.number(good) != nil)
@@ -58,7 +58,7 @@ import Testing
   // With an expected frame count the adapter drops the second response.
   @Test(arguments: flaws.filter { $0 != "contradiction" })
   func `a PID that fails later is replaced and restored`(_ flaw: String) throws {
-    let rig = try VehicleRig(
+    var rig = try VehicleRig(
       FlawedCar(car: PetrolCar(.can11), flaw: flaw, parameter: 0x0C, from: 20 * .second, until: 60 * .second))
     rig.run(for: 19 * .second)
     #expect(rig.count("010C0D", last: 5 * .second) >= 99)
@@ -74,7 +74,7 @@ import Testing
     "BUFFER FULL", "7E804410C1A <DATA ERROR", "7E804410C1A <RX ERROR", "STOPPED", "FB ERROR", "CAN ERROR", "BUS BUSY", "~~",
   ])
   func `a request whose response is always damaged does not blame the adapter`(_ reply: String) throws {
-    let rig = try VehicleRig(PetrolCar(.can11))
+    var rig = try VehicleRig(PetrolCar(.can11))
     rig.spoilt = ["010C": reply + "\r\r>", "0104": reply + "\r\r>"]
     rig.run(for: 60 * .second)
     #expect(rig.status == "polling" && rig.fault == nil, "\(rig.status) \(rig.fault ?? "")")
@@ -87,21 +87,21 @@ import Testing
 
   @Test func `if both fail the fastest other PID is polled`() throws {
     let car = FlawedCar(car: FlawedCar(car: PetrolCar(.can11), flaw: "silent", parameter: 0x0C), flaw: "refused", parameter: 0x0D)
-    let rig = try VehicleRig(car)
+    var rig = try VehicleRig(car)
     rig.run(for: 60 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.absence("rpm") != nil && rig.absence("speed") != nil)
     #expect(rig.number("engine-load") != nil && rig.number("throttle-position") != nil && rig.number("coolant-temperature") != nil)
   }
 
   @Test(arguments: [DiagnosticBus.kwp, .iso9141]) func `before CAN a PID fails alone as well`(_ bus: DiagnosticBus) throws {
-    let rig = try VehicleRig(FlawedCar(car: PetrolCar(bus), flaw: "silent", parameter: 0x0C))
+    var rig = try VehicleRig(FlawedCar(car: PetrolCar(bus), flaw: "silent", parameter: 0x0C))
     rig.run(for: 180 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.absence("rpm") != nil && rig.number("speed") != nil)
     #expect(rig.number("coolant-temperature") != nil)
   }
 
   @Test func `a car that was silent is polled with both PIDs again`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11, Ignition([Ignition.Turn(.off, at: 30 * .second), Ignition.Turn(.run, at: 100 * .second)])))
+    var rig = try VehicleRig(PetrolCar(.can11, Ignition([Ignition.Turn(.off, at: 30 * .second), Ignition.Turn(.run, at: 100 * .second)])))
     rig.run(for: 60 * .second)
     #expect(rig.status != "polling" && rig.number("rpm") == nil)
     rig.run(for: 90 * .second)
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test(arguments: ["dead-pid:0C", "refused-pid:0C", "long-pid:0C"]) func `the simulator's faulty cars are polled`(_ fault: String) throws {
-    let rig = try VehicleRig(PetrolCar(.can11), faults: [fault])
+    var rig = try VehicleRig(PetrolCar(.can11), faults: [fault])
     rig.run(for: 60 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.absence("rpm") != nil && rig.number("speed") != nil)
   }
@@ -124,7 +124,7 @@ import Testing
     ["410C0D740D32", "410564"], ["410564", "410C0D740D32"], ["410C0D740D32", "410C0D740D32"], ["410C0D740D32", "410D32"],
     ["410D32", "410C0D740D32"],
   ]) func `stray and repeated messages do not affect a response`(_ messages: [String]) throws {
-    let rig = try VehicleRig(car(messages.map { (0x7E8, $0) }))
+    var rig = try VehicleRig(car(messages.map { (0x7E8, $0) }))
     rig.run(for: 20 * .second)
     #expect(rig.seen["rpm"] == ["861"] && rig.seen["speed"] == ["50"] && rig.fault == nil && rig.status == "polling")
     #expect(rig.number("bad-replies") == 0 && rig.count("010C0D", last: 5 * .second) >= 99)
@@ -132,14 +132,14 @@ import Testing
 
   @Test func `contradictory responses give no value`() throws {
     for messages in [["410C0D740D32", "410C0D750D32"], ["410C0D740D32", "410D33"], ["410C0D740D32", "410C0D"]] {
-      let rig = try VehicleRig(car(messages.map { (0x7E8, $0) }, alone: [(0x7E8, "410C0D74"), (0x7E8, "410C0D75")]))
+      var rig = try VehicleRig(car(messages.map { (0x7E8, $0) }, alone: [(0x7E8, "410C0D74"), (0x7E8, "410C0D75")]))
       rig.run(for: 10 * .second)
       #expect(rig.seen["rpm"] == nil && rig.number("bad-replies") ?? 0 > 0, "\(messages)")
     }
   }
 
   @Test(arguments: ["stray", "twice"]) func `an ECU that sends extra messages is polled`(_ fault: String) throws {
-    let rig = try VehicleRig(PetrolCar(.can11), faults: [fault])
+    var rig = try VehicleRig(PetrolCar(.can11), faults: [fault])
     rig.run(for: 30 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil && rig.number("speed") != nil)
     #expect(rig.number("coolant-temperature") != nil)

@@ -10,7 +10,7 @@ import Testing
       rig.adapter.answer("220101", refusal)
       rig.adapter.answer("2101", bytes: Vector.soul)
       rig.adapter.answer("21019", bytes: Vector.soul)
-      rig.startPolling()
+      rig.start(for: 2 * .second)
       rig.run(for: 10 * .second)
       #expect(rig.heard("220101") == 1, "\(refusal)")
       #expect(rig.number("battery-voltage") == 369.7)
@@ -51,7 +51,7 @@ import Testing
     let twice = String(decoding: Vector.ev6.dropLast(2), as: UTF8.self) + String(decoding: Vector.kona, as: UTF8.self)
     var rig = AdapterRig()
     rig.adapter.answer("220101", twice)
-    rig.startPolling()
+    rig.start(for: 2 * .second)
     #expect(rig.number("rpm") == nil && (rig.number("bad-replies") ?? 0) > 1)
   }
 
@@ -59,7 +59,7 @@ import Testing
     let other = String(decoding: Vector.ev6, as: UTF8.self).replacing("7EC", with: "7EB")
     var rig = AdapterRig()
     rig.adapter.answer("220101", other)
-    rig.startPolling()
+    rig.start(for: 2 * .second)
     #expect(rig.number("rpm") == nil && (rig.number("bad-replies") ?? 0) > 1)
   }
 
@@ -86,7 +86,7 @@ import Testing
     ]
     for (code, silent, next) in expected {
       var rig = AdapterRig()
-      rig.startPolling()
+      rig.start(for: 2 * .second)
       let ev6 = String(decoding: Vector.ev6, as: UTF8.self)
       rig.adapter.answer("2201019", "7EC037F22\(code)AAAAAAAA\r\r>", ev6)
       let first = rig.adapter.heard.count
@@ -104,20 +104,20 @@ import Testing
     }
     var busy = AdapterRig()
     busy.adapter.answer("220101", "7EC037F2221\r\r>")
-    busy.startPolling()
+    busy.start(for: 2 * .second)
     #expect(busy.status == "car-silent")
   }
 
   @Test func theCountDigitIsLearnedFromTheFirstFullReply() {
     var rig = AdapterRig()
-    rig.startPolling()
+    rig.start(for: 2 * .second)
     #expect(rig.heard("220101") == 1 && rig.heard("2201019") > 10)
   }
 
   @Test func anAdapterThatDoesNotKnowTheCountDigitIsNeverAskedAgain() {
     var rig = AdapterRig()
     rig.adapter.answer("2201019", "?\r\r>")
-    rig.startPolling()
+    rig.start(for: 2 * .second)
     rig.run(for: 60 * .second)
     #expect(rig.heard("2201019") == 1 && rig.heard("220101") > 1200)
     #expect(rig.number("bad-replies") == 0 && rig.faults.isEmpty)

@@ -5,7 +5,7 @@ import Testing
 @Suite struct OBDQueryTests {
   static func polling(allowRaw: Bool = false) -> AdapterRig {
     var rig = AdapterRig(allowRaw: allowRaw)
-    rig.startPolling()
+    rig.start(for: 2 * .second)
     return rig
   }
 
@@ -64,7 +64,7 @@ import Testing
     rig.adapter.answer("ATSH7E2", "?\r\r>")
     rig.query("2101", header: "7E2")
     rig.run(for: 100 * .millisecond)
-    #expect(rig.refusal() == .refused(code: .adapterRefused, "the adapter rejected ATSH7E2: ?||"))
+    #expect(rig.error() == .refused(code: .adapterRefused, "the adapter rejected ATSH7E2: ?||"))
     #expect(Self.commands(rig) == ["ATSH7E2", "ATSH7E4", "ATFCSM0", "ATCRA7EC"])
   }
 
@@ -91,7 +91,7 @@ import Testing
   @Test(arguments: ["HELLO", "ZZ", "01-0C"]) func anInvalidRequestIsReported(_ request: String) {
     var rig = Self.polling()
     rig.query(request)
-    guard case .invalid("request", let words)? = rig.refusal() else { Issue.record("\(request) was taken"); return }
+    guard case .invalid("request", let words)? = rig.error() else { Issue.record("\(request) was taken"); return }
     #expect(words.contains("write hex digits, as in 010C"))
   }
 
@@ -118,7 +118,7 @@ import Testing
   func aRequestThatIsNotReadOnlyNeedsAllowRaw(_ request: String) {
     var rig = Self.polling()
     rig.query(request)
-    guard case .refused(code: .rawNotAllowed, let words)? = rig.refusal() else { Issue.record("\(request) was taken"); return }
+    guard case .refused(code: .rawNotAllowed, let words)? = rig.error() else { Issue.record("\(request) was taken"); return }
     #expect(words.contains("allow-raw = true"))
     rig.run(for: 100 * .millisecond)
     #expect(Self.commands(rig).isEmpty)
@@ -128,14 +128,14 @@ import Testing
   func anInvalidCommandIsRejected(_ request: String) {
     var rig = Self.polling(allowRaw: request != "22010122010122")
     rig.query(request)
-    if request == "22010122010122" || request == "0" { return #expect(rig.refusal() == nil) }
-    guard case .invalid(argument: "request", _)? = rig.refusal() else { Issue.record("\(request) was taken"); return }
+    if request == "22010122010122" || request == "0" { return #expect(rig.error() == nil) }
+    guard case .invalid(argument: "request", _)? = rig.error() else { Issue.record("\(request) was taken"); return }
   }
 
   @Test(arguments: ["7E", "8E0", "7E44", "38DA10F1", "XYZ", "18DA10F", "7E4\r"]) func anInvalidHeaderIsRejected(_ header: String) {
     var rig = Self.polling()
     rig.query("22F190", header: header)
-    guard case .invalid(argument: "header", _)? = rig.refusal() else { Issue.record("\(header) was taken"); return }
+    guard case .invalid(argument: "header", _)? = rig.error() else { Issue.record("\(header) was taken"); return }
   }
 
   @Test func theAdapterCanBeQueried() {
@@ -183,7 +183,7 @@ import Testing
     rig.adapter.answer("22F190", reply)
     rig.query("22F190")
     rig.run(for: .second)
-    guard case .refused(code: .badReply, let words)? = rig.refusal() else { Issue.record("\(reply) was taken"); return }
+    guard case .refused(code: .badReply, let words)? = rig.error() else { Issue.record("\(reply) was taken"); return }
     let raw = printable(reply.utf8.prefix(20).filter { $0 != prompt })
     #expect(raw.isEmpty ? words.hasSuffix("(the adapter sent an empty reply); try again") : words.contains(raw))
     #expect(rig.status == "polling" && rig.number("rpm") == 4363 && rig.heard("ATZ") == 1)
@@ -215,13 +215,13 @@ import Testing
     for (request, reply, rows) in answers {
       var ready = Self.polling()
       ready.adapter.answer(request, "")
-      ready.query(request)
-      ready.run(untilHeard: request)
       for split in 1..<reply.count {
         var rig = ready
+        let id = rig.query(request, id: CommandID(split))
+        rig.run(untilHeard: request)
         rig.give(.received(.main, Array(reply[..<split])))
         rig.give(.received(.main, Array(reply[split...])))
-        if rig.rows() != rows { Issue.record("\(request) split at \(split): \(rig.rows() ?? [])") }
+        if rig.rows(id) != rows { Issue.record("\(request) split at \(split): \(rig.rows(id) ?? [])") }
       }
     }
   }
@@ -231,8 +231,8 @@ import Testing
     rig.adapter.sleepFor("2201019", 30 * .millisecond)
     rig.run(untilHeard: "2201019", times: rig.heard("2201019") + 1)
     for id in 1...18 { rig.query("ATRV", id: CommandID(id)) }
-    #expect(rig.refusal(17) == .refused(code: .busy, "16 queries are already waiting; try again when they are done"))
-    #expect(rig.refusal(18) != nil)
+    #expect(rig.error(17) == .refused(code: .busy, "16 queries are already waiting; try again when they are done"))
+    #expect(rig.error(18) != nil)
     #expect(rig.adapter.stops == 0)
     rig.run(for: .second)
     for id in 1...16 { #expect(rig.results[CommandID(id)]?.count == 1) }
@@ -246,7 +246,7 @@ import Testing
     rig.run(for: 4900 * .millisecond)
     #expect(rig.results.isEmpty)
     rig.run(for: 1000 * .millisecond)
-    #expect(rig.refusal() == .timeout(milliseconds: 5000))
+    #expect(rig.error() == .timeout(milliseconds: 5000))
     #expect(Self.commands(rig) == ["ATSH7DF", "ATCRA", "ATAT0", "010D", "ATSH7E4", "ATCRA7EC", "ATAT1"])
     #expect(rig.status == "polling" && rig.heard("ATZ") == 1)
   }
@@ -260,11 +260,11 @@ import Testing
       rig.give(ending)
       rig.run(for: 20 * .second)
       for id in 1...3 { #expect(rig.results[CommandID(id)]?.count == 1) }
-      for id in 1...3 { if case .notConnected? = rig.refusal(CommandID(id)) {} else { Issue.record("query \(id) ended otherwise") } }
+      for id in 1...3 { if case .notConnected? = rig.error(CommandID(id)) {} else { Issue.record("query \(id) ended otherwise") } }
     }
     var down = AdapterRig()
     down.query("010C")
-    #expect(down.refusal() == .notConnected("link not up yet"))
+    #expect(down.error() == .notConnected("link not up yet"))
   }
 
   @Test func aQueryDuringTheSetupWaitsForItsEnd() {
@@ -307,7 +307,7 @@ import Testing
     rig.adapter.answer("010D", "\rLV RESET\r\r>")
     rig.query("010D")
     rig.run(for: 3 * .second)
-    guard case .refused(code: .adapterRestarted, _)? = rig.refusal() else { Issue.record("no refusal"); return }
+    guard case .refused(code: .adapterRestarted, _)? = rig.error() else { Issue.record("no refusal"); return }
     #expect(rig.heard("ATZ") == 2 && rig.status == "polling")
   }
 
@@ -316,6 +316,6 @@ import Testing
     rig.give(.perform(1, .set(property: 0, .int(1))))
     rig.give(.perform(2, .run(action: 99, arguments: [:])))
     rig.give(.perform(3, .run(action: 0, arguments: ["request": .int(1)])))
-    for id in 1...3 { #expect(rig.refusal(CommandID(id)) != nil) }
+    for id in 1...3 { #expect(rig.error(CommandID(id)) != nil) }
   }
 }

@@ -174,7 +174,7 @@ import Testing
 
   @Test func tenMegabytesWithoutAPromptResetTheLink() {
     var rig = AdapterRig()
-    rig.startPolling()
+    rig.start(for: 2 * .second)
     rig.adapter.answer("2201019", "")
     rig.run(for: 60 * .millisecond)
     let chunk = [UInt8](repeating: UInt8(ascii: "7"), count: 10_240)

@@ -58,7 +58,6 @@ extension [UInt8] {
     #expect(rig.bauds == Array(Self.order[...(Self.order.firstIndex(of: baud) ?? 0)].dropFirst()))
     #expect(rig.stored["baud"] == "\(baud) serial:/dev/ttyUSB0")
     #expect(rig.faults.isEmpty && rig.resets.isEmpty, "\(rig.faults)")
-    #expect(rig.idleWakes == 0)
   }
 
   @Test func `the stored baud rate is tried first`() {

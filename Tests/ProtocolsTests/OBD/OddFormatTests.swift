@@ -34,7 +34,7 @@ import Testing
   @Test func `a car with negative responses without headers and line ends is polled`() throws {
     let kona = AdapterQuirkPollingTests.kona
     let answers = (0..<3).map { Reply(id: 0x7E8 + $0, payload: [0x7F, 0x22, 0x12]) } + kona.replies(to: [0x22, 0x01, 0x01], at: 0x7E4, 0)
-    let rig = try VehicleRig(
+    var rig = try VehicleRig(
       CapturedCar(answers: [[0x22, 0x01, 0x01]: answers]), faults: ["ignore-headers", "ignore-filter", "ignore-spaces", "no-lf-cr"])
     rig.run(for: 20 * .second)
     #expect(rig.seen["rpm"] == ["824"] && rig.status == "polling", "\(rig.fault ?? "")")
@@ -56,20 +56,20 @@ import Testing
   }
 
   @Test(arguments: [DiagnosticBus.kwp, .iso9141]) func `an adapter that prints no checksums is polled`(_ bus: DiagnosticBus) throws {
-    let rig = try VehicleRig(PetrolCar(bus), faults: ["no-checksum"])
+    var rig = try VehicleRig(PetrolCar(bus), faults: ["no-checksum"])
     rig.run(for: 180 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil && rig.number("speed") != nil, "\(rig.fault ?? "")")
-    let codes = try #require(rig.act("dtc", for: 20 * .second)).get().rows
+    let codes = try rig.report("dtc", for: 20 * .second).rows
     #expect(rig.text("vin") != nil && codes.count > 1)
   }
 
   @Test(arguments: [DiagnosticBus.kwp, .iso9141, .can11, .can29]) func `an adapter that always searches is polled`(_ bus: DiagnosticBus)
     throws
   {
-    let rig = try VehicleRig(PetrolCar(bus), faults: ["ignore-protocol"])
+    var rig = try VehicleRig(PetrolCar(bus), faults: ["ignore-protocol"])
     rig.run(for: 180 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil && rig.number("speed") != nil, "\(rig.fault ?? "")")
-    let again = try VehicleRig(PetrolCar(bus), faults: ["ignore-protocol"], disk: rig.disk)
+    var again = try VehicleRig(PetrolCar(bus), faults: ["ignore-protocol"], disk: rig.disk)
     again.run(for: 120 * .second)
     #expect(again.status == "polling" && again.fault == nil && again.number("rpm") != nil)
   }
@@ -79,11 +79,11 @@ import Testing
       "0100": [(0x7E8, "410008180000")], "010C0D": [(0x7E8, "410C0D740D32")], "0105": [(0x7E8, "410564")],
       "03": [(0x7E8, "43010133")], "07": [(0x7E8, "4700")], "0A": [(0x7E8, "4A00")],
     ])
-    let rig = try VehicleRig(car, faults: ["ignore-headers", "pad-zeros"])
+    var rig = try VehicleRig(car, faults: ["ignore-headers", "pad-zeros"])
     rig.run(for: 20 * .second)
     #expect(rig.seen["rpm"] == ["861"] && rig.seen["speed"] == ["50"] && rig.seen["coolant-temperature"] == ["60"])
     #expect(rig.status == "polling" && rig.number("bad-replies") == 0)
-    let codes = try #require(rig.act("dtc")).get().rows
+    let codes = try rig.report("dtc").rows
     #expect(codes.map { $0[1] } == ["P0133"])
     for damaged in ["43030133000000", "43010133000001", "430101330000"] {
       let bytes = stride(from: 0, to: damaged.count, by: 2).compactMap { UInt8(damaged.dropFirst($0).prefix(2), radix: 16) }
@@ -103,7 +103,7 @@ import Testing
 
   @Test func `STPX is never sent to an adapter that is not an STN chip`() throws {
     for car in [PetrolCar(.can11), PetrolCar(.can29)] {
-      let rig = try VehicleRig(car)
+      var rig = try VehicleRig(car)
       // Another manufacturer's ECU at 7E4 responds during detection; after that every reply is good.
       rig.run(for: 20 * .second)
       let badReplies = rig.number("bad-replies")
@@ -114,7 +114,7 @@ import Testing
   }
 
   @Test func `functional requests are not sent with STPX`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11), chip: .stn)
+    var rig = try VehicleRig(PetrolCar(.can11), chip: .stn)
     rig.run(for: 120 * .second)
     #expect(rig.asked.contains { $0.command == "0902" || $0.command.hasPrefix("0100") })
     #expect(!rig.asked.contains { $0.command.hasPrefix("STPX H:7DF") })
@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test func `STPX without a reply is sent once and never again`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11), chip: .stn, faults: ["ignore-stpx"])
+    var rig = try VehicleRig(PetrolCar(.can11), chip: .stn, faults: ["ignore-stpx"])
     rig.run(for: 120 * .second)
     #expect(rig.asked.count { $0.command.hasPrefix("STPX") } <= 1 && rig.status == "polling" && rig.number("timeouts") ?? 0 <= 1)
     let before = rig.asked.count { $0.command.hasPrefix("STPX") }

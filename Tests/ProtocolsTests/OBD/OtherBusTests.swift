@@ -13,7 +13,7 @@ import Testing
   @Test(arguments: [DiagnosticBus.can29, .kwp, .iso9141]) func `a car on any bus is found, polled and remembered`(_ bus: DiagnosticBus)
     throws
   {
-    let rig = try VehicleRig(PetrolCar(bus))
+    var rig = try VehicleRig(PetrolCar(bus))
     rig.run(for: 60 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
     #expect(rig.text("protocol") == Self.names[String(bus.rawValue)])
@@ -22,14 +22,14 @@ import Testing
     #expect(rig.text("vin") == "WVWZZZ1KZAW000042" && rig.text("calibration-ids") == "VSIM-ENG-16T-042")
     #expect((rig.text("calibration-ids-2") == "VSIM-TCM-7DQ-042") == bus.isCAN)
     #expect(rig.asked.count { $0.command == "ATDPN" } == 1)
-    let again = try VehicleRig(PetrolCar(bus), disk: rig.disk)
+    var again = try VehicleRig(PetrolCar(bus), disk: rig.disk)
     again.run(for: 20 * .second)
     #expect(again.status == "polling" && again.number("rpm") != nil && again.machine.schema == rig.machine.schema)
     #expect(!again.asked.contains { $0.command == "0120" || $0.command.hasPrefix("22") || $0.command.hasSuffix("P6") })
   }
 
   @Test func `a 29-bit car is polled as fast as any other, one ECU at a time`() throws {
-    let rig = try VehicleRig(PetrolCar(.can29))
+    var rig = try VehicleRig(PetrolCar(.can29))
     rig.run(for: 60 * .second)
     #expect(abs(rig.count("010C0D", last: 10 * .second) - 200) <= 1)
     #expect((rig.number("lateness-p99") ?? 99) < 5)
@@ -41,7 +41,7 @@ import Testing
   @Test(arguments: [DiagnosticBus.kwp, .iso9141]) func `on a K-line rpm and speed alternate, and the rest gets its share`(
     _ bus: DiagnosticBus
   ) throws {
-    let rig = try VehicleRig(PetrolCar(bus))
+    var rig = try VehicleRig(PetrolCar(bus))
     rig.run(for: 120 * .second)
     let counts = (rpm: rig.count("010C", last: 30 * .second), speed: rig.count("010D", last: 30 * .second))
     #expect(
@@ -56,15 +56,15 @@ import Testing
   @Test(arguments: [DiagnosticBus.can29, .kwp, .iso9141]) func `trouble codes and queries go to all ECUs of any protocol`(
     _ bus: DiagnosticBus
   ) throws {
-    let rig = try VehicleRig(PetrolCar(bus))
+    var rig = try VehicleRig(PetrolCar(bus))
     rig.run(for: 30 * .second)
-    let codes = try #require(rig.act("dtc")).get()
-    let reference = try VehicleRig(PetrolCar(.can11))
+    let codes = try rig.report("dtc")
+    var reference = try VehicleRig(PetrolCar(.can11))
     reference.run(for: 30 * .second)
-    let usual = try #require(reference.act("dtc")).get()
+    let usual = try reference.report("dtc")
     #expect(
       !codes.rows.isEmpty && codes.rows.map { $0[1] } == usual.rows.map { $0[1] } && codes.rows.map { $0[3] } == usual.rows.map { $0[3] })
-    let report = try #require(rig.act("query", ["request": .string("010C")])).get()
+    let report = try rig.report("query", ["request": .string("010C")])
     #expect(report.rows.count == 2 && report.rows.allSatisfy { $0[2].hasPrefix("rpm ") })
     rig.run(for: 5 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
@@ -73,7 +73,7 @@ import Testing
   @Test func `a header before CAN is an error`() throws {
     let request = try SignalRequest("220101", allowRaw: false)
     let own = CustomSignal("own", request, header: CANIdentifier("7E4"), try Expression("A"), help: "own")
-    let rig = try VehicleRig(PetrolCar(.kwp), signals: [own])
+    var rig = try VehicleRig(PetrolCar(.kwp), signals: [own])
     rig.run(for: 90 * .second)
     let result = rig.act("query", ["request": .string("22F190"), "header": .string("7E0")])
     #expect(
@@ -84,23 +84,23 @@ import Testing
 
   @Test func `an adapter that cannot report its protocol is used`() throws {
     for bus in [DiagnosticBus.can29, .kwp] {
-      let rig = try VehicleRig(PetrolCar(bus), unknown: ["ATDPN"])
+      var rig = try VehicleRig(PetrolCar(bus), unknown: ["ATDPN"])
       rig.run(for: 60 * .second)
       #expect(rig.status == "polling" && rig.number("rpm") != nil && rig.number("speed") != nil)
     }
   }
 
   @Test func `a sleeping car does not cause repeated protocol detection`() throws {
-    let known = try VehicleRig(PetrolCar(.can11))
+    var known = try VehicleRig(PetrolCar(.can11))
     known.run(for: 10 * .second)
-    let rig = try VehicleRig(PetrolCar(.can11, Ignition([Ignition.Turn(.off, at: 0)])), disk: known.disk)
+    var rig = try VehicleRig(PetrolCar(.can11, Ignition([Ignition.Turn(.off, at: 0)])), disk: known.disk)
     rig.run(for: 600 * .second)
     #expect(rig.status == "car-asleep" && rig.asked.count { $0.command == "ATSP0" } <= 4)
   }
 
   @Test func `another car's stored protocol does not hide this one`() throws {
     for kept in ["bus 7\n18DAF110 0C0D\n", "bus 3\n10 0C0D\n", "18DAF110 0C", "bus 0\n7E8 0C", "bus X\n7E8 0C", "bus 7\n"] {
-      let rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(kept.utf8)])
+      var rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(kept.utf8)])
       rig.run(for: 60 * .second)
       #expect(
         rig.status == "polling" && rig.number("coolant-temperature") != nil,
@@ -125,7 +125,7 @@ import Testing
         name, try SignalRequest(request, allowRaw: false), header: CANIdentifier(header), reply: CANIdentifier(reply), try Expression("J"),
         help: "own")
     }
-    let rig = try VehicleRig(car, signals: signals)
+    var rig = try VehicleRig(car, signals: signals)
     rig.run(for: 20 * .second)
     #expect(rig.number("far") == 42 && rig.number("near") == 43 && rig.fault == nil, "\(rig.fault ?? "")")
     let commands = rig.asked.map(\.command)

@@ -11,7 +11,7 @@ import Testing
       PropertyOverride("coolant-temperature", period: .second / 2), PropertyOverride("engine-load", period: 10 * .second),
       PropertyOverride("fuel-level", isPolled: false), PropertyOverride("speed", period: .second),
     ]
-    let rig = try VehicleRig(PetrolCar(.can11), overrides: overrides)
+    var rig = try VehicleRig(PetrolCar(.can11), overrides: overrides)
     rig.run(for: 50 * .second)
     let before = rig.published
     rig.run(for: 10 * .second)
@@ -32,7 +32,7 @@ import Testing
       PropertyOverride("rpm", period: 2 * .second), PropertyOverride("speed", period: .second),
       PropertyOverride("engine-load", period: 4 * .second),
     ]
-    let rig = try VehicleRig(PetrolCar(.can11), overrides: overrides)
+    var rig = try VehicleRig(PetrolCar(.can11), overrides: overrides)
     rig.run(for: 50 * .second)
     let before = rig.published
     rig.run(for: 10 * .second)
@@ -45,17 +45,17 @@ import Testing
     #expect(rig.number("poll-rate").map { $0 < 2.5 } == true)
     // Another car is polled at the device's rate until its own overrides apply.
     let off = [PropertyOverride("rpm", isPolled: false), PropertyOverride("speed", isPolled: false)]
-    let without = try VehicleRig(PetrolCar(.can11), overrides: off)
+    var without = try VehicleRig(PetrolCar(.can11), overrides: off)
     without.run(for: 60 * .second)
     #expect(without.status == "polling" && !without.machine.schema.properties.contains { $0.name == "rpm" })
     #expect(without.number("poll-rate").map { $0 < 2.5 } == true && without.number("coolant-temperature") != nil)
   }
 
   @Test func `a data record is polled with the shortest period of its properties`() throws {
-    let usual = try VehicleRig(ElectricCar(.eGMP))
+    var usual = try VehicleRig(ElectricCar(.eGMP))
     usual.run(for: 30 * .second)
     let overrides = [PropertyOverride("state-of-health", period: .second), PropertyOverride("odometer", isPolled: false)]
-    let rig = try VehicleRig(ElectricCar(.eGMP), overrides: overrides)
+    var rig = try VehicleRig(ElectricCar(.eGMP), overrides: overrides)
     rig.run(for: 30 * .second)
     #expect(rig.count("220105", last: 10 * .second) >= 9 && usual.count("220105", last: 10 * .second) < 9)
     #expect(!rig.asked.contains { $0.command.hasPrefix("22B002") } && usual.asked.contains { $0.command.hasPrefix("22B002") })
@@ -64,14 +64,14 @@ import Testing
 
   @Test func `properties with priority come first when there is not enough time for all`() throws {
     let eager = ["oil-temperature", "barometric-pressure"].map { PropertyOverride($0, period: .second, priority: .high) }
-    let rig = try VehicleRig(PetrolCar(.kwp), overrides: eager + [PropertyOverride("ambient-temperature", period: .second, priority: .low)])
+    var rig = try VehicleRig(PetrolCar(.kwp), overrides: eager + [PropertyOverride("ambient-temperature", period: .second, priority: .low)])
     rig.run(for: 240 * .second)
     let counts = ["015C", "0133", "0146"].map { rig.count($0, last: 60 * .second) }
     #expect(counts[0] > 20 && counts[1] > 20 && counts[2] < counts[0] / 2, "\(counts)")
   }
 
   @Test func `every polled property can be configured`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11))
+    var rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 20 * .second)
     let asked = rig.machine.vehicle.polling.scheduler.queue.requests.flatMap(\.rows).map { rig.machine.schema.properties[$0.position].name }
     #expect(asked.contains("calibration-ids-2"))

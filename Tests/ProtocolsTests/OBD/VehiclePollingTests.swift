@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct VehiclePollingTests {
   @Test func `an electric car is detected by its first data record, and the others are polled beside it`() throws {
-    let rig = try VehicleRig(ElectricCar(.eGMP))
+    var rig = try VehicleRig(ElectricCar(.eGMP))
     rig.run(for: 30 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.text("vehicle") == "electric Hyundai or Kia (e-gmp)")
     #expect(rig.number("rpm") != nil && rig.number("state-of-charge-display") != nil && rig.number("remaining-energy") != nil)
@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test func `after the first seconds the fast request keeps its slots with all records beside it`() throws {
-    let rig = try VehicleRig(ElectricCar(.eGMP))
+    var rig = try VehicleRig(ElectricCar(.eGMP))
     rig.run(for: 20 * .second)
     let missed = rig.number("missed")
     rig.run(for: 30 * .second)
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test func `a slow adapter polls the other records as well, a few at a time`() throws {
-    let rig = try VehicleRig(ElectricCar(.eGMP), faults: ["latency:60"])
+    var rig = try VehicleRig(ElectricCar(.eGMP), faults: ["latency:60"])
     rig.run(for: 120 * .second)
     #expect(rig.count("220105", last: 60 * .second) >= 3 && rig.count("22E004", last: 60 * .second) >= 5)
     #expect(rig.count("220101", last: 60 * .second) > 400, "\(rig.count("220101", last: 60 * .second))")
@@ -38,7 +38,7 @@ import Testing
 
   @Test func `a request that does not fit into the gap delays the next poll only by the difference`() throws {
     // 26.5 ms for the fast request, and up to 32 ms for another ECU's with retargeting there and back.
-    let rig = try VehicleRig(ElectricCar(.eGMP), faults: ["latency:8"])
+    var rig = try VehicleRig(ElectricCar(.eGMP), faults: ["latency:8"])
     rig.run(for: 60 * .second)
     let pages = rig.asked.filter { $0.at > 30 * .second && $0.command.hasPrefix("220101") }.map { $0.at % (50 * .millisecond) }
     #expect(pages.count > 590 && pages.max() ?? .max < 12 * .millisecond, "\(pages.max() ?? 0)")
@@ -46,14 +46,14 @@ import Testing
 
   @Test(arguments: [(ElectricCar.Model.kona, "kona-niro", "220101"), (.ioniq28, "older", "2101")])
   func `other families have other data records`(_ model: ElectricCar.Model, _ name: String, _ request: String) throws {
-    let rig = try VehicleRig(ElectricCar(model))
+    var rig = try VehicleRig(ElectricCar(model))
     rig.run(for: 30 * .second)
     #expect(rig.text("vehicle") == "electric Hyundai or Kia (\(name))" && rig.text("request") == request)
     #expect(rig.number("state-of-health") != nil && rig.number("rpm") != nil && rig.number("remaining-energy") == nil)
   }
 
   @Test func `a petrol car reports its PIDs, and each value comes from one ECU`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11))
+    var rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 20 * .second)
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.text("request") == "010C0D" && rig.fault == nil)
     let names = rig.machine.schema.properties.map(\.name)
@@ -68,11 +68,11 @@ import Testing
   }
 
   @Test func `speed and rpm of a petrol car come twenty times a second, the rest in their own time`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11))
+    var rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 30 * .second)
     #expect(abs(rig.count("010C0D", last: 10 * .second) - 200) <= 1)
     #expect((rig.number("lateness-p99") ?? 99) < 5)
-    let report = try #require(rig.act("rates")).get()
+    let report = try rig.report("rates")
     #expect(report.rows.first?.first == "010C0D" && report.columns.count == 6)
     let achieved = report.rows.dropFirst().compactMap { row in Double(row[3]).map { (row[0], Double(row[2]) ?? 0, $0) } }
     #expect(achieved.count >= 3)
@@ -80,29 +80,29 @@ import Testing
   }
 
   @Test func `the stored vehicle is used at the next start, after the electric car's request`() throws {
-    let first = try VehicleRig(PetrolCar(.can11))
+    var first = try VehicleRig(PetrolCar(.can11))
     first.run(for: 5 * .second)
-    let rig = try VehicleRig(PetrolCar(.can11), disk: first.disk)
+    var rig = try VehicleRig(PetrolCar(.can11), disk: first.disk)
     #expect(rig.machine.schema == first.machine.schema && rig.declared == 1)
     rig.run(for: 5 * .second)
     #expect(rig.number("rpm") != nil && !rig.asked.contains { $0.command == "0120" })
     // The same stored state with another car: detection is repeated.
-    let other = try VehicleRig(ElectricCar(.eGMP), disk: first.disk)
+    var other = try VehicleRig(ElectricCar(.eGMP), disk: first.disk)
     other.run(for: 5 * .second)
     #expect(other.number("state-of-charge") != nil && other.text("vehicle") == "electric Hyundai or Kia (e-gmp)")
     // Damaged, without a known PID, or without an ECU address.
     for damaged in ["", "7E8", "XYZ 0C", "7E8 0C0", "7E8 0C\n7E8", "7E8 FE", "5 0C", "FFFFFFFF 0C"] {
-      let rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(damaged.utf8)])
+      var rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(damaged.utf8)])
       rig.run(for: 20 * .second)
       #expect(rig.number("rpm") != nil, "\(damaged)")
     }
   }
 
   @Test func `a configured vehicle gets no other requests`() throws {
-    let ice = try VehicleRig(PetrolCar(.can11), vehicle: .ice)
+    var ice = try VehicleRig(PetrolCar(.can11), vehicle: .ice)
     ice.run(for: 5 * .second)
     #expect(ice.number("rpm") != nil && !ice.asked.contains { $0.command.hasPrefix("22") || $0.command == "2101" })
-    let electric = try VehicleRig(PetrolCar(.can11), vehicle: .eGMP)
+    var electric = try VehicleRig(PetrolCar(.can11), vehicle: .eGMP)
     electric.run(for: 20 * .second)
     #expect(electric.status == "car-silent" && !electric.asked.contains { $0.command.hasPrefix("01") || $0.command == "2101" })
   }
@@ -118,7 +118,7 @@ import Testing
   }
 
   @Test func `engine speed of one ECU and road speed of another are both polled`() throws {
-    let rig = try VehicleRig(
+    var rig = try VehicleRig(
       Self.car([
         "0100": [(0x7E8, "410000100000"), (0x7E9, "410000080000")], "010C": [(0x7E8, "410C0D74")], "010D": [(0x7E9, "410D32")],
       ]))
@@ -135,14 +135,14 @@ import Testing
     // NO DATA to several PIDs, or a response to the first only.
     for alone in [[:], ["010C0D": "410C0D74", "0105": "410564", "010405": "410480"]] {
       for (request, answer) in alone { answers[request] = [(0x7E8, answer)] }
-      let rig = try VehicleRig(Self.car(answers))
+      var rig = try VehicleRig(Self.car(answers))
       rig.run(for: 60 * .second)
       #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") == 861 && rig.number("speed") == 50)
       #expect(rig.number("coolant-temperature") == 60 && rig.number("engine-load") == 50.2)
       #expect(rig.count("010C", last: 10 * .second) >= 190 && rig.count("010D", last: 10 * .second) >= 90)
       if !alone.isEmpty { continue }
       #expect(String(decoding: rig.disk["controllers"] ?? [], as: UTF8.self).contains("most 1"))
-      let again = try VehicleRig(Self.car(answers), disk: rig.disk)
+      var again = try VehicleRig(Self.car(answers), disk: rig.disk)
       again.run(for: 20 * .second)
       #expect(again.number("speed") == 50 && !again.asked.contains { $0.command.hasPrefix("010C0D") })
     }
@@ -150,20 +150,20 @@ import Testing
 
   @Test(arguments: ["410000000000", "410000000001", "4100FFFFFFFF"])
   func `ECUs without known PIDs, or with false bitmaps, are handled`(_ bitmap: String) throws {
-    let rig = try VehicleRig(Self.car(["0100": [(0x7E8, bitmap)]]))
+    var rig = try VehicleRig(Self.car(["0100": [(0x7E8, bitmap)]]))
     rig.run(for: 60 * .second)
     #expect(rig.status != "polling" && rig.number("rpm") == nil && rig.fault != nil)
     // Another start with the stored state.
-    let again = try VehicleRig(Self.car(["0100": [(0x7E8, bitmap)]]), disk: rig.disk)
+    var again = try VehicleRig(Self.car(["0100": [(0x7E8, bitmap)]]), disk: rig.disk)
     again.run(for: 60 * .second)
     #expect(again.status != "polling")
   }
 
   @Test func `an ECU that was missed at first is found later`() throws {
-    let first = try VehicleRig(PetrolCar(.can11))
+    var first = try VehicleRig(PetrolCar(.can11))
     first.run(for: 20 * .second)
     let kept = ["controllers": Array("bus 6\n7E8 0C0D05\n".utf8)]
-    let rig = try VehicleRig(PetrolCar(.can11), disk: kept)
+    var rig = try VehicleRig(PetrolCar(.can11), disk: kept)
     rig.run(for: 30 * .second)
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.number("fuel-level") != nil && rig.status == "polling")
     #expect(rig.disk["controllers"] == first.disk["controllers"])
@@ -176,19 +176,19 @@ import Testing
   }
 
   @Test func `slowly polled values stay fresh from one poll to the next`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11), rate: 0.2)
+    var rig = try VehicleRig(PetrolCar(.can11), rate: 0.2)
     rig.run(for: 60 * .second)
     #expect(rig.machine.schema.properties.first { $0.name == "rpm" }?.lifetime == .fresh(15 * .second))
   }
 
   @Test func `one pending response does not slow polling down for good`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11), faults: ["nrc-78:500:400"])
+    var rig = try VehicleRig(PetrolCar(.can11), faults: ["nrc-78:500:400"])
     rig.run(for: 120 * .second)
     #expect(rig.status == "polling" && rig.count("010C0D", last: 20 * .second) > 300)
   }
 
   @Test func `a PID of wrong length is absent with the reason`() throws {
-    let rig = try VehicleRig(
+    var rig = try VehicleRig(
       Self.car([
         "0100": [(0x7E8, "410000180000")], "010C0D": [(0x7E8, "410C0D74000D32")], "010C": [(0x7E8, "410C0D7400")],
         "010D": [(0x7E8, "410D32")],
@@ -203,7 +203,7 @@ import Testing
       "0100": [(0x7E8, "410000180000")], "010C": [(0x7E8, "410C0D74")], "010D": [(0x7E8, "410D32")],
     ]
     answers["010C0D"] = [(0x7E8, "410C0D74")]
-    let rig = try VehicleRig(Self.car(answers))
+    var rig = try VehicleRig(Self.car(answers))
     for _ in 0..<5 {
       rig.run(for: 20 * .second)
       #expect(rig.number("rpm") == 861 && rig.number("speed") == 50 && rig.machine.vehicle.polling.scheduler.queue.requests.count <= 4)
@@ -216,7 +216,7 @@ import Testing
   @Test func `a functional signal comes from one ECU and stays there`() throws {
     let request = try SignalRequest("0105", allowRaw: false)
     let own = CustomSignal("own-coolant", request, try Expression("A-40"), unit: "°C", help: "own")
-    let rig = try VehicleRig(
+    var rig = try VehicleRig(
       Self.car([
         "0100": [(0x7E8, "410000100000"), (0x7E9, "410008000000")], "010C": [(0x7E8, "410C0D74")],
         "0105": [(0x7E9, "410564"), (0x7E8, "410550")],
@@ -226,11 +226,11 @@ import Testing
   }
 
   @Test func `a manufacturer-specific query goes to the polled ECU, whatever the adapter's current target`() throws {
-    let rig = try VehicleRig(ElectricCar(.eGMP))
+    var rig = try VehicleRig(ElectricCar(.eGMP))
     rig.run(for: 10 * .second)
     // At any time within a second, with other requests in between.
     for _ in 0..<40 {
-      let report = try #require(rig.act("query", ["request": .string("220105")])).get()
+      let report = try rig.report("query", ["request": .string("220105")])
       #expect(report.rows.count == 1 && report.rows.first?.first == "7EC")
       rig.run(for: 27 * .millisecond)
     }
@@ -238,15 +238,15 @@ import Testing
   }
 
   @Test func `an electric car detected as a standard one is stored correctly later`() throws {
-    let standard = try VehicleRig(PetrolCar(.can11))
+    var standard = try VehicleRig(PetrolCar(.can11))
     standard.run(for: 5 * .second)
-    let rig = try VehicleRig(ElectricCar(.eGMP), disk: standard.disk)
+    var rig = try VehicleRig(ElectricCar(.eGMP), disk: standard.disk)
     rig.run(for: 5 * .second)
-    #expect(rig.text("vehicle") == "electric Hyundai or Kia (e-gmp)" && rig.disk["controllers"] == [])
+    #expect(rig.text("vehicle") == "electric Hyundai or Kia (e-gmp)" && rig.disk["controllers"] == nil)
   }
 
   @Test func `another vehicle with the same ECUs is detected by its VIN`() throws {
-    let first = try VehicleRig(PetrolCar(.can11))
+    var first = try VehicleRig(PetrolCar(.can11))
     first.run(for: 20 * .second)
     let kept = String(decoding: try #require(first.disk["controllers"]), as: UTF8.self)
     #expect(kept.contains("\nmark ") && !kept.contains("WVWZZZ1KZAW000042"))
@@ -255,16 +255,16 @@ import Testing
       "010D": [(0x7E8, "410D32")],
       "0902": [(0x7E8, "490201" + hex("1D4GP00R55B123456"))],
     ]
-    let other = try VehicleRig(Self.car(answers), disk: first.disk)
+    var other = try VehicleRig(Self.car(answers), disk: first.disk)
     other.run(for: 60 * .second)
     #expect(other.text("vin") == "1D4GP00R55B123456" && other.number("rpm") == 861 && other.number("speed") == 50)
     #expect(!other.machine.schema.properties.contains { $0.name == "coolant-temperature" })
     // With a VIN that changes at each response, detection is repeated once at most.
-    let fickle = try VehicleRig(FickleCar(car: PetrolCar(.can11)), disk: first.disk)
+    var fickle = try VehicleRig(FickleCar(car: PetrolCar(.can11)), disk: first.disk)
     fickle.run(for: 200 * .second)
     #expect(fickle.asked.count { $0.command == "0120" } <= 1 && fickle.status == "polling" && fickle.number("coolant-temperature") != nil)
     // A car that never reported a VIN is not another car.
-    let same = try VehicleRig(PetrolCar(.can11), disk: first.disk)
+    var same = try VehicleRig(PetrolCar(.can11), disk: first.disk)
     same.run(for: 30 * .second)
     #expect(!same.asked.contains { $0.command == "0120" })
   }
@@ -294,7 +294,7 @@ import Testing
 
   @Test func `an adapter moved to another car shows no values of the first`() throws {
     let first = numbered(hex("WVWZZZ1KZAW000042"), "08180000")
-    let rig = try VehicleRig(SwappedCar(cars: [first, numbered(hex("1D4GP00R55B123456"), "00180000")], gone: 30 * .second..<75 * .second))
+    var rig = try VehicleRig(SwappedCar(cars: [first, numbered(hex("1D4GP00R55B123456"), "00180000")], gone: 30 * .second..<75 * .second))
     rig.run(for: 25 * .second)
     #expect(rig.text("vin") == "WVWZZZ1KZAW000042" && rig.number("coolant-temperature") == 60)
     rig.run(for: 45 * .second)
@@ -306,14 +306,14 @@ import Testing
     #expect(rig.number("coolant-temperature") == nil)
     #expect(!rig.machine.schema.properties.contains { $0.name == "coolant-temperature" })
     // An unreadable VIN does not keep the first car's.
-    let blank = try VehicleRig(
+    var blank = try VehicleRig(
       SwappedCar(cars: [first, numbered(String(repeating: "FF", count: 17), "08180000")], gone: 30 * .second..<75 * .second))
     blank.run(for: 160 * .second)
     #expect(blank.number("rpm") == 861 && blank.text("vin") == nil && blank.seen["vin"] == ["WVWZZZ1KZAW000042"])
   }
 
   @Test func `a response of wrong length is reported, and polled less and less often`() throws {
-    let rig = try VehicleRig(
+    var rig = try VehicleRig(
       Self.car([
         "0100": [(0x7E8, "410008180000")], "010C0D": [(0x7E8, "410C0D740D32")], "0105": [(0x7E8, "41056400")],
       ]))
@@ -323,7 +323,7 @@ import Testing
   }
 
   @Test func `back to back the others have a fifth of the time`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11), rate: 0)
+    var rig = try VehicleRig(PetrolCar(.can11), rate: 0)
     rig.run(for: 60 * .second)
     let lively = rig.machine.vehicle.polling.scheduler.queue.requests.filter { $0.period == .second / 2 && $0.standing == .answered }
     #expect(lively.count > 2 && lively.allSatisfy { ($0.rate(at: rig.now) ?? 0) > 1 }, "\(lively.map { $0.rate(at: rig.now) })")
@@ -349,9 +349,9 @@ import Testing
   private func hex(_ text: String) -> String { String(decoding: hexText(Array(text.utf8)), as: UTF8.self) }
 
   @Test func `trouble codes are read from all ECUs, with states and descriptions`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11))
+    var rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 5 * .second)
-    let report = try #require(rig.act("dtc")).get()
+    let report = try rig.report("dtc")
     #expect(report.columns == ["ecu", "code", "state", "meaning"])
     let codes = report.rows.map { $0.prefix(3).joined(separator: " ") }
     #expect(codes == ["7E8 P0133 stored", "7E8 P0171 pending", "7E8 P0420 stored, permanent", "7E9 P0715 stored"])
@@ -367,7 +367,7 @@ import Testing
     let own = try [("my-charge", "AF/2"), ("my-health", "(Z*256+AA)/10")].map { name, formula in
       CustomSignal(name, request, header: CANIdentifier("7E4"), try Expression(formula), unit: "%", period: 2 * .second, help: "own")
     }
-    let rig = try VehicleRig(ElectricCar(.eGMP), signals: own)
+    var rig = try VehicleRig(ElectricCar(.eGMP), signals: own)
     rig.run(for: 20 * .second)
     #expect(rig.number("my-charge") == rig.number("state-of-charge-display") && rig.number("my-health") == 100)
     #expect((5...8).contains(rig.count("220105", last: 10 * .second)))
@@ -376,7 +376,7 @@ import Testing
   @Test func `a custom signal's name has precedence`() throws {
     let request = try SignalRequest("220105", allowRaw: false)
     let own = CustomSignal("odometer", request, header: CANIdentifier("7E4"), try Expression("AF"), unit: "km", help: "own")
-    let rig = try VehicleRig(ElectricCar(.eGMP), signals: [own])
+    var rig = try VehicleRig(ElectricCar(.eGMP), signals: [own])
     rig.run(for: 20 * .second)
     #expect(rig.machine.schema.properties.count { $0.name == "odometer" } == 1)
     #expect(rig.number("odometer") == rig.number("state-of-charge-display").map { $0 * 2 })

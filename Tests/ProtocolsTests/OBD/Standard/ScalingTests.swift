@@ -51,29 +51,29 @@ import Testing
   }
 
   @Test func `pressure and air flow use the scaling of their ECU`() throws {
-    let rig = try VehicleRig(car(["014F50": [(0x7E8, "414F0000004D50FF000000")]]))
+    var rig = try VehicleRig(car(["014F50": [(0x7E8, "414F0000004D50FF000000")]]))
     rig.run(for: 20 * .second)
     #expect(rig.number("rpm") == 861 && rig.fault == nil)
     #expect(rig.seen["intake-pressure"] == ["383.5"] && rig.seen["air-flow"] == ["159.38"])
     // Requested early and once: scaling does not change.
     #expect(rig.asked.count { $0.command.hasPrefix("014F50") } == 1)
     // It applies to queries, too.
-    let report = try #require(rig.act("query", ["request": .string("010B10")])).get()
+    let report = try rig.report("query", ["request": .string("010B10")])
     #expect(report.rows.first?[2] == "intake pressure 383.5 kPa, air flow 159.38 g/s")
   }
 
   @Test func `an ECU without these PIDs uses the standard scaling and is not queried`() throws {
-    let rig = try VehicleRig(car(["0140": [(0x7E8, "414040000000")]]))
+    var rig = try VehicleRig(car(["0140": [(0x7E8, "414040000000")]]))
     rig.run(for: 20 * .second)
     #expect(rig.seen["intake-pressure"] == ["127"] && rig.seen["air-flow"] == ["40.96"])
     #expect(!rig.asked.contains { $0.command.hasPrefix("014F") || $0.command.hasPrefix("0150") })
-    let short = try VehicleRig(car(["0100": [(0x7E8, "410000390000")]]))
+    var short = try VehicleRig(car(["0100": [(0x7E8, "410000390000")]]))
     short.run(for: 20 * .second)
     #expect(short.seen["intake-pressure"] == ["127"] && short.seen["air-flow"] == ["40.96"])
   }
 
   @Test func `zeros mean the standard scaling`() throws {
-    let rig = try VehicleRig(car(["014F50": [(0x7E8, "414F000000005000000000")]]))
+    var rig = try VehicleRig(car(["014F50": [(0x7E8, "414F000000005000000000")]]))
     rig.run(for: 20 * .second)
     #expect(rig.seen["intake-pressure"] == ["127"] && rig.seen["air-flow"] == ["40.96"])
   }
@@ -81,7 +81,7 @@ import Testing
   @Test(arguments: ["", "7F0112", "414F0000004D", "414F0000"])
   func `until the scaling is reported the value is absent with the reason`(_ answer: String) throws {
     let told: (UInt32, String) = (0x7E8, answer)
-    let rig = try VehicleRig(car(["014F50": answer.isEmpty ? [] : [told]]))
+    var rig = try VehicleRig(car(["014F50": answer.isEmpty ? [] : [told]]))
     rig.run(for: 30 * .second)
     #expect(rig.number("rpm") == 861 && rig.number("speed") == 50 && rig.status == "polling")
     #expect(rig.seen["air-flow"] == nil && rig.absence("air-flow")?.contains("scaling") == true)
@@ -89,7 +89,7 @@ import Testing
   }
 
   @Test func `each ECU has its own scaling`() throws {
-    let rig = try VehicleRig(
+    var rig = try VehicleRig(
       VehiclePollingTests.car([
         "0100": [(0x7E8, "410000380001"), (0x7E9, "410000010001")], "0120": [(0x7E8, "412000000001"), (0x7E9, "412000000000")],
         "0140": [(0x7E8, "414000020000")], "010C0D": [(0x7E8, "410C0D740D32")], "010B": [(0x7E8, "410B7F")],
@@ -101,8 +101,9 @@ import Testing
 
   @Test(arguments: [DiagnosticBus.can11, .can29, .kwp, .iso9141])
   func `a simulated engine with its own scaling gives the same values`(_ bus: DiagnosticBus) throws {
-    let (plain, scaled) = (try VehicleRig(PetrolCar(bus)), try VehicleRig(PetrolCar(bus, hasOwnScales: true)))
-    for rig in [plain, scaled] { rig.run(for: 120 * .second) }
+    var (plain, scaled) = (try VehicleRig(PetrolCar(bus)), try VehicleRig(PetrolCar(bus, hasOwnScales: true)))
+    plain.run(for: 120 * .second)
+    scaled.run(for: 120 * .second)
     for (name, tolerance) in [("intake-pressure", 2), ("air-flow", 0.1), ("commanded-lambda", 0.001)] as [(String, Double)] {
       let values = try (#require(plain.number(name)), #require(scaled.number(name)))
       #expect(abs(values.0 - values.1) <= max(tolerance, values.0 / 5), "\(name) \(values)")
