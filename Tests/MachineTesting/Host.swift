@@ -169,6 +169,8 @@ public struct Host<Subject: Machine, Around: Surroundings> {
       effects.removeAll()
       machine.handle(inputs.removeFirst(), at: now, &effects)
       for case .declare(let declared) in effects.list { schema = declared }
+      let sending = effects.list.compactMap { if case .send(let link, _, _?, _) = $0 { link } else { nil } }
+      if sending.count > Set(sending).count { fail("a second send over a link") }
       for reading in effects.readings { record(reading) }
       for effect in effects.list { inputs += perform(effect) }
     }

@@ -48,7 +48,7 @@ struct AdapterFaultTests {
   func once() throws {
     var host = try VirtualHost.ready("no-data:@2")
     #expect(host.ask("2201019") != "NO DATA\r\r>")
-    host.pass(2 * .second)
+    host.run(for: 2 * .second)
     #expect(host.ask("2201019") == "NO DATA\r\r>")
     #expect(host.ask("2201019") != "NO DATA\r\r>")
   }
@@ -60,9 +60,9 @@ struct AdapterFaultTests {
       host.ask("ATE0")
       host.ask("ATSP6")
       if pluggedIn < 2 { #expect(host.ask("010D") == "41 0D 00 \r\r>") }
-      host.pass(3500 * .millisecond - host.now)
+      host.run(for: 3500 * .millisecond - host.now)
       #expect((host.ask("010D") == "NO DATA\r\r>") == applies, "\(pluggedIn)")
-      host.pass(10 * .second)
+      host.run(for: 10 * .second)
       #expect(host.ask("010D") != "NO DATA\r\r>", "once")
     }
   }
@@ -80,7 +80,7 @@ struct AdapterFaultTests {
     host.ask("2201019")
     let reply = host.ask("2201019")
     #expect(VirtualHost.message(in: reply)?.count == 62 && reply.hasSuffix("\r\r"))
-    host.pass(.second)
+    host.run(for: .second)
     #expect(host.ask("ATI") == "ELM327 v1.5\r\r>")
   }
 
@@ -89,7 +89,7 @@ struct AdapterFaultTests {
     var host = try VirtualHost.ready("garbage:2")
     for turn in 1...20 {
       host.send("2201019\r")
-      host.pass(.second)
+      host.run(for: .second)
       let bytes = host.printed()
       let noise = bytes.filter { $0 == 0 || $0 >= 0x80 }
       #expect(turn % 2 == 0 ? (1...6).contains(noise.count) : noise.isEmpty)
@@ -102,7 +102,7 @@ struct AdapterFaultTests {
   func split() throws {
     var host = try VirtualHost.ready("split:3")
     host.send("2201019\r")
-    host.pass(.second)
+    host.run(for: .second)
     #expect(host.sends.count > 20)
     #expect(host.sends.allSatisfy { (1...60).contains($0.bytes.count) })
     #expect(VirtualHost.message(in: host.text())?.count == 62)
@@ -127,16 +127,16 @@ struct AdapterFaultTests {
     var host = try VirtualHost.ready("hang:2:4000")
     host.ask("2201019")
     host.send("2201019\r")
-    host.pass(3_999 * .millisecond)
+    host.run(for: 3_999 * .millisecond)
     host.send(" ATI\r")
-    #expect(host.text() == "" && host.adapter.nextWake == nil)
-    host.pass(.millisecond)
+    #expect(host.text() == "" && host.machine.nextWake == nil)
+    host.run(for: .millisecond)
     #expect(host.ask("ATI") == "ELM327 v1.5\r\r>")
     host = try VirtualHost.ready("hang:1")
     host.send("2201019\r")
-    host.pass(1_000_000 * .second)
+    host.run(for: 1_000_000 * .second)
     host.send("ATZ\r")
-    host.pass(10 * .second)
+    host.run(for: 10 * .second)
     #expect(host.text() == "")
     host.give(.linkChanged(.main, .down("unplugged")))
     host.give(.linkChanged(.main, .up(maximumSend: nil)))
@@ -147,8 +147,8 @@ struct AdapterFaultTests {
   func disconnect() throws {
     var host = try VirtualHost.ready("disconnect:1")
     host.send("2201019\r")
-    host.pass(.second)
-    #expect(host.closed != nil)
+    host.run(for: .second)
+    #expect(!host.resets.isEmpty)
     #expect(host.text().utf8.count == 91)
     host.send("ATI\r")
     #expect(host.text() == "", "there is no adapter")
@@ -174,9 +174,9 @@ struct AdapterFaultTests {
   func noiseBurst() throws {
     var host = try VirtualHost.ready("babble:1")
     host.send("220101\r")
-    host.pass(10 * .second)
+    host.run(for: 10 * .second)
     host.send("ATZ\r")
-    host.pass(.second)
+    host.run(for: .second)
     let bytes = host.printed()
     #expect(bytes.count > 1_000_000 && !bytes.contains(0x3E))
   }
@@ -187,7 +187,7 @@ struct AdapterFaultTests {
       var host = try VirtualHost.ready("garbage:2", "split", "lost-prompt:7", seed: seed)
       for _ in 0..<50 {
         host.send("2201019\r")
-        host.pass(100 * .millisecond)
+        host.run(for: 100 * .millisecond)
       }
       return host.printed()
     }
@@ -205,12 +205,12 @@ struct AdapterFaultTests {
         "ATSH", "ATCRA", "ATFCSD", "220101", "0100", "\r", "\r", "X", "9", "AT", "ATSP", "ATZ", "CAF0", "\u{FF}", "ATFCSM1", "02", "ST",
       ]
       host.send(words[Int(state >> 33) % words.count])
-      if state >> 60 == 0 { host.pass(Nanoseconds(state >> 40)) }
+      if state >> 60 == 0 { host.run(for: Nanoseconds(state >> 40)) }
       _ = host.printed()
     }
-    host.pass(10 * .second)
+    host.run(for: 10 * .second)
     host.send("\rATZ\r")
-    host.pass(.second)
+    host.run(for: .second)
     #expect(host.text().hasSuffix(">"))
   }
 }

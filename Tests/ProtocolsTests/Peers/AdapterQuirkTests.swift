@@ -39,7 +39,7 @@ struct AdapterQuirkTests {
   func banner() throws {
     var host = try VirtualHost("noisy-banner")
     host.send("ATZ\r")
-    host.pass(.second)
+    host.run(for: .second)
     #expect(host.printed() == Array("ATZ\r".utf8) + [0xFC] + Array("\r\rELM327 v1.5\r\r>".utf8))
     host = try VirtualHost("false-version")
     #expect(host.ask("ATZ") == "ATZ\r\r\rELM327 v2.1\r\r>")
@@ -59,16 +59,16 @@ struct AdapterQuirkTests {
     host.send("\n")
     #expect(host.text() == "?\r\r>")
     host.send("ATTPA0\r")
-    host.pass(60 * .second)
+    host.run(for: 60 * .second)
     host.send("ATZ\r")
-    host.pass(60 * .second)
+    host.run(for: 60 * .second)
     #expect(host.text() == "")
     host = try VirtualHost("once-only")
     #expect(host.ask("ATI") == "ATI\rELM327 v1.5\r\r>")
     host.give(.linkChanged(.main, .down("out of reach")))
     host.give(.linkChanged(.main, .up(maximumSend: nil)))
     host.send("ATI\r")
-    host.pass(10 * .second)
+    host.run(for: 10 * .second)
     #expect(host.text() == "")
   }
 
@@ -76,9 +76,9 @@ struct AdapterQuirkTests {
   func latePrompt() throws {
     var host = try VirtualHost.ready("late-prompt:80")
     host.send("ATI\r")
-    host.pass(79 * .millisecond)
+    host.run(for: 79 * .millisecond)
     #expect(host.text() == "ELM327 v1.5\r\r")
-    host.pass(.millisecond)
+    host.run(for: .millisecond)
     #expect(host.text() == ">")
     #expect(host.duration(record) == 98_500 * .microsecond)
   }
@@ -114,12 +114,12 @@ struct AdapterQuirkTests {
     host.ask("220101")
     #expect(host.lines("220101") == ["7EC037F2278AAAAAAAA"])
     host.ask("ATSH7E6")
-    host.pass(200 * .millisecond)
+    host.run(for: 200 * .millisecond)
     #expect(host.lines("220101").count == 9, "the reply comes while the adapter listens for another")
     host = try VirtualHost.ready("nrc-78:2:500")
     host.ask("220101")
     #expect(host.lines("220101").count == 1)
-    host.pass(.second)
+    host.run(for: .second)
     #expect(host.lines("220101").count == 9, "only its own frames")
   }
 

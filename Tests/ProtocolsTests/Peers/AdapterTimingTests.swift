@@ -37,9 +37,9 @@ struct AdapterTimingTests {
   func frames() throws {
     var host = try VirtualHost.ready()
     host.send("2201019\r")
-    host.pass(9 * .millisecond + 400 * .microsecond)
+    host.run(for: 9 * .millisecond + 400 * .microsecond)
     #expect(host.text().split(separator: "\r").count == 2)
-    host.pass(100 * .microsecond)
+    host.run(for: 100 * .microsecond)
     #expect(host.text().split(separator: "\r").count == 1)
   }
 
@@ -64,15 +64,15 @@ struct AdapterTimingTests {
   func stopped(byte: String) throws {
     var host = try VirtualHost.ready()
     host.send("220101\r")
-    host.pass(8 * .millisecond)
+    host.run(for: 8 * .millisecond)
     _ = host.text()
     host.send(byte)
     #expect(host.text() == "STOPPED\r\r>")
-    host.pass(.second)
+    host.run(for: .second)
     #expect(host.text() == "", "nothing of the reply follows")
     #expect(host.ask("ATI") == "ELM327 v1.5\r\r>")
     host.send(" ")
-    host.pass(.second)
+    host.run(for: .second)
     #expect(host.text() == "", "a space while it is idle does no harm")
   }
 
@@ -82,7 +82,7 @@ struct AdapterTimingTests {
     host.send("220101\rXATI\r")
     #expect(host.text() == "STOPPED\r\r>ELM327 v1.5\r\r>")
     host.send("220101\r220101\r")
-    host.pass(.second)
+    host.run(for: .second)
     #expect(host.text() == "STOPPED\r\r>7EC037F2011AAAAAAAA\r\r>", "20101 is 2010 and a count")
   }
 
@@ -91,9 +91,9 @@ struct AdapterTimingTests {
     var host = try VirtualHost()
     #expect(host.duration("ATZ") == 600 * .millisecond)
     host.send("ATZ\r")
-    host.pass(300 * .millisecond)
+    host.run(for: 300 * .millisecond)
     host.send("ATI\r")
-    host.pass(.second)
+    host.run(for: .second)
     #expect(host.text() == "ATZ\r\r\rELM327 v1.5\r\r>")
   }
 

@@ -48,20 +48,20 @@ struct ExtendedAdapterTests {
   func lowPower() throws {
     var host = try VirtualHost.ready()
     #expect(host.ask("ATLP") == "OK\r\r>")
-    host.pass(900 * .millisecond)
+    host.run(for: 900 * .millisecond)
     #expect(host.text() == "")
-    host.pass(200 * .millisecond)
+    host.run(for: 200 * .millisecond)
     #expect(host.text() == "LP ALERT\r\r>")
     #expect(host.ask("ATI") == "ELM327 v1.5\r\r>", "it responds until it sleeps")
-    host.pass(10 * .second)
-    #expect(host.text() == "" && host.adapter.nextWake == nil, "no wake-up while it sleeps")
+    host.run(for: 10 * .second)
+    #expect(host.text() == "" && host.machine.nextWake == nil, "no wake-up while it sleeps")
     host.send(" ")
-    host.pass(.second)
+    host.run(for: .second)
     #expect(host.text() == "\r\rELM327 v1.5\r\r>")
     #expect(host.ask("ATI") == "ATI\rELM327 v1.5\r\r>", "its settings are lost")
     host.ask("ATLP")
     host.ask("ATZ")
-    host.pass(10 * .second)
+    host.run(for: 10 * .second)
     #expect(host.text() == "", "a reset in between keeps it awake")
   }
 
@@ -100,7 +100,7 @@ struct ExtendedAdapterTests {
   func times() throws {
     var host = try VirtualHost.open(PetrolCar())
     host.send("0904\r")
-    host.pass(.second)
+    host.run(for: .second)
     let times = host.sends.map { $0.at - host.sends[0].at }
     let due: [Nanoseconds] = [0, 700, 1500, 2200, 3000, 3700].map { $0 * .microsecond }
     #expect(Array(times.prefix(6)) == due)

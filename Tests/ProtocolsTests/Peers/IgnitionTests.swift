@@ -21,17 +21,17 @@ struct IgnitionTests {
   @Test("off: first no ECU answers, then the bus is down; on again: the first request is answered")
   func sleep() throws {
     var host = try VirtualHost.open(ElectricCar(.eGMP, parked), after: ["ATE0", "ATS0", "ATH1", "ATSH7E4"])
-    host.pass(50 * .second)
+    host.run(for: 50 * .second)
     #expect(VirtualHost.message(in: host.ask("220101"))?.count == 62)
-    host.pass(61 * .second - host.now)
+    host.run(for: 61 * .second - host.now)
     #expect(host.ask("220101") == "NO DATA\r\r>")
-    host.pass(69 * .second - host.now)
+    host.run(for: 69 * .second - host.now)
     #expect(host.ask("220101") == "NO DATA\r\r>")
-    host.pass(70 * .second - host.now)
+    host.run(for: 70 * .second - host.now)
     #expect(host.ask("220101") == "CAN ERROR\r\r>")
-    host.pass(119 * .second - host.now)
+    host.run(for: 119 * .second - host.now)
     #expect(host.ask("220101") == "CAN ERROR\r\r>")
-    host.pass(120 * .second - host.now)
+    host.run(for: 120 * .second - host.now)
     #expect(VirtualHost.message(in: host.ask("220101"))?.count == 62)
   }
 
@@ -39,16 +39,16 @@ struct IgnitionTests {
   func otherBuses() throws {
     var host = try VirtualHost.open(PetrolCar(.kwp, parked))
     #expect(host.lines("010D").first == "BUS INIT: OK")
-    host.pass(80 * .second)
+    host.run(for: 80 * .second)
     #expect(host.ask("010D") == "NO DATA\r\r>")
     #expect(host.ask("010D") == "BUS INIT: ERROR\r\r>")
-    host.pass(120 * .second - host.now)
+    host.run(for: 120 * .second - host.now)
     #expect(host.lines("010D").first == "BUS INIT: OK")
     host = try VirtualHost.open(PetrolCar(.can11, parked))
     host.ask("ATSP0")
-    host.pass(80 * .second)
+    host.run(for: 80 * .second)
     #expect(host.ask("0100") == "SEARCHING...\rUNABLE TO CONNECT\r\r>")
-    host.pass(120 * .second - host.now)
+    host.run(for: 120 * .second - host.now)
     #expect(host.lines("0100").first == "SEARCHING...", "protocol detection starts again")
     #expect(host.lines("0100").count == 2)
   }
@@ -61,11 +61,11 @@ struct IgnitionTests {
       (59, "14.2V"), (62, "13.8V"), (64, "13.3V"), (70, "12.4V"), (8_000, "12.2V"), (10_050, "12.1V"), (10_101, "14.2V"),
     ]
     for (second, voltage) in course {
-      host.pass(second * .second - host.now)
+      host.run(for: second * .second - host.now)
       #expect(host.ask("ATRV") == voltage + "\r\r>", "\(second) s")
     }
     host = try VirtualHost.open(ElectricCar(.kona, key))
-    host.pass(10_050 * .second - host.now)
+    host.run(for: 10_050 * .second - host.now)
     #expect(host.ask("ATRV") == "14.4V\r\r>", "an electric car needs no engine to charge")
   }
 
@@ -73,16 +73,16 @@ struct IgnitionTests {
   func standing() throws {
     let key = Ignition([.init(.on, at: 100 * .second), .init(.run, at: 130 * .second)])
     var host = try VirtualHost.open(PetrolCar(.can11, key), after: ["ATE0", "ATS0", "ATH1", "ATSH7E0"])
-    host.pass(99 * .second - host.now)
+    host.run(for: 99 * .second - host.now)
     #expect(host.lines("010D") != ["7E803410D0000000000"])
-    host.pass(101 * .second - host.now)
+    host.run(for: 101 * .second - host.now)
     #expect(host.lines("010C0D") == ["7E806410C00000D0000"])
     #expect(host.lines("04") == ["7E80144000000000000"])
-    host.pass(130 * .second - host.now)
+    host.run(for: 130 * .second - host.now)
     #expect(host.lines("010C0D") == ["7E806410C0C300D0000"], "it idles")
-    host.pass(132 * .second - host.now)
+    host.run(for: 132 * .second - host.now)
     #expect(host.lines("011F") == ["7E804411F0002000000"], "the time since the engine was started")
-    host.pass(140 * .second - host.now)
+    host.run(for: 140 * .second - host.now)
     #expect(host.lines("010D") != ["7E803410D0000000000"])
   }
 
@@ -90,10 +90,10 @@ struct IgnitionTests {
   func start() throws {
     var host = try VirtualHost.open(PetrolCar(.can11, Ignition([.init(.off, at: 0), .init(.on, at: 5 * .second)])))
     #expect(host.lines("010D") == ["NO DATA"] && host.ask("ATRV") == "12.4V\r\r>")
-    host.pass(5 * .second)
+    host.run(for: 5 * .second)
     #expect(host.lines("010D").count == 2)
     host = try VirtualHost.open(PetrolCar(.can11, Ignition([.init(.off, at: 5 * .second), .init(.run, at: 5 * .second)])))
-    host.pass(6 * .second)
+    host.run(for: 6 * .second)
     #expect(host.lines("010D").count == 2)
   }
 }

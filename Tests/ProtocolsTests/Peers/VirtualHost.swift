@@ -1,16 +1,30 @@
-// A host in virtual time for the simulated adapter: sends text, lets time pass, and records the output with its times.
-// It checks the adapter's contract: one send outstanding, and no wake-up in the past.
+// The simulated adapter in virtual time: sends text, and records the output with its times.
 
+import MachineTesting
 import Peers
 import Protocols
 import Testing
 
-struct VirtualHost {
-  var adapter: ELM327Adapter
-  var now: Instant = 0
-  var closed: String?
-  private(set) var sends: [(at: Instant, bytes: [UInt8])] = []
+typealias VirtualHost = Host<ELM327Adapter, Terminal>
 
+struct Terminal: LinkedSurroundings {
+  fileprivate(set) var sends: [(at: Instant, bytes: [UInt8])] = []
+
+  mutating func started(at now: Instant) -> [Input] { change(.up(maximumSend: nil), at: now) }
+  mutating func change(_ state: LinkState, at now: Instant) -> [Input] { [.linkChanged(.main, state)] }
+
+  mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
+    switch effect {
+    case .send(_, let bytes, let id?, _):
+      sends.append((now, bytes))
+      return [.sent(id, failure: nil)]
+    case .resetLink(_, let reason): return change(.down(reason), at: now)
+    default: return nil
+    }
+  }
+}
+
+extension VirtualHost {
   init(
     _ faults: String..., car: any Car = ElectricCar(), chip: ELM327Adapter.Personality = .elm327, baud: Int? = nil, seed: UInt64 = 1,
     start: Instant = 0
@@ -21,16 +35,15 @@ struct VirtualHost {
   init(
     faults: [String], car: any Car, chip: ELM327Adapter.Personality = .elm327, baud: Int? = nil, seed: UInt64 = 1, start: Instant = 0
   ) throws {
-    now = start
-    adapter = ELM327Adapter(car: car, personality: chip, baud: baud, faults: try faults.map { try AdapterFault($0) }, seed: seed)
-    give(.started(restored: [:], wall: WallTime(microseconds: 0)))
-    give(.linkChanged(.main, .up(maximumSend: nil)))
+    let faults = try faults.map { try AdapterFault($0) }
+    self.init(ELM327Adapter(car: car, personality: chip, baud: baud, faults: faults, seed: seed), Terminal(), now: start)
+    self.start()
   }
 
   /// An initialised adapter: no echo, no spaces, headers, and the address of the battery.
   static func ready(_ faults: String..., car: any Car = ElectricCar(), baud: Int? = nil, seed: UInt64 = 1) throws -> VirtualHost {
     var host = try VirtualHost(car: car, baud: baud, seed: seed)
-    host.adapter = ELM327Adapter(car: car, baud: baud, faults: try faults.map { try AdapterFault($0) }, seed: seed)
+    host.machine = ELM327Adapter(car: car, baud: baud, faults: try faults.map { try AdapterFault($0) }, seed: seed)
     for command in ["ATE0", "ATS0", "ATH1", "ATSP6", "ATSH7E4"] { host.ask(command) }
     return host
   }
@@ -54,65 +67,29 @@ struct VirtualHost {
   mutating func send(_ text: String) { send(Array(text.utf8)) }
   mutating func send(_ bytes: [UInt8]) { give(.received(.main, bytes)) }
 
-  /// Lets this much time pass.
-  mutating func pass(_ time: Nanoseconds) {
-    let end = now + time
-    while let wake = adapter.nextWake, wake <= end, closed == nil {
-      #expect(wake >= now, "no wake-up in the past")
-      now = max(now, wake)
-      give(.wake)
-    }
-    now = end
-  }
-
   /// The output since the last call.
   mutating func printed() -> [UInt8] {
-    defer { sends = [] }
-    return sends.flatMap(\.bytes)
+    defer { around.sends = [] }
+    return around.sends.flatMap(\.bytes)
   }
 
   mutating func text() -> String { String(decoding: printed(), as: UTF8.self) }
 
-  /// Sends a command and returns the reply with its prompt, and how long it took; 10 s at most.
-  @discardableResult
-  mutating func ask(_ command: String, taking time: UnsafeMutablePointer<Nanoseconds>? = nil) -> String {
+  /// Sends a command and returns the reply with its prompt; 10 s at most.
+  @discardableResult mutating func ask(_ command: String) -> String {
     _ = printed()
-    let start = now
     send(command + "\r")
-    while sends.last?.bytes.last != 0x3E, closed == nil, let wake = adapter.nextWake, wake < start + 10 * .second { pass(wake - now) }
-    time?.pointee = now - start
+    run(until: { $0.around.sends.last?.bytes.last == 0x3E || !$0.resets.isEmpty }, atMost: 10 * .second)
     return text()
   }
 
   /// How long a command takes to its prompt.
   mutating func duration(_ command: String) -> Nanoseconds {
-    var time: Nanoseconds = 0
-    ask(command, taking: &time)
-    return time
+    let start = now
+    ask(command)
+    return now - start
   }
 
-  mutating func give(_ input: Input) {
-    var inputs = [input]
-    while let input = inputs.popLast() {
-      var effects = Effects()
-      adapter.handle(input, at: now, &effects)
-      var sending = 0
-      for effect in effects.list {
-        switch effect {
-        case .send(_, let bytes, let id?, _):
-          sending += 1
-          #expect(sending == 1, "one send at a time")
-          sends.append((now, bytes))
-          inputs.append(.sent(id, failure: nil))
-        case .resetLink(_, let reason): closed = reason
-        default: Issue.record("unexpected effect: \(effect)")
-        }
-      }
-    }
-  }
-}
-
-extension VirtualHost {
   /// The bytes of the one message in a reply printed with headers and without spaces, or nil.
   static func message(in reply: String) -> [UInt8]? {
     let lines: [Substring] = reply.split(separator: "\r").filter { $0.count == 19 }

@@ -10,7 +10,7 @@ import Testing
     for round in 1...3 {
       host.send("ok")
       #expect(host.sent.count == round && host.isUp.isEmpty)
-      host.pass(150 * .millisecond)
+      host.run(for: 150 * .millisecond)
     }
     host.provide("18:Home:password")
     #expect(host.sent == ["ok", "ok", "ok", "ok"] && host.led == .pink && host.dials.count == 4)
@@ -20,7 +20,7 @@ import Testing
     var host = try ToyHost.dialled("early")
     host.send("ok")
     #expect(host.sent.isEmpty && host.isUp.isEmpty)
-    host.pass(150 * .millisecond)
+    host.run(for: 150 * .millisecond)
     host.provide("18:Home:password")
     #expect(host.sent == ["ok"] && host.led == .pink)
   }
@@ -29,10 +29,10 @@ import Testing
     var host = try ToyHost.dialled("mute:2")
     for _ in 1...2 {
       host.send("ok")
-      host.pass(60 * .second)
+      host.run(for: 60 * .second)
       #expect(host.sent.isEmpty && host.isUp == [ToyHost.phone])
       host.disconnect()
-      host.pass(150 * .millisecond)
+      host.run(for: 150 * .millisecond)
     }
     host.provide("18:Home:password")
     #expect(host.led == .pink)
@@ -40,7 +40,7 @@ import Testing
     later.send("ok")
     #expect(later.sent.isEmpty)
     later.disconnect()
-    later.pass(150 * .millisecond)
+    later.run(for: 150 * .millisecond)
     later.send("ok")
     #expect(later.sent == ["ok"], "only once after the start time")
   }
@@ -49,9 +49,9 @@ import Testing
     var host = try ToyHost.dialled("split")
     host.send("ok")
     #expect(host.sent == ["o"])
-    host.pass(100 * .millisecond)
+    host.run(for: 100 * .millisecond)
     #expect(host.sent == ["o", "k"])
-    host.pass(1001 * .millisecond)
+    host.run(for: 1001 * .millisecond)
     host.send("18:Home:password")
     #expect(host.led == .pink)
   }
@@ -63,7 +63,7 @@ import Testing
     #expect(host.sent == sent && host.led == .pink)
     #expect(host.isUp.isEmpty == (fault != "silent"))
     #expect(host.closings.first?.isReset == (fault == "silent" ? nil : fault == "reset"))
-    host.pass(10 * .second)
+    host.run(for: 10 * .second)
     #expect(host.led == .green)
   }
 
@@ -85,7 +85,7 @@ import Testing
       if host.isUp.contains(ToyHost.phone) { host.send(text) }
       if host.isUp.contains(ToyHost.phone), !isThere { host.disconnect() }
       host.give(.sent(UInt32.random(in: 0...9, using: &noise), failure: nil))
-      host.pass(Nanoseconds.random(in: 0...4 * .second, using: &noise))
+      host.run(for: Nanoseconds.random(in: 0...4 * .second, using: &noise))
     }
     #expect(host.events.count > 20)
   }

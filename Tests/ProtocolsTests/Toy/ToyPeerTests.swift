@@ -9,52 +9,52 @@ import Testing
   @Test func `setup matches the firmware byte for byte`() throws {
     var host = try ToyHost { $0.network = SimulatedWiFiNetwork("HomeNet", password: "pa:ss word") }
     #expect(host.led == .orange)
-    host.pass(2 * .second)
+    host.run(for: 2 * .second)
     #expect(host.led == .white && host.sent.isEmpty)
     host.send("ok")
     #expect(host.sent == ["ok"])
-    host.pass(1001 * Self.ms)
+    host.run(for: 1001 * Self.ms)
     let packet: [UInt8] = [
       0x31, 0x38, 0x3A, 0x48, 0x6F, 0x6D, 0x65, 0x4E, 0x65, 0x74, 0x3A, 0x70, 0x61, 0x3A, 0x73, 0x73, 0x20, 0x77, 0x6F, 0x72, 0x64,
     ]
     host.give(.received(ToyHost.phone, packet))
     #expect(host.isUp.isEmpty && host.closings.count == 1 && host.closings.first?.isReset == false)
     #expect(host.led == .pink && host.sent == ["ok"], "it closes the connection without a reply")
-    host.pass(2999 * Self.ms)
+    host.run(for: 2999 * Self.ms)
     #expect(host.led == .pink)
-    host.pass(Self.ms)
-    #expect(host.led == .green && host.toy.isOnline && host.logged("user \"18\", network \"HomeNet\", password \"pa:ss word\""))
+    host.run(for: Self.ms)
+    #expect(host.led == .green && host.machine.isOnline && host.logged("user \"18\", network \"HomeNet\", password \"pa:ss word\""))
     #expect(host.file("u.txt") == "18" && host.file("esp8266.txt") == "HomeNet\npa:ss word")
   }
 
   @Test func `it retries the connection every half second without end`() throws {
     var host = try ToyHost()
     host.phoneIsThere = false
-    host.pass(62 * .second)
+    host.run(for: 62 * .second)
     #expect(host.dials.count == 121 && host.led == .white)
     #expect(zip(host.dials, host.dials.dropFirst()).allSatisfy { $1 - $0 == 500 * Self.ms })
     host.phoneIsThere = true
-    host.pass(.second)
+    host.run(for: .second)
     host.send("ok")
     #expect(host.sent == ["ok"])
   }
 
   @Test func `the first packet must arrive within two seconds`() throws {
     var early = try ToyHost.dialled()
-    early.pass(1999 * Self.ms)
+    early.run(for: 1999 * Self.ms)
     early.send("ok")
     #expect(early.sent == ["ok"])
     var late = try ToyHost.dialled()
-    late.pass(2000 * Self.ms)
+    late.run(for: 2000 * Self.ms)
     late.give(.received(ToyHost.phone, Array("ok".utf8)))
     #expect(late.sent.isEmpty && late.isUp.isEmpty)
-    late.pass(150 * Self.ms)
+    late.run(for: 150 * Self.ms)
     #expect(late.dials.count == 2 && late.isUp == [ToyHost.phone])
     var muted = try ToyHost.dialled()
     muted.disconnect()
-    muted.pass(1999 * Self.ms)
+    muted.run(for: 1999 * Self.ms)
     #expect(muted.dials.count == 1, "it does not detect that the phone has closed")
-    muted.pass(200 * Self.ms)
+    muted.run(for: 200 * Self.ms)
     #expect(muted.dials.count == 2)
   }
 
@@ -64,11 +64,11 @@ import Testing
     var host = try ToyHost.dialled()
     host.send(packet)
     #expect(host.sent.isEmpty && host.isUp.isEmpty && host.logged("not ok"))
-    host.pass(150 * Self.ms)
+    host.run(for: 150 * Self.ms)
     #expect(host.isUp == [ToyHost.phone] && host.led == .white)
     host.send("Ok")
     #expect(host.logged("2 times so far"))
-    host.pass(150 * Self.ms)
+    host.run(for: 150 * Self.ms)
     host.send("ok")
     #expect(host.sent == ["ok"])
   }
@@ -77,11 +77,11 @@ import Testing
     for (wait, isReceived) in [(999, false), (1001, true)] {
       var host = try ToyHost.dialled()
       host.send("ok")
-      host.pass(Nanoseconds(wait) * Self.ms)
+      host.run(for: Nanoseconds(wait) * Self.ms)
       host.send("18:Home:password")
       #expect((host.led == .pink) == isReceived)
       #expect(host.logged("garbled and lost") != isReceived)
-      host.pass(60 * .second)
+      host.run(for: 60 * .second)
       #expect((host.led == .green) == isReceived)
     }
   }
@@ -90,12 +90,12 @@ import Testing
     for (wait, isReceived) in [(54_463, true), (54_465, false)] {
       var host = try ToyHost.dialled()
       host.send("ok")
-      host.pass(.second)
-      host.pass(Nanoseconds(wait) * Self.ms)
+      host.run(for: .second)
+      host.run(for: Nanoseconds(wait) * Self.ms)
       #expect(host.isUp.isEmpty != isReceived)
       if isReceived { host.send("18:Home:password") } else { #expect(host.logged("the button must be pressed again")) }
       #expect(host.led == (isReceived ? .pink : .purple))
-      host.pass(100 * .second)
+      host.run(for: 100 * .second)
       #expect(host.led == (isReceived ? .green : .purple) && host.dials.count == 1)
     }
     #expect(ToyTiming.real.credentials == 54_464 * Self.ms)
@@ -103,17 +103,17 @@ import Testing
 
   @Test func `another press of the button restarts the setup`() throws {
     var host = try ToyHost { $0.presses = [0, 10 * .second, 70 * .second] }
-    host.pass(2 * .second)
+    host.run(for: 2 * .second)
     host.send("ok")
-    host.pass(60 * .second)
+    host.run(for: 60 * .second)
     #expect(host.led == .purple && host.dials.count == 1, "the button is ignored in setup mode")
-    host.pass(8 * .second)
+    host.run(for: 8 * .second)
     #expect(host.led == .white && host.dials.count == 2)
     host.provide("18:Home:password")
     #expect(host.led == .pink)
     var unpressed = try ToyHost { $0.presses = [] }
-    unpressed.pass(60 * .second)
-    #expect(unpressed.led == .purple && unpressed.dials.isEmpty && unpressed.toy.nextWake == nil)
+    unpressed.run(for: 60 * .second)
+    #expect(unpressed.led == .purple && unpressed.dials.isEmpty && unpressed.machine.nextWake == nil)
   }
 
   @Test func `at most 128 bytes of a packet are read`() throws {
@@ -124,7 +124,7 @@ import Testing
       var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork(String(repeating: "n", count: 32), password: password) }
       host.provide(user + head + password)
       #expect(host.logged("only the first 128 count") != isWhole)
-      host.pass(10 * .second)
+      host.run(for: 10 * .second)
       #expect(host.led == (isWhole ? .green : .purple))
       #expect(host.file("u.txt") == user + "18")
     }
@@ -135,7 +135,7 @@ import Testing
     host.provide("18:Home:pass")
     host.send("word")
     #expect(host.logged("never read"))
-    host.pass(10 * .second)
+    host.run(for: 10 * .second)
     #expect(host.led == .purple)
   }
 
@@ -158,9 +158,9 @@ import Testing
       var host = try ToyHost.dialled()
       host.provide(packet)
       #expect(host.logged("injected: the chip executes \(words)"))
-      host.pass(9999 * Self.ms)
+      host.run(for: 9999 * Self.ms)
       #expect(host.led == .pink)
-      host.pass(Self.ms)
+      host.run(for: Self.ms)
       #expect(host.led == .purple && host.file("esp8266.txt") == nil)
     }
   }
@@ -171,7 +171,7 @@ import Testing
   ]) func `it joins only with the exact network name and password`(_ packet: String, _ led: ToyLED) throws {
     var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork("Home", password: "password") }
     host.provide(packet)
-    host.pass(3 * .second)
+    host.run(for: 3 * .second)
     #expect(host.led == led)
   }
 
@@ -180,7 +180,7 @@ import Testing
     for (network, led) in [("Open", ToyLED.green), (name, .green), (name + "!", .purple)] {
       var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork(network) }
       host.provide("18:\(network):")
-      host.pass(3 * .second)
+      host.run(for: 3 * .second)
       #expect(host.led == led, "\(network)")
     }
   }
@@ -188,7 +188,7 @@ import Testing
   @Test func `a colon ends the network's name`() throws {
     var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork("Ho:me", password: "password") }
     host.provide("18:Ho:me:password")
-    host.pass(3 * .second)
+    host.run(for: 3 * .second)
     #expect(host.led == .purple && host.logged("network \"Ho\", password \"me:password\""))
   }
 
@@ -196,13 +196,13 @@ import Testing
     for packet in ["18::password", "18:\(String(repeating: "n", count: 33)):password", "18:Home:seven77"] {
       var host = try ToyHost.dialled()
       host.provide(packet)
-      host.pass(10 * .second)
+      host.run(for: 10 * .second)
       #expect(host.led == .purple, "\(packet)")
     }
     for (seconds, led) in [(10, ToyLED.green), (11, .purple)] {
       var host = try ToyHost.dialled { $0.joinsAfter = Nanoseconds(seconds) * .second }
       host.provide("18:Home:password")
-      host.pass(10 * .second)
+      host.run(for: 10 * .second)
       #expect(host.led == led)
     }
   }
@@ -212,34 +212,34 @@ import Testing
       $0.user = "3"
       $0.throwEvery = 20 * .second
     })
-    host.pass(2 * .second)
+    host.run(for: 2 * .second)
     host.provide("18:Home:password")
-    host.pass(23 * .second)
+    host.run(for: 23 * .second)
     #expect(host.asked.first?.hasPrefix("GET /Trivia/3 ") == true && host.logged("switched off and on"))
-    var again = try ToyHost(card: host.card) {
+    var again = try ToyHost(card: host.disk) {
       $0.presses = []
       $0.throwEvery = 20 * .second
     }
-    again.pass(22 * .second)
+    again.run(for: 22 * .second)
     #expect(again.asked.first?.hasPrefix("GET /Trivia/18 ") == true)
-    var elsewhere = try ToyHost(card: host.card) {
+    var elsewhere = try ToyHost(card: host.disk) {
       $0.presses = []
       $0.network = SimulatedWiFiNetwork("Home", password: "another one")
     }
-    elsewhere.pass(2 * .second)
-    #expect(elsewhere.led == .purple && elsewhere.toy.user == "18")
+    elsewhere.run(for: 2 * .second)
+    #expect(elsewhere.led == .purple && elsewhere.machine.user == "18")
   }
 
   @Test func `in the documented dialect it listens`() throws {
     var host = try ToyHost { $0.listensAt = "127.0.0.1:8080" }
-    host.pass(60 * .second)
+    host.run(for: 60 * .second)
     #expect(host.isListening && host.dials.isEmpty && host.led == .white)
     host.connect()
     host.send("hello")
     #expect(host.isUp.isEmpty && host.isListening)
     host.connect()
     host.send("ok")
-    host.pass(1001 * Self.ms)
+    host.run(for: 1001 * Self.ms)
     host.send("18:Home:password")
     #expect(host.sent == ["ok"] && !host.isListening && host.led == .pink)
   }

@@ -10,14 +10,14 @@ import Testing
   @Test func `on a throw one fact is spoken, one fetched and one play reported`() throws {
     var host = try ToyHost.online()
     #expect(host.led == .green)
-    host.pass(20 * .second)
+    host.run(for: 20 * .second)
     #expect(host.asked == [Self.fetch, Self.report])
     #expect(host.requests.map(\.bytes.count) == [87, 94])
     #expect(host.closings.map(\.link) == [ToyHost.server, ToyHost.server], "one connection per request")
     #expect(host.logged("thrown: speaks fact 0: A day on Venus") && host.logged("stored fact 0: Honey never spoils."))
     #expect(host.file("0.txt") == "Honey never spoils." && host.file("p.txt") == "1" && host.file("w.txt") == "1")
     #expect(host.file("s.txt") == nil && host.file("d.txt") == nil && host.led == .green)
-    host.pass(20 * .second)
+    host.run(for: 20 * .second)
     #expect(host.requests.count == 4 && host.logged("thrown: speaks fact 1"))
   }
 
@@ -30,34 +30,34 @@ import Testing
       $0.presses = []
       $0.throwEvery = 20 * .second
     }
-    host.pass(22 * .second)
+    host.run(for: 22 * .second)
     #expect(host.logged("thrown: speaks fact 499: Old.") && host.file("499.txt") == "Honey never spoils.")
     #expect(host.file("p.txt") == "0" && host.file("w.txt") == "0" && host.requests.count == 2, "invalid counters are ignored")
   }
 
   @Test func `without a user no request is made`() throws {
     var host = try ToyHost.online(user: "")
-    host.pass(60 * .second)
+    host.run(for: 60 * .second)
     #expect(host.requests.isEmpty && host.logged("please set up the Internet") && host.file("p.txt") == "3")
   }
 
   @Test func `failed requests are repeated later, first reports and then fetches`() throws {
     var host = try ToyHost.online(throwEvery: 4 * .second)
     host.answer = { _ in "HTTP/1.1 500 Internal Server Error\r\n\r\n" }
-    host.pass(4 * .second)
+    host.run(for: 4 * .second)
     #expect(host.asked == [Self.fetch], "no report without a fact")
     #expect(host.file("s.txt") == "1" && host.file("d.txt") == "1")
-    host.pass(500 * .millisecond)
+    host.run(for: 500 * .millisecond)
     #expect(host.asked.count == 2 && host.asked.last?.hasPrefix(Self.report) == true)
     let extra = try #require(host.requests.last).bytes.count - 94
     #expect((1...12).contains(extra))
     host.serverIsThere = false
-    host.pass(8 * .second)
+    host.run(for: 8 * .second)
     #expect(host.file("s.txt") == "3" && host.file("d.txt") == "3")
     let before = host.asked.count
     host.serverIsThere = true
     host.answer = { _ in "HTTP/1.1 200 OK\r\n\r\n\"Yes.\"" }
-    host.pass(3 * .second)
+    host.run(for: 3 * .second)
     let made = Array(host.asked.dropFirst(before))
     #expect(made.first?.hasPrefix("GET /User/History/18/3 HTTP/1.1\r\n") == true && made.dropFirst().first == Self.fetch)
     #expect(host.file("s.txt") == "0" && host.file("d.txt") == "0" && made.count >= 4)
@@ -66,7 +66,7 @@ import Testing
   @Test func `a report that fails after its fetch is repeated later`() throws {
     var host = try ToyHost.online()
     host.answer = { $0.contains("Trivia/") ? "HTTP/1.1 200 OK\r\n\r\n\"A fact.\"" : "HTTP/1.1 404 Not Found\r\n\r\n" }
-    host.pass(20 * .second)
+    host.run(for: 20 * .second)
     #expect(host.file("0.txt") == "A fact." && host.file("s.txt") == "1" && host.file("d.txt") == "1")
   }
 
@@ -76,29 +76,29 @@ import Testing
       $0.presses = []
       $0.throwEvery = 20 * .second
     }
-    host.pass(62 * .second)
+    host.run(for: 62 * .second)
     #expect(host.requests.isEmpty && host.file("s.txt") == "500" && host.file("d.txt") == "500")
   }
 
   @Test func `the toy waits ten seconds for a response, even after the server has closed`() throws {
     var host = try ToyHost.online()
     host.answer = { _ in nil }
-    host.pass(20 * .second)
+    host.run(for: 20 * .second)
     #expect(host.led == .blue && host.isUp == [ToyHost.server])
     host.give(.linkChanged(ToyHost.server, .down("closed")))
-    host.pass(9999 * .millisecond)
+    host.run(for: 9999 * .millisecond)
     #expect(host.led == .blue && host.file("s.txt") == nil)
-    host.pass(.millisecond)
+    host.run(for: .millisecond)
     #expect(host.led == .green && host.file("s.txt") == "1" && host.logged("does not answer"))
   }
 
   @Test func `a throw during a request is ignored`() throws {
     var host = try ToyHost.online(throwEvery: 6 * .second)
     host.answer = { _ in nil }
-    host.pass(16 * .second)
+    host.run(for: 16 * .second)
     #expect(host.file("p.txt") == "1" && host.logged("does not answer"))
     host.answer = { _ in "HTTP/1.1 200 OK\r\n\r\n\"Yes.\"" }
-    host.pass(2 * .second)
+    host.run(for: 2 * .second)
     #expect(host.file("p.txt") == "2" && host.logged("reported 1 earlier plays") && host.logged("reported one play"))
   }
 
@@ -108,7 +108,7 @@ import Testing
   ]) func `the fact is the text between quotes anywhere in the response`(_ answer: String, _ fact: String) throws {
     var host = try ToyHost.online()
     host.answer = { _ in answer }
-    host.pass(20 * .second)
+    host.run(for: 20 * .second)
     #expect(host.file("0.txt") == fact)
   }
 
@@ -118,7 +118,7 @@ import Testing
   func `an invalid response is a failed request`(_ answer: String) throws {
     var host = try ToyHost.online()
     host.answer = { _ in answer }
-    host.pass(20 * .second)
+    host.run(for: 20 * .second)
     #expect(host.file("0.txt") == nil && host.file("s.txt") == "1" && host.logged("does not begin with"))
   }
 
@@ -128,22 +128,22 @@ import Testing
       var host = try ToyHost.online()
       let fact = String(repeating: "x", count: length - head.utf8.count - 1)
       host.answer = { _ in head + fact + "\"" }
-      host.pass(20 * .second)
+      host.run(for: 20 * .second)
       #expect(host.file("0.txt")?.utf8.count == kept - head.utf8.count - (length == 1024 ? 1 : 0))
       #expect(host.logged("last 1 bytes of the reply are lost") == (length == 1025))
     }
     var parts = try ToyHost.online()
     parts.answer = { _ in "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n" }
-    parts.pass(20 * .second)
+    parts.run(for: 20 * .second)
     #expect(parts.logged("stored fact 0: nothing") && parts.file("0.txt") == nil && parts.file("w.txt") == "1")
   }
 
   @Test func `a long user number overflows the buffer`() throws {
     var host = try ToyHost.online(user: "123456789")
     host.serverIsThere = false
-    host.pass(20 * .second)
+    host.run(for: 20 * .second)
     host.serverIsThere = true
-    host.pass(2 * .second)
+    host.run(for: 2 * .second)
     #expect(
       host.asked.contains { $0.hasPrefix("GET /User/History/123456789/1 HTTP/1.1\r\n") } && host.logged("overflows a buffer by 1 bytes"))
   }
@@ -155,7 +155,7 @@ import Testing
         $0.presses = []
         $0.battery = percent
       }
-      host.pass(2 * .second)
+      host.run(for: 2 * .second)
       #expect(host.led == led)
     }
   }

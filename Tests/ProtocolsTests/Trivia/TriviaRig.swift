@@ -1,6 +1,7 @@
 // The trivia server in virtual time, with a client for each request and a shared store. It checks that each connection gets at most
 // one response and is then closed.
 
+import MachineTesting
 import Testing
 
 @testable import Peers
@@ -34,40 +35,19 @@ final class TriviaRig {
 
   /// Sends bytes over a connection, split before `split`, and returns the reply until the connection is closed.
   func exchange(_ bytes: [UInt8], split: Int = 0) -> (bytes: [UInt8], writes: Int) {
-    var server = TriviaServer(service, client: clients, origin: 0, faults: faults)
+    var host = Host(TriviaServer(service, client: clients, origin: 0, faults: faults), TriviaClient(), now: now)
+    host.isTranscribed = true
     clients += 1
-    var (written, writes, isClosed): ([UInt8], Int, Bool) = ([], 0, false)
-    var inputs: [Input] = [.linkChanged(.main, .up(maximumSend: nil))]
-    for piece in [bytes[..<split], bytes[split...]] where !piece.isEmpty { inputs.append(.received(.main, Array(piece))) }
-    var turns = 0
-    while !isClosed, turns < 100_000 {
-      turns += 1
-      if inputs.isEmpty {
-        guard let wake = server.nextWake else { break }
-        now = max(now, wake)
-        inputs.append(.wake)
-      }
-      let input = inputs.removeFirst()
-      if case .received(_, let bytes) = input {
-        seen += String(decoding: bytes.prefix(server.printableCount(of: bytes)), as: UTF8.self) + "\n"
-      }
-      var effects = Effects()
-      server.handle(input, at: now, &effects)
-      for effect in effects.list {
-        switch effect {
-        case .send(_, let bytes, let id?, let isSecret):
-          written += bytes
-          writes += 1
-          if !isSecret { seen += String(decoding: bytes.prefix(2000), as: UTF8.self) + "\n" }
-          inputs.append(.sent(id, failure: nil))
-        case .event(_, let text): seen += text + "\n"
-        case .resetLink: isClosed = true
-        default: Issue.record("unexpected effect: \(effect)")
-        }
-      }
+    host.connect()
+    for piece in [bytes[..<split], bytes[split...]] where !piece.isEmpty && !host.isClosed {
+      seen += String(decoding: piece.prefix(host.machine.printableCount(of: Array(piece))), as: UTF8.self) + "\n"
+      host.give(.received(.main, Array(piece)))
     }
-    #expect(isClosed && server.nextWake == nil)
-    return (written, writes)
+    host.run(until: \.isClosed, atMost: 3600 * .second)
+    now = host.now
+    seen += host.output.joined(separator: "\n")
+    #expect(host.isClosed && host.machine.nextWake == nil)
+    return (host.written, host.writes)
   }
 
   func ask(_ method: String, _ path: String, _ body: String? = nil, token: String? = nil) throws -> Answer {
@@ -95,6 +75,27 @@ final class TriviaRig {
 
   func vote(_ vote: Int, on fact: Int, by user: Int = 18) throws -> Answer {
     try ask("PUT", "/Trivia/Vote/\(fact)", #"{"userVote":\#(vote),"userId":\#(user),"triviaId":\#(fact)}"#)
+  }
+}
+
+/// One connection to the server.
+private struct TriviaClient: LinkedSurroundings {
+  private(set) var written: [UInt8] = []
+  private(set) var writes = 0
+  private(set) var isClosed = false
+
+  mutating func change(_ state: LinkState, at now: Instant) -> [Input] { [.linkChanged(.main, state)] }
+
+  mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
+    switch effect {
+    case .send(_, let bytes, let id?, _):
+      written += bytes
+      writes += 1
+      return [.sent(id, failure: nil)]
+    case .resetLink: isClosed = true
+    default: return nil
+    }
+    return []
   }
 }
 
