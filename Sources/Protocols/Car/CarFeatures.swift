@@ -68,28 +68,28 @@ struct CarFeatures: Sendable {
 
   /// Changes a setting; false if the property is not one.
   mutating func setSetting(
-    _ signal: CarSignal, _ value: Value, _ motion: CarMotion, for id: CommandID, _ effects: inout Effects
+    _ signal: CarSignal, _ value: Value, for id: CommandID, isDriven: Bool, _ effects: inout Effects
   ) -> Bool {
-    settings.set(signal, value, for: id, isDriven: motion.driving.isRunning, &effects)
+    settings.set(signal, value, for: id, isDriven: isDriven, &effects)
   }
 
-  mutating func setNeutral(_ position: Value?, _ motion: CarMotion, for id: CommandID, _ effects: inout Effects) {
-    settings.setNeutral(position, attitude: motion.driving.attitude, for: id, isDriven: motion.driving.isRunning, &effects)
+  mutating func setNeutral(_ position: Value?, _ driving: CarDriving, for id: CommandID, _ effects: inout Effects) {
+    settings.setNeutral(position, attitude: driving.attitude, for: id, isDriven: driving.isRunning, &effects)
   }
 
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) { settings.stored(key, failure, &effects) }
 
   /// Sets a property: returns the message to queue.
   mutating func set(
-    _ signal: CarSignal, _ value: Value, _ motion: CarMotion, for id: CommandID, at now: Instant, _ effects: inout Effects
+    _ signal: CarSignal, _ value: Value, for id: CommandID, isDriven: Bool, hasRoom: Bool, at now: Instant, _ effects: inout Effects
   ) -> CarQueuedCommand? {
     switch (signal, value) {
     case (.video, .bool(false)): return CarQueuedCommand(.video(false), [.videoStream(false)], for: id)
     case (.video, .bool(true)):
-      if let reply = camera.reply(isDriven: motion.driving.isHeld) {
+      if let reply = camera.reply(isDriven: isDriven) {
         effects.append(.complete(id, reply))
-      } else if !motion.sender.queue.hasRoom {
-        motion.sender.rejectFull(id, &effects)
+      } else if !hasRoom {
+        CarSender.rejectFull(id, &effects)
       } else {
         camera.begin(for: id, at: now, &effects)
         return CarQueuedCommand(.video(true), [.videoQuality(settings.quality), .videoStream(true)])
@@ -101,12 +101,12 @@ struct CarFeatures: Sendable {
 
   /// Runs an action: returns the message to queue.
   mutating func run(
-    _ action: CarAction, _ arguments: [String: Value], _ motion: CarMotion, for id: CommandID, _ effects: inout Effects
+    _ action: CarAction, _ arguments: [String: Value], for id: CommandID, isDriven: Bool, _ effects: inout Effects
   ) -> CarQueuedCommand? {
     switch action {
     case .modeInfo: modeQuery.ask(arguments["mode"], modes, for: id, &effects)
     case .refresh:
-      if motion.driving.isHeld {
+      if isDriven {
         effects.fail(command: id, CarStatus.notWhileDriven)
       } else if !status.join(id) {
         return CarQueuedCommand(.status, [.status], for: id)
@@ -130,8 +130,10 @@ struct CarFeatures: Sendable {
 
   // MARK: Time
 
-  func nextWake(_ motion: CarMotion) -> Instant? {
-    [statusDue(motion), status.deadline, modeQuery.deadline, camera.nextWake, connectionTestDue(motion)].compactMap(\.self).min()
+  func nextWake(_ queue: CarSendQueue, isDriven: Bool) -> Instant? {
+    [statusDue(queue, isDriven: isDriven), status.deadline, modeQuery.deadline, camera.nextWake, connectionTestDue(queue)].compactMap(
+      \.self
+    ).min()
   }
 
   /// Returns whether the camera has not started, and the car may have ignored what was sent to it.
@@ -142,27 +144,27 @@ struct CarFeatures: Sendable {
   }
 
   /// The next message that is due; nil: none.
-  mutating func takeDue(_ motion: CarMotion, at now: Instant) -> CarQueuedCommand? {
-    if let due = statusDue(motion), now >= due { return CarQueuedCommand(.status, [.status]) }
-    guard let due = connectionTestDue(motion), now >= due else { return nil }
+  mutating func takeDue(_ queue: CarSendQueue, isDriven: Bool, at now: Instant) -> CarQueuedCommand? {
+    if let due = statusDue(queue, isDriven: isDriven), now >= due { return CarQueuedCommand(.status, [.status]) }
+    guard let due = connectionTestDue(queue), now >= due else { return nil }
     connectionTest.queued(at: now)
     return CarQueuedCommand(.connectionTest, [.connectionTest])
   }
 
   /// The next request for the description of a mode; nil: none. Completes the commands whose descriptions are known.
-  mutating func takeModeInfo(_ motion: CarMotion, _ effects: inout Effects) -> CarQueuedCommand? {
-    guard let mode = modeQuery.advance(modes, &effects), !motion.sender.queue.containsModeInfo else { return nil }
+  mutating func takeModeInfo(_ queue: CarSendQueue, _ effects: inout Effects) -> CarQueuedCommand? {
+    guard let mode = modeQuery.advance(modes, &effects), !queue.containsModeInfo else { return nil }
     return CarQueuedCommand(.modeInfo(mode), [.infoModes(mode)])
   }
 
   /// When the status is requested; nil: not now, because the car is driven, the camera starts, or something else is first.
-  private func statusDue(_ motion: CarMotion) -> Instant? {
-    !motion.driving.isHeld && camera.isQuiet && motion.sender.queue.commands.isEmpty ? status.due : nil
+  private func statusDue(_ queue: CarSendQueue, isDriven: Bool) -> Instant? {
+    !isDriven && camera.isQuiet && queue.commands.isEmpty ? status.due : nil
   }
 
   /// When the next keep-alive is due; nil: none, or one is queued already.
-  private func connectionTestDue(_ motion: CarMotion) -> Instant? {
-    motion.sender.queue.hasRoom && !motion.sender.queue.contains(.connectionTest) ? connectionTest.due : nil
+  private func connectionTestDue(_ queue: CarSendQueue) -> Instant? {
+    queue.hasRoom && !queue.contains(.connectionTest) ? connectionTest.due : nil
   }
 
   // MARK: Messages

@@ -21,7 +21,10 @@ public struct CarMachine: Machine {
   public var nextWake: Instant? {
     if features.status.hasEarly { return .min }
     guard session.isUp else { return nil }
-    return [session.deadline, motion.nextWake(context), session.isReady ? features.nextWake(motion) : nil].compactMap(\.self).min()
+    return [
+      session.deadline, motion.nextWake(context),
+      session.isReady ? features.nextWake(motion.sender.queue, isDriven: motion.driving.isHeld) : nil,
+    ].compactMap(\.self).min()
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
@@ -60,7 +63,7 @@ public struct CarMachine: Machine {
     case .stopping: end(at: now, &effects)
     case .linkChanged, .received, .observed, .response, .rows, .time, .wake: break
     }
-    if session.isReady, let queued = features.takeModeInfo(motion, &effects) { motion.addIfPossible(queued) }
+    if session.isReady, let queued = features.takeModeInfo(motion.sender.queue, &effects) { motion.addIfPossible(queued) }
     if motion.advance(context, at: now, &effects) { features.videoRequested(at: now, &effects) }
     motion.renewLastWill(context, &effects)
     CarCondition.publish(session, motion, features, &effects)
@@ -131,8 +134,8 @@ public struct CarMachine: Machine {
     case .ending: ended(&effects)
     case .nothing where session.isReady:
       if features.status.isOverdue(at: now) { reader.note("no response to Status", at: now, &effects) }
-      if features.expire(at: now, &effects) { motion.cameraFailed(&effects) }
-      while let queued = features.takeDue(motion, at: now) { motion.addIfPossible(queued) }
+      if features.expire(at: now, &effects) { motion.replaceQueue(with: CarCamera.restart, CarCamera.noPicture, &effects) }
+      while let queued = features.takeDue(motion.sender.queue, isDriven: motion.driving.isHeld, at: now) { motion.addIfPossible(queued) }
       motion.checkLiveness(context, at: now, &effects)
     case .nothing: break
     }
@@ -189,14 +192,16 @@ public struct CarMachine: Machine {
       guard let signal = CarSignal(rawValue: property), schema.properties[property].access == .write else {
         return effects.refuse(command: id, code: .readOnly, "the property is read-only")
       }
-      if features.setSetting(signal, value, motion, for: id, &effects) { return }
+      if features.setSetting(signal, value, for: id, isDriven: motion.driving.isRunning, &effects) { return }
       if let reason = session.unavailability { return effects.fail(command: id, .notConnected(reason)) }
       set(signal, value, for: id, at: now, &effects)
     case .run(let action, let arguments):
       guard let action = CarAction(rawValue: action) else {
         return effects.refuse(command: id, code: .notSupported, "no such action")
       }
-      if action == .neutral { return features.setNeutral(arguments["position"], motion, for: id, &effects) }
+      if action == .neutral {
+        return features.setNeutral(arguments["position"], motion.driving, for: id, &effects)
+      }
       // Stop is sent even if the car has not responded yet.
       if action == .stop, session.isUp, !session.isEnding { return motion.stop(for: id, context, at: now, &effects) }
       if let reason = session.unavailability {
@@ -215,7 +220,10 @@ public struct CarMachine: Machine {
       }
     case (.leftButton, .bool(let isDown)): motion.press(.left, isDown, for: id, context, &effects)
     case (.rightButton, .bool(let isDown)): motion.press(.right, isDown, for: id, context, &effects)
-    default: if let queued = features.set(signal, value, motion, for: id, at: now, &effects) { motion.add(queued, &effects) }
+    default:
+      let queued = features.set(
+        signal, value, for: id, isDriven: motion.driving.isHeld, hasRoom: motion.sender.queue.hasRoom, at: now, &effects)
+      if let queued { motion.add(queued, &effects) }
     }
   }
 
@@ -226,7 +234,9 @@ public struct CarMachine: Machine {
     case .tilt: motion.tilt(arguments, features.settings, for: id, context, at: now, &effects)
     case .proceed: motion.proceed(for: id, &effects)
     case .shutDown: motion.shutDown(for: id, context, at: now, &effects)
-    default: if let queued = features.run(action, arguments, motion, for: id, &effects) { motion.add(queued, &effects) }
+    default:
+      let queued = features.run(action, arguments, for: id, isDriven: motion.driving.isHeld, &effects)
+      if let queued { motion.add(queued, &effects) }
     }
   }
 }

@@ -175,7 +175,7 @@ struct CarMotion: Sendable {
 
   /// Changes the mode. The car must stop first, because a mode change does not stop it, and continues only after Continue.
   mutating func chooseMode(_ number: Int, for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    guard sender.queue.hasRoom else { return sender.rejectFull(id, &effects) }
+    guard sender.queue.hasRoom else { return CarSender.rejectFull(id, &effects) }
     halt(.refused(code: .stopped, "the mode was changed: use continue to drive on"), times: 2, context, at: now, &effects)
     // Pressed buttons belong to the old mode.
     let releases = sidesToRelease.map { CarOutboundMessage.button($0, isDown: false) }
@@ -197,12 +197,10 @@ struct CarMotion: Sendable {
     halt(.refused(code: .stopped, "the car is being shut down"), times: 2, context, at: now, &effects)
   }
 
-  /// The camera has no picture, and the car may have ignored the queued commands: they must not succeed.
-  mutating func cameraFailed(_ effects: inout Effects) {
-    let message = "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program"
-    sender.remove(.refused(code: .noPicture, message), &effects) { _ in true }
-    sender.addAlways(CarQueuedCommand(.video(false), [.videoStream(false)]))
-    sender.addAlways(CarQueuedCommand(.greeting, [.modes]))
+  /// The car may have ignored the queued commands: they fail, and these follow.
+  mutating func replaceQueue(with commands: [CarQueuedCommand], _ error: CommandError, _ effects: inout Effects) {
+    sender.remove(error, &effects) { _ in true }
+    commands.forEach { sender.addAlways($0) }
   }
 
   mutating func forget(_ id: CommandID) {

@@ -49,14 +49,14 @@ struct CarSender: Sendable {
   /// Queues a command, or rejects it if the queue is full.
   mutating func add(_ queued: CarQueuedCommand, _ effects: inout Effects) -> Bool {
     if queue.add(queued) { return true }
-    rejectFull(queued.id, &effects)
+    Self.rejectFull(queued.id, &effects)
     return false
   }
 
   /// Queues a message that is not needed if the queue is full.
   mutating func addIfPossible(_ queued: CarQueuedCommand) { _ = queue.add(queued) }
 
-  func rejectFull(_ id: CommandID?, _ effects: inout Effects) {
+  static func rejectFull(_ id: CommandID?, _ effects: inout Effects) {
     effects.refuse(command: id, code: .busy, "too many queued commands: try again later")
   }
 

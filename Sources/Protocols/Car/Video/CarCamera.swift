@@ -14,6 +14,11 @@ struct CarCamera: Sendable {
   /// What the machine must do after bytes of the server.
   enum Answer { case nothing, retry(String) }
 
+  /// If there is no picture, the car may have ignored the queued commands: they must not succeed. These follow.
+  static let noPicture = CommandError.refused(
+    code: "no-picture", "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program")
+  static let restart = [CarQueuedCommand(.video(false), [.videoStream(false)]), CarQueuedCommand(.greeting, [.modes])]
+
   private static let timeout: Nanoseconds = 15 * .second
   private static let connectTimeout: Nanoseconds = 3 * .second
   private static let readTimeout: Nanoseconds = 5 * .second
