@@ -97,9 +97,9 @@ struct VehicleSession: Sendable {
     switch polling.scheduler.state {
     case .polling(let poll): pollReplied(poll, parsed, session, at: now, &values, &effects, &reaction)
     case .requesting(let index, let sent):
-      polling.requestReplied(index, sent: sent, parsed, session, pauses: sleep.pauses, at: now, &values, &effects, &reaction)
+      polling.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects, &reaction)
       if values.inUseAt == now { sleep.vehicleUsed(at: now) }
-      if reaction.notices.contains(.answered) { sleep.answered() }
+      if reaction.notices.contains(.answered) { endPauses() }
     case .waiting, .paused: break
     }
     return reaction
@@ -112,7 +112,7 @@ struct VehicleSession: Sendable {
     switch polling.evaluate(parsed, session.reader) {
     case .values(let data, let source):
       reaction.note([.inStep, .answered])
-      sleep.answered()
+      endPauses()
       guard polling.answered(poll, data, from: source, session, at: now, &values, &effects) else { return }
       answered(session, at: now, &values, &effects, &reaction)
     case .foreignRecord:
@@ -125,7 +125,7 @@ struct VehicleSession: Sendable {
       sleep.endProbing()
       follow(consequence, session, at: now, &values, &effects, &reaction)
     case .supportedPIDs:
-      switch polling.discovered(session, pauses: sleep.pauses, at: now, &values, &effects, &reaction) {
+      switch polling.discovered(session, at: now, &values, &effects, &reaction) {
       case .failed(let failure): pollFailed(failure, poll, session, at: now, &values, &effects, &reaction)
       case .done(let consequence): follow(consequence, session, at: now, &values, &effects, &reaction)
       }
@@ -151,7 +151,7 @@ struct VehicleSession: Sendable {
     _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     let consequence = polling.failed(
-      failure, poll, session, isProbing: sleep.isProbing, pauses: sleep.pauses, at: now, &values, &effects)
+      failure, poll, session, isProbing: sleep.isProbing, at: now, &values, &effects)
     follow(consequence, session, at: now, &values, &effects, &reaction)
   }
 
@@ -175,7 +175,7 @@ struct VehicleSession: Sendable {
     _ bus: VehicleBus?, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
     var reaction = Reaction()
-    let consequence = polling.identified(bus, pauses: sleep.pauses, at: now, &values, &effects, &reaction)
+    let consequence = polling.identified(bus, at: now, &values, &effects, &reaction)
     follow(consequence, session, at: now, &values, &effects, &reaction)
     return reaction
   }
@@ -213,6 +213,7 @@ struct VehicleSession: Sendable {
     case .rest(let message):
       withdrawVehicle(message, &values, &effects)
       reaction.demand(.rest(until: now &+ sleep.nextLength(), message))
+      polling.pausesChanged(to: sleep.pauses)
     case .stop(let message): stop(message, &values, &effects)
     }
   }
@@ -240,17 +241,23 @@ struct VehicleSession: Sendable {
   ) {
     // The ECUs have just reported their supported PIDs.
     if polling.detection.hasDiscovered, replace(message, at: now, &values, &effects, &reaction) { return }
-    if polling.tryOther(pauses: sleep.pauses, for: session.traits.name) { return }
+    if polling.tryOther(for: session.traits.name) { return }
     if isFinal { stop(message, &values, &effects) } else { pause(message, session, at: now, &values, &effects, &reaction) }
   }
 
   // MARK: Silence and pauses
+
+  private mutating func endPauses() {
+    sleep.answered()
+    polling.pausesChanged(to: 0)
+  }
 
   private mutating func pause(
     _ message: String, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
     let pause = sleep.pauseIfSilent(session.traits)
+    polling.pausesChanged(to: sleep.pauses)
     vehicleSilent(pause.message.map { "\(message); \($0)" } ?? message, pause.status, &values, &effects)
     leaveAlone(for: pause.length, session, at: now, &reaction)
     // Every fourth time the request that all ECUs support is sent.

@@ -89,16 +89,16 @@ import Testing
 
   @Test func `candidates are tried in turn, and after the last one a pause follows`() {
     var detection = ProtocolDetection(.auto)
-    var request = detection.begin(0, usual: nil, pauses: 0)
+    var request = detection.begin(0, usual: nil)
     var requests = [request.rawValue]
     for _ in 0..<3 {
-      let next = detection.next(after: request, usual: nil, pauses: 0)
+      let next = detection.next(after: request, usual: nil)
       #expect(!next.isLast)
       request = next.request
       requests.append(request.rawValue)
     }
     #expect(requests == ["220101", "2101", "0100", "0100"] && detection.bus == .search)
-    let last = detection.next(after: request, usual: nil, pauses: 0)
+    let last = detection.next(after: request, usual: nil)
     #expect(last.isLast && last.request == .uds && detection.bus == .can)
   }
 

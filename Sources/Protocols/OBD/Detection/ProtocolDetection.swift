@@ -62,6 +62,8 @@ struct ProtocolDetection: Sendable {
   private(set) var hasDiscovered = false
   /// Candidates without an answer.
   private var failures = 0
+  /// Consecutive pauses without a response.
+  private var pauses = 0
   /// Consecutive responses that are not BMS data.
   private var foreignRecords = 0
   /// The hash of the VIN on this connection.
@@ -109,16 +111,19 @@ struct ProtocolDetection: Sendable {
   }
 
   mutating func linkCameUp() {
-    (mark, hasChecked) = (nil, false)
+    (mark, hasChecked, pauses) = (nil, false, 0)
     answered()
   }
+
+  /// The number of consecutive pauses without a response. Every few of them another vehicle is considered.
+  mutating func pausesChanged(to count: Int) { pauses = count }
 
   /// The lost settings may be due to a loose connector: the VIN is compared again.
   mutating func adapterWasSetUp() { mark = nil }
 
   /// The request of a candidate (nil: the present one): the PIDs of known ECUs, or the request for supported PIDs on their protocol.
-  /// `usual` is the fast request of the vehicle, `pauses` the number of pauses without a response.
-  mutating func begin(_ place: Int? = nil, usual: RecordRequest?, pauses: Int) -> RecordRequest {
+  /// `usual` is the fast request of the vehicle.
+  mutating func begin(_ place: Int? = nil, usual: RecordRequest?) -> RecordRequest {
     let place = place ?? candidate
     candidate = place
     var next = candidates[place]
@@ -133,20 +138,20 @@ struct ProtocolDetection: Sendable {
   }
 
   /// The next candidate, and whether all were tried, for a pause. `request` was not answered.
-  mutating func next(after request: RecordRequest, usual: RecordRequest?, pauses: Int) -> (request: RecordRequest, isLast: Bool) {
+  mutating func next(after request: RecordRequest, usual: RecordRequest?) -> (request: RecordRequest, isLast: Bool) {
     hasDiscovered = false
     failures += 1
     // PIDs that are no longer answered: the ECUs are queried again in turn.
     if !request.parameters.isEmpty { vehicle = .unknown }
-    let places = places(pauses: pauses)
-    let next = begin(places.first { $0 > candidate } ?? places[0], usual: usual, pauses: pauses)
+    let places = places()
+    let next = begin(places.first { $0 > candidate } ?? places[0], usual: usual)
     guard failures >= places.count else { return (next, false) }
     failures = 0
     return (next, true)
   }
 
   /// The useful candidates: a known vehicle that sleeps has no other protocol, but every few pauses another vehicle is considered.
-  private func places(pauses: Int) -> [Int] {
+  private func places() -> [Int] {
     let isKnown = storedRequest != nil || storedECUs != nil
     let searches = !isKnown || pauses % Self.searchEvery == 0
     return candidates.indices.filter { searches || candidates[$0].bus != .search || $0 == storedECUs.flatMap(place) }
@@ -236,9 +241,9 @@ struct ProtocolDetection: Sendable {
   }
 
   /// All ECUs have reported. The results so far may be of another vehicle: if detection fails, start over.
-  mutating func discoveryEnded(usual: RecordRequest?, pauses: Int) -> (found: Discovery, request: RecordRequest) {
+  mutating func discoveryEnded(usual: RecordRequest?) -> (found: Discovery, request: RecordRequest) {
     let found = discovery
-    let request = begin(usual: usual, pauses: pauses)
+    let request = begin(usual: usual)
     hasDiscovered = true
     return (found, request)
   }
@@ -326,10 +331,10 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Detection begins again. Returns the first request.
-  mutating func startOver(usual: RecordRequest?, pauses: Int) -> RecordRequest {
+  mutating func startOver(usual: RecordRequest?) -> RecordRequest {
     let place = if case .standard(let found) = vehicle { self.place(of: found) } else { Int?.none }
     vehicle = .unknown
     defer { answered() }
-    return begin(place, usual: usual, pauses: pauses)
+    return begin(place, usual: usual)
   }
 }

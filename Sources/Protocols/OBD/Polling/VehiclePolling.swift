@@ -36,9 +36,9 @@ struct VehiclePolling: Sendable {
 
   mutating func restore(_ stored: [String: [UInt8]], _ values: inout ValueTable, _ effects: inout Effects) {
     timeout.restore(stored[ResponseTimeout.key])
-    if let place = detection.restore(request: stored["request"]) { begin(place, pauses: 0) }
+    if let place = detection.restore(request: stored["request"]) { begin(place) }
     if let found = detection.ecus(in: stored["controllers"]), recognise(found, &values, &effects) {
-      begin(detection.restored(found), pauses: 0)
+      begin(detection.restored(found))
     }
   }
 
@@ -46,7 +46,7 @@ struct VehiclePolling: Sendable {
     scheduler.startOver()
     detection.linkCameUp()
     timeout.linkCameUp()
-    begin(pauses: 0)
+    begin()
   }
 
   /// The adapter is set up.
@@ -65,8 +65,8 @@ struct VehiclePolling: Sendable {
   /// The adapter rests.
   mutating func adapterRests() { scheduler.ended() }
 
-  private mutating func begin(_ candidate: Int? = nil, pauses: Int) {
-    scheduler.begin(detection.begin(candidate, usual: scheduler.fast.usual, pauses: pauses))
+  private mutating func begin(_ candidate: Int? = nil) {
+    scheduler.begin(detection.begin(candidate, usual: scheduler.fast.usual))
   }
 
   // MARK: Addressing
@@ -131,6 +131,8 @@ struct VehiclePolling: Sendable {
   mutating func resume(at now: Instant) { scheduler.resume(at: now) }
 
   /// The vehicle is silent; `probes`: the next poll is the request that all ECUs support.
+  mutating func pausesChanged(to count: Int) { detection.pausesChanged(to: count) }
+
   mutating func paused(_ message: String, probes: Bool) {
     scheduler.vehicleSilent()
     if probes { scheduler.beginDoubt(message, on: detection.bus) }
@@ -214,9 +216,9 @@ struct VehiclePolling: Sendable {
     }
   }
 
-  /// The fast request brought no values. `pauses`: the number of pauses without a response.
+  /// The fast request brought no values.
   mutating func failed(
-    _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: AdapterSession, isProbing: Bool, pauses: Int, at now: Instant,
+    _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: AdapterSession, isProbing: Bool, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
   ) -> PollConsequence {
     scheduler.failed(at: now)
@@ -229,7 +231,7 @@ struct VehiclePolling: Sendable {
       }
     }
     switch detection.missed(scheduler.fast.request, failure) {
-    case .ended: return discoveryEnded(pauses: pauses, at: now, &values, &effects)
+    case .ended: return discoveryEnded(at: now, &values, &effects)
     case .retry: return .retry
     case .none: break
     }
@@ -255,8 +257,8 @@ struct VehiclePolling: Sendable {
   }
 
   /// Tries the next protocol candidate. Returns false after the last one, for a pause.
-  mutating func tryOther(pauses: Int, for adapter: String?) -> Bool {
-    let (request, isLast) = detection.next(after: scheduler.fast.request, usual: scheduler.fast.usual, pauses: pauses)
+  mutating func tryOther(for adapter: String?) -> Bool {
+    let (request, isLast) = detection.next(after: scheduler.fast.request, usual: scheduler.fast.usual)
     scheduler.tryOther(request)
     if isLast { timeout.alternate(for: adapter) }
     return !isLast
@@ -266,7 +268,7 @@ struct VehiclePolling: Sendable {
 
   /// Handles a reply to the request for supported PIDs.
   mutating func discovered(
-    _ session: AdapterSession, pauses: Int, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) -> DiscoveryOutcome {
     let before = detection.bus
@@ -275,20 +277,20 @@ struct VehiclePolling: Sendable {
     if case .failed(let reason) = result { return .failed(.unusable(reason)) }
     reaction.note(.inStep)
     if detection.bus != before { reaction.found(detection.bus) }
-    return .done(proceed(result, pauses: pauses, at: now, &values, &effects, &reaction))
+    return .done(proceed(result, at: now, &values, &effects, &reaction))
   }
 
   /// The adapter has named the protocol that it has found; nil: it cannot.
   mutating func identified(
-    _ bus: VehicleBus?, pauses: Int, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
+    _ bus: VehicleBus?, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) -> PollConsequence {
     let result = detection.identified(bus, after: scheduler.fast.request.bytes[1])
     reaction.found(detection.bus)
-    return proceed(result, pauses: pauses, at: now, &values, &effects, &reaction)
+    return proceed(result, at: now, &values, &effects, &reaction)
   }
 
   private mutating func proceed(
-    _ result: ProtocolDetection.DiscoveryResult, pauses: Int, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ result: ProtocolDetection.DiscoveryResult, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) -> PollConsequence {
     scheduler.ended()
@@ -296,16 +298,16 @@ struct VehiclePolling: Sendable {
     case .failed: break
     case .next(let request): scheduler.proceed(to: request, at: now)
     case .identifyProtocol: reaction.demand(.identifyProtocol)
-    case .ended: return discoveryEnded(pauses: pauses, at: now, &values, &effects)
+    case .ended: return discoveryEnded(at: now, &values, &effects)
     }
     return .retry
   }
 
   private mutating func discoveryEnded(
-    pauses: Int, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+    at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> PollConsequence {
     scheduler.ended()
-    let (found, request) = detection.discoveryEnded(usual: scheduler.fast.usual, pauses: pauses)
+    let (found, request) = detection.discoveryEnded(usual: scheduler.fast.usual)
     scheduler.begin(request)
     scheduler.discoveryEnded()
     guard recognise(found, &values, &effects) else { return .tryOther("the vehicle supports no known PID", isFinal: false) }
@@ -345,9 +347,9 @@ struct VehiclePolling: Sendable {
   }
 
   /// Detection begins again: the vehicle is another one, or has more ECUs.
-  private mutating func detectAgain(_ note: String, pauses: Int, _ effects: inout Effects, _ reaction: inout Reaction) {
+  private mutating func detectAgain(_ note: String, _ effects: inout Effects, _ reaction: inout Reaction) {
     effects.append(.note("\(note): repeating vehicle detection"))
-    scheduler.startOver(detection.startOver(usual: scheduler.fast.usual, pauses: pauses))
+    scheduler.startOver(detection.startOver(usual: scheduler.fast.usual))
     reaction.note(.answered)
   }
 
@@ -355,12 +357,12 @@ struct VehiclePolling: Sendable {
 
   /// Handles the reply to a request of the queue.
   mutating func requestReplied(
-    _ index: Int, sent: Instant, _ parsed: CANReader.Outcome, _ session: AdapterSession, pauses: Int, at now: Instant,
+    _ index: Int, sent: Instant, _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     let request = scheduler.queue.requests[index]
     if request.isCheck, parsed == .messages, detection.hasMore(session.reader) {
-      detectAgain("new ECUs or PIDs found", pauses: pauses, &effects, &reaction)
+      detectAgain("new ECUs or PIDs found", &effects, &reaction)
     }
     switch scheduler.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects) {
     case .missed: break
@@ -376,7 +378,7 @@ struct VehiclePolling: Sendable {
         detection.isOther(vin: texts, &effects)
       else { return }
       values.withdrawAll(except: position, "the VIN has changed", &effects)
-      detectAgain("the VIN has changed", pauses: pauses, &effects, &reaction)
+      detectAgain("the VIN has changed", &effects, &reaction)
     case .answered(let share, let isSplit):
       reaction.note(.inStep)
       // An ECU that answers only the first of several PIDs is remembered as answering one PID at a time.
