@@ -99,7 +99,7 @@ def row(signal):
     if "swift" in signal:
         source = f".function({signal['swift']})"
     elif "scaled-by" in signal:
-        source = f".scaled({text(signal['value'])}, .{signal['scaled-by']})"
+        source = f".scaled({text(signal['value'])}, by: .{signal['scaled-by']})"
     else:
         source = f".formula({text(signal['value'])})"
     parts = [text(name), f".{signal.get('type', 'float')}", source]
@@ -156,12 +156,37 @@ def manufacturer(data):
     return output
 
 
+def standard(data):
+    """The PIDs of SAE J1979, sixteen in a function."""
+    parameters = {pid: {"length": length} for pid, length in data["lengths"].items()}
+    for signal in signals(data["signal"]):
+        request, length, period = signal.pop("request"), signal.pop("length"), signal.pop("period", 5)
+        if not re.fullmatch("01[0-9A-F]{2}", request):
+            raise Mistake(f"{signal['name']}: {request} is not a PID of service 01")
+        parameter = parameters.setdefault(request[2:], {"length": length, "period": period})
+        if (parameter["length"], parameter["period"]) != (length, period):
+            raise Mistake(f"{signal['name']}: another signal of {request} has another length or period")
+        parameter.setdefault("rows", []).append(row(signal))
+    groups = {}
+    for pid, parameter in sorted(parameters.items()):
+        period = round(parameter.get("period", 5) * 1000)
+        lines = [f"    let rows{pid}: [DataRow] = [", *(f"      {one}," for one in parameter.get("rows", [])), "    ]"]
+        lines.append(f"    found.append(StandardParameter(0x{pid}, {parameter['length']}, every: {period} * .millisecond, rows{pid}))")
+        groups.setdefault(pid[0], []).extend(lines)
+    output = [f"extension {data['table']} {{"]
+    for group, lines in groups.items():
+        output += [f"  private static func group{group}(_ found: inout [{data['table']}]) {{", *lines, "  }", ""]
+    output += [f"  static let table: [{data['table']}] = {{", f"    var found: [{data['table']}] = []"]
+    return output + [*(f"    group{group}(&found)" for group in groups), "    return found", "  }()", "}"]
+
+
 def main(folder, files):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for file in map(pathlib.Path, files):
         try:
-            lines = manufacturer(tomllib.loads(file.read_text(encoding="utf-8")))
+            data = tomllib.loads(file.read_text(encoding="utf-8"))
+            lines = manufacturer(data) if "record" in data else standard(data)
         except (Mistake, KeyError, ValueError) as mistake:
             sys.exit(f"{file}: error: {mistake}; correct the entry")
         output = f"// Generated from {file.name}: edit that.\n\n" + "\n".join(lines) + "\n"

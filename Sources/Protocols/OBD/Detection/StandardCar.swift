@@ -10,12 +10,6 @@ struct StandardCar {
   var request: RecordRequest { RecordRequest(fast.request.parameters, of: fast.request.target) }
 
   private static let fastest: [UInt8] = [0x0C, 0x0D]
-  /// PIDs that follow the accelerator pedal.
-  private static let lively: Set<UInt8> = [
-    0x04, 0x0B, 0x0E, 0x10, 0x11, 0x43, 0x44, 0x45, 0x47, 0x48, 0x49, 0x4A, 0x4B, 0x4C, 0x5A, 0x5E, 0x61, 0x62,
-  ]
-  /// PIDs that change in minutes or never.
-  private static let slow: Set<UInt8> = [0x01, 0x1C, 0x1F, 0x21, 0x30, 0x31, 0x41, 0x4D, 0x4E, 0x51, 0x5F, 0xA6]
   /// PIDs requested elsewhere: the DTC of the freeze frame, bitmaps, and the scaling of each ECU.
   private static let left: Set<UInt8> = [0x02, 0x4F, 0x50]
   /// The period of a request for scaling until it is answered.
@@ -46,7 +40,7 @@ struct StandardCar {
       let groups = Dictionary(grouping: known) { parameter in
         let names = parameter.rows.map(\.property.name)
         return Group(
-          period: overrides.period(of: names, usual: Self.period(of: parameter.number, on: found.bus)) ?? 0,
+          period: overrides.period(of: names, usual: Self.period(of: parameter, on: found.bus)) ?? 0,
           priority: overrides.priority(of: names),
           isFast: Self.fastest.contains(parameter.number) && !overrides.hasPeriod(names))
       }
@@ -71,10 +65,8 @@ struct StandardCar {
     self.layouts = scaleLayouts + layouts
   }
 
-  private static func period(of number: UInt8, on bus: VehicleBus) -> Nanoseconds {
-    if fastest.contains(number) { return .second / 20 }
-    let period = lively.contains(number) ? .second / 2 : slow.contains(number) ? 60 * .second : 5 * .second
-    // Before CAN one PID takes at least as long as six on CAN.
-    return bus.isCAN ? period : 12 * period
+  /// Before CAN one PID takes at least as long as six on CAN.
+  private static func period(of parameter: StandardParameter, on bus: VehicleBus) -> Nanoseconds {
+    bus.isCAN || fastest.contains(parameter.number) ? parameter.period : 12 * parameter.period
   }
 }

@@ -77,13 +77,6 @@ extension Discovery.Controller {
 }
 
 extension DataRow {
-  /// A number with ECU-specific scaling.
-  static func scaled(
-    _ name: String, _ field: NumberField, by quantity: ScaledQuantity, unit: String?, decimals: Int, help: String
-  ) -> DataRow {
-    DataRow(Property(name, .float, unit: unit, range: quantity.range, help: help), .scaled(field, quantity), decimals: decimals)
-  }
-
   /// The value with the scaling of its ECU.
   func value(_ data: UnsafeBufferPointer<UInt8>, _ scales: Scales, from source: UInt32?) -> Decoded {
     guard let quantity else { return read(data) }

@@ -1,27 +1,21 @@
 // The PIDs of services 01 and 02 (SAE J1979, ISO 15031-5): length and meaning. Several PIDs in one response can be separated only by their
-// lengths, so a response of wrong length is rejected, and a PID with uncertain length or formula is not listed.
+// lengths, so a response of wrong length is rejected. The table is Vehicles/sae-j1979.toml.
 
 /// One PID of SAE J1979.
 struct StandardParameter: Sendable {
   let number: UInt8
   /// Its length in bytes.
   let bytes: Int
+  /// The poll period on CAN.
+  let period: Nanoseconds
   let rows: [DataRow]
 
-  init(_ number: UInt8, _ bytes: Int, _ rows: DataRow...) {
-    (self.number, self.bytes, self.rows) = (number, bytes, rows)
-  }
-
-  init(_ number: UInt8, _ bytes: Int, rows: [DataRow]) {
-    (self.number, self.bytes, self.rows) = (number, bytes, rows)
+  init(_ number: UInt8, _ bytes: Int, every period: Nanoseconds, _ rows: [DataRow]) {
+    (self.number, self.bytes, self.period, self.rows) = (number, bytes, period, rows)
   }
 
   /// All PIDs by number, without the bitmaps of supported PIDs.
-  static let all: [UInt8: StandardParameter] = {
-    var table: [UInt8: StandardParameter] = [:]
-    for parameter in [status, air, sensors, distances, throttle, engine].joined() { table[parameter.number] = parameter }
-    return table
-  }()
+  static let all = Dictionary(uniqueKeysWithValues: table.map { ($0.number, $0) })
 
   /// The length of each PID; 0 if unknown.
   private static let lengths: [UInt8] = (0...255).map { number in
@@ -68,46 +62,5 @@ struct StandardParameter: Sendable {
       part(answer[start - head], start..<min(at, answer.endIndex))
     }
     return nil
-  }
-}
-
-/// Shorthands for the rows of the tables.
-extension StandardParameter {
-  static let percentRange = 0.0...100.0
-
-  static func percent(_ name: String, _ help: String, at: Int = 0) -> DataRow {
-    .scaled(Property(name, .float, unit: "%", range: percentRange, help: help), .u8(at), times: 100, over: 255, decimals: 1)
-  }
-
-  /// -100 to 99.2 %; 255 may mean that the sensor is not used.
-  static func trim(_ name: String, _ help: String, at: Int = 0, absentAtTop: Bool = false) -> DataRow {
-    .scaled(
-      Property(name, .float, unit: "%", range: -100...100, help: help), .u8(at), times: 100, over: 128, plus: -100, decimals: 2,
-      absent: absentAtTop ? (0xFF, .notReported) : nil)
-  }
-
-  static func celsius(_ name: String, _ help: String, at: Int = 0) -> DataRow {
-    .whole(Property(name, .int, unit: "°C", range: -40...215, help: help), .u8(at), plus: -40)
-  }
-
-  static func count(
-    _ name: String, _ field: NumberField, unit: String? = nil, times: Int = 1, lifetime: Property.Lifetime = .fresh(2 * .second),
-    _ help: String
-  ) -> DataRow {
-    let top = Double((1 << (8 * field.layout.size)) - 1) * Double(times)
-    return .whole(Property(name, .int, unit: unit, range: 0...top, lifetime: lifetime, help: help), field, times: times)
-  }
-
-  static func scaled(
-    _ name: String, _ field: NumberField, unit: String?, times: Double = 1, over: Double = 1, plus: Double = 0, decimals: Int,
-    lifetime: Property.Lifetime = .fresh(2 * .second), _ help: String
-  ) -> DataRow {
-    let bits = 8 * field.layout.size
-    let low = field.layout.isSigned ? -Double(1 << (bits - 1)) : 0
-    let high = field.layout.isSigned ? Double(1 << (bits - 1)) : Double(1 << bits)
-    let range = low * times / over + plus...high * times / over + plus
-    return .scaled(
-      Property(name, .float, unit: unit, range: range, lifetime: lifetime, help: help), field, times: times, over: over, plus: plus,
-      decimals: decimals)
   }
 }

@@ -39,7 +39,7 @@ struct TestResult: Sendable, Equatable {
       let raw = UInt16(bytes[at]) << 8 | UInt16(bytes[at + 1])
       let isSigned = bytes[2] >= 0x80
       let number = isSigned ? Double(Int16(bitPattern: raw)) : Double(raw)
-      return DataRow.rounded(number * (row?.step ?? 1) + (row?.offset ?? 0), 7)
+      return ((number * (row?.step ?? 1) + (row?.offset ?? 0)) * 1e7).rounded() / 1e7 + 0
     }
     (value, minimum, maximum) = (number(3), number(5), number(7))
     unit = row?.unit

@@ -155,6 +155,12 @@ extension DataRow {
 
 extension DataRow.Source {
   static func formula(_ text: String) -> DataRow.Source { .formula(.builtIn(text)) }
+
+  /// The formula reads the raw number.
+  static func scaled(_ text: String, by quantity: ScaledQuantity) -> DataRow.Source {
+    guard let field = ScaledField(.builtIn(text)) else { preconditionFailure("\(text): not one number") }
+    return .scaled(field.number, quantity)
+  }
 }
 
 extension Expression {
