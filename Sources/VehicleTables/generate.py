@@ -180,13 +180,26 @@ def standard(data):
     return output + [*(f"    group{group}(&found)" for group in groups), "    return found", "  }()", "}"]
 
 
+def trouble_codes(content):
+    """The lines as one string: the daemon splits them on first use."""
+    lines = [line for line in content.splitlines() if line and not line.startswith("#")]
+    for line in lines:
+        if not re.fullmatch(r"[PCBU][0-3][0-9A-F]{3} (-|[a-z]\d) \S.*", line):
+            raise Mistake(f"{line}: not a code, a pattern and a subject")
+    return ["extension TroubleCode {", '  static let table = #"""', *(f"    {line}" for line in lines), '    """#', "}"]
+
+
 def main(folder, files):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for file in map(pathlib.Path, files):
         try:
-            data = tomllib.loads(file.read_text(encoding="utf-8"))
-            lines = manufacturer(data) if "record" in data else standard(data)
+            content = file.read_text(encoding="utf-8")
+            if file.suffix == ".txt":
+                lines = trouble_codes(content)
+            else:
+                data = tomllib.loads(content)
+                lines = manufacturer(data) if "record" in data else standard(data)
         except (Mistake, KeyError, ValueError) as mistake:
             sys.exit(f"{file}: error: {mistake}; correct the entry")
         output = f"// Generated from {file.name}: edit that.\n\n" + "\n".join(lines) + "\n"

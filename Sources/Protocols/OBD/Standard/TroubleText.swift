@@ -1,5 +1,5 @@
-// Descriptions of standard trouble codes, in our own short words (facts: SAE J2012). The tables are parsed on first use. Numbered codes
-// (cylinders, coils, sensors) are computed. Unlisted codes have no description.
+// Descriptions of standard trouble codes. The table, Vehicles/trouble-codes.txt, is parsed on first use. Numbered codes (cylinders, coils,
+// sensors) are computed. Unlisted codes have no description.
 
 extension TroubleCode {
   /// The description, "manufacturer's own" if it is not standardised, or nil.
@@ -9,7 +9,7 @@ extension TroubleCode {
     return counted ?? Self.meanings[number]
   }
 
-  /// The patterns of the tables: an entry is a code, a pattern and a subject, and describes as many codes as the pattern has words.
+  /// The patterns of the table: an entry is a code, a pattern and a subject, and describes as many codes as the pattern has words.
   private static let patterns: [String: [String]] = [
     "-": [""],
     "c5": ["circuit", "circuit range or performance", "circuit low", "circuit high", "circuit intermittent"],
@@ -32,14 +32,12 @@ extension TroubleCode {
 
   private static let meanings: [UInt16: String] = {
     var meanings: [UInt16: String] = [:]
-    for table in [engineText, powerText, driveText, bodyText] {
-      for entry in table.utf8.split(whereSeparator: { $0 == UInt8(ascii: ";") || $0 == lineFeed }) {
-        let fields = entry.split(separator: space, maxSplits: 2).map { String($0) ?? "" }
-        guard fields.count == 3, let first = TroubleCode(fields[0]), let pattern = patterns[fields[1]] else { continue }
-        for (offset, kind) in pattern.enumerated() {
-          guard let code = first.following(offset) else { continue }
-          meanings[code.number] = kind.isEmpty ? fields[2] : "\(fields[2]) \(kind)"
-        }
+    for entry in table.utf8.split(separator: lineFeed) {
+      let fields = entry.split(separator: space, maxSplits: 2).map { String($0) ?? "" }
+      guard fields.count == 3, let first = TroubleCode(fields[0]), let pattern = patterns[fields[1]] else { continue }
+      for (offset, kind) in pattern.enumerated() {
+        guard let code = first.following(offset) else { continue }
+        meanings[code.number] = kind.isEmpty ? fields[2] : "\(fields[2]) \(kind)"
       }
     }
     return meanings
