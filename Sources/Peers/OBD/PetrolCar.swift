@@ -29,9 +29,11 @@ public struct PetrolCar: Car {
   /// Creates a car with this bus. With `hasOwnScales` the ECM reports its own scaling in PIDs 4F and 50.
   public init(_ bus: DiagnosticBus = .can11, _ ignition: Ignition = Ignition(), hasOwnScales: Bool = false) {
     (self.bus, self.ignition) = (bus, ignition)
+    let parameters = hasOwnScales ? PetrolParameters.scaledEngine : PetrolParameters.engine
     units = [
       Unit(
-        number: 0x10, parameters: hasOwnScales ? PetrolParameters.scaledEngine : PetrolParameters.engine, identity: .engine,
+        // A line before CAN holds at most five bytes of a PID.
+        number: 0x10, parameters: parameters.filter { bus.isCAN || $0.key != 0x69 }, identity: .engine,
         memory: TroubleMemory(codes: [0x0133, 0x0420], pending: [0x0171], permanent: [0x0420], frozen: 0x0133),
         frozen: [0x03, 0x04, 0x05, 0x06, 0x07, 0x0B, 0x0C, 0x0D, 0x0E, 0x0F, 0x10, 0x11, 0x1F, 0x2F, 0x33, 0x42, 0x43, 0x44],
         monitors: PetrolIdentity.monitors),

@@ -65,11 +65,15 @@ enum PetrolParameters {
     0x4D: { word($0.memory.codes.isEmpty ? 0 : 74 + $0.sample.seconds / 60) },
     0x4E: { word($0.sinceCleared.seconds / 60) },
     0x51: { _ in [0x01] },
+    0x56: { _ in trim(0.8) + trim(0) },
     0x5C: { celsius(20 + 82 * $0.sample.warmth(300)) },
     0x5E: { word($0.sample.fuelRate * 20) },
     0x61: { byte(torque($0.sample, demanded: true) + 125) },
     0x62: { byte(torque($0.sample, demanded: false) + 125) },
     0x63: { _ in word(250) },
+    0x69: { [0x07] + percent($0.sample.isRunning ? 12 : 0) + percent($0.sample.isRunning ? 11 : 0) + trim(-2) + [0, 0, 0] },
+    // 0.745 kg/L.
+    0x9D: { word($0.sample.fuelRate * 745 / 3600 * 50) + word($0.sample.fuelRate * 745 / 3600 * 50) },
     0xA6: { state in
       var value = BigEndian([])
       value.add(UInt32(clamping: Int((48_213 + state.sample.distance) * 10)))

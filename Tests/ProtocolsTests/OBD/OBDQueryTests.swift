@@ -204,7 +204,15 @@ import Testing
           ]
         ]
       ),
-      ("0178", Vector.parameter78, [["7E8", "41 78 0D 06 1F 01 90 03 DA 02 A6", ""]]),
+      (
+        "0178", Vector.parameter78,
+        [
+          [
+            "7E8", "41 78 0D 06 1F 01 90 03 DA 02 A6",
+            "exhaust temperature 1 1 116.7 °C, exhaust temperature 1 3 58.6 °C, exhaust temperature 1 4 27.8 °C",
+          ]
+        ]
+      ),
       ("010C", Vector.long, [["18DAF111", "41 0C 0D 74", "rpm 861"], ["18DAF11D", "41 0C 0D 74", "rpm 861"]]),
       ("0100", Vector.kLine, [["10", "41 00 BE 3E F8 11", "supported 01-20: BE 3E F8 11"]]),
       (
