@@ -23,12 +23,13 @@ enum BMSRecord {
   /// A row, and the vehicles that do not use its bytes, or use them differently. The rows are in the order of the schema.
   struct Row: Sendable {
     let row: DataRow
-    private let not: Car?
+    fileprivate let not: Car?
 
     init(_ row: DataRow, not: Car? = nil) { (self.row, self.not) = (row, not) }
-
-    @inline(__always) func read(_ data: DataRow.Data, _ car: Car) -> Decoded { not == car ? .absent(.notReported) : row.read(data) }
   }
+
+  /// What a poll reads of the rows, apart from them, so that no row is retained.
+  private static let fields = rows.map { (reader: $0.row.plainReader, not: $0.not) }
 
   /// The positions of the motor speeds.
   static let motorSpeeds = 0...1
@@ -45,8 +46,17 @@ enum BMSRecord {
   /// Parses every field of a record and passes each with its position to `publish`.
   @inline(__always)
   static func read(_ data: DataRow.Data, _ publish: (Int, Decoded) -> Void) {
-    let car = Car(data)
-    for (position, entry) in rows.enumerated() { publish(position, entry.read(data, car)) }
+    let (car, fields) = (Car(data), fields)
+    for position in fields.indices {
+      let field = fields[position]
+      if field.not == car {
+        publish(position, .absent(.notReported))
+      } else if let reader = field.reader {
+        publish(position, reader.read(data))
+      } else {
+        publish(position, rows[position].row.read(data))
+      }
+    }
   }
 
   @Sendable static func power(_ data: DataRow.Data) -> Decoded {

@@ -43,7 +43,10 @@ final class DataRow: Sendable {
   let source: Source
   /// The strings that numbers stand for.
   private let labels: [Int: String]
-  private let rounding: Rounding
+  /// The power of ten of the decimals to which a number is rounded; nil: only binary noise is removed.
+  private let scale: Double?
+  /// The read of a field that needs nothing more.
+  private let reader: FieldReader?
   /// The length that the data must have.
   private let length: Int?
   /// A formula that is not 0 for data of this layout.
@@ -57,11 +60,17 @@ final class DataRow: Sendable {
   ) {
     (self.property, self.source, self.labels, self.length) = (property, source, labels, length)
     (self.valid, self.outside) = (valid, outside)
-    rounding = Rounding(decimals, of: source, as: property.type)
+    let scale = decimals.map { (0..<max($0, 0)).reduce(1.0) { power, _ in power * 10 } }
+    self.scale = scale
+    reader =
+      if case .field(let field) = source { FieldReader(field, as: property, scale: scale ?? 1e9, outside: outside) } else { nil }
   }
 
   /// A row that a function decodes.
   convenience init(_ property: Property, _ read: @escaping @Sendable (Data) -> Decoded) { self.init(property, .function(read)) }
+
+  /// The read without checks of the data as a whole; nil if there are some, or more is to be done.
+  var plainReader: FieldReader? { length == nil && valid == nil ? reader : nil }
 
   /// The quantity with ECU-specific scaling.
   var quantity: ScaledQuantity? { if case .scaled(_, let quantity) = source { quantity } else { nil } }
@@ -73,11 +82,11 @@ final class DataRow: Sendable {
   func read(_ data: Data, highest: UInt8) -> Decoded {
     if let valid, !valid.evaluate(data).isTrue { return .absent(.implausible) }
     if let length, data.count != length { return .absent(.notReported) }
+    if let reader { return reader.read(data) }
     switch source {
     case .field(let field):
       guard let raw = field.number.raw(data) else { return .absent(.notReported) }
       if let sentinel = field.sentinel, raw == sentinel.raw { return .absent(sentinel.why) }
-      if rounding == .whole { return inRange(.int(field.whole(raw))) }
       return decoded(field.value(raw))
     case .program(let program):
       switch program.evaluate(data) {
@@ -97,45 +106,21 @@ final class DataRow: Sendable {
     case .string: return Expression.whole(number).flatMap { labels[$0] }.map { .value(.string($0)) } ?? .absent(.undefined)
     case .int:
       let rounded = number.rounded()
-      if let range = property.range, !range.contains(rounded) { return .absent(outside) }
+      guard isInRange(rounded) else { return .absent(outside) }
       return Expression.whole(rounded).map { .value(.int($0)) } ?? .absent(.undefined)
-    case .float, .list: return inRange(.float(rounding.of(number)))
+    case .float, .list:
+      let rounded = rounded(number)
+      return isInRange(rounded) ? .value(.float(rounded)) : .absent(outside)
     }
   }
 
-  private func inRange(_ value: Value) -> Decoded {
-    guard let range = property.range, let number = value.number, !range.contains(number) else { return .value(value) }
-    return .absent(outside)
-  }
+  private func isInRange(_ number: Double) -> Bool { property.range?.contains(number) ?? true }
 
-  /// How a number is rounded before it is published.
-  private enum Rounding: Equatable {
-    /// The raw number gives a whole number without a division.
-    case whole
-    /// A decimal number already: a whole number divided by a power of ten.
-    case none
-    /// Binary noise is removed: 3 * 0.1 is 0.3.
-    case noise
-    /// To the decimals of this power of ten.
-    case decimals(Double)
-
-    init(_ decimals: Int?, of source: Source, as type: ValueType) {
-      let scale = decimals.map { (0..<max($0, 0)).reduce(1.0) { power, _ in power * 10 } }
-      switch source {
-      case .field(let field) where type == .int && field.isWhole: self = .whole
-      case .field(let field) where field.isDecimal(scale ?? 1e9): self = .none
-      default: self = scale.map { .decimals($0) } ?? .noise
-      }
-    }
-
-    func of(_ number: Double) -> Double {
-      switch self {
-      case .whole, .none: number
-      case .noise: abs(number) < 1e6 && abs(number) > 1e-3 ? (number * 1e9).rounded() / 1e9 : number
-      // Adding zero turns -0 into 0.
-      case .decimals(let scale): (number * scale).rounded() / scale + 0
-      }
-    }
+  private func rounded(_ number: Double) -> Double {
+    // Adding zero turns -0 into 0.
+    if let scale { return (number * scale).rounded() / scale + 0 }
+    // 3 * 0.1 is 0.3.
+    return abs(number) < 1e6 && abs(number) > 1e-3 ? (number * 1e9).rounded() / 1e9 : number
   }
 }
 
