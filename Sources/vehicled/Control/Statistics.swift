@@ -75,11 +75,11 @@ extension Methods {
       + ports.map {
         Contract.Statistic(
           "vehicled_link_received_bytes", "counter", "Bytes received over the link.", unit: "bytes", labels: $0,
-          Double($1.carried.received))
+          Double($1.transferred.received))
       }
       + ports.map {
         Contract.Statistic(
-          "vehicled_link_sent_bytes", "counter", "Bytes sent over the link.", unit: "bytes", labels: $0, Double($1.carried.sent))
+          "vehicled_link_sent_bytes", "counter", "Bytes sent over the link.", unit: "bytes", labels: $0, Double($1.transferred.sent))
       }
   }
 }

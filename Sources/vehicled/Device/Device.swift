@@ -1,4 +1,4 @@
-// One device: passes the events of its links and its commands to its machine, in order, and carries out the machine's
+// One device: passes link events and clients' commands to the machine of its kind, one at a time, and carries out the machine's
 // effects. Independent of the protocol. A failure of one device affects neither the daemon nor other devices.
 
 import Logging
@@ -19,7 +19,7 @@ import Protocols
 
   private var machine: any Machine
   private var effects = Effects()
-  /// The storage of effects outside of turns. All devices share it: their turns do not overlap.
+  /// The buffer that a device borrows for `effects` during a turn. All devices share it, because turns do not overlap.
   private static var effectsStorage = Effects()
   private var inputs: [Input] = []
   private var isHandling = false
@@ -27,16 +27,16 @@ import Protocols
   private(set) var fault: String?
   /// The current motion lease.
   private(set) var lease: Lease?
-  /// The last logged reason for which each link is down.
-  private var reasons: [LinkName: String] = [:]
+  /// For each link that is down, the reason that was logged last.
+  private var loggedDownReasons: [LinkName: String] = [:]
   /// The wait reasons logged for each link since it was last up.
-  private var waits: [LinkName: Set<String>] = [:]
-  private static let maxWaits = 32
+  private var loggedWaitReasons: [LinkName: Set<String>] = [:]
+  private static let maxLoggedWaitReasons = 32
   private let commands = PendingCommands()
   private let services: Services
   /// The pending HTTP requests.
   private var requests: [RequestID: HTTPClient.Ticket] = [:]
-  /// Commands queued until `open`; nil: commands are not queued.
+  /// The commands that wait for `open`; nil if commands go directly to the machine.
   private var queuedCommands: [(id: CommandID, command: Command)]?
   private var isClosing = false
   /// The timeout and completions of a shutdown sequence in progress.
@@ -104,7 +104,7 @@ import Protocols
 
   private var downReason: String { "disconnected on request: vehiclectl connect \(name)" }
 
-  /// Runs the machine's shutdown sequence, then closes the links for good. Without a reason the daemon stops.
+  /// Runs the machine's shutdown sequence, then closes the links for good. `reason` is nil when the daemon stops.
   func close(_ reason: String? = nil, then finish: @escaping @Loop () -> Void) {
     isClosing = true
     shutDown(reason ?? "the daemon is stopping") {
@@ -121,7 +121,7 @@ import Protocols
 
   private func shutDown(_ reason: String, then finish: @escaping @Loop () -> Void) {
     guard shutdown == nil else { return shutdown?.completions.append(finish) ?? () }
-    // Retains the device until it is closed.
+    // The closure retains the device until it is closed.
     let deadline = Timer { _ in self.closed() }
     let close: @Loop () -> Void = { self.ports.forEach { $0.close(reason) } }
     shutdown = (deadline, [close, finish])
@@ -151,13 +151,13 @@ import Protocols
     handle(.received(port.name, bytes))
   }
 
-  /// Handles a change of a link's state. The machine gets the end of a link from here, its start from the port.
+  /// Handles a change of a link's state. Reports `down` to the machine; the port itself reports `up`, which has arguments.
   func portChanged(_ port: Port, from old: Port.State) {
     switch (old, port.state) {
     case (.down(let before), .down(let reason)) where before == reason: return
     case (_, .down(let reason)):
       // Repeated failures with the same reason are logged once.
-      if reasons.updateValue(reason, forKey: port.name) != reason {
+      if loggedDownReasons.updateValue(reason, forKey: port.name) != reason {
         logLimited(.notice, "link is down: \(reason)", of: port.name)
       }
       monitor.linkWentDown(port.name, reason)
@@ -165,8 +165,8 @@ import Protocols
       // A device without its link cannot be driven, even if its machine does not end the lease.
       if port.name == .main { loseLease("the link is down: \(reason)") }
     case (_, .up):
-      reasons[port.name] = nil
-      waits[port.name] = nil
+      loggedDownReasons[port.name] = nil
+      loggedWaitReasons[port.name] = nil
       logLimited(.notice, "link is up: \(port.url)", of: port.name, isRecovery: true)
       monitor.linkCameUp(port.name)
     case (_, .connecting): break
@@ -176,8 +176,10 @@ import Protocols
 
   /// Handles changed details of a link. Each wait reason is logged once, however often the link retries.
   func portDetailsChanged(_ port: Port) {
-    if let new = port.waitReason, waits[port.name, default: []].count < Self.maxWaits, waits[port.name, default: []].insert(new).inserted {
-      log.info("\(new)", metadata: ["link": "\(port.name)"])
+    if let reason = port.waitReason, loggedWaitReasons[port.name, default: []].count < Self.maxLoggedWaitReasons,
+      loggedWaitReasons[port.name, default: []].insert(reason).inserted
+    {
+      log.info("\(reason)", metadata: ["link": "\(port.name)"])
     }
     observer?.deviceLinkChanged(port)
   }
@@ -325,7 +327,7 @@ import Protocols
     updateGuardian()
   }
 
-  /// Lets the guardian watch the links with last-will frames while there is a lease, and only then.
+  /// Starts or stops the guardian's watch over the links with last-will frames: it watches them only while there is a lease.
   private func updateGuardian() {
     for link in ports.compactMap(\.guardedLink) {
       if let lease { services.guardian.watch(link, within: lease.deadline) } else { services.guardian.unwatch(link) }
@@ -337,14 +339,15 @@ import Protocols
     if lease != nil { updateGuardian() }
   }
 
-  /// Revokes the lease, for example because the guardian has stopped the vehicle or the daemon is stopping.
+  /// Ends the lease against the holder's will, for example because the guardian has stopped the vehicle or the daemon is stopping.
+  /// The machine stops the vehicle.
   func revokeLease(_ reason: String) {
     guard let lease else { return }
     finishLease("the motion lease of \(lease.holder) was revoked: \(reason)", reason)
     lease.lost(reason)
   }
 
-  /// Why no lease can be granted, or nil: the process that stops the vehicle if the daemon dies has failed.
+  /// Why the guardian, which stops the vehicle if the daemon dies, does not work; nil if it works. Without it no lease is granted.
   var guardianUnavailableReason: String? { services.guardian.unavailableReason }
 
   /// Why the device cannot be reached, or nil while its link is up.
@@ -357,13 +360,13 @@ import Protocols
     }
   }
 
-  /// Ends the lease because its holder disconnected.
+  /// Ends the lease with this token because its holder disconnected. Does nothing if the lease has already ended.
   func endLease(_ token: String, _ reason: String) {
     guard let lease, lease.token == token else { return }
     finishLease("\(lease.holder) released the motion lease: \(reason)", reason)
   }
 
-  /// Ends the lease; the machine stops the vehicle.
+  /// Ends the lease and reports that to the machine, which stops the vehicle.
   private func finishLease(_ message: String, _ reason: String) {
     lease = nil
     log.notice("\(message)", metadata: ["event": "lease"])
@@ -372,7 +375,7 @@ import Protocols
     observer?.deviceFaultOrLeaseChanged()
   }
 
-  /// Ends the lease other than by its holder.
+  /// Ends the lease without a report to the machine, which has ended it itself or cannot reach the vehicle.
   private func loseLease(_ reason: String) {
     guard let lease else { return }
     self.lease = nil

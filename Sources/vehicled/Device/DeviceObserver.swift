@@ -2,7 +2,7 @@
 
 import Protocols
 
-/// The observer of a device. All calls come within one turn of the loop, `deviceTurnEnded` last.
+/// The observer of a device. The changes of one input arrive in the same turn of the loop, `deviceTurnEnded` last.
 @Loop protocol DeviceObserver: AnyObject {
   func deviceUpdated(_ readings: [Reading])
   func deviceStateChanged(_ state: String)
@@ -11,7 +11,7 @@ import Protocols
   func deviceLinkChanged(_ port: Port)
   /// `fault` or `lease` has changed.
   func deviceFaultOrLeaseChanged()
-  /// The device observes another device's property from now on.
+  /// The device subscribes to another device's property.
   func deviceObserves(_ reference: String)
   func deviceTurnEnded()
 }

@@ -9,7 +9,7 @@ import Protocols
 
   private let device: String
   private let disk: Disk
-  /// The last request; nil: as stored.
+  /// The last request; nil before `restore`, and after a request that could not be stored.
   private var isRequested: Bool?
 
   init(device: String, disk: Disk) { (self.device, self.disk) = (device, disk) }
@@ -17,10 +17,11 @@ import Protocols
   /// Whether the links are down because a user disconnected the device.
   var isInForce: Bool { isRequested == true }
 
-  /// Removes its own key from the restored state. Returns whether the links stay down; a request made since then takes precedence.
+  /// Removes the request from the restored state. Returns whether the links stay down; a request made while the state was being read
+  /// takes precedence over the stored one.
   func restore(_ restored: inout [String: [UInt8]]) -> Bool {
-    let was = restored.removeValue(forKey: Self.key) != nil
-    let isDown = isRequested ?? was
+    let wasStored = restored.removeValue(forKey: Self.key) != nil
+    let isDown = isRequested ?? wasStored
     isRequested = isDown
     return isDown
   }

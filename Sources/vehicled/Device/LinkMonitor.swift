@@ -1,17 +1,18 @@
 // The subscribers to the traffic of a device's links: `vehiclectl record` and the recorder of `record = true`. The first
 // messages of a link are kept for later subscribers, because a recording cannot be replayed without the adapter's setup.
-// Without subscribers only these are stored. Of a secret message only the length is recorded.
+// Without subscribers later messages are not recorded. Of a secret message only the length is recorded.
 
 import Protocols
 import Varlink
 
 @Loop final class LinkMonitor {
-  /// One subscriber. Times in its lines count from its first message.
+  /// One subscriber. The times in its lines count from `began`.
   final class Subscription {
     fileprivate let began: Instant
     fileprivate let receive: @Loop (String) -> Void
     fileprivate let ended: @Loop () -> Void
-    /// Links whose messages are skipped until the daemon sends: their stored opening ended with a complete exchange.
+    /// Links whose messages are skipped until the daemon sends the next one. Their stored opening ended with a complete exchange, which
+    /// half a reply must not follow.
     fileprivate var skipped: Set<LinkName> = []
 
     fileprivate init(from began: Instant, _ receive: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void) {
@@ -38,8 +39,8 @@ import Varlink
 
     mutating func append(_ direction: Recording.Direction, _ bytes: [UInt8], secret: Bool, at now: Instant) {
       let age = UInt32(clamping: (now - began) / .microsecond)
-      guard packed.count + Self.head + bytes.count <= LinkMonitor.maxBytes, age < .max else {
-        // Ends with a complete exchange: a replay would never continue half a reply.
+      guard packed.count + Self.headerSize + bytes.count <= LinkMonitor.maxBytes, age < .max else {
+        // Drops the last exchange, which may be incomplete: a replay cannot continue half a reply.
         packed.removeSubrange(lastSent...)
         return isFull = true
       }
@@ -54,32 +55,32 @@ import Varlink
     /// Calls `body` for each message in order.
     func forEach(_ body: (_ at: Instant, Recording.Direction, [UInt8], _ count: Int, _ secret: Bool) -> Void) {
       var rest = packed[...]
-      while rest.count >= Self.head {
-        let head = Array(rest.prefix(Self.head))
-        let age = head[..<4].reversed().reduce(0) { $0 << 8 | Int64($1) }
-        let (count, isSecret) = (Int(head[4]) | Int(head[5]) << 8, head[6] & 2 != 0)
-        let bytes = Array(rest.dropFirst(Self.head).prefix(isSecret ? 0 : count))
-        rest = rest.dropFirst(Self.head + bytes.count)
-        body(began + age * .microsecond, head[6] & 1 != 0 ? .sent : .received, bytes, count, isSecret)
+      while rest.count >= Self.headerSize {
+        let header = Array(rest.prefix(Self.headerSize))
+        let age = header[..<4].reversed().reduce(0) { $0 << 8 | Int64($1) }
+        let (count, isSecret) = (Int(header[4]) | Int(header[5]) << 8, header[6] & 2 != 0)
+        let bytes = Array(rest.dropFirst(Self.headerSize).prefix(isSecret ? 0 : count))
+        rest = rest.dropFirst(Self.headerSize + bytes.count)
+        body(began + age * .microsecond, header[6] & 1 != 0 ? .sent : .received, bytes, count, isSecret)
       }
     }
 
-    private static let head = 7
+    private static let headerSize = 7
   }
 
   private var subscriptions: [Subscription] = []
   private var openings: [LinkName: Opening] = [:]
   /// The number of openings that are not full.
-  private var growing = 0
+  private var unfilledOpenings = 0
 
   /// The size of an opening. An adapter's setup takes about 40 messages of 500 bytes in all, plus 7 bytes per message.
   private nonisolated static let maxBytes = 1024
 
   /// Whether messages need not be recorded now.
-  var isIdle: Bool { subscriptions.isEmpty && growing == 0 }
+  var isIdle: Bool { subscriptions.isEmpty && unfilledOpenings == 0 }
 
   /// Subscribes: `receive` gets every line of a recording, without newline, first the stored openings of the links that are
-  /// up. `ended` is called if the device is removed before the subscription.
+  /// up. `ended` is called if the device is removed before the subscription is.
   func add(_ receive: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void = {}) -> Subscription {
     let subscription = Subscription(from: openings.values.map(\.began).min() ?? Clock.monotonic(), receive, ended: ended)
     var lines: [(at: Instant, text: String)] = []
@@ -107,7 +108,7 @@ import Varlink
 
   func record(_ direction: Recording.Direction, _ link: LinkName, _ bytes: [UInt8], secret: Bool = false) {
     let now = Clock.monotonic()
-    if growing > 0 { store(direction, link, bytes, secret, now) }
+    if unfilledOpenings > 0 { store(direction, link, bytes, secret, now) }
     for subscription in subscriptions {
       if direction == .sent { subscription.skipped.remove(link) }
       if subscription.skipped.contains(link) { continue }
@@ -117,13 +118,13 @@ import Varlink
 
   func linkCameUp(_ link: LinkName) {
     openings[link] = Opening(at: Clock.monotonic())
-    count()
+    countUnfilledOpenings()
     note(link, "up")
   }
 
   func linkWentDown(_ link: LinkName, _ reason: String) {
     openings[link] = nil
-    count()
+    countUnfilledOpenings()
     note(link, "down: \(reason)")
   }
 
@@ -139,10 +140,10 @@ import Varlink
     openings[link] = nil
     opening.append(direction, bytes, secret: secret, at: now)
     openings[link] = opening
-    if opening.isFull { count() }
+    if opening.isFull { countUnfilledOpenings() }
   }
 
-  private func count() { growing = openings.values.count { !$0.isFull } }
+  private func countUnfilledOpenings() { unfilledOpenings = openings.values.count { !$0.isFull } }
 
   private static func text(
     _ t: Int64, _ link: LinkName, _ direction: Recording.Direction, _ bytes: [UInt8], _ count: Int, _ secret: Bool

@@ -26,15 +26,17 @@ struct LogRateLimiter {
   private static let maxRepeats = 3
   /// A recovery is logged once less, so that the last line of an alternating pair is the fault.
   private static func limit(for line: Line) -> Int { line.isRecovery ? maxRepeats - 1 : maxRepeats }
-  /// The maximum of different lines (they may contain a number); of further ones only the last is logged.
+  /// The maximum number of different lines in a minute. A line with a changing number counts as many; of the lines beyond the maximum
+  /// only the last is logged.
   private static let maxLines = 20
-  /// The same for events, each of which may matter.
+  /// The same for events, which are logged more freely because each may matter.
   private static let maxEvents = 200
 
   /// In the order of the last occurrence.
   private var entries: [Entry] = []
+  /// The lines beyond the maximum number of different lines.
   private var others = (suppressed: 0, last: Line?.none)
-  /// When the current minute ends and suppressed lines are due; nil: no minute has started.
+  /// When the current minute ends and its summary is due; nil if no minute has started.
   private(set) var due: Instant?
 
   /// Whether to log this line now.
@@ -54,7 +56,7 @@ struct LogRateLimiter {
     return true
   }
 
-  /// Ends the minute and returns its summary. Lines over the limit are suppressed from the start of the next minute.
+  /// Ends the minute and returns the summary lines. A line that was over its limit stays suppressed in the next minute.
   mutating func end(at now: Instant) -> [Line] {
     var summary =
       others.last.map {

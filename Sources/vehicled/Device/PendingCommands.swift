@@ -16,7 +16,7 @@ import Protocols
 
   var ids: [CommandID] { pending.keys.sorted() }
 
-  /// Starts a command. After a timeout `expired` is called after `finish`.
+  /// Registers a command and returns its ID. At the timeout `finish` is called, then `expired`.
   func begin(
     progress: @escaping @Loop (Report) -> Void, finish: @escaping @Loop (Result<Report, CommandError>) -> Void,
     expired: @escaping @Loop (CommandID) -> Void
@@ -44,7 +44,7 @@ import Protocols
     command.finish(result)
   }
 
-  /// Discards a command because its caller disconnected. False if it had completed before.
+  /// Discards a command because its caller disconnected. Returns false if it has already completed.
   func drop(_ id: CommandID) -> Bool {
     guard let command = pending.removeValue(forKey: id) else { return false }
     command.deadline.set(nil)

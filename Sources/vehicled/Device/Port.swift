@@ -15,13 +15,13 @@ import Protocols
   let role: LinkRole
   let url: LinkURL
   private(set) var state: State = .down("not started")
-  /// Wall time of the last change of state, and of the next attempt, in microseconds.
+  /// The wall time of the last change of state, and of the next attempt to connect, in µs.
   private(set) var since = Clock.wall()
   private(set) var nextAttempt: Int64?
 
-  /// How often it came up, and the bytes that it has transferred.
+  /// How often the link came up, and how many bytes it has transferred since the device was created.
   private(set) var connections = 0
-  private(set) var carried = (received: 0, sent: 0)
+  private(set) var transferred = (received: 0, sent: 0)
 
   private unowned let device: Device
   private let links: LinkOpener
@@ -43,7 +43,7 @@ import Protocols
   }
 
   var name: LinkName { role.name }
-  /// What the link waits for while it is connecting, for the user.
+  /// A message for the user: what the link waits for while it is connecting.
   var waitReason: String? { link?.waitReason }
   var details: [String: String] { link?.details ?? [:] }
 
@@ -79,7 +79,7 @@ import Protocols
     linkWentDown(reason, final: false)
   }
 
-  /// Sets the frames that the guardian sends over the link if the daemon dies or freezes. They last until the link goes down.
+  /// Sets the frames that the guardian sends over the link if the daemon dies or freezes. They are discarded when the link goes down.
   func setLastWill(_ will: LastWill?) {
     if let guardedLink { guardian.release(guardedLink) }
     guardedLink = nil
@@ -88,14 +88,14 @@ import Protocols
     device.lastWillChanged(self)
   }
 
-  /// The number of bytes that the peer has not acknowledged; nil if the link cannot tell.
+  /// The number of sent bytes that the peer has not acknowledged; nil if the kernel does not report it for this kind of link.
   var backlog: Int? {
     guard let descriptor = link?.descriptor else { return nil }
     let count = clinux_unsent(descriptor)
     return count < 0 ? nil : Int(count)
   }
 
-  /// Changes the speed of a serial line. The time that the link has been up counts from now.
+  /// Changes the speed of a serial line. For the backoff the link counts as up from now on.
   func setBaud(_ baud: Int) {
     backoff.linkCameUp(at: Clock.monotonic())
     link?.setBaud(baud)
@@ -106,7 +106,7 @@ import Protocols
       if let id { device.handle(.sent(id, failure: "the link is down")) }
       return
     }
-    carried.sent += bytes.count
+    transferred.sent += bytes.count
     link.send(bytes, id: id)
   }
 
@@ -119,7 +119,7 @@ import Protocols
   }
 
   func linkReceived(_ bytes: [UInt8]) {
-    carried.received += bytes.count
+    transferred.received += bytes.count
     device.received(bytes, from: self)
   }
 

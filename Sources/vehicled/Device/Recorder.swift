@@ -1,6 +1,6 @@
-// Records a device's links to recordings/NAME/NUMBER-DATE.ndjson in the state directory (`record = true`). Files are numbered
-// because a clock without a battery may be behind; the oldest are removed, so the disk does not fill up. The disk thread writes
-// in batches; a disk that hangs costs lines, not memory.
+// Records the traffic of a device's links to recordings/NAME/NUMBER-DATE.ndjson in the state directory (`record = true`). Files are
+// numbered because a clock without a battery may be wrong; the oldest are removed, so that the disk does not fill up. The disk
+// thread writes in batches; if the disk hangs, lines are dropped and memory stays bounded.
 
 import Glibc
 import Protocols
@@ -33,7 +33,7 @@ import Varlink
   private nonisolated static let maxFiles = 4
   private static let writeDelay: Nanoseconds = .second
 
-  /// Starts to record; after a failure it tries again after `retryDelay`.
+  /// Starts to record. After a failed write, recording starts again after `retryDelay`.
   init(_ device: Device, disk: Disk, retryDelay: Nanoseconds = 10 * .second) {
     self.retryDelay = retryDelay
     self.device = device
@@ -46,7 +46,7 @@ import Varlink
     isClosed = true
     unsubscribe()
     timer.set(nil)
-    // The disk thread keeps the order of writes.
+    // A write in progress does not prevent the last one: the disk thread runs them in order.
     isWriting = false
     write()
   }
@@ -107,15 +107,15 @@ import Varlink
 
   private nonisolated static func name(_ number: Int, _ date: String) -> String {
     let digits = String(number)
-    return String(repeating: "0", count: max(0, minNumber - digits.count)) + "\(digits)-\(date).ndjson"
+    return String(repeating: "0", count: max(0, minDigits - digits.count)) + "\(digits)-\(date).ndjson"
   }
 
-  private nonisolated static let minNumber = 6
+  private nonisolated static let minDigits = 6
 
   /// The number at the start of a file name; 0 if the name starts with a year, as in version 0.1.
   private nonisolated static func number(of name: String) -> Int {
     let digits = name.prefix { $0 != "-" }
-    return digits.count < minNumber ? 0 : Int(digits) ?? 0
+    return digits.count < minDigits ? 0 : Int(digits) ?? 0
   }
 
   /// The names of the recordings in a folder, the oldest first.
@@ -123,7 +123,8 @@ import Varlink
     Files.list(folder).filter { $0.hasSuffix(".ndjson") }.sorted { (number(of: $0), $0) < (number(of: $1), $1) }
   }
 
-  /// Starts a new file with the link's opening exchange: a recording with a gap cannot be replayed.
+  /// Subscribes again for a new file, which therefore starts with the opening exchange of each link: a recording with a gap cannot be
+  /// replayed.
   private func begin() {
     guard !isClosed else { return }
     unsubscribe()
@@ -136,7 +137,7 @@ import Varlink
     subscription = nil
   }
 
-  /// Logs once when writing starts to fail, and once when it works again.
+  /// Logs once when writing starts to fail, and once when it works again (`new` is nil).
   private func report(_ new: String?) {
     if let new, failure == nil { device.log.error("cannot record: \(new)") }
     if new == nil, failure != nil { device.log.notice("recording resumed") }

@@ -1,4 +1,4 @@
-// What a device uses of the daemon.
+// The services of the daemon, as passed to each device.
 
 extension Device {
   /// The services of the daemon that a device uses.

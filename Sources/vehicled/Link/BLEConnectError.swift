@@ -4,8 +4,8 @@
 import DBus
 
 extension DBusError {
-  /// The reason and remedy of a failed connection (with the placeholder ADDRESS), and whether BlueZ's cached data of the peripheral
-  /// may be the cause, so that it should be removed.
+  /// The reason of a failed connection, with its remedy (which may contain the placeholder ADDRESS), and whether stale data in BlueZ's
+  /// cache may be the cause, so that the peripheral should be removed from it.
   var connectFailure: (reason: String, isStale: Bool) {
     guard case .refused(let name, let text) = self else {
       return self == .timeout ? ("no response: check that it is in range and not connected to a phone", false) : (message, false)

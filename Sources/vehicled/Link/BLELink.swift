@@ -26,23 +26,23 @@ import Protocols
   private let blueZ: BlueZ
   private weak var owner: (any LinkOwner)?
   private var stage = Stage.searching
-  /// What the link waits for, for the user.
   private(set) var waitReason: String?
   private let began = Clock.monotonic()
   private var isSearching = false
+  /// When the first matching peer was found; nil while there is none.
   private var firstFound: Instant?
   private var peripheral: Peripheral?
   /// RSSI in dBm. BlueZ reports it only while it scans.
   private var signal: Int?
   private var channel: GATTChannel?
   private var hasRepeatedProbe = false
-  /// Whether this link ends the connection: it made it, or the URL names this peer.
+  /// Whether to disconnect the peer at the end: this link connected it, or the URL names it.
   private var isOurs = false
   private lazy var timer = Timer { [weak self] _ in self?.handleTimeout() }
 
-  /// How long to look for further peers with a matching name before connecting.
+  /// How long to look for further peers with a matching name before connecting, in case the name is ambiguous.
   private static let selectionDelay: Nanoseconds = 500 * .millisecond
-  /// After this time a peer given by its address is connected although it is not found: not all peers advertise.
+  /// After this time a peer given by its address is connected even if no advertisement was received: not all peers advertise.
   private static let connectUnseenAfter: Nanoseconds = 15 * .second
   /// BlueZ gives up by itself after 40 s.
   private static let connectTimeout: Nanoseconds = 60 * .second
@@ -90,7 +90,7 @@ import Protocols
     return nil
   }
 
-  /// The missing dependency, if any.
+  /// Why the link cannot work now (BlueZ or the adapter is missing, or the adapter is off), for the user; nil if it can.
   private var missing: String? {
     switch blueZ.presence {
     case .unknown: return "waiting for BlueZ"
@@ -294,7 +294,7 @@ import Protocols
   private func fail(_ reason: String) {
     let owner = owner
     self.owner = nil
-    // A peer that `auto` chose and that failed is skipped for a while in favour of others.
+    // With `ble:auto` a peer that fails before it is up is skipped for a while in favour of others.
     if target.match == .auto, let peripheral, !isUp, missing == nil {
       blueZ.reject(peripheral.address, atLeastUntil: Clock.monotonic() + 60 * .second)
     }
@@ -302,7 +302,7 @@ import Protocols
     owner?.linkWentDown(reason, final: false)
   }
 
-  /// Releases everything and ends the connection or the attempt to connect.
+  /// Ends the connection or the attempt to connect, and releases what the link holds of BlueZ.
   private func end() {
     switch stage {
     case .connecting(let path), .resolving(let path), .subscribing(let path), .probing(let path, _), .up(let path):

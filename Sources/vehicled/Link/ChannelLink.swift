@@ -1,5 +1,5 @@
-// A link over a NIO channel: its bytes go to the owner, its end is the link's end. `tcp` and `serial` have files of their
-// own, because they open the channel differently.
+// A link over an NIO channel. Received bytes go to the owner; when the channel closes, the link goes down. TCPLink.swift and
+// SerialLink.swift open the channel.
 
 import NIOCore
 import Protocols
@@ -18,7 +18,8 @@ import Protocols
   /// See `Link`. Set before the link is up; a later change is reported to the owner.
   var baud: Int? { didSet { if oldValue != nil { owner?.linkDetailsChanged() } } }
 
-  /// `closedReason` is the message if the peer closes. An accepted channel comes up by itself.
+  /// `closedReason` is the reason to report if the peer closes the connection. An accepted channel is up as soon as it is active;
+  /// for other channels `cameUp` is called.
   init(owner: any LinkOwner, closedReason: String, isAccepted: Bool = false) {
     self.owner = owner
     self.closedReason = closedReason
@@ -54,7 +55,7 @@ import Protocols
     failed(failure ?? closedReason)
   }
 
-  /// Reports that the link is up, unless it has ended or was closed.
+  /// Reports that the link is up, unless it is already down or closed.
   func cameUp() {
     guard let owner else { return context?.close(promise: nil) ?? () }
     owner.linkCameUp(maximumSend: nil)
@@ -82,7 +83,7 @@ import Protocols
 }
 
 extension Channel {
-  /// For a bootstrap's initializer, which runs on the loop.
+  /// Adds the link as a handler. For a bootstrap's channel initializer, which runs on the loop.
   func add(_ link: ChannelLink) -> EventLoopFuture<Void> {
     eventLoop.makeCompletedFuture { try Loop.assumeIsolated { try pipeline.syncOperations.addHandler(link) } }
   }

@@ -1,5 +1,5 @@
-// Notifications and writes of a connected peer's characteristics. Writes go out one at a time, each as exactly one GATT write.
-// If BlueZ provides sockets for them, no data passes through the bus.
+// Notifications and writes of a connected peer's characteristics. Writes are sent one at a time, each as exactly one GATT write.
+// If BlueZ provides a socket for a characteristic, its data does not pass through D-Bus.
 
 import DBus
 import Protocols
@@ -99,13 +99,14 @@ import Protocols
     }
   }
 
-  /// Handles the end of the notification socket. An empty notification looks the same, so the peer may still be connected.
+  /// Handles the end of the notification socket: subscribes with StartNotify instead. The peer may still be connected, because an empty
+  /// notification looks like the end of the socket.
   private func notificationsEnded(_ notify: Characteristic) {
     notifyPipe = nil
-    let later = Timer { [weak self] _ in
+    let retry = Timer { [weak self] _ in
       if let self, !isClosed { startNotify(notify, then: {}) }
     }
-    later.set(Clock.monotonic() + 50 * .millisecond)
+    retry.set(Clock.monotonic() + 50 * .millisecond)
   }
 
   /// Calls a method of a characteristic. The reply is ignored once the channel is closed.
@@ -123,7 +124,8 @@ import Protocols
   /// The socket for writes, if BlueZ provided one.
   var descriptor: CInt? { writePipe?.descriptor }
 
-  /// Writes a message; `done` gets the error, or nil. Without `done` an error fails the channel.
+  /// Writes a message. `done` gets the error message, or nil once BlueZ has accepted the write. If `done` is nil, an error is reported
+  /// to `failed`.
   func send(_ bytes: [UInt8], done: (@Loop (String?) -> Void)? = nil) {
     if let maximum, bytes.count > maximum {
       let message =

@@ -4,9 +4,11 @@
 import Protocols
 
 struct GATTChoice {
+  /// nil if the peer sends no notifications.
   let notify: Characteristic?
-  /// nil: the peer is read-only.
+  /// nil if the peer is read-only.
   let write: Characteristic?
+  /// Whether to use writes with response.
   let isAcknowledged: Bool
 
   /// Selects the characteristics. The error names what is missing and what the peripheral has.
@@ -66,6 +68,7 @@ struct GATTChoice {
     isAcknowledged = target.response ?? (role.prefersResponse ? acknowledged : !plain)
   }
 
+  /// The first characteristic that can notify or indicate, preferably the writable one itself.
   private static func notifier(beside writer: Characteristic?, _ all: [Characteristic]) -> Characteristic? {
     ([writer].compactMap(\.self) + all).first { !$0.flags.isDisjoint(with: ["notify", "indicate"]) }
   }

@@ -5,13 +5,13 @@ import Protocols
 
 /// One connection to a peer, from the attempt to open it to its end. `linkWentDown` is called exactly once unless the owner closes it.
 @Loop protocol Link: AnyObject {
-  /// Sends bytes in exactly one write; `linkSent` follows if `id` is set. Only while up, one at a time.
+  /// Sends bytes in exactly one write; `linkSent` follows if `id` is set. Requires that the link is up.
   func send(_ bytes: [UInt8], id: SendID?)
   /// Closes the link, also while it is connecting. No calls to the owner follow.
   func close()
-  /// Disconnects the peer and waits for another one. False if that needs a new link.
+  /// Disconnects the peer and waits for another one. Returns false, and does nothing, if the link itself must be closed for that.
   func disconnectPeer(_ reason: String) -> Bool
-  /// What the link waits for while it is connecting, for the user.
+  /// A message for the user: what the link waits for while it is connecting.
   var waitReason: String? { get }
   /// Further details for the user, by short names.
   var details: [String: String] { get }
@@ -19,7 +19,7 @@ import Protocols
   var descriptor: CInt? { get }
   /// The speed of a serial line, if it can be changed.
   var baud: Int? { get }
-  /// Changes the speed and discards input at the old one. Only if the speed can be changed.
+  /// Changes the speed and discards buffered input, which was received at the old one. Does nothing if `baud` is nil.
   func setBaud(_ new: Int)
 }
 
@@ -34,7 +34,7 @@ extension Link {
 
 /// The receiver of a link's events.
 @Loop protocol LinkOwner: AnyObject {
-  /// The link is up. `maximumSend` is the maximum of bytes in one write, if there is one.
+  /// The link is up. `maximumSend` is the maximum number of bytes in one write; nil if there is no limit.
   func linkCameUp(maximumSend: Int?)
   func linkReceived(_ bytes: [UInt8])
   func linkSent(_ id: SendID, failure: String?)
@@ -42,9 +42,9 @@ extension Link {
   func linkDetailsChanged()
   /// The peer has disconnected, and the link waits for another one.
   func linkLostPeer(_ reason: String)
-  /// A peer outside the permitted network was rejected (its address, and why). The link still listens.
+  /// A peer outside the permitted network was rejected. `peer` is its address and the reason, for the user. The link still listens.
   func linkRejectedPeer(_ peer: String)
-  /// The link is down. `final`: do not try again (a recording has ended, for example).
+  /// The link is down. If `final` is true, the owner does not open it again (for example because a recording has ended).
   func linkWentDown(_ reason: String, final: Bool)
 }
 
@@ -63,7 +63,7 @@ struct LinkOpener {
   let disk: Disk
   let blueZ: BlueZ
 
-  /// Starts to open a link. The owner gets the result in a later turn.
+  /// Starts to open a link. The result is reported to the owner in a later turn.
   @Loop func open(_ url: LinkURL, for owner: any LinkOwner, as role: LinkRole) -> any Link {
     switch url {
     case .tcp(let host, let port): ChannelLink.tcp(host: host, port: port, givesUp: role.givesUp, owner: owner)

@@ -21,7 +21,7 @@ import Protocols
     self.ended = ended
   }
 
-  /// Takes ownership of the descriptor; nil if it is not a SOCK_SEQPACKET socket.
+  /// Takes ownership of the descriptor. Returns nil if it is not a SOCK_SEQPACKET socket.
   static func open(
     _ descriptor: DBusDescriptor, received: @escaping @Loop ([UInt8]) -> Void, ended: @escaping @Loop () -> Void
   ) -> PacketPipe? {
@@ -44,7 +44,7 @@ import Protocols
     return pipe
   }
 
-  /// Sends one packet; `done` gets the error, or nil.
+  /// Sends one packet; `done` gets the error message, or nil on success.
   func write(_ bytes: [UInt8], done: @escaping @Loop (String?) -> Void) {
     guard let writer else { return done("connection closed") }
     writer.write(bytes, then: done)

@@ -1,5 +1,5 @@
 // The program that listens on a TCP address and port: name and PID if /proc shows them to this user, otherwise the owner.
-// Facts: proc(5), /proc/net/tcp: local address, state 0A is listening, user, inode.
+// Source: proc(5). In /proc/net/tcp field 1 is the local address, 3 the state (0A: listening), 7 the user, 9 the inode.
 
 import Glibc
 import Protocols
@@ -20,14 +20,14 @@ enum PortHolder {
     return "another program"
   }
 
-  /// Whether a listener on this address, in the kernel's notation, conflicts with a listener on the IPv4 address `host`: the same address,
-  /// or either of them any address. An IPv6 socket can include IPv4 addresses (`::`, `::ffff:127.0.0.1`).
+  /// Whether a listener on this address, in the kernel's notation, conflicts with a listener on the IPv4 address `host`: the addresses
+  /// are equal, or one of them is the wildcard. An IPv6 socket can include IPv4 addresses (`::`, `::ffff:127.0.0.1`).
   private static func conflicts(_ address: Substring, with host: String) -> Bool {
-    var ours = in_addr()
-    guard inet_pton(AF_INET, host, &ours) == 1, let last = UInt32(address.suffix(8), radix: 16) else { return true }
+    var hostAddress = in_addr()
+    guard inet_pton(AF_INET, host, &hostAddress) == 1, let last = UInt32(address.suffix(8), radix: 16) else { return true }
     let isIPv4 = address.count == 8 || address.dropLast(8).hasSuffix("0000" + mappedPrefix)
-    let isAny = address.allSatisfy { $0 == "0" }
-    return isAny || isIPv4 && (last == ours.s_addr || ours.s_addr == 0 || last == 0)
+    let isWildcard = address.allSatisfy { $0 == "0" }
+    return isWildcard || isIPv4 && (last == hostAddress.s_addr || hostAddress.s_addr == 0 || last == 0)
   }
 
   /// The third word of an IPv4-mapped IPv6 address, 0000FFFF, in the kernel's notation.

@@ -1,5 +1,5 @@
-// Replays a recording: when the daemon sends a recorded message, the recorded replies follow after their original delays,
-// divided by `speed`. A message that is not in the recording gets no reply.
+// Replays a recording as if it were the peer: when the daemon sends a recorded message, the recorded replies follow after their
+// original delays, divided by `speed`. A message that is not in the rest of the recording gets no reply.
 
 import Protocols
 import Varlink
@@ -7,7 +7,9 @@ import Varlink
 @Loop final class ReplayLink: Link {
   private weak var owner: (any LinkOwner)?
   private let speed: Double
+  /// The rest of the recording. `t` is the recorded time in ns.
   private var lines: ArraySlice<(t: Int64, direction: Recording.Direction, bytes: [UInt8])> = []
+  /// The monotonic time that corresponds to time 0 of the recording.
   private var offset: Int64 = 0
   private lazy var timer = Timer { [weak self] now in self?.play(now) }
   /// Larger than the files of `record = true`.
@@ -70,6 +72,7 @@ import Varlink
     owner?.linkWentDown(reason, final: true)
   }
 
+  /// A recorded time, divided by `speed`.
   private func scaled(_ t: Int64) -> Int64 {
     // Limited to a year, which is longer than any recording and cannot overflow.
     Int64(min(max(Double(t) / speed, 0), 365 * 86_400e9))

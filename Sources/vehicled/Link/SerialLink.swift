@@ -1,5 +1,5 @@
-// A serial port or pseudo-terminal in raw mode, locked, without flow control. It ends with the hangup that the kernel reports
-// when the adapter is unplugged. Its speed can be changed unless the URL sets it or the port has none (pseudo-terminals,
+// A serial port or pseudo-terminal in raw mode, locked, without flow control. The link goes down with the hangup that the kernel
+// reports when the adapter is unplugged. The speed can be changed unless the URL sets it or the port has none (pseudo-terminals,
 // RFCOMM).
 
 import CLinux
@@ -40,7 +40,7 @@ extension ChannelLink {
 
   func setBaud(_ new: Int) {
     guard baud != nil, let descriptor else { return }
-    // A driver chooses the nearest supported speed. An error means that the port is about to disappear.
+    // The driver chooses the nearest supported speed. An error means that the port is disappearing, which closes the channel anyway.
     _ = clinux_serial_raw(descriptor, UInt32(new))
     tcflush(descriptor, TCIOFLUSH)
     baud = new

@@ -1,5 +1,5 @@
-// A TCP connection with TCP_NODELAY and keepalive, which notices a half-open connection within 30 s. If the peer must not be
-// given up (`givesUp` is false), the connection lasts for 1 h and unacknowledged data is retransmitted every second.
+// A TCP connection with TCP_NODELAY and keepalive, which notices a half-open connection within 30 s. If `givesUp` is false, the
+// connection survives outages of up to 1 h, and unacknowledged data is retransmitted every second.
 
 import CLinux
 import Glibc
@@ -18,7 +18,7 @@ extension ChannelLink {
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPIDLE)), value: 10)
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPINTVL)), value: 5)
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPCNT)), value: 3)
-      // Without this limit the kernel retransmits for about 15 min; with a short backoff for only 15 s.
+      // The default of the kernel is to retransmit for about 15 min, but for only 15 s with the backoff of `limitBackoff`.
       .channelOption(.tcpOption(.init(rawValue: TCP_USER_TIMEOUT)), value: givesUp ? 25_000 : 3_600_000)
       .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 1024))
       .channelInitializer { $0.add(link) }
@@ -37,7 +37,7 @@ extension ChannelLink {
     return link
   }
 
-  /// TCP_RTO_MAX_MS (Linux 6.15), which glibc does not define yet, and its minimum.
+  /// TCP_RTO_MAX_MS (Linux 6.15), which glibc does not define yet, and the minimum value that it accepts.
   static let maxBackoff: (option: CInt, milliseconds: CInt) = (44, 1000)
 
   /// Limits the retransmission backoff. After an outage the kernel waits about as long as the outage lasted before it retransmits,
