@@ -169,7 +169,7 @@ import Varlink
 
   /// Sets the socket's permissions for the access lists, and warns about names in them that cannot be looked up.
   private func share(then finish: @escaping @Loop @Sendable () -> Void = {}) {
-    if listener?.share(withEverybody: configuration.control.grantsAccessOutsideGroup) == false {
+    if listener?.share(withAllUsers: configuration.control.grantsAccessOutsideGroup) == false {
       log.warning("the socket is closed to users outside of its group; systemctl edit vehicled.socket, [Socket] SocketMode=0666")
     }
     let group = Accounts.Query.group("vehicled")

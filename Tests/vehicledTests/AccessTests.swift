@@ -74,7 +74,7 @@ import Testing
 
   @Test func `a failed lookup grants nothing`() {
     var answers = Self.known
-    #expect(decide(Self.listed, .control, for: peer(Self.nobody, 60), answers.filter { $0.key != .user("eve") }) == .ask)
+    #expect(decide(Self.listed, .control, for: peer(Self.nobody, 60), answers.filter { $0.key != .user("eve") }) == .needsLookup)
     answers[.group("family")] = .failed("the name service does not respond")
     #expect(decide(Self.listed, .control, for: peer(Self.nobody, 60), answers).isGranted)
     #expect(
@@ -95,7 +95,7 @@ import Testing
 
   @Test func polkitDecidesAboutAllOtherUsers() {
     let control = Configuration.Control(lists: .init(control: ["drivers"]), usesPolkit: true)
-    #expect(decide(control, .control, for: peer(Self.nobody, 60), Self.known) == .ask)
+    #expect(decide(control, .control, for: peer(Self.nobody, 60), Self.known) == .needsLookup)
     #expect(Access(control).queries.isEmpty)
   }
 

@@ -208,7 +208,7 @@ import Varlink
     backlog.append(bytes(1), at: 1 * .second)
     #expect(try backlog.next()?.arrived == 1 * .second)
     #expect(try backlog.next() == nil && backlog.pending == 0)
-    backlog.resumes(behind: bytes(2).count, since: 2 * .second)
+    backlog.markDelayed(bytes(2).count, since: 2 * .second)
     backlog.append(bytes(1), at: 9 * .second)
     backlog.append(bytes(2), at: 9 * .second)
     #expect(try backlog.next()?.arrived == 2 * .second)

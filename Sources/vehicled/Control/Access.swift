@@ -85,10 +85,10 @@ extension Right? {
 struct Access: Sendable {
   enum Decision: Equatable {
     case granted(Rights)
-    /// What the caller lacks, and how to get it.
+    /// The message: which right the caller lacks, and how to get it.
     case denied(String)
-    /// Needs a query to polkit or a name lookup first.
-    case ask
+    /// The decision requires a query to polkit or a name lookup first.
+    case needsLookup
   }
 
   private struct List {
@@ -101,7 +101,7 @@ struct Access: Sendable {
     var names: [String] { groups.map { "group \($0)" } + users.map { "user \($0)" } }
 
     /// Whether an entry matches the peer. A group or user that does not exist matches no peer.
-    func has(_ peer: Peer, _ answers: Accounts.Answers) -> Bool {
+    func matches(_ peer: Peer, _ answers: Accounts.Answers) -> Bool {
       users.contains { answers[.user($0)] == .number(peer.user) }
         || groups.contains { if case .number(let group)? = answers[.group($0)] { peer.groups.contains(group) } else { false } }
     }
@@ -111,17 +111,17 @@ struct Access: Sendable {
   private struct Lists {
     let observers: List
     let controllers: List
-    /// nil: the controllers.
+    /// nil if the configuration has no list of drivers: then controllers may drive.
     let drivers: List?
-    /// The section of the configuration to which a user can be added.
+    /// The section of the configuration that contains the lists, for messages.
     let section: String
 
-    /// `more` are the lists for all devices, if `own` are those of one.
-    init(_ own: Configuration.AccessLists, and more: Configuration.AccessLists = .init(), section: String) {
-      observers = List(own.observe + more.observe, own.observeUsers + more.observeUsers)
-      controllers = List(own.control + more.control, own.controlUsers + more.controlUsers)
-      let limitsDriving = own.limitsDriving || more.limitsDriving
-      drivers = limitsDriving ? List(own.drive + more.drive, own.driveUsers + more.driveUsers) : nil
+    /// `own` are the lists of the section. If it is the section of a device, `general` are the lists for all devices, which apply as well.
+    init(_ own: Configuration.AccessLists, and general: Configuration.AccessLists = .init(), section: String) {
+      observers = List(own.observe + general.observe, own.observeUsers + general.observeUsers)
+      controllers = List(own.control + general.control, own.controlUsers + general.controlUsers)
+      let limitsDriving = own.limitsDriving || general.limitsDriving
+      drivers = limitsDriving ? List(own.drive + general.drive, own.driveUsers + general.driveUsers) : nil
       self.section = section
     }
 
@@ -136,9 +136,9 @@ struct Access: Sendable {
 
     /// The highest right that the lists grant.
     func right(of peer: Peer, _ answers: Accounts.Answers) -> Right? {
-      if (drivers ?? controllers).has(peer, answers) { return .drive }
-      if controllers.has(peer, answers) { return .control }
-      return observers.has(peer, answers) ? .observe : nil
+      if (drivers ?? controllers).matches(peer, answers) { return .drive }
+      if controllers.matches(peer, answers) { return .control }
+      return observers.matches(peer, answers) ? .observe : nil
     }
   }
 
@@ -170,16 +170,16 @@ struct Access: Sendable {
   func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ known: (Set<Accounts.Query>) -> Accounts.Answers) -> Decision {
     guard let peer else { return .denied("no peer credentials from the kernel") }
     if peer.user == 0 || peer.user == geteuid() { return .granted(Rights(everywhere: .drive)) }
-    if usesPolkit { return .ask }
+    if usesPolkit { return .needsLookup }
     let queries = queries(for: peer)
     let answers = known(queries)
-    guard queries.allSatisfy({ answers[$0] != nil }) else { return .ask }
+    guard queries.allSatisfy({ answers[$0] != nil }) else { return .needsLookup }
     let rights = Rights(
       everywhere: general.right(of: peer, answers), devices: devices.compactMapValues { $0.right(of: peer, answers) })
     return rights.include(right, on: scope) ? .granted(rights) : .denied(denial(of: right, on: scope, for: peer, answers))
   }
 
-  /// What the peer lacks, and how to get it.
+  /// The message: which right the peer lacks, and how to get it.
   func denial(of right: Right, on scope: Scope, for peer: Peer, _ answers: Accounts.Answers) -> String {
     let device: String? = if case .device(let name) = scope { name } else { nil }
     let rules = device.flatMap { devices[$0] } ?? general

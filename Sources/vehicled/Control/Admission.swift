@@ -12,14 +12,15 @@ import Protocols
   let user: UInt32?
   /// Root, or the daemon's own user.
   let isOwner: Bool
-  /// Its connections, and those of them without a granted call.
+  /// The number of the user's connections, and of those on which no call was granted yet.
   fileprivate(set) var sessions = 0
   fileprivate(set) var unauthorized = 0
-  /// Sessions with a pending call, and whether the account is in the queue. Owned by the scheduler.
+  /// Sessions with a pending call, and whether the account is in the queue. Only the scheduler uses them.
   var waiting = CircularBuffer<Session>()
   var isQueued = false
 
-  /// Limits of unanswered input in bytes: for each connection, and for all connections of the user together beyond that.
+  /// Limits of unanswered input in bytes: `ownLimit` for each connection; what exceeds it counts against `sharedLimit`, which all
+  /// connections of the user share.
   static let ownLimit = 16 << 10
   private static let sharedLimit = 2 << 20
   private var input = 0
@@ -55,7 +56,7 @@ import Protocols
   /// Random early rejection of a user's connections without a right: the count at which it starts, the probability there, and the count
   /// at which it is certain.
   private static let earlyRejection = (start: 16, rate: 0.3, full: 64)
-  /// With fewer free connections than this, clients that make no call within `maxIdleTime` are closed.
+  /// With fewer free connections than this, the connections of clients that make no call within `maxIdleTime` are closed.
   private static let scarceBelow = 64
   private let maxIdleTime: Nanoseconds
 
@@ -73,8 +74,8 @@ import Protocols
     self.maxIdleTime = maxIdleTime
   }
 
-  /// Admits a client and returns its user's account, or nil if a limit is reached. Each admitted client ends with `ended`.
-  /// `hasRight` returns whether it has a right, and `drives` whether a user holds a motion lease.
+  /// Admits a client and returns its user's account, or nil if a limit is reached. The caller must report the end of each admitted client
+  /// to `ended`. `hasRight` returns whether the client has a right, and `drives` whether a user holds a motion lease.
   func admit(_ session: Session, hasRight: @Loop () -> Bool, drives: @Loop (UInt32) -> Bool) -> Account? {
     let account = accounts[session.peer?.user] ?? Account(user: session.peer?.user)
     if !account.isOwner { closeIdle(account, unless: drives) }
@@ -90,6 +91,7 @@ import Protocols
     return account
   }
 
+  /// Records that an admitted client has disconnected.
   func ended(_ session: Session, of account: Account) {
     guard sessions.removeValue(forKey: ObjectIdentifier(session)) != nil else { return }
     account.sessions -= 1

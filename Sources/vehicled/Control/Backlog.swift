@@ -11,8 +11,9 @@ struct Backlog {
   /// Cumulative byte counts by arrival time, for the bytes that are not answered yet.
   private var arrivals: [(bytes: Int, at: Instant)] = []
   private var arrived = 0
-  /// How many of the next bytes have waited in the kernel's buffer, and since when at most.
-  private var late: (bytes: Int, since: Instant) = (0, 0)
+  /// The bytes at the start of the next reads that have waited in the kernel's buffer, and the earliest time at which they arrived.
+  private var delayed: (bytes: Int, since: Instant) = (0, 0)
+  /// The resolution of arrival times.
   private static let grain: Nanoseconds = 5 * .millisecond
   private static let maxArrivals = 256
 
@@ -27,28 +28,28 @@ struct Backlog {
   /// Whether a complete call is buffered. Throws if an incomplete call exceeds the limit.
   mutating func hasCall() throws -> Bool { try framing.hasMessage() }
 
-  /// Returns the next call and when it was complete, up to `grain` too early.
+  /// Returns the next call and the time when its last byte arrived, which may be up to `grain` too early.
   mutating func next() throws -> (call: VarlinkCall, arrived: Instant?)? {
     guard let call = try framing.next({ try VarlinkCall($0) }) else { return nil }
-    let taken = arrived - framing.pending
-    while let first = arrivals.first, first.bytes < taken { arrivals.removeFirst() }
+    let consumed = arrived - framing.pending
+    while let first = arrivals.first, first.bytes < consumed { arrivals.removeFirst() }
     let at = arrivals.first?.at
     // The bytes after this call have their own arrival time.
-    if arrivals.first?.bytes == taken { arrivals.removeFirst() }
+    if arrivals.first?.bytes == consumed { arrivals.removeFirst() }
     return (call, at)
   }
 
   /// Appends received bytes.
   mutating func append(_ bytes: some Collection<UInt8>, at now: Instant) {
-    let old = min(late.bytes, bytes.count)
-    late.bytes -= old
-    if old > 0 { note(old, at: late.since) }
+    let old = min(delayed.bytes, bytes.count)
+    delayed.bytes -= old
+    if old > 0 { note(old, at: delayed.since) }
     if bytes.count > old { note(bytes.count - old, at: now) }
     framing.append(bytes)
   }
 
-  /// Records that reading was paused since `since`: the bytes in the kernel's buffer count as that old.
-  mutating func resumes(behind bytes: Int, since: Instant) { late = (bytes, since) }
+  /// Records that reading was paused from `since` until now: the bytes that are now in the kernel's buffer count as received at `since`.
+  mutating func markDelayed(_ bytes: Int, since: Instant) { delayed = (bytes, since) }
 
   /// Discards all input.
   mutating func clear() { self = Backlog() }

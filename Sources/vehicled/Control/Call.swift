@@ -3,8 +3,8 @@
 import Protocols
 import Varlink
 
-/// A call in progress. Exactly one `reply` or `fail` ends it; `continue` may come before if the caller accepts more than one
-/// reply. Nothing is sent to the caller of a oneway call.
+/// A call in progress. Exactly one `reply` or `fail` ends it; before that, `continue` sends further replies if the caller accepts them
+/// (`more`). Nothing is sent to the caller of a oneway call.
 @Loop final class Call: WatcherSink {
   let call: VarlinkCall
   /// nil once the call has ended.
@@ -13,18 +13,18 @@ import Varlink
   var cancel: (@Loop () -> Void)?
   /// Called when a slow client has read its pending output.
   var hasRoomAgain: (@Loop () -> Void)?
-  /// When the call was complete. It may have waited behind others of the same client.
+  /// When the last byte of the call arrived. The call may have waited behind others of the same client since then.
   let arrived: Instant
   /// The right that the method requires, and the rights that the caller has.
   var right: Right?
   var rights = Rights()
-  /// The devices that the call is about, as far as it has looked them up; empty if it is about the daemon.
+  /// The devices that the method has looked up so far; empty if the call concerns the daemon.
   var devices: Set<String> = []
-  /// Whether a stream may continue with other rights; nil: if they include `right` on `devices`.
+  /// Decides whether a stream may continue when the caller's rights change. If nil, it may if they include `right` on `devices`.
   var continues: (@Loop (Rights) -> Bool)?
   /// Whether it is a stream that lasts until one side ends it.
   var isStream = false
-  /// The error that ends it when the client shuts down its sending side; nil: it continues.
+  /// The error with which the call ends when the client shuts down its sending side; nil if the call continues.
   var endsWithInput: ContractError?
 
   init(_ call: VarlinkCall, session: Session, arrived: Instant) {
@@ -36,20 +36,20 @@ import Varlink
   var peer: Peer? { session?.peer }
   /// Whether the client is still connected.
   var isAlive: Bool { session != nil }
-  /// Ties the lease to this connection, over which its set-points come. False if the connection has ended.
+  /// Binds the lease to this connection, over which its set-points arrive. Returns false if the connection has ended.
   func bind(_ device: Device, _ token: String) -> Bool { session?.bind(device, token) ?? false }
-  /// Whether polkit has granted the right to the client before.
+  /// Whether polkit has already granted the right on this connection. If so, sets `rights`.
   func hasCached(_ right: Right) -> Bool {
     guard let session, session.has(right) else { return false }
     rights = Rights(everywhere: right)
     return true
   }
-  /// Records that the call was granted. `cached`: until the access rules change.
+  /// Records that the call was granted. If `cached` is true, later calls on this connection are granted too, until the access rules change.
   func grant(_ rights: Rights, cached: Bool = false) {
     self.rights = rights
     session?.grant(cached ? rights.everywhere : nil)
   }
-  /// Whether the caller may continue with these rights, which replace the earlier ones.
+  /// Whether the caller may continue with these rights. If so, they replace `rights`.
   func mayContinue(with rights: Rights) -> Bool {
     guard let right else { return true }
     let isGranted =
@@ -58,7 +58,7 @@ import Varlink
     if isGranted { self.rights = rights }
     return isGranted
   }
-  /// Continues to answer in the client's next turn.
+  /// Runs `rest`, which continues the call, in the client's next turn.
   func resume(_ rest: @escaping @Loop () -> Void) { session?.resume(rest) }
   var hasRoom: Bool { session?.hasRoom ?? false }
 

@@ -17,7 +17,7 @@ import Protocols
   private var drivers = CircularBuffer<Session>()
   /// Users with pending calls, the next first.
   private var users = CircularBuffer<Account>()
-  /// Whether a turn is scheduled.
+  /// Whether `serve` is scheduled.
   private var isDue = false
   private lazy var timer = Timer { [weak self] _ in self?.serveAtEndOfTurn() }
 

@@ -18,7 +18,7 @@ import Varlink
 
   private static let timeout: Nanoseconds = 3 * .second
 
-  /// Checks everything after `begin`; calls `finish` once.
+  /// Creates a doctor whose checks start with `begin`. `finish` is called once, with the findings.
   init(_ hub: DeviceHub, _ blueZ: BlueZ, _ accounts: Accounts, directory: String, finish: @escaping @Loop ([Contract.Finding]) -> Void) {
     self.hub = hub
     self.blueZ = blueZ
@@ -140,36 +140,36 @@ import Varlink
 
   private func bluetooth() -> [Contract.Finding] {
     var findings: [Contract.Finding] = []
-    let needsIt = hub.states.contains { $0.device.ports.contains { $0.url.scheme == "ble" } }
-    guard needsIt || blueZ.presence == .present else {
+    let isNeeded = hub.states.contains { $0.device.ports.contains { $0.url.scheme == "ble" } }
+    guard isNeeded || blueZ.presence == .present else {
       return [Contract.Finding("bluetooth", "ok", "not available, and not needed by any device", nil)]
     }
-    let bad = needsIt ? "failed" : "warning"
+    let severity = isNeeded ? "failed" : "warning"
     switch blueZ.presence {
-    case .unknown: findings.append(Contract.Finding("bluetooth", bad, "BlueZ does not respond", "systemctl status bluetooth"))
+    case .unknown: findings.append(Contract.Finding("bluetooth", severity, "BlueZ does not respond", "systemctl status bluetooth"))
     case .absent(let reason):
       // The remedy comes last; the cause may contain colons.
       let parts = reason.split(separator: ": ").map(String.init)
       let text = parts.count > 1 ? parts.dropLast().joined(separator: ": ") : reason
-      findings.append(Contract.Finding("bluetooth", bad, text, parts.count > 1 ? parts.last : nil))
+      findings.append(Contract.Finding("bluetooth", severity, text, parts.count > 1 ? parts.last : nil))
     case .present:
       findings.append(Contract.Finding("bluetooth", "ok", "BlueZ is running", nil))
       if blueZ.adapterNames.isEmpty {
-        findings.append(Contract.Finding("bluetooth", bad, "no Bluetooth adapter", "plug one in; check lsusb and dmesg"))
+        findings.append(Contract.Finding("bluetooth", severity, "no Bluetooth adapter", "plug one in; check lsusb and dmesg"))
       }
       for name in blueZ.adapterNames {
         let isOn = blueZ.adapter(named: name)?.isPowered == true
-        let bad = isUsed(name) ? "failed" : "warning"
+        let severity = isUsed(name) ? "failed" : "warning"
         findings.append(
           Contract.Finding(
-            name, isOn ? "ok" : bad, isOn ? "adapter is powered on" : "adapter is powered off",
+            name, isOn ? "ok" : severity, isOn ? "adapter is powered on" : "adapter is powered off",
             isOn ? nil : "bluetoothctl power on"))
       }
     }
     return findings
       + RadioSwitch.all().filter { $0.isBlocked }.map {
         Contract.Finding(
-          $0.name, bad, $0.isHard ? "blocked by a hardware switch" : "blocked by software (rfkill)",
+          $0.name, severity, $0.isHard ? "blocked by a hardware switch" : "blocked by software (rfkill)",
           $0.isHard ? "turn on the wireless switch, or enable Bluetooth in the BIOS" : "rfkill unblock bluetooth")
       }
   }

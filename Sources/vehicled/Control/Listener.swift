@@ -41,7 +41,7 @@ import Protocols
       let lock = try lockDirectory(of: path)
       defer { Glibc.close(lock) }
       try removeStaleSocket(path)
-      // Bound here because NIO would unlink the path at the end, whatever file it is by then.
+      // Bound here because NIO would unlink the path at the end, even if it is another daemon's socket by then.
       let descriptor = newSocket()
       guard callWithAddress(path, with: descriptor, by: bind) == 0 else {
         let reason = errno
@@ -50,7 +50,7 @@ import Protocols
       }
       let channel = try await bootstrap.withBoundSocket(descriptor).get()
       let listener = Listener(channel: channel, path: path, isOurs: true)
-      listener.share(withEverybody: false)
+      listener.share(withAllUsers: false)
       return listener
     } catch let error as ValueError {
       throw error
@@ -132,14 +132,14 @@ import Protocols
     }
   }
 
-  /// Lets the socket's group connect, or all users if the access rules name others: each call is checked anyway. Returns false if
-  /// a socket from systemd does not permit that.
-  @discardableResult func share(withEverybody: Bool) -> Bool {
+  /// Lets the socket's group connect, or all users if the access rules grant rights outside that group; each call is checked in any case.
+  /// Returns false if the mode of a socket from systemd does not let all users connect although they should.
+  @discardableResult func share(withAllUsers: Bool) -> Bool {
     guard let file else {
       var status = stat()
-      return !withEverybody || stat(path, &status) != 0 || status.st_mode & S_IWOTH != 0
+      return !withAllUsers || stat(path, &status) != 0 || status.st_mode & S_IWOTH != 0
     }
-    chmod(file.path, withEverybody ? 0o666 : 0o660)
+    chmod(file.path, withAllUsers ? 0o666 : 0o660)
     return true
   }
 

@@ -6,7 +6,7 @@ import Protocols
 import Varlink
 
 @Loop final class Methods {
-  /// The maximum of references in one call.
+  /// The maximum number of references in one call.
   private static let maxReferences = 1024
   let hub: DeviceHub
   private let blueZ: BlueZ
@@ -16,7 +16,7 @@ import Varlink
   let scheduler = CallScheduler()
   /// The number of calls so far.
   private(set) var calls = 0
-  /// A change invalidates everything that was granted before.
+  /// The access rules. A change discards cached grants, and checks every stream again.
   var access: Access {
     didSet {
       accessGeneration += 1
@@ -77,7 +77,7 @@ import Varlink
       call.grant(rights)
       answer(call, handler)
     case .denied(let missing): call.fail(.permissionDenied(missing: missing))
-    case .ask:
+    case .needsLookup:
       if let device = drivenDevice(of: call) {
         call.rights = Rights(devices: [device: .drive])
         return answer(call, handler)
@@ -97,7 +97,7 @@ import Varlink
             call.grant(rights, cached: self.access.usesPolkit)
             self.answer(call, handler)
           case .denied(let missing): call.fail(.permissionDenied(missing: missing))
-          case .ask: call.fail(.permissionDenied())
+          case .needsLookup: call.fail(.permissionDenied())
           }
         }
       }
@@ -303,7 +303,7 @@ import Varlink
     device.begin(lease)
   }
 
-  /// Checks that the caller holds the lease that it names, and ties the lease to the caller's connection.
+  /// Checks that the caller holds the lease with this token, and binds the lease to the caller's connection.
   private func requireLease(_ token: String?, of device: Device, _ call: Call) throws(ContractError) {
     guard let token else { throw .leaseRequired(device: device.name) }
     guard let lease = device.lease, lease.token == token, lease.user == call.peer?.user else {

@@ -26,10 +26,10 @@ import Protocols
         "pid": .uint32(UInt32(bitPattern: peer.pid)), "start-time": .uint64(peer.startTime), "uid": .int32(Int32(bitPattern: peer.user)),
       ]),
     ])
-    let interaction: UInt32 = 1
+    let allowUserInteraction: UInt32 = 1
     var request = DBusMessage.call(
       Self.name, "/org/freedesktop/PolicyKit1/Authority", "\(Self.name).Authority", "CheckAuthorization",
-      [subject, .string(Self.action(right)), .array(of: "{ss}", []), .uint32(interaction), .string("")])
+      [subject, .string(Self.action(right)), .array(of: "{ss}", []), .uint32(allowUserInteraction), .string("")])
     request.startsService = true
     bus.call(request, milliseconds: Self.timeout) { answer(Self.refusal($0, right)) }
   }

@@ -1,5 +1,5 @@
-// The rights of clients: decided from the lists at once if their names are cached, else after a lookup, or by polkit. Streams are
-// checked again when the rules or the names change.
+// The rights of clients. The access lists decide, at once if the names in them are cached, otherwise after a lookup; or polkit decides.
+// Streams are checked again when the rules or the names change.
 
 import Protocols
 import Varlink
@@ -32,8 +32,8 @@ extension Methods {
     if !access.usesPolkit { reviewAccess() }
   }
 
-  /// The device to which the call is a set-point under a lease of this user. Drivers were authorized before and must not wait for a
-  /// lookup.
+  /// The device that a call controls under a valid lease of the caller's user; nil for other calls. The holder of a lease was authorized
+  /// when it was granted, and set-points must not wait for a lookup.
   func drivenDevice(of call: Call) -> String? {
     guard [Contract.Set.name, Contract.Call.name].contains(call.call.method), let device = call.call.text(of: "device"),
       let lease = call.call.text(of: "lease"), let held = try? hub.state(of: device).device.lease
@@ -44,10 +44,10 @@ extension Methods {
   /// Decides under the current rules, with these lookups.
   func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ answers: Accounts.Answers) -> Access.Decision {
     let decision = access.decide(right, on: scope, for: peer) { _ in answers }
-    return decision == .ask ? .denied("the access rules have changed: try again") : decision
+    return decision == .needsLookup ? .denied("the access rules have changed: try again") : decision
   }
 
-  /// What the caller of a stream lacks to continue; nil: it continues.
+  /// Why a stream may not continue under the current rules; nil if it may.
   func refusal(of call: Call, _ answers: Accounts.Answers) -> String? {
     guard let right = call.right, let peer = call.peer else { return nil }
     let only = call.devices.count == 1 ? call.devices.first : nil
@@ -57,7 +57,7 @@ extension Methods {
     case .granted(let rights):
       let lost = call.devices.union(call.rights.shown ?? []).sorted().first { !rights.include(right, on: .device($0)) }
       return access.denial(of: right, on: lost.map { .device($0) } ?? .daemon, for: peer, answers)
-    case .ask: return nil
+    case .needsLookup: return nil
     }
   }
 
@@ -86,19 +86,19 @@ extension Methods {
     return property
   }
 
-  /// Whether the client is known to have a right. False while names are looked up; a later try succeeds.
+  /// Whether the client is known to have a right. If the names are not cached, starts a lookup and returns false; a later call succeeds.
   func hasRight(_ session: Session) -> Bool {
     if session.has(.observe) { return true }
     switch access.decide(.observe, on: .someDevice, for: session.peer, accounts.known) {
     case .granted: return true
     case .denied: return false
-    case .ask:
+    case .needsLookup:
       if !access.usesPolkit { session.peer.map { accounts.find(access.queries(for: $0)) { _ in } } }
       return false
     }
   }
 
-  /// Decides whether the client may make long calls, before they are read. `finish` gets what it lacks, or nil.
+  /// Decides whether the client may make long calls, before it is allowed to send more. `finish` gets nil, or the reason why it may not.
   func decideLongCalls(for session: Session, then finish: @escaping @Loop @Sendable (String?) -> Void) {
     if hasRight(session) { return finish(nil) }
     guard let peer = session.peer else { return finish("no peer credentials from the kernel") }

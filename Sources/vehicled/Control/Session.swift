@@ -1,6 +1,5 @@
-// One client's connection: splits its input into calls and answers them in order, one at a time, when the scheduler says
-// so. It reads only as much as it is about to answer. A client that violates the Varlink protocol is logged once and
-// closed.
+// One client's connection: splits its input into calls and answers them in order, one at a time, when the scheduler gives it a turn.
+// It reads only as much as it is about to answer. A violation of the Varlink protocol is logged once and closes the connection.
 
 import CLinux
 import Glibc
@@ -13,10 +12,10 @@ import Varlink
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  /// The unread output in bytes at which a client counts as slow, and how long it may stay slow.
+  /// The unread output in bytes at which a client counts as slow, and how long it may be slow before its connection is closed.
   static let maxUnread = 256 << 10
   static let maxWait: Nanoseconds = 60 * .second
-  /// The maximum of bytes per read. Reading pauses while as many bytes are unanswered.
+  /// The maximum number of bytes per read. Reading pauses while as many bytes are unanswered.
   static let readAhead = 8 << 10
   /// The maximum time from a call's first byte to its last.
   private static let maxCallDuration: Nanoseconds = 10 * .second
@@ -26,7 +25,7 @@ import Varlink
   private let log = Logger(label: "vehicled")
   private var context: ChannelHandlerContext?
   private var writer: ChannelWriter?
-  /// The account of its user, while it is served.
+  /// The account of the client's user; nil if the client was not admitted or has left.
   private var account: Account?
   private var backlog = Backlog()
   /// Unanswered bytes that count against the user's shared limit.
@@ -35,34 +34,34 @@ import Varlink
   private var isReading = false
   private var pausedSince: Instant?
   private var call: Call?
-  /// The continuation of the call, which waits for its turn.
+  /// The continuation of the current call, while it waits for the session's turn.
   private var rest: (@Loop () -> Void)?
   private var isAnswering = false
-  /// Whether a decision about long calls is pending.
+  /// Whether the decision whether the client may make long calls is pending.
   private var isDeciding = false
-  /// Whether it is in the scheduler's queue.
+  /// Whether the session is in the scheduler's queue.
   private var isQueued = false
   private let began = Clock.monotonic()
   private var hasCalled = false
-  /// The lease of the set-points on this connection.
+  /// The device and lease of the set-points on this connection.
   private var driven: (device: Device, token: String)?
-  /// Whether its calls take precedence while the lease is valid, which a lease has for few connections.
+  /// Whether this session's calls take precedence while the lease is valid. At most `maxDrivers` connections of a lease have precedence.
   private var hasPrecedence = false
   private static let maxDrivers = 2
-  /// Whether one of its calls was granted, under the current or earlier access rules.
+  /// Whether a call on this connection was granted, under the current or earlier access rules.
   private(set) var isTrusted = false
   /// The right that polkit granted, and the generation of the access rules at that time.
   private var granted: (right: Right?, generation: Int) = (nil, 0)
-  /// The client has shut down its sending side, but may still read.
+  /// Whether the client has shut down its sending side. It may still read.
   private var inputEnded = false
-  /// Everything is answered and the connection is being closed.
+  /// Whether everything is answered and the connection is being closed.
   private var isEnding = false
-  /// The connection is closed; oneway calls are still carried out.
+  /// Whether the connection is closed. Pending oneway calls are still carried out.
   private var isGone = false
-  /// The client violated the protocol; further input is ignored.
+  /// Whether the client has violated the protocol or a limit. Further input is ignored.
   private var isRejected = false
-  private lazy var unfinished = Timer { [weak self] _ in self?.reject("incomplete call for 10 s") }
-  private lazy var slow = Timer { [weak self] _ in self?.closeSlow() }
+  private lazy var incompleteCallTimer = Timer { [weak self] _ in self?.reject("incomplete call for 10 s") }
+  private lazy var slowReaderTimer = Timer { [weak self] _ in self?.closeSlow() }
 
   /// A session that answers with these methods.
   init(_ methods: Methods, peer: Peer?) {
@@ -93,7 +92,7 @@ import Varlink
     let wasRequested = isReading
     isReading = false
     backlog.append(unwrapInboundIn(data).readableBytesView, at: Clock.monotonic())
-    // After the peer closes, NIO reads all that is left without being asked. Calls beyond the limit are dropped.
+    // After the peer closes, NIO reads the rest of the input without a request. If it exceeds the limit, all pending calls are dropped.
     if !wasRequested, backlog.pending > Account.ownLimit, !account.hasRoom { drop() }
   }
 
@@ -106,8 +105,8 @@ import Varlink
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    guard context.channel.isWritable else { return slow.set(Clock.monotonic() + Self.maxWait) }
-    slow.set(nil)
+    guard context.channel.isWritable else { return slowReaderTimer.set(Clock.monotonic() + Self.maxWait) }
+    slowReaderTimer.set(nil)
     call?.hasRoomAgain?()
     advance()
   }
@@ -117,8 +116,8 @@ import Varlink
   func channelInactive(context: ChannelHandlerContext) {
     self.context = nil
     writer = nil
-    slow.set(nil)
-    unfinished.set(nil)
+    slowReaderTimer.set(nil)
+    incompleteCallTimer.set(nil)
     isGone = true
     endInput()
     if let call, !call.call.oneway {
@@ -128,7 +127,7 @@ import Varlink
     advance()
   }
 
-  /// The client's input has ended, and with it its motion lease.
+  /// Handles the end of the client's input, which also ends its motion lease.
   private func endInput() {
     inputEnded = true
     driven.map { $0.device.endLease($0.token, "client disconnected") }
@@ -147,6 +146,7 @@ import Varlink
     close()
   }
 
+  /// Logs a protocol error of the client and closes the connection.
   private func reject(_ message: String) {
     guard !isRejected else { return }
     methods.admission.logViolation("closing a client: protocol error: \(message)", by: peer)
@@ -163,10 +163,11 @@ import Varlink
 
   // MARK: Pending input
 
-  /// Whether its calls take precedence: it has sent set-points under a lease that is still valid, as one of the first connections.
+  /// Whether this session's calls take precedence now: it has sent set-points under a lease that is still valid, and was one of the first
+  /// connections to do so.
   var isDriving: Bool { hasPrecedence && driven.map { $0.device.lease?.token == $0.token } ?? false }
 
-  /// Whether it connected before that moment and has made no call since.
+  /// Whether the client connected before that moment and has not made any call.
   func isIdle(since moment: Instant) -> Bool { !hasCalled && began < moment }
 
   /// Decides the next step: queue a call, read more input, time an incomplete call, or end.
@@ -182,15 +183,15 @@ import Varlink
     }
     guard !isGone else { return hasCall || call != nil ? () : leave(account) }
     if backlog.pending > 0, !hasCall {
-      if !unfinished.isSet { unfinished.set(Clock.monotonic() + Self.maxCallDuration) }
+      if !incompleteCallTimer.isSet { incompleteCallTimer.set(Clock.monotonic() + Self.maxCallDuration) }
     } else {
-      unfinished.set(nil)
+      incompleteCallTimer.set(nil)
     }
     readMore(account, hasCall: hasCall)
     if inputEnded, call == nil, !hasCall, !isDeciding, hasRoom { end() }
   }
 
-  /// Whether a complete call is buffered. A long call of a client without a right starts a decision about its rights.
+  /// Whether a complete call is buffered. If a client that may not make long calls sends one, this starts a decision about its rights.
   private func hasCall() -> Bool {
     guard !isRejected, !isDeciding else { return false }
     do { return try backlog.hasCall() } catch {}
@@ -203,7 +204,7 @@ import Varlink
     return hasCall()
   }
 
-  /// The decision about long calls; `missing` is what the client lacks.
+  /// Applies the decision whether the client may make long calls. `missing` is the reason why not, or nil.
   private func decided(_ missing: String?) {
     isDeciding = false
     if let missing {
@@ -224,7 +225,7 @@ import Varlink
       return
     }
     // Set-points that arrived during the pause must not count as new.
-    if let since = pausedSince { backlog.resumes(behind: max(0, Int(clinux_unread(descriptor))), since: since) }
+    if let since = pausedSince { backlog.markDelayed(max(0, Int(clinux_unread(descriptor))), since: since) }
     pausedSince = nil
     isReading = true
     context.read()
@@ -237,6 +238,7 @@ import Varlink
     context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
   }
 
+  /// Gives up the client's place among the connections.
   private func leave(_ account: Account) {
     self.account = nil
     methods.admission.ended(self, of: account)
@@ -254,7 +256,7 @@ import Varlink
 
   // MARK: Calls
 
-  /// Answers one call, or continues one.
+  /// Continues the current call, or answers the next one.
   func answerNext() {
     isQueued = false
     if let rest {
@@ -287,7 +289,7 @@ import Varlink
     advance()
   }
 
-  /// Ties the lease to this connection. False if its input has ended.
+  /// Binds the lease to this connection. Returns false if the client's input has ended.
   func bind(_ device: Device, _ token: String) -> Bool {
     guard !inputEnded else { return false }
     if driven?.token != token {
@@ -298,11 +300,12 @@ import Varlink
     return true
   }
 
+  /// Whether polkit has granted this right on this connection under the current access rules.
   func has(_ right: Right) -> Bool {
     granted.generation == methods.accessGeneration && granted.right.map { $0 >= right } ?? false
   }
 
-  /// Records that a call was granted. A right that polkit granted is cached for the connection.
+  /// Records that a call was granted. `right` is set if polkit granted it; it is then cached for the connection.
   func grant(_ right: Right?) {
     if !isTrusted {
       isTrusted = true

@@ -45,7 +45,7 @@ extension Methods {
           "vehicled_memory_resident_bytes", "gauge", "Resident memory of the daemon.", unit: "bytes",
           resident * Double(sysconf(Int32(_SC_PAGESIZE)))))
     }
-    // One of them is the listing's own.
+    // The listing itself uses one of them.
     let descriptors = Files.list("/proc/self/fd").count
     if descriptors > 0 {
       statistics.append(

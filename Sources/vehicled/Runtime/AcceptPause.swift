@@ -1,5 +1,5 @@
-// Pauses accept(2) for one second after it fails. Without free descriptors a waiting client would wake the loop without end; NIO's
-// AcceptBackoffHandler does not prevent that, because the channel stays registered for reading (2.101).
+// Pauses accept(2) for one second after it fails. Without free descriptors a waiting client would wake the loop endlessly; NIO's
+// AcceptBackoffHandler does not prevent that, because the channel stays registered for reading (as of NIO 2.101).
 
 import Glibc
 import Logging

@@ -1,5 +1,5 @@
 // Users and groups of this machine, by name and by ID. Lookups run on a thread of their own, never on the loop: the name service (NSS)
-// can query a directory on the network, which can hang. Facts: getpwnam_r(3), getgrnam_r(3), nsswitch.conf(5).
+// can query a directory on the network, which can hang. Source: getpwnam_r(3), getgrnam_r(3), nsswitch.conf(5).
 
 import Glibc
 import Protocols
@@ -27,7 +27,7 @@ import Protocols
 
   /// The lifetime of an answer: an ID can be reassigned at any time.
   static let maxAge: Nanoseconds = .second
-  /// The maximum wait of a caller. Once a lookup has taken longer, further callers of it fail at once.
+  /// The maximum time that a caller waits. While a lookup has been running for longer, callers that need it fail at once.
   static let timeout: Nanoseconds = 5 * .second
   private static let maxAnswers = 1024
 
@@ -56,7 +56,7 @@ import Protocols
   /// Called when a name has another ID, or an ID another name, than before.
   var changed: @Loop () -> Void = {}
 
-  /// Accounts that are looked up with `resolve`, which may block.
+  /// `resolve` looks up one account; it runs on a thread of its own and may block.
   init(
     timeout: Nanoseconds = Accounts.timeout, maxAge: Nanoseconds = Accounts.maxAge,
     resolve: @escaping @Sendable (Query) -> Answer = Accounts.resolve
@@ -159,26 +159,26 @@ extension Accounts {
   nonisolated static func resolve(_ query: Query) -> Answer {
     switch query {
     case .user(let name):
-      let answer = look(passwd()) {
+      let answer = lookUp(passwd()) {
         getpwnam_r(name, $0, $1, $2, $3)
       } read: {
         .number($0.pw_uid)
       }
       return answer == .absent ? UInt32(name).map { .number($0) } ?? .absent : answer
     case .group(let name):
-      return look(group()) {
+      return lookUp(group()) {
         getgrnam_r(name, $0, $1, $2, $3)
       } read: {
         .number($0.gr_gid)
       }
     case .userName(let number):
-      return look(passwd()) {
+      return lookUp(passwd()) {
         getpwuid_r(number, $0, $1, $2, $3)
       } read: {
         .name(String(cString: $0.pw_name))
       }
     case .groupName(let number):
-      return look(group()) {
+      return lookUp(group()) {
         getgrgid_r(number, $0, $1, $2, $3)
       } read: {
         .name(String(cString: $0.gr_name))
@@ -190,8 +190,8 @@ extension Accounts {
     UnsafeMutablePointer<Record>, UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<UnsafeMutablePointer<Record>?>
   ) -> CInt
 
-  /// Calls with growing buffers: a group with thousands of members needs a large one.
-  private nonisolated static func look<Record>(_ empty: Record, call: Call<Record>, read: (Record) -> Answer) -> Answer {
+  /// Makes a call with larger and larger buffers, because a group with thousands of members needs a large one.
+  private nonisolated static func lookUp<Record>(_ empty: Record, call: Call<Record>, read: (Record) -> Answer) -> Answer {
     var size = 1024
     while true {
       var record = empty

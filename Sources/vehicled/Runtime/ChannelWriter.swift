@@ -6,7 +6,7 @@ import NIOCore
 
 @Loop final class ChannelWriter {
   private let channel: any Channel
-  /// The descriptor that the channel writes to. The channel closes it and becomes inactive in one step, on the loop's thread.
+  /// The descriptor that the channel writes to. Valid while the channel is active: both end in one step, on the loop's thread.
   let descriptor: CInt?
   /// The number of messages in the channel's queue.
   private var queued = 0
@@ -31,7 +31,7 @@ import NIOCore
       accepted = max(Glibc.write(descriptor, message, message.count), 0)
       if accepted == message.count { return finish?(nil) ?? () }
     }
-    // After an error, too: the channel meets the same error and closes.
+    // If write(2) failed, the channel gets the message as well: it meets the same error and closes.
     queued += 1
     let promise = channel.eventLoop.makePromise(of: Void.self)
     promise.futureResult.assumeIsolated().whenComplete { result in

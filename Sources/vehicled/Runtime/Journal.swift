@@ -47,7 +47,7 @@ enum Journal {
   private static func index(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
 }
 
-/// A handler that writes records. The level is that of the process.
+/// A log handler that writes records as text. All loggers share the level of the process.
 protocol RecordHandler: LogHandler {
   func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata)
 }
@@ -91,13 +91,13 @@ struct JournalHandler: RecordHandler {
     }
   }
 
-  /// The record as NAME=VALUE.
+  /// The journal fields of a record, each as NAME=VALUE.
   static func fields(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> [String] {
     ["MESSAGE=\(message)", "PRIORITY=\(priority(of: level))", "SYSLOG_IDENTIFIER=vehicled"]
       + metadata.sorted { $0.key < $1.key }.prefix(32).map { "\(name(of: $0.key))=\(printable("\($0.value)", limit: 4096))" }
   }
 
-  /// VEHICLED_DEVICE for `device`: upper-case letters, digits and underscores, at most 64.
+  /// The field name of a metadata key: VEHICLED_DEVICE for `device`. Upper-case letters, digits and underscores, at most 64.
   private static func name(of key: String) -> String {
     let letters = key.utf8.prefix(55).map { byte in
       switch byte {

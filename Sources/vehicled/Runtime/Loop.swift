@@ -25,7 +25,7 @@ import NIOPosix
   }
 }
 
-/// Runs tasks without an actor on the loop, too: set-up, tear-down, signals.
+/// An executor that runs nonisolated tasks on the loop's thread as well: set-up, tear-down, signals.
 final class LoopTasks: TaskExecutor {
   static let executor = LoopTasks()
 

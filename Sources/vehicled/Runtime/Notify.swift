@@ -1,4 +1,4 @@
-// Notifications to systemd: ready, reloading, stopping, status. Facts: sd_notify(3).
+// Notifications to systemd: ready, reloading, stopping, status. Source: sd_notify(3).
 
 import CSystemd
 

@@ -43,9 +43,11 @@ import Protocols
   static let shared = Timers()
 
   private var heap: [Timer] = []
+  /// The time for which the timerfd is armed; nil if it has expired or was never armed.
   private var armed: Instant?
   private var due: [Timer] = []
-  private var isBusy = false
+  /// Whether timers are being fired. The timerfd is armed once at the end.
+  private var isFiring = false
   private let descriptor = timerfd_create(CLOCK_MONOTONIC, CInt(TFD_NONBLOCK | TFD_CLOEXEC))
 
   /// A channel on a timerfd costs less per tick than the event loop's own timers (`make bench`, 20 Hz).
@@ -65,13 +67,13 @@ import Protocols
     typealias InboundIn = ByteBuffer
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-      Loop.assumeIsolated { Timers.shared.fireWhatIsDue() }
+      Loop.assumeIsolated { Timers.shared.fireDueTimers() }
     }
   }
 
-  private func fireWhatIsDue() {
+  private func fireDueTimers() {
     armed = nil
-    isBusy = true
+    isFiring = true
     let now = Clock.monotonic()
     // Collects all due timers first, so that a timer that sets itself to a past time cannot starve the others.
     while let first = heap.first, first.due <= now {
@@ -84,7 +86,7 @@ import Protocols
       timer.fire(Clock.monotonic())
     }
     due.removeAll(keepingCapacity: true)
-    isBusy = false
+    isFiring = false
     arm()
   }
 
@@ -93,11 +95,11 @@ import Protocols
       timer.position = heap.count
       timer.due = moment
       heap.append(timer)
-      rise(timer.position)
+      siftUp(timer.position)
     } else {
       let later = moment > timer.due
       timer.due = moment
-      if later { sink(timer.position) } else { rise(timer.position) }
+      if later { siftDown(timer.position) } else { siftUp(timer.position) }
     }
     arm()
   }
@@ -108,19 +110,19 @@ import Protocols
     let last = heap.removeLast()
     if position < heap.count {
       put(last, position)
-      rise(position)
-      sink(last.position)
+      siftUp(position)
+      siftDown(last.position)
     }
     arm()
   }
 
-  /// Arms the timerfd for the earliest timer. If it is armed for an earlier time, that stays: a timeout that moves with every message
-  /// would otherwise cost a system call each time. The early expiration fires no timer and re-arms.
+  /// Arms the timerfd for the earliest timer, unless it is already armed for an earlier time: a timeout that every message postpones
+  /// would otherwise cost a system call each time. An expiration that is too early fires no timer and arms the timerfd again.
   private func arm() {
-    guard !isBusy, let first = heap.first else { return }
+    guard !isFiring, let first = heap.first else { return }
     if let armed, armed <= first.due { return }
     armed = first.due
-    // A past time expires at once, but 0 would disarm.
+    // A time in the past expires at once, but 0 would disarm the timerfd.
     let moment = max(first.due, 1)
     var setting = itimerspec()
     setting.it_value = timespec(tv_sec: Int(moment / .second), tv_nsec: Int(moment % .second))
@@ -132,7 +134,7 @@ import Protocols
     timer.position = position
   }
 
-  private func rise(_ start: Int) {
+  private func siftUp(_ start: Int) {
     var position = start
     let timer = heap[position]
     while position > 0, case let parent = (position - 1) / 2, heap[parent].due > timer.due {
@@ -142,7 +144,7 @@ import Protocols
     put(timer, position)
   }
 
-  private func sink(_ start: Int) {
+  private func siftDown(_ start: Int) {
     var position = start
     let timer = heap[position]
     while case var child = 2 * position + 1, child < heap.count {

@@ -1,4 +1,4 @@
-// A thread for blocking work. There are three: for the disk, for long reads, and for names of users and groups.
+// A thread for blocking work. There are four: for the disk, for long reads, for names of users and groups, and for host names.
 
 import NIOPosix
 import Protocols

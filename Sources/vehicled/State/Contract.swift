@@ -18,7 +18,7 @@ extension DeviceState {
     }
   }
 
-  /// Appends the readings at these positions as a JSON list with a name: `"changes":[…]`.
+  /// Appends the readings at these positions as a named JSON list: `"changes":[…]`.
   func write(_ name: StaticString, _ indexes: some Sequence<Int>, at boot: Int64, to bytes: inout [UInt8]) {
     ReadingWriter.list(name, to: &bytes) { bytes in
       for index in indexes {

@@ -80,7 +80,7 @@ import Varlink
     subscribe(watcher, toResolved: references, of: devices)
   }
 
-  /// Replaces the subscription of a watcher to everything: a snapshot of these devices follows.
+  /// Changes the devices of a watcher that is subscribed to all properties (nil: all devices), and sends it a new snapshot.
   func extend(_ watcher: Watcher, to devices: Set<String>?) {
     unsubscribe(watcher)
     subscribe(watcher, toResolved: nil, of: devices)
@@ -144,7 +144,7 @@ import Varlink
     }
   }
 
-  /// Reports another device's property to a device from now on.
+  /// Subscribes `device` to a property of another device, and reports the current value to it.
   func observe(_ reference: String, for device: Device) {
     guard observers[reference]?.contains(where: { $0 === device }) != true else { return }
     observers[reference, default: []].append(device)

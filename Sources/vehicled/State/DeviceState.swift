@@ -8,7 +8,7 @@ import Varlink
   /// The state of one property.
   struct Slot {
     var content: Reading.Content
-    /// Subscribers are notified at the end of this turn.
+    /// Whether subscribers must be notified at the end of this turn.
     var changed = false
     /// When the value was measured: CLOCK_BOOTTIME in ns, and wall time in µs. 0: never.
     var boot: Int64 = 0
@@ -16,7 +16,7 @@ import Varlink
     /// When subscribers were last notified (boot time in ns).
     var notified: Int64 = 0
 
-    /// Subscribers are notified at the end of this turn. Returns false if they already were to be.
+    /// Marks the property as changed, so that subscribers are notified at the end of this turn. Returns false if it was marked before.
     mutating func notify(at boot: Int64) -> Bool {
       notified = boot
       defer { changed = true }
@@ -48,7 +48,7 @@ import Varlink
     device.observer = self
   }
 
-  /// Stops because the device was removed.
+  /// Stops the timer and the observation of the device, which was removed.
   func end() {
     expiry.set(nil)
     device.observer = nil
@@ -142,6 +142,7 @@ import Varlink
 
   // MARK: Freshness
 
+  /// Makes a property absent for this reason.
   private func withdraw(_ index: Int, _ reason: String, _ boot: Int64) {
     guard slots[index].content != .absent(reason) else { return }
     slots[index].content = .absent(reason)
@@ -167,6 +168,7 @@ import Varlink
     expiry.set(next.map { Clock.monotonic() + max($0 - boot, 0) + .millisecond })
   }
 
+  /// Creates the slots of the current schema. Properties in `earlier` keep their state.
   private func placeSlots(preserving earlier: [String: Slot]) {
     changed.removeAll()
     slots = ContiguousArray(

@@ -10,6 +10,7 @@ import Protocols
   var watchers: [Watcher] = []
   /// The selected positions in each device's schema. Not used if `references` is nil.
   private var selected: [ObjectIdentifier: [Bool]] = [:]
+  /// Buffers of `publish`, reused to avoid allocations.
   private var body: [UInt8] = []
   private var indexes: [Int] = []
 
@@ -18,7 +19,7 @@ import Protocols
     self.devices = devices
   }
 
-  /// Resolves the references again. Those that do not resolve now are skipped.
+  /// Resolves the references against the current schemas. References to unknown devices or properties are skipped.
   func select(in hub: DeviceHub) {
     guard let references else { return }
     selected = [:]

@@ -1,5 +1,5 @@
-// One client that watches. If it reads too slowly or has requested a minimum interval, changes are not queued but merged: it
-// gets the latest values when there is room. A slow reader does not delay others.
+// One Watch call of a client. If the client reads too slowly or has requested a minimum interval, changes are merged instead of queued:
+// it gets the latest values once there is room. A slow reader does not delay others.
 
 import Protocols
 import Varlink
@@ -21,7 +21,7 @@ import Varlink
   private var nextMessage: Instant = 0
   /// The feed of this watcher, which selects the readings of a snapshot.
   weak var feed: Feed?
-  /// What to send about a device: positions instead of values, so that values and ages are current when sent.
+  /// The pending messages about a device. Holds positions instead of values, so that values and ages are current when sent.
   private struct Due {
     let state: DeviceState
     var indexes: Set<Int> = []
@@ -90,7 +90,7 @@ import Varlink
     if sink?.hasRoom ?? false { write(VarlinkReply.message(Contract.Watch.Result(sequence: sequence), continues: true)) }
   }
 
-  /// Sends what is pending, in its latest form, once there is room or the interval is over. Removals come first, because a
+  /// Sends the pending messages with current values, if there is room and the interval is over. Removals come first, because a
   /// device of the same name may have been added since.
   func drained() {
     guard let sink, sink.hasRoom, !hasNothingDue else { return }
@@ -128,6 +128,7 @@ import Varlink
     return interval == 0 || sequence == 0 || Clock.monotonic() >= nextMessage
   }
 
+  /// Schedules `drained` for the end of the interval. Without an interval the sink calls it once there is room.
   private func wait() {
     if interval > 0 { timer.set(nextMessage) }
   }
