@@ -1,7 +1,7 @@
 // What ArgumentParser does not do: options before the command, and values that look like options. Pure.
 
 enum Arguments {
-  /// Options that take a value.
+  /// Options that are followed by a value.
   private static let valued = ["--timeout", "--color", "--socket", "--device", "--units", "--output"]
 
   /// Turns `--socket PATH get rpm` into `get --socket PATH rpm`.

@@ -3,7 +3,7 @@
 import Glibc
 
 enum AtomicFile {
-  /// Fails if the file cannot be created, before any other work is done.
+  /// Throws if `write` would refuse this path. Call it before the work whose result is to be written.
   static func check(_ path: String, force: Bool) throws(Failure) {
     var state = stat()
     if stat(path, &state) == 0, state.st_mode & S_IFMT == S_IFDIR { throw .usage("cannot write \(path): it is a directory; name a file") }
@@ -12,28 +12,28 @@ enum AtomicFile {
     }
   }
 
-  /// Writes the file. `mode`: its permissions, regardless of the umask.
+  /// Writes the file. `mode` is the file's permissions, regardless of the umask; nil: 0644 less the umask.
   static func write(_ bytes: [UInt8], to path: String, force: Bool, mode: mode_t? = nil) throws(Failure) {
     var state = stat()
     if force, stat(path, &state) == 0, state.st_mode & S_IFMT != S_IFREG {
       return try fill(path, O_WRONLY | O_CLOEXEC, bytes, for: path)  // rename would replace a pipe or /dev/null
     }
-    let beside = "\(path).\(getpid()).part"
+    let temporary = "\(path).\(getpid()).part"
     do throws(Failure) {
-      try fill(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, bytes, for: path, mode: mode)
+      try fill(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, bytes, for: path, mode: mode)
       if !force { close(try RecordCommand.create(path, force: false)) }  // reserves the name
-      guard rename(beside, path) == 0 else {
+      guard rename(temporary, path) == 0 else {
         let error = errno
         if !force { unlink(path) }
         throw .other("cannot write \(path): \(String(cString: strerror(error)))")
       }
     } catch {
-      unlink(beside)
+      unlink(temporary)
       throw error
     }
   }
 
-  /// Writes the temporary file; error messages name the file that the user gave.
+  /// Opens and writes one file. Error messages name `given`, the file that the user named.
   private static func fill(_ path: String, _ flags: Int32, _ bytes: [UInt8], for given: String, mode: mode_t? = nil) throws(Failure) {
     let descriptor = open(path, flags, (mode ?? 0o644) & 0o600 | (mode == nil ? 0o044 : 0))
     guard descriptor >= 0 else { throw .other("cannot write \(given): \(String(cString: strerror(errno)))") }

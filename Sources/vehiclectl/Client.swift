@@ -17,6 +17,7 @@ final class Client {
   /// Action arguments whose values are hidden in traces.
   var secrets: Set<String> = Toy.secrets
   private var framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
+  /// Whether the daemon has sent any reply.
   private var answered = false
   private var chunk = [UInt8](repeating: 0, count: 65_536)
 
@@ -89,23 +90,23 @@ final class Client {
   }
 
   /// Calls a method that may reply several times. `each` gets every reply and returns whether to continue; it gets nil after `tick`
-  /// seconds without a reply, after a signal, and when a descriptor of `also` is readable. Fails if the first reply takes longer than
-  /// `first` seconds, or any later one longer than `silence` seconds.
+  /// seconds without a reply, after a signal, and when a descriptor in `also` is readable. Throws if the first reply takes longer than
+  /// `first` seconds, or any later one longer than `silence` seconds (nil: no limit).
   func stream<M: VarlinkMethod>(
     _ method: M.Type, _ parameters: M.Parameters, first: Double?, tick: Double? = nil, silence: Double?, also: () -> [Int32] = { [] },
     _ each: (M.Result?) throws -> Bool
   ) throws {
     try send(message { try VarlinkCall.message(method, parameters, more: true) })
     var limit = first.map { Clock.monotonic + $0 }
-    var late = Failure.timeout(seconds: first ?? 0)
+    var timeoutFailure = Failure.timeout(seconds: first ?? 0)
     while true {
       guard let reply = try receive(until: [limit, tick.map { Clock.monotonic + $0 }].compactMap { $0 }.min(), also: also()) else {
-        if let limit, Clock.monotonic >= limit { throw late }
+        if let limit, Clock.monotonic >= limit { throw timeoutFailure }
         guard try each(nil) else { return }
         continue
       }
       limit = silence.map { Clock.monotonic + $0 }
-      late = .daemonGone("no reply from vehicled for \(Value.text(silence ?? 0)) s")
+      timeoutFailure = .daemonGone("no reply from vehicled for \(Value.text(silence ?? 0)) s")
       guard try each(try result(M.self, reply)), reply.continues else { return }
     }
   }
@@ -142,7 +143,7 @@ final class Client {
     return try result(M.self, reply)
   }
 
-  /// Waits until a descriptor is readable, a signal arrives or it is `time`; returns which descriptors are readable.
+  /// Waits until a descriptor is readable or a signal arrives, at most until `time`. Returns for each descriptor whether it is readable.
   @discardableResult
   static func wait(for descriptors: [Int32], until time: Double) -> [Bool] {
     var entries = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
@@ -182,7 +183,7 @@ final class Client {
       } else if errno == EAGAIN {
         guard wait(POLLOUT, until: deadline) || Clock.monotonic < deadline else { throw .timeout(seconds: timeout) }
       } else if errno == EPIPE {
-        return  // the reply may already have been received
+        return  // the daemon has closed the connection, but its reply may wait to be read
       } else if errno != EINTR {
         throw closed
       }
@@ -221,7 +222,7 @@ final class Client {
     }
   }
 
-  /// The failure for a connection that the daemon closed; it closes one without any reply if it has too many clients.
+  /// The failure for a connection that the daemon has closed. It closes one without any reply if it has too many clients.
   private var closed: Failure { answered ? .daemonGone("vehicled closed the connection") : .tooManyClients }
 
   /// Waits until the socket or another descriptor is ready; returns whether the socket is.

@@ -1,5 +1,5 @@
 // Prompts for a property that a device requires before use, such as the name that a mirror shows. Such a device has the state
-// `needs-PROPERTY` and rejects calls with that code. Without a terminal the error stands; it names the command to run.
+// `needs-PROPERTY` and rejects calls with that code. Without a terminal there is no prompt: the device's error names the command to run.
 
 import Protocols
 import Varlink

@@ -16,7 +16,7 @@ enum OpenMetrics {
     "mg/stroke": "milligrams_per_stroke", "dBm": "dbm", "dB": "decibels", "Ω": "ohms", "kΩ": "kiloohms", "g": "g", "ppm": "ppm",
   ]
 
-  /// Metrics of one name, whose samples must be contiguous.
+  /// The metrics of one name. OpenMetrics requires that their samples are contiguous.
   private struct Family {
     let name: String
     let kind: String
@@ -44,9 +44,9 @@ enum OpenMetrics {
         guard let value = reading.value, let number = number(value) else { continue }
         let unit = reading.unit.map(unitName).flatMap { $0.isEmpty ? nil : $0 }
         // temp in °C and temp-celsius map to one name: the first property of a device gets it.
-        let usual = propertyName(reading.property, unit)
+        let preferred = propertyName(reading.property, unit)
         guard
-          let name = ([usual] + (2...9).map { "vehicle_\(letters(reading.property))_\($0)" + (unit.map { "_\($0)" } ?? "") })
+          let name = ([preferred] + (2...9).map { "vehicle_\(letters(reading.property))_\($0)" + (unit.map { "_\($0)" } ?? "") })
             .first(where: { taken.insert($0).inserted })
         else { continue }
         let help = schema?.properties.first { $0.name == reading.property }?.help ?? ""

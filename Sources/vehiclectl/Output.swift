@@ -18,7 +18,7 @@ struct Output {
   let verbose: Bool
   let colour: Bool
 
-  /// Without options, for errors of the command line.
+  /// For errors in the command line, when the options are not known.
   init(json: Bool) {
     self.json = json
     quiet = false
@@ -63,7 +63,7 @@ struct Output {
     if !quiet { Self.write(message + "\n", to: STDERR_FILENO) }
   }
 
-  /// Prints lines on stderr that a prompt needs.
+  /// Prints lines on stderr, even with --quiet, that the user needs to answer a prompt.
   func remarks(_ lines: [String]) { Self.write(lines.map { $0 + "\n" }.joined(), to: STDERR_FILENO) }
 
   /// Shows progress in a line that the next one overwrites, if stderr is a terminal. nil clears it.
@@ -85,7 +85,7 @@ struct Output {
     Self.write("\(sign) \(lines.joined(separator: "\n"))\n", to: STDERR_FILENO)
   }
 
-  /// Prints a message on the socket, for --verbose.
+  /// Prints a message that was sent to or received from the daemon, for --verbose.
   func trace(_ sent: Bool, _ message: [UInt8]) {
     let text = String(decoding: message.filter { $0 != 0 }, as: UTF8.self)
     Self.write("\(sent ? ">" : "<") \(text)\n", to: STDERR_FILENO)

@@ -17,7 +17,7 @@ enum Clock {
 }
 
 enum Environment {
-  /// A variable that is set and not empty.
+  /// The value of a variable; nil if it is unset or empty.
   static subscript(_ name: String) -> String? {
     guard let value = getenv(name), value.pointee != 0 else { return nil }
     return String(cString: value)
@@ -25,8 +25,8 @@ enum Environment {
 }
 
 enum Descriptors {
-  /// Opens those of stdin, stdout and stderr that are closed, so that the socket does not get their number. They are opened for the wrong
-  /// direction, so that using them still fails.
+  /// Opens those of stdin, stdout and stderr that are closed, so that no other file gets their number. They are opened for the wrong
+  /// direction, so that reading or writing them still fails.
   static func fillStandard() {
     for (descriptor, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
     where fcntl(descriptor, F_GETFD) < 0 {

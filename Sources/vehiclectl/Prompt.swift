@@ -4,7 +4,7 @@
 import Glibc
 
 enum Prompt {
-  /// Bytes.
+  /// The maximum length of a line in bytes.
   private static let maxLength = 4096
 
   /// Reads a line from stdin; on a terminal it shows the prompt and disables echo. nil at the end of the input.
@@ -38,7 +38,7 @@ enum Prompt {
     var byte: UInt8 = 0
     while true {
       var entry = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
-      let ready = poll(&entry, 1, 500)  // does not end for a signal that came just before
+      let ready = poll(&entry, 1, 500)  // a signal that arrives just before poll does not interrupt it
       if Interrupt.received { throw .other("interrupted") }
       guard ready > 0 else { continue }
       let count = read(STDIN_FILENO, &byte, 1)

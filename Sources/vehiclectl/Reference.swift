@@ -1,10 +1,10 @@
-// A REF argument: `property` or `device.property`, and the same for actions, resolved against the schemas. An ambiguous one is an error.
+// A REF argument: `PROPERTY` or `DEVICE.PROPERTY`, or the same for an action, resolved against the schemas. An ambiguous REF is an error.
 
 import Protocols
 import Varlink
 
 struct Reference: Equatable {
-  /// nil: the only device that has it.
+  /// nil selects the only device that has the property or action.
   var device: String?
   var name: String
 }

@@ -3,21 +3,23 @@
 import Glibc
 
 struct Screen {
-  /// Seconds between two frames at least.
+  /// The minimum time between two frames in seconds.
   static let period = 0.1
 
   private let output: Output
+  /// Whether the screen is in use: cleared, and with a hidden cursor.
   private var entered = false
-  private var drawn = -Double.infinity
+  /// When the last frame was drawn.
+  private var lastDrawn = -Double.infinity
   private var height = 0
 
   init(_ output: Output) { self.output = output }
 
-  /// Draws the lines that `lines` returns for the number of rows. Skips a frame that follows too soon, unless it is the last.
+  /// Draws the lines that `lines` returns; it gets the number of available rows. Skips a frame that follows too soon, unless `last` is true.
   mutating func draw(last: Bool, _ lines: (_ rows: Int) -> [String]) {
     let now = Clock.monotonic
-    guard last || now - drawn >= Self.period else { return }
-    drawn = now
+    guard last || now - lastDrawn >= Self.period else { return }
+    lastDrawn = now
     let window = Terminal.window
     let shown = lines(max(1, window.rows - 1)).prefix(max(1, window.rows - 1)).map { $0.cut(to: window.columns) }
     height = shown.count
@@ -29,7 +31,7 @@ struct Screen {
   mutating func leave() {
     guard entered else { return }
     entered = false
-    drawn = -.infinity
+    lastDrawn = -.infinity
     output.bytes(Array("\u{1b}[\(height + 1);1H\u{1b}[J\u{1b}[?25h".utf8))
   }
 

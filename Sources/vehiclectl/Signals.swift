@@ -41,7 +41,7 @@ enum JobControl {
   /// Whether a signal that stops or ends the process is pending.
   static var isPending: Bool { pending.load(ordering: .relaxed) & (bit(SIGTSTP) | bit(SIGQUIT)) != 0 }
 
-  /// Whether the process was resumed after SIGSTOP.
+  /// Whether the process was resumed after SIGSTOP, which cannot be caught. Clears that state.
   static func wasResumed() -> Bool { pending.bitwiseAnd(~bit(SIGCONT), ordering: .relaxed).oldValue & bit(SIGCONT) != 0 }
 
   /// Raises the pending signals with their default action, after `restore` has restored the terminal.
@@ -53,7 +53,7 @@ enum JobControl {
       signal(number, SIG_DFL)
       raise(number)  // ends the process, or returns after SIGCONT
       handle(number)
-      pending.bitwiseAnd(~bit(SIGCONT), ordering: .relaxed)  // nothing was drawn meanwhile
+      pending.bitwiseAnd(~bit(SIGCONT), ordering: .relaxed)  // already handled: the terminal was restored before the stop
     }
   }
 

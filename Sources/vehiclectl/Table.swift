@@ -1,6 +1,6 @@
 // Aligned columns. Pure. Measures terminal cells, not bytes: wide characters take two cells, combining marks none.
 
-/// One cell.
+/// One cell of a table. Control characters in its text are replaced by spaces.
 struct Cell: ExpressibleByStringInterpolation {
   var text: String
   var style = Style.plain
@@ -27,7 +27,7 @@ struct Table {
     alignments = columns.map { $0.hasPrefix(">") ? .right : .left }
   }
 
-  /// Creates left-aligned columns with given titles, as an action's report has them.
+  /// Creates left-aligned columns with these titles, for the report of an action. Missing titles are empty.
   init(titles: [String], rows: [[Cell]]) {
     let count = ([titles.count] + rows.map(\.count)).max() ?? 0
     self.titles = titles + [String](repeating: "", count: count - titles.count)
@@ -58,7 +58,7 @@ struct Table {
     }
   }
 
-  /// Narrower than this, the terminal wraps the line itself.
+  /// If the last column would be narrower than this, it is not wrapped here: the terminal wraps the whole line.
   private static let minWrapWidth = 16
 
   private func line(_ row: [Cell], _ shown: [Int], _ widths: [Int], _ indent: Int, _ paint: (String, Style) -> String) -> String {
@@ -106,7 +106,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-  /// Wide blocks of Unicode's EastAsianWidth table, with small gaps joined.
+  /// The width in terminal cells. Source: the wide blocks of Unicode's EastAsianWidth table; small gaps between them count as wide.
   fileprivate var cells: Int {
     if value < 0x300 { return 1 }
     switch properties.generalCategory {

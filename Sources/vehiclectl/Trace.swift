@@ -1,4 +1,4 @@
-// Messages as --verbose shows them: without the values of secret arguments. Pure. An unreadable message is not shown.
+// Messages as --verbose shows them: without the values of secret arguments. Pure. Of a message that is not JSON only the length is shown.
 
 import Protocols
 

@@ -8,7 +8,7 @@ import Varlink
 enum Units: String, ExpressibleByArgument, CaseIterable {
   case metric, imperial
 
-  /// The environment variable with the default.
+  /// The environment variable that sets the default unit system.
   static let variable = "VEHICLECTL_UNITS"
 
   /// A linear conversion, or an inverse one, as from kWh/100km to mi/kWh.
@@ -17,13 +17,14 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     let factor: Double
     var offset = 0.0
     var isInverse = false
-    /// At most one decimal place, so that a whole number converts back to the same number.
+    /// Whether to show at most one decimal place, so that a whole number converts back to the same number.
     var hasOnePlace = false
 
     func converted(_ number: Double) -> Double { isInverse ? factor / number : number * factor + offset }
+    /// The number in the daemon's unit.
     func back(_ number: Double) -> Double { isInverse ? factor / number : (number - offset) / factor }
 
-    /// The converted number, rounded to one decimal place, or two if it is small. nil if there is none, as for a consumption of 0.
+    /// The converted number, rounded to one decimal place, or two if it is small; nil if it cannot be converted, as a consumption of 0.
     func shown(_ number: Double) -> Double? {
       let exact = converted(number)
       guard exact.isFinite, !isInverse || number > 0 else { return nil }
@@ -122,7 +123,7 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     return .object(members)
   }
 
-  /// Parses a value in the converted unit and converts it back, clamped to the range, whose limits are shown rounded.
+  /// Parses a value in the converted unit and converts it back. Clamps it to the range, because the limits that the user sees are rounded.
   func parse(_ text: String, for property: Property) throws(ValueError) -> Value {
     guard let conversion = conversion(of: property.unit), property.isNumber else { return try property.rule.parse(text) }
     let shown = ValueRule(.float, unit: conversion.unit, range: property.range.map(conversion.shown))

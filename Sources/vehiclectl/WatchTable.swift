@@ -5,7 +5,7 @@ import Protocols
 import Varlink
 
 struct WatchTable {
-  /// Seconds over which the rate is measured; without an update for as long there is no rate.
+  /// The time in seconds over which the rate is measured. If the last update is older than that, no rate is shown.
   static let window = 2.0
 
   private struct Row {
@@ -13,12 +13,12 @@ struct WatchTable {
     var receivedAt: Double
     /// Age on arrival, in seconds.
     var age: Double?
-    /// Times of the readings in the window up to the last one.
+    /// The times of the updates within `window` before the last one.
     var updates: [Double] = []
 
     func age(at now: Double) -> Double? { age.map { $0 + now - receivedAt } }
 
-    /// Updates per second over the time they span.
+    /// Updates per second between the first and the last one in `updates`.
     func rate(at now: Double) -> Double? {
       guard let first = updates.first, let last = updates.last, last > first, age(at: now) ?? 0 <= WatchTable.window else { return nil }
       return Double(updates.count - 1) / (last - first)
@@ -26,12 +26,13 @@ struct WatchTable {
   }
 
   private var devices: [Contract.Device] = []
+  /// For each device its rows by property, and the properties in the order of the table.
   private var rows: [[String: Row]] = []
   private var orders: [[String]] = []
   private var event: Contract.Event?
 
   /// Applies a reply of Watch.
-  mutating func take(_ result: Contract.Watch.Result, at now: Double, wall: Double) {
+  mutating func apply(_ result: Contract.Watch.Result, at now: Double, wall: Double) {
     for event in result.events ?? [] where event.name == Contract.Event.removed { remove(event.device) }
     for device in result.snapshot ?? [] {
       let position = position(of: device.name) ?? add(device)
@@ -64,21 +65,23 @@ struct WatchTable {
     orders.remove(at: position)
   }
 
+  /// Stores a reading of the device at this position. `counts` is whether it is an update, which counts for the rate.
   private mutating func note(_ reading: Contract.Reading, at position: Int, _ now: Double, _ wall: Double, counts: Bool) {
-    let known = rows[position][reading.property]
-    if known == nil { orders[position].append(reading.property) }
-    let made = reading.time.map { Double($0) / 1e6 } ?? wall
-    var row = Row(reading: reading, receivedAt: now, age: Self.age(reading, made, wall), updates: known?.updates ?? [])
+    let previous = rows[position][reading.property]
+    if previous == nil { orders[position].append(reading.property) }
+    let measuredAt = reading.time.map { Double($0) / 1e6 } ?? wall
+    var row = Row(reading: reading, receivedAt: now, age: Self.age(reading, measuredAt, wall), updates: previous?.updates ?? [])
     if counts {
-      row.updates.removeAll { !(made - Self.window..<made).contains($0) }
-      row.updates.append(made)
+      row.updates.removeAll { !(measuredAt - Self.window..<measuredAt).contains($0) }
+      row.updates.append(measuredAt)
     }
     rows[position][reading.property] = row
   }
 
-  /// The age that the daemon reports, or more if the reading waited in the socket; ignores a delay that a clock change made implausible.
-  private static func age(_ reading: Contract.Reading, _ made: Double, _ wall: Double) -> Double? {
-    let waited = wall - made
+  /// The age that the daemon reports, or more if the reading waited in the socket. A delay of a day or more, or a negative one, is the
+  /// effect of a clock change and is ignored.
+  private static func age(_ reading: Contract.Reading, _ measuredAt: Double, _ wall: Double) -> Double? {
+    let waited = wall - measuredAt
     return reading.age.map { (0..<86_400).contains(waited) ? max($0, waited) : $0 }
   }
 

@@ -128,7 +128,7 @@ import Varlink
       ])
     display.lease = .held
     display.sent = (0.314, -1.4)
-    display.take(
+    display.apply(
       .init(
         sequence: 0,
         snapshot: [
@@ -153,7 +153,7 @@ import Varlink
         "  video  - link down", "  hot [2J", "  stalled: no reply to a set-point for 0.4 s", "  refused", "", "keys",
       ])
     for line in display.lines(at: 51.5, paint: { text, _ in text }) { #expect(line.cells <= 60) }
-    display.take(.init(sequence: 1, changes: [reading("running", .bool(false), age: 0), reading("messages", .int(5), age: 0.25)]), at: 60)
+    display.apply(.init(sequence: 1, changes: [reading("running", .bool(false), age: 0), reading("messages", .int(5), age: 0.25)]), at: 60)
     display.lease = .lost("the link is down")
     display.sent = (0, -0.001)
     let lines = display.lines(at: 60) { text, _ in text }

@@ -62,13 +62,13 @@ import Varlink
 
   @Test func `the table shows rates, growing ages and new properties`() {
     var table = WatchTable()
-    table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
+    table.apply(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
     for tick in 1...40 {
       let time = 100 + Double(tick) * 0.05
       let reading = Contract.Reading(device: "ev", property: "rpm", value: .int(tick), unit: "rpm", time: Int(time * 1e6), age: 0)
-      table.take(.init(sequence: tick, changes: [reading]), at: time, wall: time)
+      table.apply(.init(sequence: tick, changes: [reading]), at: time, wall: time)
     }
-    table.take(
+    table.apply(
       .init(
         sequence: 41, changes: [Contract.Reading(device: "ev", property: "new", value: .bool(true), age: 0)],
         events: [Contract.Event(device: "ev", name: "note", text: "hello", time: 1)]),
@@ -85,12 +85,12 @@ import Varlink
 
   @Test func `readings that waited in the socket keep their own rate and age`() {
     var table = WatchTable()
-    table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
+    table.apply(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
     // 20 a second for ten seconds, read in an instant half a second after the last.
     for tick in 1...200 {
       let reading = Contract.Reading(
         device: "ev", property: "rpm", value: .int(tick), unit: "rpm", time: 100_000_000 + tick * 50_000, age: 0)
-      table.take(.init(sequence: tick, changes: [reading]), at: 110.5, wall: 110.5)
+      table.apply(.init(sequence: tick, changes: [reading]), at: 110.5, wall: 110.5)
     }
     #expect(table.lines(at: 110.6, wall: 110.6, rows: 50, paint: plain)[3] == "  rpm         200  rpm   0.6 s  20.0/s")
     // No further updates: there is no rate.
@@ -101,23 +101,23 @@ import Varlink
   func `a clock change does not affect ages`(_ time: Int, _ age: String) {
     var table = WatchTable()
     let reading = Contract.Reading(device: "ev", property: "rpm", value: .int(1), time: time, age: 0.5)
-    table.take(.init(sequence: 0, changes: [reading, reading]), at: 7, wall: 102)
+    table.apply(.init(sequence: 0, changes: [reading, reading]), at: 7, wall: 102)
     #expect(table.lines(at: 7, wall: 102, rows: 50, paint: plain)[2].hasSuffix("  1  \(age)"))
   }
 
   @Test func `a new snapshot removes undeclared properties`() {
     var table = WatchTable()
-    table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
+    table.apply(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
     var less = ev
     less.readings.removeFirst()
-    table.take(.init(sequence: 1, snapshot: [less]), at: 101, wall: 101)
+    table.apply(.init(sequence: 1, snapshot: [less]), at: 101, wall: 101)
     let lines = table.lines(at: 101, wall: 101, rows: 50, paint: plain)
     #expect(lines.count == 4 && lines[3].contains("odometer"))
   }
 
   @Test func `the table fits the window and shows the number of omitted lines`() {
     var table = WatchTable()
-    table.take(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
+    table.apply(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
     let lines = table.lines(at: 100, wall: 100, rows: 3, paint: plain)
     #expect(lines.count == 3 && lines[2].hasPrefix("… 3 more lines"))
     #expect(table.lines(at: 100, wall: 100, rows: 5, paint: plain).count == 5)

@@ -1,4 +1,4 @@
-// Freeze frames from the action freeze-frames of kind obd, which reports one value per row: as tables, and nested in JSON.
+// Shows freeze frames as tables and as nested JSON. They come from the action freeze-frames of kind obd, which reports one value per row.
 
 import Protocols
 import Varlink

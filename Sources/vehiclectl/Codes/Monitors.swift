@@ -1,15 +1,16 @@
-// Monitors from the action monitors of kind obd, by ECU: the malfunction indicator lamp, readiness, and test results with their limits.
+// Shows the report of the action monitors of kind obd, by ECU: malfunction indicator lamp, readiness, and test results with their limits.
 
 import Protocols
 
 struct Monitors {
+  /// The name of the action.
   static let reading = "monitors"
 
   private struct ECU {
     let name: String
     var lamp: String?
     var codes: String?
-    /// Readiness by monitor, since clearing and in this driving cycle.
+    /// The readiness of each monitor since the codes were cleared, and in this driving cycle.
     var readiness: [(name: String, sinceClear: String?, thisDrivingCycle: String?)] = []
     var tests: [[String]] = []
   }

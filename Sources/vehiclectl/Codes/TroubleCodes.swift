@@ -1,9 +1,10 @@
-// Trouble codes, and what clearing them deletes, from the actions dtc, ecu-codes, freeze-frames and dtc-clear of kind obd.
+// Reads and clears trouble codes with the actions dtc, ecu-codes, freeze-frames and dtc-clear of kind obd.
 
 import Protocols
 import Varlink
 
 struct TroubleCodes {
+  // The names of the actions.
   static let reading = "dtc"
   static let clearing = "dtc-clear"
   static let ofECUs = "ecu-codes"
@@ -15,8 +16,8 @@ struct TroubleCodes {
   private let actions: Set<String>
 
   /// Selects the device with this name, or the only one with trouble codes.
-  init(of named: String?, _ client: Client) throws(Failure) {
-    let reference = Reference(device: named, name: Self.reading)
+  init(of name: String?, _ client: Client) throws(Failure) {
+    let reference = Reference(device: name, name: Self.reading)
     let schemas = try reference.schemas(client)
     (device, self.client) = (try reference.action(in: schemas).device, client)
     actions = Set(schemas.first { [device] in $0.device == device }?.actions.map(\.name) ?? [])
@@ -25,7 +26,7 @@ struct TroubleCodes {
   /// Reads the codes of OBD-II ECUs (SAE J1979).
   func read() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.reading))) }
 
-  /// Reads the codes of other ECUs with UDS, including the named ones; nil if the device does not support it.
+  /// Reads the codes of other ECUs with UDS, including the named ones; nil if the device has no such action and no ECU is named.
   func ecus(_ named: [String], within timeout: Double, _ output: Output) throws -> TroubleReport? {
     guard actions.contains(Self.ofECUs) else {
       if named.isEmpty { return nil }
@@ -35,13 +36,13 @@ struct TroubleCodes {
     return TroubleReport(try client.follow(parameters(Self.ofECUs, arguments), within: timeout, output))
   }
 
-  /// Reads the freeze frames; nil if the device does not support it.
+  /// Reads the freeze frames; nil if the device has no such action.
   func frames(within timeout: Double, _ output: Output) throws -> TroubleReport? {
     guard actions.contains(Self.freezing) else { return nil }
     return TroubleReport(try client.follow(parameters(Self.freezing), within: timeout, output))
   }
 
-  /// What clearing would delete.
+  /// Reports what clearing would delete, without clearing.
   func loss() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.clearing))) }
 
   /// Clears the codes. `timeout` applies to each reply.
@@ -61,7 +62,7 @@ struct TroubleCodes {
   }
 }
 
-/// The report of such an action.
+/// The report of one of these actions.
 struct TroubleReport {
   let text: String?
   let columns: [String]
@@ -99,10 +100,10 @@ struct TroubleReport {
     columns.firstIndex(of: title).flatMap { $0 < row.count && !row[$0].isEmpty ? row[$0] : nil }
   }
 
-  /// The rows of this type.
+  /// The rows with this value in the column `what`.
   private func rows(_ what: String) -> [[String]] { rows.filter { cell("what", of: $0) == what } }
 
-  /// The codes of a reading, or those that clearing deletes or leaves.
+  /// The codes in a report of reading, or in a report of clearing.
   var codes: JSON {
     let isReading = columns.contains("code")
     return .array(

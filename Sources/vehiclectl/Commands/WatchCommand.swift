@@ -61,7 +61,7 @@ struct WatchCommand: Subcommand {
       if Interrupt.received { return false }
       JobControl.handlePending { screen.leave() }
       if let result {
-        table.take(units.shown(result), at: Clock.monotonic, wall: Clock.wall)
+        table.apply(units.shown(result), at: Clock.monotonic, wall: Clock.wall)
         if result.snapshot != nil || result.changes != nil { updates += 1 }
       }
       let last = updates >= count ?? .max

@@ -1,6 +1,6 @@
 // The actions of a drive by pipe. They run in order on a connection of their own, so that set-points do not wait for their replies. Stop
-// has another one and waits for nothing: it replaces the actions that are not sent yet, and is repeated after a motion action that was in
-// flight, because the daemon may have received that later.
+// uses another connection and waits for nothing: it replaces the actions that are not sent yet. If a motion action is in flight, Stop is
+// sent again after its reply, because the daemon may have received that action after the Stop.
 
 import Glibc
 import Protocols
@@ -8,18 +8,18 @@ import Varlink
 
 struct ActionQueue {
   struct Entry {
-    /// The line of the input.
+    /// The number of the input line.
     let number: Int
     let request: DriveRequest
-    /// The lease of a motion action.
+    /// The lease, if this is a motion action.
     let lease: String?
-    /// A Stop that is sent again after the action which it overtook: only an error of it is news.
+    /// Whether this is a Stop that is sent again after the action that it overtook. Only its error is shown.
     var isRepeated = false
 
     var isStop: Bool { if case .run("stop", _, _) = request { true } else { false } }
   }
 
-  /// A reply or error, and the waiting actions that are not sent because of the error.
+  /// A reply or error, and the waiting actions that were dropped because of the error.
   typealias Answer = (entry: Entry, reply: Result<Contract.Call.Result, Failure>, dropped: [Entry])
 
   /// A connection with at most one call in flight.
@@ -72,7 +72,7 @@ struct ActionQueue {
   /// The connections on which a reply is expected.
   var descriptors: [Int32] { [actions, stops].filter { $0.inFlight != nil }.map(\.client.descriptor) }
 
-  /// Queues an action. Returns those that a Stop replaces.
+  /// Queues an action. For a Stop, returns the waiting actions that it replaces.
   mutating func add(_ entry: Entry) throws(Failure) -> [Entry] {
     var replaced: [Entry] = []
     if entry.isStop {
@@ -126,7 +126,7 @@ struct ActionQueue {
       waitingStop = nil
       try stops.send(stop, to: device, timeout: timeout)
     }
-    // What follows a Stop is sent after it.
+    // Actions that follow a Stop wait for its reply.
     guard stops.inFlight == nil, actions.inFlight == nil, !waiting.isEmpty else { return }
     try actions.send(waiting.removeFirst(), to: device, timeout: timeout)
   }

@@ -15,7 +15,7 @@ struct DriveConnections {
   private let device: String
   /// The lease, once it is granted.
   private(set) var lease: String?
-  /// A Stop is in flight.
+  /// Whether a Stop is in flight, and whether another one was requested meanwhile.
   private var isStopping = false
   private var stopAgain = false
   /// Queued button changes by property, and the one in flight.
@@ -37,7 +37,7 @@ struct DriveConnections {
 
   var descriptors: [Int32] { [holder, driver, stopper, watcher, buttons].map(\.descriptor) }
 
-  /// Returns whether the lease was granted just now; fails with the reason if it was rejected or lost.
+  /// Reads a reply on the connection of the lease. Returns whether it grants the lease; throws the reason if the lease was rejected or lost.
   mutating func receiveLease() throws(Failure) -> Bool {
     guard let result = try holder.next(Contract.Drive.self) else { return false }
     defer { lease = result.lease }
@@ -54,7 +54,7 @@ struct DriveConnections {
     try driver.begin(Contract.Call.self, parameters)
   }
 
-  /// Returns whether the device replied, and the message of an error that does not end the lease.
+  /// Reads the reply to a set-point. Returns whether there is one, and the message of an error that does not end the lease.
   func receiveReply() throws(Failure) -> (received: Bool, refusal: String?) {
     do throws(Failure) { return (try driver.next(Contract.Call.self) != nil, nil) } catch {
       switch error {
@@ -112,7 +112,7 @@ struct DriveConnections {
     }
   }
 
-  /// Waits for the reply to the last Stop; fails if it was rejected, or at `limit`: the vehicle may be moving.
+  /// Waits for the reply to the last Stop. Throws if it was rejected, or if there is none at `limit`: the vehicle may be moving.
   mutating func finishStopping(until limit: Double) throws(Failure) {
     while isStopping {
       guard Clock.monotonic < limit else { throw .other("stop not confirmed: no reply from vehicled; \(device) may still be driving") }
@@ -135,7 +135,8 @@ struct DriveConnections {
     return refusal
   }
 
-  /// The reason of a lost lease from the connection that holds it, which arrives at about the same time; else `failure`.
+  /// The error that ended the lease. It arrives on the connection that holds the lease, at about the same time as `failure`; if none
+  /// arrives within 0.3 s, returns `failure`.
   static func reason(for failure: Failure, from holder: Client) -> Failure {
     let limit = Clock.monotonic + 0.3
     do throws(Failure) {

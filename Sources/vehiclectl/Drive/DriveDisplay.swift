@@ -13,7 +13,7 @@ struct DriveDisplay {
 
   /// Properties shown if the device has them, in addition to mode and running.
   private static let shown = ["left-button", "right-button", "motor-battery-voltage", "pi-battery-voltage", "temperature", "video"]
-  /// Properties that the daemon itself sets; they do not show that the car responds.
+  /// Properties that the daemon itself sets, so that a new value does not mean that the car responds.
   private static let setByDaemon = ["roll", "pitch", "yaw", "running", "connected", "left-button", "right-button"]
 
   private struct Row {
@@ -25,9 +25,9 @@ struct DriveDisplay {
   /// Key bindings, one to three lines.
   let help: [String]
   var lease = Lease.requested
-  /// The tilt of a pressed key, 0 to 1.
+  /// The tilt of a pressed key as a fraction of the maximum, 0 to 1.
   var limit = 0.4
-  /// rad; nil before the first set-point.
+  /// The tilt that was sent last, in rad; nil before the first set-point.
   var sent: (roll: Double, pitch: Double)?
   /// Seconds without a reply to a set-point, if that is too long.
   var stall: Double?
@@ -42,13 +42,13 @@ struct DriveDisplay {
   }
 
   /// Applies a reply of Watch.
-  mutating func take(_ result: Contract.Watch.Result, at now: Double) {
+  mutating func apply(_ result: Contract.Watch.Result, at now: Double) {
     let readings = (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])
-    for reading in readings where reading.device == device { take(reading, at: now) }
+    for reading in readings where reading.device == device { apply(reading, at: now) }
     if let last = result.events?.last(where: { $0.device == device }) { event = last.text }
   }
 
-  mutating func take(_ reading: Contract.Reading, at now: Double) { rows[reading.property] = Row(reading: reading, receivedAt: now) }
+  mutating func apply(_ reading: Contract.Reading, at now: Double) { rows[reading.property] = Row(reading: reading, receivedAt: now) }
 
   /// The numeric value of a property.
   func number(_ property: String) -> Double? { rows[property]?.reading.value?.number }
@@ -92,7 +92,7 @@ struct DriveDisplay {
     switch reading.value {
     case .bool(true): return paint("running", .good)
     case .bool(false): return paint("stopped", .bold)
-    // Unknown: it may be moving.
+    // The state is unknown: the car may be moving.
     default: return paint(Output.oneLine(reading.reason ?? ""), .bad)
     }
   }
@@ -102,7 +102,7 @@ struct DriveDisplay {
     return Output.oneLine(Format.value(reading))
   }
 
-  /// `  roll    0.31 rad  ----------|####------  forward`.
+  /// A line such as `  roll    0.31 rad  ----------|####------  forward`. `full` is the angle of a full bar in rad.
   private func bar(
     _ name: String, _ angle: Double?, full: Double, ways: (String, String), _ paint: (String, Style) -> String
   ) -> String {

@@ -4,7 +4,7 @@
 import Protocols
 import Varlink
 
-/// The request of a line.
+/// The request that one line of input makes.
 enum DriveRequest: Equatable {
   case set(property: String, Value)
   case run(action: String, arguments: [String: Value], motion: Bool)
@@ -19,7 +19,7 @@ enum DriveRequest: Equatable {
 }
 
 struct DriveSchema {
-  /// The member that names an action.
+  /// The JSON member that names an action.
   static let naming = "do"
 
   let device: String
@@ -28,7 +28,7 @@ struct DriveSchema {
   private let buttons: Swift.Set<String>
   private let actions: [Contract.Action]
 
-  /// Creates it from the schema; without one the device accepts nothing.
+  /// `schema` is what the daemon describes; if it is nil, the device accepts nothing.
   init(device: String, _ schema: Contract.Schema?) {
     self.device = device
     properties = schema?.properties.filter(\.motion) ?? []
@@ -44,7 +44,7 @@ struct DriveSchema {
     }
   }
 
-  /// Whether `tilt` has the argument `relative`: angles count from neutral.
+  /// Whether `tilt` has the argument `relative`, with which angles count from the neutral position.
   var tiltsRelatively: Bool { tilt?.arguments.contains { $0.name == "relative" } == true }
 
   /// The property for this button, if the device has it.
@@ -115,7 +115,7 @@ struct DriveSchema {
 
   private func isSetPoint(_ action: Contract.Action) -> Bool { action.motion && !action.arguments.isEmpty }
 
-  /// The missing arguments of the action; nil if a member is not one of its arguments.
+  /// The required arguments of the action that are not among the members; nil if a member is not one of its arguments.
   private func missing(beside members: [JSON.Member], _ action: Contract.Action) -> [String]? {
     guard members.allSatisfy({ member in action.arguments.contains { $0.name == member.key } }) else { return nil }
     return action.arguments.filter { argument in !argument.optional && !members.contains { $0.key == argument.name } }.map(\.name)

@@ -1,11 +1,11 @@
-// Maps axes and buttons of an input device to driving. Pure. An axis has no effect until it was at rest once.
+// Maps the axes and buttons of an input device to driving. Pure. The axes have no effect until each of them has been at rest once.
 // Sources: the kernel's Documentation/input/gamepad.rst and input-event-codes.h; Logitech and Thrustmaster wheels report pedals on Z and RZ,
 // inverted: released is the maximum.
 
 import CEvdev
 
 struct GamepadMapping {
-  /// Dead zone around rest, as a part of the range.
+  /// The dead zone around the position at rest, as a fraction of the range.
   static let deadZone = 0.08
 
   enum Press: Equatable {
@@ -18,7 +18,7 @@ struct GamepadMapping {
     let code: Int
     let low: Double
     let high: Double
-    /// Position at rest: the middle, or one end.
+    /// The position at rest: the middle of the range, or one end of it.
     let rest: Double
     /// -1 to 1, 0 at rest.
     var value = 0.0
@@ -31,7 +31,7 @@ struct GamepadMapping {
       self.rest = rest ?? (low + high) / 2
     }
 
-    mutating func take(_ raw: Int) {
+    mutating func update(_ raw: Int) {
       let span = rest == low || rest == high ? high - low : (high - low) / 2
       let part = span > 0 ? min(1, max(-1, (Double(raw) - rest) / span)) : 0
       let beyond = max(0, abs(part) - GamepadMapping.deadZone) / (1 - GamepadMapping.deadZone)
@@ -72,7 +72,7 @@ struct GamepadMapping {
 
   /// Applies the position of an axis.
   mutating func moved(_ code: Int, to value: Int) {
-    if let position = axes.firstIndex(where: { $0.code == code }) { axes[position].take(value) }
+    if let position = axes.firstIndex(where: { $0.code == code }) { axes[position].update(value) }
   }
 
   /// The meaning of a pressed key.
@@ -96,7 +96,7 @@ struct GamepadMapping {
     }
   }
 
-  /// Whether all axes were at rest once; until then the heading is level.
+  /// Whether all axes have been at rest once. Until then the heading is level.
   var isArmed: Bool { axes.allSatisfy(\.wasAtRest) }
 
   /// The requested heading.

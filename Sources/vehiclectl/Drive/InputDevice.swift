@@ -1,4 +1,4 @@
-// A kernel input device through libevdev: non-blocking, not grabbed. Other files are rejected before a byte is read.
+// A kernel input device through libevdev: non-blocking, not grabbed. A file that is not an input device is rejected before it is read.
 
 import CEvdev
 import Glibc
@@ -8,7 +8,7 @@ protocol Controls: AnyObject {
   var name: String { get }
   /// Readable when there are events.
   var descriptor: Int32 { get }
-  /// Whether all axes were at rest once.
+  /// Whether all axes have been at rest once.
   var isArmed: Bool { get }
   /// The requested heading.
   var heading: Heading { get }
@@ -23,15 +23,15 @@ final class InputDevice: Controls {
   let name: String
   private var mapping: GamepadMapping
   private let device: OpaquePointer
-  /// The kernel's event queue overflowed: libevdev is delivering the difference.
+  /// Whether libevdev is delivering the changes that were lost when the kernel's event queue overflowed.
   private var isCatchingUp = false
 
   /// Opens the device at a path.
   init(path: String) throws(Failure) {
     let opened = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
     guard opened >= 0 else { throw Self.cannotOpen(path, errno) }
-    var isTaken = false
-    defer { if !isTaken { close(opened) } }
+    var isOwned = false
+    defer { if !isOwned { close(opened) } }
     var state = stat()
     var made: OpaquePointer?
     guard fstat(opened, &state) == 0, state.st_mode & S_IFMT == S_IFCHR, libevdev_new_from_fd(opened, &made) == 0, let device = made else {
@@ -49,7 +49,7 @@ final class InputDevice: Controls {
     self.mapping = mapping
     self.device = device
     descriptor = opened
-    isTaken = true
+    isOwned = true
   }
 
   deinit {
@@ -104,13 +104,14 @@ final class InputDevice: Controls {
       case -EAGAIN where isCatchingUp: isCatchingUp = false
       case -EAGAIN, -EINTR: return presses
       case Int32(LIBEVDEV_READ_STATUS_SYNC.rawValue) where !isCatchingUp: isCatchingUp = true
-      case 0...: if let press = take(event) { presses.append(press) }
+      case 0...: if let press = process(event) { presses.append(press) }
       default: throw .other("lost \(name): \(String(cString: strerror(-result))); plug it in and start again")
       }
     }
   }
 
-  private func take(_ event: input_event) -> GamepadMapping.Press? {
+  /// Applies an event. Returns the button change that it means, if any.
+  private func process(_ event: input_event) -> GamepadMapping.Press? {
     switch Int32(event.type) {
     case EV_ABS: mapping.moved(Int(event.code), to: Int(event.value))
     case EV_KEY where event.value == 1: return mapping.pressed(Int(event.code))

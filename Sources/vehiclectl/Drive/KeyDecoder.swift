@@ -1,37 +1,38 @@
 // Decodes terminal input into keys. Pure; input may be split anywhere, as in the three bytes of an arrow key. Unknown sequences are ignored.
 // Sources: ECMA-48 section 5.4 (CSI, final byte 40 to 7E); xterm's cursor keys: CSI A or, in application mode, SS3 A.
 
-/// The left and right button: each is one half of the screen in the original app.
+/// The left and right button of the car. In the original app each is one half of the screen.
 enum ScreenHalf: String, CaseIterable { case left, right }
 
 enum Key: Equatable {
   case direction(Steering.Direction)
   case stop
   case go
-  /// Toggle the button; a terminal does not report that a key is released.
+  /// Toggle the button, because a terminal does not report when a key is released.
   case button(ScreenHalf)
-  /// Set the tilt of a pressed key, 0 to 1.
+  /// Set the tilt of a pressed key, as a fraction of the maximum, 0 to 1.
   case limit(Double)
   case end
 }
 
 struct KeyDecoder {
-  private enum Place { case plain, escape, sequence, single }
-  private var place = Place.plain
+  /// After ESC, in a CSI sequence, or after SS3.
+  private enum State { case plain, escape, sequence, single }
+  private var state = State.plain
 
   /// Returns the keys in these bytes.
-  mutating func take(_ bytes: some Sequence<UInt8>) -> [Key] { bytes.compactMap { take($0) } }
+  mutating func decode(_ bytes: some Sequence<UInt8>) -> [Key] { bytes.compactMap { decode($0) } }
 
-  private mutating func take(_ byte: UInt8) -> Key? {
-    switch place {
-    case .escape where byte == UInt8(ascii: "["): place = .sequence
-    case .escape where byte == UInt8(ascii: "O"): place = .single
+  private mutating func decode(_ byte: UInt8) -> Key? {
+    switch state {
+    case .escape where byte == UInt8(ascii: "["): state = .sequence
+    case .escape where byte == UInt8(ascii: "O"): state = .single
     case .sequence where (0x20..<0x40).contains(byte): break  // parameters, such as a modifier
     case .sequence, .single:
-      place = byte == 0x1B ? .escape : .plain
+      state = byte == 0x1B ? .escape : .plain
       return Self.arrow(byte)
     case .plain, .escape:
-      place = byte == 0x1B ? .escape : .plain
+      state = byte == 0x1B ? .escape : .plain
       return Self.plain(byte)
     }
     return nil

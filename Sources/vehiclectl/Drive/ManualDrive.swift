@@ -1,5 +1,6 @@
-// Manual driving: turns keys, a gamepad or a wheel into set-points under the lease, at the rate that the car accepts. Released keys mean
-// level. A closed terminal, an unplugged device and a stopped process end the drive, after the car is stopped.
+// Manual driving: turns keys, a gamepad or a wheel into set-points under the lease, at the rate that the car accepts. When the keys are
+// released, the tilt returns to level. If the terminal is closed, the input device is unplugged or the process is suspended, the car is
+// stopped and the drive ends.
 
 import Glibc
 import Protocols
@@ -10,8 +11,9 @@ struct ManualDrive {
   private let common: CommonOptions
   private let output: Output
   private let schema: DriveSchema
-  /// Milliseconds.
+  /// The deadline of the lease in ms.
   private let deadline: Int
+  /// The properties to watch.
   private let watched: [String]
   private let input: (any Controls)?
   /// The terminal that keys are read from, if any.
@@ -22,14 +24,14 @@ struct ManualDrive {
   private var keys = KeyDecoder()
   private var steering = Steering()
   private var scheduler = SetPointScheduler(at: 0)
-  /// The action `continue` is to be sent.
+  /// Whether the action `continue` must be sent.
   private var continueRequested = false
-  /// Until when an error of Stop or of a button is shown.
+  /// The time until which an error of Stop or of a button is shown.
   private var errorShownUntil = 0.0
   private static let errorTime = 4.0
   /// The buttons that this drive pressed and has not released.
   private var pressed: Swift.Set<String> = []
-  /// The drive is to end.
+  /// Whether the user has quit.
   private var quitRequested = false
   /// Seconds; longer than the daemon waits for a car to confirm Stop.
   private static let stopTimeout = 3.0
@@ -56,7 +58,7 @@ struct ManualDrive {
     display = DriveDisplay(device: schema.device, help: help)
   }
 
-  /// Drives until the user quits; starts again with a new lease after the process was stopped and resumed.
+  /// Drives until the user quits. After the process was suspended and resumed, drives again with a new lease.
   mutating func run() throws {
     JobControl.catchSignals()
     terminal?.enter()
@@ -65,7 +67,7 @@ struct ManualDrive {
       terminal?.leave()
     }
     while try drive() == .suspended {
-      // The lease is released: the signal may take effect.
+      // The lease is released, so the signal may suspend the process now.
       JobControl.handlePending {
         screen?.leave()
         terminal?.leave()
@@ -118,10 +120,10 @@ struct ManualDrive {
       scheduler = SetPointScheduler(at: now)
       if screen == nil, let input { output.note("driving \(schema.device) with \(input.name): A continue, B stop, START quit") }
     }
-    while let update = try connections.receiveUpdate() { display.take(update, at: now) }
+    while let update = try connections.receiveUpdate() { display.apply(update, at: now) }
     if let refusal = try connections.receiveStopReply() { showError(refusal, at: now) }
     switch try connections.receiveButtonReply() {
-    case .success(let reading)?: display.take(reading, at: now)
+    case .success(let reading)?: display.apply(reading, at: now)
     case .failure(let error)?: showError(error.message, at: now)
     case nil: break
     }
@@ -135,7 +137,7 @@ struct ManualDrive {
     display.stall = scheduler.stall(at: now, deadline: Double(deadline) / 1000)
   }
 
-  /// Sends what is due, unless a set-point is in flight.
+  /// Sends the action `continue` or a set-point, if one is due and none is in flight.
   private mutating func sendDue(_ connections: DriveConnections) throws {
     let now = Clock.monotonic
     guard connections.lease != nil, scheduler.sentAt == nil else { return }
@@ -167,7 +169,7 @@ struct ManualDrive {
       var bytes = [UInt8](repeating: 0, count: 256)
       let count = read(terminal.descriptor, &bytes, bytes.count)
       if count > 0 {
-        for key in keys.take(bytes[..<count]) { try handle(key, &connections) }
+        for key in keys.decode(bytes[..<count]) { try handle(key, &connections) }
       } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
         quitRequested = true  // the terminal is closed
       }
@@ -227,7 +229,7 @@ struct ManualDrive {
     return end
   }
 
-  /// Shows an error that does not concern set-points for a few seconds, whatever the replies to set-points are.
+  /// Shows an error of Stop or of a button for `errorTime` seconds. Replies to set-points without an error do not replace it.
   private mutating func showError(_ message: String, at now: Double) {
     note(message)
     errorShownUntil = now + Self.errorTime

@@ -8,22 +8,25 @@ import Varlink
 struct PipeDrive {
   private struct Line {
     var number: Int
-    var order: DriveRequest
+    var request: DriveRequest
   }
 
   let common: CommonOptions
   let output: Output
   let schema: DriveSchema
-  /// Milliseconds.
+  /// The deadline of the lease in ms.
   let deadline: Int
   private let input: Int32
   private var lines: LineReader
+  /// The number of the last line read.
   private var number = 0
+  /// The text of the last reply to a set-point.
   private var remark: String?
   /// The error of the last set-point, if any.
   private var lastError: String?
   /// The exit code of the last rejected line, which becomes the exit status of the drive.
   private var rejectedCode: Int32?
+  /// The maximum number of lines to read before driving continues.
   private static let maxAtOnce = 4096
 
   init(_ common: CommonOptions, _ output: Output, _ schema: DriveSchema, deadline: Int, input: Int32 = STDIN_FILENO) {
@@ -57,7 +60,7 @@ struct PipeDrive {
         guard let lease else { return true }
         while let answer = try actions.receive() {
           guard let error = show(answer) else { continue }
-          // It also ends the drive, with the error of the timeout.
+          // A timeout ends the drive with its own error, which does not mention that Stop is not confirmed.
           if case .timeout = error, answer.entry.isStop { output.note(message(for: error, of: answer.entry)) }
           try report(error, answer.entry.request, answer.entry.number, holder)
         }
@@ -74,7 +77,7 @@ struct PipeDrive {
     if let rejectedCode { throw ExitCode(rejectedCode) }
   }
 
-  /// Waits for the replies to all actions: a Stop that is not confirmed must be reported.
+  /// Waits for the replies to all actions, so that a Stop that is not confirmed is reported.
   private mutating func finish(_ actions: inout ActionQueue) throws(Failure) {
     while let answer = try actions.receiveLast() {
       guard let error = show(answer) else { continue }
@@ -107,7 +110,7 @@ struct PipeDrive {
     for entry in dropped { output.note("line \(entry.number): not sent: the drive has ended") }
   }
 
-  /// The requests of the lines that are waiting; of set-points only the last, because an old one must not move the vehicle.
+  /// Reads the waiting lines and returns their requests. Of set-points it returns only the last, because an old one must not move the vehicle.
   private mutating func waiting() throws(Failure) -> [Line] {
     var waiting: [Line] = []
     var count = 0
@@ -115,9 +118,9 @@ struct PipeDrive {
       count += 1
       number += 1
       guard !line.allSatisfy(\.isWhitespace) else { continue }
-      let order = try schema.parse(line, number)
-      if order.isSetPoint { waiting.removeAll(where: \.order.isSetPoint) }
-      waiting.append(Line(number: number, order: order))
+      let request = try schema.parse(line, number)
+      if request.isSetPoint { waiting.removeAll(where: \.request.isSetPoint) }
+      waiting.append(Line(number: number, request: request))
     }
     return waiting
   }
@@ -127,50 +130,50 @@ struct PipeDrive {
   ) throws(Failure) {
     let device = schema.device
     do throws(Failure) {
-      switch line.order {
+      switch line.request {
       case .set(let property, let value):
         _ = try driver.call(Contract.Set.self, .init(device: device, property: property, value: value, lease: lease))
-      case .run(let action, let arguments, _) where line.order.isSetPoint:
+      case .run(let action, let arguments, _) where line.request.isSetPoint:
         let parameters = Contract.Call.Parameters(device: device, action: action, arguments: arguments, lease: lease)
-        show(try driver.call(Contract.Call.self, parameters), to: line.order)
+        show(try driver.call(Contract.Call.self, parameters), to: line.request)
       case .run(_, _, let motion):
-        let replaced = try actions.add(.init(number: line.number, request: line.order, lease: motion ? lease : nil))
+        let replaced = try actions.add(.init(number: line.number, request: line.request, lease: motion ? lease : nil))
         for entry in replaced { output.note("line \(entry.number): not sent: stop in line \(line.number) replaces it") }
         return
       }
       lastError = nil
     } catch {
-      try report(error, line.order, line.number, holder)
+      try report(error, line.request, line.number, holder)
     }
   }
 
-  /// Reports an error that does not end the drive; throws any other.
-  private mutating func report(_ failure: Failure, _ order: DriveRequest, _ number: Int, _ holder: Client) throws(Failure) {
+  /// Prints an error that does not end the drive; throws any other.
+  private mutating func report(_ failure: Failure, _ request: DriveRequest, _ number: Int, _ holder: Client) throws(Failure) {
     switch failure {
     case .rejected(.leaseLost), .rejected(.notConnected): throw DriveConnections.reason(for: failure, from: holder)
     default:
-      if let remark = try message(for: failure, to: order, number) { output.note(Output.oneLine(remark)) }
+      if let remark = try message(for: failure, to: request, number) { output.note(Output.oneLine(remark)) }
       rejectedCode = failure.exitCode
     }
   }
 
-  /// Prints the text of a reply; the same one to every set-point only once.
-  private mutating func show(_ result: Contract.Call.Result, to order: DriveRequest) {
-    if let text = result.text, text != remark || !order.isSetPoint {
+  /// Prints the text of a reply. A text that repeats in the replies to set-points is printed once.
+  private mutating func show(_ result: Contract.Call.Result, to request: DriveRequest) {
+    if let text = result.text, text != remark || !request.isSetPoint {
       output.lines(text.split(separator: "\n").map { Output.oneLine(String($0)) })
     }
-    if order.isSetPoint { remark = result.text }
+    if request.isSetPoint { remark = result.text }
   }
 
   /// The message for an error that does not end the drive; nil if the previous set-point had the same error. Throws any other error.
-  mutating func message(for failure: Failure, to order: DriveRequest, _ number: Int) throws(Failure) -> String? {
+  mutating func message(for failure: Failure, to request: DriveRequest, _ number: Int) throws(Failure) -> String? {
     switch failure {
     case .rejected(.deviceError), .rejected(.outOfRange): break
     case .rejected(.timeout):
-      guard case .run(_, _, false) = order else { throw failure }
+      guard case .run(_, _, false) = request else { throw failure }
     default: throw failure
     }
-    if order.isSetPoint {
+    if request.isSetPoint {
       guard lastError != failure.message else { return nil }
       lastError = failure.message
     }

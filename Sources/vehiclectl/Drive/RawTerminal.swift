@@ -5,15 +5,16 @@ import Glibc
 
 final class RawTerminal {
   let descriptor: Int32
+  /// The settings to restore.
   private let before: termios
   private var isEntered = false
 
   /// nil if the descriptor is not a terminal.
   init?(_ descriptor: Int32) {
     self.descriptor = descriptor
-    var found = termios()
-    guard tcgetattr(descriptor, &found) == 0 else { return nil }
-    before = found
+    var settings = termios()
+    guard tcgetattr(descriptor, &settings) == 0 else { return nil }
+    before = settings
   }
 
   deinit { leave() }
@@ -34,7 +35,7 @@ final class RawTerminal {
   func leave() {
     guard isEntered else { return }
     isEntered = false
-    var found = before
-    tcsetattr(descriptor, TCSAFLUSH, &found)
+    var settings = before
+    tcsetattr(descriptor, TCSAFLUSH, &settings)
   }
 }

@@ -1,7 +1,8 @@
-// When the next set-point is due. Pure: time is an argument. At most one is in flight; when it is due, the newest one is sent.
+// Decides when to send the next set-point. Pure: time is an argument. At most one is in flight. Set-points are not queued: the tilt at the
+// time of sending is sent.
 
 struct SetPointScheduler {
-  /// Set-points per second at most.
+  /// The maximum rate in set-points per second.
   static let maxRate = 60.0
 
   /// Set-points per second.
@@ -10,19 +11,19 @@ struct SetPointScheduler {
   /// When the request in flight was sent.
   private(set) var sentAt: Double?
 
-  /// The first is due at once.
+  /// The first set-point is due at once.
   init(at now: Double, rate: Double = maxRate) {
     self.rate = rate
     due = now
   }
 
-  /// Limits the rate to what the device accepts, if known, but keeps four set-points within the deadline (seconds) of the lease.
-  mutating func limit(to wanted: Double?, deadline: Double) {
-    guard let wanted, wanted.isFinite, wanted > 0 else { return rate = Self.maxRate }
-    rate = min(Self.maxRate, max(wanted, 4 / deadline))
+  /// Limits the rate to what the device accepts (nil: unknown), but not below four set-points within the lease's deadline (seconds).
+  mutating func limit(to deviceRate: Double?, deadline: Double) {
+    guard let deviceRate, deviceRate.isFinite, deviceRate > 0 else { return rate = Self.maxRate }
+    rate = min(Self.maxRate, max(deviceRate, 4 / deadline))
   }
 
-  /// Returns whether a set-point is to be sent now, and counts it as sent. Stays on the time grid; missed slots are skipped.
+  /// Returns whether to send a set-point now; if so, counts it as sent. Set-points stay on a time grid; missed slots are skipped.
   mutating func send(at now: Double) -> Bool {
     guard sentAt == nil, now >= due else { return false }
     sentAt = now
@@ -31,7 +32,7 @@ struct SetPointScheduler {
     return true
   }
 
-  /// Another request was sent, which set-points wait for.
+  /// Records that another request was sent. Set-points wait for its reply.
   mutating func requestSent(at now: Double) { sentAt = now }
 
   mutating func replyReceived() { sentAt = nil }

@@ -1,6 +1,6 @@
-// Turns keys into a tilt. Pure: time is an argument. A terminal reports presses and repeats but no releases: a press holds for a moment, a
-// repeat for a shorter one, then the tilt returns to level.
-// Source: autott.md section 5: full speed is 45° of roll or 80° of pitch, positive pitch turns right.
+// Turns keys into a tilt. Pure: time is an argument. A terminal reports presses and repeats but no releases: a press counts as held for a
+// moment, a repeat for a shorter one, then the tilt returns to level.
+// Source: the car's Steering.py (task123/AutoTT): full speed is 45° of roll or 80° of pitch, positive pitch turns right.
 
 /// The requested direction, each component from -1 to 1.
 struct Heading: Equatable {
@@ -9,9 +9,9 @@ struct Heading: Equatable {
   /// Positive is right.
   var turn = 0.0
 
-  /// The angles in rad. `limit`: part of the maximum tilt, 0 to 1.
+  /// The angles in rad. `limit` is the fraction of the maximum tilt, 0 to 1.
   func tilt(limit: Double) -> (roll: Double, pitch: Double) {
-    // Adding 0 turns -0, which this car misreads, into 0.
+    // Adding 0 turns -0 into 0: the car's atan2 would take -0 for the opposite direction.
     (forward * limit * .pi / 4 + 0, turn * limit * 80 * .pi / 180 + 0)
   }
 }
@@ -21,7 +21,7 @@ struct Steering {
   static let pressHold = 0.6
   /// Seconds that a repeat holds.
   static let repeatHold = 0.2
-  /// Seconds of the return to level.
+  /// Seconds of the return from full tilt to level.
   static let ramp = 0.2
 
   enum Direction { case forward, backward, left, right }
@@ -44,18 +44,18 @@ struct Steering {
     }
   }
 
-  private var along = Axis()
-  private var across = Axis()
+  private var forward = Axis()
+  private var turn = Axis()
 
-  /// A key was pressed or repeats. Extends a held key of the other axis, because a keyboard repeats only the last key.
+  /// Handles a key that is pressed or repeats. Extends the hold of a key on the other axis, because a keyboard repeats only the last key.
   mutating func press(_ direction: Direction, at now: Double) {
     switch direction {
     case .forward, .backward:
-      along.press(direction == .forward ? 1 : -1, now)
-      if across.isHeld(now) { across.until = max(across.until, along.until) }
+      forward.press(direction == .forward ? 1 : -1, now)
+      if turn.isHeld(now) { turn.until = max(turn.until, forward.until) }
     case .left, .right:
-      across.press(direction == .right ? 1 : -1, now)
-      if along.isHeld(now) { along.until = max(along.until, across.until) }
+      turn.press(direction == .right ? 1 : -1, now)
+      if forward.isHeld(now) { forward.until = max(forward.until, turn.until) }
     }
   }
 
@@ -63,5 +63,5 @@ struct Steering {
   mutating func release() { self = Steering() }
 
   /// The heading at this time.
-  func heading(at now: Double) -> Heading { Heading(forward: along.value(now), turn: across.value(now)) }
+  func heading(at now: Double) -> Heading { Heading(forward: forward.value(now), turn: turn.value(now)) }
 }
