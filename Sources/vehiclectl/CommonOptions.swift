@@ -36,7 +36,7 @@ struct CommonOptions: ParsableArguments {
     completion: .file())
   var socket: String?
 
-  /// Seconds to wait for a (first) reply. The default is longer than the 10 s after which the daemon reports that a device does not respond.
+  /// Seconds to wait for a (first) reply. The default exceeds the 10 s after which the daemon reports that a device does not respond.
   var replyTimeout: Double { timeout ?? 15 }
 
   /// Opens the socket.

@@ -15,7 +15,7 @@ struct Screen {
 
   init(_ output: Output) { self.output = output }
 
-  /// Draws the lines that `lines` returns; it gets the number of available rows. Skips a frame that follows too soon, unless `last` is true.
+  /// Draws the lines that `lines` returns for the number of available rows. Skips a frame that follows too soon, unless `last` is true.
   mutating func draw(last: Bool, _ lines: (_ rows: Int) -> [String]) {
     let now = Clock.monotonic
     guard last || now - lastDrawn >= Self.period else { return }

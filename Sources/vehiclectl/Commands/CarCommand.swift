@@ -1,4 +1,4 @@
-// car: commands for an RC car's camera. Without a subcommand it is the status of the device "car".
+// car: commands for an RC car's camera. Without a subcommand, shows the status of the device "car".
 
 import ArgumentParser
 import Protocols

@@ -29,7 +29,7 @@ struct CarRecordVideoCommand: Subcommand {
     let stream = try VideoStream(camera.url, within: common.replyTimeout)
     var descriptor: Int32?  // the file is created with the first picture
     var start: Double?
-    var shown = 0.0
+    var lastShown = 0.0
     var (frames, size) = (0, 0)
     defer {
       if let descriptor, descriptor != STDOUT_FILENO { close(descriptor) }
@@ -52,17 +52,17 @@ struct CarRecordVideoCommand: Subcommand {
       let now = Clock.monotonic
       deadline = now + Self.silence
       start = start ?? now
-      let place = try descriptor ?? (file == "-" ? STDOUT_FILENO : RecordCommand.create(file, force: force))
-      descriptor = place
-      if place == STDOUT_FILENO {
+      let target = try descriptor ?? (file == "-" ? STDOUT_FILENO : RecordCommand.create(file, force: force))
+      descriptor = target
+      if target == STDOUT_FILENO {
         output.bytes(picture)
-      } else if !Output.write(all: picture[...], to: place) {
+      } else if !Output.write(all: picture[...], to: target) {
         throw Failure.other("cannot write \(file): \(String(cString: strerror(errno))); the file is incomplete")
       }
       frames += 1
       size += picture.count
-      guard now - shown >= Screen.period else { continue }
-      shown = now
+      guard now - lastShown >= Screen.period else { continue }
+      lastShown = now
       output.progress(Self.summary(frames, size, now - (start ?? now)))
     }
     if start == nil { throw Failure.other("interrupted") }  // nothing was recorded

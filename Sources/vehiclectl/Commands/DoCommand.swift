@@ -22,7 +22,7 @@ struct DoCommand: Subcommand {
   @Flag(help: "Run until Ctrl-C; for actions with an argument \(DoCommand.holding).")
   var hold = false
 
-  /// The argument of actions that can be held.
+  /// The name of the argument that marks an action as one that can be held.
   private static let holding = "hold"
 
   func perform(_ output: Output) throws {

@@ -26,9 +26,9 @@ struct DtcCommand: Subcommand {
     let codes = try TroubleCodes(of: device, try common.connect(output))
     let emissions: Result<TroubleReport, any Error> = Result { try codes.read() }
     // If the vehicle cannot be reached, the other queries would fail as well.
-    if case .failure(let failure) = emissions, !Self.isAnswer(failure) { throw failure }
+    if case .failure(let failure) = emissions, !Self.affectsOnlyOneQuery(failure) { throw failure }
     let others: Result<TroubleReport?, any Error> = Result { try codes.ecus(ecu, within: common.replyTimeout, output) }
-    if case .failure(let failure) = others, !Self.isAnswer(failure) || !ecu.isEmpty { throw failure }
+    if case .failure(let failure) = others, !Self.affectsOnlyOneQuery(failure) || !ecu.isEmpty { throw failure }
     let report = try merged(emissions, others)
     var remarks: [String] = []
     for case .failure(let failure as Failure) in [emissions.map { $0 as TroubleReport? }, others] { remarks.append(failure.message) }
@@ -46,6 +46,7 @@ struct DtcCommand: Subcommand {
     for remark in remarks { output.note(Output.oneLine(remark)) }
   }
 
+  /// Merges the reports of both queries. Throws only if neither has one.
   private func merged(_ emissions: Result<TroubleReport, any Error>, _ others: Result<TroubleReport?, any Error>) throws -> TroubleReport {
     switch (emissions, others) {
     case (.success(let report), .success(let further?)): report.with(further)
@@ -59,14 +60,14 @@ struct DtcCommand: Subcommand {
   private func frames(_ codes: TroubleCodes, _ output: Output, _ remarks: inout [String]) throws -> FreezeFrames? {
     do {
       return try codes.frames(within: common.replyTimeout, output).map(FreezeFrames.init)
-    } catch let failure as Failure where Self.isAnswer(failure) {
+    } catch let failure as Failure where Self.affectsOnlyOneQuery(failure) {
       remarks.append(failure.message)
       return nil
     }
   }
 
-  /// Whether the device rejected the query or did not respond in time; the other queries may still work.
-  private static func isAnswer(_ error: any Error) -> Bool {
+  /// Whether the device rejected the query or did not respond in time, so that other queries may still work.
+  private static func affectsOnlyOneQuery(_ error: any Error) -> Bool {
     switch error as? Failure {
     case .rejected(.deviceError), .rejected(.timeout): true
     default: false

@@ -39,11 +39,11 @@ struct RecordCommand: Subcommand {
       if let result {
         start = start ?? Clock.monotonic
         let line = Array((Output.oneLine(result.line) + "\n").utf8)
-        let place = try descriptor ?? (file == "-" ? STDOUT_FILENO : Self.create(file, force: force))
-        descriptor = place
-        if place == STDOUT_FILENO {
+        let target = try descriptor ?? (file == "-" ? STDOUT_FILENO : Self.create(file, force: force))
+        descriptor = target
+        if target == STDOUT_FILENO {
           output.bytes(line)
-        } else if !Output.write(all: line[...], to: place) {
+        } else if !Output.write(all: line[...], to: target) {
           let error = errno
           if count == 0, !force { unlink(file) }  // created here and empty
           throw Failure.other(

@@ -15,15 +15,15 @@ struct StatusCommand: Subcommand {
   func perform(_ output: Output) throws { try Self.show(device, common, output) }
 
   /// Shows one device in detail, or all.
-  static func show(_ wanted: String?, _ common: CommonOptions, _ output: Output) throws {
+  static func show(_ name: String?, _ common: CommonOptions, _ output: Output) throws {
     let units = try common.unitSystem()
-    let devices = try common.connect(output).call(Contract.Status.self, .init(device: wanted)).devices.map(units.shown)
+    let devices = try common.connect(output).call(Contract.Status.self, .init(device: name)).devices.map(units.shown)
     if output.json { return output.json(["devices": .array(devices.map { JSON($0) })]) }
     if devices.isEmpty { output.note("no devices are configured; add one to /etc/vehicled/vehicled.toml") }
     let now = Clock.wall
     for (position, device) in devices.enumerated() {
       if position > 0 { output.line("") }
-      output.lines(lines(device, detailed: wanted != nil || output.verbose, now: now, width: Output.width, paint: output.paint))
+      output.lines(lines(device, detailed: name != nil || output.verbose, now: now, width: Output.width, paint: output.paint))
     }
   }
 

@@ -1,4 +1,4 @@
-// toy: commands for the Trivio trivia toy. Without a subcommand it is the status of the device "toy", or of the only toy.
+// toy: commands for the Trivio trivia toy. Without a subcommand, shows the status of the device "toy", or of the only toy.
 
 import ArgumentParser
 import Protocols

@@ -11,7 +11,7 @@ struct ToyVoteCommand: ToySubcommand {
   enum Vote: String, ExpressibleByArgument, CaseIterable {
     case up, down, none
 
-    /// `clear` is an older word for none.
+    /// Also accepts `clear`, the old name of `none`.
     init?(argument: String) { self.init(rawValue: argument == "clear" ? "none" : argument) }
   }
 

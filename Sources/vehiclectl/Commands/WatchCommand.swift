@@ -39,15 +39,15 @@ struct WatchCommand: Subcommand {
   }
 
   private func lines(_ client: Client, _ parameters: Contract.Watch.Parameters, _ units: Units, _ output: Output) throws {
-    var left = count ?? .max
+    var remaining = count ?? .max
     try client.stream(Contract.Watch.self, parameters, first: common.replyTimeout, tick: 1, silence: Client.watchTimeout) { result in
       if Interrupt.received { return false }
       guard let result else { return true }
       let readings = (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])
-      let lines = (readings.map { JSON(units.shown($0)) } + (result.events ?? []).map { JSON($0) }).prefix(left)
+      let lines = (readings.map { JSON(units.shown($0)) } + (result.events ?? []).map { JSON($0) }).prefix(remaining)
       output.lines(lines.map(\.text))
-      left -= lines.count
-      return left > 0
+      remaining -= lines.count
+      return remaining > 0
     }
   }
 

@@ -37,7 +37,7 @@ struct DriveConnections {
 
   var descriptors: [Int32] { [holder, driver, stopper, watcher, buttons].map(\.descriptor) }
 
-  /// Reads a reply on the connection of the lease. Returns whether it grants the lease; throws the reason if the lease was rejected or lost.
+  /// Reads a reply on the lease's connection. Returns whether it grants the lease; throws the reason if the lease was rejected or lost.
   mutating func receiveLease() throws(Failure) -> Bool {
     guard let result = try holder.next(Contract.Drive.self) else { return false }
     defer { lease = result.lease }

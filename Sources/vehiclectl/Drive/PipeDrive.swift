@@ -110,7 +110,7 @@ struct PipeDrive {
     for entry in dropped { output.note("line \(entry.number): not sent: the drive has ended") }
   }
 
-  /// Reads the waiting lines and returns their requests. Of set-points it returns only the last, because an old one must not move the vehicle.
+  /// Reads the waiting lines and returns their requests; of set-points only the last, because an old one must not move the vehicle.
   private mutating func waiting() throws(Failure) -> [Line] {
     var waiting: [Line] = []
     var count = 0

@@ -1,4 +1,5 @@
-// The report of bugreport: one text file with sections, redacted. A section that cannot be collected contains the reason instead.
+// The report that the command bugreport writes: one redacted text file with sections. A section that cannot be collected contains the
+// reason instead.
 
 import Glibc
 import Protocols
@@ -10,7 +11,7 @@ struct BugReport {
   private static let configurations = ["/etc/vehicled/vehicled.toml", "/etc/vehicled/vehicled.toml.d", "/etc/vehicled/signals.d"]
   private static let maxFileSize = 1 << 18
   private static let maxFiles = 64
-  /// Of a recording.
+  /// The maximum number of lines of a recording.
   private static let maxLines = 20_000
 
   private var text = [
@@ -54,7 +55,7 @@ struct BugReport {
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { Redaction.text(String($0)) }
   }
 
-  /// The path itself, or the entries of a directory in order; includes links to devices.
+  /// The path itself if it is not a directory, else the sorted entries of the directory, including symbolic links; empty if it is missing.
   private static func files(_ path: String) -> [String] {
     var state = stat()
     guard lstat(path, &state) == 0 else { return [] }

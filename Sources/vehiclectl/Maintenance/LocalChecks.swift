@@ -95,7 +95,7 @@ enum LocalChecks {
 
   // MARK: The machine
 
-  /// Readings, recordings and records of cleared codes have timestamps of this clock.
+  /// Checks the clock, whose time readings, recordings and records of cleared codes contain.
   private static func clock() -> Contract.Finding {
     let state = clinux_clock_is_synchronised()
     return clock(year: year(), isSynchronised: state < 0 ? nil : state == 1)
@@ -119,10 +119,10 @@ enum LocalChecks {
     return Contract.Finding("time", "ok", text, nil)
   }
 
-  /// systemd creates this link while the unit runs.
+  /// systemd creates this symbolic link while the unit runs.
   private static let modemManagerRuns = "/run/systemd/units/invocation:ModemManager.service"
 
-  /// ModemManager probes every serial port with AT commands, which an ELM327 answers.
+  /// A finding if ModemManager is running: it probes serial ports with AT commands, to which an ELM327 responds.
   private static func modemManager() -> Contract.Finding? {
     var state = stat()
     guard lstat(modemManagerRuns, &state) == 0 else { return nil }

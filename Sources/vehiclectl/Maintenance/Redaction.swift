@@ -3,16 +3,16 @@
 enum Redaction {
   static let mark = "…"
 
-  /// Words redacted in one place, to be redacted everywhere.
+  /// The words that were redacted in one place and must be redacted in the whole report.
   struct Names {
     private(set) var words: Set<String> = []
 
-    /// Adds a word. Short ones would match too much.
+    /// Adds a word, unless it has fewer than 3 bytes: short words would match too much.
     mutating func add(_ word: some StringProtocol) {
       if word.utf8.count >= 3 { words.insert(String(word)) }
     }
 
-    /// Replaces whole words only: "Ada" is part of "Adapter".
+    /// Replaces the words, but not as parts of longer words, as "Ada" in "Adapter".
     func removed(from line: String) -> String {
       words.sorted { $0.utf8.count > $1.utf8.count }.reduce(line) { line, word in
         guard line.contains(word) else { return line }
@@ -82,7 +82,7 @@ enum Redaction {
     return mark
   }
 
-  /// Redacts the URL of a link: public hosts, and Bluetooth names with other characters than those of product names.
+  /// Redacts a link's URL: public hosts, and Bluetooth names with characters that product names do not have (others may be personal).
   static func link(_ url: String, _ names: inout Names) -> String {
     if let match = url.wholeMatch(of: /tcp:(?:\[([^\]]*)\]|([^:\/?]*))(.*)/) {
       let host = match.output.1 ?? match.output.2 ?? ""

@@ -8,7 +8,7 @@ struct AccessPoint: Equatable {
     case open
     /// WPA or WPA2 with a password.
     case password
-    /// WPA with a login.
+    /// WPA-Enterprise, which requires a login.
     case enterprise
     /// WEP, WPA3 alone, or encryption without a password.
     case other
@@ -16,14 +16,14 @@ struct AccessPoint: Equatable {
 
   /// 0 to 32 arbitrary bytes; empty or all zero if hidden.
   var ssid: [UInt8]
-  /// MHz.
+  /// The frequency of the channel in MHz.
   var frequency: Int
-  /// %.
+  /// The signal strength in %.
   var strength: Int
   var security: Security
 
   var isHidden: Bool { ssid.allSatisfy { $0 == 0 } }
-  /// The only band that the toy's ESP8266 supports.
+  /// Whether it is in the 2.4 GHz band, the only one that the toy's ESP8266 supports.
   var isAt2GHz: Bool { (2400..<2500).contains(frequency) }
 }
 
@@ -35,7 +35,7 @@ extension AccessPoint {
   /// An open network with a counterpart that uses opportunistic encryption (OWE).
   private static let oweTransition = 0x1000
 
-  /// Creates it from NetworkManager's properties; nil without a frequency.
+  /// Reads NetworkManager's properties of an access point. Returns nil if they lack a frequency.
   init?(_ properties: [String: DBusValue]) {
     guard let frequency = properties["Frequency"]?.int else { return nil }
     let keys = (properties["WpaFlags"]?.int ?? 0) | (properties["RsnFlags"]?.int ?? 0)

@@ -11,9 +11,10 @@ final class BlockingBus {
 
   private let connection: DBusConnection
   private let mailbox: Mailbox
+  /// The number of the last call.
   private var last = 0
 
-  /// Connects; nil if there is no bus. `signal` is called on another thread.
+  /// Connects. Returns nil if there is no bus. `signal` is called for each signal, on another thread.
   init?(address: String, within seconds: Double = 3, signal: @escaping @Sendable (DBusMessage) -> Void) {
     let mailbox = Mailbox()
     self.mailbox = mailbox
@@ -24,8 +25,8 @@ final class BlockingBus {
     } ended: { reason in
       mailbox.change { $0.ended = reason }
     }
-    let isThere = mailbox.wait(until: Clock.monotonic + seconds) { $0.isReady || $0.ended != nil ? $0.isReady && $0.ended == nil : nil }
-    guard isThere == true else {
+    let isConnected = mailbox.wait(until: Clock.monotonic + seconds) { $0.isReady || $0.ended != nil ? $0.isReady && $0.ended == nil : nil }
+    guard isConnected == true else {
       connection.close()
       return nil
     }
@@ -67,12 +68,12 @@ private final class Mailbox: Sendable {
     eventfd_write(event, 1)
   }
 
-  /// Waits until `take` returns a value, at most until the deadline.
-  func wait<Found>(until deadline: Double, afterInterrupt: Double = .infinity, _ take: (inout State) -> Found?) -> Found? {
+  /// Waits until `find` returns a value, at most until the deadline, or for `afterInterrupt` seconds after Ctrl-C if that is earlier.
+  func wait<Found>(until deadline: Double, afterInterrupt: Double = .infinity, _ find: (inout State) -> Found?) -> Found? {
     var deadline = deadline
     var isInterrupted = false
     while true {
-      if let found = state.withLock({ take(&$0) }) { return found }
+      if let found = state.withLock({ find(&$0) }) { return found }
       let now = Clock.monotonic
       if Interrupt.received, !isInterrupted {
         isInterrupted = true
@@ -80,7 +81,8 @@ private final class Mailbox: Sendable {
       }
       guard now < deadline else { return nil }
       var entry = pollfd(fd: event, events: Int16(POLLIN), revents: 0)
-      poll(&entry, 1, Int32(min(0.2, deadline - now) * 1000) + 1)  // does not end for a signal that came just before
+      // At most 0.2 s, because a signal that arrives just before poll does not interrupt it.
+      poll(&entry, 1, Int32(min(0.2, deadline - now) * 1000) + 1)
       var count: eventfd_t = 0
       eventfd_read(event, &count)
     }

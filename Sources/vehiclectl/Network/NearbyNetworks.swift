@@ -5,14 +5,14 @@ import Protocols
 struct NearbyNetworks: Equatable {
   struct Network: Equatable {
     var name: String
-    /// %.
+    /// The signal strength in %.
     var strength: Int
     var isOpen: Bool
   }
 
   /// Strongest first.
   private(set) var offered: [Network] = []
-  /// Counts and reasons of the others.
+  /// The counts of the other networks by reason, as `2 on 5 GHz only`.
   private(set) var leftOut: [String] = []
 
   init(_ points: [AccessPoint]) {
@@ -38,7 +38,7 @@ struct NearbyNetworks: Equatable {
     case hidden = "with hidden names"
   }
 
-  /// Judges the access points of one name.
+  /// Decides from the access points of one name whether the toy can join the network.
   private static func judge(_ ssid: [UInt8], _ accessPoints: [AccessPoint]) -> Result<Network, Reason> {
     let near = accessPoints.filter(\.isAt2GHz).sorted { $0.strength > $1.strength }
     guard let strongest = near.first else { return .failure(.band) }

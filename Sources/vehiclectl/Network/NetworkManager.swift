@@ -8,7 +8,7 @@ import Synchronization
 struct NetworkManager {
   static let name = "org.freedesktop.NetworkManager"
   private static let path = "/org/freedesktop/NetworkManager"
-  /// Seconds. Calls that need the user's authorization take longer.
+  /// In seconds. Calls that need the user's authorization take longer.
   private static let (replyTimeout, authorizationTimeout) = (5.0, 60.0)
   /// Seconds for an IP address; shorter than NetworkManager's 45, so that the reason is known before our own timeout.
   private static let addressTimeout: Int32 = 25
@@ -30,7 +30,7 @@ struct NetworkManager {
     }
   }
 
-  /// nil if there is no system bus, or no NetworkManager on it.
+  /// Connects to NetworkManager. Returns nil if there is no system bus, or no NetworkManager on it.
   init?(address: String = DBusDaemon.systemAddress) {
     let failures = Failures()
     self.failures = failures
@@ -57,7 +57,7 @@ struct NetworkManager {
     NetworkSnapshot(try call("/org/freedesktop", DBusDaemon.objectManager, "GetManagedObjects").first)
   }
 
-  /// Starts a scan; returns false if the user lacks permission. Other errors, as during a scan, are ignored.
+  /// Starts a scan. Returns false if the user lacks permission. Other errors, such as that a scan is already running, are ignored.
   @discardableResult func scan(_ device: String) -> Bool {
     do throws(Failure) {
       _ = try call(device, Self.name + ".Device.Wireless", "RequestScan", [.properties([:])])
@@ -65,7 +65,7 @@ struct NetworkManager {
     } catch { return error != .noAccessToNetworks }
   }
 
-  /// Starts to join an open network, with a profile that disappears with the connection or our process.
+  /// Starts to join an open network. The profile is temporary: NetworkManager deletes it when the connection or this process ends.
   func join(_ ssid: String, uuid: String, _ device: String, _ accessPoint: String) throws(Failure) {
     let settings: [(String, [String: DBusValue])] = [
       ("802-11-wireless", ["ssid": .bytes(Array(ssid.utf8))]),

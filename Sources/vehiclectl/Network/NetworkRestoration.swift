@@ -3,7 +3,7 @@
 import Glibc
 
 struct NetworkRestoration {
-  /// Seconds.
+  /// The time in seconds to wait for the previous connection.
   private static let timeout = 25.0
 
   let device: String
@@ -14,15 +14,15 @@ struct NetworkRestoration {
   /// The path of our own profile, once known.
   var profile: String?
 
-  init(_ device: NetworkSnapshot.Device, in found: NetworkSnapshot) {
+  init(_ device: NetworkSnapshot.Device, in snapshot: NetworkSnapshot) {
     self.device = device.path
-    let active = device.active.flatMap { found.actives[$0] }
+    let active = device.active.flatMap { snapshot.actives[$0] }
     before = active.flatMap { $0.isLive ? ($0.profile, $0.id) : nil }
   }
 
-  /// Finds the activation of our own profile.
-  mutating func ours(in found: NetworkSnapshot) -> (path: String, active: NetworkSnapshot.Active)? {
-    guard let ours = found.actives.first(where: { $0.value.uuid == uuid }) else { return nil }
+  /// Finds the active connection of our own profile, and records the path of the profile.
+  mutating func ours(in snapshot: NetworkSnapshot) -> (path: String, active: NetworkSnapshot.Active)? {
+    guard let ours = snapshot.actives.first(where: { $0.value.uuid == uuid }) else { return nil }
     profile = ours.value.profile
     return (ours.key, ours.value)
   }
@@ -30,9 +30,9 @@ struct NetworkRestoration {
   /// Restores the previous connection and removes our profile. Returns a message about the result; nil if nothing was changed.
   mutating func restore(_ ssid: String, _ networks: NetworkManager) -> String? {
     do throws(Failure) {
-      let found = try networks.snapshot()
-      _ = ours(in: found)
-      if profile == nil, isRestored(found) { return nil }  // joining was rejected
+      let snapshot = try networks.snapshot()
+      _ = ours(in: snapshot)
+      if profile == nil, isRestored(snapshot) { return nil }  // joining was rejected
       var message = "disconnected from \"\(Output.oneLine(ssid))\""
       if let before { message = reconnect(before, networks) }
       if let ours = ours(in: try networks.snapshot()), ours.active.isLive { try networks.deactivate(ours.path) }
@@ -47,22 +47,23 @@ struct NetworkRestoration {
   private func reconnect(_ before: (profile: String, id: String), _ networks: NetworkManager) -> String {
     var reason = "timeout"
     do throws(Failure) {
-      if try isRestored(before, networks) { return "reconnected to \"\(Output.oneLine(before.id))\"" }
+      if try waitForReconnection(before, networks) { return "reconnected to \"\(Output.oneLine(before.id))\"" }
     } catch { reason = error.message }
     return "cannot reconnect to \"\(Output.oneLine(before.id))\": \(reason); try: \(Self.command(before.id))"
   }
 
-  /// Waits until the previous profile is active again. NetworkManager may reconnect by itself; it is asked only if it does not.
-  private func isRestored(_ before: (profile: String, id: String), _ networks: NetworkManager) throws(Failure) -> Bool {
+  /// Waits until the previous profile is active again, and activates it if NetworkManager does not reconnect by itself. Returns false at
+  /// the timeout or after three attempts.
+  private func waitForReconnection(_ before: (profile: String, id: String), _ networks: NetworkManager) throws(Failure) -> Bool {
     let limit = Clock.monotonic + Self.timeout
     var attempts = 0
     var activation: String?
     while Clock.monotonic < limit {
-      let found = try networks.snapshot()
-      if isRestored(found) { return true }
-      let active = active(found)
-      let isComing = active?.profile == before.profile && active?.isLive == true
-      if !isComing, activation.flatMap({ found.actives[$0] })?.isDue != true {
+      let snapshot = try networks.snapshot()
+      if isRestored(snapshot) { return true }
+      let active = active(snapshot)
+      let isReconnecting = active?.profile == before.profile && active?.isLive == true
+      if !isReconnecting, activation.flatMap({ snapshot.actives[$0] })?.isDue != true {
         attempts += 1
         guard attempts <= 3 else { break }
         activation = try networks.activate(before.profile, device)
@@ -81,12 +82,13 @@ struct NetworkRestoration {
     return true
   }
 
-  private func active(_ found: NetworkSnapshot) -> NetworkSnapshot.Active? {
-    found.devices.first { $0.path == device }?.active.flatMap { found.actives[$0] }
+  private func active(_ snapshot: NetworkSnapshot) -> NetworkSnapshot.Active? {
+    snapshot.devices.first { $0.path == device }?.active.flatMap { snapshot.actives[$0] }
   }
 
-  private func isRestored(_ found: NetworkSnapshot) -> Bool {
-    let active = active(found)
+  /// Whether the device has its previous connection again, or none if it had none.
+  private func isRestored(_ snapshot: NetworkSnapshot) -> Bool {
+    let active = active(snapshot)
     return active?.profile == before?.profile && (active == nil || active?.state == .activated)
   }
 

@@ -15,9 +15,9 @@ struct NetworkSnapshot {
     /// CLOCK_BOOTTIME in ms; -1: never.
     var lastScan: Int
 
-    /// Managed by NetworkManager and available.
+    /// Whether NetworkManager manages the device and it is available.
     var isUsable: Bool { state >= 30 }
-    /// Without a connection.
+    /// Whether the device has no connection (NM_DEVICE_STATE_DISCONNECTED).
     var isIdle: Bool { state == 30 }
   }
 
@@ -33,7 +33,7 @@ struct NetworkSnapshot {
     var state: State
 
     var isLive: Bool { state == .activating || state == .activated }
-    /// Active, or waiting for the deactivation of another connection.
+    /// Whether the connection is active or will be: it may wait for the deactivation of another one.
     var isDue: Bool { isLive || state == .unknown }
   }
 
@@ -41,10 +41,10 @@ struct NetworkSnapshot {
   private(set) var accessPoints: [String: AccessPoint] = [:]
   private(set) var actives: [String: Active] = [:]
   private(set) var profiles: Set<String> = []
-  /// Wi-Fi is disabled.
+  /// Whether Wi-Fi is disabled.
   private(set) var isSwitchedOff = false
 
-  /// Creates it from the reply to GetManagedObjects.
+  /// Reads the reply to GetManagedObjects.
   init(_ objects: DBusValue?) {
     let manager = NetworkManager.name
     for (path, interfaces) in objects?.dictionary ?? [:] {

@@ -1,17 +1,18 @@
 // Joins the toy's own network temporarily and restores the previous connection afterwards. The activation is bound to our bus connection, so
-// NetworkManager ends it if vehiclectl is killed. Each step looks at the current state instead of relying on an order of events.
+// NetworkManager ends it if vehiclectl is killed. Each step depends on the current state, not on the order of events.
 
 struct TemporaryNetwork {
   /// Seconds to find the network, while the user presses the toy's button.
-  private static let search = 60.0
+  private static let searchTimeout = 60.0
   /// Seconds to join it; longer than NetworkManager's own timeout, which gives a reason.
-  private static let activation = 60.0
-  private static let (betweenScans, betweenLooks) = (8.0, 0.5)
-  /// Seconds that an idle device gets to find the network after a device in use has: one and a half scans.
+  private static let activationTimeout = 60.0
+  /// In seconds.
+  private static let (scanInterval, checkInterval) = (8.0, 0.5)
+  /// Seconds that an idle device has to find the network after a device in use has found it: one and a half scans.
   private static let idleDeviceTimeout = 12.0
 
   private enum Stage {
-    /// Nothing was changed yet.
+    /// No connection was changed yet. `scan` is the time of the next scan.
     case searching(scan: Double)
     case joining(until: Double)
     case joined
@@ -31,9 +32,9 @@ struct TemporaryNetwork {
   init(_ ssid: String, _ networks: NetworkManager) throws(Failure) {
     self.ssid = ssid
     self.networks = networks
-    let found = try networks.snapshot()
-    if found.isSwitchedOff { throw .other("cannot join \"\(ssid)\": Wi-Fi is switched off; switch it on: nmcli radio wifi on") }
-    if found.usable.isEmpty {
+    let snapshot = try networks.snapshot()
+    if snapshot.isSwitchedOff { throw .other("cannot join \"\(ssid)\": Wi-Fi is switched off; switch it on: nmcli radio wifi on") }
+    if snapshot.usable.isEmpty {
       throw .other("cannot join \"\(ssid)\": NetworkManager has no Wi-Fi device; join it by hand and omit --join")
     }
   }
@@ -44,26 +45,26 @@ struct TemporaryNetwork {
 
   /// Performs the next step; returns a message about what it waits for, nil once joined.
   mutating func advance(at now: Double) throws(Failure) -> String? {
-    guard now - lastCheck >= Self.betweenLooks else { return waitsFor }
+    guard now - lastCheck >= Self.checkInterval else { return waitsFor }
     lastCheck = now
-    let searchEnd = searchEnd ?? now + Self.search
+    let searchEnd = searchEnd ?? now + Self.searchTimeout
     self.searchEnd = searchEnd
     switch stage {
     case .searching(let scan):
-      let found = try networks.snapshot()
-      if let (device, accessPoint) = found.find(ssid, on: restoration?.device), mayTake(device, in: found, at: now) {
-        var started = restoration ?? NetworkRestoration(device, in: found)  // the connection before the first attempt is restored
+      let snapshot = try networks.snapshot()
+      if let (device, accessPoint) = snapshot.find(ssid, on: restoration?.device), mayUse(device, in: snapshot, at: now) {
+        var started = restoration ?? NetworkRestoration(device, in: snapshot)  // the connection before the first attempt is restored
         started.uuid = Self.randomUUID()
         restoration = started
-        stage = .joining(until: now + Self.activation)
+        stage = .joining(until: now + Self.activationTimeout)
         networks.clearFailures()
         try networks.join(ssid, uuid: started.uuid, device.path, accessPoint)
       } else if now >= searchEnd {
-        throw missing(found)
+        throw missing(snapshot)
       } else if now >= scan {
-        stage = .searching(scan: now + Self.betweenScans)
+        stage = .searching(scan: now + Self.scanInterval)
         // NetworkManager rarely scans by itself while it is connected to another network.
-        for device in found.usable where !networks.scan(device.path) { throw .noAccessToNetworks }
+        for device in snapshot.usable where !networks.scan(device.path) { throw .noAccessToNetworks }
       }
     case .joining(let limit):
       let state = restoration?.ours(in: try networks.snapshot())?.active.state
@@ -74,16 +75,16 @@ struct TemporaryNetwork {
         guard reason == Self.notFound, now < searchEnd else { throw .other("cannot join \"\(ssid)\": \(Self.explanation(reason))") }
         stage = .searching(scan: now)  // a stale scan result: wait for the button
       } else if now >= limit {
-        throw .other("cannot join \"\(ssid)\": timeout after \(Int(Self.activation)) s; move closer to the toy and try again")
+        throw .other("cannot join \"\(ssid)\": timeout after \(Int(Self.activationTimeout)) s; move closer to the toy and try again")
       }
     case .joined: break
     }
     return waitsFor
   }
 
-  /// Whether to use this device now. A device in use is taken only after idle ones had time to find the toy.
-  private mutating func mayTake(_ device: NetworkSnapshot.Device, in found: NetworkSnapshot, at now: Double) -> Bool {
-    guard restoration == nil, !device.isIdle, found.usable.contains(where: \.isIdle) else { return true }
+  /// Whether to use this device now. A device with a connection is used only after idle ones had time to find the toy.
+  private mutating func mayUse(_ device: NetworkSnapshot.Device, in snapshot: NetworkSnapshot, at now: Double) -> Bool {
+    guard restoration == nil, !device.isIdle, snapshot.usable.contains(where: \.isIdle) else { return true }
     let firstFound = firstFound ?? now
     self.firstFound = firstFound
     return now >= min(firstFound + Self.idleDeviceTimeout, searchEnd ?? .infinity)
@@ -103,15 +104,16 @@ struct TemporaryNetwork {
     return restoration?.restore(ssid, networks)
   }
 
-  private func missing(_ found: NetworkSnapshot) -> Failure {
-    let others = found.accessPoints.values.compactMap { point in
+  /// The failure if the network was not found; names another network that may be the toy's.
+  private func missing(_ snapshot: NetworkSnapshot) -> Failure {
+    let others = snapshot.accessPoints.values.compactMap { point in
       String(validating: point.ssid, as: UTF8.self).flatMap {
         ToyNetwork.looksLike($0, point.security) && Output.oneLine($0) == $0 ? $0 : nil
       }
     }
     let hint = others.min().map { "; \"\($0)\" may be the toy: --join=\($0)" } ?? ""
     return .other(
-      "network \"\(ssid)\" not found within \(Int(Self.search)) s; press the toy's Wi-Fi button until its light is white\(hint)")
+      "network \"\(ssid)\" not found within \(Int(Self.searchTimeout)) s; press the toy's Wi-Fi button until its light is white\(hint)")
   }
 
   /// NM_DEVICE_STATE_REASON_SSID_NOT_FOUND.

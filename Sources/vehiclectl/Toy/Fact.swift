@@ -1,4 +1,4 @@
-// Facts of the toy as a table and as JSON. Pure. Columns are found by name, so that a newer daemon may add some.
+// The toy's trivia facts as a table and as JSON. Pure. Columns are found by name, so that a newer daemon may add some.
 
 import Protocols
 import Varlink
@@ -11,7 +11,7 @@ struct Fact: Equatable {
   var down: Int?
   /// `up`, `down` or `none`.
   var vote: String
-  /// The server does not have the vote yet.
+  /// Whether the server has not received the vote yet.
   var isPending = false
 
   /// The facts of a report.
@@ -30,7 +30,7 @@ struct Fact: Equatable {
   private static let none = "none"
   private var shownVote: String { vote == Self.none && !isPending ? "" : isPending ? "\(vote) (pending)" : vote }
 
-  /// A table; with a width, facts wrap.
+  /// A table. If there is a width, long facts wrap.
   static func lines(_ facts: [Fact], width: Int?, paint: (String, Style) -> String) -> [String] {
     var table = Table(">id", "fact", ">up", ">down", "vote")
     let others = [
@@ -52,7 +52,7 @@ struct Fact: Equatable {
     return table.lines(paint: paint)
   }
 
-  /// Cells.
+  /// The minimum width of the column `fact` in cells.
   private static let minWidth = 16
 
   private var idText: String { id.text }

@@ -13,7 +13,7 @@ struct WiFiPrompt {
   var isAtTerminal = Prompt.isInteractive
   /// Shows a prompt and reads a line; nil at the end of the input.
   var ask: (String) throws(Failure) -> String? = { prompt throws(Failure) in try Prompt.shown(prompt) }
-  /// The same without echo.
+  /// Shows a prompt and reads a line without echo; nil at the end of the input.
   var askSecret: (String) throws(Failure) -> String? = { prompt throws(Failure) in try Prompt.secret(prompt) }
   /// Scans for networks; nil if that is not possible.
   var scan: () throws(Failure) -> NearbyNetworks? = { () throws(Failure) in nil }
@@ -21,6 +21,7 @@ struct WiFiPrompt {
   private static let missingName = Failure.usage(
     "no network; use vehiclectl toy wifi NAME, and write its password to stdin (an empty line for an open network)")
 
+  /// Reads the credentials. `given` is the name from the command line, if any.
   func credentials(_ given: String?) throws(Failure) -> Credentials {
     let (name, isOpen) = try network(given)
     let credentials = Credentials(name: name, password: isOpen == true ? "" : try password(of: name, isOpen))
@@ -46,7 +47,7 @@ struct WiFiPrompt {
     }
   }
 
-  /// nil: scan again.
+  /// Prompts for the number or name of a network. Returns nil if the user wants to scan again.
   private func choose(
     among offered: [NearbyNetworks.Network], _ question: String, canScanAgain: Bool
   ) throws(Failure) -> (String, isOpen: Bool?)? {

@@ -1,5 +1,5 @@
-// Runs the call that sets up the toy's Wi-Fi, and joins the toy's own network meanwhile if requested. However it ends, the previous network
-// is restored, and the daemon stops listening because the connection closes.
+// Runs the action that sets up the toy's Wi-Fi, and meanwhile joins the toy's own network if requested. In every case, even after Ctrl-C,
+// the previous network is restored. The daemon stops listening for the toy when the connection closes.
 
 import Glibc
 import Protocols

@@ -8,7 +8,7 @@ struct Camera {
   let device: String
   let url: VideoURL
 
-  /// The properties with the URL and the switch.
+  /// The names of the properties for the URL of the stream and for switching it on.
   static let address = "video-url"
   private static let toggle = "video"
 
