@@ -70,7 +70,7 @@ void ccurl_easy_end(CURL *easy) { curl.easy_cleanup(easy); }
 CURLcode ccurl_set_text(CURL *easy, CURLoption option, const char *text) { return curl.easy_setopt(easy, option, text); }
 CURLcode ccurl_set_number(CURL *easy, CURLoption option, long number) { return curl.easy_setopt(easy, option, number); }
 CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, void *pointer) { return curl.easy_setopt(easy, option, pointer); }
-CURLcode ccurl_set_taker(CURL *easy, CURLoption option, ccurl_taker taker) { return curl.easy_setopt(easy, option, taker); }
+CURLcode ccurl_set_callback(CURL *easy, CURLoption option, ccurl_callback callback) { return curl.easy_setopt(easy, option, callback); }
 
 CURLcode ccurl_set_body(CURL *easy, const void *bytes, size_t count) {
   CURLcode code = curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)count);

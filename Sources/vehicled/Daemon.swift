@@ -1,5 +1,5 @@
 // The daemon as a whole: creates the configured devices, serves the socket, and on a reload changes only the devices whose
-// configuration changed. Knows nothing of kinds.
+// configuration changed. Independent of the kinds of device.
 
 import Logging
 import NIOCore
@@ -40,7 +40,7 @@ import Varlink
     methods.reload = { [unowned self] in reload() }
   }
 
-  /// Serves the socket, then opens the devices. The socket comes first, so that it answers while links are down.
+  /// Serves the socket, then opens the devices: clients get replies even while links are down.
   func start() async throws(ValueError) {
     let methods = methods
     listener = try await Listener.start(path: socket) { channel in
@@ -110,13 +110,13 @@ import Varlink
     await listener?.close()
     await methods.finish(within: 200 * .millisecond)
     await withCheckedContinuation { continuation in
-      var left = devices.count
-      guard left > 0 else { return continuation.resume() }
+      var remaining = devices.count
+      guard remaining > 0 else { return continuation.resume() }
       for entry in devices {
         entry.device.close {
           entry.recorder?.close()
-          left -= 1
-          if left == 0 { continuation.resume() }
+          remaining -= 1
+          if remaining == 0 { continuation.resume() }
         }
       }
     }
@@ -127,23 +127,24 @@ import Varlink
     await disk.finish()
   }
 
-  private func add(_ wanted: Configuration.Device) {
-    guard let kind = registry.first(where: { $0.name == wanted.kind }) else { return }
-    var setup = wanted.setup
-    // Neighbours in the file do their periodic work in different tenths of the period, which spreads the load.
+  /// Creates a configured device. `open` opens it.
+  private func add(_ configured: Configuration.Device) {
+    guard let kind = registry.first(where: { $0.name == configured.kind }) else { return }
+    var setup = configured.setup
+    // Consecutive devices do their periodic work in different tenths of the period, which spreads the load.
     setup.phase = Double(devices.count % 10) / 10
     setup.seed = .random(in: 0 ... .max)
     do throws(OptionError) {
-      let links = kind.links.compactMap { role in wanted.links[role.name].map { (role, $0) } }
+      let links = kind.links.compactMap { role in configured.links[role.name].map { (role, $0) } }
       let device = Device(
-        name: wanted.name, kind: wanted.kind, machine: try kind.make(setup), links: links, warning: kind.warning?(setup),
+        name: configured.name, kind: configured.kind, machine: try kind.make(setup), links: links, warning: kind.warning?(setup),
         services: Device.Services(disk: disk, links: LinkOpener(disk: disk, blueZ: blueZ), guardian: guardian, http: http))
       device.awaitOpening()
       if let warning = device.warning { device.log.warning("\(warning)") }
-      devices.append(Entry(configuration: wanted, device: device, recorder: wanted.record ? Recorder(device, disk: disk) : nil))
+      devices.append(Entry(configuration: configured, device: device, recorder: configured.record ? Recorder(device, disk: disk) : nil))
       hub.add(device)
     } catch {
-      log.error("\(wanted.name): \(error.option.map { "\($0): " } ?? "")\(error.message)")
+      log.error("\(configured.name): \(error.option.map { "\($0): " } ?? "")\(error.message)")
     }
   }
 
@@ -187,8 +188,8 @@ import Varlink
 }
 
 extension Access {
-  /// Warnings about groups and users in the lists that do not exist or cannot be looked up. Group `vehicled` is in the lists by
-  /// default, and absent unless the package is installed, so its absence is no warning.
+  /// Warnings about groups and users in the lists that do not exist or cannot be looked up. There is no warning if the group `vehicled`,
+  /// which is in the lists by default, does not exist: the package may not be installed.
   func warnings(_ answers: Accounts.Answers) -> [String] {
     problems(answers.filter { $0.key != .group("vehicled") || $0.value != .absent })
   }

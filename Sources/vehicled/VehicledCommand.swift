@@ -46,15 +46,15 @@ import Protocols
     if checkConfig { return reportValid(configuration) }
     // With SIGXFSZ ignored a write beyond a file size limit fails (EFBIG), like a write to a full disk.
     for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
-    // Blocked before other threads start, so that all threads inherit the mask and sigwait gets the signals.
+    // The signals are blocked before other threads start, so that all threads inherit the mask and sigwait gets the signals.
     var awaited = sigset_t()
     sigemptyset(&awaited)
     for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&awaited, number) }
     pthread_sigmask(SIG_BLOCK, &awaited, nil)
     Journal.bootstrap(level: logLevel ?? configuration.logLevel ?? .info)
     let (signals, arrivals) = AsyncStream.makeStream(of: CInt.self)
-    // Tasks run on the loop, too: Dispatch's pool, once used, wakes the process every second, and logs that it cannot set the priority
-    // of its threads.
+    // Tasks run on the loop as well: Dispatch's thread pool, once used, would wake the process every second and log that it cannot set the
+    // priority of its threads.
     Task(executorPreference: LoopTasks.executor) { Glibc.exit(await serve(configuration, signals)) }
     while true {
       var number: CInt = 0

@@ -1,15 +1,15 @@
-// The watchdog of systemd: it restarts a daemon whose loop or worker threads hang. Facts: sd_watchdog_enabled(3).
+// Keep-alives for systemd's watchdog, which restarts a daemon whose loop or worker threads hang. Source: sd_watchdog_enabled(3).
 
 import CSystemd
 import Glibc
 import Protocols
 
-/// Sends systemd's watchdog keep-alives while the loop runs and each worker thread has answered since the last one.
+/// Sends a keep-alive in every interval in which the loop runs and the disk and HTTP threads have responded to the previous check.
 @Loop final class Watchdog {
   private let interval: Nanoseconds
   private let disk: Disk
   private let http: HTTPClient
-  /// The number of worker threads that have not answered yet.
+  /// The number of worker threads that have not responded to the last check.
   private var unanswered = 0
   private lazy var timer = Timer { [weak self] now in self?.keepAlive(now) }
 
@@ -29,6 +29,6 @@ import Protocols
     Notify.send("WATCHDOG=1")
     unanswered = 2
     disk.run({ () throws(ValueError) in }, then: { [weak self] _ in self?.unanswered -= 1 })
-    http.answer { [weak self] in self?.unanswered -= 1 }
+    http.ping { [weak self] in self?.unanswered -= 1 }
   }
 }

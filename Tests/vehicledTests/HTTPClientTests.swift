@@ -202,7 +202,7 @@ import Testing
     // The connection is closed before the timeout, and the machine gets no response.
     #expect(await until { closedCount.withLock { $0 } == 2 })
     var lives = false
-    client.answer { lives = true }
+    client.ping { lives = true }
     #expect(await until { lives })
     #expect(!probe.words.contains { $0.hasPrefix("response 2") })
     client.close()
@@ -211,14 +211,14 @@ import Testing
   @Test func `the watchdog gets an answer with and without a thread`() async {
     let client = HTTPClient()
     var answers = 0
-    client.answer { answers += 1 }
+    client.ping { answers += 1 }
     #expect(answers == 1, "no request was made, so there is no thread")
     let silent = HTTPPeer { connection, _ in HTTPPeer.waitForTheEnd(connection) }
     _ = client.send(HTTPRequest("GET", silent.url, timeout: 60 * .second, proxy: "")) { _ in answers = -100 }
-    client.answer { answers += 1 }
+    client.ping { answers += 1 }
     #expect(await until { answers == 2 })
     client.close()
-    client.answer { answers += 1 }
+    client.ping { answers += 1 }
     #expect(answers == 3)
   }
 
@@ -229,10 +229,10 @@ import Testing
     #expect(words.hasPrefix("the certificate of localhost:\(server.port) is not trusted"), "\(words)")
     #expect(words.contains("self-signed") && words.contains("ca-certificates") && !words.contains("geheim"), "\(words)")
     // With its certificate as CA the same server is trusted, but only under the name in the certificate.
-    let trusting = HTTPClient(authorities: server.certificate)
+    let trusting = HTTPClient(caFile: server.certificate)
     #expect(await ask(request, trusting) == .answered(status: 200, type: "application/json", body: Array("{}".utf8)))
     let other = HTTPRequest("GET", "https://127.0.0.1:\(server.port)/", timeout: 20 * .second, proxy: "")
-    #expect(await failure(other, HTTPClient(authorities: server.certificate)).contains("is not trusted"))
+    #expect(await failure(other, HTTPClient(caFile: server.certificate)).contains("is not trusted"))
     let plain = HTTPPeer("this is no TLS\r\n\r\n")
     let noTLS = await failure(HTTPRequest("GET", "https://127.0.0.1:\(plain.port)/", timeout: 2 * .second, proxy: ""))
     #expect(noTLS.contains("TLS handshake") || noTLS.contains("closed the connection") || noTLS.contains("no response"), "\(noTLS)")

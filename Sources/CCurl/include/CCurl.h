@@ -22,13 +22,13 @@ CURLMcode ccurl_wake(CURLM *multi);
 // Returns the next ended transfer with its result, or NULL.
 CURL *ccurl_ended(CURLM *multi, CURLcode *result);
 
-typedef size_t (*ccurl_taker)(char *bytes, size_t size, size_t count, void *context);
+typedef size_t (*ccurl_callback)(char *bytes, size_t size, size_t count, void *context);
 CURL *ccurl_easy(void);
 void ccurl_easy_end(CURL *easy);
 CURLcode ccurl_set_text(CURL *easy, CURLoption option, const char *text);
 CURLcode ccurl_set_number(CURL *easy, CURLoption option, long number);
 CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, void *pointer);
-CURLcode ccurl_set_taker(CURL *easy, CURLoption option, ccurl_taker taker);
+CURLcode ccurl_set_callback(CURL *easy, CURLoption option, ccurl_callback callback);
 // Sets the request body; libcurl copies it.
 CURLcode ccurl_set_body(CURL *easy, const void *bytes, size_t count);
 long ccurl_number(CURL *easy, CURLINFO info);

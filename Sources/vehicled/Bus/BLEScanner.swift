@@ -18,6 +18,7 @@ import Protocols
   /// The links that are connecting, with the adapter and the end of the pause.
   private var pauses: [ObjectIdentifier: (adapter: String, until: Instant)] = [:]
   private var activities: [String: Activity] = [:]
+  /// The last delay before a restart, by the adapter's path.
   private var delays: [String: Nanoseconds] = [:]
   /// Adapters whose scan restarts after a delay.
   private var backingOff: Set<String> = []
@@ -26,9 +27,9 @@ import Protocols
   private lazy var resumeTimer = Timer { [weak self] in self?.endPauses($0) }
 
   private static let maxDelay: Nanoseconds = 16 * .second
-  /// BlueZ reports that it scans well within this time after StartDiscovery.
+  /// After StartDiscovery BlueZ reports within this time that it scans. Otherwise the scan is restarted.
   private static let maxStartDuration: Nanoseconds = 5 * .second
-  /// Longer than it takes to connect to an advertising peer, and short enough that an absent one does not block the scan.
+  /// The maximum pause: longer than it takes to connect to an advertising peer, but an absent peer does not block the scan for long.
   private static let maxPauseDuration: Nanoseconds = 10 * .second
 
   init(_ blueZ: BlueZ) { self.blueZ = blueZ }
@@ -112,7 +113,7 @@ import Protocols
         advance(path)
       case .failure(let error):
         failures[path] = "cannot scan: \(error.message)"
-        // BlueZ may scan for this client nevertheless, and would then reject every further StartDiscovery.
+        // BlueZ may have started the scan in spite of the error, and would then reject every further StartDiscovery.
         if error.isAmbiguous { blueZ.call(path, Adapter.interface, "StopDiscovery") }
         restart(path)
         blueZ.notify()
@@ -150,7 +151,7 @@ import Protocols
 }
 
 extension DBusError {
-  /// Whether the call may have succeeded nevertheless.
+  /// Whether the call may have succeeded in spite of the error.
   fileprivate var isAmbiguous: Bool {
     switch self {
     case .timeout, .refused("org.bluez.Error.InProgress", _): true

@@ -34,7 +34,7 @@ import Protocols
   private var claims: [String: ObjectIdentifier] = [:]
   /// The peripherals, by path, that are being disconnected.
   private var disconnecting: Set<String> = []
-  /// Until when unsuitable peers are skipped, by address.
+  /// The times until which unsuitable peers are skipped, by address.
   private var rejected: [String: Instant] = [:]
   /// The number of consecutive failures to connect, by address.
   private var failures: [String: Int] = [:]
@@ -101,7 +101,7 @@ import Protocols
   var lastSeen: Peripheral? { lastSeenPath.flatMap(peripheral) }
 
   func isDisconnecting(_ path: String) -> Bool { disconnecting.contains(path) }
-  /// Until when the peer is skipped, or nil.
+  /// The time until which the peer is skipped; nil if it is not skipped.
   func rejection(of address: String, at now: Instant) -> Instant? { rejected[address].flatMap { now < $0 ? $0 : nil } }
   func reject(_ address: String, atLeastUntil moment: Instant) {
     let now = Clock.monotonic()
@@ -115,8 +115,8 @@ import Protocols
   func claim(_ path: String, for link: AnyObject) { claims[path] = ObjectIdentifier(link) }
   func release(_ link: AnyObject) { claims = claims.filter { $0.value != ObjectIdentifier(link) } }
 
-  /// Counts a failure to connect; true for every third in a row.
-  func failedAgain(_ address: String) -> Bool {
+  /// Counts a failure to connect. Returns true for every third failure in a row.
+  func recordConnectFailure(_ address: String) -> Bool {
     failures[address, default: 0] += 1
     return failures[address, default: 0] % 3 == 0
   }
@@ -148,15 +148,16 @@ import Protocols
     bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "GetNameOwner", [.string(Self.name)]), milliseconds: 10_000) {
       [weak self] result in
       switch result {
-      case .success(let message): self?.ownerIs(message.body.first?.string ?? "")
-      case .failure(.refused("org.freedesktop.DBus.Error.NameHasNoOwner", _)): self?.ownerIs("")
+      case .success(let message): self?.ownerChanged(to: message.body.first?.string ?? "")
+      case .failure(.refused("org.freedesktop.DBus.Error.NameHasNoOwner", _)): self?.ownerChanged(to: "")
       case .failure(.disconnected): break
       case .failure(let error): self?.fail("cannot look up BlueZ on the system bus: \(error.message)")
       }
     }
   }
 
-  private func ownerIs(_ new: String) {
+  /// Handles a new owner of BlueZ's bus name; empty if there is none.
+  private func ownerChanged(to new: String) {
     guard !new.isEmpty else { return becomeAbsent("BlueZ is not running: systemctl start bluetooth") }
     owner = new
     fetch()
@@ -211,7 +212,7 @@ import Protocols
     guard message.kind == .signal else { return }
     if message.sender == DBusDaemon.name {
       guard message.member == "NameOwnerChanged", message.body.count == 3, message.body[0].string == Self.name else { return }
-      return ownerIs(message.body[2].string ?? "")
+      return ownerChanged(to: message.body[2].string ?? "")
     }
     guard message.sender == owner, presence == .present else { return }
     switch (message.interface, message.member) {
@@ -231,7 +232,7 @@ import Protocols
   }
 
   private func add(_ path: String, _ interfaces: DBusValue) {
-    // The GATT table of a peripheral in use is stored even beyond the limit.
+    // The GATT table of a peripheral that a link uses is stored even beyond the limit.
     let isNeeded = objects.count < 2 * Self.maxObjects && claims.keys.contains { path.hasPrefix($0) }
     guard objects[path] != nil || objects.count < Self.maxObjects || isNeeded else { return isFull = true }
     if interfaces.dictionary?[Peripheral.interface]?.dictionary?["RSSI"] != nil { lastSeenPath = path }

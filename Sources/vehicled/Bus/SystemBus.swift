@@ -1,5 +1,5 @@
-// A connection to the system message bus: opened on demand, reopened when it fails. Everything arrives on the loop, in
-// order. Independent of its users.
+// A connection to the system message bus: opened on demand, reopened when it fails. Replies and signals are delivered on the loop,
+// in order. Independent of its users.
 
 import DBus
 import Protocols
@@ -13,9 +13,9 @@ import Protocols
   }
 
   private(set) var state = State.closed
-  /// The connection came up or went down.
+  /// Called when the connection has come up or gone down.
   var changed: @Loop () -> Void = {}
-  /// A signal or a call has arrived.
+  /// Called when a signal or a call has arrived.
   var received: @Loop (DBusMessage) -> Void = { _ in }
 
   /// The sender whose signals are received, besides the bus itself.
@@ -23,7 +23,7 @@ import Protocols
 
   private let address: String
   private var connection: DBusConnection?
-  /// Distinguishes the events of this connection from those of earlier ones.
+  /// The number of the current connection. Events of earlier connections are ignored.
   private var generation = 0
   private var delay: Nanoseconds = 0
   private var closed: (@Loop () -> Void)?
@@ -77,15 +77,15 @@ import Protocols
     }
   }
 
-  private func cameUp(_ one: Int) {
-    guard one == generation else { return }
+  private func cameUp(_ number: Int) {
+    guard number == generation else { return }
     delay = 0
     state = .up
     changed()
   }
 
-  private func ended(_ reason: String, _ one: Int) {
-    guard one == generation, connection != nil else { return }
+  private func ended(_ reason: String, _ number: Int) {
+    guard number == generation, connection != nil else { return }
     connection = nil
     state = .down(reason)
     if closed != nil { return finish() }

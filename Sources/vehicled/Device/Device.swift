@@ -241,7 +241,7 @@ import Protocols
         return .listening(host: host, port: port, network: network)
       }
     case .request(let id, let request): send(id, request)
-    case .query(let id, let query): services.disk.ask(query) { [weak self] in self?.handle(.rows(id, $0)) }
+    case .query(let id, let query): services.disk.query(query) { [weak self] in self?.handle(.rows(id, $0)) }
     case .requestTime: handle(.time(Clock.wallTime()))
     case .observe(let reference): observer?.deviceObserves(reference)
     case .store(let key, let bytes):

@@ -1,5 +1,5 @@
-// The daemon's side of the guardian: starts the process with the first will, registers guarded links, and sends heartbeats while a
-// device is driven. Without a guardian no motion lease is granted. The other side: GuardianProcess.
+// The daemon's side of the guardian: starts the guardian process when the first link is registered, registers links, and sends heartbeats
+// while a device is driven. Without a guardian no motion lease is granted. GuardianProcess is the other side.
 
 import CLinux
 import Glibc
@@ -9,14 +9,15 @@ import NIOPosix
 import Protocols
 
 @Loop final class Guardian {
-  /// A link with a will, which the guardian sends over its descriptor if the daemon dies or freezes. Valid until it is released.
+  /// A link with last-will frames, which the guardian sends over the link's descriptor if the daemon dies or freezes. Valid until it is
+  /// released.
   @Loop final class GuardedLink {
     fileprivate let number: UInt16
     fileprivate let descriptor: CInt
     fileprivate let will: LastWill
     /// Called with the reason when driving must end: the guardian intervened, or has ended itself.
     fileprivate let ended: @Loop (String) -> Void
-    /// The deadline of the heartbeat in milliseconds while the device is driven.
+    /// The maximum time between heartbeats in ms while the device is driven; otherwise nil.
     fileprivate var deadline: UInt16?
 
     fileprivate init(_ number: UInt16, _ descriptor: CInt, _ will: LastWill, _ ended: @escaping @Loop (String) -> Void) {
@@ -41,13 +42,14 @@ import Protocols
   /// The period of the heartbeats while a device is driven.
   private static let interval: Nanoseconds = 50 * .millisecond
   private static let timeout: Nanoseconds = .second
-  /// Below this, a daemon that is merely slow would count as frozen.
+  /// The minimum deadline. With a shorter one, a daemon that is merely slow would count as frozen.
   private static let minDeadline: Nanoseconds = 250 * .millisecond
 
-  /// A guardian that runs this program. Tests give another one.
+  /// `program` is the program to run as the guardian. Tests set another one.
   init(program: String = "/proc/self/exe") { self.program = program }
 
-  /// Registers a link with its will. `ended` gets the reason when driving must end: the guardian intervened, or has ended itself.
+  /// Registers a link with its last-will frames, and starts the guardian if needed. `ended` gets the reason when driving must end: the
+  /// guardian has stopped the vehicle, or the guardian itself has ended.
   func register(_ will: LastWill, over descriptor: CInt, ended: @escaping @Loop (String) -> Void) -> GuardedLink {
     var number: UInt16 = 0
     while links[number] != nil { number &+= 1 }
@@ -57,14 +59,14 @@ import Protocols
     return link
   }
 
-  /// Removes the will; the guardian closes its copy of the descriptor.
+  /// Removes a link; the guardian closes its copy of the descriptor.
   func release(_ link: GuardedLink) {
     guard links[link.number] === link else { return }
     links[link.number] = nil
     send(.release(link: link.number))
   }
 
-  /// Begins heartbeats: the guardian stops the vehicle if none comes within the deadline. Ends with `unwatch`.
+  /// Starts to send heartbeats for a link, until `unwatch`. The guardian stops the vehicle if it gets none within the deadline.
   func watch(_ link: GuardedLink, within deadline: Nanoseconds) {
     link.deadline = UInt16(clamping: max(deadline, Self.minDeadline) / .millisecond)
     sendHeartbeats()
@@ -112,7 +114,7 @@ import Protocols
       close(ends[0])
       return failed("cannot start it: \(errnoMessage(-result))")
     }
-    // On a busy machine it may take a while to start.
+    // The guardian has a second to start, because the machine may be busy.
     lastReply = started + .second
     connection = Connection(ends[0]) { [weak self] event in
       guard let self else { return }
@@ -144,6 +146,7 @@ import Protocols
     }
   }
 
+  /// Logs once that there is no guardian, ends driving, and tries to start a guardian again after a second.
   private func failed(_ reason: String) {
     if unavailableReason == nil {
       log.error("no guardian: \(reason); driving is refused, because nothing would stop a vehicle if the daemon died")
@@ -160,9 +163,9 @@ import Protocols
     /// Valid while the channel is open.
     let descriptor: CInt
     enum Event {
-      /// It replied to a heartbeat.
+      /// The guardian has replied to a heartbeat.
       case reply
-      /// It took the daemon for frozen, and stopped the vehicle of the link with this number.
+      /// The guardian considered the daemon frozen, and has stopped the vehicle of the link with this number.
       case intervened(UInt16)
       case closed
     }

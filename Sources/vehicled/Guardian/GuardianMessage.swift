@@ -5,16 +5,16 @@ import Protocols
 
 /// A packet from the daemon to its guardian.
 enum GuardianMessage: Equatable {
-  /// Registers a link: its will, and its descriptor beside the packet.
+  /// Registers a link with its last-will frames. The packet carries the link's descriptor (SCM_RIGHTS).
   case register(link: UInt16, LastWill)
-  /// The device is driven: without another heartbeat within this time the daemon counts as frozen.
+  /// The device is driven. If no further heartbeat arrives within this time, the daemon counts as frozen.
   case heartbeat(link: UInt16, milliseconds: UInt16)
   /// The device is no longer driven.
   case unwatch(link: UInt16)
-  /// Closes the descriptor and removes the will.
+  /// Closes the descriptor and removes the last-will frames.
   case release(link: UInt16)
 
-  /// The maximum size of a packet, which fits a will of 32 messages.
+  /// The maximum size of a packet in bytes, which has room for 32 last-will frames.
   static let maxSize = 40_000
 
   /// Parses a packet; nil if it is invalid.

@@ -1,6 +1,6 @@
-// The guardian: a small process beside the daemon with duplicates of the descriptors of driven links, and their wills. When the daemon
-// dies, it sends their shutdown sequences and ends; when the daemon freezes while a device is driven, it sends the stop. Independent of
-// the protocols; waits in poll(2), and survives everything that ends the daemon.
+// The guardian: a small process beside the daemon with duplicates of the descriptors of guarded links, and their last-will frames. When the
+// daemon dies, the guardian sends the shutdown sequences of all links and ends. When the daemon freezes while a device is driven, the
+// guardian sends the frames that stop it. Independent of the protocols. Signals that end the daemon do not end the guardian.
 
 import CLinux
 import Glibc
@@ -11,7 +11,7 @@ struct GuardianProcess {
   static let argument = "--guardian"
   /// The descriptor of the socket to the daemon.
   static let socket: CInt = 3
-  /// The maximum wait for links to acknowledge the last bytes.
+  /// The maximum time to wait until peers have acknowledged the last bytes.
   private static let timeout: Nanoseconds = 2 * .second
 
   private struct GuardedLink {
@@ -25,6 +25,7 @@ struct GuardianProcess {
     /// The attempts to write the next message to a full link, 5 ms apart.
     var attempts = 0
 
+    /// Starts to send these messages. The first one is due after its pause.
     mutating func start(_ messages: [LastWill.Message], at now: Instant) {
       deadline = nil
       pending = messages[...]
@@ -73,7 +74,7 @@ struct GuardianProcess {
       var entry = pollfd(fd: isDaemonGone ? -1 : socket, events: Int16(POLLIN), revents: 0)
       let next = links.values.compactMap { $0.pending.isEmpty ? $0.deadline : $0.due }.min()
       _ = clinux_poll(&entry, 1, next.map { max(0, $0 - Clock.monotonic()) } ?? -1)
-      // Received heartbeats count before deadlines.
+      // Waiting heartbeats are read before deadlines are checked.
       while !isDaemonGone, receive(&buffer) {}
       let now = Clock.monotonic()
       for number in links.keys { check(number, at: now) }
@@ -108,7 +109,7 @@ struct GuardianProcess {
     links[number] = link
   }
 
-  /// Receives one packet; false if there is none.
+  /// Receives and handles one packet. Returns false if there is none.
   private mutating func receive(_ buffer: inout [UInt8]) -> Bool {
     var descriptor: CInt = -1
     let count = clinux_receive(socket, &buffer, buffer.count, &descriptor)
@@ -127,7 +128,7 @@ struct GuardianProcess {
       return true
     case .heartbeat(let number, let milliseconds):
       links[number]?.deadline = now + Int64(milliseconds) * .millisecond
-      // By the reply the daemon notices a guardian that hangs.
+      // The daemon replaces a guardian that does not reply.
       _ = clinux_send(socket, [0], 1, -1)
     case .unwatch(let number): links[number]?.deadline = nil
     case .release(let number): links.removeValue(forKey: number).map { _ = close($0.descriptor) }

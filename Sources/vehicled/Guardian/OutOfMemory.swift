@@ -1,10 +1,11 @@
 // OOM scores: when memory runs out, the kernel must kill the daemon before its guardian, which then stops the vehicles.
-// Facts: proc(5), /proc/pid/oom_score_adj. A process may raise its own, and lower it down to the value that a privileged process set.
+// Source: proc(5), /proc/pid/oom_score_adj. A process may raise its own value, and lower it to the value that a privileged process set.
 
 import Glibc
 
 enum OutOfMemory {
-  /// In thousandths of the machine's memory. Small, so that other programs are not preferred to the daemon.
+  /// The difference between the two scores in thousandths of the machine's memory. Small, so that the kernel does not kill the daemon
+  /// instead of a program that uses more memory.
   private static let difference = 10
   private static let file = "/proc/self/oom_score_adj"
   @Loop private static var isExposed = false

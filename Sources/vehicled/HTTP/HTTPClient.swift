@@ -1,5 +1,5 @@
-// The loop's side of the HTTP client: a bounded number of running and queued requests, and their callbacks. HTTPThread does the
-// transfers; it starts with the first request. Must never block, and never log a request.
+// The part of the HTTP client that runs on the loop: a bounded number of running and queued requests, and their callbacks. HTTPThread
+// makes the transfers; it is started with the first request. Must never block, and never log a request.
 
 import Protocols
 
@@ -16,10 +16,10 @@ import Protocols
   private var queue: [(ticket: Ticket, request: HTTPRequest)] = []
   private var last: Ticket = 0
   private var thread: HTTPThread?
-  private let authorities: String?
+  private let caFile: String?
 
-  /// A client that trusts the CA certificates in this file, or with nil those of the system.
-  init(authorities: String? = nil) { self.authorities = authorities }
+  /// `caFile` contains the CA certificates to trust; nil: those of the system.
+  init(caFile: String? = nil) { self.caFile = caFile }
 
   /// Sends a request. `finish` is called exactly once, in a later turn, unless the request is cancelled.
   func send(_ request: HTTPRequest, then finish: @escaping @Loop (HTTPResponse) -> Void) -> Ticket {
@@ -47,10 +47,10 @@ import Protocols
     if running.contains(ticket) { thread?.post(.cancel(ticket)) }
   }
 
-  /// Calls `finish`, in this turn or a later one, once the thread responds, or at once if there is none. For the watchdog.
-  func answer(then finish: @escaping @Loop @Sendable () -> Void) {
+  /// Calls `finish` once the HTTP thread responds, or at once if there is no thread. For the watchdog.
+  func ping(then finish: @escaping @Loop @Sendable () -> Void) {
     guard let thread else { return finish() }
-    thread.post(.answer { Loop.post(finish) })
+    thread.post(.ping { Loop.post(finish) })
   }
 
   /// Cancels all requests without waiting for the thread.
@@ -69,7 +69,7 @@ import Protocols
   }
 
   private func makeThread() -> HTTPThread {
-    HTTPThread(authorities: authorities) { ticket, response in
+    HTTPThread(caFile: caFile) { ticket, response in
       Loop.post { [weak self] in self?.ended(ticket, response) }
     } failed: { thread, reason in
       Loop.post { [weak self] in self?.failed(thread, reason) }
@@ -86,12 +86,13 @@ import Protocols
     }
   }
 
-  /// Called when the thread has failed. The next request starts another: a missing library may be installed by then.
+  /// Called when the thread has failed. The next request starts another thread: a missing library may have been installed by then.
   private func failed(_ thread: HTTPThread, _ reason: String) {
     if self.thread === thread { self.thread = nil }
     for ticket in thread.unfinished { ended(ticket, .failed(reason)) }
   }
 
+  /// Calls `finish` of a request, unless it was cancelled.
   private func settle(_ ticket: Ticket, _ response: HTTPResponse) {
     callbacks.removeValue(forKey: ticket)?(response)
   }

@@ -24,7 +24,7 @@ enum HTTPErrorMessage {
   private static let maxHeaderLength = 8192
   private static let maxHeaders = 64
 
-  /// The message for an invalid request, or nil.
+  /// The message for an invalid request; nil if the request is valid.
   static func problem(with request: HTTPRequest) -> String? {
     guard !request.method.isEmpty, request.method.utf8.count <= 16, request.method.utf8.allSatisfy(isLetter) else {
       return "invalid HTTP method; use upper-case letters, as in GET"
@@ -54,7 +54,7 @@ enum HTTPErrorMessage {
 
   private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) }
 
-  /// RFC 9110 §5.6.2.
+  /// Whether a token may contain this byte. Source: RFC 9110, section 5.6.2.
   private static func isToken(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
@@ -126,7 +126,7 @@ enum HTTPErrorMessage {
   /// The reason in libcurl's message about a certificate, in parentheses. It is empty if it could contain more of a URL than the host.
   private static func reason(in text: String) -> String {
     guard !text.isEmpty, !text.utf8.contains(UInt8(ascii: "/")), !text.utf8.contains(UInt8(ascii: "?")) else { return "" }
-    // The text before the colon repeats the message.
+    // The text before the colon only repeats that there is a problem with the certificate.
     let reason = text.firstIndex(of: ":").map { text[text.index(after: $0)...].drop { $0 == " " } } ?? text[...]
     return " (\(printable(reason, limit: 120)))"
   }

@@ -1,6 +1,6 @@
 // The HTTP thread: libcurl's multi interface, which sleeps in poll(2) until the network or a job wakes it. All libcurl calls except
 // the wake-up are made here. Each request has its own connection, because libcurl repeats a request when a reused connection turns
-// out to be closed, and a request with side effects must not be sent twice. Facts: curl_multi_poll(3), curl_easy_setopt(3).
+// out to be closed, and a request with side effects must not be sent twice. Source: curl_multi_poll(3), curl_easy_setopt(3).
 
 import CCurl
 import CLinux
@@ -13,30 +13,30 @@ final class HTTPThread: Sendable {
   enum Job: Sendable {
     case start(HTTPClient.Ticket, HTTPRequest)
     case cancel(HTTPClient.Ticket)
-    /// Called as soon as the thread responds or has ended.
-    case answer(@Sendable () -> Void)
+    /// A check whether the thread responds: it calls the closure, at the latest when it ends.
+    case ping(@Sendable () -> Void)
     case end
   }
 
   /// The state that is shared with other threads.
   private struct Inbox {
     var jobs: [Job] = []
-    /// libcurl's multi handle as a number, or 0 while it cannot be woken.
+    /// The address of libcurl's multi handle; 0 while there is none to wake.
     var multi: UInt = 0
     var isClosed = false
     var unfinished: [HTTPClient.Ticket] = []
   }
 
   private let inbox = Mutex(Inbox())
-  private let authorities: String?
+  private let caFile: String?
   private let ended: @Sendable (HTTPClient.Ticket, HTTPResponse) -> Void
 
   /// Starts the thread. It calls `ended` for each request that it has finished or removed, and `failed` when it has to end.
   init(
-    authorities: String?, ended: @escaping @Sendable (HTTPClient.Ticket, HTTPResponse) -> Void,
+    caFile: String?, ended: @escaping @Sendable (HTTPClient.Ticket, HTTPResponse) -> Void,
     failed: @escaping @Sendable (HTTPThread, String) -> Void
   ) {
-    self.authorities = authorities
+    self.caFile = caFile
     self.ended = ended
     let code = startThread { if let reason = self.run() { failed(self, reason) } }
     if code != 0 {
@@ -59,10 +59,10 @@ final class HTTPThread: Sendable {
       if let multi = CurlMulti(bitPattern: inbox.multi) { ccurl_wake(multi) }
       return false
     }
-    if isClosed, case .answer(let finish) = job { finish() }
+    if isClosed, case .ping(let finish) = job { finish() }
   }
 
-  /// Runs until it is ended (nil) or fails (the reason).
+  /// Runs the thread. Returns nil after the job `end`, or the reason for a failure.
   private func run() -> String? {
     clinux_name_thread("http")
     if let reason = ccurl_load() {
@@ -84,6 +84,7 @@ final class HTTPThread: Sendable {
     return reason
   }
 
+  /// Carries out jobs and transfers until the job `end` (nil) or a failure (the reason).
   private func work(_ multi: CurlMulti, _ transfers: inout [HTTPClient.Ticket: HTTPTransfer]) -> String? {
     while true {
       for job in takeJobs() {
@@ -93,7 +94,7 @@ final class HTTPThread: Sendable {
           guard let transfer = transfers.removeValue(forKey: ticket) else { break }
           ccurl_remove(multi, transfer.easy)
           ended(ticket, .failed("cancelled"))
-        case .answer(let finish): finish()
+        case .ping(let finish): finish()
         case .end: return nil
         }
       }
@@ -106,7 +107,7 @@ final class HTTPThread: Sendable {
         transfers[ticket] = nil
         ended(ticket, transfer.response(result))
       }
-      // Without running transfers it sleeps until a job comes.
+      // Without running transfers, the thread sleeps until a job is posted.
       if code == CURLM_OK { code = ccurl_poll(multi, running > 0 ? 60_000 : .max) }
       if code != CURLM_OK { return "libcurl failed: error \(code.rawValue)" }
     }
@@ -115,7 +116,7 @@ final class HTTPThread: Sendable {
   private func start(
     _ ticket: HTTPClient.Ticket, _ request: HTTPRequest, _ multi: CurlMulti, _ transfers: inout [HTTPClient.Ticket: HTTPTransfer]
   ) {
-    guard let transfer = HTTPTransfer(request, authorities: authorities) else {
+    guard let transfer = HTTPTransfer(request, caFile: caFile) else {
       return ended(ticket, .failed("libcurl rejected the request; check its URL and proxy"))
     }
     guard ccurl_add(multi, transfer.easy) == CURLM_OK else { return ended(ticket, .failed("out of memory")) }
@@ -129,7 +130,7 @@ final class HTTPThread: Sendable {
     }
   }
 
-  /// Ends the thread's work: requests become unfinished, and `answer` jobs are called.
+  /// Accepts no further jobs: pending requests become unfinished, and the closures of `ping` jobs are called.
   private func close(with transfers: [HTTPClient.Ticket: HTTPTransfer]) {
     let tickets = Array(transfers.keys)
     let jobs = inbox.withLock { inbox in
@@ -139,7 +140,7 @@ final class HTTPThread: Sendable {
       defer { inbox.jobs = [] }
       return inbox.jobs
     }
-    for case .answer(let finish) in jobs { finish() }
+    for case .ping(let finish) in jobs { finish() }
   }
 }
 

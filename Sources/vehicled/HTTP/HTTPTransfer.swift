@@ -1,5 +1,5 @@
-// One transfer of libcurl: its options, the received bytes, and the response. It is used on the HTTP thread only. Must never follow a
-// redirection, accept a certificate that cannot be verified, or store more than its limits.
+// One transfer of libcurl: its options, the received bytes, and the response. Used on the HTTP thread only. Must never follow a
+// redirection, accept a certificate that cannot be verified, or store more bytes than its limits.
 
 import CCurl
 import Glibc
@@ -19,14 +19,14 @@ final class HTTPTransfer {
   private var headSize = 0
   private var excess: HTTPErrorMessage.Excess?
 
-  /// A transfer of a valid request (`HTTPErrorMessage.problem`); nil if libcurl rejects it.
-  init?(_ request: HTTPRequest, authorities: String?) {
+  /// A transfer of a request for which `HTTPErrorMessage.problem(with:)` is nil; nil if libcurl rejects it.
+  init?(_ request: HTTPRequest, caFile: String?) {
     guard let easy = ccurl_easy() else { return nil }
     self.easy = easy
     self.request = request
     errors = .allocate(capacity: Int(CURL_ERROR_SIZE))
     errors.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-    guard setUp(authorities) else { return nil }
+    guard setUp(caFile) else { return nil }
   }
 
   deinit {
@@ -35,7 +35,7 @@ final class HTTPTransfer {
     errors.deallocate()
   }
 
-  private func setUp(_ authorities: String?) -> Bool {
+  private func setUp(_ caFile: String?) -> Bool {
     var codes: [CURLcode] = []
     func set(_ option: CURLoption, _ number: Int) { codes.append(ccurl_set_number(easy, option, number)) }
     func set(_ option: CURLoption, _ text: String) { codes.append(ccurl_set_text(easy, option, text)) }
@@ -53,7 +53,7 @@ final class HTTPTransfer {
     set(CURLOPT_MAXFILESIZE, request.maxLength)
     set(CURLOPT_SSL_VERIFYPEER, 1)
     set(CURLOPT_SSL_VERIFYHOST, 2)
-    if let authorities { set(CURLOPT_CAINFO, authorities) }
+    if let caFile { set(CURLOPT_CAINFO, caFile) }
     if let proxy = request.proxy {
       set(CURLOPT_PROXY, proxy)
       set(CURLOPT_NOPROXY, "")
@@ -68,12 +68,13 @@ final class HTTPTransfer {
     let me = Unmanaged.passUnretained(self).toOpaque()
     set(CURLOPT_WRITEDATA, me)
     set(CURLOPT_HEADERDATA, me)
-    codes.append(ccurl_set_taker(easy, CURLOPT_WRITEFUNCTION) { transfer($3)?.receiveBody($0, $1 * $2) ?? 0 })
-    codes.append(ccurl_set_taker(easy, CURLOPT_HEADERFUNCTION) { transfer($3)?.receiveHead($1 * $2) ?? 0 })
+    codes.append(ccurl_set_callback(easy, CURLOPT_WRITEFUNCTION) { transfer($3)?.receiveBody($0, $1 * $2) ?? 0 })
+    codes.append(ccurl_set_callback(easy, CURLOPT_HEADERFUNCTION) { transfer($3)?.receiveHead($1 * $2) ?? 0 })
     if !request.body.isEmpty || ["POST", "PUT", "PATCH"].contains(request.method) {
       codes.append(request.body.withUnsafeBytes { ccurl_set_body(easy, $0.baseAddress, $0.count) })
     }
-    // A name lookup cannot be interrupted; its thread is abandoned. Unknown to libcurl before 7.87.
+    // A running name lookup cannot be interrupted; with this option libcurl abandons its thread instead of waiting. The result is ignored,
+    // because libcurl before 7.87 rejects the option.
     ccurl_set_number(easy, CURLOPT_QUICK_EXIT, 1)
     return codes.allSatisfy { $0 == CURLE_OK }
   }

@@ -181,7 +181,7 @@ import Protocols
 
   private func notConnected(_ found: Peripheral, _ error: DBusError) {
     let (reason, isStale) = error.connectFailure
-    if isStale, !found.isPaired, blueZ.failedAgain(found.address) {
+    if isStale, !found.isPaired, blueZ.recordConnectFailure(found.address) {
       blueZ.call(found.adapter, Adapter.interface, "RemoveDevice", [.path(found.path)])
     }
     fail("\(found.label): \(reason.replacing("ADDRESS", with: found.address))")

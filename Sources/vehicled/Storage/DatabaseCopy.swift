@@ -1,6 +1,6 @@
 // One SELECT on a private copy of an untrusted SQLite database: the statement can only read; its result and its time are bounded. The
 // copy itself is writable, because SQLite must roll back an interrupted transaction.
-// Facts: SQLite's C interface; its page "Defense Against The Dark Arts".
+// Source: SQLite's documentation of its C interface, and "Defense Against The Dark Arts".
 
 import CSQLiteLater
 import Glibc
@@ -9,8 +9,9 @@ import Protocols
 final class DatabaseCopy {
   private static let maxRows = 10_000
   private static let maxTextLength = 64 << 10
-  /// The sum of all texts, in bytes.
+  /// The maximum sum of the lengths of all strings in a result, in bytes.
   private static let maxText = 16 << 20
+  /// The number of SQLite's virtual machine instructions between two checks of the deadline.
   private static let stepsBetweenChecks: CInt = 10_000
 
   private let sqlite: csqlite
@@ -47,7 +48,7 @@ final class DatabaseCopy {
         switch action {
         case SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE: SQLITE_OK
         case SQLITE_PRAGMA: DatabaseCopy.is(first, "table_info") ? SQLITE_OK : SQLITE_DENY
-        // SQLite itself declares pragma_table_info this way; an UPDATE in the statement fails the check for read-only statements.
+        // SQLite reports this action when it declares pragma_table_info itself. An UPDATE in the query is rejected by `prepare`.
         case SQLITE_UPDATE: DatabaseCopy.is(first, "sqlite_master") ? SQLITE_OK : SQLITE_DENY
         default: SQLITE_DENY
         }
@@ -61,7 +62,7 @@ final class DatabaseCopy {
     deadline.deallocate()
   }
 
-  /// The rows, NULL as nil.
+  /// Runs the query and returns its rows. NULL is nil.
   func rows(_ query: DatabaseQuery) throws(ValueError) -> [[Value?]] {
     let statement = try prepare(query.sql)
     defer { _ = sqlite.finalize(statement) }
@@ -84,6 +85,7 @@ final class DatabaseCopy {
 
   // MARK: The statement
 
+  /// Prepares a statement, which must be a single SELECT.
   private func prepare(_ sql: String) throws(ValueError) -> OpaquePointer? {
     var statement: OpaquePointer?
     var isAlone = true
@@ -107,7 +109,7 @@ final class DatabaseCopy {
     case .int(let value): try check(sqlite.bind_int64(statement, index, Int64(value)))
     case .float(let value): try check(sqlite.bind_double(statement, index, value))
     case .string(let value):
-      // SQLite copies it (SQLITE_TRANSIENT, a macro that Swift does not see).
+      // SQLITE_TRANSIENT, a macro that Swift does not import: SQLite copies the string.
       let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
       let bytes = Array(value.utf8)
       let code = bytes.withUnsafeBytes {
@@ -124,7 +126,7 @@ final class DatabaseCopy {
     case SQLITE_INTEGER: return .int(Int(sqlite.column_int64(statement, column)))
     case SQLITE_FLOAT: return .float(sqlite.column_double(statement, column))
     case let type:
-      // In this order of calls SQLite converts a text to UTF-8 first.
+      // The length must be read last: sqlite3_column_text may convert the string to UTF-8.
       let start =
         type == SQLITE_TEXT ? sqlite.column_text(statement, column).map(UnsafeRawPointer.init) : sqlite.column_blob(statement, column)
       let count = Int(sqlite.column_bytes(statement, column))

@@ -1,13 +1,14 @@
-// SQLite databases in the state directory's import/, for machines that query them (`Effect.query`). A database is never written, and
-// its writers are not blocked: it is copied with its journal, and the copy is queried and removed. Blocks, so never on the loop.
-// Facts: SQLite's documentation of its file format (locks), of write-ahead logs and of hot journals.
+// SQLite databases in the state directory's import/, for machines that query them (`Effect.query`). A database is never written. It is
+// copied with its journal, and the copy is queried and removed, so writers are blocked only during the copy. These functions block, so
+// they must not run on the loop.
+// Source: SQLite's documentation of its file format (locks), of write-ahead logs and of hot journals.
 
 import Glibc
 import Protocols
 
 extension Disk {
   /// Queries a database on the thread for long reads.
-  func ask(_ query: DatabaseQuery, then finish: @escaping @Loop @Sendable (DatabaseAnswer) -> Void) {
+  func query(_ query: DatabaseQuery, then finish: @escaping @Loop @Sendable (DatabaseAnswer) -> Void) {
     let databases = Databases(state: directory)
     read { () throws(ValueError) in
       databases.answer(query)
@@ -28,18 +29,18 @@ struct Databases: Sendable {
   var maxSize: Int64 = 512 << 20
   /// The maximum time of the query itself.
   var timeout: Nanoseconds = 30 * .second
-  /// The maximum wait for the lock of a writer.
+  /// The maximum time to wait while a writer has locked the database.
   var lockTimeout: Nanoseconds = 2 * .second
 
   /// The directory of the databases.
   var folder: String { "\(state)/import" }
-  /// The directory of the copy. Files that an earlier run left there are removed.
+  /// The directory for the copy. Before a copy is made, files from an earlier run are removed from it.
   private var copies: String { "\(state)/.import" }
   private var copy: String { "\(copies)/database" }
   /// The suffixes of the files of a database.
   private static let suffixes = ["", "-wal", "-journal"]
 
-  /// Blocks until there is an answer.
+  /// Copies the database and runs the query. Blocks until there is an answer.
   func answer(_ query: DatabaseQuery) -> DatabaseAnswer {
     let name = query.file
     guard !name.isEmpty, !name.hasPrefix("."), !name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == 0 }) else {
@@ -86,7 +87,7 @@ struct Databases: Sendable {
         continue
       }
       try Self.check(status, path + suffix)
-      // Before the sum, which could overflow: a sparse file can have any size.
+      // Checked before the sum, which could overflow: a sparse file can have any size.
       guard status.st_size <= maxSize else { throw tooLarge(path, Int64(status.st_size)) }
       let modified = Int64(status.st_mtim.tv_sec) &* .second &+ Int64(status.st_mtim.tv_nsec)
       stamp = FileStamp(size: (stamp?.size ?? 0) + Int64(status.st_size), modified: max(stamp?.modified ?? .min, modified))
@@ -115,34 +116,34 @@ struct Databases: Sendable {
 
   private func copy(_ path: String, _ name: String, in directory: CInt) throws(ValueError) {
     guard mkdir(copies, 0o700) == 0 else { throw ValueError("cannot create directory \(copies): \(errnoMessage(errno))") }
-    var left = maxSize
-    // The lock on the database is held until its journal is copied, too.
-    var held: [CInt] = []
-    defer { for descriptor in held { close(descriptor) } }
+    var remaining = maxSize
+    // All files stay open until the end, so that the lock on the database is held until its journal is copied, too.
+    var opened: [CInt] = []
+    defer { for descriptor in opened { close(descriptor) } }
     for suffix in Self.suffixes {
       let source = openat(directory, name + suffix, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
       guard source >= 0 else {
         if errno == ENOENT, !suffix.isEmpty { continue }
         throw Self.unreadable(path + suffix, errno)
       }
-      held.append(source)
+      opened.append(source)
       var status = Glibc.stat()
       guard fstat(source, &status) == 0 else { throw Self.unreadable(path + suffix, errno) }
       try Self.check(status, path + suffix)
       if suffix.isEmpty { try lock(source, path) }
-      try pour(source, path + suffix, into: copy + suffix, &left)
+      try copyContents(of: source, path + suffix, to: copy + suffix, &remaining)
     }
   }
 
   /// F_OFD_SETLK of Linux, which Swift does not import: a lock of the descriptor, not of the process.
   private static let setLock: CInt = 37
 
-  /// Takes the shared lock of an SQLite reader, which keeps writers from changing the file. On a file system without locks, the
-  /// comparison of size and time after the copy must do.
+  /// Takes the shared lock of an SQLite reader, which keeps writers from changing the file. On a file system without locks only the
+  /// comparison of size and time after the copy detects a change.
   private func lock(_ descriptor: CInt, _ path: String) throws(ValueError) {
     var shared = flock()
     (shared.l_type, shared.l_whence) = (Int16(F_RDLCK), Int16(SEEK_SET))
-    (shared.l_start, shared.l_len) = (0x4000_0002, 510)
+    (shared.l_start, shared.l_len) = (0x4000_0002, 510)  // SHARED_FIRST and SHARED_SIZE of SQLite
     let end = Clock.monotonic() + lockTimeout
     while fcntl(descriptor, Self.setLock, &shared) != 0, errno == EAGAIN || errno == EACCES {
       guard Clock.monotonic() < end else {
@@ -152,7 +153,8 @@ struct Databases: Sendable {
     }
   }
 
-  private func pour(_ source: CInt, _ path: String, into target: String, _ left: inout Int64) throws(ValueError) {
+  /// Copies a file. `path` is its path, for messages; `remaining` is the number of bytes that may still be copied.
+  private func copyContents(of source: CInt, _ path: String, to target: String, _ remaining: inout Int64) throws(ValueError) {
     let out = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard out >= 0 else { throw ValueError("cannot write \(target): \(errnoMessage(errno))") }
     defer { close(out) }
@@ -162,8 +164,8 @@ struct Databases: Sendable {
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else { throw Self.unreadable(path, errno) }
       if count == 0 { return }
-      left -= Int64(count)
-      guard left >= 0 else { throw ValueError("\(path) has more than the maximum of \(maxSize >> 20) MiB; export less") }
+      remaining -= Int64(count)
+      guard remaining >= 0 else { throw ValueError("\(path) has more than the maximum of \(maxSize >> 20) MiB; export less") }
       var rest = chunk[..<count]
       while !rest.isEmpty {
         let written = rest.withUnsafeBytes { Glibc.write(out, $0.baseAddress, $0.count) }
@@ -179,7 +181,7 @@ struct Databases: Sendable {
 
   /// Removes the copy and the files that SQLite created beside it.
   private func clear() throws(ValueError) {
-    // Removes a symbolic link in its place, but not the target.
+    // If there is a symbolic link instead of the directory, only the link is removed.
     if unlink(copies) != 0 { for name in Files.list(copies) { unlink("\(copies)/\(name)") } }
     guard rmdir(copies) == 0 || errno == ENOENT else {
       throw ValueError("cannot remove \(copies): \(errnoMessage(errno)); remove it by hand")

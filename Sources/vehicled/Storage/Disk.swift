@@ -38,7 +38,7 @@ import Protocols
     worker.run(work, then: finish)
   }
 
-  /// The same on a separate thread, for long reads.
+  /// Runs long reads on a separate thread; `finish` gets the result on the loop.
   func read<Value: Sendable>(
     _ work: @escaping @Sendable () throws(ValueError) -> Value,
     then finish: @escaping @Loop @Sendable (Result<Value, ValueError>) -> Void
@@ -61,7 +61,7 @@ import Protocols
     } then: { [weak self] result in
       switch result {
       case .success:
-        self?.needsSync(folder)
+        self?.scheduleSync(of: folder)
         finish(nil)
       case .failure(let error): finish(error.description)
       }
@@ -87,22 +87,22 @@ import Protocols
     }
   }
 
-  /// Syncs the disk, for at most 400 ms: a card that hangs must not delay the end. Call it last.
+  /// Syncs the disk, for at most 400 ms: a hanging SD card must not delay the end of the process. Call it last.
   func finish() async {
     let folders = unsynced
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      let once = Timer { _ in continuation.resume() }
-      once.set(Clock.monotonic() + Self.maxFinishDuration)
+      let deadline = Timer { _ in continuation.resume() }
+      deadline.set(Clock.monotonic() + Self.maxFinishDuration)
       let sync = { @Sendable () throws(ValueError) in folders.forEach(Files.sync) }
       run(sync) { _ in
-        guard once.isSet else { return }
-        once.set(nil)
+        guard deadline.isSet else { return }
+        deadline.set(nil)
         continuation.resume()
       }
     }
   }
 
-  private func needsSync(_ folder: String) {
+  private func scheduleSync(of folder: String) {
     if unsynced.isEmpty { syncTimer.set(Clock.monotonic() + 10 * .second) }
     unsynced.insert(folder)
   }

@@ -30,7 +30,7 @@ enum Files {
     }
   }
 
-  /// The same, with an error message.
+  /// Reads a whole file like `contents`, but throws an error with a message.
   static func read(_ path: String, limit: Int) throws(ValueError) -> [UInt8] {
     do throws(FileError) {
       return try contents(of: path, limit: limit)
@@ -49,7 +49,7 @@ enum Files {
   static func replace(_ path: String, with bytes: [UInt8]) throws(ValueError) {
     let slash = path.lastIndex(of: "/") ?? path.startIndex
     let temporary = "\(path[..<slash])/.\(path[slash...].dropFirst()).new"
-    // An earlier run may have left it; it could also be a link to another file.
+    // A file of this name may be left from an earlier run, or be a link to another file.
     unlink(temporary)
     try write(temporary, bytes, flags: O_CREAT | O_EXCL)
     guard rename(temporary, path) == 0 else { throw ValueError("cannot write \(path): \(errnoMessage(errno))") }
@@ -121,7 +121,7 @@ enum Files {
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  /// The same; empty if it cannot be read.
+  /// The names in a directory, sorted by bytes; empty if it cannot be read.
   static func list(_ path: String) -> [String] {
     (try? names(in: path)) ?? []
   }
