@@ -9,7 +9,7 @@ struct BLETarget: Hashable, Sendable {
     case name(String)
     case prefix(String)
     case part(String)
-    /// Any peer whose name the kind knows and that answers the kind's probe.
+    /// Any peer with a name that the kind knows, if it responds to the kind's probe.
     case auto
   }
 

@@ -13,16 +13,16 @@ struct Configuration: Equatable, Sendable {
     var lists = AccessLists(observe: ["vehicled"], control: ["vehicled"])
     /// Additional rights for one device, by its name. Not part of `Device`: a change does not restart the device.
     var devices: [String: AccessLists] = [:]
-    /// Polkit decides instead of the lists.
+    /// Whether polkit decides instead of the lists.
     var usesPolkit = false
 
-    /// Whether anyone outside of group `vehicled` can have access, so that the socket must be open to all users.
+    /// Whether users outside of group `vehicled` can have access, so that the socket must be open to all users.
     var grantsAccessOutsideGroup: Bool {
       usesPolkit || lists.grantAccessOutsideGroup || devices.values.contains(where: \.grantAccessOutsideGroup)
     }
   }
 
-  /// Who has which right.
+  /// The groups and users that have each right.
   struct AccessLists: Equatable, Sendable {
     /// Groups that may read.
     var observe: [String] = []
@@ -48,11 +48,11 @@ struct Configuration: Equatable, Sendable {
     /// The name of a known kind.
     var kind: String
     var links: [LinkName: LinkURL]
-    /// Checked, with the kind's defaults filled in.
+    /// The checked values of the kind's options, including defaults.
     var options: [String: Value]
-    /// The contents of its secret files. A changed secret makes the device unequal.
+    /// The contents of the device's secret files. A changed secret counts as a changed configuration.
     var secrets: [String: SecretBytes] = [:]
-    /// Its subsections, by section name.
+    /// The device's subsections, by section name.
     var sections: [String: [Setup.Subsection]] = [:]
     /// Whether every byte on its links is recorded under the state directory.
     var record = false

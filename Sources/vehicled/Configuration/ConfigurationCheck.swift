@@ -1,5 +1,5 @@
-// Checks a TOML tree against the known keys and makes a configuration of it. It collects every problem instead of stopping at the
-// first; its result is valid only when there are none.
+// Checks a TOML tree against the known keys and converts it to a configuration. All problems are collected; the result is valid only if
+// there are none.
 
 import Logging
 import Protocols
@@ -7,19 +7,19 @@ import Protocols
 struct ConfigurationCheck {
   private(set) var problems: [ConfigurationProblem] = []
   let kinds: [Kind]
-  /// The files of each folder with subsections that devices of a kind share (`signals.d`).
+  /// The files of each folder, such as `signals.d`, with subsections that devices of a kind share.
   var shared: [String: [TOML.Table]] = [:]
   /// The sections in these files, by kind and section.
   var sharedSections: [String: [SharedSection]] = [:]
-  /// Problems that were reported already; more than one device can have the same.
+  /// The problems of shared sections that were reported, so that each is reported once and not for every device.
   var reported: Set<String> = []
   /// The device that uses each exclusive link.
   private var linkOwners: [String: String] = [:]
-  /// The properties of each device that has a machine.
+  /// The properties of each device whose machine could be created.
   private var properties: [String: [String]] = [:]
   /// The access lists of each device that has some.
   private var access: [String: Configuration.AccessLists] = [:]
-  /// Whether every file could be read. Otherwise an absent key may be in a file that could not.
+  /// Whether every file could be read. If not, a missing key is not reported: it may be in a file that could not be read.
   private let complete: Bool
 
   init(kinds: [Kind], complete: Bool) {
@@ -172,7 +172,7 @@ struct ConfigurationCheck {
       let missing = required.first { !known.contains($0) }
       return missing.map { "device \(name) has no \($0); name a device with \(required.joined(separator: ", "))" }
     }
-    // A device that could not be made has been reported already.
+    // If there are other problems, the device may exist but be invalid, which has been reported.
     if !complete || !problems.isEmpty { return nil }
     let others = properties.keys.filter { $0 != device }.sorted()
     let remedy = others.isEmpty ? "add a section [device.\(printable(name, limit: 32))]" : suggestion(for: name, among: others)
@@ -208,7 +208,7 @@ struct ConfigurationCheck {
     return nil
   }
 
-  /// Links that can be pasted. TCP needs an address that the reader must look up, so it comes alone or not at all.
+  /// Example links that can be pasted. A TCP link needs an address that the user must look up, so it is shown only if there is no other.
   private static func examples(for role: LinkRole) -> String {
     let schemes = role.schemes == ["tcp"] ? role.schemes : role.schemes.filter { $0 != "tcp" }
     let links = schemes.compactMap { scheme in
@@ -225,7 +225,7 @@ struct ConfigurationCheck {
 }
 
 extension ConfigurationCheck {
-  /// The checked value of a key, or nil where it is absent or wrong.
+  /// The checked value of a key; nil if it is absent or invalid.
   mutating func value(_ name: String, of options: [Option], in table: TOML.Table) -> Value? {
     guard let entry = table[name], let option = options.first(where: { $0.name == name }) else { return nil }
     return accept(entry, option)

@@ -1,5 +1,5 @@
 // The files of a configuration: at most 1 MiB each, read without blocking on pipes. Errors name the file and the remedy. Keys are
-// not known here.
+// checked elsewhere.
 
 import Glibc
 
@@ -7,7 +7,7 @@ struct ConfigurationFile {
   static let maxSize = 1 << 20
   let path: String
 
-  /// FILE and FILE.d/*.toml, in the order of their names. Throws where none of them exists.
+  /// FILE and FILE.d/*.toml, in the order of their names. Throws if none of them exists.
   static func all(of path: String) throws(ConfigurationProblem) -> [ConfigurationFile] {
     let further = try names(in: path + ".d").map { ConfigurationFile(path: "\(path).d/\($0)") }
     guard access(path, F_OK) == 0 || errno != ENOENT else {
@@ -18,7 +18,7 @@ struct ConfigurationFile {
     return [ConfigurationFile(path: path)] + further
   }
 
-  /// The *.toml of a folder beside FILE, in the order of their names; none where there is no such folder.
+  /// The *.toml files of a folder beside FILE, in the order of their names; empty if there is no such folder.
   static func all(in folder: String, beside path: String) throws(ConfigurationProblem) -> [ConfigurationFile] {
     let directory = path.lastIndex(of: "/").map { path[...$0] + folder } ?? folder[...]
     return try names(in: String(directory)).map { ConfigurationFile(path: "\(directory)/\($0)") }
@@ -85,7 +85,7 @@ struct ConfigurationFile {
     return "syntax error in \(context): \(reason); \(remedy(for: reason, in: context))"
   }
 
-  /// The quote that an unclosed string lacks, or nil where the string has another error.
+  /// The quote that an unclosed string lacks; nil if the string has another error.
   private static func missingQuote(_ error: TOML.SyntaxError, isLiteral: Bool, in lines: [ArraySlice<UInt8>]) -> String? {
     guard lines.indices.contains(error.location.line - 1) else { return nil }
     let line = String(decoding: lines[error.location.line - 1], as: UTF8.self)

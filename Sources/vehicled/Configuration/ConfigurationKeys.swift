@@ -5,14 +5,14 @@ import Logging
 import Protocols
 
 extension Configuration {
-  /// Outside any section.
+  /// The keys outside of any section.
   static let generalKeys = [
     Option(
       "log-level", ValueRule(.string, choices: Logger.Level.allCases.map(\.rawValue)), default: .string("info"),
       help: "minimum log level")
   ]
 
-  /// In `[control]`.
+  /// The keys of `[control]`.
   static let controlKeys =
     [Option("socket", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the control socket")]
     + accessKeys(groups: ["vehicled"]) + [
@@ -21,7 +21,7 @@ extension Configuration {
         help: "access control by these lists, or by polkit, which can require authentication, for example by password")
     ]
 
-  /// In every `[device.NAME]`, for that device.
+  /// The access keys of every `[device.NAME]`, which apply to that device.
   static let deviceAccessKeys = accessKeys(groups: [])
 
   private static func accessKeys(groups: [String]) -> [Option] {
@@ -35,7 +35,7 @@ extension Configuration {
     ]
   }
 
-  /// In every `[device.NAME]`.
+  /// The other keys of every `[device.NAME]`.
   static let deviceKeys = [
     Option("kind", ValueRule(.string), help: "kind of the device"),
     Option("record", ValueRule(.bool), default: .bool(false), help: "record every byte on its links under the state directory"),

@@ -1,5 +1,5 @@
 // Checks the subsections of devices: those in a device's own section, and those that devices of a kind share through the files of a
-// folder (`[signal.NAME]` in signals.d). Problems are reported at the key, and at the character, that they are about.
+// folder (`[signal.NAME]` in signals.d). Problems are reported with the location of the key, or of the character, that causes them.
 
 import Protocols
 
@@ -8,14 +8,14 @@ struct NamedSection {
   var subsection: Setup.Subsection
   var table: TOML.Table
   var location: SourceLocation
-  /// Whether each key is valid by itself, so that the kind can check the section as a whole.
+  /// Whether each key is valid by itself. Only then does the kind check the section as a whole.
   var isValid: Bool
 }
 
 /// A subsection from a file of a shared folder.
 struct SharedSection {
   var section: NamedSection
-  /// The devices that have it; nil for all devices of the kind.
+  /// The devices to which the section applies; nil for all devices of the kind.
   var devices: [String]?
   var isUsed = false
 }
@@ -127,7 +127,7 @@ extension ConfigurationCheck {
     return isValid
   }
 
-  /// Checks the shared sections that no device has.
+  /// Checks the shared sections that apply to no device.
   mutating func checkUnused() {
     for kind in kinds {
       let options = kind.options.map { ($0.name, $0.fallback) }
@@ -139,7 +139,7 @@ extension ConfigurationCheck {
     }
   }
 
-  /// Reports a problem that a kind found, at the key or the character that it is about.
+  /// Reports a problem that a kind found, with the location of the key or of the character that causes it.
   mutating func report(_ error: OptionError, in table: TOML.Table, at location: SourceLocation) {
     guard let option = error.option else { return reportOnce(location, printable(error.message, limit: 400)) }
     let value = table[option]?.value

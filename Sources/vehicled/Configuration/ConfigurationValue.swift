@@ -1,9 +1,9 @@
-// TOML values as values of the contract, and the messages for values that a key does not accept.
+// Converts TOML values to property values, with messages for values that a key does not accept.
 
 import Protocols
 
 extension TOML.Content {
-  /// The value, or nil where no key can hold it.
+  /// The value; nil if no key can have a value of this type.
   var value: Value? {
     switch self {
     case .string(let text): return .string(text)
@@ -32,7 +32,7 @@ extension TOML.Content {
 }
 
 extension ValueRule {
-  /// The value that the key holds. The error says what is wrong, and what to write instead.
+  /// The value for the key. The error contains the problem and what to write instead.
   func accept(_ content: TOML.Content, for key: String) throws(ValueError) -> Value {
     guard let value = content.value else { throw ValueError("\(content.description); use \(expected)") }
     do throws(ValueError) {

@@ -1,13 +1,13 @@
 // Link URLs: `serial:/dev/ttyUSB0?baud=115200`, `tcp:[::1]:35000`, `ble:Veepeak`, `replay:/var/tmp/ride.ndjson`. Parsing and
-// formatting only, without opening or resolving anything. A new scheme is a row in `schemes` and a case with its lines in the
-// switches.
+// formatting only, without opening or resolving anything. A new scheme is a row in `schemes`, and a case of the enumeration and of each
+// switch.
 
 import Glibc
 import Protocols
 
 /// The destination of a link.
 enum LinkURL: Hashable, Sendable {
-  /// Without `baud` a kind may detect the speed, starting with the default.
+  /// If `baud` is nil, the kind may detect the speed, starting with the default.
   case serial(path: String, baud: Int?)
   case tcp(host: String, port: Int)
   case ble(BLETarget)
@@ -59,7 +59,7 @@ extension LinkURL {
     }
   }
 
-  /// A key for what only one device can use: a serial port or a BLE peer. nil if the link can be shared.
+  /// An identifier of the serial port or BLE peer, which only one device can use; nil if several devices can have this link.
   var exclusive: String? {
     switch self {
     case .serial(let path, _): "serial:\(path)"
@@ -68,7 +68,7 @@ extension LinkURL {
     }
   }
 
-  /// The part before the first colon.
+  /// The scheme: the part before the first colon.
   var scheme: String {
     switch self {
     case .serial: "serial"

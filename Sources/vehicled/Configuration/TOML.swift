@@ -26,10 +26,10 @@ enum TOML {
   struct Node: Sendable {
     var content: Content
     var location: SourceLocation
-    /// The string is in the file without escapes, so that a byte offset in it has a column.
+    /// Whether the string is written in the file without escapes, so that the column of each character is known.
     var literal = false
 
-    /// The location of the byte at this offset of the string; of the whole value where that is unknown.
+    /// The location of the byte at this offset of the string, or of the whole value if the column is unknown.
     func location(at offset: Int) -> SourceLocation {
       guard literal, case .string(let text) = content else { return location }
       var inside = location
@@ -87,7 +87,7 @@ enum TOML {
   }
 }
 
-/// Folds the flat list of nodes into a tree. The depth is bounded by CToml.
+/// Builds the tree from the flat list of nodes. CToml limits the depth.
 private struct Tree {
   private var rest: Slice<UnsafeBufferPointer<ctoml_node>>
   private let file: String
@@ -99,6 +99,7 @@ private struct Tree {
     lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
   }
 
+  /// Returns the next node with all nodes below it; nil at the end.
   mutating func next() -> TOML.Entry? {
     guard let node = rest.popFirst() else { return nil }
     let location = SourceLocation(file: file, line: Int(node.line), column: Int(node.column))
@@ -130,6 +131,7 @@ private struct Tree {
     return String(decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
   }
 
+  /// Whether the file contains the string at this location in quotes and without escapes.
   private func isLiteral(_ string: String, at location: SourceLocation) -> Bool {
     guard location.line >= 1, location.line <= lines.count, location.column >= 1 else { return false }
     // Columns count code points; every byte that is not a UTF-8 continuation begins one.
