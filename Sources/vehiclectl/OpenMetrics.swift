@@ -84,7 +84,7 @@ enum OpenMetrics {
       }
   }
 
-  /// Numbers unchanged, booleans as 0 or 1; nil for strings and lists.
+  /// The text of a sample: a number, or 0 or 1 for a boolean; nil for strings and lists.
   private static func number(_ value: Value) -> String? {
     switch value {
     case .bool(let isOn): isOn ? "1" : "0"
@@ -94,7 +94,7 @@ enum OpenMetrics {
     }
   }
 
-  /// `vehicle_state_of_charge_percent`; the unit is not repeated if the name ends with it.
+  /// The metric name of a property, such as `vehicle_state_of_charge_percent`. The unit is not appended if the name ends with it.
   static func propertyName(_ property: String, _ unit: String?) -> String {
     let name = "vehicle_" + letters(property)
     guard let unit, !name.hasSuffix("_\(unit)") else { return name }

@@ -68,7 +68,7 @@ struct CarRecordVideoCommand: Subcommand {
     if start == nil { throw Failure.other("interrupted") }  // nothing was recorded
   }
 
-  /// `120 pictures, 4.3 MB in 8.0 s, 15.0 pictures/s`.
+  /// A summary such as `120 pictures, 4.3 MB in 8.0 s, 15.0 pictures/s`.
   static func summary(_ frames: Int, _ bytes: Int, _ seconds: Double) -> String {
     let amount = bytes < 1_000_000 ? "\(Format.tenths(Double(bytes) / 1e3)) kB" : "\(Format.tenths(Double(bytes) / 1e6)) MB"
     // n pictures span n - 1 intervals.

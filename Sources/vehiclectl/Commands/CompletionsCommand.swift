@@ -23,27 +23,27 @@ struct CompletionsCommand: Subcommand {
 }
 
 extension CompletionKind {
-  /// Devices.
+  /// Completes the names of devices.
   static var devices: CompletionKind { schemas { $0.map(\.device) } }
-  /// Devices that have this property.
+  /// Completes the names of devices that have this property.
   static func devices(with property: String) -> CompletionKind {
     schemas { $0.filter { $0.properties.contains { $0.name == property } }.map(\.device) }
   }
-  /// Devices that have this action.
+  /// Completes the names of devices that have this action.
   static func devices(doing action: String) -> CompletionKind {
     schemas { $0.filter { $0.actions.contains { $0.name == action } }.map(\.device) }
   }
-  /// Toys.
+  /// Completes the names of toys.
   static var toys: CompletionKind { schemas { $0.filter { $0.kind == Toy.kind }.map(\.device) } }
-  /// Input devices for driving.
+  /// Completes the paths of input devices for driving.
   static var inputs: CompletionKind {
     .custom { _, _, _ in [DriveCommand.anyInput] + InputDevice.names(in: InputDevice.directory).map { "\(InputDevice.directory)/\($0)" } }
   }
-  /// Properties, with and without their device.
+  /// Completes the names of properties, with and without the device.
   static var properties: CompletionKind { schemas { names($0) { $0.properties.map(\.name) } } }
-  /// Properties that can be set.
+  /// Completes the names of properties that can be set.
   static var writable: CompletionKind { schemas { names($0) { $0.properties.filter { $0.writable && !$0.motion }.map(\.name) } } }
-  /// Actions.
+  /// Completes the names of actions.
   static var actions: CompletionKind { schemas { names($0) { $0.actions.filter { !$0.motion }.map(\.name) } } }
 
   /// Completes from the schemas; gives up after 200 ms because the user is waiting.

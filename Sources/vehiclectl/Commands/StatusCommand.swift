@@ -51,7 +51,7 @@ struct StatusCommand: Subcommand {
     return lines
   }
 
-  /// `ev (obd): polling`, and the fault, if any.
+  /// The first line of a device, such as `ev (obd): polling`, with its fault, if any.
   static func header(_ device: Contract.Device, paint: (String, Style) -> String) -> String {
     let holder = device.holder.map { ", held by \($0)" } ?? ""
     return paint(Output.oneLine(device.name), .bold) + Output.oneLine(" (\(device.kind)): \(device.state)\(holder)")

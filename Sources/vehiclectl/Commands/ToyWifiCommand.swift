@@ -70,7 +70,7 @@ struct ToyWifiCommand: ToySubcommand {
     ]
   }
 
-  /// What to do if the toy cannot join the network.
+  /// The advice to print at the end, for the case that the toy cannot join the network.
   static func end(_ name: String) -> [String] {
     [
       "If the light is purple: check the password for \"\(Output.oneLine(name))\" and that it is a 2.4 GHz network, then start again."

@@ -36,7 +36,7 @@ struct ActionQueue {
         Contract.Call.self, .init(device: device, action: action, arguments: arguments.isEmpty ? nil : arguments, lease: entry.lease))
     }
 
-    /// The reply, or the error, which includes the timeout; nil if there is none yet.
+    /// Returns the reply or the error, such as a timeout; nil if there is neither yet.
     mutating func receive(timeout: Double) -> (entry: Entry, reply: Result<Contract.Call.Result, Failure>)? {
       guard let (entry, limit) = inFlight else { return nil }
       let reply: Result<Contract.Call.Result, Failure>
@@ -55,7 +55,7 @@ struct ActionQueue {
   private var actions: Channel
   private var stops: Channel
   private let device: String
-  /// Seconds.
+  /// The timeout of each action in s.
   private let timeout: Double
   private var waiting: [Entry] = []
   private var waitingStop: Entry?
@@ -95,7 +95,7 @@ struct ActionQueue {
     return waiting.filter { $0.lease != nil }
   }
 
-  /// The next reply or error; nil if there is none yet. After an error other than a reply the waiting actions are dropped.
+  /// Returns the next reply or error; nil if there is none yet. An error that is not a reply of the daemon drops the waiting actions.
   mutating func receive() throws(Failure) -> Answer? {
     var answer = stops.receive(timeout: timeout)
     if answer == nil {

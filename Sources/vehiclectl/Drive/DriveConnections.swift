@@ -7,6 +7,7 @@ import Protocols
 import Varlink
 
 struct DriveConnections {
+  /// The connections for the lease, set-points, Stop, Watch and buttons.
   private let holder: Client
   private let driver: Client
   private let stopper: Client

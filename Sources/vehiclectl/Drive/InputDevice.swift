@@ -68,7 +68,7 @@ final class InputDevice: Controls {
     throw refused ?? .other("no gamepad in \(directory); plug one in, or use --input \(directory)/event5")
   }
 
-  /// `event0`, `event1` … `event10`, in numeric order.
+  /// The file names of the input devices in numeric order: `event0`, `event1` … `event10`.
   static func names(in directory: String) -> [String] {
     guard let open = opendir(directory) else { return [] }
     defer { closedir(open) }

@@ -33,7 +33,7 @@ struct ManualDrive {
   private var pressed: Swift.Set<String> = []
   /// Whether the user has quit.
   private var quitRequested = false
-  /// Seconds; longer than the daemon waits for a car to confirm Stop.
+  /// The time in s to wait for the reply to Stop; longer than the daemon waits for the car to confirm it.
   private static let stopTimeout = 3.0
 
   init(

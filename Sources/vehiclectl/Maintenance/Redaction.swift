@@ -127,7 +127,7 @@ enum Redaction {
     }
   }
 
-  /// Whether the word has digits and letters beyond F; 17 hex digits are not a VIN.
+  /// Whether a word of 17 characters is a VIN: it has digits and letters beyond F. 17 hexadecimal digits are not a VIN.
   private static func isVIN(_ word: Substring) -> Bool {
     word.contains { ("G"..."Z").contains($0) } && word.contains { $0.isNumber }
   }
@@ -153,10 +153,10 @@ enum Redaction {
     }
   }
 
-  /// The firmware reply of a VESC (02 LENGTH 00 …) contains the UUID of its chip.
+  /// Whether a line is the firmware reply of a VESC (02 LENGTH 00 …), which contains the UUID of its chip.
   private static func containsIdentity(_ line: String) -> Bool { line.contains(/"hex":"02[0-9A-Fa-f]{2}00[0-9A-Fa-f]{30}/) }
 
-  /// Whether an ELM327 command, in hex of its ASCII letters, is `09…`, `1A…` or `22F1…`.
+  /// Whether a line is an ELM327 command (in hexadecimal ASCII) that requests identification data: `09…`, `1A…` or `22F1…`.
   private static func requestsIdentity(_ line: String) -> Bool {
     guard let hex = line.firstMatch(of: /"hex":"([0-9A-Fa-f]*)"/)?.output.1.uppercased() else { return false }
     return ["3039", "3141"].contains { hex.hasPrefix($0) || hex.contains("443A\($0)") } || hex.contains("32324631")

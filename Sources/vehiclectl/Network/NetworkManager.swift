@@ -23,7 +23,7 @@ struct NetworkManager {
     subscript(_ device: String) -> Int? { reasons.withLock { $0[device] } }
     func clear() { reasons.withLock { $0 = [:] } }
 
-    /// Device.StateChanged(new state, old state, reason), where the new state is NM_DEVICE_STATE_FAILED.
+    /// Records the reason in a signal Device.StateChanged(new state, old state, reason) with the new state NM_DEVICE_STATE_FAILED (120).
     func note(_ signal: DBusMessage) {
       guard signal.member == "StateChanged", signal.body.count == 3, signal.body[0].int == 120, let device = signal.path else { return }
       reasons.withLock { $0[device] = signal.body[2].int }

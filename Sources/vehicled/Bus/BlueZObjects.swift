@@ -18,14 +18,14 @@ struct Peripheral {
   let adapter: String
   let address: String
   let name: String?
-  /// dBm; nil unless a scan is receiving its advertisements.
+  /// The RSSI in dBm; nil unless a scan is receiving the peripheral's advertisements.
   let rssi: Int?
   let isPaired: Bool
   let isConnected: Bool
   let areServicesResolved: Bool
   let services: [GATTUUID]
 
-  /// `"Veepeak" (AA:BB:CC:DD:EE:FF)`, escaped for messages.
+  /// The name and address for messages, escaped: `"Veepeak" (AA:BB:CC:DD:EE:FF)`.
   var label: String { name.map { "\(quoted($0)) (\(address))" } ?? address }
 }
 

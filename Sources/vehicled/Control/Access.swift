@@ -71,7 +71,7 @@ struct Rights: Equatable, Sendable {
     }
   }
 
-  /// The devices that the client may see; nil: all.
+  /// The devices that the client may see; nil if it may see all.
   var shown: Set<String>? { everywhere == nil ? Set(devices.keys) : nil }
   func show(_ device: String) -> Bool { shown?.contains(device) ?? true }
 }

@@ -7,7 +7,7 @@ import Protocols
 @Loop final class Polkit {
   private let bus: SystemBus
 
-  /// Milliseconds. Long enough for the user to authenticate.
+  /// The timeout in ms, which is long enough for the user to authenticate.
   private static let timeout = 60_000
   private static let name = "org.freedesktop.PolicyKit1"
 

@@ -39,7 +39,7 @@ extension DeviceState {
     }
   }
 
-  /// The device with the readings at the selected positions (nil: all).
+  /// The device with the readings at the selected positions, or with all readings if `selected` is nil.
   func device(only selected: [Bool]? = nil) -> Contract.Device {
     let boot = Clock.boot()
     return Contract.Device(

@@ -50,7 +50,7 @@ import Varlink
     return state
   }
 
-  /// Resolves `device.property`, or `property` if only one of these devices (nil: of all) has it.
+  /// Resolves `device.property`, or `property` if only one of `devices` has it. If `devices` is nil, all devices are searched.
   func resolve(_ reference: String, among devices: Set<String>? = nil) throws(ContractError) -> (state: DeviceState, index: Int) {
     if let dot = reference.firstIndex(of: ".") {
       let state = try state(of: String(reference[..<dot]))
@@ -70,8 +70,8 @@ import Varlink
 
   // MARK: Publishing
 
-  /// Subscribes a watcher to these references, or to everything, of these devices (nil: of all), starting with a snapshot. References
-  /// are resolved now and keep their meaning when devices are added later.
+  /// Subscribes a watcher to these references (nil: to all properties) of these devices (nil: of all devices), starting with a snapshot.
+  /// References are resolved now and keep their meaning when devices are added later.
   func subscribe(_ watcher: Watcher, to requested: [String]?, of devices: Set<String>? = nil) throws(ContractError) {
     let references = try requested?.map { reference throws(ContractError) in
       let (state, index) = try resolve(reference, among: devices)

@@ -3,9 +3,9 @@
 import Protocols
 
 @Loop final class Feed {
-  /// The references of its watchers; nil: everything.
+  /// The references of the watchers; nil if they watch all properties.
   let references: [String]?
-  /// The devices that its watchers may see; nil: all.
+  /// The devices that the watchers may see; nil if they may see all.
   let devices: Set<String>?
   var watchers: [Watcher] = []
   /// The selected positions in each device's schema. Not used if `references` is nil.
@@ -33,7 +33,7 @@ import Protocols
     references == nil ? devices?.contains(state.device.name) ?? true : selected[ObjectIdentifier(state)] != nil
   }
 
-  /// The selected positions of a device; nil: all.
+  /// The selected positions of a device; nil if all are selected.
   func selection(of state: DeviceState) -> [Bool]? {
     references == nil ? nil : selected[ObjectIdentifier(state)] ?? []
   }
