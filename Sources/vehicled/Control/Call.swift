@@ -6,7 +6,8 @@ import Varlink
 /// A call in progress. Exactly one `reply` or `fail` ends it; before that, `continue` sends further replies if the caller accepts them
 /// (`more`). Nothing is sent to the caller of a oneway call.
 @Loop final class Call: WatcherSink {
-  let call: VarlinkCall
+  /// The method, its parameters and flags, as sent.
+  let request: VarlinkCall
   /// nil once the call has ended.
   private var session: Session?
   /// Called when the client disconnects before the end.
@@ -27,8 +28,8 @@ import Varlink
   /// The error with which the call ends when the client shuts down its sending side; nil if the call continues.
   var endsWithInput: ContractError?
 
-  init(_ call: VarlinkCall, session: Session, arrived: Instant) {
-    self.call = call
+  init(_ request: VarlinkCall, session: Session, arrived: Instant) {
+    self.request = request
     self.session = session
     self.arrived = arrived
   }
@@ -62,19 +63,19 @@ import Varlink
   func resume(_ rest: @escaping @Loop () -> Void) { session?.resume(rest) }
   var hasRoom: Bool { session?.hasRoom ?? false }
 
-  func reply(_ result: some VarlinkParameters) { end(call.oneway ? [] : VarlinkReply.message(result)) }
+  func reply(_ result: some VarlinkParameters) { end(request.oneway ? [] : VarlinkReply.message(result)) }
   func reply(encoded message: [UInt8]) { end(message) }
-  func fail(_ error: ContractError) { end(call.oneway ? [] : VarlinkReply.message(error)) }
+  func fail(_ error: ContractError) { end(request.oneway ? [] : VarlinkReply.message(error)) }
 
   /// Sends one reply of several.
   func `continue`(_ result: some VarlinkParameters) { write(VarlinkReply.message(result, continues: true)) }
 
   func write(_ message: [UInt8]) {
-    if !call.oneway { session?.write(message) }
+    if !request.oneway { session?.write(message) }
   }
 
   private func end(_ message: [UInt8]) {
-    if !call.oneway { session?.write(message) }
+    if !request.oneway { session?.write(message) }
     cancel = nil
     hasRoomAgain = nil
     continues = nil

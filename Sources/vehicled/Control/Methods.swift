@@ -66,11 +66,11 @@ import Varlink
 
   func answer(_ call: Call) {
     calls += 1
-    guard let handler = Self.handlers[call.call.method] else { return call.fail(unknown(call.call.method)) }
+    guard let handler = Self.handlers[call.request.method] else { return call.fail(unknown(call.request.method)) }
     guard let right = handler.right else { return answer(call, handler) }
     call.right = right
     if call.hasCached(right) { return answer(call, handler) }
-    let device = handler.scope == .someDevice ? call.call.text(of: "device") : nil
+    let device = handler.scope == .someDevice ? call.request.text(of: "device") : nil
     let scope = device.map { .device($0) } ?? handler.scope
     switch access.decide(right, on: scope, for: call.peer, accounts.known) {
     case .granted(let rights):
@@ -122,7 +122,7 @@ import Varlink
   // MARK: org.varlink.service
 
   private func getInfo(_ call: Call) throws {
-    _ = try call.call.parameters(as: NoParameters.self)
+    _ = try call.request.parameters(as: NoParameters.self)
     call.reply(
       VarlinkService.GetInfo.Result(
         vendor: "vehicled", product: "vehicled", version: Protocols.version, url: "",
@@ -130,7 +130,7 @@ import Varlink
   }
 
   private func getInterfaceDescription(_ call: Call) throws {
-    let name = try call.call.parameters(as: VarlinkService.GetInterfaceDescription.Parameters.self).interface
+    let name = try call.request.parameters(as: VarlinkService.GetInterfaceDescription.Parameters.self).interface
     guard let interface = Interface.all.first(where: { $0.name == name }) else { throw ContractError.interfaceNotFound(interface: name) }
     call.reply(VarlinkService.GetInterfaceDescription.Result(description: interface.text))
   }
@@ -138,17 +138,17 @@ import Varlink
   // MARK: Reading
 
   private func status(_ call: Call) throws {
-    let parameters = try call.call.parameters(as: Contract.Status.Parameters.self)
+    let parameters = try call.request.parameters(as: Contract.Status.Parameters.self)
     call.reply(Contract.Status.Result(devices: try states(of: parameters.device, for: call).map { $0.device() }))
   }
 
   private func describe(_ call: Call) throws {
-    let parameters = try call.call.parameters(as: Contract.Describe.Parameters.self)
+    let parameters = try call.request.parameters(as: Contract.Describe.Parameters.self)
     call.reply(Contract.Describe.Result(schemas: try states(of: parameters.device, for: call).map(\.contractSchema)))
   }
 
   private func get(_ call: Call) throws {
-    let parameters = try call.call.parameters(as: Contract.Get.Parameters.self)
+    let parameters = try call.request.parameters(as: Contract.Get.Parameters.self)
     guard parameters.references.count <= Self.maxReferences else { throw ContractError.invalidParameter(parameter: "references") }
     let properties = try parameters.references.map { reference throws(ContractError) in try resolve(reference, for: call) }
     let boot = Clock.boot()
@@ -165,8 +165,8 @@ import Varlink
   }
 
   private func watch(_ call: Call) throws {
-    let parameters = try call.call.parameters(as: Contract.Watch.Parameters.self)
-    guard call.call.more else { throw ContractError.expectedMore }
+    let parameters = try call.request.parameters(as: Contract.Watch.Parameters.self)
+    guard call.request.more else { throw ContractError.expectedMore }
     guard parameters.references?.count ?? 0 <= Self.maxReferences else { throw ContractError.invalidParameter(parameter: "references") }
     let interval = parameters.minimumIntervalMilliseconds ?? 0
     guard Contract.Watch.intervals.contains(interval) else {
@@ -192,8 +192,8 @@ import Varlink
   }
 
   private func scan(_ call: Call) throws {
-    let parameters = try call.call.parameters(as: Contract.Scan.Parameters.self)
-    guard call.call.more else { throw ContractError.expectedMore }
+    let parameters = try call.request.parameters(as: Contract.Scan.Parameters.self)
+    guard call.request.more else { throw ContractError.expectedMore }
     guard [nil, "ble", "serial"].contains(parameters.transport) else { throw ContractError.invalidParameter(parameter: "transport") }
     let seconds = parameters.seconds ?? 3600
     guard (1...3600).contains(seconds) else { throw ContractError.invalidParameter(parameter: "seconds") }
@@ -202,15 +202,15 @@ import Varlink
   }
 
   private func diagnose(_ call: Call) throws {
-    _ = try call.call.parameters(as: NoParameters.self)
+    _ = try call.request.parameters(as: NoParameters.self)
     let doctor = Doctor(hub, blueZ, accounts, directory: directory) { [weak call] in call?.reply(Contract.Diagnose.Result(findings: $0)) }
     call.cancel = { doctor.cancel() }
     doctor.begin()
   }
 
   private func record(_ call: Call) throws {
-    let parameters = try call.call.parameters(as: Contract.Record.Parameters.self)
-    guard call.call.more else { throw ContractError.expectedMore }
+    let parameters = try call.request.parameters(as: Contract.Record.Parameters.self)
+    guard call.request.more else { throw ContractError.expectedMore }
     let device = try state(of: parameters.device, for: call).device
     call.isStream = true
     call.continue(Contract.Record.Result(line: Recording.text(device.recordingHeader)))
@@ -233,7 +233,7 @@ import Varlink
   // MARK: Controlling
 
   private func set(_ call: Call) throws {
-    let parameters = try call.call.parameters(as: Contract.Set.Parameters.self)
+    let parameters = try call.request.parameters(as: Contract.Set.Parameters.self)
     let state = try state(of: parameters.device, for: call)
     guard let index = state.index(of: parameters.property) else {
       throw ContractError.noSuchProperty(device: parameters.device, property: parameters.property)
@@ -254,7 +254,7 @@ import Varlink
   }
 
   private func run(_ call: Call) throws {
-    let parameters = try call.call.parameters(as: Contract.Call.Parameters.self)
+    let parameters = try call.request.parameters(as: Contract.Call.Parameters.self)
     let state = try state(of: parameters.device, for: call)
     guard let index = state.schema.actions.firstIndex(where: { $0.name == parameters.action }) else {
       throw ContractError.noSuchAction(device: parameters.device, action: parameters.action)
@@ -272,8 +272,8 @@ import Varlink
   }
 
   private func drive(_ call: Call) throws {
-    let parameters = try call.call.parameters(as: Contract.Drive.Parameters.self)
-    guard call.call.more else { throw ContractError.expectedMore }
+    let parameters = try call.request.parameters(as: Contract.Drive.Parameters.self)
+    guard call.request.more else { throw ContractError.expectedMore }
     let device = try state(of: parameters.device, for: call).device
     let deadline = parameters.deadlineMilliseconds ?? Contract.Drive.defaultDeadline
     guard Contract.Drive.deadlines.contains(deadline) else { throw ContractError.invalidParameter(parameter: "deadlineMilliseconds") }
@@ -318,12 +318,12 @@ import Varlink
   }
 
   private func connect(_ call: Call) throws {
-    let device = try linked(call.call.parameters(as: Contract.Connect.Parameters.self).device, for: call)
+    let device = try linked(call.request.parameters(as: Contract.Connect.Parameters.self).device, for: call)
     device.connect { Self.answer(call, device, failure: $0) }
   }
 
   private func disconnect(_ call: Call) throws {
-    let device = try linked(call.call.parameters(as: Contract.Disconnect.Parameters.self).device, for: call)
+    let device = try linked(call.request.parameters(as: Contract.Disconnect.Parameters.self).device, for: call)
     device.disconnect { Self.answer(call, device, failure: $0) }
   }
 
@@ -344,7 +344,7 @@ import Varlink
   }
 
   private func reloadConfiguration(_ call: Call) throws {
-    _ = try call.call.parameters(as: NoParameters.self)
+    _ = try call.request.parameters(as: NoParameters.self)
     call.reply(Contract.Reload.Result(changed: try reload().get()))
   }
 
@@ -352,7 +352,7 @@ import Varlink
   private func perform(_ command: Command, on device: Device, for call: Call, succeeded: @escaping @Loop (Report) -> Void) {
     var finished = false
     let id = device.perform(command) { report in
-      if call.call.more { call.continue(Contract.Call.Result(report)) }
+      if call.request.more { call.continue(Contract.Call.Result(report)) }
     } finish: { result in
       finished = true
       switch result {

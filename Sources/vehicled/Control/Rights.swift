@@ -35,8 +35,8 @@ extension Methods {
   /// The device that a call controls under a valid lease of the caller's user; nil for other calls. The holder of a lease was authorized
   /// when it was granted, and set-points must not wait for a lookup.
   func drivenDevice(of call: Call) -> String? {
-    guard [Contract.Set.name, Contract.Call.name].contains(call.call.method), let device = call.call.text(of: "device"),
-      let lease = call.call.text(of: "lease"), let held = try? hub.state(of: device).device.lease
+    guard [Contract.Set.name, Contract.Call.name].contains(call.request.method), let device = call.request.text(of: "device"),
+      let lease = call.request.text(of: "lease"), let held = try? hub.state(of: device).device.lease
     else { return nil }
     return held.token == lease && held.user == call.peer?.user ? device : nil
   }

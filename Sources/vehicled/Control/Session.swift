@@ -120,7 +120,7 @@ import Varlink
     incompleteCallTimer.set(nil)
     isGone = true
     endInput()
-    if let call, !call.call.oneway {
+    if let call, !call.request.oneway {
       call.abandon()
       self.call = nil
     }

@@ -9,12 +9,12 @@ extension Methods {
   private static let started = Double(Clock.wall()) / 1e6
 
   func statistics(_ call: Call) throws {
-    _ = try call.call.parameters(as: NoParameters.self)
+    _ = try call.request.parameters(as: NoParameters.self)
     call.reply(Contract.Statistics.Result(statistics: process() + service() + links()))
   }
 
   func logLevel(_ call: Call) throws {
-    let requested = try call.call.parameters(as: Contract.LogLevel.Parameters.self).level
+    let requested = try call.request.parameters(as: Contract.LogLevel.Parameters.self).level
     if let requested {
       guard let level = Logger.Level(rawValue: requested) else { throw ContractError.invalidParameter(parameter: "level") }
       if level != Journal.level {
