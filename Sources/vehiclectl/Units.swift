@@ -22,7 +22,7 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
 
     func converted(_ number: Double) -> Double { isInverse ? factor / number : number * factor + offset }
     /// The number in the daemon's unit.
-    func back(_ number: Double) -> Double { isInverse ? factor / number : (number - offset) / factor }
+    func convertedBack(_ number: Double) -> Double { isInverse ? factor / number : (number - offset) / factor }
 
     /// The converted number, rounded to one decimal place, or two if it is small; nil if it cannot be converted, as a consumption of 0.
     func shown(_ number: Double) -> Double? {
@@ -128,7 +128,7 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     guard let conversion = conversion(of: property.unit), property.isNumber else { return try property.rule.parse(text) }
     let shown = ValueRule(.float, unit: conversion.unit, range: property.range.map(conversion.shown))
     guard case .float(let number) = try shown.parse(text) else { throw ValueError("\"\(text)\" is not a number") }
-    var value = conversion.back(number)
+    var value = conversion.convertedBack(number)
     guard value.isFinite else { throw ValueError("\"\(text)\" cannot be expressed in \(property.unit ?? "")") }
     if let range = property.range { value = min(max(value, range.lowerBound), range.upperBound) }
     return try property.rule.accept(.float(property.type == .int ? value.rounded() : (value * 1e6).rounded() / 1e6))

@@ -46,7 +46,7 @@ import Testing
     ]
     let nearby = NearbyNetworks(hostile.map { point($0) } + [point("ok")])
     #expect(nearby.offered.map(\.name) == ["ok"])
-    #expect(nearby.leftOut == ["9 with unsupported names"])
+    #expect(nearby.excluded == ["9 with unsupported names"])
   }
 
   @Test(arguments: [

@@ -4,7 +4,7 @@ import Protocols
 
 struct Monitors {
   /// The name of the action.
-  static let reading = "monitors"
+  static let action = "monitors"
 
   private struct ECU {
     let name: String

@@ -5,10 +5,10 @@ import Varlink
 
 struct TroubleCodes {
   // The names of the actions.
-  static let reading = "dtc"
-  static let clearing = "dtc-clear"
-  static let ofECUs = "ecu-codes"
-  static let freezing = "freeze-frames"
+  static let readAction = "dtc"
+  static let clearAction = "dtc-clear"
+  static let ecuCodesAction = "ecu-codes"
+  static let freezeFramesAction = "freeze-frames"
 
   let device: String
   let client: Client
@@ -17,38 +17,38 @@ struct TroubleCodes {
 
   /// Selects the device with this name, or the only one with trouble codes.
   init(of name: String?, _ client: Client) throws(Failure) {
-    let reference = Reference(device: name, name: Self.reading)
+    let reference = Reference(device: name, name: Self.readAction)
     let schemas = try reference.schemas(client)
     (device, self.client) = (try reference.action(in: schemas).device, client)
     actions = Set(schemas.first { [device] in $0.device == device }?.actions.map(\.name) ?? [])
   }
 
   /// Reads the codes of OBD-II ECUs (SAE J1979).
-  func read() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.reading))) }
+  func read() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.readAction))) }
 
   /// Reads the codes of other ECUs with UDS, including the named ones; nil if the device has no such action and no ECU is named.
   func ecus(_ named: [String], within timeout: Double, _ output: Output) throws -> TroubleReport? {
-    guard actions.contains(Self.ofECUs) else {
+    guard actions.contains(Self.ecuCodesAction) else {
       if named.isEmpty { return nil }
-      throw Failure.rejected(.noSuchAction(device: device, action: Self.ofECUs))
+      throw Failure.rejected(.noSuchAction(device: device, action: Self.ecuCodesAction))
     }
     let arguments = named.isEmpty ? nil : ["ecus": Value.string(named.joined(separator: " "))]
-    return TroubleReport(try client.follow(parameters(Self.ofECUs, arguments), within: timeout, output))
+    return TroubleReport(try client.follow(parameters(Self.ecuCodesAction, arguments), within: timeout, output))
   }
 
   /// Reads the freeze frames; nil if the device has no such action.
   func frames(within timeout: Double, _ output: Output) throws -> TroubleReport? {
-    guard actions.contains(Self.freezing) else { return nil }
-    return TroubleReport(try client.follow(parameters(Self.freezing), within: timeout, output))
+    guard actions.contains(Self.freezeFramesAction) else { return nil }
+    return TroubleReport(try client.follow(parameters(Self.freezeFramesAction), within: timeout, output))
   }
 
   /// Reports what clearing would delete, without clearing.
-  func loss() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.clearing))) }
+  func loss() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.clearAction))) }
 
   /// Clears the codes. `timeout` applies to each reply.
   func clear(within timeout: Double) throws -> TroubleReport {
     var last = Contract.Call.Result(Report())
-    let confirmed = parameters(Self.clearing, ["confirm": .bool(true)])
+    let confirmed = parameters(Self.clearAction, ["confirm": .bool(true)])
     try client.stream(Contract.Call.self, confirmed, first: timeout, silence: timeout) { result in
       if Interrupt.received { throw Failure.other("interrupted while clearing; see the journal for what was cleared") }
       if let result { last = result }
@@ -75,7 +75,7 @@ struct TroubleReport {
   init(text: String?, columns: [String], rows: [[String]]) { (self.text, self.columns, self.rows) = (text, columns, rows) }
 
   /// Merges two reports. A code that an ECU reports by both SAE J1979 and UDS is listed once, as in SAE J1979.
-  func with(_ other: TroubleReport) -> TroubleReport {
+  func merged(with other: TroubleReport) -> TroubleReport {
     let known = Set(rows.map { $0.prefix(2).joined(separator: " ") })
     let further = other.rows.filter { row in
       row.count < 2 || !known.contains("\(row[0]) \(row[1].split(separator: "-").first ?? "")")

@@ -18,7 +18,7 @@ struct DtcClearCommand: Subcommand {
   @Flag(help: "Clear without confirmation.")
   var yes = false
   @Argument(
-    help: "The device; required if more than one device supports trouble codes.", completion: .devices(doing: TroubleCodes.clearing))
+    help: "The device; required if more than one device supports trouble codes.", completion: .devices(doing: TroubleCodes.clearAction))
   var device: String?
 
   func perform(_ output: Output) throws {

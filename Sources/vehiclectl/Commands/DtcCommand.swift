@@ -19,7 +19,8 @@ struct DtcCommand: Subcommand {
   @OptionGroup var common: CommonOptions
   @Option(help: ArgumentHelp("Also query this ECU with UDS: a CAN identifier such as 7B0; can be repeated.", valueName: "id"))
   var ecu: [String] = []
-  @Argument(help: "The device; required if more than one device supports trouble codes.", completion: .devices(doing: TroubleCodes.reading))
+  @Argument(
+    help: "The device; required if more than one device supports trouble codes.", completion: .devices(doing: TroubleCodes.readAction))
   var device: String?
 
   func perform(_ output: Output) throws {
@@ -49,7 +50,7 @@ struct DtcCommand: Subcommand {
   /// Merges the reports of both queries. Throws only if neither has one.
   private func merged(_ emissions: Result<TroubleReport, any Error>, _ others: Result<TroubleReport?, any Error>) throws -> TroubleReport {
     switch (emissions, others) {
-    case (.success(let report), .success(let further?)): report.with(further)
+    case (.success(let report), .success(let further?)): report.merged(with: further)
     case (.success(let report), _): report
     case (.failure, .success(let further?)): further
     case (.failure(let failure), _): throw failure

@@ -16,13 +16,13 @@ struct MonitorsCommand: Subcommand {
 
   @OptionGroup var common: CommonOptions
   @Argument(
-    help: "The device; required if more than one device supports readiness monitors.", completion: .devices(doing: Monitors.reading))
+    help: "The device; required if more than one device supports readiness monitors.", completion: .devices(doing: Monitors.action))
   var device: String?
 
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
-    let device = try Reference(device: device, name: Monitors.reading).action(of: client).device
-    let parameters = Contract.Call.Parameters(device: device, action: Monitors.reading, arguments: nil)
+    let device = try Reference(device: device, name: Monitors.action).action(of: client).device
+    let parameters = Contract.Call.Parameters(device: device, action: Monitors.action, arguments: nil)
     let monitors = Monitors(TroubleReport(try client.follow(parameters, within: common.replyTimeout, output)))
     guard output.json else { return output.lines(monitors.lines(width: Output.width, paint: output.paint)) }
     output.json(.members(["device": .string(device), "ecus": monitors.json, "note": monitors.text.map(JSON.string)]))

@@ -20,7 +20,7 @@ enum DriveRequest: Equatable {
 
 struct DriveSchema {
   /// The JSON member that names an action.
-  static let naming = "do"
+  static let actionMember = "do"
 
   let device: String
   private let properties: [Contract.Property]
@@ -62,19 +62,19 @@ struct DriveSchema {
       throw .usage("line \(number): not a JSON object; write \(example)")
     }
     guard !members.isEmpty else { throw .usage("line \(number): empty object; write \(example)") }
-    if let name = members.first(where: { $0.key == Self.naming })?.value {
-      guard let name = name.string else { throw .usage("line \(number): \"\(Self.naming)\" must be the name of an action, a string") }
+    if let name = members.first(where: { $0.key == Self.actionMember })?.value {
+      guard let name = name.string else { throw .usage("line \(number): \"\(Self.actionMember)\" must be the name of an action, a string") }
       guard let action = action(name) else {
         let known = actions.map(\.name).joined(separator: ", ")
         throw .usage("line \(number): \(device) has no action \"\(name)\"; it has \(known.isEmpty ? "none" : known)")
       }
-      return try run(action, members.filter { $0.key != Self.naming }, number)
+      return try run(action, members.filter { $0.key != Self.actionMember }, number)
     }
     let setPoints = actions.filter { isSetPoint($0) && missing(beside: members, $0)?.isEmpty == true }
     if let action = setPoints.first {
       guard setPoints.count == 1 else {
         let names = setPoints.map(\.name).joined(separator: " or ")
-        throw .usage("line \(number): ambiguous: it could be \(names); name the action: {\"\(Self.naming)\": \"\(action.name)\", …}")
+        throw .usage("line \(number): ambiguous: it could be \(names); name the action: {\"\(Self.actionMember)\": \"\(action.name)\", …}")
       }
       return try run(action, members, number)
     }

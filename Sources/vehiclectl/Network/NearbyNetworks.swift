@@ -13,7 +13,7 @@ struct NearbyNetworks: Equatable {
   /// Strongest first.
   private(set) var offered: [Network] = []
   /// The counts of the other networks by reason, as `2 on 5 GHz only`.
-  private(set) var leftOut: [String] = []
+  private(set) var excluded: [String] = []
 
   init(_ points: [AccessPoint]) {
     var counts: [Reason: Int] = [:]
@@ -26,7 +26,7 @@ struct NearbyNetworks: Equatable {
       }
     }
     offered.sort { ($1.strength, $0.name) < ($0.strength, $1.name) }
-    leftOut = Reason.allCases.compactMap { reason in counts[reason].map { "\($0) \(reason.rawValue)" } }
+    excluded = Reason.allCases.compactMap { reason in counts[reason].map { "\($0) \(reason.rawValue)" } }
   }
 
   private enum Reason: String, Error, CaseIterable {
@@ -61,7 +61,7 @@ struct NearbyNetworks: Equatable {
         Cell("\(position + 1)"), Cell(network.name), Cell("\(network.strength) %"), Cell(network.isOpen ? "open" : "password"),
       ])
     }
-    let rest = leftOut.isEmpty ? [] : [paint("Not shown, because the toy cannot join them: \(leftOut.joined(separator: ", "))", .dim)]
+    let rest = excluded.isEmpty ? [] : [paint("Not shown, because the toy cannot join them: \(excluded.joined(separator: ", "))", .dim)]
     return (offered.isEmpty ? ["No network in range that the toy can join"] : table.lines(paint: paint)) + rest
   }
 }

@@ -9,22 +9,22 @@ struct Camera {
   let url: VideoURL
 
   /// The names of the properties for the URL of the stream and for switching it on.
-  static let address = "video-url"
-  private static let toggle = "video"
+  static let urlProperty = "video-url"
+  private static let switchProperty = "video"
 
   /// Selects this device, or the only one with a camera; fails if the video is off.
   init(of device: String?, _ client: Client) throws(Failure) {
-    let reference = Reference(device: device, name: Self.address)
+    let reference = Reference(device: device, name: Self.urlProperty)
     let schemas = try reference.schemas(client)
     let found = try reference.property(in: schemas).device
-    let hasToggle = schemas.contains { schema in schema.device == found && schema.properties.contains { $0.name == Self.toggle } }
-    if hasToggle {
-      let readings = try client.call(Contract.Get.self, .init(references: ["\(found).\(Self.toggle)"])).readings
+    let hasSwitch = schemas.contains { schema in schema.device == found && schema.properties.contains { $0.name == Self.switchProperty } }
+    if hasSwitch {
+      let readings = try client.call(Contract.Get.self, .init(references: ["\(found).\(Self.switchProperty)"])).readings
       if readings.first?.value == .bool(false) {
-        throw .other("no picture from \(found): the video is off; switch it on: vehiclectl set \(found).\(Self.toggle) on")
+        throw .other("no picture from \(found): the video is off; switch it on: vehiclectl set \(found).\(Self.switchProperty) on")
       }
     }
     self.device = found
-    url = try VideoURL(try Reference(device: found, name: Self.address).text(client))
+    url = try VideoURL(try Reference(device: found, name: Self.urlProperty).text(client))
   }
 }

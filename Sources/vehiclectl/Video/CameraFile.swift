@@ -8,7 +8,7 @@ struct CameraFile: ParsableArguments {
   var force = false
   @Argument(
     help: ArgumentHelp("The device; required if more than one device has a camera.", valueName: "device"),
-    completion: .devices(with: Camera.address))
+    completion: .devices(with: Camera.urlProperty))
   var first: String
   @Argument(help: ArgumentHelp("The file to write, - for stdout.", valueName: "file"), completion: .file())
   var second: String?

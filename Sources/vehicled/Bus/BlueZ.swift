@@ -108,7 +108,7 @@ import Protocols
     rejected = rejected.filter { $0.value > now }
     rejected[address] = max(moment, rejected[address] ?? .min)
   }
-  func succeeded(_ address: String) { failures[address] = nil }
+  func recordConnectSuccess(_ address: String) { failures[address] = nil }
 
   /// Whether another link uses the peripheral.
   func isClaimed(_ path: String, byOtherThan link: AnyObject) -> Bool { claims[path].map { $0 != ObjectIdentifier(link) } ?? false }

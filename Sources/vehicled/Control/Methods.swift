@@ -300,7 +300,7 @@ import Varlink
       call?.fail(.leaseLost(device: device.name, reason: reason))
     }
     call.continue(Contract.Drive.Result(lease: token, state: "driving"))
-    device.begin(lease)
+    device.grant(lease)
   }
 
   /// Checks that the caller holds the lease with this token, and binds the lease to the caller's connection.

@@ -319,7 +319,7 @@ import Protocols
   // MARK: The motion lease
 
   /// Grants a lease. Requires that there is none.
-  func begin(_ lease: Lease) {
+  func grant(_ lease: Lease) {
     self.lease = lease
     log.notice("\(lease.holder) acquired the motion lease", metadata: ["event": "lease"])
     observer?.deviceFaultOrLeaseChanged()

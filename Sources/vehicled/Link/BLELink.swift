@@ -219,7 +219,7 @@ import Protocols
     isOurs = true
     timer.set(nil)
     waitReason = nil
-    blueZ.succeeded(peripheral?.address ?? "")
+    blueZ.recordConnectSuccess(peripheral?.address ?? "")
     owner?.linkCameUp(maximumSend: channel?.maximum)
   }
 
