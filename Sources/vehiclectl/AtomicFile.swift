@@ -37,7 +37,7 @@ enum AtomicFile {
   private static func fill(_ path: String, _ flags: Int32, _ bytes: [UInt8], for given: String, mode: mode_t? = nil) throws(Failure) {
     let descriptor = open(path, flags, (mode ?? 0o644) & 0o600 | (mode == nil ? 0o044 : 0))
     guard descriptor >= 0 else { throw .other("cannot write \(given): \(String(cString: strerror(errno)))") }
-    // An explicit mode overrides the umask; until here only the owner has access.
+    // Sets an explicit mode regardless of the umask. Until here only the owner has access.
     if let mode { fchmod(descriptor, mode) }
     let isWritten = Output.write(all: bytes[...], to: descriptor)
     let error = errno

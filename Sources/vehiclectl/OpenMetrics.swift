@@ -43,7 +43,7 @@ enum OpenMetrics {
       for reading in device.readings {
         guard let value = reading.value, let number = number(value) else { continue }
         let unit = reading.unit.map(unitName).flatMap { $0.isEmpty ? nil : $0 }
-        // temp in °C and temp-celsius map to one name: the first property of a device gets it.
+        // Two properties can map to one name, such as temp in °C and temp-celsius. The first one gets it, the others get a number.
         let preferred = propertyName(reading.property, unit)
         guard
           let name = ([preferred] + (2...9).map { "vehicle_\(letters(reading.property))_\($0)" + (unit.map { "_\($0)" } ?? "") })

@@ -22,9 +22,9 @@ extension Reference {
 
   /// The device and its property.
   func property(in schemas: [Contract.Schema]) throws(Failure) -> (device: String, Contract.Property) {
-    let found = schemas.compactMap { schema in schema.properties.first { $0.name == name }.map { (schema.device, $0) } }
-    guard let first = found.first else { throw .rejected(.noSuchProperty(device: device, property: name)) }
-    guard found.count == 1 else { throw ambiguous(found.map(\.0)) }
+    let matches = schemas.compactMap { schema in schema.properties.first { $0.name == name }.map { (schema.device, $0) } }
+    guard let first = matches.first else { throw .rejected(.noSuchProperty(device: device, property: name)) }
+    guard matches.count == 1 else { throw ambiguous(matches.map(\.0)) }
     return first
   }
 
@@ -33,11 +33,11 @@ extension Reference {
 
   /// The device and its action.
   func action(in schemas: [Contract.Schema]) throws(Failure) -> (device: String, Contract.Action) {
-    let found = schemas.compactMap { schema in schema.actions.first { $0.name == name }.map { (schema.device, $0) } }
-    guard let first = found.first else {
+    let matches = schemas.compactMap { schema in schema.actions.first { $0.name == name }.map { (schema.device, $0) } }
+    guard let first = matches.first else {
       throw device.map { .rejected(.noSuchAction(device: $0, action: name)) } ?? .noSuchAction(name)
     }
-    guard found.count == 1 else { throw ambiguous(found.map(\.0)) }
+    guard matches.count == 1 else { throw ambiguous(matches.map(\.0)) }
     return first
   }
 

@@ -120,7 +120,7 @@ import Varlink
         }
       }
     }
-    // Running commands have ended with their devices.
+    // Commands that were running ended with their devices; their replies are sent now.
     await methods.finish(within: 100 * .millisecond)
     http.close()
     await blueZ.close()

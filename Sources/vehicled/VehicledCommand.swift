@@ -44,7 +44,7 @@ import Protocols
       throw ExitCode(2)
     }
     if checkConfig { return reportValid(configuration) }
-    // With SIGXFSZ ignored a write beyond a file size limit fails (EFBIG), like a write to a full disk.
+    // If SIGXFSZ is ignored, a write beyond the file size limit fails with EFBIG, like a write to a full disk.
     for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
     // The signals are blocked before other threads start, so that all threads inherit the mask and sigwait gets the signals.
     var awaited = sigset_t()

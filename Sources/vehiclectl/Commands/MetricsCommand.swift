@@ -31,7 +31,7 @@ struct MetricsCommand: Subcommand {
       lines = OpenMetrics.text(devices, schemas, statistics)
     }
     guard let file = self.output, file != "-" else { return output.lines(lines) }
-    // Readable by node_exporter's user.
+    // The user of node_exporter must be able to read the file.
     try AtomicFile.write(Array(lines.joined(separator: "\n").utf8) + [0x0A], to: file, force: true, mode: 0o644)
   }
 }

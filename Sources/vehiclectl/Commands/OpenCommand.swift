@@ -16,10 +16,10 @@ struct OpenCommand: Subcommand {
 
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
-    let found = try Reference(device: device, name: Self.page).property(of: client).device
-    let page = try Reference(device: found, name: Self.page).text(client)
+    let name = try Reference(device: device, name: Self.page).property(of: client).device
+    let page = try Reference(device: name, name: Self.page).text(client)
     if output.json {
-      output.json(["device": .string(found), "webPage": .string(page)])
+      output.json(["device": .string(name), "webPage": .string(page)])
     } else {
       output.line(Output.oneLine(page))
     }

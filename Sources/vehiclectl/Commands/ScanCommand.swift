@@ -61,12 +61,12 @@ struct ScanCommand: Subcommand {
     if found.isEmpty, !output.json { output.note("nothing found") }
   }
 
-  static func line(_ found: Contract.Discovery, paint: (String, Style) -> String) -> String {
-    let strength = found.rssi.map { "\($0) dBm" } ?? ""
-    let fields = [found.transport, found.address, strength].map { Output.oneLine($0) }
+  static func line(_ device: Contract.Discovery, paint: (String, Style) -> String) -> String {
+    let strength = device.rssi.map { "\($0) dBm" } ?? ""
+    let fields = [device.transport, device.address, strength].map { Output.oneLine($0) }
     let widths = [6, 17, 8]
     let head = zip(fields, widths).map { $0 + String(repeating: " ", count: max(0, $1 - $0.count)) }.joined(separator: "  ")
-    let kind = found.kind.map { "  " + paint(Output.oneLine($0), .good) } ?? ""
-    return head + "  " + Output.oneLine(found.name ?? "-") + kind
+    let kind = device.kind.map { "  " + paint(Output.oneLine($0), .good) } ?? ""
+    return head + "  " + Output.oneLine(device.name ?? "-") + kind
   }
 }

@@ -25,7 +25,7 @@ struct ToyHistoryCommand: ToySubcommand {
       result in
       if Interrupt.received { throw Failure.other("interrupted") }
       guard let result else { return true }
-      // The note of a later report refers to the earlier ones.
+      // Only a single report has a note of its own: the text of a later report refers to the earlier ones.
       note = facts.isEmpty ? result.text : nil
       facts += Fact.all(result)
       return true

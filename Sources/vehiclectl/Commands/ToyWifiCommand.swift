@@ -87,8 +87,8 @@ struct ToyWifiCommand: ToySubcommand {
     let limit = Clock.monotonic + 6
     while Clock.monotonic < limit {
       guard !Interrupt.received else { throw .other("interrupted") }
-      guard let found = try? networks.snapshot() else { return nil }
-      if found.devices.map(\.lastScan) != scans { return NearbyNetworks(Array(found.accessPoints.values)) }
+      guard let snapshot = try? networks.snapshot() else { return nil }
+      if snapshot.devices.map(\.lastScan) != scans { return NearbyNetworks(Array(snapshot.accessPoints.values)) }
       usleep(300_000)
     }
     return (try? networks.snapshot()).map { NearbyNetworks(Array($0.accessPoints.values)) }

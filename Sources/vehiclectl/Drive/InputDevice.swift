@@ -33,8 +33,8 @@ final class InputDevice: Controls {
     var isOwned = false
     defer { if !isOwned { close(opened) } }
     var state = stat()
-    var made: OpaquePointer?
-    guard fstat(opened, &state) == 0, state.st_mode & S_IFMT == S_IFCHR, libevdev_new_from_fd(opened, &made) == 0, let device = made else {
+    var raw: OpaquePointer?
+    guard fstat(opened, &state) == 0, state.st_mode & S_IFMT == S_IFCHR, libevdev_new_from_fd(opened, &raw) == 0, let device = raw else {
       throw .other("\(path) is not an input device; use one in \(Self.directory), as in --input \(Self.directory)/event5")
     }
     name = libevdev_get_name(device).map { Output.oneLine(String(cString: $0)) } ?? path

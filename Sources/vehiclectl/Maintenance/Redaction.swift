@@ -66,7 +66,7 @@ enum Redaction {
   private static func string(_ string: String, of key: String, _ names: inout Names) -> String {
     if key == "link" { return link(string, &names) }
     if publicKeys.contains(key), !string.hasPrefix("/home/") { return text(string) }
-    // The host of a URL, and the credentials before it.
+    // The credentials and the host of a URL are redacted in the whole report.
     if let match = string.firstMatch(of: /:\/\/(?:([^\/\s@]*)@)?([^\/:\s]+)/) {
       match.output.1.map { names.add($0) }
       if !isLocal(match.output.2) { names.add(match.output.2) }

@@ -77,8 +77,8 @@ struct NetworkSnapshot {
   /// The strongest access point of this name in range of a usable device, or of the device at `path`.
   func find(_ ssid: String, on path: String? = nil) -> (device: Device, accessPoint: String)? {
     for device in usable where path == nil || device.path == path {
-      let found = device.accessPoints.filter { accessPoints[$0]?.ssid == Array(ssid.utf8) }
-      if let path = found.max(by: { (accessPoints[$0]?.strength ?? 0) < (accessPoints[$1]?.strength ?? 0) }) { return (device, path) }
+      let matches = device.accessPoints.filter { accessPoints[$0]?.ssid == Array(ssid.utf8) }
+      if let path = matches.max(by: { (accessPoints[$0]?.strength ?? 0) < (accessPoints[$1]?.strength ?? 0) }) { return (device, path) }
     }
     return nil
   }

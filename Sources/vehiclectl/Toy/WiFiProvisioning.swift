@@ -38,7 +38,7 @@ struct WiFiProvisioning {
         last = result
         if output.json { output.json(JSON(result)) }
       }
-      // Do not change networks before the daemon listens or has rejected the call.
+      // Networks are not changed before the daemon has replied, which means that it listens for the toy.
       let waits = last == nil ? nil : try network?.advance(at: Clock.monotonic)
       if !output.json { show(waits, last, &lastText) }
       return true

@@ -16,15 +16,15 @@ struct Camera {
   init(of device: String?, _ client: Client) throws(Failure) {
     let reference = Reference(device: device, name: Self.urlProperty)
     let schemas = try reference.schemas(client)
-    let found = try reference.property(in: schemas).device
-    let hasSwitch = schemas.contains { schema in schema.device == found && schema.properties.contains { $0.name == Self.switchProperty } }
+    let name = try reference.property(in: schemas).device
+    let hasSwitch = schemas.contains { schema in schema.device == name && schema.properties.contains { $0.name == Self.switchProperty } }
     if hasSwitch {
-      let readings = try client.call(Contract.Get.self, .init(references: ["\(found).\(Self.switchProperty)"])).readings
+      let readings = try client.call(Contract.Get.self, .init(references: ["\(name).\(Self.switchProperty)"])).readings
       if readings.first?.value == .bool(false) {
-        throw .other("no picture from \(found): the video is off; switch it on: vehiclectl set \(found).\(Self.switchProperty) on")
+        throw .other("no picture from \(name): the video is off; switch it on: vehiclectl set \(name).\(Self.switchProperty) on")
       }
     }
-    self.device = found
-    url = try VideoURL(try Reference(device: found, name: Self.urlProperty).text(client))
+    self.device = name
+    url = try VideoURL(try Reference(device: name, name: Self.urlProperty).text(client))
   }
 }

@@ -72,17 +72,17 @@ final class VideoStream {
     while let address = next?.pointee {
       next = address.ai_next
       let kind = address.ai_socktype | Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-      let made = Glibc.socket(address.ai_family, kind, address.ai_protocol)
-      guard made >= 0 else {
+      let candidate = Glibc.socket(address.ai_family, kind, address.ai_protocol)
+      guard candidate >= 0 else {
         error = errno
         continue
       }
-      error = Glibc.connect(made, address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno
+      error = Glibc.connect(candidate, address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno
       if error == EINPROGRESS {
-        error = wait(for: made, POLLOUT, until: limit) ? socketError(of: made) : Interrupt.received ? EINTR : ETIMEDOUT
+        error = wait(for: candidate, POLLOUT, until: limit) ? socketError(of: candidate) : Interrupt.received ? EINTR : ETIMEDOUT
       }
-      if error == 0 { return made }
-      close(made)
+      if error == 0 { return candidate }
+      close(candidate)
     }
     if error == EINTR { throw .other("interrupted") }
     throw .other("cannot connect to the camera at \(url.authority): \(String(cString: strerror(error))); check that the video is on")

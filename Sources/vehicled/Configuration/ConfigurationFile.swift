@@ -92,7 +92,7 @@ struct ConfigurationFile {
     let quote = isLiteral ? "'" : "\""
     let triple = quote + quote + quote
     if error.text.contains("end-of-file") { return line.contains(triple) || !line.contains(quote) ? triple : quote }
-    // Only a string of one line ends with its line.
+    // The parser reports the line break in an unclosed single-line string as a control character.
     let end = line.unicodeScalars.count - (line.unicodeScalars.last == "\r" ? 1 : 0)
     return error.text.contains("control characters") && error.location.column > end ? quote : nil
   }

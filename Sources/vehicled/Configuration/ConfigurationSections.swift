@@ -81,11 +81,11 @@ extension ConfigurationCheck {
   /// The subsections of a device, its own first.
   mutating func subsections(_ section: Section, of device: String, _ kind: Kind, in table: TOML.Table) -> [NamedSection] {
     let form = "[device.\(device).\(section.name).NAME]"
-    var found: [NamedSection] = []
+    var result: [NamedSection] = []
     var locations: [String: SourceLocation] = [:]
     if let entry = table[section.name], let tables = self.section(entry, form: form) {
-      found = tables.entries.compactMap { named($0, section, form: form, and: []) }
-      for one in found { locations[one.subsection.name] = one.location }
+      result = tables.entries.compactMap { named($0, section, form: form, and: []) }
+      for one in result { locations[one.subsection.name] = one.location }
     }
     for index in sharedSections[key(kind, section), default: []].indices {
       guard let shared = sharedSections[key(kind, section)]?[index], shared.devices?.contains(device) ?? true else { continue }
@@ -95,10 +95,10 @@ extension ConfigurationCheck {
         reportOnce(shared.section.location, "\(section.name) \(quoted(name)) is already defined at \(earlier); rename one of the two")
       } else {
         locations[name] = shared.section.location
-        found.append(shared.section)
+        result.append(shared.section)
       }
     }
-    return found
+    return result
   }
 
   private mutating func named(_ one: TOML.Entry, _ section: Section, form: String, and more: [Option]) -> NamedSection? {

@@ -26,7 +26,7 @@ struct Peer: Sendable {
     var count = CInt(groups.count)
     var code = clinux_peer(socket, &pid, &user, &group, &groups, &count)
     if code == -ERANGE {
-      // SO_PEERGROUPS is fixed when the peer connects, so the second call cannot need more space.
+      // The groups of SO_PEERGROUPS are fixed when the peer connects, so the second call needs no more space than the first reported.
       groups = [UInt32](repeating: 0, count: Int(count))
       code = clinux_peer(socket, &pid, &user, &group, &groups, &count)
     }

@@ -34,7 +34,7 @@ struct Backlog {
     let consumed = arrived - framing.pending
     while let first = arrivals.first, first.bytes < consumed { arrivals.removeFirst() }
     let at = arrivals.first?.at
-    // The bytes after this call have their own arrival time.
+    // If the entry ends with this call, the bytes after the call have an entry of their own.
     if arrivals.first?.bytes == consumed { arrivals.removeFirst() }
     return (call, at)
   }

@@ -65,26 +65,26 @@ import Varlink
       call.continue(Contract.Scan.Result(searching: true, reason: reason))
     }
     let now = Clock.monotonic()
-    for found in blueZ.peripherals(of: adapter) where found.rssi != nil || found.isConnected {
-      if let last = reported[found.path], now - last.at < Self.reportInterval, last.name == found.name { continue }
-      if reported[found.path] == nil, reported.count >= Self.maxReported { continue }
-      reported[found.path] = (now, found.name)
-      if call.hasRoom { report(found.address, found.name, found.rssi, kind(of: found), transport: "ble") }
+    for peripheral in blueZ.peripherals(of: adapter) where peripheral.rssi != nil || peripheral.isConnected {
+      if let last = reported[peripheral.path], now - last.at < Self.reportInterval, last.name == peripheral.name { continue }
+      if reported[peripheral.path] == nil, reported.count >= Self.maxReported { continue }
+      reported[peripheral.path] = (now, peripheral.name)
+      if call.hasRoom { report(peripheral.address, peripheral.name, peripheral.rssi, kind(of: peripheral), transport: "ble") }
     }
   }
 
   private func report(_ address: String, _ name: String?, _ rssi: Int?, _ kind: String?, transport: String) {
-    let found = Contract.Discovery(transport: transport, address: address, name: name, rssi: rssi, kind: kind, time: Int(Clock.wall()))
-    call.continue(Contract.Scan.Result(found: found, searching: true, reason: reason))
+    let discovery = Contract.Discovery(transport: transport, address: address, name: name, rssi: rssi, kind: kind, time: Int(Clock.wall()))
+    call.continue(Contract.Scan.Result(found: discovery, searching: true, reason: reason))
   }
 
   private var reason: String? { isPaused ? "paused while a connection is made" : nil }
 
   /// The kind of device that a peripheral looks like.
-  private func kind(of found: Peripheral) -> String? {
+  private func kind(of peripheral: Peripheral) -> String? {
     func first(_ fits: (GATTRole) -> Bool) -> String? { kinds.first { $0.links.compactMap(\.gatt).contains(where: fits) }?.name }
-    // Many kinds share a service, so the name is the better hint.
-    return found.name.flatMap { name in first { $0.matches(name: name) } } ?? first { $0.matches(services: found.services) }
+    // Several kinds use the same service, so the name is checked first.
+    return peripheral.name.flatMap { name in first { $0.matches(name: name) } } ?? first { $0.matches(services: peripheral.services) }
   }
 
   private func handleTimeout() {

@@ -185,7 +185,7 @@ import Varlink
 
   private func device(_ state: DeviceState) -> [Contract.Finding] {
     if state.device.ports.isEmpty {
-      // A device without links still works while it has a value.
+      // A device without links that has a fault still works in part while it has values.
       let hasValues = state.slots.contains { if case .value = $0.content { true } else { false } }
       let grade = state.device.fault == nil ? "ok" : hasValues ? "warning" : "failed"
       return warning(state.device) + [Contract.Finding(state.device.name, grade, state.device.fault ?? state.status, nil)]
@@ -198,7 +198,7 @@ import Varlink
           if state.device.disconnectRequest.isInForce, state.device.fault == nil {
             return Contract.Finding(subject, "ok", link.reason ?? link.state, nil)
           }
-          // The device's own fault matters more than its link.
+          // The fault comes first, because it matters more than the state of the link.
           let fault = state.device.fault.map { "\($0); " } ?? ""
           return Contract.Finding(subject, "failed", "\(fault)\(link.state)\(link.reason.map { ": \($0)" } ?? "")", Self.remedy(port.url))
         }

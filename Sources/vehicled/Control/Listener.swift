@@ -27,7 +27,7 @@ import Protocols
       .serverChannelInitializer(AcceptPause.add)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.writeBufferWaterMark, value: .init(low: 1 << 12, high: Session.maxUnread))
-      // Bounds how many connections are accepted in one turn.
+      // The maximum number of connections that are accepted in one turn.
       .serverChannelOption(.maxMessagesPerRead, value: 4)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try Loop.assumeIsolated { try serve(channel) } }
@@ -62,7 +62,7 @@ import Protocols
   /// Stops accepting. Pending connections to a socket from systemd are left for the next daemon; those to our own socket are
   /// accepted first.
   func close() async {
-    // Another daemon may have replaced the file. While ours is bound its inode number is not reused.
+    // Another daemon may have replaced the file. The inode number of our socket is not reused while the socket is bound.
     if let file {
       if file.inode == Self.inode(file.path) { unlink(file.path) }
       for _ in 0..<128 where hasPendingConnection { await Timer.pause(0) }

@@ -247,7 +247,7 @@ import Varlink
     }
     perform(.set(property: index, value), on: state.device, for: call) { report in
       var reading = state.reading(index, at: Clock.boot())
-      // `pending`, for example, if the device gets the value later.
+      // For example `pending`, if the device receives the value later.
       if let remark = report.text { reading.reason = remark }
       call.reply(Contract.Set.Result(reading: reading))
     }

@@ -81,7 +81,7 @@ import Protocols
   private func sendHeartbeats() {
     let driven = links.values.filter { $0.deadline != nil }
     let now = Clock.monotonic()
-    // No reply can be overdue before the first heartbeat.
+    // The timeout for replies starts with the first heartbeat.
     if driven.isEmpty || !isWatching { lastReply = max(lastReply, now) }
     isWatching = !driven.isEmpty
     if now - lastReply > Self.timeout { return lost("it does not respond") }

@@ -43,7 +43,7 @@ import Protocols
   func cancel(_ ticket: Ticket) {
     guard callbacks.removeValue(forKey: ticket) != nil else { return }
     queue.removeAll { $0.ticket == ticket }
-    // It counts as running until the thread has removed it.
+    // The request counts as running until the thread has removed it.
     if running.contains(ticket) { thread?.post(.cancel(ticket)) }
   }
 

@@ -74,19 +74,19 @@ import Protocols
     case .searching: search()
     case .connecting(let path): _ = present(path)
     case .resolving(let path):
-      guard let found = present(path) else { return }
-      if !found.isConnected { return fail("the peer disconnected while its services were read") }
-      if found.areServicesResolved { subscribe(found) }
+      guard let peer = present(path) else { return }
+      if !peer.isConnected { return fail("the peer disconnected while its services were read") }
+      if peer.areServicesResolved { subscribe(peer) }
     case .subscribing(let path), .probing(let path, _), .up(let path):
-      guard let found = present(path) else { return }
-      if !found.isConnected { return fail("connection lost: the peer may be out of range or powered off") }
+      guard let peer = present(path) else { return }
+      if !peer.isConnected { return fail("connection lost: the peer may be out of range or powered off") }
       if channel?.isAvailable == false { fail("the peer's services have disappeared: it may be out of range or powered off") }
     }
   }
 
   /// Returns the peripheral, or fails the link if it or a dependency is missing.
   private func present(_ path: String) -> Peripheral? {
-    if let missing { fail(missing) } else if let found = blueZ.peripheral(path) { return found } else { fail("BlueZ has removed the peer") }
+    if let missing { fail(missing) } else if let peer = blueZ.peripheral(path) { return peer } else { fail("BlueZ has removed the peer") }
     return nil
   }
 
@@ -122,8 +122,8 @@ import Protocols
       !blueZ.isDisconnecting($0.path) && !blueZ.isClaimed($0.path, byOtherThan: self)
         && ($0.isConnected ? !isAuto || role.matches(services: $0.services) : $0.rssi != nil || connectsUnseen && target.isAddress)
     }
-    let found = isAuto ? inRange.filter { blueZ.rejection(of: $0.address, at: now) == nil } : inRange
-    guard let best = found.max(by: { ($0.isConnected ? 0 : $0.rssi ?? -200) < ($1.isConnected ? 0 : $1.rssi ?? -200) }) else {
+    let candidates = isAuto ? inRange.filter { blueZ.rejection(of: $0.address, at: now) == nil } : inRange
+    guard let best = candidates.max(by: { ($0.isConnected ? 0 : $0.rssi ?? -200) < ($1.isConnected ? 0 : $1.rssi ?? -200) }) else {
       firstFound = nil
       if target.isAddress, !connectsUnseen { timer.set(began + Self.connectUnseenAfter) }
       if let claimed = matching.first(where: { blueZ.isClaimed($0.path, byOtherThan: self) }) {
@@ -144,54 +144,54 @@ import Protocols
       let since = firstFound ?? now
       firstFound = since
       if now - since < Self.selectionDelay { return timer.set(since + Self.selectionDelay) }
-      if !isAuto, found.count > 1 {
-        let names = found.prefix(4).map(\.label).joined(separator: ", ")
-        return wait(for: "\(found.count) peripherals match \(target.match.label): \(names); set the address of one")
+      if !isAuto, candidates.count > 1 {
+        let names = candidates.prefix(4).map(\.label).joined(separator: ", ")
+        return wait(for: "\(candidates.count) peripherals match \(target.match.label): \(names); set the address of one")
       }
     }
     connect(best)
   }
 
-  private func connect(_ found: Peripheral) {
+  private func connect(_ peer: Peripheral) {
     stopSearching()
-    blueZ.claim(found.path, for: self)
-    peripheral = found
-    signal = found.rssi
-    timer.set(Clock.monotonic() + (found.isConnected ? Self.resolveTimeout : Self.connectTimeout))
-    isOurs = !found.isConnected || target.match != .auto
-    if found.isConnected {
-      stage = .resolving(found.path)
-      wait(for: "reading the services of \(found.label)")
+    blueZ.claim(peer.path, for: self)
+    peripheral = peer
+    signal = peer.rssi
+    timer.set(Clock.monotonic() + (peer.isConnected ? Self.resolveTimeout : Self.connectTimeout))
+    isOurs = !peer.isConnected || target.match != .auto
+    if peer.isConnected {
+      stage = .resolving(peer.path)
+      wait(for: "reading the services of \(peer.label)")
       return advance()
     }
-    stage = .connecting(found.path)
-    wait(for: "connecting to \(found.label)")
-    blueZ.scanner.pause(for: self, on: found.adapter)
-    // The call's timeout is longer than `connectTimeout`.
-    blueZ.call(found.path, Peripheral.interface, "Connect", milliseconds: 90_000) { [weak self] result in
-      guard let self, case .connecting(found.path) = stage else { return }
+    stage = .connecting(peer.path)
+    wait(for: "connecting to \(peer.label)")
+    blueZ.scanner.pause(for: self, on: peer.adapter)
+    // The timeout of this call is longer than `connectTimeout`, so that the latter ends the attempt.
+    blueZ.call(peer.path, Peripheral.interface, "Connect", milliseconds: 90_000) { [weak self] result in
+      guard let self, case .connecting(peer.path) = stage else { return }
       blueZ.scanner.resume(for: self)
-      if case .failure(let error) = result, !error.isAlreadyConnected { return notConnected(found, error) }
+      if case .failure(let error) = result, !error.isAlreadyConnected { return notConnected(peer, error) }
       timer.set(Clock.monotonic() + Self.resolveTimeout)
-      stage = .resolving(found.path)
-      wait(for: "reading the services of \(found.label)")
+      stage = .resolving(peer.path)
+      wait(for: "reading the services of \(peer.label)")
       advance()
     }
   }
 
-  private func notConnected(_ found: Peripheral, _ error: DBusError) {
+  private func notConnected(_ peer: Peripheral, _ error: DBusError) {
     let (reason, isStale) = error.connectFailure
-    if isStale, !found.isPaired, blueZ.recordConnectFailure(found.address) {
-      blueZ.call(found.adapter, Adapter.interface, "RemoveDevice", [.path(found.path)])
+    if isStale, !peer.isPaired, blueZ.recordConnectFailure(peer.address) {
+      blueZ.call(peer.adapter, Adapter.interface, "RemoveDevice", [.path(peer.path)])
     }
-    fail("\(found.label): \(reason.replacing("ADDRESS", with: found.address))")
+    fail("\(peer.label): \(reason.replacing("ADDRESS", with: peer.address))")
   }
 
-  private func subscribe(_ found: Peripheral) {
-    stage = .subscribing(found.path)
-    peripheral = found
+  private func subscribe(_ peer: Peripheral) {
+    stage = .subscribing(peer.path)
+    peripheral = peer
     do throws(ValueError) {
-      let choice = try GATTChoice(target, role, among: blueZ.characteristics(of: found.path))
+      let choice = try GATTChoice(target, role, among: blueZ.characteristics(of: peer.path))
       let channel = GATTChannel(choice, role, blueZ) { [weak self] in
         self?.received($0)
       } failed: { [weak self] in
@@ -201,7 +201,7 @@ import Protocols
       timer.set(Clock.monotonic() + Self.subscribeTimeout)
       channel.open { [weak self] in self?.ready() }
     } catch {
-      fail("\(found.label): \(error)")
+      fail("\(peer.label): \(error)")
     }
   }
 
@@ -231,7 +231,7 @@ import Protocols
     case .resolving: fail("\(peripheral?.label ?? "the peer") does not return its services")
     case .subscribing: fail("\(peripheral?.label ?? "the peer") does not respond to the subscription")
     case .probing where !hasRepeatedProbe:
-      // The first notification may have been lost.
+      // The probe is repeated once, because the first notification may have been lost.
       hasRepeatedProbe = true
       timer.set(Clock.monotonic() + Self.probeTimeout)
       if let probe = role.probe { channel?.send(probe.question) }

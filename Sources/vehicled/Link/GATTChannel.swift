@@ -82,7 +82,7 @@ import Protocols
   private func acquireWrite(_ ready: @escaping @Loop @Sendable () -> Void) {
     guard let write = choice.write, !choice.isAcknowledged, write.supportsAcquireWrite else { return ready() }
     call(write, "AcquireWrite", [.properties([:])]) { [weak self] result in
-      // Without a descriptor WriteValue is used.
+      // If BlueZ provides no socket, messages are written with WriteValue.
       if case .success(let message) = result { self?.writePipe = self?.pipe(message, ended: { $0.writePipe = nil }) }
       ready()
     }

@@ -50,7 +50,7 @@ import Protocols
       owner?.linkDetailsChanged()
     case .failure(let error as IOError) where error.errnoCode == EADDRINUSE:
       let (host, port) = (host, port)
-      // Searching all processes takes time.
+      // On the disk's thread for long reads, because all processes are searched.
       disk.read {
         PortHolder.description(of: port, at: host)
       } then: { holder in

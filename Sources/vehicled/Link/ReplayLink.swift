@@ -47,7 +47,7 @@ import Varlink
   private func begin(_ recording: Recording) {
     guard let owner else { return }
     lines = recording.lines.compactMap { line in line.bytes.map { (line.t, line.dir, $0) } }[...]
-    // A recording need not start at 0.
+    // The first recorded time may be greater than 0.
     offset = Clock.monotonic() - scaled(lines.first?.t ?? 0)
     owner.linkCameUp(maximumSend: nil)
     schedule()

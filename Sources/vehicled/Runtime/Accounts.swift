@@ -201,7 +201,7 @@ extension Accounts {
       let code = call(&record, buffer, size, &found)
       if found != nil { return read(record) }
       guard code == ERANGE, size < 16 << 20 else {
-        // The code for an unknown name depends on the service.
+        // The error code for an unknown name depends on the NSS module.
         return [0, ENOENT, ESRCH].contains(code) ? .absent : .failed(errnoMessage(code))
       }
       size *= 4

@@ -58,12 +58,12 @@ import Varlink
       guard let index = state.index(of: property) else { throw .noSuchProperty(device: state.device.name, property: property) }
       return (state, index)
     }
-    let found = states.compactMap { state in
+    let matches = states.compactMap { state in
       devices?.contains(state.device.name) == false ? nil : state.index(of: reference).map { (state, $0) }
     }
-    guard let first = found.first else { throw .noSuchProperty(device: nil, property: reference) }
-    guard found.count == 1 else {
-      throw .ambiguous(reference: reference, candidates: found.map { "\($0.0.device.name).\(reference)" })
+    guard let first = matches.first else { throw .noSuchProperty(device: nil, property: reference) }
+    guard matches.count == 1 else {
+      throw .ambiguous(reference: reference, candidates: matches.map { "\($0.0.device.name).\(reference)" })
     }
     return first
   }

@@ -95,7 +95,7 @@ import Varlink
   func drained() {
     guard let sink, sink.hasRoom, !hasNothingDue else { return }
     guard Clock.monotonic() >= nextMessage else { return wait() }
-    // Cleared before sending, because sending may make room and call this again.
+    // Cleared before sending, because sending may make room, which calls this function again.
     let (devices, events) = (Array(due.values), Array(dueRemovals.values) + dueEvents)
     due = [:]
     dueRemovals = [:]
