@@ -1,4 +1,4 @@
-// The options that every command takes, and the client made from them.
+// The options that every command takes, and the connection to the daemon that they select.
 
 import ArgumentParser
 import Protocols

@@ -1,4 +1,5 @@
-// Selects the toy and calls its actions. Hides passwords in --verbose. Fails if several toys are configured and none is named.
+// Selects the toy and calls its actions. The output of --verbose hides passwords. It is an error if several toys are configured and none
+// is named.
 
 import ArgumentParser
 import Protocols

@@ -1,5 +1,5 @@
 // A socket from BlueZ for a characteristic (AcquireNotify, AcquireWrite): each packet is one notification or write. An empty
-// notification looks like the end of the socket; GATTChannel distinguishes the two.
+// notification looks like the end of the socket; GATTChannel handles both cases.
 
 import CLinux
 import DBus

@@ -1,5 +1,5 @@
-// All disk access after start-up, on one thread, so that a slow SD card never blocks the loop. Files are replaced by rename(2), so
-// SIGKILL loses no acknowledged value; fsync runs at most every 10 s and at the end, because SD cards wear.
+// All disk access after start-up. It runs on one thread, and long reads on another, so that a slow SD card never blocks the loop. Files
+// are replaced by rename(2), so SIGKILL loses no acknowledged value; fsync runs at most every 10 s and at the end, because SD cards wear.
 
 import Glibc
 import Logging
