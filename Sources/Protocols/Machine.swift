@@ -209,9 +209,9 @@ public enum Effect: Sendable, Equatable {
   /// Exactly one write(2) or one GATT write, never merged with another; at most one is outstanding per link.
   /// Logs and recordings show only the length of a secret send.
   case send(LinkName, [UInt8], SendID?, secret: Bool)
-  /// A send that must not be late: if the peer has not acknowledged more than `most` bytes of earlier sends (TCP reports this),
-  /// nothing is written and `sent` carries the failure.
-  case sendUnlessBehind(LinkName, [UInt8], SendID, most: Int)
+  /// A send that must not be late: if more than `maxUnacknowledged` bytes of earlier sends are not acknowledged by the peer (TCP
+  /// reports this), nothing is written and `sent` carries the failure.
+  case sendUnlessBacklogged(LinkName, [UInt8], SendID, maxUnacknowledged: Int)
   /// The last-will frames that another process sends over this link if this process dies or freezes. Valid until the link is down
   /// or replaced by another will. nil: none.
   case lastWill(LinkName, LastWill?)

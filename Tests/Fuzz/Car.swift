@@ -53,7 +53,7 @@ private struct Ride {
   private mutating func check(_ effect: Effect) {
     switch effect {
     case .send(.main, let bytes, let id, _): write(bytes, id)
-    case .sendUnlessBehind(_, let bytes, let id, _): write(bytes, id)
+    case .sendUnlessBacklogged(_, let bytes, let id, _): write(bytes, id)
     case .resetLink: (isUp, outstanding, owesStop) = (false, nil, false)
     case .leaseLost:
       if isDriven, isUp { owesStop = true }

@@ -112,10 +112,10 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     let probe = Probe()
     probe.answers { input, _, effects in
       switch input {
-      case .linkChanged(.main, .up): effects.append(.sendUnlessBehind(.main, [1], 1, most: 0))
+      case .linkChanged(.main, .up): effects.append(.sendUnlessBacklogged(.main, [1], 1, maxUnacknowledged: 0))
       // More than the peer reads, but not more than the kernel buffers.
       case .sent(1, _): effects.send(.main, [UInt8](repeating: 2, count: 60_000), nil)
-      case .leaseEnded("again"): effects.append(.sendUnlessBehind(.main, [3], 2, most: 100))
+      case .leaseEnded("again"): effects.append(.sendUnlessBacklogged(.main, [3], 2, maxUnacknowledged: 100))
       default: break
       }
     }

@@ -1,5 +1,5 @@
-// What does not move the car: its modes, status and camera, and the settings. Routes their commands, the car's messages and time to
-// them, and returns the messages to queue.
+// The features that do not move the car: modes, status, camera and settings. Routes commands, the car's messages and timers to these
+// components, and returns the messages to queue.
 
 struct CarFeatures: Sendable {
   private let options: CarOptions
@@ -34,7 +34,7 @@ struct CarFeatures: Sendable {
     status.linkUp(&effects)
   }
 
-  /// The car has sent its first message over this link: it has just started its program.
+  /// Publishes the initial state after the car's first message over this link: the car restarts its program for each client.
   mutating func begin(at now: Instant, _ effects: inout Effects) {
     modes.publish(&effects)
     camera.begin(&effects)
@@ -46,17 +46,17 @@ struct CarFeatures: Sendable {
     status.begin(at: now)
   }
 
-  /// The car has sent another message.
+  /// Notes any later message of the car: it still responds.
   mutating func responded(_ effects: inout Effects) { status.responded(&effects) }
 
-  /// Until the car has responded its state is unknown: it may serve another client.
+  /// Withdraws the car's state, which is unknown while the car does not respond: another client may control the car.
   func withdraw(_ reason: String, _ effects: inout Effects) {
     modes.withdraw(reason, &effects)
     camera.withdraw(reason, &effects)
     effects.withdraw(.speechEnabled, reason)
   }
 
-  /// The link is lost, or is closed: fails all waiting commands.
+  /// Fails all waiting commands, because the link is lost or closed.
   mutating func fail(_ error: CommandError, _ effects: inout Effects) {
     status.fail(error, &effects)
     modeQuery.fail(error, &effects)
@@ -66,7 +66,7 @@ struct CarFeatures: Sendable {
 
   // MARK: Commands
 
-  /// Changes a setting; false if the property is not one.
+  /// Changes a setting; returns false if the property is not a setting.
   mutating func setSetting(
     _ signal: CarSignal, _ value: Value, for id: CommandID, isDriven: Bool, _ effects: inout Effects
   ) -> Bool {
@@ -79,7 +79,7 @@ struct CarFeatures: Sendable {
 
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) { settings.stored(key, failure, &effects) }
 
-  /// Sets a property: returns the message to queue.
+  /// Sets a property that is not a setting; returns the message to queue, or nil if the command is complete or waits.
   mutating func set(
     _ signal: CarSignal, _ value: Value, for id: CommandID, isDriven: Bool, hasRoom: Bool, at now: Instant, _ effects: inout Effects
   ) -> CarQueuedCommand? {
@@ -99,7 +99,7 @@ struct CarFeatures: Sendable {
     return nil
   }
 
-  /// Runs an action: returns the message to queue.
+  /// Runs an action; returns the message to queue, or nil if the command is complete or waits.
   mutating func run(
     _ action: CarAction, _ arguments: [String: Value], for id: CommandID, isDriven: Bool, _ effects: inout Effects
   ) -> CarQueuedCommand? {
@@ -136,14 +136,14 @@ struct CarFeatures: Sendable {
     ).min()
   }
 
-  /// Returns whether the camera has not started, and the car may have ignored what was sent to it.
+  /// Handles timeouts. Returns true if the camera's start timed out: the car may have ignored the commands sent since.
   mutating func expire(at now: Instant, _ effects: inout Effects) -> Bool {
     if status.isOverdue(at: now) { status.expire(&effects) }
     modeQuery.expire(at: now, &effects)
     return camera.expire(at: now, &effects)
   }
 
-  /// The next message that is due; nil: none.
+  /// Returns the next status request or keep-alive that is due, or nil.
   mutating func takeDue(_ queue: CarSendQueue, isDriven: Bool, at now: Instant) -> CarQueuedCommand? {
     if let due = statusDue(queue, isDriven: isDriven), now >= due { return CarQueuedCommand(.status, [.status]) }
     guard let due = connectionTestDue(queue), now >= due else { return nil }
@@ -151,18 +151,18 @@ struct CarFeatures: Sendable {
     return CarQueuedCommand(.connectionTest, [.connectionTest])
   }
 
-  /// The next request for the description of a mode; nil: none. Completes the commands whose descriptions are known.
+  /// Completes the commands whose descriptions are known, and returns the next request for the description of a mode, or nil.
   mutating func takeModeInfo(_ queue: CarSendQueue, _ effects: inout Effects) -> CarQueuedCommand? {
     guard let mode = modeQuery.advance(modes, &effects), !queue.containsModeInfo else { return nil }
     return CarQueuedCommand(.modeInfo(mode), [.infoModes(mode)])
   }
 
-  /// When the status is requested; nil: not now, because the car is driven, the camera starts, or something else is first.
+  /// When the next status request is due; nil while the car is driven, the camera starts, or other commands are queued.
   private func statusDue(_ queue: CarSendQueue, isDriven: Bool) -> Instant? {
     !isDriven && camera.isQuiet && queue.commands.isEmpty ? status.due : nil
   }
 
-  /// When the next keep-alive is due; nil: none, or one is queued already.
+  /// When the next keep-alive is due; nil if the car wants none, one is queued, or the queue is full.
   private func connectionTestDue(_ queue: CarSendQueue) -> Instant? {
     queue.hasRoom && !queue.contains(.connectionTest) ? connectionTest.due : nil
   }
@@ -171,10 +171,10 @@ struct CarFeatures: Sendable {
 
   mutating func connectionTestRequested(_ seconds: Double?, at now: Instant) { connectionTest.requested(seconds: seconds, at: now) }
 
-  /// The description of a mode: returns whether it was expected.
+  /// Handles the description of a mode; returns false if none was requested.
   mutating func received(modeInfo body: [UInt8], _ effects: inout Effects) -> Bool { modeQuery.received(body, modes, &effects) }
 
-  /// The car's list of modes; nil: none in this read.
+  /// Handles the car's list of modes; nil if this read contained none.
   mutating func received(modes body: [UInt8]?, _ effects: inout Effects) {
     guard let body else { return }
     if modes.received(body, &effects) { modeQuery.listChanged() }
@@ -185,7 +185,7 @@ struct CarFeatures: Sendable {
     if let body { status.received(body, &effects) }
   }
 
-  /// The link has accepted a message of these components, or failed.
+  /// Handles the end of a write of one of these components' messages.
   mutating func sent(_ action: CarMotion.Action, at now: Instant, _ effects: inout Effects) {
     switch action {
     case .nothing, .shutDown, .disconnected: break
@@ -198,10 +198,10 @@ struct CarFeatures: Sendable {
     }
   }
 
-  /// VideoStream On is sent.
+  /// Starts to fetch the first picture: VideoStream On was passed to the link.
   mutating func videoRequested(at now: Instant, _ effects: inout Effects) { camera.requested(at: now, &effects) }
 
-  /// The link to the camera's server: returns the request to send to it, if any.
+  /// Handles a state change of the link to the camera's server; returns the HTTP request to send over it, if any.
   mutating func cameraLinkChanged(_ change: LinkState, at now: Instant, _ effects: inout Effects) -> [UInt8]? {
     camera.linkChanged(change, at: now, &effects)
   }

@@ -37,12 +37,12 @@ enum CarDialect: String, Sendable, CaseIterable {
 /// The configuration of a car.
 struct CarOptions: Sendable {
   let dialect: CarDialect
-  /// The interval between set-points, instead of the one that the car requests.
+  /// The configured interval between set-points; nil: the interval that the car requests.
   let tiltInterval: Nanoseconds?
-  /// nil: only on request.
+  /// The interval of status requests; nil: the status is requested only by the action `refresh`.
   let statusInterval: Nanoseconds?
   let allowsMessages: Bool
-  /// The car's host and port; nil: not in the link's URL.
+  /// The car's host and port; nil if the link's URL contains none.
   let endpoint: CarEndpoint?
 
   init(_ setup: Setup) {
@@ -64,7 +64,7 @@ struct CarEndpoint: Sendable, Equatable {
   /// The port of the camera's server.
   let videoPort: Int
 
-  /// Parses `tcp:HOST:PORT`; nil for other links, and if there is no next port.
+  /// Parses `tcp:HOST:PORT`; nil for other links, and for port 65535, which has no next port.
   init?(_ url: String) {
     guard url.hasPrefix("tcp:"), let colon = url.lastIndex(of: ":") else { return nil }
     let start = url.index(url.startIndex, offsetBy: 4)

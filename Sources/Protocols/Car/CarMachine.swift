@@ -1,6 +1,6 @@
-// The `car` machine: routes inputs to its components, and what they want of each other. The car has no watchdog, does not reassemble
-// split segments, discards the data after a command that it cannot handle, and drives on when its client disconnects. So each frame
-// is one write, commands are sent alone, tilts stop with the driver, and Stop is the next message whenever driving ends.
+// The `car` machine: routes inputs to its components, and the results of one component to the others. The car has no watchdog, does not
+// reassemble split segments, discards the data after a command that it cannot handle, and drives on when its client disconnects. So
+// each frame is one write, commands are sent alone, no tilt is repeated after the lease, and Stop is sent first whenever driving ends.
 // Source: task123/AutoTT and task123/AutoTTApp at their last commits; the README of the app for the documented dialect.
 
 /// Drives an AutoTT car.
@@ -95,13 +95,13 @@ public struct CarMachine: Machine {
     motion.publish(context, &effects)
   }
 
-  /// The link cannot be used any more.
+  /// Resets a link that cannot be used any more.
   private mutating func resetLink(_ reason: String, at now: Instant, _ effects: inout Effects) {
     linkDown(reason, at: now, &effects)
     effects.append(.resetLink(.main, reason: reason))
   }
 
-  /// The daemon stops, or a client disconnects the device: Stop, Stop, Disconnect.
+  /// Begins the shutdown sequence, because the daemon stops or a client disconnects the device: Stop, Stop, Disconnect.
   private mutating func end(at now: Instant, _ effects: inout Effects) {
     guard session.isUp else { return effects.append(.stopped) }
     if session.isEnding { return }
@@ -112,7 +112,7 @@ public struct CarMachine: Machine {
     session.end(at: now)
   }
 
-  /// Nothing more can or must be sent: the car expects the link to be closed at once.
+  /// Ends the shutdown sequence. The link is closed at once: if the car closed first, its next program could not bind the port.
   private mutating func ended(_ effects: inout Effects) {
     motion.ended(CarSession.closing, &effects)
     features.fail(.notConnected(CarSession.closing), &effects)
@@ -172,7 +172,7 @@ public struct CarMachine: Machine {
     motion.begin(context, at: now, &effects)
   }
 
-  /// The link has accepted a message, or failed.
+  /// Handles the end of a write; `failure` is nil if the link has accepted the message.
   private mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     let action = motion.sent(id, failure, context, at: now, &effects)
     switch action {

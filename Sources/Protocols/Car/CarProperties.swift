@@ -34,11 +34,11 @@ enum CarSignal: Int, CaseIterable, Sendable {
       property.access = .write
       property.remembered = true
       property.lifetime = .retained
-    // Stored together, by CarSettings.
+    // CarSettings stores the three angles as one value.
     case .neutralRoll, .neutralPitch, .neutralYaw:
       property.access = .write
       property.lifetime = .retained
-    // The machine itself publishes whether the car may move while the link is down.
+    // `running` also has a meaning while the link is down, so the machine withdraws it itself.
     case .running, .message, .videoURL, .messages, .badFrames: property.lifetime = .retained
     case .status: property.lifetime = Self.statusLifetime(options)
     case _ where Self.lines.contains(rawValue): property.lifetime = Self.statusLifetime(options)

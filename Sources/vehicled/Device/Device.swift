@@ -212,7 +212,7 @@ import Protocols
       } else if let id {
         handle(.sent(id, failure: "no link \(link)"))
       }
-    case .sendUnlessBehind(let link, let bytes, let id, let most):
+    case .sendUnlessBacklogged(let link, let bytes, let id, let most):
       if let backlog = port(link)?.backlog, backlog > most {
         handle(.sent(id, failure: "the peer has not acknowledged the last \(backlog) bytes"))
       } else {

@@ -38,7 +38,7 @@ struct CarLink: LinkedSurroundings {
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
     switch effect {
     case .send(.main, let bytes, let id, _): return write(bytes, id, failure, at: now)
-    case .sendUnlessBehind(_, let bytes, let id, let most):
+    case .sendUnlessBacklogged(_, let bytes, let id, let most):
       self.most.append(most)
       return write(bytes, id, behind ?? failure, at: now)
     case .send(_, let bytes, _, _): requests.append(String(decoding: bytes, as: UTF8.self))

@@ -46,9 +46,9 @@ struct CarNetwork: LinkedSurroundings {
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
     switch effect {
     case .send(let link, let bytes, let id, _): return write(link, bytes, id, at: now)
-    case .sendUnlessBehind(_, _, let id, _) where isBehind:
+    case .sendUnlessBacklogged(_, _, let id, _) where isBehind:
       return [.sent(id, failure: "the other side has not acknowledged the last 3000 bytes")]
-    case .sendUnlessBehind(let link, let bytes, let id, _): return write(link, bytes, id, at: now)
+    case .sendUnlessBacklogged(let link, let bytes, let id, _): return write(link, bytes, id, at: now)
     case .openLink(let link, _): return changeCamera(link, .up(maximumSend: nil), at: now)
     case .closeLink(let link): return changeCamera(link, .down("closed by the device"), at: now)
     case .resetLink(_, let reason): return change(.down(reason), at: now)

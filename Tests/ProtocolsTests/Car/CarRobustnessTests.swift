@@ -26,7 +26,7 @@ import Testing
     mutating func take(_ effect: Effect, _ machine: CarMachine) {
       switch effect {
       case .send(.main, let bytes, let id, _): write(bytes, id)
-      case .sendUnlessBehind(_, let bytes, let id, let most):
+      case .sendUnlessBacklogged(_, let bytes, let id, let most):
         if most < 8 * bytes.count { complaints.append("a tilt that may not be behind at all") }
         write(bytes, id)
       case .complete(let id, _): completions[id, default: 0] += 1

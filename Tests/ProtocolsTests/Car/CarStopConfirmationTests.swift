@@ -5,7 +5,7 @@ import Testing
 /// Which answer of the car means that it has heard what was said last.
 @Suite struct CarStopConfirmationTests {
   @Test func anAnswerToAnOlderQuestionCountsForNothing() {
-    var confirmation = CarStopConfirmation(unasked: 2)
+    var confirmation = CarStopConfirmation(unsolicited: 2)
     confirmation.requested(at: 0)
     #expect(confirmation.answered(at: 1) == .nothing)
     // Two are still under way when the car is told what it may stumble over, and a third is asked for behind that.
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test func itIsAskedOnMoreAndMoreSeldomAndAtOnceAgainWhenItSpeaks() {
-    var confirmation = CarStopConfirmation(unasked: 1)
+    var confirmation = CarStopConfirmation(unsolicited: 1)
     confirmation.expectLoss()
     confirmation.stopped()
     var (now, waits, troubles) = (Instant(0), [Int64](), [Bool]())

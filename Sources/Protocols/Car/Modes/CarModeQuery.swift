@@ -1,6 +1,6 @@
-// The descriptions of the modes. As built the car returns one text per request without its number, so requests are sent one at a
-// time, and after a timeout none is sent until a late response cannot be mistaken for the next one. As documented one request
-// returns all. Descriptions are kept while the link is up.
+// The descriptions of the modes. In the dialect as-built the car returns one text per request, without the number of the mode. So
+// requests are sent one at a time, and after a timeout the next one waits until no late response can be mistaken for its own. In the
+// dialect documented one request returns all descriptions. They are cached while the link is up.
 
 struct CarModeQuery: Sendable {
   private static let timeout: Nanoseconds = 2 * .second
@@ -10,7 +10,7 @@ struct CarModeQuery: Sendable {
   /// A waiting command.
   private struct Waiter: Sendable {
     let id: CommandID
-    /// nil: all modes.
+    /// The requested mode; nil: all modes.
     let mode: Int?
   }
 
@@ -18,7 +18,7 @@ struct CarModeQuery: Sendable {
   private enum State {
     case idle
     case requested(mode: Int, until: Instant)
-    /// A late response may still arrive.
+    /// The request timed out: no other one is sent until then, because a late response may still arrive.
     case waiting(until: Instant)
   }
 
@@ -27,7 +27,7 @@ struct CarModeQuery: Sendable {
   /// The known descriptions, by number.
   private var texts: [Int: String] = [:]
   private var waiters: [Waiter] = []
-  /// The number of responses since the first command began to wait.
+  /// The number of responses for the first waiting command.
   private var responses = 0
 
   init(_ dialect: CarDialect) { self.dialect = dialect }
@@ -41,7 +41,7 @@ struct CarModeQuery: Sendable {
 
   // MARK: Commands
 
-  /// Asks for the description of one mode, or of all.
+  /// Adds a command that requests the description of one mode, or of all if `mode` is nil.
   mutating func ask(_ mode: Value?, _ modes: CarModes, for id: CommandID, _ effects: inout Effects) {
     var wanted: Int?
     if case .string(let name)? = mode {
@@ -66,7 +66,7 @@ struct CarModeQuery: Sendable {
 
   // MARK: Events
 
-  /// Replies with known descriptions: returns the mode to request from the car next, if any.
+  /// Completes the commands whose descriptions are known; returns the mode to request from the car next, if any.
   mutating func advance(_ modes: CarModes, _ effects: inout Effects) -> Int? {
     while let waiter = waiters.first {
       let wanted = waiter.mode.map { $0..<$0 + 1 } ?? modes.names.indices
@@ -86,17 +86,17 @@ struct CarModeQuery: Sendable {
     return nil
   }
 
-  /// The link has accepted the request.
+  /// Starts the timeout: the link has accepted the request.
   mutating func requested(_ mode: Int, at now: Instant) { state = .requested(mode: mode, until: now &+ Self.timeout) }
 
-  /// A response has arrived: returns whether it was expected.
+  /// Handles a response; returns false if none was requested.
   mutating func received(_ body: [UInt8], _ modes: CarModes, _ effects: inout Effects) -> Bool {
     guard case .requested(let mode, _) = state else { return false }
     state = .idle
     if dialect == .documented {
       let list = CarText.list(body[...], most: CarModes.most, limit: Self.maxTextLength)
       for (number, text) in list.enumerated() { texts[number] = text }
-      // A missing description is unknown to the car.
+      // The car has no description of these modes: do not request them again.
       for number in Array(modes.names.indices) + [mode] where texts[number] == nil && number < CarModes.most { texts[number] = "" }
       return true
     }
@@ -108,7 +108,7 @@ struct CarModeQuery: Sendable {
     return true
   }
 
-  /// The list of modes belongs to another car.
+  /// Discards the descriptions: the list of modes has changed, so this is another car.
   mutating func listChanged() { texts = [:] }
 
   mutating func expire(at now: Instant, _ effects: inout Effects) {
@@ -121,7 +121,7 @@ struct CarModeQuery: Sendable {
     }
   }
 
-  /// The request cannot be sent, or the link is lost or is to be closed.
+  /// Fails all waiting commands: the request cannot be sent, or the link is lost or being closed.
   mutating func fail(_ error: CommandError, _ effects: inout Effects) {
     for waiter in waiters { effects.fail(command: waiter.id, error) }
     (waiters, responses, state) = ([], 0, .idle)

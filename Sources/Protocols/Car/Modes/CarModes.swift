@@ -11,12 +11,12 @@ struct CarModes: Sendable {
   /// The current mode; nil: unknown.
   private(set) var current: Int?
 
-  /// A new link: a car that has started its program.
+  /// The state after a connect. The car as built restarts its program for each client, so its mode is known.
   init(_ dialect: CarDialect) { current = dialect == .asBuilt ? 0 : nil }
 
   // MARK: Events
 
-  /// The car has sent its list: returns whether it is another one, of another car.
+  /// Stores and publishes the car's list of modes; returns whether it differs from the previous one.
   mutating func received(_ body: [UInt8], _ effects: inout Effects) -> Bool {
     let old = names
     names = CarText.list(body[...], most: Self.most, limit: Self.maxNameLength)
@@ -29,7 +29,7 @@ struct CarModes: Sendable {
     return names != old
   }
 
-  /// The link has accepted a change of mode.
+  /// Sets the current mode, after the link has accepted the change.
   mutating func entered(_ number: Int, _ effects: inout Effects) {
     current = number
     publish(&effects)
@@ -45,7 +45,7 @@ struct CarModes: Sendable {
     }
   }
 
-  /// The current mode is unknown.
+  /// Withdraws the current mode, because it is unknown.
   func withdraw(_ reason: String, _ effects: inout Effects) {
     for signal in [CarSignal.mode, .modeNumber] { effects.withdraw(signal, reason) }
   }
@@ -77,12 +77,12 @@ struct CarModes: Sendable {
 
   // MARK: The car as built
 
-  /// In these modes the car is steered by its buttons, which do not work: Stop raises an exception before the motors stop.
+  /// Whether the car raises an exception on Stop before it stops the motors: true for its two button-steered modes.
   static func stopIsBroken(in mode: Int?, _ dialect: CarDialect) -> Bool { dialect == .asBuilt && (mode == 3 || mode == 4) }
 
-  /// In these modes the car follows a line autonomously and ignores tilt.
+  /// Whether the car is driven by tilt; false for the two modes in which it follows a line autonomously.
   static func takesTilt(in mode: Int?, _ dialect: CarDialect) -> Bool { dialect != .asBuilt || (mode != 5 && mode != 10) }
 
-  /// In these modes the buttons switch the lights.
+  /// Whether the buttons switch the lights in this mode.
   static func hasLights(in mode: Int?) -> Bool { [1, 6, 8, 9].contains(mode) }
 }

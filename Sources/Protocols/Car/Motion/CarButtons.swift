@@ -1,10 +1,10 @@
-// The two halves of the app's screen. As built they switch the lights, in modes that have lights; as documented they can do
-// anything, so they require the motion lease and are released when it ends.
-// Source: autott.md §4 and §8: in the modes that are steered by the buttons, every button raises an exception in the car.
+// The two buttons: the halves of the app's screen. The car as built switches lights with them, in modes that have lights. In the dialect
+// documented they may steer, so they require the motion lease and are released when it ends.
+// Source: AutoTT, Steering.py and Modes.py: in the button-steered modes every button raises an exception.
 
 struct CarButtons: Sendable {
   private let dialect: CarDialect
-  /// Whether the car accepts buttons; nil: not reported.
+  /// Whether the car accepts buttons; nil if the car has not reported it.
   private var isEnabled: Bool?
   private var down: Set<CarSide> = []
 
@@ -13,7 +13,7 @@ struct CarButtons: Sendable {
   /// The buttons that the car considers pressed, left first.
   var pressed: [CarSide] { CarSide.allCases.filter(down.contains) }
 
-  /// Why a button cannot be pressed; nil: it can. `next` is the mode that the car is in when the button is sent.
+  /// Why a button cannot be pressed, or nil if it can. `mode` is the current mode; `next` is the mode at the time when the button is sent.
   func refusal(mode: Int?, next: Int?, isDriven: Bool) -> String? {
     if dialect == .documented {
       if !isDriven { return CarMotion.leaseRequired }
@@ -28,12 +28,12 @@ struct CarButtons: Sendable {
 
   // MARK: Events
 
-  /// The state is unknown.
+  /// Withdraws the state of the buttons, because it is unknown.
   func withdraw(_ reason: String, _ effects: inout Effects) {
     for signal in [CarSignal.leftButton, .rightButton, .buttonsEnabled] { effects.withdraw(signal, reason) }
   }
 
-  /// The car has sent its first message over this link: it has just started its program.
+  /// Publishes the initial state after the car's first message over this link.
   func begin(_ effects: inout Effects) {
     for side in CarSide.allCases { effects.publish(side.signal, .bool(false)) }
     if dialect == .asBuilt {
@@ -43,20 +43,20 @@ struct CarButtons: Sendable {
     }
   }
 
-  /// The car has reported whether it accepts buttons.
+  /// Stores whether the car accepts buttons, as it has reported.
   mutating func enable(_ isEnabled: Bool) { self.isEnabled = isEnabled }
 
   func publishEnabled(_ effects: inout Effects) {
     if let isEnabled { effects.publish(.buttonsEnabled, .bool(isEnabled)) }
   }
 
-  /// The link has accepted a press or a release.
+  /// Stores a press or release that the link has accepted.
   mutating func sent(_ side: CarSide, isDown: Bool, _ effects: inout Effects) {
     if isDown { down.insert(side) } else { down.remove(side) }
     effects.publish(side.signal, .bool(isDown))
   }
 
-  /// The mode has changed, and pressed buttons belong to the old one.
+  /// Marks the pressed buttons as released, because the mode has changed.
   mutating func modeChanged(_ effects: inout Effects) {
     for side in pressed { sent(side, isDown: false, &effects) }
   }

@@ -1,32 +1,32 @@
-// The last-will frames: Stop, and Disconnect if the daemon has died, in the form that the car's mode requires. They are replaced
-// before the car enters a mode that requires other frames.
+// The last-will frames, which stop the car if the daemon dies (Stop and Disconnect) or freezes (Stop). They depend on the car's mode,
+// and are replaced before a mode change is sent.
 
 struct CarLastWill: Sendable {
-  /// The messages that stop the motors without waiting for responses, by increasing severity.
+  /// The sequences that stop the motors without waiting for a response. A later case also works in the modes of the earlier ones.
   private enum Variant: Int {
-    /// Stop is sufficient.
-    case usual
-    /// The car may discard a Stop together with a command that fails, so Stop is repeated for three seconds.
+    /// Stop three times.
+    case plain
+    /// Stop for three seconds, because the car may discard a Stop together with a command that fails.
     case repeated
-    /// Stop requires another mode.
+    /// Stop fails in the current mode, so mode 0 is chosen as well.
     case changesMode
 
     init(_ mode: Int?, _ dialect: CarDialect) {
       self =
-        CarModes.stopIsBroken(in: mode, dialect) ? .changesMode : CarModes.takesTilt(in: mode, dialect) ? .usual : .repeated
+        CarModes.stopIsBroken(in: mode, dialect) ? .changesMode : CarModes.takesTilt(in: mode, dialect) ? .plain : .repeated
     }
   }
 
   private let dialect: CarDialect
-  /// The current frames; nil: none.
+  /// The sequence that is set; nil if none is set.
   private var variant: Variant?
 
   init(_ dialect: CarDialect) { self.dialect = dialect }
 
-  /// The link is lost.
+  /// Forgets the sequence, which was lost with the link.
   mutating func reset() { variant = nil }
 
-  /// Sets the last-will frames for the current mode and those of the queued commands.
+  /// Sets the last-will frames that work in the current mode and in the modes of queued commands.
   mutating func renew(mode: Int?, _ commands: [CarQueuedCommand], _ effects: inout Effects) {
     var needed = Variant(mode, dialect)
     for queued in commands {

@@ -1,31 +1,30 @@
 // Detects a hung car program while the car is driven. TCP acknowledges data even if the program hangs, so the machine requests the
-// list of modes; not the status, which occupies the receiving thread for a second. Among tilts the request is sent alone, as every
-// command.
+// list of modes regularly. It does not request the status, which blocks the car's receiving thread for a second.
 
 struct CarLivenessCheck: Sendable {
   static let hung = "the car no longer responds: its program may hang; Stop is repeated until it responds"
-  /// The interval among tilts; each request costs 100 ms of tilts.
+  /// The interval while tilts are sent; each request interrupts them for 100 ms.
   private static let interval: Nanoseconds = .second
-  /// The interval where the car drives autonomously and no tilts are sent.
+  /// The interval while the car drives autonomously, without tilts.
   private static let autonomousInterval: Nanoseconds = 250 * .millisecond
-  /// The timeout of the response: a busy car sleeps for most of a second now and then.
+  /// The timeout of the response: a busy car sometimes does not respond for most of a second.
   private static let timeout: Nanoseconds = 1_500 * .millisecond
 
   /// When the last request, or Continue, was sent.
   private var requestedAt: Instant = .min
-  /// Since when a response is missing.
+  /// When the first request without a response was sent; nil if no response is awaited.
   private var missingSince: Instant?
-  /// The car has reported its modes over this link: a documented car need not support the request.
+  /// Whether the car has reported its modes over this link: a car of the dialect documented may not support the request.
   private var isSupported = false
 
-  /// When the next request among tilts is due.
+  /// When the next request is due while tilts are sent; nil if it is not supported, or a response is awaited.
   var due: Instant? { isSupported && missingSince == nil ? requestedAt &+ Self.interval : nil }
-  /// The same where the car drives autonomously.
+  /// When the next request is due while the car drives autonomously.
   var autonomousDue: Instant { requestedAt &+ Self.autonomousInterval }
-  /// When the car counts as hung; nil: no response is missing.
+  /// When the car counts as hung; nil if no response is awaited.
   var deadline: Instant? { isSupported ? missingSince.map { $0 &+ Self.timeout } : nil }
 
-  /// Continue was sent.
+  /// Restarts the check after Continue was sent.
   mutating func begin(at now: Instant) { (requestedAt, missingSince) = (now, nil) }
   mutating func requested(at now: Instant) { (requestedAt, missingSince) = (now, missingSince ?? now) }
   mutating func answered() { (missingSince, isSupported) = (nil, true) }

@@ -1,10 +1,10 @@
-// The motion of the car: the lease, Stop and Continue, the driver's tilts, and whether the car still responds. Whatever ends a lease
-// stops the car in the same turn. Nothing moves without a lease, or on its own after a stop. CarMotionSchedule.swift decides what is
-// sent next.
-// Source: autott.md §8 and §9.
+// The motion of the car: the lease, Stop and Continue, the driver's tilts, and whether the car still responds. The end of a lease
+// stops the car in the same turn, whatever the reason. The car never starts without a lease, or by itself after a stop.
+// CarMotionSchedule.swift decides what is sent next.
+// Source: AutoTT, TCP.py, Modes.py and Steering.py.
 
 struct CarMotion: Sendable {
-  /// What the machine must do after the end of a write.
+  /// What the other components must do after the end of a write.
   enum Action {
     case nothing
     case modeEntered(Int)
@@ -13,7 +13,7 @@ struct CarMotion: Sendable {
     case statusRequested(CommandID?)
     case videoSwitched(Bool, CommandID?)
     case videoFailed(CommandError)
-    /// The command to shut down was sent.
+    /// ShutDown and Disconnect were sent.
     case shutDown
     case disconnected
   }
@@ -52,7 +52,7 @@ struct CarMotion: Sendable {
     driving.publishRate(&effects)
   }
 
-  /// The car has sent its first message over this link: it is stopped, whatever it did before.
+  /// Stops the car after its first message over this link, because it may still be driving.
   mutating func begin(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
     buttons.begin(&effects)
     publish(context, &effects)
@@ -71,13 +71,13 @@ struct CarMotion: Sendable {
     sender.linkLost()
   }
 
-  /// The shutdown sequence begins: the lease and the queued commands end.
+  /// Ends the lease and the queued commands, because the shutdown sequence begins.
   mutating func end(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     if driving.isHeld { loseLease(reason, context, at: now, &effects) }
     reset(.notConnected(reason), &effects)
   }
 
-  /// The shutdown sequence is over.
+  /// Resets the state after the shutdown sequence.
   mutating func ended(_ reason: String, _ effects: inout Effects) {
     reset(.notConnected(reason), &effects)
     sender.linkLost()
@@ -101,7 +101,7 @@ struct CarMotion: Sendable {
     for signal in CarSignal.tilts { effects.withdraw(signal, "no set-point") }
   }
 
-  /// Ends the lease from our side.
+  /// Revokes the lease, and stops the car.
   mutating func loseLease(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     endLease(reason, context, at: now, &effects)
     effects.append(.leaseLost(reason))
@@ -115,13 +115,13 @@ struct CarMotion: Sendable {
     withdrawTilts(context, &effects)
   }
 
-  /// Stops the car now, repeatedly. Queued motion commands fail with this error.
+  /// Sends Stop now, `times` times. Queued motion commands fail with this error.
   mutating func halt(_ error: CommandError, times: Int = 3, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     sender.stop(stopMessages(times, context), at: now)
     for id in driving.halt() { effects.fail(command: id, error) }
     sender.remove(error, &effects) { $0 == .proceed }
     publish(context, &effects)
-    // As documented the buttons may steer.
+    // In the dialect documented the buttons may steer.
     guard dialect == .documented else { return }
     let sides = sidesToRelease
     sender.remove(error, &effects) { if case .button = $0 { true } else { false } }
@@ -136,7 +136,7 @@ struct CarMotion: Sendable {
   /// Queues a message that is not needed if the queue is full.
   mutating func addIfPossible(_ queued: CarQueuedCommand) { sender.addIfPossible(queued) }
 
-  /// Sends a driver's set-point; the first one of a lease sends Continue.
+  /// Sets a driver's set-point; the first one of a lease sends Continue.
   mutating func tilt(
     _ arguments: [String: Value], _ settings: CarSettings, for id: CommandID, _ context: CarContext, at now: Instant,
     _ effects: inout Effects
@@ -161,7 +161,7 @@ struct CarMotion: Sendable {
     effects.succeed(command: driving.set(tilt, for: id))
   }
 
-  /// Sends Continue, for a driver or for the first set-point.
+  /// Queues Continue, for the action `continue`, or for the first set-point of a lease (`id` is nil).
   mutating func proceed(for id: CommandID?, _ effects: inout Effects) {
     guard driving.isHeld else { return effects.refuse(command: id, code: .noLease, Self.leaseRequired) }
     if sender.add(CarQueuedCommand(.proceed, [.proceed], for: id), &effects) { driving.continueQueued() }
@@ -197,7 +197,7 @@ struct CarMotion: Sendable {
     halt(.refused(code: .stopped, "the car is being shut down"), times: 2, context, at: now, &effects)
   }
 
-  /// The car may have ignored the queued commands: they fail, and these follow.
+  /// Fails the queued commands, because the car may have ignored them, and queues others instead.
   mutating func replaceQueue(with commands: [CarQueuedCommand], _ error: CommandError, _ effects: inout Effects) {
     sender.remove(error, &effects) { _ in true }
     commands.forEach { sender.addAlways($0) }
@@ -215,13 +215,13 @@ struct CarMotion: Sendable {
 
   mutating func tiltRefused(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
     driving.mute()
-    // The car keeps the last tilt.
+    // The car drives on with the last tilt.
     if driving.isHeld { loseLease("the car stopped accepting tilt (GyroStop)", context, at: now, &effects) }
   }
 
   mutating func buttonsEnabled(_ isEnabled: Bool) { buttons.enable(isEnabled) }
 
-  /// The latest messages of one read. Each list of modes is a response, which confirms all earlier commands.
+  /// Handles the messages of one read. Each list of modes is a response, which confirms all earlier commands.
   mutating func received(_ latest: CarReader.Latest, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     if latest.modesCount > 0 { liveness.answered() }
     for _ in 0..<latest.modesCount where sender.answered(stopMessages(context.session.isEnding ? 1 : 3, context), at: now) {
@@ -244,18 +244,18 @@ struct CarMotion: Sendable {
     if context.session.isUp { sender.expire(isEnding: context.session.isEnding, at: now) }
   }
 
-  /// The car must respond while it is driven.
+  /// Requests a response regularly while the car is driven, and revokes the lease if none arrives in time.
   mutating func checkLiveness(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
     if let due = livenessDue(context), now >= due { sender.addIfPossible(CarQueuedCommand(.livenessCheck, [.modes])) }
     if let hungAt, now >= hungAt { doubt(CarLivenessCheck.hung, context, at: now, &effects) }
-    // The lease stays, and Continue waits until the car responds.
+    // After a mode change Continue waits until the car responds. The lease is revoked only if that takes too long.
     if driving.permit == .granting, let fault { loseLease(fault, context, at: now, &effects) }
   }
 
-  /// The car may not have received what was sent last. That is serious while it is driven, because it keeps the previous tilt.
+  /// Revokes the lease because the car may not have received the last message: it would drive on with the previous tilt.
   private mutating func doubt(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard driving.isHeld else { return }
-    sender.expectLoss(asks: false)
+    sender.expectLoss(requestsModes: false)
     loseLease(reason, context, at: now, &effects)
   }
 
@@ -263,7 +263,7 @@ struct CarMotion: Sendable {
 
   mutating func drawSendID() -> SendID { sender.drawID() }
 
-  /// Sends what is due, if the link is free: returns whether that switches the camera's stream on.
+  /// Sends the next message that is due, if the link is free; returns whether it is VideoStream On.
   mutating func advance(_ context: CarContext, at now: Instant, _ effects: inout Effects) -> Bool {
     if tiltsMustWait(context, at: now) {
       for id in driving.takeWaiting() { effects.succeed(command: id, Report(text: remark)) }
@@ -285,7 +285,8 @@ struct CarMotion: Sendable {
     case .tilt:
       guard let tilt = driving.take(at: now) else { break }
       let frame = tilt.frame(dialect)
-      sender.send(tilt, frame, maxBehind: driving.maxBehind(frame.count), at: now, &effects)
+      let limit = driving.maxUnacknowledgedBytes(forFrame: frame.count)
+      sender.send(tilt, frame, maxUnacknowledged: limit, at: now, &effects)
     }
     return false
   }
@@ -296,7 +297,7 @@ struct CarMotion: Sendable {
     lastWill.renew(mode: context.mode, sender.queue.commands, &effects)
   }
 
-  /// The link has accepted a message, or failed.
+  /// Handles the end of a write; `failure` is nil if the link has accepted the message.
   mutating func sent(
     _ id: SendID, _ failure: String?, _ context: CarContext, at now: Instant, _ effects: inout Effects
   ) -> Action {
@@ -338,7 +339,7 @@ struct CarMotion: Sendable {
     case .greeting, .message, .connectionTest: break
     case .livenessCheck: liveness.requested(at: now)
     case .proceed:
-      if !CarModes.takesTilt(in: context.mode, dialect) { sender.expectLoss(asks: true) }
+      if !CarModes.takesTilt(in: context.mode, dialect) { sender.expectLoss(requestsModes: true) }
       driving.continueSent()
       liveness.begin(at: now)
       publish(context, &effects)
@@ -346,7 +347,7 @@ struct CarMotion: Sendable {
       modeEntered(number, &effects)
       action = .modeEntered(number)
     case .button(let side, let isDown): buttons.sent(side, isDown: isDown, &effects)
-    // These complete later.
+    // The commands status, modeInfo and video complete later.
     case .status: return .statusRequested(queued.id)
     case .modeInfo(let number): return .modeInfoRequested(number)
     case .video(let isOn): return .videoSwitched(isOn, queued.id)
@@ -366,7 +367,7 @@ struct CarMotion: Sendable {
     switch queued.purpose {
     case .modeInfo: return .modeInfoFailed(error)
     case .video(true): return .videoFailed(error)
-    // A driver's set-points are based on the state that the car reports.
+    // The car has not started, so the driver must acquire the lease again.
     case .proceed: if driving.isHeld { loseLease(failure, context, at: now, &effects) }
     default: break
     }
@@ -374,8 +375,8 @@ struct CarMotion: Sendable {
   }
 
   private mutating func modeEntered(_ number: Int, _ effects: inout Effects) {
-    // In these modes the car ignores commands while its camera starts.
-    if dialect == .asBuilt, number >= 5 { sender.expectLoss(asks: true) }
+    // From mode 5 on the car uses its camera, and ignores commands while the camera starts.
+    if dialect == .asBuilt, number >= 5 { sender.expectLoss(requestsModes: true) }
     buttons.modeChanged(&effects)
   }
 }

@@ -1,9 +1,9 @@
-// The send queue. A Stop is sent before everything else and at once. Every other command is sent alone, with a pause to the tilts
-// before and after it, because the car discards what it reads together with a tilt that it cannot use. Tilts are not queued: only
-// the newest one matters.
-// Source: autott.md §8 and §9; TCP.py drops the rest of what it read whenever a handler fails.
+// The send queue. Stop is sent at once, before everything else. Every other command is sent alone, with pauses between it and the tilts
+// before and after it: when a handler in the car fails, the car discards the rest of what it has read. Tilts are not queued, because
+// only the newest one matters.
+// Source: AutoTT, TCP.py.
 
-/// A queued command of one or more messages, of a caller or of the machine itself.
+/// A queued command, which consists of one or more messages. Its `id` is nil if the machine itself has queued it.
 struct CarQueuedCommand: Sendable, Equatable {
   enum Purpose: Sendable, Equatable {
     case greeting, livenessCheck, proceed, status, message, shutDown, connectionTest
@@ -22,9 +22,9 @@ struct CarQueuedCommand: Sendable, Equatable {
     (self.purpose, self.messages, self.id) = (purpose, messages, id)
   }
 
-  /// The first message was sent.
+  /// Removes the first message, which was sent.
   mutating func removeFirst() { messages.removeFirst() }
-  /// The caller has disconnected.
+  /// Detaches the command from its caller, who has disconnected.
   mutating func forgetCaller() { id = nil }
 }
 
@@ -37,38 +37,38 @@ struct CarSendQueue: Sendable {
   private static let spacing: Nanoseconds = 200 * .millisecond
   static let most = 16
 
-  /// The remaining messages that stop the car.
+  /// The stop messages that are not sent yet.
   private(set) var stops: [CarOutboundMessage] = []
   private(set) var stopDue: Instant = .min
-  /// The first one is in flight.
+  /// Whether the first stop message is in flight.
   private var isSendingStop = false
   private(set) var commands: [CarQueuedCommand] = []
-  /// Nothing is sent after the last message before then.
+  /// The end of the pause after the last message.
   private(set) var quietUntil: Instant = .min
-  /// When the last message and the last tilt were sent.
+  /// When the last message other than a tilt, and the last tilt, were sent.
   private var messageAt: Instant = .min
   private var tiltAt: Instant = .min
   private var lastWasStop = false
-  /// The first message of the first command is in flight.
+  /// Whether the first message of the first command is in flight.
   private var isInFlight = false
 
   // MARK: Stop
 
-  /// Queues the messages that stop the car, the first one for now, unless a Stop was the last message sent.
+  /// Replaces the stop messages. The first one is due now, or after a pause if the last message sent was a Stop.
   mutating func stop(_ messages: [CarOutboundMessage], at now: Instant) {
     stops = messages
     isSendingStop = false
     stopDue = lastWasStop ? max(now, quietUntil) : now
   }
 
-  /// The first one is passed to the link.
+  /// Returns the first stop message, which is then passed to the link.
   mutating func takeStop() -> CarOutboundMessage? {
     isSendingStop = !stops.isEmpty
     return stops.first
   }
 
-  /// The link has accepted a stop message, or it must be repeated. One that was sent before the latest request to stop does not
-  /// count.
+  /// Handles the end of a write of a stop message: removes it, unless the write failed, or the stop messages were replaced during
+  /// the write.
   mutating func stopAccepted(_ failure: String?, at now: Instant) {
     if failure == nil, isSendingStop { stops.removeFirst() }
     isSendingStop = false
@@ -80,17 +80,17 @@ struct CarSendQueue: Sendable {
   var hasRoom: Bool { commands.count < Self.most }
   func contains(_ purpose: CarQueuedCommand.Purpose) -> Bool { commands.contains { $0.purpose == purpose } }
   var containsModeInfo: Bool { commands.contains { if case .modeInfo = $0.purpose { true } else { false } } }
-  /// The next command is Continue.
+  /// Whether the next command is Continue.
   var isContinueNext: Bool { commands.first?.purpose == .proceed }
 
-  /// False if the queue is full.
+  /// Queues a command; returns false if the queue is full.
   mutating func add(_ queued: CarQueuedCommand) -> Bool {
     guard hasRoom else { return false }
     commands.append(queued)
     return true
   }
 
-  /// Queues a command that must not be dropped: there are never more of them than buttons.
+  /// Queues a command even if the queue is full. Only a few commands, such as the release of a button, are queued this way.
   mutating func addAlways(_ queued: CarQueuedCommand) { commands.append(queued) }
 
   /// Queues a command before all others, except for one whose message is in flight.
@@ -103,7 +103,8 @@ struct CarSendQueue: Sendable {
     return message
   }
 
-  /// The link has accepted it: returns the command if this was its last message; nil also if the command was removed meanwhile.
+  /// Removes the message that the link has accepted. Returns its command if this was the command's last message and the command was
+  /// not removed meanwhile.
   mutating func commandAccepted() -> CarQueuedCommand? {
     guard isInFlight, !commands.isEmpty else { return nil }
     isInFlight = false
@@ -111,7 +112,7 @@ struct CarSendQueue: Sendable {
     return commands[0].messages.isEmpty ? commands.removeFirst() : nil
   }
 
-  /// The link failed: returns the command.
+  /// Removes and returns the command whose message could not be sent; nil if it was removed meanwhile.
   mutating func commandFailed() -> CarQueuedCommand? {
     guard isInFlight, !commands.isEmpty else { return nil }
     isInFlight = false
@@ -126,7 +127,7 @@ struct CarSendQueue: Sendable {
     return gone
   }
 
-  /// The same, except for the command whose message is in flight.
+  /// Removes commands, except for the one whose message is in flight.
   mutating func removeWaiting(where isGone: (CarQueuedCommand) -> Bool) -> [CarQueuedCommand] {
     guard isInFlight else { return remove(where: isGone) }
     let inFlight = commands.removeFirst()
@@ -140,18 +141,18 @@ struct CarSendQueue: Sendable {
     for index in commands.indices where commands[index].id == id { commands[index].forgetCaller() }
   }
 
-  /// When the next message of the first command is due, apart from the pause after the last tilt: from then on no tilt is sent.
-  func turn(isStreaming: Bool) -> Instant? {
+  /// When the first command is due, apart from the pause after the last tilt. From then on no further tilt is sent.
+  func commandDue(isStreaming: Bool) -> Instant? {
     if commands.isEmpty { return nil }
     return isStreaming && messageAt != .min ? max(quietUntil, messageAt &+ Self.spacing) : quietUntil
   }
 
-  /// When the pause after the last tilt is over.
+  /// The end of the pause after the last tilt.
   var tiltsAreThrough: Instant { tiltAt == .min ? .min : tiltAt &+ Self.pause }
 
   // MARK: Sent messages
 
-  /// A message was passed to the link, or accepted by it.
+  /// Starts the pause after a message: when it is passed to the link, and again when the link has accepted it.
   mutating func messageSent(isStop: Bool, at now: Instant) {
     (messageAt, lastWasStop) = (now, isStop)
     quietUntil = now &+ (isStop ? Self.stopInterval : Self.pause)
@@ -159,7 +160,7 @@ struct CarSendQueue: Sendable {
 
   mutating func tiltSent(at now: Instant) { (tiltAt, lastWasStop) = (now, false) }
 
-  /// Resets the queue for a new link: returns the waiting commands.
+  /// Empties the queue for a new link; returns the commands that were queued.
   mutating func reset() -> [CarQueuedCommand] {
     defer { self = CarSendQueue() }
     return commands

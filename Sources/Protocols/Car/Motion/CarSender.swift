@@ -1,13 +1,13 @@
-// Sends messages and makes sure that the car has executed them: the send queue, the write in flight, and the confirmation. Each frame
-// is one write, because the car does not reassemble split segments.
-// Source: autott.md §8 and §9.
+// Sends messages and checks that the car has executed them, with the send queue, the write in flight, and the stop confirmation. Each
+// frame is one write, because the car does not reassemble split segments.
+// Source: AutoTT, TCP.py.
 
 struct CarSender: Sendable {
-  /// What the link has accepted, or the message for which it has failed.
+  /// The write that has ended: the link has accepted the message, or failed to send it.
   enum Ended {
     case nothing
     case stop(CarOutboundMessage)
-    /// The last message of a command.
+    /// The last message of a command was accepted, or any of its messages failed.
     case command(CarQueuedCommand)
     case tilt(CarTilt)
     case livenessCheck
@@ -23,25 +23,25 @@ struct CarSender: Sendable {
 
   init(_ dialect: CarDialect) { self.dialect = dialect }
 
-  /// When the next request for a confirmation is sent, after the stop messages; nil: none is missing.
+  /// When the next request for a confirmation is sent; nil if none is needed, or while stop messages are queued.
   var confirmationDue: Instant? { queue.stops.isEmpty ? confirmation.due : nil }
 
   // MARK: Link
 
   mutating func linkUp(needsStop: Bool, at now: Instant) {
-    // As built it sends its modes twice to a new client.
-    confirmation = CarStopConfirmation(unasked: dialect == .asBuilt ? 2 : 0)
+    // The car as built sends its modes twice to a new client.
+    confirmation = CarStopConfirmation(unsolicited: dialect == .asBuilt ? 2 : 0)
     if needsStop { queue.stop([.stop], at: now) }
     _ = queue.add(CarQueuedCommand(.greeting, [.modes]))
     if dialect == .asBuilt { _ = queue.add(CarQueuedCommand(.greeting, [.mainViewEntered])) }
   }
 
-  /// Fails all queued commands. A write in flight is still awaited.
+  /// Fails all queued commands, but not the write in flight.
   mutating func reset(_ error: CommandError, _ effects: inout Effects) {
     for queued in queue.reset() { effects.fail(command: queued.id, error) }
   }
 
-  /// The link is lost, or is closed.
+  /// Forgets the write in flight, because the link is lost or closed.
   mutating func linkLost() { write.reset() }
 
   // MARK: Queue
@@ -68,7 +68,7 @@ struct CarSender: Sendable {
     for queued in queue.remove(where: { isGone($0.purpose) }) { effects.fail(command: queued.id, error) }
   }
 
-  /// The same, except for the command whose message is in flight.
+  /// Removes commands, except for the one whose message is in flight.
   mutating func removeWaiting(_ purpose: CarQueuedCommand.Purpose, _ error: CommandError, _ effects: inout Effects) {
     guard queue.contains(purpose) else { return }
     for queued in queue.removeWaiting(where: { $0.purpose == purpose }) { effects.fail(command: queued.id, error) }
@@ -78,19 +78,19 @@ struct CarSender: Sendable {
 
   // MARK: Confirmation
 
-  /// Stops the car: these messages are sent next.
+  /// Sends these stop messages next, and awaits a confirmation.
   mutating func stop(_ messages: [CarOutboundMessage], at now: Instant) {
     queue.stop(messages, at: now)
     confirmation.stopped()
   }
 
-  /// The car may discard the next commands: the response to a request for its modes shows that it accepts them.
-  mutating func expectLoss(asks: Bool) {
+  /// Notes that the car may discard commands until it responds to a request for its modes. `requestsModes` queues such a request.
+  mutating func expectLoss(requestsModes: Bool) {
     confirmation.expectLoss()
-    if asks { queue.addFirst(CarQueuedCommand(.greeting, [.modes])) }
+    if requestsModes { queue.addFirst(CarQueuedCommand(.greeting, [.modes])) }
   }
 
-  /// The car has sent its modes: returns whether it has confirmed Stop. Stop is repeated if it may have been discarded.
+  /// Handles a list of modes, which is a response; returns whether it confirms Stop. If Stop may have been discarded, sends `again`.
   mutating func answered(_ again: [CarOutboundMessage], at now: Instant) -> Bool {
     switch confirmation.answered(at: now) {
     case .nothing: return false
@@ -122,7 +122,7 @@ struct CarSender: Sendable {
 
   mutating func sendDisconnect(at now: Instant, _ effects: inout Effects) { send(.disconnect, .disconnect, at: now, &effects) }
 
-  /// Sends the next message of the first command; returns it.
+  /// Sends and returns the next message of the first command.
   mutating func sendCommand(at now: Instant, _ effects: inout Effects) -> CarOutboundMessage? {
     guard let message = queue.takeCommand() else { return nil }
     if message == .proceed { confirmation.continued() }
@@ -134,13 +134,13 @@ struct CarSender: Sendable {
     let frame = CarOutboundMessage.modes.frame(dialect)
     queue.messageSent(isStop: false, at: now)
     let id = write.begin(.livenessCheck, at: now)
-    effects.append(.sendUnlessBehind(.main, frame, id, most: Self.maxUnacknowledgedChecks * frame.count))
+    effects.append(.sendUnlessBacklogged(.main, frame, id, maxUnacknowledged: Self.maxUnacknowledgedChecks * frame.count))
   }
 
-  /// Sends a tilt, unless more than so many bytes are not acknowledged.
-  mutating func send(_ tilt: CarTilt, _ frame: [UInt8], maxBehind: Int, at now: Instant, _ effects: inout Effects) {
+  /// Sends a tilt; the write fails if more than `maxUnacknowledged` bytes are not acknowledged.
+  mutating func send(_ tilt: CarTilt, _ frame: [UInt8], maxUnacknowledged: Int, at now: Instant, _ effects: inout Effects) {
     queue.tiltSent(at: now)
-    effects.append(.sendUnlessBehind(.main, frame, write.begin(.tilt(tilt), at: now), most: maxBehind))
+    effects.append(.sendUnlessBacklogged(.main, frame, write.begin(.tilt(tilt), at: now), maxUnacknowledged: maxUnacknowledged))
   }
 
   private mutating func send(
@@ -150,7 +150,7 @@ struct CarSender: Sendable {
     effects.send(.main, message.frame(dialect), write.begin(purpose, at: now))
   }
 
-  /// The link has accepted a message, or failed.
+  /// Handles the end of a write, and returns which one it was; `failure` is nil if the link has accepted the message.
   mutating func ended(_ id: SendID, _ failure: String?, at now: Instant) -> Ended {
     guard let purpose = write.ended(id) else { return .nothing }
     switch purpose {

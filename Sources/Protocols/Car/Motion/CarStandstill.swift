@@ -1,20 +1,20 @@
-// Whether the car has confirmed that it stands still, and the commands that wait for that. The car drives on with the last tilt when
-// its link is lost, and does not accept the next client. So it counts as standing still only after a response to Stop.
-// Source: autott.md §7 (an end of file changes nothing; one client for the life of a program).
+// Whether the car has confirmed that it stands still, and the commands that wait for this confirmation. When its link is lost, the car
+// drives on with the last tilt and accepts no other client. So it counts as standing still only after a response to Stop.
+// Source: AutoTT, TCP.py and mainLoop.py: the program ignores an end of file, and accepts one client in its life.
 
 struct CarStandstill: Sendable {
   private enum State: Sendable {
-    /// No confirmation over this link.
+    /// No Continue was sent, and no Stop was confirmed.
     case unknown
-    /// Continue was sent, and no Stop was confirmed since. This outlives the link and the daemon.
+    /// Continue was sent, and no Stop was confirmed since. This state is stored, so it outlives the link and the daemon.
     case driven
-    /// No response over an earlier link: another client may drive it.
+    /// The car did not respond over the last link: another client may drive it.
     case silent
     /// A Stop was confirmed, and no Continue was sent since.
     case confirmed
   }
 
-  /// The timeout of the action `stop`: the car's camera takes two seconds to start, and then it reads on.
+  /// The timeout of the action `stop`: the car reads no commands during the two seconds in which its camera starts.
   private static let stopTimeout: Nanoseconds = 2 * .second
   private static let maxWaiters = CarSendQueue.most
   static let unconfirmed = "not confirmed: the car may still be driving"
@@ -23,17 +23,17 @@ struct CarStandstill: Sendable {
   private static let drivenKey = "driven"
 
   private var state = State.unknown
-  /// A link was lost before the car was stopped.
+  /// Whether a link was lost before Stop was sent.
   private var owesStop = false
   /// The commands that wait for the car to confirm Stop, and their timeouts.
   private var waiters: [(id: CommandID, until: Instant)] = []
 
   var isConfirmed: Bool { state == .confirmed }
-  /// The first message of the next link is Stop.
+  /// Whether the first message over the next link is Stop.
   var needsStop: Bool { owesStop || state == .driven }
   var deadline: Instant? { waiters.first?.until }
 
-  /// Why it is unknown whether the car stands still; nil: confirmed.
+  /// Why it is unknown whether the car stands still; nil if the car has confirmed Stop.
   func doubt(_ session: CarSession.State) -> String? {
     switch session {
     case .greeting: return "the car has not responded yet: it may still be driving"
@@ -47,7 +47,7 @@ struct CarStandstill: Sendable {
     }
   }
 
-  /// Why the car may be moving although it is not connected; nil: there is no reason to believe that.
+  /// Why a car that is not connected may be moving; nil if there is no such reason.
   var fault: String? {
     switch state {
     case .driven: Self.leftDriving
@@ -61,7 +61,7 @@ struct CarStandstill: Sendable {
 
   // MARK: Commands
 
-  /// Waits for the confirmation; false if too many commands wait.
+  /// Lets a command wait for the confirmation; returns false if too many commands wait.
   mutating func wait(for id: CommandID, at now: Instant) -> Bool {
     guard waiters.count < Self.maxWaiters else { return false }
     waiters.append((id, now &+ Self.stopTimeout))
@@ -83,26 +83,26 @@ struct CarStandstill: Sendable {
     if stored[Self.drivenKey] != nil { state = .driven }
   }
 
-  /// A confirmed stop is no longer valid: another client may have driven the car since.
+  /// Discards an earlier confirmation: another client may have driven the car since.
   mutating func linkUp() {
     if state == .confirmed { state = .unknown }
   }
 
-  /// The car does not respond over this link.
+  /// Notes that the car does not respond over this link.
   mutating func becameSilent() {
     if state != .driven { state = .silent }
   }
 
-  /// Continue is sent. That is stored for a daemon that is started after this one.
+  /// Notes that Continue is sent, and stores that for the next start of the daemon.
   mutating func continued(_ effects: inout Effects) {
     if state != .driven { effects.append(.store(key: Self.drivenKey, [UInt8(ascii: "1")])) }
     state = .driven
   }
 
-  /// The link has accepted Stop.
+  /// Notes that the link has accepted Stop.
   mutating func stopSent() { owesStop = false }
 
-  /// The car has confirmed Stop.
+  /// Notes that the car has confirmed Stop, and completes the waiting commands.
   mutating func confirm(_ effects: inout Effects) {
     if state == .driven { effects.append(.store(key: Self.drivenKey, [])) }
     state = .confirmed
@@ -110,10 +110,10 @@ struct CarStandstill: Sendable {
     waiters = []
   }
 
-  /// Stop messages that could not be sent are the first ones on the next link.
+  /// Notes whether the lost link had unsent stop messages: the first message over the next link is then Stop.
   mutating func linkLost(hasStops: Bool) { owesStop = owesStop || hasStops }
 
-  /// The shutdown sequence is over.
+  /// Discards unsent stop messages after the shutdown sequence.
   mutating func ended() { owesStop = false }
 
   mutating func fail(_ error: CommandError, _ effects: inout Effects) {

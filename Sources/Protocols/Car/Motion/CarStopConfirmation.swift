@@ -4,80 +4,80 @@
 // confirms earlier commands. Where it may have discarded them, only commands after the response are reliable: Stop is sent once more
 // then, and confirmed by the next response. Requests are repeated, together with Stop. Responses do not identify their request;
 // those to older requests are ignored.
-// Source: autott.md §8; Steering.py, Modes.py.
+// Source: AutoTT, TCP.py, Steering.py and Modes.py.
 
 struct CarStopConfirmation: Sendable, Equatable {
-  private static let first: Nanoseconds = 300 * .millisecond
-  private static let longest: Nanoseconds = 5 * .second
-  /// When a missing confirmation is reported: 2.1 s after Stop, because Status alone takes the car a second, and 4.5 s after other
-  /// commands, because its camera takes two.
-  private static let (suspicious, hopeless) = (4, 5)
-  /// The maximum number of responses in flight; further requests were lost.
+  private static let firstInterval: Nanoseconds = 300 * .millisecond
+  private static let maxInterval: Nanoseconds = 5 * .second
+  /// After how many requests a missing confirmation is a fault: 2.1 s after Stop, because a status request takes the car a second, and
+  /// 4.5 s after other commands, because the start of the camera takes two seconds.
+  private static let (maxStopRequests, maxRequests) = (4, 5)
+  /// The maximum number of expected responses: earlier requests beyond it count as lost.
   private static let maxOpen = 4
 
   /// The meaning of a response.
   enum Meaning { case nothing, stopAgain, stopConfirmed }
 
-  /// The number of older responses before the one that shows that the car accepts commands; nil: it does.
+  /// The number of responses to older requests before the one that shows that the car accepts commands; nil if it accepts them.
   private var acceptance: Int?
-  /// The same for the one that confirms Stop; nil: none is expected.
+  /// The number of responses to older requests before the one that confirms Stop; nil if no Stop is to be confirmed.
   private var stop: Int?
-  /// When the next request is sent.
+  /// When the request is repeated; nil if it is not to be repeated.
   private(set) var due: Instant?
   /// The number of expected responses.
   private var open: Int
-  private var interval = Self.first
+  private var interval = Self.firstInterval
   private var repeats = 0
 
-  /// A new session, in which the car sends its modes several times without a request.
-  init(unasked: Int = 0) { open = unasked }
+  /// The state in a new session, in which the car sends its modes `unsolicited` times without a request.
+  init(unsolicited: Int = 0) { open = unsolicited }
 
-  /// All commands are confirmed.
+  /// Whether the car executes commands, as far as known.
   var isReliable: Bool { acceptance == nil }
-  /// A Stop is not confirmed.
+  /// Whether a Stop is not confirmed yet.
   var owesStop: Bool { stop != nil }
   private var isWaiting: Bool { !isReliable || owesStop }
 
-  /// The car may discard the next commands.
+  /// Notes that the car may discard commands until the response to the next request.
   mutating func expectLoss() {
     acceptance = open
     rest()
   }
 
-  /// A Stop is sent.
+  /// Notes that Stop is sent.
   mutating func stopped() {
     if isWaiting { due = nil } else { rest() }
     stop = open
   }
 
-  /// Continue is sent: earlier Stops no longer matter.
+  /// Notes that Continue is sent, after which no confirmation of an earlier Stop is needed.
   mutating func continued() {
     stop = nil
     if isReliable { rest() }
   }
 
-  /// The link has accepted the request.
+  /// Notes that the link has accepted a request, and schedules its repetition if a confirmation is awaited.
   mutating func requested(at now: Instant) {
     open = min(open + 1, Self.maxOpen)
     acceptance = acceptance.map { min($0, open - 1) }
     stop = stop.map { min($0, open - 1) }
     guard isWaiting, due == nil else { return }
     due = now &+ interval
-    interval = min(interval &* 2, Self.longest)
+    interval = min(interval &* 2, Self.maxInterval)
     repeats &+= 1
   }
 
-  /// The next request is sent now.
+  /// Notes that the repetition is queued.
   mutating func requestQueued() { due = nil }
 
-  /// The car has sent its modes.
+  /// Handles a response, the list of modes.
   mutating func answered(at now: Instant) -> Meaning {
     guard open > 0 else { return .nothing }
     open -= 1
-    let (accepts, confirms) = (Self.reach(&acceptance), Self.reach(&stop))
+    let (accepts, confirms) = (Self.countDown(&acceptance), Self.countDown(&stop))
     if accepts {
       rest()
-      // Sent before the response, so it may have been discarded.
+      // Stop was sent before the response, so the car may have discarded it.
       if owesStop || confirms { stop = open }
       return owesStop ? .stopAgain : .nothing
     }
@@ -85,24 +85,24 @@ struct CarStopConfirmation: Sendable, Equatable {
       if isReliable { rest() }
       return .stopConfirmed
     }
-    // The car responds, so the next request is not delayed.
-    if due != nil { (due, interval) = (now &+ Self.first, Self.first) }
+    // The car responds, so the interval starts again from its minimum.
+    if due != nil { (due, interval) = (now &+ Self.firstInterval, Self.firstInterval) }
     return .nothing
   }
 
-  /// Whether this is the expected response; it is expected no longer then.
-  private static func reach(_ older: inout Int?) -> Bool {
+  /// Counts a response down; returns whether it is the expected one, and then sets the count to nil.
+  private static func countDown(_ older: inout Int?) -> Bool {
     guard let count = older else { return false }
     older = count > 0 ? count - 1 : nil
     return count == 0
   }
 
-  private mutating func rest() { (due, interval, repeats) = (nil, Self.first, 0) }
+  private mutating func rest() { (due, interval, repeats) = (nil, Self.firstInterval, 0) }
 
-  /// The fault of a car that has not confirmed.
+  /// The fault of a car that does not respond to repeated requests; nil if there is none.
   func fault(isStandingStill: Bool) -> String? {
-    if owesStop, !isStandingStill, repeats >= Self.suspicious { return "the car has not confirmed Stop: it may still be driving" }
-    if isWaiting, repeats >= Self.hopeless { return "no response to the last command: the car's program may hang" }
+    if owesStop, !isStandingStill, repeats >= Self.maxStopRequests { return "the car has not confirmed Stop: it may still be driving" }
+    if isWaiting, repeats >= Self.maxRequests { return "no response to the last command: the car's program may hang" }
     return nil
   }
 }

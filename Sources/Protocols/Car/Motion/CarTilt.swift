@@ -1,9 +1,9 @@
-// Converts the driver's position to a tilt message. Tilts that the car would misinterpret are never sent: with both roll and pitch
-// negative, or a negative zero, a sign error in the car's program drives one wheel in full reverse. So one of the two is always
-// zero, and the printed number decides.
+// Converts the driver's attitude to a tilt message. If both roll and pitch are negative, or one is a negative zero, a sign error in the
+// car's program drives one wheel in full reverse. So one of the two is then sent as zero; the check uses the rounded numbers that are
+// printed.
 // Source: the app's GyroscopeData.m (attitude, neutral, sensitivity), SteeringWithIOSGyro in the car's Steering.py.
 
-/// The driver's position, in radians.
+/// The attitude that the driver requests, in radians.
 struct CarAttitude: Sendable, Equatable {
   /// −π to π; positive is forward.
   let roll: Double
@@ -16,9 +16,9 @@ struct CarAttitude: Sendable, Equatable {
 
   static let level = CarAttitude(roll: 0, pitch: 0, yaw: 0)
   /// The tolerance for angles that were rounded to four decimals.
-  private static let hair = 0.0001
+  private static let tolerance = 0.0001
 
-  /// The arguments of the action `tilt`.
+  /// Parses the arguments of the action `tilt`.
   static func parse(_ arguments: [String: Value]) -> Result<CarAttitude, CommandError> {
     guard let roll = arguments["roll"]?.number, let pitch = arguments["pitch"]?.number else {
       return .failure(.invalid(argument: arguments["roll"]?.number == nil ? "roll" : "pitch", "is missing: give it in rad"))
@@ -33,20 +33,20 @@ struct CarAttitude: Sendable, Equatable {
     let limits = [("roll", roll, Double.pi, "π"), ("pitch", pitch, Double.pi / 2, "π/2"), ("yaw", yaw, Double.pi, "π")]
     for (name, angle, limit, message) in limits {
       if !angle.isFinite { return (name, "\(angle) is not a valid angle") }
-      if abs(angle) > limit + Self.hair { return (name, "\(angle) rad is outside -\(message) to \(message)") }
+      if abs(angle) > limit + Self.tolerance { return (name, "\(angle) rad is outside -\(message) to \(message)") }
     }
     return nil
   }
 
-  /// The message for this position.
+  /// The message for this attitude, relative to the neutral position and multiplied by the sensitivity.
   func tilt(neutral: CarAttitude, sensitivity: Double) -> CarTilt {
-    let level = CarAttitude(
+    let relative = CarAttitude(
       roll: Self.turn(from: neutral.roll, to: roll) * sensitivity, pitch: (pitch - neutral.pitch) * sensitivity,
       yaw: Self.turn(from: neutral.yaw, to: yaw) * sensitivity)
-    return CarTilt(level)
+    return CarTilt(relative)
   }
 
-  /// With another roll, pitch or yaw of the neutral position.
+  /// This attitude with one angle replaced: the one that belongs to a property of the neutral position.
   func with(_ signal: CarSignal, _ angle: Double) -> CarAttitude {
     switch signal {
     case .neutralRoll: CarAttitude(roll: angle, pitch: pitch, yaw: yaw)
@@ -55,7 +55,7 @@ struct CarAttitude: Sendable, Equatable {
     }
   }
 
-  /// A stored position; nil if it is damaged.
+  /// Parses a stored attitude; nil if it is damaged.
   init?(stored text: String) {
     let angles = text.split(separator: " ").compactMap(CarNumber.read)
     guard angles.count == 3 else { return nil }
@@ -73,7 +73,7 @@ struct CarAttitude: Sendable, Equatable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The shorter way between two angles; slightly more than half a turn counts as half a turn.
+  /// The shorter turn between two angles, which are first limited to −π to π.
   private static func turn(from start: Double, to end: Double) -> Double {
     func within(_ angle: Double) -> Double { min(max(angle, -Double.pi), Double.pi) }
     let turn = within(end) - within(start)
@@ -90,11 +90,11 @@ struct CarTilt: Sendable, Equatable {
   /// π and π/2, truncated: the printed number is never more than the maximum.
   private static let half = 3_141_592
   private static let quarter = 1_570_796
-  /// Full speed is at 45° of roll and 80° of pitch; 9 : 16.
+  /// Full speed is at 45° of roll and at 80° of pitch, a ratio of 9 : 16.
   private static let fullRoll = 9
   private static let fullPitch = 16
 
-  /// The nearest valid message.
+  /// The valid message that is nearest to an attitude.
   init(_ attitude: CarAttitude) {
     func millionths(_ angle: Double, _ limit: Int) -> Int {
       let bound = Double(limit) / CarNumber.scale
@@ -104,7 +104,7 @@ struct CarTilt: Sendable, Equatable {
     pitch = millionths(attitude.pitch, Self.quarter)
     yaw = millionths(attitude.yaw, Self.half)
     guard roll < 0, pitch < 0 else { return }
-    // The larger fraction of full speed is the driver's intent.
+    // Keep the angle that is the larger fraction of full speed.
     if -roll * Self.fullPitch >= -pitch * Self.fullRoll { pitch = 0 } else { roll = 0 }
   }
 

@@ -1,24 +1,25 @@
-// The rate limit of tilts: a virtual clock counts sent set-points (the generic cell rate algorithm of ATM). Set-points at the car's
-// own rate are sent at once despite jitter, and the long-term rate is never exceeded. The last set-point is repeated while no new one
-// arrives, so that the car's stream has no gaps. A second clock counts repetitions as well and limits only them, so that a repetition
+// The rate limit of tilts (the generic cell rate algorithm of ATM). A virtual clock advances by one interval per set-point: set-points at
+// the car's rate are sent at once despite jitter, and the long-term rate is never exceeded. While no new set-point arrives, the last one
+// is repeated, so that the car's stream has no gaps. A second clock also counts repetitions and limits only them, so that a repetition
 // never delays a new set-point.
 
 /// The rate of the set-points.
 struct CarTiltPacer: Sendable {
-  /// 5 to 100 per second.
-  private static let shortest: Nanoseconds = 10 * .millisecond
-  private static let longest: Nanoseconds = 200 * .millisecond
+  /// The limits of the interval: 100 to 5 set-points per second.
+  private static let minInterval: Nanoseconds = 10 * .millisecond
+  private static let maxInterval: Nanoseconds = 200 * .millisecond
 
-  private(set) var interval: Nanoseconds = Self.longest
+  private(set) var interval: Nanoseconds = Self.maxInterval
   /// When the next set-point is expected at exactly this rate.
   private var arrival: Instant = .min
-  /// The same for everything that is sent.
+  /// The same, counting repetitions as well.
   private var total: Instant = .min
+  /// When the last set-point is repeated, apart from the rate limit; `.max` if it is not repeated.
   private var repetition: Instant = .max
 
-  /// The nearest allowed interval to a number of seconds.
+  /// Limits an interval in seconds to the allowed range.
   static func interval(seconds: Double) -> Nanoseconds {
-    Int64((min(max(seconds, Double(shortest) / 1e9), Double(longest) / 1e9) * 1e9).rounded())
+    Int64((min(max(seconds, Double(minInterval) / 1e9), Double(maxInterval) / 1e9) * 1e9).rounded())
   }
 
   /// The rate per second.
@@ -33,13 +34,13 @@ struct CarTiltPacer: Sendable {
 
   mutating func set(interval: Nanoseconds) { self.interval = interval }
 
-  /// A set-point is sent.
+  /// Advances the clocks: a set-point is sent, a new one or a repetition.
   mutating func take(isNew: Bool, at now: Instant) {
     if isNew { arrival = max(arrival, now) &+ interval }
     total = max(total, now) &+ interval
     repetition = now &+ (isNew ? interval &* 3 / 2 : interval)
   }
 
-  /// The lease has ended: the next set-point is the first one.
+  /// Stops repeating the last set-point.
   mutating func rest() { repetition = .max }
 }

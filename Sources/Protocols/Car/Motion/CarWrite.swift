@@ -20,20 +20,20 @@ struct CarWrite: Sendable {
     return lastID
   }
 
-  /// A message is passed to the link.
+  /// Starts a write, which is passed to the link; returns its number.
   mutating func begin(_ purpose: Purpose, at now: Instant) -> SendID {
     let id = drawID()
     current = (id, purpose, now)
     return id
   }
 
-  /// The link has accepted a message, or failed; nil: it is not the one in flight.
+  /// Ends the write `id` and returns its purpose; nil if it is not the write in flight.
   mutating func ended(_ id: SendID) -> Purpose? {
     guard let current, current.id == id else { return nil }
     self.current = nil
     return current.purpose
   }
 
-  /// The link is lost.
+  /// Forgets the write in flight, because the link is lost.
   mutating func reset() { current = nil }
 }

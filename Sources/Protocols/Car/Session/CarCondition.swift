@@ -1,4 +1,4 @@
-// The status and the fault of the device.
+// Derives the status and the fault of the device from the states of its components.
 
 enum CarCondition {
   static func publish(_ session: CarSession, _ motion: CarMotion, _ features: CarFeatures, _ effects: inout Effects) {

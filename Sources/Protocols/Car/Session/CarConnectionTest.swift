@@ -4,10 +4,10 @@
 struct CarConnectionTest: Sendable {
   private static let intervals = 0.1...60.0
   private var interval: Nanoseconds?
-  /// When the next message is due; nil: none was requested.
+  /// When the next message is due; nil unless the car has requested keep-alives.
   private(set) var due: Instant?
 
-  /// The car requests a message every so many seconds, from now on; nil: none any more.
+  /// Starts sending a message every `seconds`, or stops if `seconds` is nil.
   mutating func requested(seconds: Double?, at now: Instant) {
     guard let seconds else { return self = CarConnectionTest() }
     let bounded = min(max(seconds, Self.intervals.lowerBound), Self.intervals.upperBound)
@@ -15,6 +15,6 @@ struct CarConnectionTest: Sendable {
     due = now
   }
 
-  /// A message is queued now.
+  /// Schedules the next message after one was queued.
   mutating func queued(at now: Instant) { due = interval.map { now &+ $0 } }
 }

@@ -1,30 +1,30 @@
-// The session with the car: the greeting, a car that does not respond because another client holds it, and the shutdown sequence.
-// Source: autott.md §7; the car attaches its receivers half a second after it accepts, and serves one client at a time.
+// The session with the car: the wait for its first message, a car that does not respond because it serves another client, and the
+// shutdown sequence. The car attaches its receivers half a second after it accepts a connection, and serves one client at a time.
+// Source: AutoTT, TCP.py and mainLoop.py.
 
 struct CarSession: Sendable {
-  /// Each case carries only what is valid in it.
   enum State: Equatable {
-    /// No link, or one that is to be reset.
+    /// No link, or a link that is being reset; the reason is a message.
     case down(String)
-    /// The link is up, and the first message of the car is not due yet.
+    /// The link is up, and the car's first message is awaited until this time.
     case greeting(until: Instant)
-    /// The link is up, but the car does not respond.
+    /// The link is up, but the car's first message has not arrived in time.
     case silent
     case ready
-    /// The daemon stops; the shutdown sequence must end by then.
+    /// The shutdown sequence is being sent; it must end by this time.
     case ending(until: Instant)
   }
 
-  /// What has expired.
+  /// The state that has expired.
   enum Expiry { case nothing, greeting, ending }
 
   static let silence =
     "connected, but no response: another client holds the car, or the last session ended without Disconnect; it may still be driving; "
     + "close the other client, or restart the car's program"
   static let closing = "the link is being closed"
-  /// The timeout of the car's first message: its program starts slowly.
+  /// The timeout of the car's first message: the car's program starts slowly.
   private static let greetingTimeout: Nanoseconds = 5 * .second
-  /// The device waits 1.5 s for the shutdown sequence.
+  /// The timeout of the shutdown sequence; the daemon closes the device after 1.5 s.
   private static let endTimeout: Nanoseconds = 1_200 * .millisecond
 
   private(set) var state = State.down("the link is not up yet")
@@ -41,7 +41,7 @@ struct CarSession: Sendable {
     }
   }
 
-  /// Why no command can be sent now; nil: it can.
+  /// Why no command can be sent now; nil if commands can be sent.
   var unavailability: String? {
     switch state {
     case .down(let reason): reason
@@ -59,7 +59,7 @@ struct CarSession: Sendable {
     effects.publish(.connected, .bool(false))
   }
 
-  /// The car has sent a message: returns whether it is the first one over this link.
+  /// Handles a message of the car; returns whether it is the first one over this link.
   mutating func responded(_ effects: inout Effects) -> Bool {
     switch state {
     case .greeting, .silent:
@@ -82,9 +82,9 @@ struct CarSession: Sendable {
     }
   }
 
-  /// The shutdown sequence begins.
+  /// Begins the shutdown sequence.
   mutating func end(at now: Instant) { state = .ending(until: now &+ Self.endTimeout) }
 
-  /// The link is lost, or must not be used any more.
+  /// Ends the session: the link is lost, or must not be used any more.
   mutating func linkDown(_ reason: String) { state = .down(reason) }
 }

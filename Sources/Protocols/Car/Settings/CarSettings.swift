@@ -9,7 +9,7 @@ struct CarSettings: Sendable {
 
   private var persisted: PersistedSettings
   private(set) var neutral = CarAttitude.level
-  /// The car's own page.
+  /// The URL of the car's own web page; nil if the link has no host name.
   private let ownPage: String?
 
   init(_ options: CarOptions) {
@@ -37,7 +37,7 @@ struct CarSettings: Sendable {
     publish(&effects)
   }
 
-  /// Why this is not a valid page, or nil.
+  /// Why this is not a valid URL of a web page, or nil if it is.
   private static func refusal(page: String) -> String? {
     let start = page.lowercased()
     guard start.hasPrefix("http://") && page.utf8.count > 7 || start.hasPrefix("https://") && page.utf8.count > 8 else {
@@ -50,7 +50,8 @@ struct CarSettings: Sendable {
 
   // MARK: Commands
 
-  /// Changes a setting; false if the property is not one. While the car is driven, a new neutral position would act as a set-point.
+  /// Changes a setting; returns false if the property is not a setting. A driven car rejects a new neutral position and sensitivity,
+  /// because they would change the current set-point.
   mutating func set(_ signal: CarSignal, _ value: Value, for id: CommandID, isDriven: Bool, _ effects: inout Effects) -> Bool {
     do throws(CommandError) {
       switch signal {
@@ -72,7 +73,7 @@ struct CarSettings: Sendable {
     return true
   }
 
-  /// Sets the neutral position to the driver's current one, or to level.
+  /// Sets the neutral position: `here` is the attitude that the driver requests now, `horizontal` is level.
   mutating func setNeutral(
     _ position: Value?, attitude: CarAttitude?, for id: CommandID, isDriven: Bool, _ effects: inout Effects
   ) {
@@ -101,7 +102,7 @@ struct CarSettings: Sendable {
     try persisted.set(Self.neutralIndex, .string(neutral.stored), for: id, &effects)
   }
 
-  /// A store has ended: the setting takes effect, and its command completes.
+  /// Handles the end of a store: the setting takes effect, and its command completes.
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) {
     guard let change = persisted.stored(key, failure, &effects) else { return }
     publish(&effects)

@@ -1,15 +1,15 @@
-// The car's status. It is requested only while the car is not driven, because the car does nothing else meanwhile. Unknown lines
-// become additional properties at run time; the schema only grows.
-// Source: Status.py runs top, df and free on the thread that reads; autott.md §4 and §8.
+// The car's status. It is requested only while the car is not driven, because the car reads no commands while it runs top, df and free
+// for it. Unknown status lines become additional properties at run time; properties are never removed.
+// Source: AutoTT, Status.py and TCP.py.
 
 struct CarStatus: Sendable {
   /// The number of consecutive requests without a response after which the car counts as lost.
   private static let maxMisses = 2
   static let notWhileDriven = CommandError.refused(
     code: .driving, "the car is being driven and would ignore Stop during the request: try again afterwards")
-  /// How long the car may take before the next message, and before the missing response is reported.
+  /// The timeout of a response. Until then other messages wait, because the car may be busy.
   private static let timeout: Nanoseconds = 3 * .second
-  /// The delay of the first request: the car has just started.
+  /// The delay of the first request after the car's first message.
   private static let start: Nanoseconds = .second
   private static let maxWaiters = 16
   private static let maxExtras = 32
@@ -27,15 +27,16 @@ struct CarStatus: Sendable {
   private let lifetime: Property.Lifetime
   /// The schema of the device.
   private(set) var schema: Schema
-  /// When the next request is due, unless a response is missing.
+  /// When the next request is due, unless a response is awaited.
   private var nextRequest: Instant?
-  /// Until then the car may be busy with the request.
+  /// When the awaited response times out; nil if none is awaited.
   private(set) var deadline: Instant?
   private var waiters: [CommandID] = []
   private var misses = 0
-  /// The properties of unknown labels, by label.
+  /// The positions in the schema of properties that were added for unknown labels, by label.
   private var extras: [String: Int] = [:]
-  /// Values of properties that were declared in this turn; readings precede declarations, so they are published in the next one.
+  /// Values of properties that were declared in this turn. Within a turn readings precede declarations, so these are published in the
+  /// next turn.
   private var early: [Reading] = []
 
   init(_ options: CarOptions) {
@@ -45,43 +46,43 @@ struct CarStatus: Sendable {
     schema = Schema(properties: CarSignal.properties(options), actions: CarAction.actions)
   }
 
-  /// When the next request is due; nil: never, or a response is missing.
+  /// When the next request is due; nil if requests are disabled, or a response is awaited.
   var due: Instant? { deadline == nil ? nextRequest : nil }
-  /// The last requests have no response, and the car has sent no other message since.
+  /// Whether the last requests had no response, and the car has sent no other message since.
   var isUnanswered: Bool { misses >= Self.maxMisses }
   var hasEarly: Bool { !early.isEmpty }
 
   // MARK: Events
 
-  /// A new link.
+  /// Withdraws the status values for a new link.
   func linkUp(_ effects: inout Effects) {
     for index in indices { effects.withdraw(index, "the status was not requested yet") }
   }
 
-  /// The car has sent its first message over this link.
+  /// Schedules the first request, after the car's first message over this link.
   mutating func begin(at now: Instant) { nextRequest = interval.map { _ in now &+ Self.start } }
 
-  /// A request was sent.
+  /// Starts the timeout: the link has accepted a request.
   mutating func requested(for id: CommandID?, at now: Instant) {
     deadline = now &+ Self.timeout
     nextRequest = interval.map { now &+ $0 }
     if let id { waiters.append(id) }
   }
 
-  /// Waits for a response in flight; false if there is none, or too many commands wait.
+  /// Lets a command share the awaited response; returns false if none is awaited, or too many commands wait.
   mutating func join(_ id: CommandID) -> Bool {
     guard deadline != nil, waiters.count < Self.maxWaiters else { return false }
     waiters.append(id)
     return true
   }
 
-  /// The car has sent a message.
+  /// Resets the count of missing responses after any message of the car.
   mutating func responded(_ effects: inout Effects) {
     if isUnanswered { effects.publish(.connected, .bool(true)) }
     misses = 0
   }
 
-  /// Whether the response has not arrived in time; `expire` follows.
+  /// Whether the response has not arrived in time. The caller then calls `expire`.
   func isOverdue(at now: Instant) -> Bool { deadline.map { now >= $0 } ?? false }
 
   mutating func expire(_ effects: inout Effects) {
@@ -93,7 +94,7 @@ struct CarStatus: Sendable {
     end(.failure(.timeout(milliseconds: Int(Self.timeout / .millisecond))), &effects)
   }
 
-  /// The link is lost, or is to be closed.
+  /// Fails all waiting commands: the link is lost or being closed.
   mutating func fail(_ error: CommandError, _ effects: inout Effects) {
     end(.failure(error), &effects)
     (nextRequest, misses) = (nil, 0)
@@ -121,7 +122,7 @@ struct CarStatus: Sendable {
     end(.success(Report(columns: ["status"], rows: lines.map { [$0] })), &effects)
   }
 
-  /// Publishes values that were postponed in the last turn.
+  /// Publishes the values that were postponed in the last turn.
   mutating func publishEarly(_ effects: inout Effects) {
     for reading in early { effects.publish(reading) }
     early = []
@@ -137,13 +138,13 @@ struct CarStatus: Sendable {
   /// The positions of the status properties.
   private var indices: [Int] { [CarSignal.status.rawValue] + Array(CarSignal.lines) + extras.values.sorted() }
 
-  /// The property and unit of a line; nil: unknown.
+  /// The property and unit of a line; nil if its label is unknown.
   private func place(of line: CarStatusLine) -> (index: Int, unit: String?)? {
     if let (signal, unit) = Self.known[line.label] { return (signal.rawValue, unit) }
     return extras[line.label].map { ($0, nil) }
   }
 
-  /// A property for an unknown label; nil if it has no value yet or there is no room.
+  /// Creates a property for an unknown label; nil if the line has no value, or there are too many additional properties.
   private mutating func property(for line: CarStatusLine) -> Property? {
     guard extras[line.label] == nil, extras.count < Self.maxExtras else { return nil }
     let type: (ValueType, String?)

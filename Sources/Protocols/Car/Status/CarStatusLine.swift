@@ -1,6 +1,6 @@
 // One line of the car's status: `Motor battery voltage: 7.41 V`. Only numbers with a decimal dot are accepted: the car prints the
 // output of other programs, which depends on its locale.
-// Source: Status.py; labels and units in English, values may be empty.
+// Source: AutoTT, Status.py: labels and units are English, and values may be empty.
 
 struct CarStatusLine: Sendable, Equatable {
   /// The value after the colon.

@@ -1,17 +1,17 @@
-// The camera's stream. As built the car ignores commands between VideoStream On and the first picture that a client fetches. So
-// the stream is switched on only while no client drives, the machine fetches that picture itself at once, over a separate link, and
-// driving cannot start before. A started camera is brought to a known state even if its caller has disconnected.
-// Source: autott.md §6; Cameras.py: the server listens on the next port and closes connections before the stream is on.
+// The camera's stream. After VideoStream On the car as built ignores all commands until a client has fetched the first picture. So the
+// stream is switched on only while the car is not driven, and the machine then fetches that picture itself, over a separate link. Driving
+// cannot start before it has arrived. The start goes on even if its caller has disconnected, so that its result is known.
+// Source: AutoTT, Cameras.py: the server listens on the next port, and closes connections before the stream is on.
 
 struct CarCamera: Sendable {
   private enum State: Sendable {
     case off, on
     case starting(Start)
-    /// No picture arrived; the car may still ignore commands.
+    /// No picture has arrived in time, so the car may still ignore commands.
     case stuck
   }
 
-  /// What the machine must do after bytes of the server.
+  /// What the machine must do after it has received data from the camera's server.
   enum Answer { case nothing, retry(String) }
 
   /// If there is no picture, the car may have ignored the queued commands: they must not succeed. These follow.
@@ -32,10 +32,10 @@ struct CarCamera: Sendable {
 
   var isStarting: Bool { if case .starting = state { true } else { false } }
 
-  /// The car ignores commands.
+  /// Whether the car ignores commands until its first picture is fetched.
   var isBlocking: Bool { if case .starting(let start) = state { start.step.isFetching } else { false } }
 
-  /// Slow requests can be sent.
+  /// Whether slow requests can be sent, because the camera is not starting or stuck.
   var isQuiet: Bool {
     switch state {
     case .off, .on: true
@@ -53,7 +53,7 @@ struct CarCamera: Sendable {
     }
   }
 
-  /// Why driving is not possible now; nil: it is.
+  /// Why driving is not possible now, or nil if it is.
   var drivingRefusal: String? {
     switch state {
     case .starting: "the camera is starting, and the car would ignore Stop: wait until it has started"
@@ -73,7 +73,7 @@ struct CarCamera: Sendable {
 
   // MARK: Commands
 
-  /// The reply to a command that switches the stream on; nil: it can be started.
+  /// The immediate reply to a command that switches the stream on; nil if the stream must be started first.
   func reply(isDriven: Bool) -> Result<Report, CommandError>? {
     if isDriven {
       let message = "the car is being driven and would ignore Stop while its camera starts: switch it on afterwards"
@@ -88,7 +88,7 @@ struct CarCamera: Sendable {
     return nil
   }
 
-  /// The command is queued.
+  /// Begins a start of the stream; the caller queues its command.
   mutating func begin(for id: CommandID, at now: Instant, _ effects: inout Effects) {
     state = .starting(Start(for: id, at: now))
     effects.withdraw(.video, "the camera is starting")
@@ -102,25 +102,25 @@ struct CarCamera: Sendable {
 
   // MARK: Events of the link to the car
 
-  /// A new link, or no response: the state is unknown.
+  /// Withdraws the state of the stream, because it is unknown.
   func withdraw(_ reason: String, _ effects: inout Effects) { effects.withdraw(.video, reason) }
 
-  /// The car has sent its first message over this link: it has just started its program.
+  /// Publishes the initial state after the car's first message over this link.
   func begin(_ effects: inout Effects) {
     if dialect == .asBuilt { effects.publish(.video, .bool(false)) } else { effects.withdraw(.video, "not reported") }
   }
 
-  /// The car has sent its modes: it accepts commands.
+  /// Notes that the car has sent its modes, so it accepts commands.
   mutating func responded() { if case .stuck = state { state = .off } }
 
-  /// VideoStream On is sent: from now on the car ignores commands until its first picture is fetched.
+  /// Connects to the camera's server, after VideoStream On was passed to the link.
   mutating func requested(at now: Instant, _ effects: inout Effects) {
     guard dialect == .asBuilt, case .starting(var start) = state else { return }
     start.requested(timeoutAt: now &+ Self.timeout)
     connect(start, at: now, &effects)
   }
 
-  /// The link has accepted VideoStream. As documented there is nothing else to wait for.
+  /// Handles a VideoStream that the link has accepted. In the dialect documented the stream is then on, and no picture is fetched.
   mutating func switched(_ isOn: Bool, for id: CommandID?, _ effects: inout Effects) {
     var id = id
     switch state {
@@ -129,14 +129,14 @@ struct CarCamera: Sendable {
       state = .on
       id = start.id
     case .on, .off: state = isOn ? .on : .off
-    // It is off, but whether the car accepts commands is unknown.
+    // The stream is off now, but whether the car accepts commands is unknown.
     case .stuck: break
     }
     if !isStarting { effects.publish(.video, .bool(isOn)) }
     effects.succeed(command: id)
   }
 
-  /// The command cannot be sent, or the link to the car is lost or is to be closed.
+  /// Fails a start: the command cannot be sent, or the link to the car is lost or being closed.
   mutating func fail(_ error: CommandError, _ effects: inout Effects) {
     if case .starting(let start) = state {
       if start.step.isFetching { effects.append(.closeLink(.video)) }
@@ -148,7 +148,7 @@ struct CarCamera: Sendable {
 
   // MARK: Events of the link to the server
 
-  /// Returns the request to send to the server, if any.
+  /// Handles a state change of the link to the server; returns the request to send, if any.
   mutating func linkChanged(_ change: LinkState, at now: Instant, _ effects: inout Effects) -> [UInt8]? {
     guard case .starting(var start) = state, let endpoint else { return nil }
     switch (change, start.step) {
@@ -176,7 +176,7 @@ struct CarCamera: Sendable {
     return .nothing
   }
 
-  /// The server closed the connection, or has no picture yet.
+  /// Closes the link to the server and connects again later: the server has closed the connection, or has no picture yet.
   mutating func retry(at now: Instant, _ effects: inout Effects) {
     guard case .starting(var start) = state else { return }
     start.enter(.waiting(until: now &+ Self.retryInterval))
@@ -184,7 +184,8 @@ struct CarCamera: Sendable {
     state = .starting(start)
   }
 
-  /// Returns whether no picture arrived. The next response of the car shows whether it accepts commands.
+  /// Handles timeouts; returns true if the start has timed out without a picture. The next response of the car shows that it accepts
+  /// commands again.
   mutating func expire(at now: Instant, _ effects: inout Effects) -> Bool {
     guard case .starting(var start) = state else { return false }
     if let deadline = start.deadline, now >= deadline {
@@ -215,7 +216,7 @@ extension CarCamera {
   /// A stream that is being switched on.
   struct Start: Sendable {
     enum Step: Sendable {
-      /// The command is queued.
+      /// VideoStream On is queued.
       case queued
       /// The command was sent; the machine waits for the link to the server, a picture, or the next attempt.
       case connecting(until: Instant)
@@ -237,7 +238,7 @@ extension CarCamera {
     private(set) var step = Step.queued
     /// The time of the command.
     private let begun: Instant
-    /// When the start has failed; nil: the command is not sent yet.
+    /// When the start times out; nil while the command is queued.
     private(set) var deadline: Instant?
     /// The number of progress reports.
     private var reports = 0

@@ -1,13 +1,13 @@
 // Reads the response of a camera's small HTTP server: a stream of JPEG pictures, or a single one. Used by the car's machine and by
 // vehiclectl. At most one header and one picture are buffered, and only data that starts as a JPEG is returned.
-// Source: autott.md §6 (parts without a length and without a last boundary), RFC 2046 §5.1.1, ITU-T T.81 annex B.
+// Source: AutoTT, Cameras.py (parts without a length and without a last boundary), RFC 2046 §5.1.1, ITU-T T.81 annex B.
 
-/// One response, from its status line on. Pure: bytes in, pictures out.
+/// Parses one HTTP response, from its status line on. Performs no I/O.
 public struct MotionJPEG: Sendable {
   public enum Event: Sendable, Equatable {
     /// A complete picture.
     case frame([UInt8])
-    /// The response is not a stream of pictures, or is damaged; the cause as a message. Nothing follows.
+    /// The response is not a stream of pictures, or is damaged; the text is the cause. No further event follows.
     case failed(String)
   }
 
@@ -16,6 +16,7 @@ public struct MotionJPEG: Sendable {
   /// The maximum length of a picture, and of the data between two pictures, in bytes.
   public static let frameLimit = 4 << 20
 
+  /// The part of the response that is being read.
   private enum Place { case answer, preamble, partHead, picture, between, over }
 
   private var place = Place.answer
@@ -31,7 +32,7 @@ public struct MotionJPEG: Sendable {
   private var lineStart = 0
   private var scan = Scan()
 
-  /// At the start of the response.
+  /// Creates a parser at the start of a response.
   public init() {}
 
   /// The request for the stream: GET in HTTP/1.0, to prevent chunked encoding. `host` is the authority of the URL, with its port;
@@ -90,7 +91,7 @@ public struct MotionJPEG: Sendable {
     }
   }
 
-  /// The header of the response is complete.
+  /// Checks the complete header of the response.
   private mutating func begin() -> Event? {
     guard let status = head.status else { return fail("not an HTTP response; check the address of the stream") }
     guard status.hasPrefix("200") else { return fail("the camera returned \"\(status)\"; check that the video is on, and the address") }
@@ -100,7 +101,7 @@ public struct MotionJPEG: Sendable {
     case "image/jpeg": return beginPart()
     case "multipart/x-mixed-replace":
       guard let boundary = Head.boundary(type) else { return fail("no boundary in the camera's Content-Type") }
-      // Some servers include the two dashes in the name and then omit them before it.
+      // Some servers include the two dashes of a delimiter in the boundary parameter, and do not add them again.
       delimiters = [Array("--".utf8) + boundary] + (boundary.starts(with: Array("--".utf8)) ? [boundary] : [])
       go(to: .preamble)
     case let other:
@@ -120,7 +121,7 @@ public struct MotionJPEG: Sendable {
     return nil
   }
 
-  /// A byte of a picture of unknown length: it ends with its last marker, or at the next part.
+  /// Handles a byte of a picture of unknown length, which ends with its last marker, or at the next part.
   private mutating func picture(_ byte: UInt8) -> Event? {
     if frame.isEmpty, isLineEnd(byte) { return nil }  // a surplus empty line
     frame.append(byte)
@@ -168,7 +169,7 @@ public struct MotionJPEG: Sendable {
     return .failed(message)
   }
 
-  /// Whether this byte ends a delimiter line, and whether it is the last delimiter.
+  /// Returns nil unless this byte ends a delimiter line, and otherwise whether it is the last delimiter.
   private mutating func delimiter(_ byte: UInt8) -> Bool? {
     guard byte == lineFeed else {
       if line.count < Head.maxBoundaryLength + 8 { line.append(byte) }

@@ -1,4 +1,4 @@
-// Parses the few header fields that a stream of pictures requires, of the response and of each part. Invalid fields are ignored.
+// Parses the header fields that a stream of pictures requires, in the response and in each part. Invalid fields are ignored.
 // Source: RFC 9110 §8 (names in any case), RFC 2045 §5.1 (parameters, quoted or not), RFC 2046 §5.1.1 (boundary).
 
 extension MotionJPEG {
@@ -6,11 +6,11 @@ extension MotionJPEG {
     /// RFC 2046 allows 70; longer ones are tolerated.
     static let maxBoundaryLength = 200
 
-    /// `200 OK`; nil before the first line, and if that is not a status line.
+    /// The status, such as `200 OK`; nil before the first line, and if it is not a status line.
     private(set) var status: String?
-    /// The media type as received: `image/jpeg`.
+    /// The media type as received, such as `image/jpeg`.
     private(set) var type: String?
-    /// The length in bytes, if it is given and valid.
+    /// The length in bytes; nil if it is missing or invalid.
     private(set) var length: Int?
     private(set) var isChunked = false
     private var isFirst = true
@@ -31,7 +31,7 @@ extension MotionJPEG {
       }
     }
 
-    /// `multipart/x-mixed-replace` of `Multipart/X-Mixed-Replace; boundary=frame`.
+    /// A media type in lower case without its parameters: `multipart/x-mixed-replace` for `Multipart/X-Mixed-Replace; boundary=frame`.
     static func essence(_ type: String) -> String { lower(trimmed(type.utf8.prefix { $0 != UInt8(ascii: ";") })) }
 
     /// The parameter `boundary` of a media type.

@@ -1,10 +1,10 @@
 // Decodes the car's frames from a stream of bytes in pieces of any size. A frame ends with `%^%`; the line end that the car as built
 // adds is optional. Invalid data is dropped up to the next end mark, reported and counted. At most 64 KiB are buffered.
-// Source: autoTT's TCP.py sends `TYPE#$#BODY%^%` CR LF; frames coalesce, and the marks cannot be escaped.
+// Source: AutoTT, TCP.py, which sends `TYPE#$#BODY%^%` CR LF. One read can contain several frames, and the marks cannot be escaped.
 
 /// A frame from the car.
 struct CarInboundMessage: Sendable, Equatable {
-  /// 1 to 32 printable characters, in the case of the car.
+  /// 1 to 32 printable characters, case-sensitive.
   let type: String
   /// The body as received.
   let body: [UInt8]
@@ -40,15 +40,15 @@ struct CarDecoder: Sendable {
   static let maxTypeLength = 32
 
   private var buffer: [UInt8] = []
-  /// More bytes without an end mark than are buffered.
+  /// Whether more bytes without an end mark were received than are buffered.
   private(set) var isOverrun = false
-  /// The number of dropped frames since the machine was made.
+  /// The number of dropped frames since the decoder was created.
   private(set) var badFrames = 0
 
-  /// Buffered bytes without an end mark.
+  /// The number of buffered bytes of an incomplete frame.
   var waiting: Int { buffer.count }
 
-  /// Takes bytes up to the end of the next frame; nil once all are taken.
+  /// Removes bytes up to the end of the next frame, and returns it; nil when no bytes are left.
   mutating func take(_ bytes: inout ArraySlice<UInt8>) -> Item? {
     while let byte = bytes.popFirst() {
       // A line end between two frames is ignored.
@@ -57,10 +57,10 @@ struct CarDecoder: Sendable {
       if byte == CarFrame.endMark[2], buffer.ends(with: CarFrame.endMark) {
         if let item = close() { return item }
       } else if buffer.count >= Self.limit {
-        let isNews = !isOverrun
-        let drop = isNews ? drop(.endless, buffer[...]) : nil
+        let isFirst = !isOverrun
+        let drop = isFirst ? drop(.endless, buffer[...]) : nil
         isOverrun = true
-        // This may be the start of the mark.
+        // The last two bytes may be the start of the end mark.
         buffer.removeFirst(buffer.count - 2)
         if let drop { return drop }
       }
@@ -74,7 +74,7 @@ struct CarDecoder: Sendable {
     isOverrun = false
   }
 
-  /// Ends a frame; nil if it was dropped already.
+  /// Ends a frame at its end mark; returns nil if the frame was dropped already.
   private mutating func close() -> Item? {
     defer {
       buffer.removeAll(keepingCapacity: buffer.count < 4096)
@@ -88,7 +88,7 @@ struct CarDecoder: Sendable {
     guard (1...Self.maxTypeLength).contains(type.count), type.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
       return drop(.nameless, content)
     }
-    // The end mark was lost, so neither of the two messages is known to be complete.
+    // The end mark between two messages was lost, so neither of them may be complete.
     guard body.firstIndex(of: CarFrame.bodyMark) == nil else { return drop(.glued, content) }
     return .message(CarInboundMessage(type: String(decoding: type, as: UTF8.self), body: Array(body)))
   }

@@ -8,7 +8,7 @@
 enum CarOutboundMessage: Sendable, Equatable {
   case modes, mainViewEntered, status, stop, proceed, disconnect, shutDown, connectionTest
   case chosenMode(Int)
-  /// As built the description of one mode is requested, as documented those of all.
+  /// Requests the description of this mode (as built), or of all modes (documented).
   case infoModes(Int)
   case button(CarSide, isDown: Bool)
   case videoQuality(CarVideoQuality)
@@ -37,7 +37,7 @@ enum CarOutboundMessage: Sendable, Equatable {
     case .connectionTest: ("ConnectionTest", "")
     case .chosenMode(let number): ("ChosenMode", String(number))
     case .infoModes(let number): ("InfoModes", dialect == .asBuilt ? String(number) : "")
-    // The documentation has a surplus n.
+    // The app's README has a surplus n: `LeftButtonTouchDownn`.
     case .button(let side, let isDown): ("\(side.rawValue)ButtonTouch\(isDown ? "Down" : "Up")\(dialect == .documented ? "n" : "")", "")
     case .videoQuality(let quality): ("VideoQuality", quality.body)
     case .videoStream(let isOn): ("VideoStream", isOn ? "On" : "Off")
@@ -67,7 +67,7 @@ enum CarVideoQuality: String, Sendable, CaseIterable {
 
 /// The marks of a frame, and its composition.
 enum CarFrame {
-  /// The number of bytes that the car reads at a time.
+  /// The maximum length of a frame: the car reads at most 1024 bytes at a time.
   static let longest = 1023
   static let bodyMark = Array("#$#".utf8)
   static let endMark = Array("%^%".utf8)

@@ -6,7 +6,7 @@
 enum CarNumber {
   /// The resolution: a millionth.
   static let scale = 1e6
-  private static let longest = 32
+  private static let maxLength = 32
 
   /// A number in millionths, as printed; nil if it is not finite or too large.
   static func millionths(_ number: Double) -> Int? { number.isFinite ? Int(exactly: (number * scale).rounded()) : nil }
@@ -28,7 +28,7 @@ enum CarNumber {
 
   /// Parses a plain decimal number, with optional spaces around it: `0.0166666666667`, `1e-05`. No comma, no `nan`, no `inf`.
   static func read(_ text: some StringProtocol) -> Double? {
-    guard text.utf8.count <= longest else { return nil }
+    guard text.utf8.count <= maxLength else { return nil }
     let digits = text.trimmed
     let isPlain = digits.utf8.allSatisfy { (0x30...0x39).contains($0) || [0x2B, 0x2D, 0x2E, 0x45, 0x65].contains($0) }
     guard isPlain, let number = Double(digits), number.isFinite else { return nil }

@@ -1,25 +1,25 @@
-// Reads the messages of the car: decodes, checks and counts them, and limits the rate of what they write to the journal. If a type
-// occurs more than once in one read, only the last one is published, so that a flood is cheap.
-// Source: autott.md §4; AutoTTCommunication in TCP.py, TCPConnection.m.
+// Reads the messages of the car: decodes, checks and counts them, and limits the rate of their log messages. If messages of one type
+// arrive more than once in one read, only the last one is published, so that a flood of messages costs little.
+// Source: AutoTT, AutoTTCommunication in TCP.py; AutoTTApp, TCPConnection.m.
 
 /// A message from the car.
 enum CarReport: Sendable, Equatable {
-  /// The interval of tilts.
+  /// The car requests tilts at this interval.
   case tiltInterval(Nanoseconds)
   /// The car accepts no tilt.
   case tiltStopped
   case modeInfo([UInt8])
   case buttons(isEnabled: Bool)
-  /// The interval in seconds; nil: disabled.
+  /// The car requests keep-alives at this interval in seconds; nil: no more keep-alives.
   case connectionTest(Double?)
-  /// A message that is in `Latest`, or one with an invalid body: it only shows that the car responds.
+  /// A message that `finish` returns in `Latest`, or a message with an invalid body.
   case other
 }
 
 struct CarReader: Sendable {
   /// The last message of each type in one read.
   struct Latest: Sendable {
-    /// The list of modes, and how often it was sent.
+    /// The last list of modes, and how many lists the read contained.
     fileprivate(set) var modes: [UInt8]?
     fileprivate(set) var modesCount = 0
     fileprivate(set) var status: [UInt8]?
@@ -38,7 +38,7 @@ struct CarReader: Sendable {
   private var eventLimiter = CarLogRateLimiter()
   private var noteLimiter = CarLogRateLimiter()
 
-  /// Buffered bytes of an incomplete message.
+  /// The number of buffered bytes of an incomplete message.
   var buffered: Int { decoder.waiting }
 
   /// Publishes the initial values.
@@ -50,7 +50,7 @@ struct CarReader: Sendable {
   /// Resets the decoder for a new link.
   mutating func reset() { decoder.reset() }
 
-  /// Takes bytes up to the end of the next message; nil once all are taken.
+  /// Removes bytes up to the end of the next message, and returns it; nil when no bytes are left.
   mutating func next(_ bytes: inout ArraySlice<UInt8>, at now: Instant, _ effects: inout Effects) -> CarReport? {
     while let item = decoder.take(&bytes) {
       switch item {
@@ -64,7 +64,7 @@ struct CarReader: Sendable {
     return nil
   }
 
-  /// All bytes of a read are taken: publishes the counters and what concerns no other component, and returns the latest messages.
+  /// Publishes the counters, texts and the speech state after all bytes of a read, and returns the latest messages.
   mutating func finish(_ effects: inout Effects) -> Latest {
     defer { latest = Latest() }
     if let text = latest.text { effects.publish(.message, .string(text)) }
@@ -75,7 +75,7 @@ struct CarReader: Sendable {
     return latest
   }
 
-  /// nil: the type is unknown.
+  /// Interprets a message; nil if its type is unknown.
   private mutating func read(_ message: CarInboundMessage, at now: Instant, _ effects: inout Effects) -> CarReport? {
     switch message.type {
     case "Gyro":
@@ -121,7 +121,7 @@ struct CarReader: Sendable {
     }
   }
 
-  /// A positive number of seconds.
+  /// Parses a positive number of seconds.
   private static func seconds(_ body: [UInt8]) -> Double? {
     guard body.count <= 64, let seconds = CarNumber.read(String(decoding: body, as: UTF8.self)), seconds > 0 else { return nil }
     return seconds
@@ -129,7 +129,7 @@ struct CarReader: Sendable {
 
   // MARK: The journal
 
-  /// A text from the car, as an event.
+  /// Emits a text from the car as an event.
   private mutating func report(_ text: String, at now: Instant, _ effects: inout Effects) {
     let (isAllowed, missed) = eventLimiter.take(at: now)
     guard isAllowed else { return }
@@ -137,7 +137,7 @@ struct CarReader: Sendable {
     effects.append(.event(name: "message", text: text.isEmpty ? "(an empty text)" : text))
   }
 
-  /// A note for debugging.
+  /// Emits a note for debugging.
   mutating func note(_ message: @autoclosure () -> String, at now: Instant, _ effects: inout Effects) {
     let (isAllowed, missed) = noteLimiter.take(at: now)
     guard isAllowed else { return }

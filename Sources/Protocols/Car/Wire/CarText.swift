@@ -1,8 +1,8 @@
-// Texts to and from the car. A sent text must not contain a mark of the protocol. In a received one escape sequences and control
-// characters are removed, and its length is limited.
+// Texts to and from the car. A text to the car must not contain a mark of the protocol. A text from the car is stripped of escape
+// sequences and control characters, and its length is limited.
 
 enum CarText {
-  /// The argument of the action `send-message`.
+  /// Checks the argument of the action `send-message`.
   static func outbound(_ text: Value?, isAllowed: Bool) -> Result<String, CommandError> {
     guard isAllowed else {
       let message = "messages are disabled: set allow-messages = true if the car supports them; the car as built does not"
@@ -35,7 +35,7 @@ enum CarText {
     var plain: [UInt8] = []
     while let byte = rest.popFirst() {
       if byte == 0x1B { dropSequence(&rest) } else if byte >= 0x20, byte != 0x7F { plain.append(byte) }
-      // A character has at most four bytes; the rest is truncated in any case.
+      // A character has at most four bytes, so this is enough for `limit` characters.
       if plain.count >= 4 * limit { break }
     }
     var text = String.UnicodeScalarView()
@@ -48,7 +48,7 @@ enum CarText {
     return String(text).trimmed
   }
 
-  /// The rest of an escape sequence: `[` up to a letter, `]` up to a bell, or one character.
+  /// Removes the rest of an escape sequence: from `[` up to a letter, from `]` up to a bell, or one character.
   private static func dropSequence(_ rest: inout ArraySlice<UInt8>) {
     switch rest.popFirst() {
     case UInt8(ascii: "["):
