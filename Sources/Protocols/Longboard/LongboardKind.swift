@@ -1,5 +1,5 @@
-// The configuration of the `longboard` kind: an Arduino that speaks ELComm, or a VESC. It declares which keys belong to which
-// protocol; each machine reads its own.
+// The configuration of the `longboard` kind: an Arduino that speaks ELComm, or a VESC. This file declares which keys belong to which
+// protocol; each machine reads its own keys.
 
 extension Kind {
   /// Electric longboards.

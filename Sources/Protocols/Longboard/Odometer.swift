@@ -7,7 +7,7 @@ struct Odometer: Sendable, Equatable {
   private(set) var total: Int
   /// The last reading of the counter.
   private var last: Int?
-  /// A jump that is accepted if the next reading confirms it.
+  /// The last reading that jumped implausibly; it is accepted if the next reading is close to it.
   private var leap: Int?
   private var lastAt: Instant?
   /// The number of values of the counter, after which it wraps.
@@ -39,7 +39,7 @@ struct Odometer: Sendable, Equatable {
   /// The value to store: `total last`.
   var stored: [UInt8] { Array("\(total) \(last.map(String.init) ?? "-")".utf8) }
 
-  /// Takes a reading; returns true if there is a new value to store.
+  /// Handles a reading; returns true if there is a new value to store.
   mutating func read(_ counter: Int, at now: Instant) -> Bool {
     let before = self
     defer { lastAt = now }
@@ -49,7 +49,7 @@ struct Odometer: Sendable, Equatable {
     }
     let gone = distance(from: last, to: counter)
     let elapsed = lastAt.map { Double(now - $0) / 1e9 } ?? 0
-    // A distance during a disconnection is accepted, and so is any reading that is confirmed.
+    // The time limit allows for distance during a disconnection. Any jump is accepted if the next reading confirms it.
     guard Double(gone) <= elapsed * perSecond + 10 || leap.map({ distance(from: $0, to: counter) <= 10 }) ?? false else {
       leap = counter
       return false
@@ -60,7 +60,7 @@ struct Odometer: Sendable, Equatable {
     return (total, self.last) != (before.total, before.last)
   }
 
-  /// The distance between two readings. A decrease is a reset or rolling back: the smaller one counts.
+  /// The distance between two readings. A decrease is either a reset or rolling back: the smaller distance counts.
   private func distance(from last: Int, to counter: Int) -> Int {
     if counter >= last { return counter - last }
     if let wrap, last - counter > wrap / 2, last - counter < wrap { return counter + wrap - last }

@@ -105,10 +105,10 @@ import Testing
     rig.set("brake-current", .float(3), id: 2)
     #expect(rig.vesc.orders.last?.order == .brake(3))
     #expect(rig.number("brake-current") == 3 && rig.absence("target-current") == "brake-current is active")
-    rig.run(for: VESCMotion.shortest)
+    rig.run(for: VESCMotion.minInterval)
     rig.set("target-duty", .float(-20), id: 3)
     #expect(rig.vesc.orders.last?.order == .duty(-0.2) && rig.absence("brake-current") == "target-duty is active")
-    rig.run(for: VESCMotion.shortest)
+    rig.run(for: VESCMotion.minInterval)
     rig.set("handbrake-current", .float(4), id: 4)
     #expect(rig.vesc.orders.last?.order == .handbrake(4))
     #expect((1...4).allSatisfy { rig.isDone($0) })
@@ -268,7 +268,7 @@ import Testing
     rig.takesWrites = true
     rig.around.restoreWrites()
     rig.give(.sent(waiting, failure: nil))
-    rig.run(for: VESCMotion.shortest)
+    rig.run(for: VESCMotion.minInterval)
     #expect(rig.vesc.orders.map(\.order) == [.current(1), .current(5)])
     #expect((1...5).allSatisfy { rig.isDone($0) })
   }

@@ -1,5 +1,5 @@
-// The buzzer. The board latches it, so it must be switched off when its time is over, when its caller disconnects, and when the link
-// is lost. This type decides what the board should do and which commands wait; it sends nothing itself.
+// The buzzer. The board keeps it on until it is switched off, so the daemon must do this when the time is over, when the caller
+// disconnects, and when the link is lost. This type holds the requested state and the waiting commands; it sends nothing itself.
 // Source: ProjectTORQ.ino (a control byte is kept until the next; 900 Hz while it is 55 and the board is connected).
 
 /// The requested state of the buzzer, and the command that requested it.
@@ -7,18 +7,18 @@ struct ELCommBuzzer: Sendable {
   /// What a command requests.
   enum Request: Sendable, Equatable {
     case on, off
-    /// For this long after the board has confirmed it.
+    /// Sound for this long after the board has confirmed it.
     case sound(Nanoseconds)
-    /// As long as the caller stays connected.
+    /// Sound as long as the caller stays connected.
     case hold
   }
 
   /// The state to send to the board.
   struct Target: Sendable, Equatable {
     let isOn: Bool
-    /// Counts changes: a message that was sent before a change does not confirm it.
+    /// The number of the change: a response to a message that was sent before the change does not confirm it.
     let change: Int
-    /// The board has confirmed it.
+    /// Whether the board has confirmed it.
     let isConfirmed: Bool
   }
 
@@ -37,11 +37,11 @@ struct ELCommBuzzer: Sendable {
   let limit: Nanoseconds
   private(set) var isOn = false
   private var change = 0
-  /// The board has confirmed the requested state.
+  /// Whether the board has confirmed the requested state.
   private var isConfirmed = false
-  /// The last confirmed state.
+  /// The last confirmed state; nil if it is unknown.
   private(set) var known: Bool?
-  /// Last-will frames are set for the link.
+  /// Whether last-will frames are set for the link.
   private var hasLastWill = false
   private var ends: Instant?
   private var order: Order?
@@ -72,7 +72,7 @@ struct ELCommBuzzer: Sendable {
     turn(request != .off, until: request == .on ? now &+ limit : nil)
   }
 
-  /// The board has confirmed what was sent for this change.
+  /// Handles the confirmation of a message that was sent for this change.
   mutating func confirmed(_ change: Int, at now: Instant, _ effects: inout Effects) {
     guard change == self.change else { return }
     known = isOn
@@ -90,10 +90,10 @@ struct ELCommBuzzer: Sendable {
     self.order = order
   }
 
-  /// Ends everything whose time is over.
+  /// Ends sounds and commands whose time is over.
   mutating func expire(at now: Instant, _ effects: inout Effects) {
     if let ends, now >= ends {
-      // The whole duration has passed before a confirmation.
+      // The maximum duration is over, and the board has not confirmed the sound.
       if order?.request == .on { fail(.timeout(milliseconds: Int(limit / .millisecond)), &effects) }
       turn(false)
       if order?.waiting == nil { order?.waiting = now }
@@ -102,10 +102,10 @@ struct ELCommBuzzer: Sendable {
     if let waiting = order.waiting {
       guard now >= waiting &+ Self.timeout else { return }
       fail(.timeout(milliseconds: Int(Self.timeout / .millisecond)), &effects)
-      // It is no longer expected to sound.
+      // The requested duration is over, so request off.
       if isOn { turn(false) }
     } else if now >= order.reported &+ .second {
-      // A command without progress for ten seconds would time out.
+      // Clients time out a command that reports no progress for ten seconds.
       order.reported = now
       self.order = order
       effects.append(.progress(order.id, Report(progress: progress(of: order, at: now))))
@@ -117,27 +117,27 @@ struct ELCommBuzzer: Sendable {
     return min(1, Double(now &- order.began) / Double(time))
   }
 
-  /// The caller has disconnected. A set state stays; a sound ends.
+  /// Handles a caller that has disconnected: its timed or held sound ends; a state that was set stays.
   mutating func cancel(_ id: CommandID) {
     guard let order, order.id == id else { return }
     self.order = nil
     if isOn, order.request != .on { turn(false) }
   }
 
-  /// The link is lost, or new: the first message must be off.
+  /// Requests off for a new or lost link, and fails the waiting command.
   mutating func reset(_ error: CommandError, _ effects: inout Effects) {
     fail(error, &effects)
     known = nil
     turn(false)
   }
 
-  /// The last state that the board has confirmed.
+  /// Publishes the last state that the board has confirmed.
   func publish(_ effects: inout Effects) {
     if let known { effects.publish(ELCommSignal.buzzer.rawValue, .bool(known)) }
   }
 
-  /// While the buzzer may sound, a last-will frame switches it off if the daemon dies, because the board has no time limit. A board
-  /// ignores input while it sends, so `off` is sent twice.
+  /// Sets last-will frames while the buzzer may sound, because the board has no time limit. A board ignores input while it sends, so the
+  /// frames contain `off` twice.
   mutating func updateLastWill(isUp: Bool, off: [UInt8], _ effects: inout Effects) {
     let isWanted = isUp && (isOn || hasLastWill && !(isConfirmed && known == false))
     guard isWanted != hasLastWill else { return }

@@ -1,6 +1,6 @@
-// Decodes ELComm messages from a stream, one byte at a time, so that the result does not depend on how it was split. A message ends
-// with the second digit after its decimal point; data before it that is not part of it is dropped. At most 64 bytes are buffered, and
-// no field is guessed.
+// Decodes ELComm messages from a stream, one byte at a time, so that the result does not depend on how the stream was split. A message
+// ends with the second digit after its decimal point; preceding data that does not belong to it is dropped. At most 64 bytes are
+// buffered, and a missing field is never guessed.
 // Source: ProjectTORQ.ino (what the board prints), ELCommunicationProtocol.swift (fields after the fourth are extensions).
 //
 //   12$88$1$0.35     speed in mph, battery in %, connected, distance in miles; no terminator, no check sum
@@ -11,7 +11,7 @@ struct ELCommMessage: Sendable, Equatable {
   let speed: Int
   /// Percent, not clamped: -355 before the voltage was measured, 255 before the VESC has responded.
   let battery: Int
-  /// The VESC has responded and the board has not latched off.
+  /// Whether the VESC has responded, and the board has not switched itself off permanently.
   let connected: Bool
   /// Hundredths of a mile since the board was reset.
   let distance: Int
@@ -21,26 +21,26 @@ struct ELCommMessage: Sendable, Equatable {
 struct ELCommDecoder: Sendable {
   /// The maximum number of buffered bytes.
   static let limit = 64
-  /// Larger |mph| and |%| are invalid: another number precedes them without a separator.
+  /// The valid mph and %: in a larger number, two numbers follow each other without a separator.
   static let speeds = -255...255
   static let charges = -999...999
 
   private(set) var buffer: [UInt8] = []
-  /// A message has just ended; further fields may follow.
+  /// Whether a message has just ended, after which additional fields may follow.
   private(set) var isOpen = false
   /// The additional fields of the last completed message.
   private(set) var extra: [String] = []
   /// The number of runs of invalid bytes, and the last one.
   private(set) var badRuns = 0
   private(set) var lastBad: [UInt8] = []
-  /// The run continues.
+  /// Whether the last byte was part of a run of invalid bytes.
   private var isInBadRun = false
   private var lastSpeed = 0
 
-  /// Takes one byte; returns a message that it completes.
+  /// Handles one byte; returns the message that it completes, if any.
   mutating func take(_ byte: UInt8) -> ELCommMessage? {
     guard byte > 0x20, byte < 0x7F else {
-      // A module's idle byte, or an optional line end.
+      // An idle byte of the Bluetooth module, a blank or an optional line end.
       let isBlank = [0x00, 0x0A, 0x0D, 0x20].contains(byte) && (isOpen || buffer.isEmpty)
       close()
       if !isBlank { drop(with: byte) }
@@ -57,7 +57,7 @@ struct ELCommDecoder: Sendable {
     return nil
   }
 
-  /// Completes the last message: after a pause, or before a new poll.
+  /// Completes the additional fields of the last message, after a pause or before a new poll.
   mutating func close() {
     guard isOpen else { return }
     isOpen = false
@@ -98,7 +98,7 @@ struct ELCommDecoder: Sendable {
     return count > 3 && buffer[count - 3] == dot && isDigit(buffer[count - 2]) && isDigit(buffer[count - 1])
   }
 
-  /// The message at the end of the buffer. Data before it belongs to the extension of the previous one, or is dropped.
+  /// Removes and returns the message at the end of the buffer. Data before it is an additional field of the previous message, or dropped.
   private mutating func match() -> ELCommMessage? {
     let fields = buffer.split(separator: dollar, omittingEmptySubsequences: false)
     guard fields.count >= 4 else { return nil }
@@ -122,8 +122,8 @@ struct ELCommDecoder: Sendable {
     return ELCommMessage(speed: speed, battery: battery, connected: flag != zero, distance: distance)
   }
 
-  /// The start of the speed in the field that ends with it: the whole field, or none. After an extension field, which must keep a
-  /// part, the speed nearest to the last one.
+  /// The index at which the speed starts in a field that ends with a speed. Without a previous message it is the start of the field. If an
+  /// additional field precedes the speed without a separator, it is the split that gives the speed nearest to the last one.
   private func speedStart(in field: ArraySlice<UInt8>) -> Int? {
     let digits = field.reversed().prefix(while: isDigit).count
     let starts = (field.endIndex - digits..<field.endIndex).map { start in
@@ -141,7 +141,7 @@ struct ELCommDecoder: Sendable {
     return isOdd ? .max : abs((Self.number(digits) ?? .max / 2) - lastSpeed)
   }
 
-  /// One to five digits, with or without a minus.
+  /// Parses one to five digits, with or without a minus.
   private static func number(_ text: ArraySlice<UInt8>) -> Int? {
     let digits = text.first == minus ? text.dropFirst() : text
     guard (1...5).contains(digits.count), digits.allSatisfy(isDigit) else { return nil }
@@ -149,7 +149,7 @@ struct ELCommDecoder: Sendable {
     return text.first == minus ? -value : value
   }
 
-  /// One to six digits, a point and two more, with or without a minus. The board counts them in 16 bits.
+  /// Parses one to six digits, a point and two digits, with or without a minus, as hundredths. The board counts them in 16 bits.
   private static func hundredths(_ text: ArraySlice<UInt8>) -> Int? {
     let digits = text.first == minus ? text.dropFirst() : text
     guard (4...9).contains(digits.count), digits[digits.endIndex - 3] == dot else { return nil }
@@ -160,7 +160,7 @@ struct ELCommDecoder: Sendable {
     return Int(Int16.min)...Int(Int16.max) ~= signed ? signed : nil
   }
 
-  /// `$7$ok` as a list: 7 and ok.
+  /// Splits additional fields: `$7$ok` becomes 7 and ok.
   private static func fields(_ bytes: ArraySlice<UInt8>) -> [String] {
     bytes.split(separator: dollar, omittingEmptySubsequences: false).dropFirst().map { String(decoding: $0, as: UTF8.self) }
   }

@@ -1,13 +1,13 @@
-// Dialect detection, if the configuration does not set one. A message alone does not identify the dialect: it may be the first one of
-// a board that starts, or the response of a board as built to an earlier byte, or to output of an HM-10 module. So nothing is sent until
-// the board is quiet, then two characters in one write, and the responses are counted: a board as built responds to each of them, a
-// documented one takes them as one number.
+// Dialect detection, if the configuration sets no dialect. A single message does not identify the dialect: a board as built may send it
+// in response to an earlier byte, or to output of an HM-10 module. So nothing is sent until the board is quiet. Then two characters are
+// sent in one write, and the responses are counted: a board as built responds to each character, a documented board reads them as one
+// number.
 // Source: ProjectTORQ.ino (one byte per pass, at most 185 ms long; a 64-byte buffer); the project's protocol description for `documented`.
 
 struct ELCommDetection: Sendable {
   /// A probe of two characters.
   struct Probe: Sendable {
-    /// When the link accepted them.
+    /// When the link accepted the probe.
     private(set) var sent: Instant
     /// The number of invalid runs before the probe.
     let badRuns: Int
@@ -19,7 +19,7 @@ struct ELCommDetection: Sendable {
     mutating func received() { messages += 1 }
   }
 
-  /// What follows a probe.
+  /// The result of a probe.
   enum Verdict: Sendable, Equatable {
     /// No response: probe again.
     case unanswered
@@ -29,9 +29,10 @@ struct ELCommDetection: Sendable {
     case found(ELCommDialect)
   }
 
-  /// Longer than two passes of a board as built without its VESC, shorter than the timeout of a documented board.
+  /// How long responses are counted: longer than two passes of a board as built without its VESC, and shorter than the timeout of a
+  /// documented board.
   static let probeTime: Nanoseconds = 500 * .millisecond
-  /// A board as built with more responses sends the next one within this time.
+  /// After this time without a message the board is quiet: a board as built that owes more responses sends the next one earlier.
   static let quiet: Nanoseconds = 500 * .millisecond
   /// Consecutive probes without a response after which the board counts as silent.
   static let maxProbes = 4
@@ -43,21 +44,21 @@ struct ELCommDetection: Sendable {
   /// The last probe got no response, so its responses may still arrive.
   private var isProbeOpen = false
   /// Messages that arrived while nothing was sent.
-  private var unasked = 0
+  private var unsolicited = 0
 
-  /// Starts over with a hint; `isProbeOpen`: responses to earlier bytes may still arrive.
+  /// Starts a detection. `hint` is the dialect that is assumed; `isProbeOpen`: responses to earlier bytes may still arrive.
   mutating func begin(hint: ELCommDialect?, isProbeOpen: Bool) { (guess, self.isProbeOpen) = (hint, isProbeOpen) }
 
-  /// Nothing is sent until the board is quiet.
-  mutating func drain() { unasked = 0 }
+  /// Resets the count of unsolicited messages, before waiting until the board is quiet.
+  mutating func drain() { unsolicited = 0 }
 
-  /// A message has arrived while nothing was sent; true if only a documented board sends so many.
+  /// Counts a message that arrived while nothing was sent; returns true if only a documented board sends so many.
   mutating func receivedUnasked() -> Bool {
-    unasked += 1
-    return unasked > Self.maxOwed
+    unsolicited += 1
+    return unsolicited > Self.maxOwed
   }
 
-  /// The time of a probe is over. `badRuns`: invalid runs so far; `isQuiet`: the last message is not recent.
+  /// Evaluates a probe whose time is over. `badRuns`: the number of invalid runs so far; `isQuiet`: no message has arrived recently.
   mutating func judge(_ probe: Probe, badRuns: Int, isQuiet: Bool) -> Verdict {
     guard probe.messages > 0 else {
       isProbeOpen = true

@@ -1,6 +1,6 @@
-// The dialogue: when to send, and how to handle a response or a timeout. As built the board responds to each byte; a poll that timed out
-// may still get a response, so the next one waits for it as well, to keep at most two in the board's buffer. As documented the board
-// sends, and expects a response. A new link starts without state; off is the first message on each link and the last one before shutdown.
+// The dialogue: when to send, and how to handle a response or a timeout. A board as built responds to each byte. A poll that timed out may
+// still get a response, so the next poll waits for both, and at most two bytes are in the board's buffer. A documented board sends, and
+// expects a response. Off is the first message on each link, and the last one before shutdown.
 //
 //   down ──▶ draining ◀─▶ probing ──▶ asking ◀─▶ resting     (as built)
 //     │          ▲           └──────▶ attending              (as documented)
@@ -8,29 +8,28 @@
 //     └─ configured dialect: asking or attending directly; stopping from every state with a link
 
 struct ELCommDialogue: Sendable {
-  /// Each case carries only what is valid in it.
   private enum State: Sendable {
-    /// No link: nothing is due.
+    /// No link, for this reason.
     case down(String)
-    /// The dialect is unknown: nothing is sent until the board has been quiet up to then, so that a response to an earlier byte is not
-    /// mistaken for one to the probe.
+    /// The dialect is unknown. Nothing is sent until the board has been quiet up to this time, so that a response to an earlier byte is not
+    /// mistaken for a response to the probe.
     case draining(until: Instant)
     /// A probe of two characters is in flight; the number of responses identifies the dialect.
     case probing(ELCommDetection.Probe)
-    /// As built: a byte is in flight.
+    /// A byte to a board as built is in flight.
     case asking(Poll)
-    /// As built: the board has responded to the byte that was sent then.
+    /// A board as built has responded to the byte that was sent at this time.
     case resting(asked: Instant)
-    /// As documented: a message of the board is expected until then, or must be answered.
+    /// A documented board must send its next message until this time, or has sent one that must be answered.
     case attending(until: Instant, owesAnswer: Bool)
-    /// Shutdown: the remaining off messages, and when the next one is due.
+    /// Shutdown: the number of remaining off messages, and when the next one is due.
     case stopping(left: Int, due: Instant)
   }
 
   /// A byte without a response.
   private struct Poll: Sendable {
     let byte: UInt8
-    /// The change of the buzzer that it carries.
+    /// The number of the change of the buzzer that the byte carries.
     let change: Int
     let sent: Instant
     /// The number of responses that may still arrive, including those to polls that timed out.
@@ -38,7 +37,7 @@ struct ELCommDialogue: Sendable {
     fileprivate var wasAnswered = false
   }
 
-  /// What others must know of an event.
+  /// The consequences of an event for other components.
   struct Outcome: Sendable {
     /// The board has confirmed this change of the buzzer.
     fileprivate(set) var confirmed: Int?
@@ -53,18 +52,18 @@ struct ELCommDialogue: Sendable {
   /// How long a documented board may be silent.
   private static let boardTimeout: Nanoseconds = .second
   /// The minimum interval of responses to a board that sends immediately.
-  private static let breath: Nanoseconds = 20 * .millisecond
+  private static let minReplyInterval: Nanoseconds = 20 * .millisecond
   /// The consecutive timeouts after which the board is silent: about two seconds.
   private static let maxMisses = 5
   private static let maxMissesDocumented = 2
-  /// Twice is certain.
+  /// The number of confirmed off messages after which polls no longer repeat off.
   private static let offsNeeded = 2
-  /// Longer than any pass of the board: of two bytes with this distance at least one is read.
+  /// The pause between two off messages: longer than any pass of the board's loop, so that the board reads at least one of them.
   static let offPause: Nanoseconds = 200 * .millisecond
 
   private let settings: ELCommSettings
   private var state = State.down("the link is not up yet")
-  /// The detected or configured dialect. It is kept over links and restarts as a hint, which one probe confirms.
+  /// The detected or configured dialect. A detected one is stored as a hint for later links and starts, where one probe confirms it.
   private var dialect: ELCommDialect?
   private var detection = ELCommDetection()
   private(set) var receiver = ELCommReceiver()
@@ -96,7 +95,7 @@ struct ELCommDialogue: Sendable {
   /// The bytes that switch the buzzer off.
   var off: [UInt8] { dialect == .documented ? settings.off : [ELCommControl.off] }
 
-  /// When something is due; `target`: of the buzzer.
+  /// When something is due; `target` is the requested state of the buzzer.
   func nextWake(_ target: ELCommBuzzer.Target) -> Instant? {
     let next: Instant?
     switch state {
@@ -116,7 +115,7 @@ struct ELCommDialogue: Sendable {
     asked &+ (target.isConfirmed ? settings.period : min(settings.period, ELCommSettings.minPeriod))
   }
 
-  private var nextAnswer: Instant { writer.isFirst ? .min : writer.lastSent &+ Self.breath }
+  private var nextAnswer: Instant { writer.isFirst ? .min : writer.lastSent &+ Self.minReplyInterval }
 
   // MARK: The link
 
@@ -162,8 +161,8 @@ struct ELCommDialogue: Sendable {
     (offsConfirmed, misses) = (0, 0)
   }
 
-  /// The daemon stops; false without a link. A board ignores input while it sends: unless the buzzer is known to be off, off is sent
-  /// twice. `isOff`: the board has confirmed that it is off.
+  /// Begins the shutdown; returns false without a link. Off is sent twice, because a board ignores input while it sends, but only once if
+  /// `isOff`: the board has confirmed that the buzzer is off.
   mutating func stop(isOff: Bool, at now: Instant, _ effects: inout Effects) -> Bool {
     guard isUp else {
       effects.append(.stopped)
@@ -189,21 +188,21 @@ struct ELCommDialogue: Sendable {
     }
   }
 
-  /// As built: sends the next byte. The first one on a link is off, whatever is requested.
+  /// Sends the next byte to a board as built. The first byte on a link is off, whatever is requested.
   private mutating func ask(owing owed: Int, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
     receiver.close(&effects)
     let byte =
       writer.isFirst
       ? ELCommControl.off
       : target.isOn ? ELCommControl.on : offsConfirmed < Self.offsNeeded ? ELCommControl.off : ELCommControl.neutral
-    // The first off does not confirm on.
+    // The response to the first off does not confirm a requested on.
     let change = byte == ELCommControl.off && target.isOn ? -1 : target.change
     if byte == ELCommControl.on { offsConfirmed = 0 }
     writer.send([byte], at: now, &effects)
     state = .asking(Poll(byte: byte, change: change, sent: now, owed: owed + 1))
   }
 
-  /// As documented. The first response on a link is off, whatever is requested.
+  /// Answers a documented board. The first answer on a link is off, whatever is requested.
   private mutating func answer(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
     let isOn = target.isOn && !writer.isFirst
     writer.send(isOn ? settings.on : settings.off, change: isOn == target.isOn ? target.change : -1, at: now, &effects)
@@ -216,7 +215,7 @@ struct ELCommDialogue: Sendable {
     state = .probing(ELCommDetection.Probe(sent: now, badRuns: receiver.badRuns))
   }
 
-  /// The link has accepted a write, or failed. Returns the change of the buzzer that a documented board has received.
+  /// Handles the end of a write. Returns the change of the buzzer that was sent to a documented board, if any.
   mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) -> Int? {
     guard let write = writer.sent(id) else { return nil }
     if case .stopping(left: 0, _) = state {
@@ -224,7 +223,7 @@ struct ELCommDialogue: Sendable {
       effects.append(.stopped)
       return nil
     }
-    // A failed write has no response and is counted there.
+    // A failed write gets no response, so it is counted as a timeout.
     writer.finished(failure)
     if let failure {
       effects.append(.note("send failed: \(failure)"))
@@ -242,17 +241,17 @@ struct ELCommDialogue: Sendable {
 
   // MARK: Receiving
 
-  /// Bytes have arrived; false if they are ignored.
+  /// Prepares for received bytes; returns false if they are to be ignored.
   mutating func beginReceiving(at now: Instant) -> Bool {
     guard unavailability == nil else { return false }
     receiver.begin(at: now)
     return true
   }
 
-  /// Takes one byte; returns a message that it completes, to be handled by `received`.
+  /// Handles one byte; returns the message that it completes, if any. The caller then calls `received`.
   mutating func take(_ byte: UInt8, at now: Instant) -> ELCommMessage? { receiver.take(byte, at: now) }
 
-  /// All bytes were taken. Publishes the last message, if they completed one.
+  /// Publishes the last message after all received bytes, if they completed one.
   mutating func endReceiving(hasMessage: Bool, at now: Instant, _ effects: inout Effects) {
     receiver.end(hasMessage: hasMessage, at: now, &effects)
     guard hasMessage else { return }
@@ -260,7 +259,7 @@ struct ELCommDialogue: Sendable {
     status.turn(to: receiver.condition, &effects)
   }
 
-  /// A complete message has arrived.
+  /// Handles a complete message.
   mutating func received(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) -> Outcome {
     misses = 0
     switch state {
@@ -272,7 +271,7 @@ struct ELCommDialogue: Sendable {
       if detection.receivedUnasked() { return detected(.documented, target, at: now, &effects) }
       state = .draining(until: now &+ ELCommDetection.quiet)
     case .asking(var poll):
-      // The response to an earlier byte has no valid round trip.
+      // Measure no round trip if this may be the response to an earlier byte.
       if poll.owed == 1, !poll.wasAnswered { statistics.responded(now &- poll.sent, at: now) }
       poll.owed -= 1
       poll.wasAnswered = true
@@ -285,7 +284,7 @@ struct ELCommDialogue: Sendable {
     return Outcome()
   }
 
-  /// The board has sent all expected responses.
+  /// Ends a poll to which the board has sent all expected responses.
   private mutating func settle(_ poll: Poll) -> Outcome {
     if poll.byte == ELCommControl.off { offsConfirmed = min(offsConfirmed + 1, Self.offsNeeded) }
     state = .resting(asked: poll.sent)
@@ -331,9 +330,9 @@ struct ELCommDialogue: Sendable {
     statistics.publish(messages: receiver.messages, withTimes: false, at: now, &effects)
   }
 
-  private func isSilent(after most: Int, at now: Instant) -> Bool { misses >= most || misses > 1 && receiver.isGarbled(at: now) }
+  private func isSilent(after maxMisses: Int, at now: Instant) -> Bool { misses >= maxMisses || misses > 1 && receiver.isGarbled(at: now) }
 
-  /// The board has not responded for too long: its values are withdrawn.
+  /// Withdraws the values of a board that has not responded for too long.
   private mutating func fallSilent(at now: Instant, _ effects: inout Effects) {
     let isGarbled = receiver.isGarbled(at: now)
     withdraw(
@@ -347,13 +346,13 @@ struct ELCommDialogue: Sendable {
 
   // MARK: Dialect detection
 
-  /// Nothing is sent until the board is quiet.
+  /// Waits until the board is quiet.
   private mutating func drain(at now: Instant) {
     detection.drain()
     state = .draining(until: now &+ ELCommDetection.quiet)
   }
 
-  /// The time of a probe is over.
+  /// Evaluates a probe whose time is over.
   private mutating func judge(
     _ last: ELCommDetection.Probe, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects
   ) -> Outcome {
@@ -379,7 +378,7 @@ struct ELCommDialogue: Sendable {
   ) -> Outcome {
     dialect = found
     effects.publish(ELCommSignal.dialect.rawValue, .string(found.rawValue))
-    // Off comes first, whatever is requested.
+    // The first message in the detected dialect is off again.
     writer.startOver()
     switch found {
     case .asBuilt: ask(owing: 0, target, at: now, &effects)
@@ -388,7 +387,7 @@ struct ELCommDialogue: Sendable {
     return Outcome(detected: found)
   }
 
-  /// The board is silent and may be replaced, unless a buzzer command waits; true if the dialect is detected again.
+  /// Starts a new detection for a silent board, which may have been replaced, unless a buzzer command waits; returns whether it did.
   private mutating func detectAgain(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) -> Bool {
     fallSilent(at: now, &effects)
     guard settings.dialect == nil, !target.isOn, writer.isFree else { return false }

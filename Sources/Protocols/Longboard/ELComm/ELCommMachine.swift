@@ -1,7 +1,7 @@
-// The `longboard` machine for Torq's Arduino and its ELComm protocol. As built the host sends one byte and the board responds; as
-// documented the board sends and the host responds with the buzzer's number. At most one byte or response is in flight, off is the
-// first message on a new link, and values that the board marks as unknown are absent. The machine passes inputs to its components, and
-// their results to each other.
+// The `longboard` machine for Torq's Arduino and its ELComm protocol. In the dialect as-built the host sends one byte and the board
+// responds; in the dialect documented the board sends and the host responds with a number for the buzzer. At most one byte or response
+// is in flight, off is the first message on a new link, and values that the board marks as unknown are absent. The machine passes inputs
+// to its components, and the results of one component to the others.
 // Source: ProjectTORQ.ino and the app's ELCommunicationProtocol.swift, BLEDevice.swift; the project's protocol description for `documented`.
 
 /// Communicates with a longboard over ELComm.
@@ -76,7 +76,7 @@ public struct ELCommMachine: Machine {
     if hasMessage { buzzer.publish(&effects) }
   }
 
-  /// Passes the outcome of an event on.
+  /// Passes the outcome of an event to the other components.
   private mutating func finish(_ outcome: ELCommDialogue.Outcome, at now: Instant, _ effects: inout Effects) {
     if let change = outcome.confirmed { buzzer.confirmed(change, at: now, &effects) }
     if let dialect = outcome.detected { store.store(dialect: dialect, &effects) }

@@ -8,12 +8,12 @@ enum ELCommSignal: Int, CaseIterable, Sendable {
   case buzzer, name, mode, extra
   case dialect, cycleRate, roundTrip, missed, messages, badMessages, lastBadMessage
 
-  /// The values that the board reports; the others are our own.
+  /// The values that need a responding board; the daemon provides the others.
   static let live: [ELCommSignal] = [.speed, .battery, .batteryRaw, .connected, .distance, .buzzer, .extra, .cycleRate, .roundTrip]
 
   static let maxNameLength = 11
 
-  /// The rows of the schema. Values of every message stay valid for three periods, at least two seconds.
+  /// The rows of the schema. Values of the board stay valid for three poll periods, but at least two seconds.
   static func properties(period: Nanoseconds) -> [Property] {
     allCases.map { $0.property(max(3 &* period, 2 * .second)) }
   }
@@ -57,16 +57,16 @@ enum ELCommSignal: Int, CaseIterable, Sendable {
 }
 
 extension ELCommMessage {
-  /// 255 means that the VESC has never responded.
+  /// The mark of a speed or battery value for a VESC that has never responded.
   private static let unknown = 255
-  /// Below this the battery voltage was not measured yet.
+  /// A battery value below this means that the voltage was not measured yet.
   private static let unmeasured = -300
 
   /// The condition that the board reports.
   enum Standing: Sendable, Equatable {
     case live, noVESC, latchedOff
 
-    /// Why there are no values.
+    /// Why there are no values; nil if there are.
     var message: String? {
       switch self {
       case .live: nil
@@ -81,7 +81,7 @@ extension ELCommMessage {
     return connected ? .live : .latchedOff
   }
 
-  /// The state of charge in 0 to 100 %, or why there is none.
+  /// The state of charge, limited to 0 to 100 %, or why there is none.
   var charge: Reading.Content {
     if let message = standing.message { return .absent(message) }
     return battery < Self.unmeasured ? .absent("the board has not measured its battery yet") : .value(.int(min(max(battery, 0), 100)))

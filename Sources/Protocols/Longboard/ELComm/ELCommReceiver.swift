@@ -1,5 +1,5 @@
-// Received bytes: decodes messages, detects pauses, invalid data and floods, and publishes the values of the last message. Marks of the
-// board (255, a latch) become reasons, not values.
+// Handles received bytes: decodes messages, detects pauses, invalid data and floods, and publishes the values of the last message. A mark
+// of the board, such as 255, is published as the reason of an absent value.
 
 struct ELCommReceiver: Sendable {
   /// The maximum pause before additional fields.
@@ -8,10 +8,10 @@ struct ELCommReceiver: Sendable {
   private static let gap: Nanoseconds = 250 * .millisecond
   /// How long invalid data is tolerated.
   private static let garbleLimit: Nanoseconds = 2 * .second
-  /// More messages per second are a fault.
+  /// The maximum number of messages per second; more are a fault.
   private static let maxInSecond = 100
-  /// More consecutive messages without a VESC are a fault.
-  private static let maxMute = 10
+  /// The maximum number of consecutive messages without a VESC; more are a fault.
+  private static let maxWithoutVESC = 10
 
   private(set) var decoder = ELCommDecoder()
   /// The number of messages since the daemon started.
@@ -22,11 +22,11 @@ struct ELCommReceiver: Sendable {
   private var message: ELCommMessage?
   private var lastByteAt: Instant = .min
   private var cameUpAt: Instant = .min
-  /// The invalid runs at the last message, and the last published number.
+  /// The number of invalid runs at the last message, and the last published number of invalid runs.
   private var badRunsBefore = 0
   private var badRunsPublished = (runs: 0, length: 0)
   /// Consecutive messages without a VESC.
-  private var mute = 0
+  private var withoutVESC = 0
   /// The messages in the current second.
   private var second: Instant = .min
   private var inSecond = 0
@@ -34,43 +34,43 @@ struct ELCommReceiver: Sendable {
 
   var badRuns: Int { decoder.badRuns }
 
-  /// When additional fields are complete.
+  /// When the additional fields of the last message count as complete.
   var nextWake: Instant? { decoder.isOpen && !decoder.buffer.isEmpty ? lastByteAt &+ Self.closing : nil }
 
-  /// Data has arrived for a while, and still does, without a message.
+  /// Whether data has arrived for a while, and still arrives, without a complete message.
   func isGarbled(at now: Instant) -> Bool {
     badRuns != badRunsBefore && now &- max(lastMessageAt, cameUpAt) >= Self.garbleLimit && now &- lastByteAt < Self.garbleLimit
   }
 
-  /// What the last message says about the board.
+  /// The condition of the board according to the last message.
   var condition: ELCommStatus.Condition {
     if isFlooded { return .degraded("more than \(Self.maxInSecond) messages per second: reset the board") }
     return switch message?.standing {
     case .live, nil: .live
     case .latchedOff: .off
-    case .noVESC: .noVESC(isLasting: mute >= Self.maxMute)
+    case .noVESC: .noVESC(isLasting: withoutVESC >= Self.maxWithoutVESC)
     }
   }
 
   mutating func linkCameUp(at now: Instant) { cameUpAt = now }
 
-  /// The link is lost, or new.
+  /// Resets the state for a new or lost link.
   mutating func reset() {
     decoder.reset()
     message = nil
     badRunsBefore = badRuns
-    (mute, inSecond, isFlooded) = (0, 0, false)
+    (withoutVESC, inSecond, isFlooded) = (0, 0, false)
   }
 
   // MARK: Bytes
 
-  /// More bytes have arrived.
+  /// Detects pauses before further bytes are handled.
   mutating func begin(at now: Instant) {
     if lastByteAt != .min, now &- lastByteAt > Self.gap { decoder.flush() }
     lastByteAt = now
   }
 
-  /// Takes one byte; returns a message that it completes.
+  /// Handles one byte; returns the message that it completes, if any.
   mutating func take(_ byte: UInt8, at now: Instant) -> ELCommMessage? {
     guard let message = decoder.take(byte) else { return nil }
     self.message = message
@@ -83,18 +83,18 @@ struct ELCommReceiver: Sendable {
     return message
   }
 
-  /// All bytes were taken. Publishes the last message, if they completed one.
+  /// Publishes the last message after all received bytes, if they completed one.
   mutating func end(hasMessage: Bool, at now: Instant, _ effects: inout Effects) {
     publishBadRuns(&effects)
     guard hasMessage, let message else { return }
     badRunsBefore = badRuns
     lastMessageAt = now
-    mute = message.standing == .noVESC ? min(mute + 1, Self.maxMute) : 0
+    withoutVESC = message.standing == .noVESC ? min(withoutVESC + 1, Self.maxWithoutVESC) : 0
     publish(message, &effects)
     publishExtra(&effects)
   }
 
-  /// Additional fields are complete after a pause.
+  /// Completes additional fields after a pause.
   mutating func expire(at now: Instant, _ effects: inout Effects) {
     if decoder.isOpen, now >= lastByteAt &+ Self.closing { close(&effects) }
   }

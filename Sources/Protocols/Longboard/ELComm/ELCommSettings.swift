@@ -23,12 +23,12 @@ struct ELCommSettings: Sendable {
 
   /// The interval between two bytes to a board as built.
   let period: Nanoseconds
-  /// nil: detected.
+  /// The configured dialect; nil: the dialect is detected.
   let dialect: ELCommDialect?
-  /// The responses to a documented board: the number in ASCII, without a terminator.
+  /// The responses to a documented board that switch the buzzer: a number in ASCII, without a terminator.
   let on: [UInt8]
   let off: [UInt8]
-  /// Off for a documented board, in two or three characters: `-0` is off for a board as built as well.
+  /// The probe of the dialect detection: off for a documented board in two or three characters, none of which is on for a board as built.
   let probe: [UInt8]
   /// The maximum time that the buzzer stays on.
   let buzzerLimit: Nanoseconds

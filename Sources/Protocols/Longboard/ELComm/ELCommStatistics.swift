@@ -12,7 +12,7 @@ struct ELCommStatistics: Sendable {
   mutating func missedMessage() { missed &+= 1 }
   mutating func forgetTimes() { timing.forget() }
 
-  /// `messages`: received so far; `withTimes`: the board responds.
+  /// Publishes the statistics. `messages`: the number received so far; `withTimes`: whether the times are valid, as the board responds.
   mutating func publish(messages: Int, withTimes: Bool, at now: Instant, _ effects: inout Effects) {
     guard published == .min || now &- published >= .second else { return }
     published = now

@@ -3,9 +3,9 @@
 struct ELCommStatus: Sendable {
   enum Condition: Sendable, Equatable {
     case waiting, detecting, live
-    /// The board has latched off.
+    /// The board has switched itself off permanently.
     case off
-    /// The board responds, but its VESC has not for a while.
+    /// The board responds, but its VESC does not. `isLasting`: the VESC has not responded for a while.
     case noVESC(isLasting: Bool)
     case silent(String)
     case degraded(String)
@@ -36,7 +36,7 @@ struct ELCommStatus: Sendable {
 
   func publish(_ effects: inout Effects) { effects.append(.status(condition.word)) }
 
-  /// The board does not respond. Returns the reason; `isGarbled`: it sends invalid data.
+  /// Publishes that the board does not respond; returns the reason. `isGarbled`: the board sends invalid data.
   mutating func fellSilent(isGarbled: Bool, _ writeFailure: String?, isDocumented: Bool, _ effects: inout Effects) -> String {
     let message: String
     if isGarbled {

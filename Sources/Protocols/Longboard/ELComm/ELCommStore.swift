@@ -1,5 +1,5 @@
-// The stored state of a board: its lifetime distance, its name, and the detected dialect. The distance is published only once it is
-// stored, so that a restart never decreases it; the distance since then is in the board's own counter. At most one store per second.
+// The stored state of a board: its lifetime distance, its name, and the detected dialect. The distance is published only after it is
+// stored, so that a restart never decreases it. The distance is stored at most once per second.
 
 /// The stored values of a board, and pending stores.
 struct ELCommStore: Sendable {
@@ -38,7 +38,7 @@ struct ELCommStore: Sendable {
 
   // MARK: Distance
 
-  /// The board's counter in hundredths of a mile.
+  /// Handles a reading of the board's counter, in hundredths of a mile.
   mutating func read(distance counter: Int, at now: Instant) {
     if odometer.read(counter, at: now) { isNew = true }
   }
@@ -49,7 +49,7 @@ struct ELCommStore: Sendable {
     effects.append(.store(key: Self.distanceKey, odometer.stored))
   }
 
-  /// The daemon stops: store at once.
+  /// Stores the distance at once, because the daemon stops.
   mutating func storeNow(_ effects: inout Effects) {
     notBefore = .min
     advance(at: .min, &effects)

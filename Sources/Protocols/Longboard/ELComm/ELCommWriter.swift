@@ -1,11 +1,11 @@
-// Sends bytes, one write at a time, and remembers when.
+// Sends bytes, one write at a time, and records when they were sent.
 
 struct ELCommWriter: Sendable {
   /// A write in flight.
   struct Write: Sendable {
     let id: SendID
     let sent: Instant
-    /// The change of the buzzer that a response to a documented board carries.
+    /// The number of the change of the buzzer that a response to a documented board carries.
     let change: Int?
   }
 
@@ -19,7 +19,7 @@ struct ELCommWriter: Sendable {
   private(set) var lastSent: Instant = .min
 
   var isFree: Bool { write == nil }
-  /// Nothing was sent on this link.
+  /// Whether nothing was sent on this link.
   var isFirst: Bool { lastSent == .min }
   /// When the write in flight times out.
   var deadline: Instant? { write.map { $0.sent &+ Self.timeout } }
@@ -31,7 +31,7 @@ struct ELCommWriter: Sendable {
     effects.send(.main, bytes, lastID)
   }
 
-  /// The link has accepted a write, or failed. Returns the write if it was in flight.
+  /// Ends the write `id` and returns it; nil if it was not in flight.
   mutating func sent(_ id: SendID) -> Write? {
     guard let write, write.id == id else { return nil }
     self.write = nil
@@ -40,9 +40,9 @@ struct ELCommWriter: Sendable {
 
   mutating func finished(_ failure: String?) { self.failure = failure }
 
-  /// The link is lost, or new.
+  /// Forgets the write in flight, for a new or lost link.
   mutating func reset() { (write, failure) = (nil, nil) }
 
-  /// The next message is the first one, which is off.
+  /// Makes the next message the first one of the link, which is off.
   mutating func startOver() { lastSent = .min }
 }

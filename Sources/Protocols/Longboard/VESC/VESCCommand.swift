@@ -36,18 +36,18 @@ enum VESCCommand: UInt8, Sendable {
 
 /// A command to the motor.
 enum VESCSetPoint: Sendable, Equatable {
-  /// mA, negative: backwards, or braking while rolling forwards.
+  /// Motor current in mA; negative drives backwards, or brakes while rolling forwards.
   case current(Int32)
-  /// mA of braking.
+  /// Braking current in mA.
   case brake(Int32)
-  /// Hundred-thousandths of the battery voltage, negative: backwards.
+  /// Duty cycle in hundred-thousandths of the battery voltage; negative drives backwards.
   case duty(Int32)
-  /// mA of the handbrake.
+  /// Handbrake current in mA.
   case handbrake(Int32)
 
   static let none = VESCSetPoint.current(0)
 
-  /// A number in the unit of its property; nil if it cannot be sent.
+  /// Converts a value of a property, in the unit of the property; nil if it cannot be sent.
   init?(_ signal: VESCSignal, _ number: Double) {
     guard number.isFinite, let scaled = Int32(exactly: (number * 1000).rounded()) else { return nil }
     switch signal {
@@ -87,7 +87,7 @@ struct VESCCursor {
 
   mutating func byte() -> UInt8? { rest.popFirst() }
 
-  /// Unsigned for 1 byte, two's complement for 2 or 4 bytes.
+  /// Reads a number of 1, 2 or 4 bytes: unsigned for 1 byte, two's complement for 2 or 4 bytes.
   mutating func number(_ width: Int) -> Int? {
     guard rest.count >= width else { return nil }
     var bits: UInt32 = 0
@@ -102,14 +102,14 @@ struct VESCCursor {
 
   mutating func mask() -> UInt32? { number(4).map { UInt32(truncatingIfNeeded: $0) } }
 
-  /// A finite number; nil otherwise.
+  /// Reads a floating-point number; nil if it is not finite.
   mutating func float() -> Float? {
     guard let bits = mask() else { return nil }
     let number = Float(bitPattern: bits)
     return number.isFinite ? number : nil
   }
 
-  /// A zero-terminated string, without unprintable characters.
+  /// Reads a zero-terminated string, and removes unprintable characters.
   mutating func text(limit: Int) -> String {
     let bytes = rest.prefix { $0 != 0 }
     rest = rest.dropFirst(bytes.count + 1)

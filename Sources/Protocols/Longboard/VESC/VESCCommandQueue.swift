@@ -31,27 +31,27 @@ struct VESCCommandQueue: Sendable {
   private let configured: VESCGeometry
   private let can: UInt8?
   private let timeout: Nanoseconds
-  /// The first entry is being executed.
+  /// The queued commands; the first one is being executed.
   private var entries: [Entry] = []
   private var modes: VESCModes
-  /// The number of VESCs of the board; nil: unknown.
+  /// The number of VESCs of the board; nil if it is unknown.
   private var vescs: Int?
 
-  /// `timeout`: of one request.
+  /// Creates an empty queue. `timeout` is the timeout of one request.
   init(_ options: VESCOptions, _ properties: [Property], timeout: Nanoseconds) {
     (configured, can, self.timeout) = (options.geometry, options.can, timeout)
     modes = VESCModes(options.modes, properties)
   }
 
   var count: Int { entries.count }
-  /// Why the selected mode is not active.
+  /// Why the selected mode is not active; nil if it is.
   var problem: String? { modes.problem }
 
   // MARK: Commands
 
   mutating func restore(_ values: [String: [UInt8]]) { modes.restore(values) }
 
-  /// `isReachable`: the VESC responds. Otherwise the mode is activated when it does.
+  /// Selects a speed mode. If `isReachable` is false, the VESC does not respond, and the mode is activated when it does.
   mutating func setMode(
     _ value: Value, for id: CommandID, isReachable: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {
@@ -74,7 +74,7 @@ struct VESCCommandQueue: Sendable {
     entries.append(entry)
   }
 
-  /// The caller has disconnected: the command is finished without a reply.
+  /// Detaches a command from its caller, who has disconnected; it is finished without a reply.
   mutating func cancel(_ id: CommandID) {
     for index in entries.indices where entries[index].caller == id { entries[index].callerDisconnected() }
     modes.cancel(id)
@@ -85,7 +85,7 @@ struct VESCCommandQueue: Sendable {
     entries.removeAll()
   }
 
-  /// Shutdown: commands that wait for the store fail as well.
+  /// Fails all commands at shutdown, including those that wait for a store.
   mutating func shutDown(_ error: CommandError, _ effects: inout Effects) {
     fail(error, &effects)
     modes.failPending(error, &effects)
@@ -97,7 +97,7 @@ struct VESCCommandQueue: Sendable {
 
   // MARK: The VESC
 
-  /// The VESC responds: the selected mode is activated, and its geometry is read.
+  /// Activates the selected mode and reads the geometry, because the VESC responds now.
   mutating func vescBeganToRespond(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
     modes.deactivate()
     modes.clearProblem()
@@ -134,7 +134,7 @@ struct VESCCommandQueue: Sendable {
     }
   }
 
-  /// Takes the request of the current command. `lacksSetup`: the firmware cannot report the number of VESCs.
+  /// Returns the next request of the current command. `lacksSetup`: the firmware cannot report the number of VESCs.
   mutating func nextRequest(lacksSetup: Bool, at now: Instant) -> VESCCommand? {
     switch entries.first {
     case .mode(let change): return change.request(needsCount: vescs == nil && !lacksSetup)
@@ -153,10 +153,10 @@ struct VESCCommandQueue: Sendable {
   /// The frame of a request that contains limits.
   func frame(_ command: VESCCommand) -> [UInt8]? {
     guard command == .setLimits, case .mode(let change)? = entries.first, let target = change.target else { return nil }
-    // With reduced limits on only one of two motors the board would turn, so the VESC forwards them, as in VESC Tool. A VESC that is
-    // configured by its CAN ID is limited alone.
-    let passedOn = can == nil && vescs ?? 1 > 1
-    return VESCCommand.setLimits.frame(target.command(passedOn: passedOn), can: can)
+    // If only one of two motors had reduced limits, the board would turn. So the VESC forwards the limits, as in VESC Tool. A VESC
+    // that is configured by its CAN ID does not forward them.
+    let isForwarded = can == nil && vescs ?? 1 > 1
+    return VESCCommand.setLimits.frame(target.command(isForwarded: isForwarded), can: can)
   }
 
   // MARK: Responses
@@ -179,7 +179,7 @@ struct VESCCommandQueue: Sendable {
     finish(.success(VESCScan.report(payload)), &effects)
   }
 
-  /// A request got no response; it may be one of the current command.
+  /// Handles a request without a response, which may belong to the current command.
   mutating func timedOut(_ command: VESCCommand, lacksSetup: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     switch entries.first {
     case .mode(var change) where command == change.request(needsCount: vescs == nil && !lacksSetup):
@@ -198,7 +198,7 @@ struct VESCCommandQueue: Sendable {
     }
   }
 
-  /// Does what the first entry, a mode change, requires next.
+  /// Performs the next action of the first entry, a mode change.
   private mutating func take(
     _ action: VESCModeChange.Action, of change: VESCModeChange, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {

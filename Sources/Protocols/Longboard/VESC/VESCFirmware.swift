@@ -3,7 +3,7 @@
 struct VESCFirmware: Sendable, Equatable {
   let major: UInt8
   let minor: UInt8
-  /// The hardware name, if it is sent.
+  /// The hardware name; nil for very old firmware.
   let hardware: String?
 
   /// Parses the response after its ID.

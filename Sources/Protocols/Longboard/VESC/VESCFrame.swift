@@ -48,24 +48,24 @@ enum VESCFrame {
 struct VESCReader: Sendable {
   private var buffer: [UInt8] = []
   private var start = 0
-  /// The number of bytes that were checksummed in vain since the last frame, or since more data arrived.
+  /// The number of bytes of false starts that were checksummed since the last frame, or since more data arrived.
   private var effort = 0
-  /// The limit for that, because data of many false starts would cost hundreds of checksums per byte: the rest is skipped.
+  /// The maximum of `effort`, beyond which the buffer is skipped: data with many false starts would cost hundreds of checksums per byte.
   private static let maxEffort = 8 * VESCFrame.longest
 
-  /// Invalid data is being skipped; the run is counted once.
+  /// Whether invalid data is being skipped, so that its run is counted once.
   private var isSkipping = false
   /// The number of runs of invalid data.
   private(set) var runsOfNoise = 0
-  /// Invalid bytes since the last frame.
+  /// The number of invalid bytes since the last frame.
   private(set) var noise = 0
 
   init() { buffer.reserveCapacity(2 * VESCFrame.longest) }
 
-  /// Buffered bytes of an incomplete frame.
+  /// The number of buffered bytes of an incomplete frame.
   var waiting: Int { buffer.count - start }
 
-  /// Takes as many bytes as fit; `next` makes room for more.
+  /// Removes as many bytes as fit into the buffer; `next` makes room for more.
   mutating func take(_ bytes: inout ArraySlice<UInt8>) {
     if start > 0 {
       buffer.removeSubrange(..<start)
@@ -77,7 +77,7 @@ struct VESCReader: Sendable {
     bytes = bytes.dropFirst(room.count)
   }
 
-  /// The payload of the next complete frame. It is valid until more data is taken.
+  /// Returns the payload of the next complete frame, or nil. The slice is valid until the next call of `take`.
   mutating func next() -> ArraySlice<UInt8>? {
     while start < buffer.count {
       if effort > Self.maxEffort {
@@ -99,7 +99,7 @@ struct VESCReader: Sendable {
     return nil
   }
 
-  /// Nothing has arrived for a while: an incomplete frame is dropped. A complete frame may follow it in the buffer.
+  /// Drops an incomplete frame, because no data has arrived for a while, and returns a complete frame that follows it in the buffer.
   mutating func nextAfterSilence() -> ArraySlice<UInt8>? {
     while start < buffer.count {
       skip()

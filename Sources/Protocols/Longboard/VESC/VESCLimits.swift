@@ -1,4 +1,4 @@
-// The limits of a VESC until it is switched off: read, reduced for a speed mode, and compared.
+// The temporary limits of a VESC, which apply until it is switched off: reads, reduces and compares them.
 // Source: COMM_GET_MCCONF_TEMP and COMM_SET_MCCONF_TEMP in vedderb/bldc comm/commands.c.
 
 /// Ten limits, in the order of the wire.
@@ -8,7 +8,8 @@ struct VESCLimits: Sendable, Equatable {
   private static let minimumERPM = 2
   private static let maximumERPM = 3
 
-  /// Scales of braking and driving motor current (0...1); minimum and maximum ERPM, duty (0...1), W and battery current in A.
+  /// Factors of braking and driving motor current (0...1), then the minimum and maximum of ERPM, duty cycle (0...1), power in W and battery
+  /// current in A.
   private(set) var numbers: [Float]
 
   /// Reads ten numbers.
@@ -23,11 +24,11 @@ struct VESCLimits: Sendable, Equatable {
 
   var bytes: [UInt8] { numbers.flatMap(VESCCommand.bytes) }
 
-  /// The flags of SET_MCCONF_TEMP: do not store the limits, whether to forward them to VESCs on the CAN bus, acknowledge, do not divide
-  /// them.
-  func command(passedOn: Bool) -> [UInt8] { [0, passedOn ? 1 : 0, 1, 0] + bytes }
+  /// The arguments of SET_MCCONF_TEMP. Its four flags: store (no), forward to VESCs on the CAN bus, acknowledge (yes), divide by the
+  /// number of VESCs (no).
+  func command(isForwarded: Bool) -> [UInt8] { [0, isForwarded ? 1 : 0, 1, 0] + bytes }
 
-  /// The limits reduced for a mode, never increased. The braking current is unchanged, so that no mode weakens the brakes.
+  /// These limits, reduced for a mode; no limit is increased. The braking current is unchanged, so that no mode weakens the brakes.
   func narrowed(current: Double, erpm: Double?) -> VESCLimits {
     var narrow = self
     narrow.numbers[Self.drive] *= Float(current)
@@ -43,7 +44,7 @@ struct VESCLimits: Sendable, Equatable {
     zip(numbers, other.numbers).allSatisfy { abs($0 - $1) <= max(abs($0), abs($1)) * 0.001 + 0.0001 }
   }
 
-  /// Whether driving current and speed are at most the other's: the hardware may allow less than requested.
+  /// Whether driving current and speed are at most those of other limits: the hardware may allow less than requested.
   func isWithin(_ other: VESCLimits) -> Bool {
     func atMost(_ index: Int, _ sign: Float) -> Bool {
       numbers[index] * sign <= other.numbers[index] * sign + abs(other.numbers[index]) * 0.001 + 0.0001
@@ -70,15 +71,15 @@ struct VESCBoard: Sendable, Equatable {
 
 /// The stored limits of a VESC: its own, and those that a mode has set.
 struct VESCLimitsMemory: Sendable, Equatable {
-  /// Before the first mode.
+  /// The VESC's own limits, before the first mode.
   let own: VESCLimits
-  /// As set last.
+  /// The limits that were set last.
   let applied: VESCLimits
 
   init(own: VESCLimits, applied: VESCLimits) { (self.own, self.applied) = (own, applied) }
 
   init?(stored: [UInt8]) {
-    // A damaged value would be written to the VESC.
+    // The checksum prevents that damaged limits are written to the VESC.
     let sum = VESCCheckSum.of(stored.dropLast(2))
     guard stored.suffix(2) == [UInt8(truncatingIfNeeded: sum >> 8), UInt8(truncatingIfNeeded: sum)] else { return nil }
     var cursor = VESCCursor(stored.dropLast(2))
@@ -86,7 +87,7 @@ struct VESCLimitsMemory: Sendable, Equatable {
     self.init(own: own, applied: applied)
   }
 
-  /// Both, and a checksum.
+  /// Both sets of limits, and a checksum.
   var stored: [UInt8] {
     let bytes = own.bytes + applied.bytes
     let sum = VESCCheckSum.of(bytes[...])

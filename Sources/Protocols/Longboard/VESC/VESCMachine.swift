@@ -1,6 +1,6 @@
-// The `longboard` machine for a VESC: polls it on an absolute grid, executes commands between polls, and drives it under the motion
-// lease. At most one request and one write are in flight. The machine passes inputs to its components, and their results to each other;
-// what is sent next follows from their states, in `advance`: a stop before a set-point before a command before a poll.
+// The `longboard` machine for a VESC: polls it at fixed times, executes commands between polls, and drives it under the motion lease. At
+// most one request and one write are in flight. The machine passes inputs to its components, and the results of one component to the
+// others. `advance` sends what is due: stops first, then set-points, then commands, then polls.
 // Source: vedderb/bldc comm/packet.c and comm/commands.c.
 
 /// Communicates with a VESC.
@@ -33,7 +33,7 @@ public struct VESCMachine: Machine {
     case .silent(let until): if session.write == nil { next = min(next, until) }
     case .waiting(let request):
       next = min(next, request.deadline, queue.progressDue(request.command) ?? .max)
-      // The response usually arrives before the next slot, so waiting for the slot from the start avoids a second timer per request.
+      // Wake at the next slot as well: the response usually arrives earlier, and this saves a second timer per request.
       if !request.isOverdue, session.isEstablished { next = min(next, polling.due) }
     }
     return next == .max ? nil : next
@@ -99,7 +99,7 @@ public struct VESCMachine: Machine {
     }
   }
 
-  /// Sends what is due, if the link is free: a stop before everything else.
+  /// Sends what is due, if the link is free; stops are sent first.
   private mutating func advance(at now: Instant, _ effects: inout Effects) {
     if session.isUp {
       if session.write != nil { return }
@@ -129,7 +129,7 @@ public struct VESCMachine: Machine {
 
   private mutating func received(_ payload: ArraySlice<UInt8>, at now: Instant, _ effects: inout Effects) {
     guard let request = session.request(answeredBy: payload) else { return }
-    guard understand(request.command, payload.dropFirst(), at: now, &effects) else { return polling.receivedInvalidResponse() }
+    guard handleResponse(request.command, payload.dropFirst(), at: now, &effects) else { return polling.receivedInvalidResponse() }
     let isFirst = session.responded()
     if isFirst {
       motion.respondsAgain(at: now)
@@ -141,8 +141,8 @@ public struct VESCMachine: Machine {
     polling.responded(to: request, isFirst: isFirst, noise: session.runsOfNoise, at: now, &publisher, &effects)
   }
 
-  /// Passes a response to the components; false if it is invalid.
-  private mutating func understand(
+  /// Passes a response to the components; returns false if it is invalid.
+  private mutating func handleResponse(
     _ command: VESCCommand, _ payload: ArraySlice<UInt8>, at now: Instant, _ effects: inout Effects
   ) -> Bool {
     switch command {
@@ -222,7 +222,7 @@ public struct VESCMachine: Machine {
     polling.linkCameUp(at: now)
   }
 
-  /// The session has lost its link.
+  /// Resets the components after the session has lost its link.
   private mutating func forgetLink(_ reason: String, at now: Instant, _ effects: inout Effects) {
     motion.linkWentDown(reason, at: now, &publisher, &effects)
     queue.linkWentDown(reason, &effects)
@@ -232,7 +232,7 @@ public struct VESCMachine: Machine {
     publisher.forget()
   }
 
-  /// The daemon stops: motion is stopped first, if there is a link.
+  /// Stops the daemon's work; with a link, motion is stopped first.
   private mutating func stop(at now: Instant, _ effects: inout Effects) {
     session.close()
     queue.shutDown(.notConnected("the link is being closed"), &effects)

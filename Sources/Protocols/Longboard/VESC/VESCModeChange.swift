@@ -1,12 +1,12 @@
-// One activation of a speed mode: the limits are read, reduced, written and read again, and the mode is active once the VESC reports
-// them. Its own limits are stored before others are written, so that `full` can restore them, even after a restart of the daemon. They
-// are read again if the VESC does not report the limits that were written last: it was switched off, or set up again.
+// One activation of a speed mode: the limits are read, reduced, written and read again, and the mode is active when the VESC reports the
+// written limits. The VESC's own limits are stored first, so that the mode `full` can restore them, even after a restart of the daemon.
+// If the VESC does not report the limits that were written last, it was switched off or set up again: its limits are then its own ones.
 //
 //   reading ── the limits already fit ──────────────────────────────┐
 //      │ limits read                                                ▼
 //      └─▶ storingLimits ──▶ writing ──▶ verifying ── within ──▶ active ──▶ storingMode
 //
-// Two timeouts of a request, other limits than requested, and a disk that stores nothing end it.
+// The change fails after two timeouts of a request, if the VESC reports other limits than requested, and if they cannot be stored.
 
 struct VESCModeChange: Sendable, Equatable {
   enum State: Sendable, Equatable {
@@ -21,22 +21,22 @@ struct VESCModeChange: Sendable, Equatable {
 
   /// What the change requires next.
   enum Action: Sendable, Equatable {
-    /// The next response or store.
+    /// Nothing: wait for the next response or store.
     case none
     /// No mode was selected: only the geometry was read.
     case completed
     /// Store these limits, and report when they are stored.
     case storeLimits(VESCLimitsMemory)
-    /// The VESC is in the mode, and reports these limits; its own ones are those, unless they are stored.
+    /// The VESC is in the mode, and reports these limits. `own` are its own limits; nil: they are stored already.
     case activated(VESCLimits, own: VESCLimits?)
     /// The VESC does not report the number of VESCs: assume one.
     case assumeOneVESC
     case failed(CommandError)
   }
 
-  /// Empty: no mode is selected; the geometry of the board is read.
+  /// The name of the mode; empty if no mode is selected, and only the geometry of the board is read.
   let name: String
-  /// nil: no command; the selected mode is activated again, or the caller has disconnected.
+  /// The command that selected the mode; nil if the selected mode is activated again, or the caller has disconnected.
   private(set) var caller: CommandID?
   private(set) var state = State.reading(timeouts: 0)
 
@@ -52,7 +52,7 @@ struct VESCModeChange: Sendable, Equatable {
     }
   }
 
-  /// The next request; nil while something is stored. `needsCount`: the number of VESCs is unknown, and can be read.
+  /// The next request; nil while a store is pending. `needsCount`: the number of VESCs is unknown, and can be read.
   func request(needsCount: Bool) -> VESCCommand? {
     switch state {
     case .reading: !name.isEmpty && needsCount ? .setup : .limits
@@ -62,12 +62,12 @@ struct VESCModeChange: Sendable, Equatable {
     }
   }
 
-  /// The limits to write.
+  /// The limits to write; nil in other states.
   var target: VESCLimits? { if case .writing(let target, _) = state { target } else { nil } }
 
   mutating func callerDisconnected() { caller = nil }
 
-  /// The VESC has reported its limits. `mode`: nil for its own limits; `geometry`: as far as it is known.
+  /// Handles the limits that the VESC has reported. `mode`: nil to restore its own limits; `geometry`: the known part of the geometry.
   mutating func limitsRead(
     _ limits: VESCLimits, mode: VESCMode?, memory: VESCLimitsMemory?, _ geometry: VESCGeometry
   ) -> Action {
@@ -105,15 +105,15 @@ struct VESCModeChange: Sendable, Equatable {
     return .none
   }
 
-  /// The VESC has acknowledged; the limits are read to verify it.
+  /// Handles the acknowledgement of written limits: they are read next, to verify them.
   mutating func limitsWritten() {
     if case .writing(let target, _) = state { state = .verifying(target, timeouts: 0) }
   }
 
-  /// The mode is active, and its name is being stored.
+  /// Notes that the mode is active and its name is being stored.
   mutating func activated() { state = .storingMode }
 
-  /// Its request got no response. `timeout`: of one request.
+  /// Handles a request of this change without a response. `timeout` is the timeout of one request.
   mutating func timedOut(_ command: VESCCommand, timeout: Nanoseconds) -> Action {
     switch state {
     case .reading(0): state = .reading(timeouts: 1)
@@ -125,7 +125,7 @@ struct VESCModeChange: Sendable, Equatable {
     case .reading:
       let message = "the VESC does not report its limits: a mode requires firmware 5.02 or newer"
       return .failed(.refused(code: .notSupported, message))
-    // An acknowledgement that is lost; reading the limits decides.
+    // Only the acknowledgement may be lost, so read the limits to check.
     case .writing: limitsWritten()
     case .verifying: return .failed(.timeout(milliseconds: Int(2 * timeout / .millisecond)))
     case .storingLimits, .storingMode: break

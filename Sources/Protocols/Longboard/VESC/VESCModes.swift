@@ -29,7 +29,7 @@ struct VESCModes: Sendable {
     selected = damaged.isEmpty ? settings[VESCSignal.mode.rawValue]?.text : VESCMode.full
   }
 
-  /// Selects a mode. It takes effect at once, or when the VESC responds. `id`: the command that waits only for the store.
+  /// Selects a mode, which takes effect at once, or when the VESC responds. `id`: a command that completes when the selection is stored.
   mutating func select(_ name: String, for id: CommandID?, _ effects: inout Effects) throws(CommandError) {
     try settings.set(VESCSignal.mode.rawValue, .string(name), for: id, &effects)
     selected = name
@@ -37,19 +37,19 @@ struct VESCModes: Sendable {
 
   mutating func cancel(_ id: CommandID) { settings.cancel(id) }
 
-  /// Shutdown.
+  /// Fails the commands that wait for a store, at shutdown.
   mutating func failPending(_ error: CommandError, _ effects: inout Effects) { settings.failCommands(error, &effects) }
 
-  /// The VESC's limits are unknown.
+  /// Notes that no mode is known to be active, because the VESC's limits are unknown.
   mutating func deactivate() { active = nil }
   mutating func clearProblem() { problem = nil }
 
-  /// The selected mode could not be activated.
+  /// Stores why the selected mode could not be activated.
   mutating func failed(_ name: String, _ error: CommandError) {
     problem = "the mode \(name) is not active: \(error.message)"
   }
 
-  /// The VESC is in the mode. Returns whether its name must be stored: a command has selected it.
+  /// Marks a mode as active. Returns whether its name must be stored, because a command has selected it.
   mutating func activated(
     _ change: VESCModeChange, _ limits: VESCLimits, own: VESCLimits?, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) -> Bool {

@@ -1,14 +1,14 @@
-// Motion: the lease, the current set-point, its repetition, and the last-will frames. Whatever ends a lease, zero current is sent at
-// once, before everything else, and twice more; after a lost link or a VESC that did not respond, it is the first message. A set-point
-// must never be sent after the lease has ended.
-// Source: the safety timeout of the firmware (1 s by default) is restarted by ALIVE and by every SET_ command.
+// Motion: the lease, the last set-point, its repetition, and the last-will frames. When a lease ends, for any reason, zero current is sent
+// three times, before everything else. If the link was lost, or the VESC did not respond, zero current is the first message afterwards. A
+// set-point must never be sent after the lease has ended.
+// Source: vedderb/bldc: ALIVE and every SET_ command restart the safety timeout of the firmware, 1 s by default.
 
 struct VESCMotion: Sendable {
   /// The interval of repetitions: well within the VESC's own timeout.
   static let interval: Nanoseconds = 100 * .millisecond
-  /// The minimum interval of new set-points: a slow line must not fill up with them and delay a stop. Fifty per second and the polls
-  /// fit 9600 baud.
-  static let shortest: Nanoseconds = 20 * .millisecond
+  /// The minimum interval of new set-points: they must not fill a slow serial line and delay a stop. Fifty per second and the polls fit
+  /// into 9600 baud.
+  static let minInterval: Nanoseconds = 20 * .millisecond
   static let stopInterval: Nanoseconds = 50 * .millisecond
   static let stopFrames = 3
   /// The maximum number of commands that wait for the link to accept their set-point.
@@ -18,11 +18,11 @@ struct VESCMotion: Sendable {
   private let allowsDuty: Bool
   private let can: UInt8?
   private var deadmanTimer = DeadmanTimer()
-  /// nil: no set-point yet.
+  /// The last set-point of the lease; nil before the first one.
   private var setPoint: VESCSetPoint?
-  /// Zero currents that are still to be sent.
+  /// The number of zero currents that are still to be sent.
   private var stops = 0
-  /// The VESC has not responded since the last zero current, so it may be lost.
+  /// Whether the VESC has not responded since the last zero current, which may then be lost.
   private var isStopUnconfirmed = false
   private var due: Instant = .max
   /// When the last message was sent.
@@ -31,7 +31,7 @@ struct VESCMotion: Sendable {
   private var waiting: [CommandID] = []
   /// The commands that wait for the set-point in flight.
   private var inFlight: [CommandID] = []
-  /// Last-will frames are set for the link.
+  /// Whether last-will frames are set for the link.
   private var hasLastWill = false
 
   init(_ options: VESCOptions) {
@@ -40,19 +40,19 @@ struct VESCMotion: Sendable {
 
   var isHeld: Bool { deadmanTimer.isHeld }
   var isStopping: Bool { stops > 0 }
-  /// When the next message is due; nil: not driven, and the motor is released.
+  /// When the next message is due; nil if the board is not driven and the motor is released.
   var nextDue: Instant? { isStopping || isHeld ? due : nil }
   /// When the lease is lost without another set-point.
   var expires: Instant? { deadmanTimer.expires }
 
   // MARK: The lease
 
-  /// A client takes the lease. `unavailable`: why the VESC cannot be driven now.
+  /// Begins a lease. `unavailable`: why the VESC cannot be driven now; the lease is then revoked.
   mutating func begin(
     deadline: Nanoseconds, unavailable: String?, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {
     if let reason = isAllowed ? unavailable : "motion is disabled: set allow-motion = true in the configuration" {
-      // The motor may turn for another client of the VESC, which we do not control.
+      // Send no stop: another client of the VESC may drive the motor.
       return effects.append(.leaseLost(reason))
     }
     deadmanTimer.begin(deadline: deadline, at: now)
@@ -66,7 +66,7 @@ struct VESCMotion: Sendable {
     if let reason = deadmanTimer.expiryReason(at: now) { revoke(reason, at: now, &publisher, &effects) }
   }
 
-  /// Ends the lease from our side.
+  /// Revokes the lease, and releases the motor.
   mutating func revoke(_ reason: String, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard isHeld else { return }
     end(reason, at: now, &publisher, &effects)
@@ -85,7 +85,7 @@ struct VESCMotion: Sendable {
     withdrawTargets(&publisher, &effects)
   }
 
-  /// Shutdown: enough was sent, or there is no link.
+  /// Resets the state at shutdown, after the zero currents were sent, or without a link.
   mutating func shutDown() {
     (stops, isStopUnconfirmed) = (0, false)
     deadmanTimer.release()
@@ -114,12 +114,12 @@ struct VESCMotion: Sendable {
     self.setPoint = setPoint
     isStopUnconfirmed = false
     waiting.append(id)
-    // The zero currents after an earlier lease end here, once one of them was sent.
+    // Of the zero currents after an earlier lease, one must still be sent if none was; the others are not needed.
     stops = stops == Self.stopFrames ? 1 : 0
-    due = isStopping ? now : max(now, min(due, lastSent == .min ? now : lastSent &+ Self.shortest))
+    due = isStopping ? now : max(now, min(due, lastSent == .min ? now : lastSent &+ Self.minInterval))
   }
 
-  /// The caller has disconnected.
+  /// Forgets a command whose caller has disconnected.
   mutating func cancel(_ id: CommandID) {
     waiting.removeAll { $0 == id }
     inFlight.removeAll { $0 == id }
@@ -127,7 +127,7 @@ struct VESCMotion: Sendable {
 
   // MARK: Frames
 
-  /// The frame that is due.
+  /// Returns the frame that is due.
   mutating func nextFrame(at now: Instant) -> [UInt8] {
     lastSent = now
     if isStopping {
@@ -139,14 +139,14 @@ struct VESCMotion: Sendable {
     return setPoint?.frame(can: can) ?? VESCCommand.alive.frame(can: can)
   }
 
-  /// The link has accepted a zero current.
+  /// Counts a zero current that the link has accepted.
   mutating func stopSent(at now: Instant) {
     guard isStopping else { return }
     stops -= 1
     if !isStopping, isHeld { due = now }
   }
 
-  /// The link has accepted the current set-point, or failed.
+  /// Completes the commands of the set-point that the link has accepted, or failed to send.
   mutating func setPointSent(_ failure: String?, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     if inFlight.isEmpty { return }
     for id in inFlight { effects.append(.complete(id, failure.map { .failure(.notConnected($0)) } ?? .success(Report()))) }
@@ -171,19 +171,19 @@ struct VESCMotion: Sendable {
     if isStopUnconfirmed { stops = Self.stopFrames }
   }
 
-  /// The VESC has responded to a request that was sent then.
+  /// Notes a response to a request that was sent at this time, which confirms earlier zero currents.
   mutating func responded(to sent: Instant) {
     if !isStopping, sent >= lastSent { isStopUnconfirmed = false }
   }
 
-  /// The VESC responds after a silence.
+  /// Handles a VESC that responds again: sends an unconfirmed stop once more.
   mutating func respondsAgain(at now: Instant) {
     guard isStopUnconfirmed else { return }
     (stops, due) = (Self.stopFrames, now)
   }
 
-  /// While the board is driven, or was just stopped, last-will frames release the motor if the daemon dies or freezes, because the VESC's
-  /// own timeout takes a second. A motor that another client of the VESC drives is left alone.
+  /// Sets last-will frames while the board is driven or was just stopped. They release the motor if the daemon dies or freezes, because the
+  /// VESC's own timeout takes a second. At other times there are none, because another client may drive the motor.
   mutating func updateLastWill(isUp: Bool, _ effects: inout Effects) {
     let isWanted = isUp && (isHeld || isStopping)
     guard isWanted != hasLastWill else { return }
@@ -193,7 +193,7 @@ struct VESCMotion: Sendable {
     effects.append(.lastWill(.main, isWanted ? LastWill(dead: frames, frozen: frames) : nil))
   }
 
-  /// The targets while there is no set-point.
+  /// Withdraws the targets, because there is no set-point.
   func withdrawTargets(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard isAllowed else { return }
     for signal in VESCSignal.targets { publisher.withdraw(signal, isHeld ? "no set-point" : "not driven", &effects) }

@@ -1,5 +1,5 @@
-// The distance since the VESC was switched on, and its total. A VESC since 5.02 has an odometer; for older ones the counters since
-// power-on are accumulated and stored, and published once they are stored.
+// The distance since the VESC was switched on, and the total distance. Firmware since 5.02 has an odometer. For older firmware the
+// counters since power-on are accumulated and stored; the total is published after it is stored.
 
 struct VESCOdometer: Sendable {
   private static let key = "odometer"
@@ -7,14 +7,14 @@ struct VESCOdometer: Sendable {
   /// The maximum speed in m/s.
   private static let maxSpeed = 30.0
 
-  /// In metres; unused if the VESC has an odometer.
+  /// The accumulated distance in metres; unused if the VESC has an odometer.
   private var counter = Odometer(perSecond: maxSpeed)
-  /// There is a new value to store.
+  /// Whether there is a new value to store.
   private var isNew = false
   private var storedAt: Instant = .min
   /// The value that is being stored.
   private var storing: Int?
-  /// The last counters, to detect a restart: a counter has decreased.
+  /// The last counters: a decrease shows that the VESC has restarted.
   private var uptime: Int?
   private var travelled: Int?
 
@@ -28,8 +28,8 @@ struct VESCOdometer: Sendable {
     publisher.publish(.totalDistance, .float(Double(total) / 1000), &effects)
   }
 
-  /// Takes the counters of a response. Returns whether the VESC has restarted since the last one. `lacksSetup`: the firmware reports only
-  /// the counters of the motor.
+  /// Handles the counters of a response. Returns whether the VESC has restarted since the last response. `lacksSetup`: the firmware reports
+  /// only the counters of one motor.
   mutating func read(
     _ values: VESCValues, _ geometry: VESCGeometry, lacksSetup: Bool, at now: Instant, _ publisher: inout VESCPublisher,
     _ effects: inout Effects
@@ -55,7 +55,7 @@ struct VESCOdometer: Sendable {
     return true
   }
 
-  /// Another VESC may respond next.
+  /// Forgets the last counters, because another VESC may respond next.
   mutating func forgetCounters() { (uptime, travelled) = (nil, nil) }
 
   /// Stores a new value at once.
@@ -90,7 +90,7 @@ struct VESCOdometer: Sendable {
       if let last = self.travelled, travelled < last { hasRestarted = true }
       self.travelled = travelled
     }
-    // Both counters reset with one restart, but are not read together.
+    // The two counters arrive in different responses; take both, so that one restart is not detected twice.
     if hasRestarted { (uptime, travelled) = (values[.uptime], values[.tachometerTravelled]) }
     return hasRestarted
   }

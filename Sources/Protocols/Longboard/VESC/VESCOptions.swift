@@ -4,7 +4,7 @@
 struct VESCOptions: Sendable {
   /// Polls per second.
   let rate: Double
-  /// The CAN ID of the VESC behind the one on the link; nil: the one on the link.
+  /// The CAN ID of a VESC behind the one on the link; nil for the VESC on the link.
   let can: UInt8?
   let geometry: VESCGeometry
   /// Battery cells in series.
@@ -12,7 +12,7 @@ struct VESCOptions: Sendable {
   let allowsMotion: Bool
   /// The maximum motor current, in A.
   let motionCurrent: Double
-  /// The maximum duty cycle, in %; nil: none allowed, because no current limit applies to a duty cycle.
+  /// The maximum duty cycle, in %. nil (the default) forbids duty cycles, because no current limit applies to them.
   let motionDuty: Double?
   let modes: [VESCMode]
 
@@ -43,7 +43,7 @@ struct VESCGeometry: Sendable, Equatable {
   /// Diameter of the wheel in m.
   let wheel: Double?
 
-  /// Without implausible values, as of a VESC that was never set up.
+  /// Creates a geometry without implausible values, which a VESC reports that was never set up.
   init(polePairs: Double? = nil, gearRatio: Double? = nil, wheel: Double? = nil) {
     func sensible(_ number: Double?, _ range: ClosedRange<Double>) -> Double? { number.flatMap { range.contains($0) ? $0 : nil } }
     self.polePairs = sensible(polePairs, 1...200)
@@ -53,12 +53,12 @@ struct VESCGeometry: Sendable, Equatable {
 
   var isEmpty: Bool { self == VESCGeometry() }
 
-  /// These values, completed with those of another geometry.
+  /// This geometry, with missing values from another one.
   func completed(by other: VESCGeometry?) -> VESCGeometry {
     VESCGeometry(polePairs: polePairs ?? other?.polePairs, gearRatio: gearRatio ?? other?.gearRatio, wheel: wheel ?? other?.wheel)
   }
 
-  /// Metres per electrical turn.
+  /// Metres per electrical turn; nil if a value is missing.
   var metres: Double? {
     guard let polePairs, let gearRatio, let wheel else { return nil }
     return Double.pi * wheel / polePairs / gearRatio
@@ -73,13 +73,13 @@ struct VESCGeometry: Sendable, Equatable {
 
 /// A speed mode: reduced limits of a VESC.
 struct VESCMode: Sendable, Equatable {
-  /// The VESC's own limits; built in.
+  /// The name of the built-in mode with the VESC's own limits.
   static let full = "full"
 
   let name: String
   /// The fraction of the motor current limit, 0 to 1.
   let current: Double
-  /// km/h, in both directions.
+  /// The maximum speed in km/h, in both directions; nil: not limited.
   let speed: Double?
 
   init(_ section: Setup.Subsection) {

@@ -1,5 +1,5 @@
-// When to poll, and with which request: an absolute grid, and the requests that the firmware supports, as detected. A VESC does not
-// respond to unknown requests. Counts what becomes of the polls.
+// Decides when to poll, and with which request: polls have fixed slots, and the supported requests are detected, because a VESC does not
+// respond to unknown ones. Counts polls, timeouts and invalid responses.
 
 struct VESCPollScheduler: Sendable {
   /// Whether the firmware supports a request.
@@ -13,10 +13,11 @@ struct VESCPollScheduler: Sendable {
   private(set) var statistics: VESCStatistics
   private(set) var selection = Support.unknown(timeouts: 0)
   private(set) var setup = Support.unknown(timeouts: 0)
-  /// The firmware version was requested, and was received or is not available.
+  /// Whether the firmware version was received, or found to be unavailable.
   private var isIdentified = false
   private var identifications = 0
-  /// The last request got no response: one that every firmware supports is next, to distinguish the two reasons.
+  /// Whether the last request got no response. The next one is a request that every firmware supports: its response shows that the last
+  /// request is unsupported, and the VESC not silent.
   private var isInDoubt = false
   private var setupDue: Instant = .min
   private var valuesDue: Instant = .min
@@ -30,9 +31,9 @@ struct VESCPollScheduler: Sendable {
 
   /// The next slot.
   var due: Instant { pace.due }
-  /// Slots without a poll.
+  /// The number of slots without a poll.
   var missed: Int { pace.missed }
-  /// The firmware reports only the values of one motor.
+  /// Whether the firmware does not support GET_VALUES_SETUP, and reports only the values of one motor.
   var lacksSetup: Bool { setup == .unsupported }
 
   mutating func linkCameUp(at now: Instant) {
@@ -40,7 +41,7 @@ struct VESCPollScheduler: Sendable {
     pace.begin(at: now)
   }
 
-  /// Another firmware may respond next.
+  /// Forgets the supported requests, because another firmware may respond next.
   mutating func forget() {
     statistics.forgetTimes()
     (selection, setup) = (.unknown(timeouts: 0), .unknown(timeouts: 0))
@@ -48,14 +49,14 @@ struct VESCPollScheduler: Sendable {
     (setupDue, valuesDue) = (.min, .min)
   }
 
-  /// Takes the slot that is due; its lateness is nil for the first one of a run.
+  /// Uses the slot that is due: returns its request, and its lateness, which is nil for the first slot of a run.
   mutating func next(at now: Instant) -> (command: VESCCommand, lateness: Nanoseconds?) {
     statistics.polled()
     let lateness = pace.take(at: now)
     return (nextCommand(at: now), lateness)
   }
 
-  /// Slowly changing values are requested once per interval.
+  /// The next request; slowly changing values are requested once per interval.
   private mutating func nextCommand(at now: Instant) -> VESCCommand {
     if isInDoubt {
       isInDoubt = false
@@ -81,7 +82,7 @@ struct VESCPollScheduler: Sendable {
 
   mutating func identified() { isIdentified = true }
 
-  /// The response to a request was valid. `isFirst`: on this link, or after a silence; `noise`: runs of bytes without a frame.
+  /// Handles a valid response. `isFirst`: it is the first one on this link, or after a silence; `noise`: the number of runs of invalid data.
   mutating func responded(
     to request: VESCSession.Request, isFirst: Bool, noise: Int, at now: Instant, _ publisher: inout VESCPublisher,
     _ effects: inout Effects
@@ -104,14 +105,14 @@ struct VESCPollScheduler: Sendable {
   ) {
     statistics.timedOut()
     statistics.publishCounters(missed: missed, noise: noise, at: now, &publisher, &effects)
-    // A scan takes long, and says nothing about the firmware.
+    // A scan takes long: its timeout does not mean that the firmware lacks it.
     if command == .pingCAN { return }
     isInDoubt = command != .values
     if command == .selectSetup { selection = Self.missed(selection) }
     if command == .setup { setup = Self.missed(setup) }
   }
 
-  /// Two timeouts while another request succeeded: the firmware does not support it.
+  /// The support of a request after a timeout: after two timeouts while another request succeeded, it is unsupported.
   private static func judged(_ support: Support, responded: Bool) -> Support {
     if responded { return .supported }
     if case .unknown(let timeouts) = support, timeouts >= 2 { return .unsupported }

@@ -43,7 +43,7 @@ enum VESCSignal: Int, CaseIterable, Sendable {
     return property
   }
 
-  /// Three periods, at least two seconds; twice as long for values that are polled once per second, or in turns on a slow grid.
+  /// The lifetime of a value: three poll periods, but at least two seconds; twice as long for values that are not polled in every slot.
   private func lifetime(_ period: Nanoseconds) -> Nanoseconds {
     switch self {
     case .speed, .battery, .batteryVoltage, .batteryCurrent, .batteryPower, .motorCurrent, .duty, .erpm, .rpm: max(3 * period, 2 * .second)

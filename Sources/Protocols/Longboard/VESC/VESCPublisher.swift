@@ -1,5 +1,5 @@
-// Publishes properties: an absence once, not with every response, and no value outside of its range. An output of the components, like
-// `Effects`.
+// Publishes properties. The reason of an absent value is published once, not with every response, and values outside of their range are
+// not published. Passed to the components as an output, like `Effects`.
 
 struct VESCPublisher: Sendable {
   private let properties: [Property]
@@ -16,7 +16,7 @@ struct VESCPublisher: Sendable {
 
   func name(of signal: VESCSignal) -> String { properties[signal.rawValue].name }
 
-  /// nil: this firmware does not report it.
+  /// Publishes a value; nil means that this firmware does not report it.
   mutating func publish(_ signal: VESCSignal, _ value: Value?, _ effects: inout Effects) {
     guard let value else { return withdraw(signal, "not reported by this firmware", &effects) }
     if let range = properties[signal.rawValue].range, let number = value.number, !range.contains(number) {
@@ -35,7 +35,7 @@ struct VESCPublisher: Sendable {
     effects.withdraw(position, reason)
   }
 
-  /// Withdraws a value that requires these keys; no text is formatted per response.
+  /// Withdraws a value that requires these configuration keys. The reason is formatted only once, not for every response.
   mutating func withdraw(_ signal: VESCSignal, unconfigured keys: @autoclosure () -> String, _ effects: inout Effects) {
     guard !isUnconfigured[signal.rawValue] else { return }
     withdraw(signal, "not reported by the VESC: set \(keys()) in the configuration", &effects)
@@ -49,7 +49,7 @@ struct VESCPublisher: Sendable {
     publish(.connected, .bool(false), &effects)
   }
 
-  /// The reasons may have changed, so they are published again.
+  /// Forgets the published reasons, so that they are published again.
   mutating func forget() {
     for index in reasons.indices { (reasons[index], isUnconfigured[index]) = (nil, false) }
   }

@@ -1,16 +1,16 @@
 // A scan of the CAN bus for other VESCs: one request, which takes seconds, with progress once per second.
 
 struct VESCScan: Sendable, Equatable {
-  /// The bus is scanned one ID after the other.
+  /// The timeout of a scan: the VESC tries the IDs one after the other.
   static let timeout: Nanoseconds = 5 * .second
 
   private enum State: Sendable, Equatable {
     case queued
-    /// Requested then; the seconds of the last progress report.
+    /// The scan was requested at `since`; `reported` is the time of the last progress report, in seconds since then.
     case running(since: Instant, reported: Int)
   }
 
-  /// nil: the caller has disconnected.
+  /// The command that waits for the result; nil if its caller has disconnected.
   private(set) var caller: CommandID?
   private var state = State.queued
 
@@ -34,7 +34,7 @@ struct VESCScan: Sendable, Equatable {
     effects.append(.progress(caller, Report(text: "scanning the CAN bus: \(seconds) s", progress: part)))
   }
 
-  /// The result: the CAN IDs that responded.
+  /// The report of the CAN IDs that responded.
   static func report(_ payload: ArraySlice<UInt8>) -> Report {
     let rows = payload.prefix(255).map { [String($0)] }
     return Report(text: rows.isEmpty ? "no other VESC on the CAN bus" : nil, columns: ["can-id"], rows: rows)

@@ -10,13 +10,13 @@
 
 struct VESCSession: Sendable {
   enum State: Sendable {
-    /// No link, or one that is to be reset.
+    /// No link, or a link that is being reset, for this reason.
     case down(String)
-    /// The next request waits for its slot or its cause.
+    /// No request is in flight.
     case ready
     /// A request is in flight.
     case waiting(Request)
-    /// The VESC does not respond; the next attempt is due then.
+    /// The VESC does not respond; the next attempt is due at this time.
     case silent(until: Instant)
   }
 
@@ -24,19 +24,19 @@ struct VESCSession: Sendable {
     let command: VESCCommand
     let sent: Instant
     let deadline: Instant
-    /// Its lateness, if it had a slot.
+    /// How late the request was sent after its slot; nil if it had none.
     let lateness: Nanoseconds?
-    /// The next slot came before the response.
+    /// Whether the next slot came before the response.
     fileprivate(set) var isOverdue = false
   }
 
   /// Whether the VESC responds on this link.
   enum Contact: Sendable, Equatable {
-    /// It has not responded yet; the number of requests without a response.
+    /// The VESC has not responded yet; `timeouts` counts requests without a response.
     case none(timeouts: Int)
-    /// It responds; consecutive requests without a response.
+    /// The VESC responds; `timeouts` counts consecutive requests without a response.
     case established(timeouts: Int)
-    /// It does not respond, or the link does not work, as a message; `isNoise`: only invalid data is received.
+    /// The VESC does not respond any more; the text is the cause. `isNoise`: only invalid data is received.
     case lost(String, isNoise: Bool)
   }
 
@@ -54,18 +54,18 @@ struct VESCSession: Sendable {
   private static let writeTimeout: Nanoseconds = 5 * .second
   private static let maxTimeouts = 5
   private static let silentInterval: Nanoseconds = 500 * .millisecond
-  /// Fewer invalid bytes than these are not reported.
+  /// The minimum number of invalid bytes that is reported.
   private static let minNoise = 16
 
   private(set) var state = State.down("the link is not up yet")
   private(set) var contact = Contact.none(timeouts: 0)
   private(set) var write: Write?
-  /// The daemon stops.
+  /// Whether the daemon stops.
   private(set) var isClosing = false
   private(set) var reader = VESCReader()
   private var lastSend: SendID = 0
   private let can: UInt8?
-  /// A request is a write in flight until the link has accepted it.
+  /// Whether requests count as writes in flight until the link has accepted them.
   private let tracksRequests: Bool
   /// The frames of the requests.
   private let frames: [VESCCommand: [UInt8]]
@@ -82,19 +82,19 @@ struct VESCSession: Sendable {
   var isUp: Bool { if case .down = state { false } else { true } }
   var request: Request? { if case .waiting(let request) = state { request } else { nil } }
   var isEstablished: Bool { if case .established = contact { true } else { false } }
-  /// Why the VESC cannot be used, as a message.
+  /// Why the VESC cannot be used, as a message; nil if it can.
   var problem: String? { if case .lost(let message, _) = contact { message } else { nil } }
   /// When the write in flight times out.
   var writeDeadline: Instant? { write.map { $0.sent &+ Self.writeTimeout } }
 
-  /// Why no request can be sent to the VESC now.
+  /// Why no request can be sent to the VESC now; nil if one can be sent.
   var unavailability: String? {
     if isClosing { return "the link is being closed" }
     if case .down(let reason) = state { return reason }
     return problem ?? (isEstablished ? nil : "the VESC has not responded yet")
   }
 
-  /// Runs of bytes without a frame.
+  /// The number of runs of invalid data.
   var runsOfNoise: Int { reader.runsOfNoise }
 
   // MARK: The link
@@ -109,12 +109,12 @@ struct VESCSession: Sendable {
     (state, write) = (.down(reason), nil)
   }
 
-  /// The link cannot be used any more.
+  /// Ends the session on a link that cannot be used any more.
   mutating func giveUp(_ reason: String) {
     (state, contact, write) = (.down(reason), .lost(reason, isNoise: false), nil)
   }
 
-  /// The daemon stops.
+  /// Notes that the daemon stops.
   mutating func close() { isClosing = true }
 
   mutating func closed() {
@@ -124,14 +124,14 @@ struct VESCSession: Sendable {
 
   // MARK: Sending
 
-  /// Sends a request; `frame`: one with contents.
+  /// Sends a request. `frame` is its frame if it has contents.
   mutating func ask(
     _ command: VESCCommand, _ frame: [UInt8]? = nil, lateness: Nanoseconds? = nil, at now: Instant, _ effects: inout Effects
   ) {
     let timeout = command == .pingCAN ? VESCScan.timeout : Self.timeout
     state = .waiting(Request(command: command, sent: now, deadline: now &+ timeout, lateness: lateness))
     let bytes = frame ?? frames[command] ?? command.frame(can: can)
-    // Without motion nothing overtakes a request, and its response implies that the link accepted it: that saves a turn.
+    // Without motion no other write can follow before the response, so the end of the write need not be awaited.
     if tracksRequests { send(bytes, .request, at: now, &effects) } else { effects.send(.main, bytes) }
   }
 
@@ -141,7 +141,7 @@ struct VESCSession: Sendable {
     effects.send(.main, frame, lastSend)
   }
 
-  /// The link has accepted a write, or failed: returns its purpose if it was in flight.
+  /// Ends the write `id` and returns its purpose; nil if it was not in flight.
   mutating func sent(_ id: SendID) -> Write.Purpose? {
     guard let write, write.id == id else { return nil }
     self.write = nil
@@ -150,34 +150,34 @@ struct VESCSession: Sendable {
 
   // MARK: Receiving
 
-  /// Takes as many bytes as fit; `nextPayload` makes room for more.
+  /// Removes as many bytes as fit into the buffer; `nextPayload` makes room for more.
   mutating func take(_ bytes: inout ArraySlice<UInt8>) { reader.take(&bytes) }
 
   mutating func nextPayload() -> ArraySlice<UInt8>? { reader.next() }
 
-  /// Skips a false start of a frame in the received data.
+  /// Drops an incomplete frame, because no data has arrived for a while, and returns a complete frame that follows it in the buffer.
   mutating func nextPayloadAfterTimeout() -> ArraySlice<UInt8>? { reader.nextAfterSilence() }
 
-  /// The request to which this payload responds.
+  /// The request in flight, if this payload is a response to it.
   func request(answeredBy payload: ArraySlice<UInt8>) -> Request? {
     guard let request, payload.first == request.command.rawValue else { return nil }
     return request
   }
 
-  /// The response was valid. Returns whether it is the first one on this link, or after a silence.
+  /// Ends the request after a valid response. Returns whether the response is the first one on this link, or after a silence.
   mutating func responded() -> Bool {
     defer { (state, contact) = (.ready, .established(timeouts: 0)) }
     return !isEstablished
   }
 
-  /// The next slot came before the response.
+  /// Notes that the next slot came before the response.
   mutating func slotPassed() {
     guard var request else { return }
     request.isOverdue = true
     state = .waiting(request)
   }
 
-  /// The request got no response. Returns whether the VESC counts as silent: if only one response was lost, the request is repeated.
+  /// Ends the request after its timeout. Returns whether the VESC counts as silent, which takes several timeouts.
   mutating func timedOut(_ command: VESCCommand) -> Bool {
     state = .ready
     // A scan takes longer than the VESC's own timeout.
@@ -193,7 +193,7 @@ struct VESCSession: Sendable {
     }
   }
 
-  /// The VESC does not respond. Returns the reason.
+  /// Marks the VESC as silent; returns the reason as a message.
   mutating func fellSilent(at now: Instant) -> String {
     let isNoise = reader.noise >= Self.minNoise
     let whose = can.map { " \($0) on the CAN bus" } ?? ""

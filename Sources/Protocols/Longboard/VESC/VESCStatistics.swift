@@ -26,7 +26,7 @@ struct VESCStatistics: Sendable {
 
   private static func isOld(_ instant: Instant, at now: Instant) -> Bool { instant == .min || now &- instant >= .second }
 
-  /// Publishes everything; `missed` slots, and `noise`: runs of bytes without a frame.
+  /// Publishes counters and times. `missed`: the number of missed slots; `noise`: the number of runs of invalid data.
   mutating func publish(missed: Int, noise: Int, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     countersPublished = .min
     timesPublished = now
@@ -37,7 +37,7 @@ struct VESCStatistics: Sendable {
     publish(summary.lateness, .lateness, .latenessP99, &publisher, &effects)
   }
 
-  /// Counters do not depend on responses.
+  /// Publishes the counters, which are valid even if the VESC does not respond.
   mutating func publishCounters(missed: Int, noise: Int, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard Self.isOld(countersPublished, at: now) else { return }
     countersPublished = now

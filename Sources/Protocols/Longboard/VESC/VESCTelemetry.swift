@@ -18,13 +18,13 @@ struct VESCTelemetry: Sendable {
   /// The known geometry: the configuration first, then the VESC.
   var geometry: VESCGeometry { configured.completed(by: reported) }
 
-  /// Takes the geometry that the VESC reports; returns whether it has changed.
+  /// Stores the geometry that the VESC reports; returns whether it has changed.
   mutating func take(_ geometry: VESCGeometry) -> Bool {
     defer { reported = geometry }
     return reported != geometry
   }
 
-  /// Known values are invalid after a silence.
+  /// Forgets the last values, which are invalid after a silence.
   mutating func forget() {
     (reported, faultCode, fault) = (nil, 0, nil)
     odometer.forgetCounters()
@@ -46,7 +46,7 @@ struct VESCTelemetry: Sendable {
     if let hardware = firmware.hardware { publisher.publish(.hardware, .string(hardware), &effects) }
   }
 
-  /// What a response contained.
+  /// The content of a response.
   enum Content { case invalid, values, valuesAfterRestart }
 
   /// Decodes the payload of a response after its ID, and publishes its values. `lacksSetup`: this firmware reports only the values of one
@@ -132,7 +132,7 @@ struct VESCTelemetry: Sendable {
     }
   }
 
-  /// Torq's rule for a cell: 3.1 V is empty, 4.0 V is full.
+  /// The state of charge in % from the pack voltage in 0.1 V. Source: ProjectTORQ.ino: a cell is empty at 3.1 V and full at 4.0 V.
   static func charge(decivolts: Int, cells: Int) -> Double {
     let part = (Double(decivolts) / 10 / Double(cells) - 3.1) / 0.9
     return (min(max(part, 0), 1) * 1000).rounded() / 10
@@ -145,7 +145,7 @@ struct VESCTelemetry: Sendable {
     publisher.publish(.faultCode, .string(VESCFault.name(of: code)), &effects)
   }
 
-  /// A field in its unit, if the response contains it.
+  /// Publishes a field in the unit of its property, if the response contains it.
   private func publish(
     _ signal: VESCSignal, _ field: VESCField, _ scale: Double, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {

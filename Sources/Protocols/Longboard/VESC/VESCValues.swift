@@ -1,5 +1,5 @@
-// The values in a VESC's response: a list of numbers that grows with every firmware. It is parsed by its length, and additional data
-// is ignored. The numbers stay scaled integers.
+// The values in a VESC's response: a list of numbers to which newer firmware appends further ones. Its length decides which fields it
+// contains, and additional data is ignored. The numbers stay scaled integers.
 // Source: comm/commands.c and commands.c of vedderb/bldc, tags 2.18 to 6.00.
 
 /// A field of a VESC's response, and its length in bytes.
@@ -29,7 +29,7 @@ enum VESCField: Int, CaseIterable, Sendable {
   // Bit 0: the safety timeout has expired; bit 1: the kill switch is active.
   case status
 
-  /// It is unsigned.
+  /// Whether the field is an unsigned counter.
   var isCounter: Bool { self == .odometer || self == .uptime }
 
   var width: Int {
@@ -46,7 +46,7 @@ struct VESCValues: Sendable {
   private var numbers = [Int](repeating: 0, count: VESCField.allCases.count)
   private var present: UInt32 = 0
 
-  /// The number, if it was sent.
+  /// The number of a field; nil if the response did not contain it.
   subscript(_ field: VESCField) -> Int? {
     get { present & 1 << UInt32(field.rawValue) != 0 ? numbers[field.rawValue] : nil }
     set {
@@ -55,7 +55,7 @@ struct VESCValues: Sendable {
     }
   }
 
-  /// Parses a response after its ID; false, without any values, if it is invalid.
+  /// Parses a response after its ID. Returns false, and holds no values then, if the response is invalid.
   mutating func read(_ command: VESCCommand, _ payload: ArraySlice<UInt8>) -> Bool {
     present = 0
     switch command {
@@ -88,7 +88,8 @@ struct VESCValues: Sendable {
     return true
   }
 
-  /// A selective response starts with its mask; the n-th bit stands for the n-th field, except that the three temperatures share one.
+  /// Parses a response to a selective request, which starts with its mask: bit n stands for field n, but the three MOSFET temperatures share
+  /// one bit.
   private mutating func select(_ fields: [VESCField], _ payload: ArraySlice<UInt8>) -> Bool {
     var cursor = VESCCursor(payload)
     guard let mask = cursor.mask() else { return false }
@@ -106,7 +107,7 @@ struct VESCValues: Sendable {
     return true
   }
 
-  /// GET_VALUES since 3.10; the first 16 are always present.
+  /// The fields of GET_VALUES since 3.10; the first 16 are always present.
   private static let all: [VESCField] = [
     .mosfetTemperature, .motorTemperature, .motorCurrent, .inputCurrent, .idCurrent, .iqCurrent, .duty, .erpm, .voltage, .chargeUsed,
     .chargeRegenerated, .energyUsed, .energyRegenerated, .tachometer, .tachometerTravelled, .fault, .position, .controller,
@@ -114,7 +115,7 @@ struct VESCValues: Sendable {
   ]
   private static let minOfAll = 16
 
-  /// GET_VALUES of 2.18: 55 bytes. Temperatures 4 to 6 are those of further MOSFETs, 7 that of the board.
+  /// The fields of GET_VALUES in 2.18, 55 bytes. Temperatures 4 to 6 are those of further MOSFETs, temperature 7 that of the board.
   private static let ancient: [VESCField] = [
     .mosfetTemperature1, .mosfetTemperature2, .mosfetTemperature3, .mosfetTemperature, .mosfetTemperature, .mosfetTemperature,
     .mosfetTemperature, .motorCurrent, .inputCurrent, .duty, .erpm, .voltage, .chargeUsed, .chargeRegenerated, .energyUsed,
@@ -122,7 +123,7 @@ struct VESCValues: Sendable {
   ]
   private static let ancientLength = 55
 
-  /// GET_VALUES_SETUP; odometer since 5.02, uptime since 5.03.
+  /// The fields of GET_VALUES_SETUP; odometer since 5.02, uptime since 5.03.
   private static let setup: [VESCField] = [
     .mosfetTemperature, .motorTemperature, .motorCurrent, .inputCurrent, .duty, .erpm, .speed, .voltage, .battery, .chargeUsed,
     .chargeRegenerated, .energyUsed, .energyRegenerated, .distance, .distanceTravelled, .position, .fault, .controller, .vescs,
