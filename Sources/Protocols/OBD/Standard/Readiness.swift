@@ -14,7 +14,7 @@ enum Readiness {
     "egr",
   ]
   private static let compression: [String?] = [
-    "hydrocarbon catalyst", "nox aftertreatment", nil, "boost pressure", nil, "exhaust gas sensor", "particle filter", "egr",
+    "hydrocarbon catalyst", "nox aftertreatment", nil, "boost pressure", nil, "exhaust gas sensor", "particulate filter", "egr",
   ]
 
   /// The monitors with their states.

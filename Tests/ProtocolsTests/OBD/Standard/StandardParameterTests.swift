@@ -90,7 +90,7 @@ import Testing
         == .value(
           .list([
             "misfire: incomplete", "fuel system: incomplete", "components: incomplete", "hydrocarbon catalyst: incomplete",
-            "nox aftertreatment: incomplete", "boost pressure: complete", "exhaust gas sensor: complete", "particle filter: incomplete",
+            "nox aftertreatment: incomplete", "boost pressure: complete", "exhaust gas sensor: complete", "particulate filter: incomplete",
           ])))
     let electric = Self.read(0x01, [0, 0, 0, 0])
     #expect(electric["monitors"] == .value(.list([])) && electric["monitors-ready"] == .absent(.notReported))
