@@ -8,7 +8,7 @@ public enum Contract {
   /// The interface that the methods belong to.
   public static let interface = "io.vehicled"
 
-  /// One value: on the wire an object with exactly one field, named for its type.
+  /// One value: on the wire an object with exactly one field, whose name is the type.
   public typealias Value = Protocols.Value
 
   /// The current reading of one property.

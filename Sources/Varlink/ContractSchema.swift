@@ -15,7 +15,7 @@ extension Contract {
     public private(set) var maximum: Double?
     public var choices: [String]?
     public var writable: Bool
-    /// Writable only under a motion lease.
+    /// Whether the property is writable only under a motion lease.
     public var motion: Bool
     public var help: String
 

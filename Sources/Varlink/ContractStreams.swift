@@ -26,11 +26,11 @@ extension Contract {
     public struct Result: VarlinkParameters, Equatable {
       public enum CodingKeys: CodingKey, CaseIterable { case text, progress, columns, rows, data }
       public var text: String?
-      /// 0 to 1.
+      /// The progress of the action, 0 to 1.
       public private(set) var progress: Double?
       public var columns: [String]?
       public var rows: [Row]?
-      /// Base64.
+      /// Binary output in Base64.
       public var data: String?
 
       /// Converts a machine's report.

@@ -1,6 +1,6 @@
-// The hot path beside the coders: writes readings, events and whole Watch replies as JSON into a buffer that the caller owns
-// and reuses. A tick is written once; the replies to a hundred watchers differ only in `sequence`.
-// It must not allocate per reading. A test compares its output with that of the coders.
+// A fast alternative to the coders: writes readings, events and whole Watch replies as JSON into a buffer that the caller owns and
+// reuses. The changes of a tick are written once, because the replies to all watchers differ only in `sequence`.
+// No allocation per reading is allowed. A test compares the output with that of the coders.
 //
 //   body:     "changes":[{…},{…}]                                    once per tick, by `changes`
 //   message:  {"parameters":{"sequence":17,BODY},"continues":true}␀   once per watcher, by `watchReply`
@@ -20,7 +20,7 @@ public struct ReadingStart: Sendable {
   }
 }
 
-/// The constant part of the readings of one property. Made once per declared property.
+/// The constant part of the readings of one property. Created once per declared property.
 public struct ReadingHead: Sendable {
   let bytes: [UInt8]
 

@@ -48,7 +48,7 @@ public struct Recording: Sendable {
     /// The state, for `dir` state; `secret: 16 bytes` in place of a secret message.
     public var text: String?
 
-    /// The message; nil if the line has none, or invalid hex.
+    /// The bytes of the message; nil if the line contains no message, or invalid hex.
     public var bytes: [UInt8]? {
       guard let digits = hex?.utf8, digits.count % 2 == 0 else { return nil }
       var bytes: [UInt8] = []

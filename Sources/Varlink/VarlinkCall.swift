@@ -15,9 +15,9 @@ public struct VarlinkViolation: Error, Equatable, Sendable, CustomStringConverti
 public struct VarlinkCall {
   /// Interface and member: `io.vehicled.Get`.
   public let method: String
-  /// The caller accepts more than one reply.
+  /// Whether the caller accepts more than one reply.
   public let more: Bool
-  /// The caller expects no reply, not even an error.
+  /// Whether the caller expects no reply, not even an error.
   public let oneway: Bool
   private let parameters: JSONNode?
 

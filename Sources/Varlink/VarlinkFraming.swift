@@ -1,6 +1,6 @@
 // Splits a byte stream into Varlink messages: a JSON object followed by one NUL each. It holds the unread bytes of one
 // connection and does not look inside messages.
-// Source: the Varlink method-call page (varlink.org). The length limit is our own; sd-varlink's is 16 MiB.
+// Source: the Varlink method-call page (varlink.org). Varlink sets no length limit; sd-varlink's is 16 MiB.
 
 import Protocols
 
@@ -16,18 +16,18 @@ public struct VarlinkFraming: Sendable {
   /// More bytes than the limit arrived without a NUL: the connection must be closed.
   public struct TooLong: Error, Equatable, Sendable {}
 
-  /// The maximum length of a message, in bytes without its NUL. It can be raised while one arrives.
+  /// The maximum length of a message, in bytes without its NUL. It can be raised while a message arrives.
   public var limit: Int
   private var buffer: [UInt8] = []
   /// The start of the first unread message.
   private var head = 0
-  /// There is no NUL before this position.
+  /// The position up to which no NUL was found.
   private var scanned = 0
 
-  /// An empty buffer.
+  /// Creates an empty buffer.
   public init(limit: Int = VarlinkFraming.limit) { self.limit = limit }
 
-  /// The number of unread bytes. A busy reader stops reading when there are many.
+  /// The number of unread bytes. A busy connection stops reading from its socket when there are many.
   public var pending: Int { buffer.count - head }
 
   /// The allocated storage in bytes, for tests.
@@ -35,7 +35,7 @@ public struct VarlinkFraming: Sendable {
 
   /// Appends received bytes.
   public mutating func append(_ bytes: some Collection<UInt8>) {
-    if head > 0, head >= buffer.count - head {  // moves at most as many bytes as were read since the last move
+    if head > 0, head >= buffer.count - head {  // amortized: the unread bytes are no more than the read ones
       buffer.removeSubrange(..<head)
       scanned -= head
       head = 0

@@ -5,7 +5,7 @@ import Protocols
 
 /// One reply.
 public struct VarlinkReply {
-  /// Another reply to the same call follows.
+  /// Whether another reply to the same call follows.
   public let continues: Bool
   /// The full name of the error, if the call failed.
   public let error: String?

@@ -1,6 +1,5 @@
-// Writes numbers and constant text into a few bytes on the stack: the core of JSONBytes, where every append to an array would
-// cost a bounds check. Text that does not fit is dropped; a test checks that the longest reading fits. Inlinable, because module Varlink
-// writes every reading with it.
+// Writes numbers and constant text into a small buffer on the stack. JSONBytes uses it, because every append to an array would cost a
+// bounds check. Text that does not fit is dropped; a test checks that the longest reading fits. Inlinable, because\n// module Varlink writes every reading with it.
 
 @usableFromInline package struct ByteWriter {
   /// The maximum size in bytes: three of the longest numbers and the names around them.
@@ -63,7 +62,7 @@
     var limit: UInt64 = 10
     while size < 19, number >= limit {
       size += 1
-      limit &*= 10  // ends at 10 to the 19th, which still fits
+      limit &*= 10  // at most 10 to the 19th, which fits into 64 bits
     }
     size = max(size, places + 1) + (places > 0 ? 1 : 0)
     guard size <= buffer.count - count else { return }

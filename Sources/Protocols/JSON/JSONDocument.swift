@@ -12,7 +12,7 @@ package struct JSONDocument: Sendable {
   /// The maximum depth; the parser is recursive.
   package static let depthLimit = 32
 
-  /// A `plain` string is ASCII without escapes; all others are `coded`.
+  /// The kind of a node. A `plain` string is ASCII without escapes; other strings are `coded`.
   package enum Kind: Sendable { case null, `true`, `false`, whole, number, plain, coded, array, object }
 
   /// One value or key, from its first byte to after its last; strings without the quotes.
@@ -127,7 +127,7 @@ package struct JSONDocument: Sendable {
     append(kind, start, at)
   }
 
-  /// Only finds the end of a string; `text` decodes it. `at` points to the opening quote.
+  /// Finds the end of a string, without decoding it (see `text`). `at` points to the opening quote.
   private mutating func string(_ at: inout Int) throws(JSONSyntax) {
     let start = at + 1
     var kind = Kind.plain
@@ -144,7 +144,7 @@ package struct JSONDocument: Sendable {
         at += 2
       case 0..<0x20: throw unexpected(at)
       case 0x80...:
-        kind = .coded  // its UTF-8 must be validated
+        kind = .coded  // the UTF-8 of the string must be validated
         at += 1
       default: at += 1
       }

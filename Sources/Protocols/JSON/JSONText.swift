@@ -40,7 +40,7 @@ extension JSONDocument {
     return plain[...]
   }
 
-  /// Four hex digits, or a surrogate pair of twice four.
+  /// Decodes a `\u` escape: four hex digits, or a surrogate pair of two escapes.
   private func scalar(_ raw: ArraySlice<UInt8>, _ at: inout Int) throws(JSONSyntax) -> Unicode.Scalar {
     let high = try unit(raw, &at)
     if let scalar = Unicode.Scalar(high) { return scalar }
@@ -72,7 +72,7 @@ extension JSONDocument {
     return unit
   }
 
-  /// The integer, also if written as `70.0`; nil if it does not fit.
+  /// The integer, also if it is written as `70.0`; nil if it does not fit into Int.
   package func whole(_ index: Int) -> Int? {
     let node = nodes[index]
     if node.kind == .number { return float(index).flatMap(Int.init(exactly:)) }
