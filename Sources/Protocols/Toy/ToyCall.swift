@@ -1,7 +1,7 @@
-// The requests to the toy's web server, in both dialects, and error messages for their responses. Requests that take a fact or mark
-// it as played are reserved for the toy: they would change what it plays. `GET /User`, which returns the e-mail addresses of all users
-// without authentication, is never sent.
-// Source: protocols of the Trivia toy, §B, §D.
+// The requests to the toy's web server, in both dialects, and error messages for their responses. Requests that fetch the next fact or
+// mark it as played are never sent, because they would change what the toy plays. `GET /User` is never sent either: it returns the e-mail
+// addresses of all users without authentication.
+// Source: neils95/Trivio, Server/Trivio/Controllers, the Android app, SoftwareREADME.md (documented).
 
 /// One request.
 enum ToyCall: Sendable {
@@ -10,7 +10,7 @@ enum ToyCall: Sendable {
   case history(ToyUser)
   case vote(ToyPendingVote, token: String?)
 
-  /// A server that was idle needs time to start; a client gives up after 15 s.
+  /// The timeout of a request: an idle server needs time to start, and a client waits at most 15 s.
   private static let timeout: Nanoseconds = 14 * .second
 
   func request(_ settings: ToySettings) -> HTTPRequest {
@@ -47,11 +47,11 @@ enum ToyCall: Sendable {
 
 /// Why a request failed.
 struct ToyError: Error, Equatable {
-  /// A temporary failure: a later attempt may succeed.
+  /// Whether the failure is temporary: a later attempt may succeed.
   var isTransient: Bool
   var code: ErrorCode
   var message: String
-  /// The server failed on this request (500); others may succeed.
+  /// Whether the server failed on this request (status 500); others may succeed.
   var isPerRequest = false
 
   /// A temporary failure.
@@ -69,7 +69,7 @@ enum ToyVoteResult: Equatable {
 enum ToyAnswer {
   private static let sessionExpired = "the session has expired: vehiclectl toy login EMAIL"
 
-  /// The user of a login or registration.
+  /// Parses the response to a login or registration.
   static func user(_ response: HTTPResponse, isNew: Bool) throws(ToyError) -> ToyUser {
     switch response {
     case .answered(404, _, let body) where body.isEmpty && !isNew: throw .final(.wrongPassword, "wrong e-mail or password")

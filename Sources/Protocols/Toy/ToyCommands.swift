@@ -1,7 +1,7 @@
 // The commands of a toy. Arguments are validated before a request is made.
 
 extension ToyMachine {
-  /// The maximum number of histories that are read at once.
+  /// The maximum number of histories that are being read at a time.
   private static let maxReading = 4
 
   var needsLogin: CommandError {
@@ -44,7 +44,7 @@ extension ToyMachine {
       guard let user else { throw needsLogin }
       var fact: Int?
       if action == .fact { fact = try factID(arguments) }
-      // Each one can be several megabytes.
+      // A history can have several megabytes.
       let reading = pendingRequests.values.count { if case .history = $0 { true } else { false } } + long.count
       if reading >= Self.maxReading { throw .refused(code: .busy, "the history is already being read: try again in a moment") }
       send(.history(user), as: .history(id, user: user.id, fact: fact), at: now, &effects)

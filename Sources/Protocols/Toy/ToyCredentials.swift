@@ -1,6 +1,6 @@
-// The credentials that the toy receives to join a network, validated because the firmware pastes names and passwords into an AT
+// The credentials with which the toy joins a network. They are validated, because the firmware pastes names and passwords into an AT
 // command without escaping. The description does not contain the password.
-// Source: protocols of the Trivia toy, §A: parsing, sizes, forbidden characters.
+// Source: neils95/Trivio, microprocessor.ino and ESP8266.cpp (parsing, sizes, forbidden characters).
 
 /// A network, its password, and the user that the toy plays for.
 struct ToyCredentials: Sendable, CustomStringConvertible, CustomReflectable {
@@ -10,7 +10,7 @@ struct ToyCredentials: Sendable, CustomStringConvertible, CustomReflectable {
   let bytes: [UInt8]
   let user: Int
   let ssid: String
-  /// A possible problem with allowed credentials.
+  /// A possible problem with valid credentials; nil if there is none.
   let warning: String?
 
   var description: String { "(the toy's credentials)" }

@@ -1,6 +1,6 @@
-// Reads a long history in pieces, so that other devices are not delayed: the server has no paging, and a history can have megabytes.
-// A scanner finds the facts of the list, and each one is parsed by itself. It is lenient outside of them.
-// Source: protocols of the Trivia toy, §B, call 3.
+// Parses a long history in pieces, so that other devices are not delayed: the server has no paging, and a history can have megabytes. A
+// scanner finds the facts in the list, and each fact is parsed separately. Invalid JSON outside of the facts is tolerated.
+// Source: neils95/Trivio, the controllers of Server/Trivio.
 
 /// The server's response while it is read.
 struct ToyHistoryReader: Sendable {
@@ -8,7 +8,7 @@ struct ToyHistoryReader: Sendable {
   static let maxLength = 16 << 20
   /// A response up to this length is read at once.
   static let maxAtOnce = 1 << 20
-  /// Bytes per turn.
+  /// The number of bytes that are parsed per turn of the loop.
   static let pieceLength = 32 << 10
   private static let maxDepth = 32
   private static let listName = Array("triviaHistory".utf8)
@@ -16,7 +16,7 @@ struct ToyHistoryReader: Sendable {
   enum Step {
     case more
     case done([ToyFact])
-    /// It is not JSON, or contains no list of facts.
+    /// The response is not JSON, or contains no list of facts.
     case failed
   }
 
@@ -24,17 +24,17 @@ struct ToyHistoryReader: Sendable {
   private var next = 0
   /// The open brackets.
   private var open: [UInt8] = []
-  /// The start of the open string, or of the last one on the outermost level, which may name the list.
+  /// The start of the open string, or of the last string on the outermost level, which may be the key of the list.
   private var string: Int?
   private var isEscaped = false
   private var name = 0..<0
-  /// The depth of a fact, once the list was found.
+  /// The depth of a fact; nil before the list was found.
   private var listDepth: Int?
   private var isListComplete = false
   private var factStart = 0
   private var facts = ToyFactList()
 
-  /// Reads this body.
+  /// Creates a reader of this body.
   init(_ body: [UInt8]) { self.body = body }
 
   /// Reads the next piece.
@@ -49,7 +49,7 @@ struct ToyHistoryReader: Sendable {
     return open.isEmpty && string == nil && listDepth != nil ? .done(facts.all) : .failed
   }
 
-  /// Scans a byte; false if it is invalid here.
+  /// Scans a byte; returns false if it is invalid at this position.
   private mutating func scan(_ byte: UInt8) -> Bool {
     if let start = string {
       if isEscaped {
@@ -84,7 +84,7 @@ struct ToyHistoryReader: Sendable {
   }
 }
 
-/// The facts; of duplicates, the last one.
+/// A list of facts; of duplicates it contains the last one.
 struct ToyFactList: Sendable {
   private(set) var all: [ToyFact] = []
   private var indices: [Int: Int] = [:]
@@ -99,17 +99,17 @@ struct ToyFactList: Sendable {
   }
 }
 
-/// A long history between the server's response and the reply to the caller, one piece per turn.
+/// A long history that is being parsed, or sent to the caller, one piece per turn of the loop.
 struct ToyLongHistory: Sendable {
-  /// Facts per progress report.
+  /// The number of facts in one progress report.
   static let stepLength = 200
 
   let command: CommandID
   let user: Int
-  /// The requested fact; nil: all.
+  /// The requested fact; nil: all facts.
   let fact: Int?
   var reader: ToyHistoryReader
-  /// The facts, once read; those up to `rest` are sent as progress, from `next` on, and the others with the reply.
+  /// The parsed facts. Those from `next` up to `rest` are still to be sent in progress reports, and the others with the reply.
   var facts: [ToyFact] = []
   var next = 0
   var rest: Int?

@@ -1,6 +1,6 @@
 // The configuration of the `toy` kind. It has no permanent link: it uses the toy's web server over HTTP, and listens on a port only
 // during Wi-Fi setup.
-// Source: protocols of the Trivia toy, §A (port, network), §B (server), §D (deviations of the documentation), §E.
+// Source: neils95/Trivio: microprocessor.ino (port, network), Server/Trivio (server), SoftwareREADME.md (documented).
 
 extension Kind {
   /// Trivia toys.

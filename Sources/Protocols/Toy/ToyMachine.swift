@@ -1,7 +1,7 @@
 // The `toy` machine: the owner's commands to the toy's web server, one request per command, and the toy's Wi-Fi setup. The user, the
 // facts and pending votes are stored; a password exists only in the request that carries it. No request is made without a command or
 // a pending vote.
-// Source: protocols of the Trivia toy, §A, §B, §E.
+// Source: neils95/Trivio, microprocessor.ino, Server/Trivio, and the Android app.
 
 /// Acts for the owner of a Trivia toy.
 public struct ToyMachine: Machine {
@@ -9,7 +9,7 @@ public struct ToyMachine: Machine {
   enum PendingRequest: Sendable {
     case register(CommandID, name: String, email: String)
     case login(CommandID, email: String)
-    /// All facts, or one.
+    /// A request for the history; `fact` is the requested fact, nil for all.
     case history(CommandID, user: Int, fact: Int?)
     case vote(ToyPendingVote)
 
@@ -27,7 +27,7 @@ public struct ToyMachine: Machine {
   var lastRequestID: RequestID = 0
   var user: ToyUser?
   var history: ToyHistory?
-  /// The histories that are read or sent in pieces, the current one first.
+  /// The long histories that are being read or sent in pieces, the current one first.
   var long: [ToyLongHistory] = []
   /// When the history was received, on the monotonic clock.
   var historyReceivedAt: Instant = 0
@@ -35,7 +35,7 @@ public struct ToyMachine: Machine {
   var setup: ToySetup?
   /// Commands that complete when their change is stored, and their replies.
   var storing: [(key: String, command: CommandID, report: Report)] = []
-  /// When waiting commands get a progress report: a client gives up after ten seconds of silence.
+  /// When waiting commands get a progress report: clients time out after ten seconds without one.
   var nextProgress: Instant?
   var isStopped = false
   /// The result of the last Wi-Fi setup.
@@ -96,10 +96,10 @@ public struct ToyMachine: Machine {
     }
     if let bytes = restored[ToyVoting.key], !voting.restore(bytes) {
       damaged.append(ToyVoting.key)
-      // The number of the next vote must be unused.
+      // Keep the damaged file for inspection.
       effects.append(.store(key: ToyVoting.key + "-damaged", bytes))
     }
-    // Another server has other user numbers, and must not receive our token.
+    // Another server has other user numbers, and must not receive the token of this one.
     if let known = user, known.server != settings.server {
       effects.append(.event(name: "server", text: "user \(known.id) belongs to another server: log in to the configured one"))
       user = nil
@@ -136,7 +136,7 @@ public struct ToyMachine: Machine {
     voting.cancel(id)
     storing.removeAll { $0.command == id }
     long.removeAll { $0.command == id }
-    // The request is in flight; its response is ignored.
+    // A request in flight cannot be cancelled; its response is ignored.
     for (request, pending) in pendingRequests where pending.command == id { pendingRequests[request] = nil }
   }
 
@@ -179,7 +179,7 @@ public struct ToyMachine: Machine {
 
   static func waiting(_ count: Int) -> String { count == 1 ? "1 pending vote" : "\(count) pending votes" }
 
-  /// Reports the votes that are held for other users.
+  /// Reports the number of votes that are held for other users.
   func reportHeld(_ effects: inout Effects) {
     guard voting.held > 0 else { return }
     let message = "\(Self.waiting(voting.held)) of other users or servers: held until that user logs in to that server again"

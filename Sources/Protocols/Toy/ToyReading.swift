@@ -5,7 +5,7 @@ extension ToyMachine {
   mutating func readNextPiece(at now: Instant, _ effects: inout Effects) {
     guard !long.isEmpty else { return }
     if let rest = long[0].rest { return sendNextPiece(rest, &effects) }
-    // In place, to avoid a copy of what was read.
+    // Advance the reader in place, to avoid a copy of the parsed facts.
     switch long[0].reader.step() {
     case .more: break
     case .done(let facts): read(facts, at: now, &effects)

@@ -1,6 +1,6 @@
 // Users, facts and votes as in the server's responses and as stored. Parsing is lenient: numbers can be strings, an older server uses
 // other keys, keys can be missing.
-// Source: protocols of the Trivia toy, §B.
+// Source: neils95/Trivio, Server/Trivio/Models and Controllers.
 
 /// A user who is logged in.
 struct ToyUser: Sendable, Equatable {
@@ -9,7 +9,7 @@ struct ToyUser: Sendable, Equatable {
   var email: String?
   /// The token that a replacement server requires with every request.
   var token: String?
-  /// The server that the user belongs to; nil: the one that sent this object.
+  /// The server that the user belongs to; nil in a response, for the server that sent it.
   var server: String?
 
   /// Parses the server's user object, or a stored one; nil if it has no id.
@@ -79,10 +79,10 @@ struct ToyFact: Sendable, Equatable {
     vote = (node["userVote"] ?? node["userAction"]).flatMap(ToyUser.number).flatMap(ToyVote.init) ?? .none
   }
 
-  /// Its length in JSON, in bytes, or slightly more.
+  /// An upper estimate of the length in JSON, in bytes.
   var length: Int { text.utf8.reduce(120) { $0 + ($1 == UInt8(ascii: "\"") || $1 == UInt8(ascii: "\\") ? 2 : 1) } }
 
-  /// The server's format.
+  /// The fact in the server's format.
   var json: JSON {
     ["trivia": ["id": .int(id), "text": .string(text), "upvotes": .int(up), "downvotes": .int(down)], "userVote": .int(vote.rawValue)]
   }
@@ -100,9 +100,9 @@ struct ToyFact: Sendable, Equatable {
 struct ToyHistory: Sendable, Equatable {
   var user: Int
   var facts: [ToyFact]
-  /// The total number: a long history is stored in part.
+  /// The number of all facts; only a part of a long history is stored.
   var total: Int
-  /// When the server sent them, in microseconds of the wall clock; nil if not known yet.
+  /// When the server sent the facts, in microseconds since the Unix epoch; nil if the time is not known yet.
   var time: Int64?
 
   /// The maximum size of stored facts, in bytes.
@@ -110,7 +110,7 @@ struct ToyHistory: Sendable, Equatable {
 
   init(user: Int, facts: [ToyFact]) { (self.user, self.facts, total) = (user, facts, facts.count) }
 
-  /// Parses a response: of duplicate facts, the last one counts. nil if it is invalid.
+  /// Parses a response; nil if it is invalid. Of duplicate facts, the last one is used.
   init?(_ node: JSONNode, user: Int) {
     guard let rows = node["triviaHistory"] ?? (node.kind == .array ? node : nil), rows.kind == .array else { return nil }
     var list = ToyFactList()
@@ -118,7 +118,7 @@ struct ToyHistory: Sendable, Equatable {
     self.init(user: user, facts: list.all)
   }
 
-  /// The latest of many facts, which are stored.
+  /// The latest facts, as many as are stored.
   static func storedPart(of facts: [ToyFact]) -> ArraySlice<ToyFact> {
     var (start, length) = (facts.endIndex, 0)
     while start > 0 {
@@ -129,7 +129,7 @@ struct ToyHistory: Sendable, Equatable {
     return facts[start...]
   }
 
-  /// Bounded to what is stored.
+  /// This history with only the facts that are stored.
   var bounded: ToyHistory {
     var bounded = self
     bounded.facts = Array(Self.storedPart(of: facts))

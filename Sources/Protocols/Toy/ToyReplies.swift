@@ -92,7 +92,7 @@ extension ToyMachine {
   }
 
   private mutating func changeOwner(_ effects: inout Effects) {
-    // A vote in flight completes with its response, or is sent again after the next login.
+    // A vote in flight completes with its response; without one it is sent again after the next login.
     if !voting.belongs(to: user, at: settings.server) {
       pendingRequests = pendingRequests.filter { if case .vote = $0.value { false } else { true } }
       for caller in voting.callers {
@@ -155,7 +155,7 @@ extension ToyMachine {
     return dropped.count
   }
 
-  /// Sends the first pending vote, if it is time.
+  /// Sends the next pending vote, if one is due.
   mutating func vote(at now: Instant, _ effects: inout Effects) {
     let isVoting = pendingRequests.values.contains { if case .vote = $0 { true } else { false } }
     guard !isVoting, let vote = voting.nextToSend(at: now) else { return }
@@ -190,7 +190,7 @@ extension ToyMachine {
 
   // MARK: Stored state and time
 
-  /// Stamps the history that was just received.
+  /// Sets the wall-clock time of the history that was just received.
   mutating func updateClock(_ wall: WallTime, _ effects: inout Effects) {
     guard history != nil, history?.time == nil else { return }
     history?.time = wall.microseconds
@@ -211,7 +211,7 @@ extension ToyMachine {
 
   // MARK: The toy's Wi-Fi
 
-  /// Finishes an attempt that has ended.
+  /// Handles the end of a Wi-Fi setup; nil: the setup has not ended.
   mutating func end(_ outcome: ToySetup.Outcome?, _ effects: inout Effects) {
     guard let outcome, let ended = setup else { return }
     (setup, setupEnd) = (nil, outcome == .sent ? "sent" : "idle")

@@ -1,7 +1,7 @@
-// The toy's Wi-Fi setup: the toy connects to us while its access point is open, both sides send `ok`, and one packet carries the
-// credentials. We send first. The toy ignores input for a moment after its `ok`, and never reports the result: its LED does. The port
-// is always closed at the end.
-// Source: protocols of the Trivia toy, §A: handshake, deadlines, and that the original documentation has us connect to the toy.
+// The toy's Wi-Fi setup. While its access point is open, the toy connects to the daemon. The daemon sends `ok`, the toy responds with
+// `ok`, and one packet carries the credentials. The toy ignores input for a moment after its `ok`, and shows the result only with its LED.
+// The port is always closed at the end. In the original documentation the daemon connects to the toy instead.
+// Source: neils95/Trivio, microprocessor.ino (handshake, timeouts), the Android app's Server.java, SoftwareREADME.md (documented).
 
 /// One attempt to set up the toy's Wi-Fi.
 struct ToySetup: Sendable {
@@ -10,11 +10,11 @@ struct ToySetup: Sendable {
   private enum State {
     /// Waiting for the toy to connect.
     case waiting
-    /// Our `ok` is sent; the toy's is due.
+    /// The daemon's `ok` is sent; the toy's `ok` is awaited until this time.
     case greeting(until: Instant, received: [UInt8])
-    /// The toy ignores input.
+    /// The toy ignores input until this time; the credentials are sent then.
     case settling(until: Instant)
-    /// The credentials are sent; the toy sends nothing, closes the connection, or vanishes.
+    /// The credentials are sent. The toy closes the connection, or leaves it without a word, until this time.
     case draining(until: Instant)
   }
 
@@ -27,7 +27,7 @@ struct ToySetup: Sendable {
   let command: CommandID
   private let credentials: ToyCredentials
   private let settings: ToySettings
-  /// The toy's address to connect to; nil: the toy connects to us.
+  /// The address of the toy to connect to; nil: the toy connects to the daemon.
   private let dial: String?
   private let began: Instant
   private var state = State.waiting { didSet { nextTick = .min } }
@@ -35,7 +35,7 @@ struct ToySetup: Sendable {
   private var disconnects = 0
   /// The last rejected peer, and why.
   private var rejectedPeer: String?
-  /// Unexpected bytes are noted once per connection.
+  /// Whether unexpected bytes were logged; they are logged once per connection.
   private var hasNoted = false
   /// Why the connection to the toy failed.
   private var connectionError: String?
@@ -46,7 +46,7 @@ struct ToySetup: Sendable {
   private static let settlingTime: Nanoseconds = 1200 * .millisecond
   private static let drainingTime: Nanoseconds = 15 * .second
   private static let tick: Nanoseconds = .second
-  /// A listening error is reported at once, before the user is asked to press a button.
+  /// The time before the user is asked to press the button: an error of the port is reported within it.
   private static let lead: Nanoseconds = 300 * .millisecond
   private static let ok = Array("ok".utf8)
 
@@ -89,7 +89,7 @@ struct ToySetup: Sendable {
     effects.send(Self.link, Self.ok)
   }
 
-  /// A peer was rejected.
+  /// Records a peer that was rejected.
   mutating func peerRejected(_ description: String) { rejectedPeer = description }
 
   mutating func linkDown(_ reason: String) -> Outcome? {
@@ -154,7 +154,7 @@ struct ToySetup: Sendable {
     nextTick = now &+ Self.tick
     let elapsed = min(max(0, now &- began), Self.timeout)
     let progress = min(Double(elapsed) / Double(Self.timeout), 0.99)
-    // In steps of ten seconds, because clients print a line per change.
+    // Count down in steps of ten seconds, because clients print a line per change.
     let left = (Self.timeout &- elapsed &+ 10 * .second - 1) / (10 * .second) * 10
     effects.append(.progress(command, Report(text: message(left), progress: progress)))
   }

@@ -1,7 +1,7 @@
-// Pending votes: each one is stored before it is sent, they are sent in order, one at a time, and never again after the server has
-// accepted or finally rejected them. A vote on which the server fails (500) waits with later ones for the same fact; others are sent.
-// A vote whose response was lost is repeated, which is harmless because a repeated vote changes nothing.
-// Source: protocols of the Trivia toy, §B, call 4.
+// Pending votes. Each vote is stored before it is sent. Votes are sent in order, one at a time, and removed when the server has accepted
+// or permanently rejected them. If the server fails on a vote (status 500), this vote and later ones for the same fact wait; the others
+// are sent. A vote whose response was lost is sent again: a repeated vote changes nothing.
+// Source: neils95/Trivio, the controllers of Server/Trivio.
 
 /// The pending votes, and the commands that wait for them. Only votes of the current user are sent; those of other users and servers
 /// are held until these log in again.
@@ -14,10 +14,10 @@ struct ToyVoting: Sendable {
   private struct Entry: Sendable {
     let vote: ToyPendingVote
     let number: Int
-    /// The vote is stored.
+    /// Whether the vote is stored.
     var isStored = false
     var command: CommandID?
-    /// How often the server failed on it (500), when it is repeated, and the error.
+    /// How often the server failed on the vote (status 500), when it is sent again, and the last error.
     var failures = 0
     var notBefore: Instant = .min
     var error: ToyError?
@@ -25,7 +25,7 @@ struct ToyVoting: Sendable {
 
   private var entries: [Entry] = []
   private var lastNumber = 0
-  /// The votes that each pending store contains: up to this number.
+  /// For each pending store, the number of the last vote that it contains.
   private var stores: [Int] = []
   private var failures = 0
   private var notBefore: Instant = .min
@@ -33,7 +33,7 @@ struct ToyVoting: Sendable {
   private var sending: Int?
   /// The votes on which the server has failed since the last success.
   private var failedVotes: Set<Int> = []
-  /// With this many failed votes, all votes wait.
+  /// The number of failed votes from which on all votes wait.
   private static let maxFailedVotes = 3
   /// Why all votes wait, after the server did not respond.
   private(set) var error: ToyError?
@@ -46,7 +46,7 @@ struct ToyVoting: Sendable {
   var all: [(vote: ToyPendingVote, isLive: Bool, error: ToyError?)] {
     entries.map { ($0.vote, isLive($0.vote), $0.error ?? error) }
   }
-  /// The number of votes of other users.
+  /// The number of votes that are held for other users.
   var held: Int { entries.count - live.count }
   var isFull: Bool { entries.count >= Self.maxVotes }
   var callers: [CommandID] { entries.compactMap(\.command) }
@@ -56,10 +56,10 @@ struct ToyVoting: Sendable {
     let failed = entries.filter { isLive($0.vote) }.compactMap(\.error)
     return failed.first.map { (failed.count, $0) }
   }
-  /// When the next vote is sent.
+  /// When the next vote is sent; nil if none can be sent.
   var due: Instant? { ready.map { max(notBefore, entries[$0].notBefore) }.min() }
 
-  /// Takes the vote that is sent now.
+  /// Returns the vote to send now, if any.
   mutating func nextToSend(at now: Instant) -> ToyPendingVote? {
     guard now >= notBefore, let index = ready.first(where: { now >= entries[$0].notBefore }) else { return nil }
     sending = entries[index].number
@@ -77,13 +77,13 @@ struct ToyVoting: Sendable {
   /// Whether this is the current user.
   func belongs(to user: ToyUser?, at server: String) -> Bool { owner?.server == user.map { _ in server } && owner?.user == user?.id }
 
-  /// Sets the current user; nil: none.
+  /// Sets the current user; nil after a logout.
   mutating func change(owner: ToyUser?, at server: String) {
     self.owner = owner.map { (server, $0.id) }
     (failures, failedVotes, error, notBefore, sending) = (0, [], nil, .min, nil)
   }
 
-  /// Restores stored votes; false if they are damaged.
+  /// Restores stored votes; returns false if they are damaged.
   mutating func restore(_ bytes: [UInt8]) -> Bool {
     guard let root = JSONNode(untrusted: bytes), root.kind == .array else { return false }
     let votes = root.elements.compactMap(ToyPendingVote.init)
@@ -109,7 +109,7 @@ struct ToyVoting: Sendable {
     effects.append(.store(key: Self.key, entries.isEmpty ? [] : Array(json.text.utf8)))
   }
 
-  /// Some votes are not stored yet.
+  /// Whether a store is pending.
   var isStoring: Bool { !stores.isEmpty }
 
   /// Handles the end of a store; returns the commands whose votes were not stored.
@@ -125,7 +125,7 @@ struct ToyVoting: Sendable {
     return lost.compactMap(\.command)
   }
 
-  /// The server has accepted or finally rejected the vote in flight; returns the waiting commands.
+  /// Removes the vote in flight, which the server has accepted or permanently rejected; returns the command that waits for it.
   mutating func settle(_ effects: inout Effects) -> CommandID? {
     guard let sendingIndex else { return nil }
     let done = entries.remove(at: sendingIndex)
@@ -134,7 +134,7 @@ struct ToyVoting: Sendable {
     return done.command
   }
 
-  /// The server did not respond, or failed on the vote in flight; returns the commands that stop waiting. The votes stay.
+  /// Delays the vote in flight, or all votes, after an error; returns the commands that waited for them. The votes stay pending.
   mutating func postpone(_ error: ToyError, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
     let failed = sendingIndex
     sending = nil
@@ -174,7 +174,7 @@ struct ToyVoting: Sendable {
 
   private static func pause(after failures: Int) -> Nanoseconds { min(firstPause << Int64(min(failures, 6) - 1), maxPause) }
 
-  /// The server has responded to another request.
+  /// Ends the delay of all votes, because the server has responded to another request.
   mutating func serverResponded() { notBefore = .min }
 
   /// Discards the chosen votes; returns their number and the waiting commands.

@@ -1,7 +1,7 @@
 // The rules for Wi-Fi credentials of a Trivia toy: its firmware pastes name and password without escaping into
 // AT+CWJAP="ssid","password", and treats the first two colons as separators. The daemon checks them; vehiclectl does so as well, before
 // the user presses the toy's button.
-// Source: protocols of the Trivia toy, §A: parsing, sizes, forbidden characters.
+// Source: neils95/Trivio, microprocessor.ino and ESP8266.cpp (parsing, sizes, forbidden characters).
 
 /// The rules for a toy's network.
 public enum ToyWiFi {
@@ -9,7 +9,7 @@ public enum ToyWiFi {
   public static let nameLength = 1...32
   /// The length of a password, in bytes; an open network has none.
   public static let passwordLength = 8...63
-  /// The start of the report of `wifi` from which on the setup cannot be cancelled.
+  /// The start of the progress text of the action `wifi` after which the setup cannot be cancelled.
   public static let sendingReport = "sending the credentials"
 
   /// Why a network's name is invalid, or nil.
@@ -27,7 +27,7 @@ public enum ToyWiFi {
     return forbidden(password).map { "a Wi-Fi password must not contain \($0), which the toy cannot handle; change the password" }
   }
 
-  /// A possible problem with allowed credentials, or nil.
+  /// A possible problem with valid credentials, or nil.
   public static func warning(_ name: String, _ password: String) -> String? {
     let fields = [("name", name), ("password", password)].filter { $0.1.utf8.contains(UInt8(ascii: ",")) }.map { "the \($0.0)" }
     return fields.isEmpty ? nil : "comma in \(fields.joined(separator: " and ")): some toys cannot join such a network"
