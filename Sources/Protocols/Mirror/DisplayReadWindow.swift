@@ -1,4 +1,4 @@
-// An estimate of how far the display has read, so that the next write reaches the right profile and is not lost.
+// An estimate of when the display has read all written values, so that the next write is filed under the right profile and is not lost.
 // The display starts to read at most 1 s after a value was written. It reads the name first and then each field. A pass takes at most
 // 2.4 s, and a running pass is followed by at most two others: one that finds the value, and an empty one for the signal that came
 // during it. Including the database and the camera, everything is over within 7 s.
@@ -6,20 +6,20 @@
 // no name, and a heart rate may be lost: the display requests it twice and drops the second response.
 // Source: ISM-Embedded's main.cpp (1 s loop), nano/subsystems/i2c.py (12 fields of 0.1 to 0.2 s), nano/main.py (one signal is latched).
 
-/// The time in which the display may still read what was written. It outlasts the connection.
+/// The time in which the display may still read written values. It outlasts the connection.
 struct DisplayReadWindow: Sendable {
   /// The name under which the last value was written.
   private(set) var name: String?
   /// When the last value was written.
   private(set) var lastValue: Instant?
-  /// The last heart rate was written while the display may have been reading.
+  /// Whether the last heart rate was written while the display may have been reading, so that the display may have missed it.
   var mayHaveMissedHeartRate = false
 
   static let time: Nanoseconds = 7 * .second
 
   init() {}
 
-  /// An earlier run may have written values under this name just now.
+  /// The state after a start of the daemon: an earlier run may have written values under this name just before.
   init(name: String?, at now: Instant) { (self.name, lastValue) = (name, name == nil ? nil : now) }
 
   /// When the display has read everything.
@@ -30,12 +30,12 @@ struct DisplayReadWindow: Sendable {
   /// Whether this name must wait until the display has read the values under another one.
   func holdsBack(_ other: String) -> Bool { name != nil && name != other }
 
-  /// A value under this name is being written.
+  /// Notes that a value under this name is being written.
   mutating func valueWritten(_ tag: MirrorMessage.Tag, under name: String?, at now: Instant) {
     if tag == .heart { mayHaveMissedHeartRate = !hasEnded(at: now) }
     (self.name, lastValue) = (name, now)
   }
 
-  /// The mirror has acknowledged the value.
+  /// Notes that the mirror has acknowledged the value.
   mutating func valueAcknowledged(at now: Instant) { lastValue = now }
 }

@@ -1,4 +1,4 @@
-// What a mirror has acknowledged, stored over a restart: the names it knows, and the days of values that can be withdrawn.
+// What a mirror has acknowledged, stored over a restart: the names that it knows, and the days of values that can be withdrawn.
 
 struct MirrorAcknowledgements: Sendable {
   private static let namesKey = "introduced"
@@ -11,7 +11,7 @@ struct MirrorAcknowledgements: Sendable {
   private(set) var names: [String] = []
   /// The local day on which the mirror acknowledged a value, for values that can be withdrawn.
   private(set) var days: [MirrorMetric: Int] = [:]
-  /// The days are also stored under the key of earlier versions, to be removed with the next store.
+  /// Whether the days are also stored under the key of earlier versions, which is removed with the next store.
   private var hasOldDays = false
 
   mutating func restore(_ files: [String: [UInt8]]) {
@@ -32,7 +32,7 @@ struct MirrorAcknowledgements: Sendable {
     effects.append(.store(key: Self.namesKey, Array(names.joined(separator: "\n").utf8)))
   }
 
-  /// Records that the mirror has acknowledged a value on this day; nil if it is now shown as unknown.
+  /// Records the day on which the mirror has acknowledged a value; nil: it has acknowledged that the value is unknown.
   mutating func record(_ metric: MirrorMetric, on day: Int?, _ effects: inout Effects) {
     guard metric.unknown != nil, days[metric] != day else { return }
     days[metric] = day

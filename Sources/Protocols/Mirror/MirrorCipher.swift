@@ -7,7 +7,7 @@ import CryptoExtras
 
 /// A mirror's key and initialization vector. The description does not contain them.
 public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable {
-  /// The ESP32 always decrypts this many bytes and searches the end mark in them.
+  /// The maximum length of a message: the ESP32 decrypts 64 bytes, which must include the end mark.
   static let maxTextLength = 63
   static let endMark = UInt8(ascii: "+")
 
@@ -17,13 +17,13 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
   public var description: String { "(a secret key)" }
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 
-  /// A cipher with a key and an IV of 16 bytes each; nil otherwise.
+  /// Creates a cipher; nil unless key and IV have 16 bytes each.
   public init?(key: [UInt8], iv: [UInt8]) {
     guard key.count == 16, iv.count == 16 else { return nil }
     (self.key, self.iv) = (SymmetricKey(data: key), iv)
   }
 
-  /// The value for a text; throws if it is too long or contains the end mark.
+  /// Encrypts a text to the value of a GATT write; throws if the text is too long or contains the end mark.
   public func seal(_ text: [UInt8]) throws(ValueError) -> [UInt8] {
     guard text.count <= Self.maxTextLength else {
       throw ValueError("message of \(text.count) bytes is too long: the mirror accepts at most \(Self.maxTextLength)")
@@ -73,7 +73,7 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
 public enum MirrorProfile: Sendable {
   /// The published firmware.
   case stock(MirrorCipher)
-  /// The firmware before it, without encryption.
+  /// The firmware of March 2024, without encryption.
   case plain
 
   /// The value of one GATT write.

@@ -27,7 +27,7 @@ extension MirrorMachine {
 
   private var hasUsername: Bool { persisted.next(.username) ?? settings.username.map { .string($0) } != nil }
 
-  /// Throws if a setting is invalid in a way that its declaration cannot express.
+  /// Checks the rules for a setting that its declaration cannot express; throws if the value is invalid.
   private func check(_ signal: MirrorSignal, _ value: Value) throws(CommandError) {
     switch (signal, value) {
     case (.led, _): guard hasUsername else { throw noNameError }

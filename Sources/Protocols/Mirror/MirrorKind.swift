@@ -51,9 +51,9 @@ struct MirrorSettings: Sendable {
   let device: String
   let profile: MirrorProfile
   let username: String?
-  /// Seconds.
+  /// The interval of updates in seconds.
   let interval: Int
-  /// The shown metrics, and the properties of other devices that they come from.
+  /// The metrics to show, and the properties of other devices that provide them.
   let sources: [MirrorMetric: String]
 
   var hasHealth: Bool { MirrorMetric.health.contains { sources[$0] != nil } }

@@ -1,12 +1,12 @@
-// Link handling: connection, acknowledgements and failures. A failed write is retried once; if that fails, or the mirror does not
-// acknowledge within five seconds, the machine reconnects, because with two writes in flight an acknowledgement would be ambiguous.
-// Pending commands are completed before the client's timeout. The contents are chosen in MirrorSession.
+// Link handling: connection, acknowledgements and failures. A failed write is retried once. If the retry fails, or the mirror does not
+// acknowledge a write within five seconds, the machine reconnects: with two writes in flight an acknowledgement would be ambiguous.
+// Pending commands are completed before the client's timeout. MirrorSession decides which message is sent.
 
 extension MirrorMachine {
   /// How long a command waits for the mirror: less than the client's timeout.
   static let commandTimeout: Nanoseconds = 8 * .second
   static let pendingMessage = "pending: sent when the mirror is connected"
-  /// A connection that has lasted this long is stable.
+  /// The time after which a connection counts as stable.
   static let stableAfter: Nanoseconds = 5 * .second
   private static let maxEarlyDisconnects = 3
 
@@ -30,7 +30,7 @@ extension MirrorMachine {
 
   var isUp: Bool { if case .up = state { true } else { false } }
 
-  /// There was a fault or an early disconnect, and the connection is not yet stable.
+  /// Whether there was a fault or an early disconnect, and no stable connection since.
   var isUnstable: Bool { fault != nil || earlyDisconnects > 0 }
 
   /// Clears the fault once the connection is stable and every write is acknowledged.
@@ -150,7 +150,7 @@ extension MirrorMachine {
 
   func pending(_ then: String?) -> String { [Self.pendingMessage, then].compactMap(\.self).joined(separator: "; then ") }
 
-  /// The mirror did not acknowledge in time; a stored setting is sent later.
+  /// Ends commands that the mirror has not acknowledged in time; stored settings are sent later.
   private mutating func fail(_ id: CommandID, with error: CommandError, _ effects: inout Effects) {
     guard let command = pendingCommands.removeValue(forKey: id) else { return }
     effects.append(.complete(id, command.isStored ? .success(Report(text: pending(command.report.text))) : .failure(error)))

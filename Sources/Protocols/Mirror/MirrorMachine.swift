@@ -7,7 +7,7 @@
 public struct MirrorMachine: Machine {
   /// The state of the machine. Each case carries only what is valid in it.
   enum State {
-    /// No link: nothing is due.
+    /// No link, for this reason.
     case down(String)
     case up(MirrorSession)
     /// The link is being closed.
@@ -20,9 +20,9 @@ public struct MirrorMachine: Machine {
     let until: Instant
     /// The reply on success.
     let report: Report
-    /// The setting is stored: if the mirror does not acknowledge now, it is sent later.
+    /// Whether the setting is stored: if the mirror does not acknowledge it in time, it is sent later.
     let isStored: Bool
-    /// Complete when the mirror has this name; nil: when no message of the command is left.
+    /// The command completes when the mirror has acknowledged this name; nil: when it has acknowledged all messages of the command.
     let name: String?
   }
 
@@ -35,11 +35,11 @@ public struct MirrorMachine: Machine {
   var known: [MirrorMetric: Value] = [:]
   /// Why a metric has no value that can be sent.
   var missing: [MirrorMetric: String] = [:]
-  /// Since when an observed value is absent.
+  /// When an observed value became absent.
   var absentSince: [MirrorMetric: Instant] = [:]
   /// The wall-clock time, as of the last update.
   var clock = DayClock(WallTime(microseconds: 0), at: 0)
-  /// What the display may still be reading, as of the last connection.
+  /// The estimate of what the display may still be reading.
   var readWindow = DisplayReadWindow()
   var pendingCommands: [CommandID: PendingCommand] = [:]
   /// When the next update is due; nil while nothing is sent.
@@ -47,7 +47,7 @@ public struct MirrorMachine: Machine {
   var lastSendID: SendID = 0
   /// The current fault, until a connection is stable.
   var fault: String?
-  /// When the link came up, and how many connections in a row were lost before `stableAfter`.
+  /// When the link came up, and the number of consecutive connections that were lost before `stableAfter`.
   var connectedAt: Instant = 0
   var earlyDisconnects = 0
 
@@ -126,7 +126,7 @@ public struct MirrorMachine: Machine {
     for signal in MirrorSignal.switches { effects.publish(signal, .bool(isOn(signal))) }
   }
 
-  /// Seconds between updates.
+  /// The interval of updates in seconds.
   var interval: Int { if case .int(let seconds)? = persisted[.interval] { seconds } else { settings.interval } }
 
   func isOn(_ signal: MirrorSignal) -> Bool { persisted[signal] == .bool(true) }

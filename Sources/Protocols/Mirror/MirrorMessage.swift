@@ -1,13 +1,13 @@
-// The messages that the mirror's firmware can handle. The ESP32 never frees unknown tags, restarts at an invalid number or a message
-// that ends with its colon, and cuts at the first '+'. Names become file names and parts of SQL statements, and each byte a Latin-1
-// character. So no other messages can be made, and free text must never be added.
+// The messages that the mirror's firmware can handle. The ESP32 leaks memory on unknown tags, restarts on an invalid number or a message
+// that ends with its colon, and truncates at the first '+'. The display uses names as file names and in SQL statements, and reads bytes as
+// Latin-1. So these types allow no other messages, and free text must never be added.
 // Source: ISM-Embedded's main.cpp and nano/, ISM-App's BLE.swift, HealthData.swift, WeatherData.swift.
 //
 //   Name: Ada     Bright: 50.0     Heart: 72.0     StepC: 4321.00     TempF: 68     Condi: Cloudy     Connected
 
 /// One message to the mirror.
 public struct MirrorMessage: Sendable, Equatable {
-  /// The tag on the wire. The ESP32 never frees others.
+  /// The tag on the wire.
   public enum Tag: String, Sendable, CaseIterable {
     case connected = "Connected"
     case disconnected = "Disconnected"
@@ -23,14 +23,14 @@ public struct MirrorMessage: Sendable, Equatable {
     case energy = "CaloB"
     /// Distance since midnight, in miles.
     case distance = "DistW"
-    /// Degrees Fahrenheit.
+    /// Temperature in °F.
     case temperature = "TempF"
     case condition = "Condi"
     case uvIndex = "UVInd"
-    /// Percent.
+    /// Relative humidity in percent.
     case humidity = "Humid"
 
-    /// A value: it raises the mirror's data line, and the display reads it and shows it under the name that was sent before.
+    /// Whether the message is a value, which the ESP32 signals to the display, and the display shows under the last name sent.
     public var isData: Bool {
       switch self {
       case .connected, .disconnected, .name, .newName: false
@@ -40,7 +40,7 @@ public struct MirrorMessage: Sendable, Equatable {
   }
 
   public let tag: Tag
-  /// `Tag: value` or the bare tag, in Latin-1: what is encrypted, without the end mark. At most 63 bytes.
+  /// The text before encryption, without the end mark: `Tag: value` or the bare tag, in Latin-1, at most 63 bytes.
   public let text: [UInt8]
 
   public static let connected = MirrorMessage(bare: .connected)
@@ -59,7 +59,7 @@ public struct MirrorMessage: Sendable, Equatable {
     text = Array(tag.rawValue.utf8) + [colon, space] + value.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
   }
 
-  /// A name or a condition; throws if the mirror cannot handle it.
+  /// Creates a message with a name or a weather condition; throws if the mirror cannot handle it.
   public init(_ tag: Tag, _ value: String) throws(ValueError) {
     let message: String? =
       switch tag {
@@ -71,7 +71,7 @@ public struct MirrorMessage: Sendable, Equatable {
     self.init(checked: tag, value)
   }
 
-  /// A number in the unit of its tag; throws if the mirror cannot handle it.
+  /// Creates a message with a number in the unit of its tag; throws if the mirror cannot handle it.
   public init(_ tag: Tag, _ value: Double) throws(ValueError) {
     guard let form = tag.form else { throw ValueError("\(tag.rawValue) is not a number") }
     guard value.isFinite else { throw ValueError("not a number") }
@@ -125,7 +125,7 @@ extension MirrorMessage.Tag {
     }
   }
 
-  /// nil if the tag has no number. Numbers with decimals are never negative.
+  /// The format of the tag's numbers; nil if the tag has no number. Numbers with decimals are never negative.
   var form: Form? {
     switch self {
     case .connected, .disconnected, .name, .newName, .condition: nil

@@ -50,7 +50,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
     }
   }
 
-  /// The published value for that.
+  /// The value that is published after the value was withdrawn; nil if it is never withdrawn.
   var unknownValue: Value? {
     switch self {
     case .condition: .string("n/a")
@@ -72,7 +72,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
     }
   }
 
-  /// The setting that permits to send it; nil for weather, which needs no permission.
+  /// The setting that permits to send the value; nil for weather, which needs no permission.
   var permission: MirrorSignal? {
     switch self {
     case .heartRate: .sendHeartRate

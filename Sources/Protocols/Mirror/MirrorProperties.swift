@@ -8,7 +8,7 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
   case sentName, sentLED, sentHeartRate, sentActiveEnergy, sentSteps, sentDistance
   case sentTemperature, sentHumidity, sentCondition, sentUVIndex
 
-  /// The value that the mirror acknowledged last.
+  /// The properties with the values that the mirror acknowledged last.
   static let sent: [MirrorSignal] = [
     .sentName, .sentLED, .sentHeartRate, .sentActiveEnergy, .sentSteps, .sentDistance, .sentTemperature, .sentHumidity, .sentCondition,
     .sentUVIndex,

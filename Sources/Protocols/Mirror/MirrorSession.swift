@@ -1,28 +1,28 @@
-// The messages of one connection and their order. The next message follows from what the mirror has acknowledged and what it should
-// know: Connected, the name, then values, with the name repeated before each group of values. Only the last value per tag is queued. A
-// value must never be sent before a name is acknowledged.
+// The messages of one connection and their order: Connected, the name, then values, with the name repeated before each group of values.
+// The next message depends on what the mirror has acknowledged. Only the last value per tag is queued. A value must never be sent before a
+// name is acknowledged.
 // Source: ISM-App's BLE.swift; main.cpp: data without a name goes to a bogus profile and may start picture taking.
 
 /// A value to send, and the commands that wait for it.
 struct MirrorPendingValue: Sendable {
   let message: MirrorMessage
-  /// nil: the light.
+  /// The metric of the value; nil: the brightness of the light.
   let metric: MirrorMetric?
   let value: Value
   var commands: [CommandID] = []
   /// The name in effect when the value was collected.
   var name: String?
 
-  /// The published value after the acknowledgement.
+  /// The property that is published after the acknowledgement.
   var signal: MirrorSignal { metric?.sent ?? .sentLED }
 }
 
-/// One connection.
+/// The session of one connection.
 struct MirrorSession: Sendable {
   enum Step: Sendable {
     case greeting
     case name(String)
-    /// The second half of a renaming, as the app does it: the old name is sent before.
+    /// The new name of a renaming; as in the app, the old name is sent before it.
     case newName(String)
     case value(MirrorPendingValue)
   }
@@ -38,7 +38,7 @@ struct MirrorSession: Sendable {
   private(set) var isGreeted = false
   /// The last acknowledged name.
   private(set) var acknowledgedName: String?
-  /// The name was sent before this group of values.
+  /// Whether the name was sent before the current group of values.
   private var isNamed = false
   private var queue: [MirrorPendingValue] = []
   private(set) var writing: Writing?
@@ -52,7 +52,7 @@ struct MirrorSession: Sendable {
 
   init(_ readWindow: DisplayReadWindow) { self.readWindow = readWindow }
 
-  /// Every message was acknowledged.
+  /// Whether every sent message was acknowledged.
   var isAcknowledged: Bool { writing == nil && retry == nil }
 
   func nextWake(for username: String?) -> Instant? {
@@ -60,7 +60,7 @@ struct MirrorSession: Sendable {
     return readWindow.mayHaveMissedHeartRate || isHeldBack(username) ? readWindow.end : nil
   }
 
-  /// Another name is to be sent, once the display has read the values under the previous one.
+  /// Whether another name must be sent, after the display has read the values under the previous one.
   private func isHeldBack(_ username: String?) -> Bool {
     guard isGreeted, let username, acknowledgedName != username else { return false }
     return readWindow.holdsBack(username)
@@ -82,13 +82,13 @@ struct MirrorSession: Sendable {
       || inFlight.contains { if case .value(let pendingValue) = $0 { pendingValue.commands.contains(command) } else { false } }
   }
 
-  /// The mirror has this name, and no other is in flight.
+  /// Whether the mirror has acknowledged this name, and no other one is in flight.
   func has(_ name: String) -> Bool {
     let isChanging = [writing?.step, retry?.step].contains { if case .newName = $0 { true } else { false } }
     return acknowledgedName == name && !isChanging
   }
 
-  /// The next message for a mirror of this user; nil: none. It is written with this send ID.
+  /// Returns the next message for a mirror with this user name, or nil, and records its write with this send ID.
   mutating func next(for username: String?, as id: SendID, at now: Instant) -> MirrorMessage? {
     guard writing == nil else { return nil }
     if let (step, moment) = retry {
@@ -119,7 +119,7 @@ struct MirrorSession: Sendable {
     return message
   }
 
-  /// The mirror has acknowledged the write.
+  /// Handles the acknowledgement of the write.
   mutating func acknowledged(_ step: Step, at now: Instant) {
     writing = nil
     switch step {
@@ -129,7 +129,7 @@ struct MirrorSession: Sendable {
     }
   }
 
-  /// The write has failed; it is retried once.
+  /// Handles a failed write, which is retried once.
   mutating func failed(_ step: Step, at now: Instant) {
     writing = nil
     retry = (step, now &+ Self.retryDelay)
@@ -137,7 +137,7 @@ struct MirrorSession: Sendable {
 }
 
 extension MirrorSession.Step {
-  /// nil: no message can be made of it, which is checked before.
+  /// The message; nil if the value cannot be sent, which is checked before it is queued.
   var message: MirrorMessage? {
     switch self {
     case .greeting: .connected

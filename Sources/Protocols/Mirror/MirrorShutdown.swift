@@ -10,22 +10,22 @@ struct MirrorShutdown: Sendable {
     case waiting(SendID)
     case resting
     case sending(SendID)
-    /// Sent: the mirror gets a moment to process it.
+    /// `Disconnected` was sent; the mirror can process it until this time.
     case leaving(until: Instant)
     case over
   }
 
   private(set) var step: Step
-  /// When `Disconnected` may be sent; nil: not at all.
+  /// When `Disconnected` may be sent; nil: it is not sent.
   let disconnectTime: Instant?
   private let limit: Instant
 
   private static let timeout: Nanoseconds = 1_200 * .millisecond
-  /// The maximum delay before it is sent, so that it arrives in time.
+  /// The maximum delay before `Disconnected` is sent, so that it arrives before the device's timeout.
   private static let delay: Nanoseconds = 400 * .millisecond
   private static let processingTime: Nanoseconds = 500 * .millisecond
 
-  /// Ends this session.
+  /// Begins the shutdown of this session.
   init(of session: MirrorSession, at now: Instant) {
     limit = now &+ Self.timeout
     step = session.writing.map { .waiting($0.id) } ?? .resting

@@ -1,14 +1,14 @@
-// The update cycles. An update contains every value that is known, permitted and collected, at most nine short writes, because the
-// mirror does not report lost values. The first one starts two seconds after something was switched on, then one every interval; a
-// changed weather value is sent within half a minute. A stale value is not sent; if the app withdraws it from the mirror (totals of
-// another day, weather), it is withdrawn.
+// The update cycles. Each update contains all values that are known, permitted and switched on, at most nine short writes, because the
+// mirror does not report lost values. The first update follows two seconds after a setting was switched on, then one every interval. A
+// changed weather value is sent within half a minute. A stale value is not sent; totals of another day and weather are withdrawn from the
+// mirror, as the app does.
 // Source: ISM-App's ContentView.swift (2 s, 60 s), README (every minute), HealthData.swift and WeatherData.swift (unknown values).
 
 extension MirrorMachine {
   private static let lead: Nanoseconds = 2 * .second
-  /// The minimum time between updates that changed weather causes, in case a value changes every second.
-  private static let newsApart: Nanoseconds = 30 * .second
-  /// How long a value is absent before it is withdrawn: at start its source needs a moment.
+  /// The minimum interval of updates that are caused by changed weather, in case a value changes every second.
+  private static let weatherInterval: Nanoseconds = 30 * .second
+  /// How long a value is absent before it is withdrawn: after a start its source needs some time.
   private static let grace: Nanoseconds = 10 * .second
 
   var isCollecting: Bool { isOn(.health) || isOn(.weather) }
@@ -19,13 +19,13 @@ extension MirrorMachine {
     isOn(metric.isHealth ? .health : .weather) && isPermitted(metric)
   }
 
-  /// Updates are on and the mirror has a name.
+  /// Whether updates are on and the mirror has a name.
   private var isSending: Bool {
     guard case .up(let session) = state, session.acknowledgedName != nil, username != nil else { return false }
     return isToSend
   }
 
-  /// Updates are on.
+  /// Whether updates are on.
   var isToSend: Bool { isOn(.send) && isCollecting }
 
   /// Starts or stops the update cycles according to the settings.
@@ -42,7 +42,7 @@ extension MirrorMachine {
   /// Sends an update.
   mutating func sendUpdate(at now: Instant, _ effects: inout Effects) {
     guard isSending, case .up(let session) = state else { return nextUpdate = nil }
-    // Updates in quick succession would lose one heart rate after the other.
+    // Wait until the display has finished reading: otherwise it would miss the heart rate again.
     if session.readWindow.mayHaveMissedHeartRate, let end = session.readWindow.end, now < end { return nextUpdate = end }
     nextUpdate = now &+ Nanoseconds(interval) &* .second
     collected().forEach { enqueue($0) }
@@ -95,14 +95,14 @@ extension MirrorMachine {
       let message = try metric.message(value)
       missing[metric] = nil
       // Health values change constantly, so they wait for the next update.
-      if !metric.isHealth, isCollected(metric), message != before { expedite(at: now, apart: Self.newsApart) }
+      if !metric.isHealth, isCollected(metric), message != before { expedite(at: now, apart: Self.weatherInterval) }
     } catch {
       let message = "\(reference): \(error)"
       if missing.updateValue(message, forKey: metric) != message { effects.append(.note("value cannot be sent: \(message)")) }
     }
   }
 
-  /// Why no value can be sent now, and the remedy.
+  /// Why no value can be sent now, and what to do.
   var noDataReason: String {
     let collected = MirrorMetric.allCases.filter { settings.sources[$0] != nil && isOn($0.isHealth ? .health : .weather) }
     let reasons = collected.filter(isPermitted).compactMap { missing[$0] }
@@ -114,6 +114,6 @@ extension MirrorMachine {
 }
 
 extension MirrorMetric {
-  /// The value in the declared type: other devices may have integers.
+  /// The value as a number: other devices may publish integers.
   func shown(_ value: Value) -> Value { value.number.map { .float($0) } ?? value }
 }
