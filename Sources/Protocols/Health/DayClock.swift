@@ -1,5 +1,5 @@
-// The local day and its start, from wall-clock times that arrive now and then. The wall clock can be set in both directions, and
-// the UTC offset changes with daylight saving and travel; the most recent time is used.
+// The local day and its start, computed from the wall-clock times that the machine requests occasionally. The wall clock can be set in
+// both directions, and the UTC offset changes with daylight saving and travel; the most recent time is used.
 
 /// The local day and its start.
 struct DayClock: Sendable, Equatable {
@@ -52,7 +52,7 @@ struct DayClock: Sendable, Equatable {
     return "\(digits(inDay / 60)):\(digits(inDay % 60))"
   }
 
-  /// The age of something with this time: at most the age of the Unix epoch, and 0 for times in the future.
+  /// The age of a time in microseconds since the Unix epoch; 0 for times in the future.
   func age(of micros: Int64, at now: Instant) -> Nanoseconds {
     let age = self.micros(at: now).subtractingReportingOverflow(micros)
     return (age.overflow ? 0 : min(max(age.partialValue, 0), 1 << 50)) * .microsecond

@@ -1,11 +1,11 @@
 // Checks an export of Gadgetbridge once a minute and reads it when the file or the day has changed: first the list of tables, then
-// the totals of the day. Values stay until the next successful read; errors are reported as a fault.
+// the totals of the day. Values stay valid until the next successful read; errors are reported as a fault.
 // Source: Gadgetbridge's database export. Samples arrive when the phone synchronises, so each one has its own age.
 
 /// One export, and the values that were last read from it.
 struct Gadgetbridge: Sendable {
   private enum Stage {
-    /// When the file is checked again.
+    /// No query is in flight; the file is checked again at this time.
     case resting(until: Instant)
     /// The list of tables was requested.
     case discovering(QueryID)
@@ -14,33 +14,33 @@ struct Gadgetbridge: Sendable {
   }
 
   private static let period: Nanoseconds = 60 * .second
-  /// The tolerated difference between clocks; later samples are ignored.
+  /// How far a sample may be in the future, in seconds, because clocks differ; later samples are ignored.
   private static let ahead: Int64 = 300
 
   private let file: String
   private let wanted: String?
   private var stage = Stage.resting(until: .min)
   private var lastID: QueryID = 0
-  /// The values that were read last, and their day.
+  /// The file that was read last, and the day for which it was read.
   private var read: (stamp: FileStamp, day: Int)?
   private(set) var fault: String?
   private var result: GadgetbridgeDay?
   /// The time of the newest heart rate, and when it was first seen here.
   private var heartRateSeen: (micros: Int64, at: Instant)?
 
-  /// An export with this file name; `device` is the name of the device in it, nil for the one with the newest sample.
+  /// Creates a reader of an export. `device` is the name of the device in it; nil: the device with the newest sample.
   init(_ file: String, device wanted: String?) { (self.file, self.wanted) = (file, wanted) }
 
   /// When the file is checked next.
   var due: Instant? { if case .resting(let until) = stage { until } else { nil } }
 
-  /// The clock was set: samples that were in the future may be valid now.
+  /// Reads the file again after the clock was set: samples that were in the future may be valid now.
   mutating func invalidate() {
     read = nil
     if case .resting = stage { stage = .resting(until: .min) }
   }
 
-  /// Checks the file, if it is time.
+  /// Checks the file, if a check is due.
   mutating func check(_ clock: DayClock, at now: Instant, _ effects: inout Effects) {
     guard case .resting(let until) = stage, now >= until || read.map({ $0.day != clock.day }) == true else { return }
     lastID &+= 1
@@ -87,12 +87,12 @@ struct Gadgetbridge: Sendable {
 
   // MARK: Values
 
-  /// The current value of a metric, if it may be shown.
+  /// The current value of a metric; nil if there is none, or it has expired.
   func candidate(_ metric: HealthMetric, _ clock: DayClock, fresh: Nanoseconds, at now: Instant) -> HealthMachine.Candidate? {
     guard let result else { return nil }
     guard metric.isSum else {
       guard let heart = result.heart, let seen = heartRateSeen else { return nil }
-      // Limited by the monotonic clock as well, in case the wall clock is set back.
+      // The monotonic clock limits the lifetime as well, in case the wall clock is set back.
       let end = min(seen.at &+ fresh, now &+ fresh &- clock.age(of: heart.micros, at: now))
       guard now < end else { return nil }
       return HealthMachine.Candidate(

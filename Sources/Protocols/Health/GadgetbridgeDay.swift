@@ -6,7 +6,7 @@ struct GadgetbridgeDay: Sendable, Equatable {
   /// The device's name, without control characters.
   var device: String
   var day: Int
-  /// The time of its newest sample, in microseconds since the Unix epoch.
+  /// The time of the device's newest sample, in microseconds since the Unix epoch.
   var newest: Int64
   /// The totals of the day; a metric is absent if there is no sample of that day or the device does not record it.
   var sums: [HealthMetric: Double] = [:]
@@ -49,7 +49,7 @@ struct GadgetbridgeDay: Sendable, Equatable {
     }
   }
 
-  /// Selects from the result of `GadgetbridgeTable.sums`: the device with this name, or the one with the newest sample.
+  /// Selects a device from the result of `GadgetbridgeTable.sums`: the one with this name, or the one with the newest sample.
   init(_ rows: [[Value?]], of tables: [GadgetbridgeTable], device wanted: String?, day: Int) throws(ValueError) {
     var parts: [String: Part] = [:]
     for part in rows.compactMap({ Part($0, of: tables) }) {
@@ -84,7 +84,7 @@ struct GadgetbridgeDay: Sendable, Equatable {
 
   private static func micros(_ seconds: Double) -> Int64 { Int64(min(max(seconds, 0), 1e11) * 1e6) }
 
-  /// The name without control characters, truncated.
+  /// A device's name without control characters, truncated.
   static func clean(_ name: String) -> String {
     var clean = ""
     for scalar in name.unicodeScalars.prefix(40) {

@@ -7,13 +7,13 @@
 /// A table of samples.
 struct GadgetbridgeTable: Sendable, Equatable {
   var name: String
-  /// Its columns as spelled in the database, by their upper-case names.
+  /// The columns as spelled in the database, by their upper-case names.
   var columns: [String: String]
-  /// The table with the names of the devices, and its columns.
+  /// The columns of the table with the names of the devices, by their upper-case names; nil if there is no such table.
   var devices: [String: String]?
   var devicesName = ""
 
-  /// True if each row is a day.
+  /// Whether each row is a total of a day.
   var isSummary: Bool { name.uppercased().contains("SUMMARY") }
   /// The column with the distance, and metres per unit.
   var metres: (column: String, factor: Double)? {

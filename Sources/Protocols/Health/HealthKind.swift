@@ -1,4 +1,4 @@
-// The configuration of the `health` kind: a device without a link whose values come from people, scripts and exports of
+// The configuration of the `health` kind: a device without a link. Its values are set by users and scripts, or come from exports of
 // Gadgetbridge. Live sensors are separate kinds (HeartRate/).
 
 extension Kind {
@@ -24,7 +24,7 @@ extension Kind {
 /// The configuration of a health device.
 struct HealthSettings: Sendable {
   var heartRateMaxAge: Nanoseconds
-  /// A file in the import directory.
+  /// The name of an export in the import directory; nil: none.
   var gadgetbridge: String?
   var gadgetbridgeDevice: String?
   /// The step length in metres.

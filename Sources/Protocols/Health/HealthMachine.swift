@@ -20,14 +20,14 @@ public struct HealthMachine: Machine {
   var clock = DayClock(WallTime(microseconds: 0), at: 0)
   var store = HealthStore()
   var gadgetbridge: Gadgetbridge?
-  /// The published reading of each metric.
+  /// The published value of each metric.
   var shown: [HealthMetric: Candidate] = [:]
   /// The published source of each metric, or the reason why there is no value.
   var publishedSource: [HealthMetric: String] = [:]
   private var lastTimeReceived: Instant = 0
 
   static let timePeriod: Nanoseconds = 300 * .second
-  /// Avoids a second request if the clock was set back slightly at midnight.
+  /// The minimum pause between two requests of the time, which prevents a second one if the clock was set back slightly at midnight.
   private static let minTimeRequestPause: Nanoseconds = .second
 
   init(_ settings: HealthSettings) {
@@ -83,7 +83,7 @@ public struct HealthMachine: Machine {
       gadgetbridge?.handle(id, answer, clock, at: now, &effects)
       publishChanges(at: now, &effects)
     case .stopping:
-      // A value that is being stored is stored, but its command gets no reply.
+      // The store goes on without its command, which gets no reply.
       store.stamp(clock, at: now)
       store.advance(&effects)
       for id in store.removeAllCommands() { effects.append(.complete(id, .failure(.notConnected("the device is being stopped")))) }

@@ -8,7 +8,7 @@ enum HealthMetric: Int, CaseIterable, Sendable {
   var name: String { declaration.name }
   /// The position of the property with the source of the value.
   var source: Int { rawValue + Self.allCases.count }
-  /// Whether it is a total since local midnight.
+  /// Whether the metric is a total since local midnight.
   var isSum: Bool { self != .heartRate }
 
   /// The number in the declared type; nil if it is out of range.

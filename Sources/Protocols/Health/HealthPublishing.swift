@@ -1,21 +1,21 @@
-// The published value of each metric: the newer one of the set and the imported value. Totals are shown only on their day, a heart
-// rate until it expires. An estimated value is marked as such.
+// Selects the published value of each metric: the newer one of the value that a client set and the imported value. Totals are published
+// only on their day, and a heart rate until it expires. An estimated value is marked as such.
 
 extension HealthMachine {
-  /// A value that may be shown.
+  /// A value that may be published.
   struct Candidate: Sendable, Equatable {
     var number: Double
     var source: String
-    /// Its time, in microseconds since the Unix epoch.
+    /// The time of the value, in microseconds since the Unix epoch.
     var micros: Int64
-    /// When it expires; nil: at midnight.
+    /// When the value expires; nil: at midnight.
     var end: Instant?
   }
 
   /// When the published heart rate expires.
   var heartRateEnds: Instant? { shown[.heartRate]?.end }
 
-  /// Publishes what has changed.
+  /// Publishes the values that have changed.
   mutating func publishChanges(at now: Instant, _ effects: inout Effects) {
     for metric in HealthMetric.allCases { show(metric, candidate(metric, at: now), at: now, &effects) }
     effects.append(.status(shown.isEmpty ? "ready" : "live"))

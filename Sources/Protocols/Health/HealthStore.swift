@@ -12,7 +12,7 @@ struct HealthStore: Sendable {
     var day: Int
     /// When it was set, in microseconds since the Unix epoch.
     var micros: Int64
-    /// The same on the monotonic clock.
+    /// When it was set, on the monotonic clock.
     var set: Instant
   }
 
@@ -20,8 +20,9 @@ struct HealthStore: Sendable {
   private(set) var entries: [HealthMetric: Entry] = [:]
   /// The values that wait for the wall-clock time, and the commands that set them.
   private var unstamped: (numbers: [HealthMetric: Double], commands: [CommandID]) = ([:], [])
-  /// The values that are being stored.
+  /// The values that wait for the end of the store in progress, and the commands that set them.
   private var waiting: (entries: [HealthMetric: Entry], commands: [CommandID]) = ([:], [])
+  /// The values that are being stored, and the commands that set them; nil if no store is in progress.
   private var storing: (entries: [HealthMetric: Entry], commands: [CommandID])?
 
   /// Restores stored values: one metric per line, `steps 4321 20089 1735689600000000`. A value of another day is kept, because the

@@ -18,7 +18,7 @@ struct HeartRateMeasurement: SensorMeasurement, Equatable {
   var intervals: [Int] = []
 
   /// Plausible heart rates in bpm.
-  private static let believable = 20...300
+  private static let plausible = 20...300
 
   static let properties = [
     Property(
@@ -45,13 +45,13 @@ struct HeartRateMeasurement: SensorMeasurement, Equatable {
   func publish(_ effects: inout Effects) {
     if contact == false {
       for index in [0, 3] { effects.withdraw(index, "no skin contact") }
-    } else if Self.believable.contains(rate) {
+    } else if Self.plausible.contains(rate) {
       effects.publish(0, .float(Double(rate)))
     } else {
       effects.withdraw(0, rate == 0 ? "not measured yet" : "implausible rate of \(rate) bpm: check how the strap is worn")
     }
     if let contact { effects.publish(1, .bool(contact)) } else { effects.withdraw(1, "not reported by this strap") }
-    // Straps send the energy only now and then.
+    // Straps do not send the energy with every measurement, so the last value stays published.
     if let energy { effects.publish(2, .float((Double(energy) / 4.184 * 10).rounded() / 10)) }
     if contact != false, let last = intervals.last { effects.publish(3, .float((Double(last) * 10_000 / 1024).rounded() / 10)) }
   }

@@ -31,7 +31,7 @@ extension GATTRole {
 struct SensorFields {
   private var rest: ArraySlice<UInt8>
 
-  /// A reader of these bytes.
+  /// Creates a reader of these bytes.
   init(_ bytes: [UInt8]) { rest = bytes[...] }
 
   var isEmpty: Bool { rest.isEmpty }

@@ -9,7 +9,7 @@ protocol SensorMeasurement: Sendable {
   static var remedy: String { get }
   /// Parses one notification.
   init(_ bytes: [UInt8]) throws(ValueError)
-  /// Publishes its values.
+  /// Publishes the values of the measurement.
   func publish(_ effects: inout Effects)
 }
 
@@ -17,9 +17,9 @@ protocol SensorMeasurement: Sendable {
 struct SensorMachine<Measurement: SensorMeasurement>: Machine {
   private enum State {
     case down
-    /// The link is up; the first measurement is due then.
+    /// The link is up; the first measurement is awaited until this time.
     case listening(until: Instant)
-    /// Measurements arrive; the next one is due then.
+    /// Measurements arrive; the next one is awaited until this time.
     case live(until: Instant)
     /// No measurement has arrived in time.
     case silent
@@ -34,9 +34,9 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
   private var badMessages = 0
 
   private static var badMessagesIndex: Int { Measurement.properties.count }
-  /// A strap sends about one measurement per second.
+  /// The timeout of a measurement: a strap sends about one per second.
   private static var timeout: Nanoseconds { 5 * .second }
-  /// The first measurement can take longer.
+  /// The timeout of the first measurement, which can take longer.
   private static var firstTimeout: Nanoseconds { 15 * .second }
 
   var nextWake: Instant? {
