@@ -1,6 +1,6 @@
 // Parsing of the responses of both services. The responses are untrusted: each error has its own message, an implausible value is
 // absent, and no message contains the coordinates.
-// Source: protocols of the mirror, §9 (fields, units, the form of errors).
+// Source: open-meteo.com, the documentation of the forecast and geocoding APIs (fields, units, the form of errors).
 
 /// Why a response cannot be used.
 struct WeatherError: Error, Equatable {

@@ -1,6 +1,6 @@
 // The configuration of the `weather` kind. It has no link: it queries an Open-Meteo server over HTTP. The location is private, so no
 // error message may contain a coordinate.
-// Source: protocols of the mirror, §9 (Open-Meteo's forecast and geocoding services, their fair-use limit).
+// Source: open-meteo.com, the forecast and geocoding APIs and their fair-use limit.
 
 extension Kind {
   /// The weather at one location.
@@ -27,7 +27,7 @@ extension Kind {
   }
 }
 
-/// Degrees; positive is north and east.
+/// Latitude and longitude in degrees; positive is north and east.
 struct Coordinates: Sendable, Equatable {
   var latitude: Double
   var longitude: Double
@@ -39,7 +39,7 @@ struct WeatherSettings: Sendable {
     case coordinates(Coordinates)
     case place(String)
 
-    /// Identifies the location of a stored response: the response of another site must not be shown.
+    /// The identification of the site in a stored response: the response of another site must not be shown.
     var key: String {
       switch self {
       case .coordinates(let coordinates): "\(WeatherRequest.decimal(coordinates.latitude)),\(WeatherRequest.decimal(coordinates.longitude))"

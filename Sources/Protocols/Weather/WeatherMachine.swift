@@ -1,15 +1,15 @@
 // The `weather` machine: looks up its place once, then requests the weather every `interval`. At most one request is in flight.
 // After failures it backs off, and shows the last values until they are stale. The last response is stored over a restart. The
 // location is sent to the services only.
-// Source: protocols of the mirror, §9; the service's fair-use limit of 10,000 calls per day.
+// Source: open-meteo.com, the API documentation; the fair-use limit is 10,000 calls per day.
 
 /// Publishes the weather at one location.
 public struct WeatherMachine: Machine {
   /// The state of the machine. Each case carries only what is valid in it.
   enum State: Sendable {
-    /// The next request is due then.
+    /// No request is in flight; the next one is due at this time.
     case resting(until: Instant)
-    /// A request is in flight, for a round that started then.
+    /// A request is in flight. `began` is the start of the update, which can consist of two requests.
     case requesting(Request, RequestID, sentAt: Instant, began: Instant)
     /// Disconnected: no request until the device is connected again.
     case stopped
@@ -28,10 +28,10 @@ public struct WeatherMachine: Machine {
   var lastRequestID: RequestID = 0
   /// When the services were last queried.
   var lastRequestTime: Instant?
-  /// Rate limited until then.
+  /// Until when the service rejects requests because of its rate limit; nil if it does not.
   var limitedUntil: Instant?
   var failures = 0
-  /// When the shown values expire; the response and its time, if it was restored from disk.
+  /// When the published values expire, and the response and its time if it was restored from disk; nil if no values are published.
   var shown: (until: Instant, restored: (report: WeatherReport, time: Int64)?)?
   /// A response that waits for the wall-clock time.
   var unstoredReport: WeatherReport?
@@ -43,7 +43,7 @@ public struct WeatherMachine: Machine {
   private static let minPause: Nanoseconds = 60 * .second
   private static let maxPause: Nanoseconds = 15 * 60 * .second
   private static let hour: Nanoseconds = 3600 * .second
-  /// The HTTP client replies to every request, but requests can queue there.
+  /// A timeout in case the HTTP client does not reply; it is long because requests can wait in the client's queue.
   private static let timeout: Nanoseconds = 120 * .second
 
   init(_ settings: WeatherSettings) {
@@ -119,7 +119,7 @@ public struct WeatherMachine: Machine {
         coordinates = found.coordinates
         effects.append(.store(key: WeatherStore.placeKey, WeatherStore.bytes(of: found.coordinates, called: found.name, for: wanted)))
         publish(place: found.name, wanted, &effects)
-        // Waiting commands expect two responses.
+        // Waiting commands wait for the second response.
         for id in waiting { effects.append(.progress(id, Report(text: "place found", progress: 0.5))) }
         sendRequest(began: began, at: now, &effects)
       case .weather:

@@ -1,5 +1,5 @@
 // The properties of a weather device, and the names of the WMO weather codes. All units are SI; clients convert.
-// Source: protocols of the mirror, §9 (WMO code table 4677 as Open-Meteo uses it).
+// Source: WMO code table 4677 as Open-Meteo uses it (open-meteo.com).
 
 /// The properties, in the order of the schema.
 enum WeatherProperty: Int, CaseIterable {

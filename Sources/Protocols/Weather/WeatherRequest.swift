@@ -1,18 +1,18 @@
 // The requests to the two services. Numbers have a decimal point in every locale; names are percent-encoded.
-// Source: protocols of the mirror, §9.
+// Source: open-meteo.com, the documentation of the forecast and geocoding APIs.
 
 enum WeatherRequest {
-  /// Both services respond within a second; a command waits for up to ten.
+  /// The timeout of a request: the services usually respond within a second, and a command waits at most ten.
   static let timeout: Nanoseconds = 8 * .second
 
-  /// The forecast for these coordinates.
+  /// A request for the forecast at these coordinates.
   static func weather(at coordinates: Coordinates, _ settings: WeatherSettings) -> HTTPRequest {
     let site = "latitude=\(decimal(coordinates.latitude))&longitude=\(decimal(coordinates.longitude))"
     let wanted = "current=temperature_2m,relative_humidity_2m,weather_code,uv_index&temperature_unit=celsius&timezone=auto"
     return HTTPRequest("GET", "\(settings.url)/v1/forecast?\(site)&\(wanted)", headers: accept, timeout: timeout, proxy: settings.proxy)
   }
 
-  /// The coordinates of a place.
+  /// A request for the coordinates of a place.
   static func place(_ name: String, _ settings: WeatherSettings) -> HTTPRequest {
     let url = "\(settings.geocodingURL)/v1/search?name=\(encoded(name))&count=1"
     return HTTPRequest("GET", url, headers: accept, timeout: timeout, proxy: settings.proxy)
@@ -20,7 +20,7 @@ enum WeatherRequest {
 
   private static let accept = ["Accept": "application/json"]
 
-  /// At most five decimals, which is about a metre.
+  /// A coordinate with at most five decimals, a resolution of about a metre.
   static func decimal(_ number: Double) -> String {
     let scaled = Int((number * 100_000).rounded())
     let (whole, rest) = abs(scaled).quotientAndRemainder(dividingBy: 100_000)
