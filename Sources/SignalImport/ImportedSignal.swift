@@ -1,4 +1,4 @@
-// An imported signal: as the keys of its section, and as TOML lines.
+// An imported signal, with the keys of its configuration section, and its text in TOML.
 
 import Protocols
 
@@ -14,9 +14,9 @@ struct ImportedSignal: Sendable, Equatable {
   var maximum: Double?
   var period: Double?
   var help: String?
-  /// It is only valid for certain model years.
+  /// Whether the signal is only valid for certain model years.
   var isOfSomeYears = false
-  /// Comment lines above its keys.
+  /// The comment lines above the keys.
   var comments: [String] = []
 
   /// The section as the configuration would read it.

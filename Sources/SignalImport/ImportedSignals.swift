@@ -1,13 +1,11 @@
 // Converts signal descriptions to a file of signals.d: OBDb's signal sets (JSON) and Torque's tables (CSV). Each signal must pass the
-// validation of the configuration; ambiguous ones are left out with the reason, because a misread formula gives wrong numbers. Untrusted
-// input: never traps, and all text written is bounded and escaped.
+// validation of the configuration. Ambiguous signals are skipped with a reason, because a misread formula gives wrong numbers. The input is
+// untrusted: the import never traps, and all text in the result is bounded and escaped.
 
-import Protocols
-
-public struct ImportedSignals: Sendable {
-  /// A signal that was left out, or a remark on one.
+import Protocols\n\npublic struct ImportedSignals: Sendable {
+  /// Why a signal was skipped, or a remark on an imported signal.
   public struct Remark: Sendable, Equatable {
-    /// `line 7`, or the id.
+    /// The place in the input: `line 7`, or the id of the signal.
     public var place: String
     public var message: String
   }
@@ -15,10 +13,10 @@ public struct ImportedSignals: Sendable {
   /// The maximum size of an input file.
   public static let maxFileSize = 8 << 20
   /// The maximum size of the result: a configuration file may be 1 MiB, including its head and device names.
-  private static let largestResult = 900_000
+  private static let maxResultSize = 900_000
 
   private(set) var signals: [ImportedSignal] = []
-  /// Limited for display; `leftOutCount` counts all.
+  /// The first skipped signals; `leftOutCount` counts all.
   public private(set) var leftOut: [Remark] = []
   public private(set) var leftOutCount = 0
   /// Remarks on imported signals.
@@ -37,7 +35,7 @@ public struct ImportedSignals: Sendable {
     return "\(first.place): \(first.message)\(others == 0 ? "" : "; \(others) more were left out")"
   }
 
-  /// Parses a file of either format; of a signal set the signals of one model year or of all. Throws if it is neither.
+  /// Parses a file in either format, and throws for other formats. `year` selects the signals of one model year in a signal set; nil: all.
   public init(_ bytes: [UInt8], year: Int? = nil) throws(ValueError) {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
@@ -79,12 +77,12 @@ public struct ImportedSignals: Sendable {
     }
     signal.request = request
     size += signal.lines.reduce(60) { $0 + $1.utf8.count + 1 }
-    guard size <= Self.largestResult else { return leaveOut(place, "the file would be too long for the configuration; split it in two") }
+    guard size <= Self.maxResultSize else { return leaveOut(place, "the file would be too long for the configuration; split it in two") }
     names.insert(signal.name)
     signals.append(signal)
   }
 
-  /// Lower-case letters, digits and dashes; unique, and different from the kind's own properties.
+  /// A unique property name of lower-case letters, digits and dashes, different from the kind's own properties.
   private mutating func name(from id: String) -> String {
     var letters: [UInt8] = []
     for byte in id.utf8.prefix(400) {
@@ -111,7 +109,7 @@ public struct ImportedSignals: Sendable {
     return name
   }
 
-  /// The file for signals.d, with its source and the device that gets the signals; nil: all.
+  /// The text of a file for signals.d, with its source, for one device or, with nil, for all devices of the kind.
   public func file(from source: String, device: String? = nil) -> String {
     var lines = [
       "# Signals imported by vehiclectl import from \(visible(source, limit: 200)).",

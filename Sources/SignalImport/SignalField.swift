@@ -1,5 +1,6 @@
-// Converts a run of bits to a formula. `bix` counts from the first data byte after the identifier, most significant bit first; `len` bits;
-// `sign`: two's complement; `blsb`: little endian. Then raw * mul / div + add; a result <= nullmin or >= nullmax is absent.
+// Converts an OBDb field to a formula. The field has `len` bits from bit `bix` on, which counts from the first data byte after the
+// identifier, most significant bit first. `sign` means two's complement, `blsb` little endian. The value is raw * mul / div + add; it is
+// absent if it is <= nullmin or >= nullmax.
 
 import Protocols
 
@@ -48,8 +49,8 @@ struct SignalField {
     return made
   }
 
-  /// The limits of the value. OBDb's decoder uses 0 for a missing `min`, and no limits unless `max` is greater; it clamps values that are
-  /// absent here.
+  /// The limits of the value, outside of which it is absent. As in OBDb's decoder a missing `min` is 0, and there are no limits unless `max`
+  /// is greater; OBDb's decoder clamps instead.
   private func limits(_ times: Double, _ over: Double, _ plus: Double) throws(ValueError) -> (minimum: Double?, maximum: Double?) {
     let (low, high) = (try number("min"), try number("max"))
     guard let high, format["map"] == nil else { return (low, high) }
@@ -84,7 +85,7 @@ struct SignalField {
   private func raw() throws(ValueError) -> String {
     let bytes = start / 8...(start + length - 1) / 8
     var terms: [String] = []
-    var weight = 0  // bits that lie below
+    var weight = 0  // the number of less significant bits
     for index in bytes.reversed() {
       let low = index == bytes.upperBound ? 7 - (start + length - 1) % 8 : 0
       let high = index == bytes.lowerBound ? 7 - start % 8 : 7
@@ -117,7 +118,7 @@ struct SignalField {
     return conditions.isEmpty ? text : "\(conditions.joined(separator: " && ")) ? \(text) : absent"
   }
 
-  /// `0 off, 1 on`: the meanings of the numbers, as far as they fit.
+  /// The meanings of the numbers, as many as fit: `0 off, 1 on`.
   private func meanings(_ map: JSONNode) -> String {
     guard map.kind == .object else { return "" }
     let entries = map.keys.prefix(40).map { key in

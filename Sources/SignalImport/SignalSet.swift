@@ -4,7 +4,7 @@
 import Protocols
 
 enum SignalSet {
-  /// Imports the signals of one model year; nil: of all.
+  /// Imports the signals of one model year, or of all with nil.
   static func read(_ text: [UInt8], year: Int?, into result: inout ImportedSignals) throws(ValueError) {
     guard let root = JSONNode(untrusted: text) else { throw ValueError("invalid JSON; download the file again") }
     guard let commands = root["commands"], commands.kind == .array else {
@@ -50,7 +50,7 @@ enum SignalSet {
     }
   }
 
-  /// `22DDBC to 6F1`, as far as the command has a request; for messages.
+  /// A description of a command for messages, such as `22DDBC to 6F1`.
   private static func request(of command: JSONNode) -> String? {
     guard command.kind == .object, let services = command["cmd"], services.kind == .object, let service = services.keys.first,
       let parameter = services[service]?.text
@@ -83,7 +83,7 @@ enum SignalSet {
     return frame
   }
 
-  /// `7E4`, or the two bytes between priority and tester of a 29-bit identifier: `DA10`, `DB33`.
+  /// Parses a header: an 11-bit identifier such as `7E4`, or the two middle bytes of a 29-bit identifier, such as `DA10` or `DB33`.
   private static func header(of command: JSONNode) throws(ValueError) -> CANIdentifier {
     guard let digits = command["hdr"]?.text else { throw ValueError("no header") }
     let tester = command["tst"]?.text ?? "F1"

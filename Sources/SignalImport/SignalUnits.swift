@@ -3,7 +3,7 @@
 import Protocols
 
 extension SignalField {
-  /// OBDb's names. Those without a unit (scalar, normal, hex, unknown, booleans) have no entry.
+  /// The units by OBDb's names. Names without a unit (scalar, normal, hex, unknown, booleans) have no entry.
   static let units: [String: String] = [
     "ampereHours": "Ah", "milliampereHours": "mAh", "kiloampereHours": "kAh", "amps": "A", "milliamps": "mA", "kiloamps": "kA",
     "coulombs": "C", "volts": "V", "millivolts": "mV", "kilovolts": "kV", "ohms": "Ω", "milliohms": "mΩ", "microohms": "µΩ",
@@ -21,7 +21,7 @@ extension SignalField {
 }
 
 extension TorqueTable {
-  /// Torque's spellings, in lower case.
+  /// The units by Torque's spellings in lower case.
   private static let spellings: [String: String] = [
     "c": "°C", "°c": "°C", "degc": "°C", "deg c": "°C", "f": "°F", "°f": "°F", "degf": "°F", "kph": "km/h", "kmh": "km/h",
     "km/h": "km/h", "kpa": "kPa", "l/hr": "L/h", "l/h": "L/h", "l": "L", "nm": "Nm", "kwh": "kWh", "kw": "kW", "volts": "V",

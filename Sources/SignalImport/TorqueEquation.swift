@@ -1,6 +1,6 @@
-// Converts Torque's equations to formulas. Bytes have the same names. Differences: single < and > are shifts, a colon separates arguments,
-// Signed takes one byte, and the precedence of bit operations is undefined, so they must stand alone in parentheses. Equations with other
-// sensors or earlier values are left out.
+// Converts Torque's equations to formulas. Bytes have the same names in both. In Torque a single < or > is a shift, a colon separates
+// arguments, Signed takes one byte, and the precedence of bit operations is undefined, so a bit operation must stand alone in parentheses.
+// Equations with other sensors or earlier values are skipped.
 
 import Protocols
 
@@ -65,7 +65,7 @@ enum TorqueEquation {
 
     private mutating func note(_ operation: UInt8) { groups[groups.count - 1].insert(operation) }
 
-    /// The end of a parenthesis or an argument.
+    /// Handles the end of a parenthesis or an argument.
     private mutating func close() throws(ValueError) {
       guard let last = groups.popLast() else { return groups.append([]) }
       if groups.isEmpty { groups.append([]) }

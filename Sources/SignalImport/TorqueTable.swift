@@ -1,5 +1,5 @@
-// Torque's tables of extended PIDs: Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header, with or without a title line,
-// quoted or not, with any line ends. Min and max are the range of a gauge, which cars exceed: they become comments, not limits.
+// Imports Torque's tables of extended PIDs: Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header, with or without a title
+// line, quoted or not, with any line ends. Min and max are the range of a gauge, which real values can exceed, so they become comments.
 
 import Protocols
 
@@ -65,7 +65,7 @@ enum TorqueTable {
     }
   }
 
-  /// `7E2`, `DA10F1` or `18DA10F1`; `Auto` and an empty field mean the default.
+  /// Parses a header such as `7E2`, `DA10F1` or `18DA10F1`; `Auto` and an empty field mean the default.
   private static func header(_ text: String) throws(ValueError) -> String? {
     let digits = text.lowercased().hasPrefix("0x") ? String(text.dropFirst(2)) : text
     if digits.isEmpty || digits.lowercased() == "auto" { return nil }
@@ -81,7 +81,7 @@ struct CSVRecords {
   struct Record {
     var line: Int
     var fields: [String]
-    /// Its quotes are closed, and there are not too many fields.
+    /// Whether all quotes are closed, and there are not too many fields.
     var isWhole: Bool
   }
 
@@ -133,7 +133,7 @@ struct CSVRecords {
       if bytes[at] == UInt8(ascii: "\"") {
         at += 1
         guard at < bytes.count, bytes[at] == UInt8(ascii: "\"") else {
-          _ = text(from: at)  // what follows the quote belongs to nothing
+          _ = text(from: at)  // skip text between the closing quote and the comma
           return String(decoding: inside, as: UTF8.self)
         }
       }
