@@ -1,5 +1,6 @@
-// Cell voltages: 32 per data record, one byte each, 20 mV per step. A missing cell reads 0, an unreadable one an implausible value; neither
-// becomes a number. Facts: captures of Kona, Ioniq 28 kWh, Ioniq 5 and EV6.
+// Cell voltages: 32 per data record, one byte each, 20 mV per step. A missing cell reads 0, an unreadable one an implausible value; both
+// are absent.
+// Source: captures of Kona, Ioniq 28 kWh, Ioniq 5 and EV6 (OBDb).
 
 enum CellVoltages {
   private static let first = 4
@@ -15,7 +16,7 @@ enum CellVoltages {
   @Sendable static func highest(_ data: DataRow.Data) -> Decoded { number(data) { _, high in high } }
   @Sendable static func deviation(_ data: DataRow.Data) -> Decoded { number(data) { low, high in high - low } }
 
-  /// The offset of the last cell present.
+  /// The offset of the last cell that is present.
   private static func lastCell(_ data: DataRow.Data) -> Int? {
     guard data.count >= first + count else { return nil }
     return (first..<first + count).last { data[$0] != 0 }

@@ -1,5 +1,5 @@
-// Data records of manufacturers beside BMS record 0x01: address, request, period and rows. The tables are the files of Vehicles; a further
-// file needs a line in `all`.
+// Manufacturer-specific data records other than BMS record 0x01: address, request, period and rows. The tables are in the files of
+// Vehicles; each file must be listed in `all`.
 
 /// One manufacturer-specific data record (DID block) and its properties.
 struct ManufacturerRecord: Sendable {
@@ -13,7 +13,7 @@ struct ManufacturerRecord: Sendable {
   let family: VehicleFamily
   let rows: [DataRow]
 
-  /// The response comes from the identifier 8 above.
+  /// Creates a record; the identifier of the response is that of the request plus 8.
   init(_ header: UInt32, _ request: [UInt8], every seconds: Int64, _ family: VehicleFamily, _ rows: [DataRow]) {
     (self.header, reply, self.request, self.family, self.rows) = (header, header + 8, request, family, rows)
     period = seconds * .second
@@ -34,7 +34,7 @@ enum VehicleFamily: String, CaseIterable, Sendable {
   /// Ioniq 28 kWh, Soul 27 and 30 kWh, which use 2101.
   case older
 
-  /// Their data records beside BMS record 0x01.
+  /// The family's data records other than BMS record 0x01.
   var records: [ManufacturerRecord] { ManufacturerRecord.all.filter { $0.family == self } }
 
   /// The family identified by BMS record 0x01, or nil if unknown.

@@ -1,12 +1,12 @@
-// A signal from the configuration: request, addresses, and the DataRow that decodes it like any other. Outside of its range, or without a
-// result, it is absent.
+// A signal from the configuration: its request, its addresses, and the DataRow that decodes it. A value outside of the range, or a formula
+// without a result, is absent.
 
 public struct CustomSignal: Sendable {
   /// The property and its decoder for the data after `request.echo`.
   let row: DataRow
   let request: SignalRequest
   let header: CANIdentifier
-  /// The response identifier; nil: any.
+  /// The response identifier; nil accepts any.
   let reply: CANIdentifier?
   /// The poll period.
   let period: Nanoseconds
@@ -21,6 +21,6 @@ public struct CustomSignal: Sendable {
     self.period = period
   }
 
-  /// A value stays fresh for three periods, at least two seconds.
+  /// The lifetime of a value: three periods, but at least two seconds.
   static func lifetime(_ period: Nanoseconds) -> Property.Lifetime { .fresh(max(3 * period, 2 * .second)) }
 }

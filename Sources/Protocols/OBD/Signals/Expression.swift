@@ -1,6 +1,6 @@
-// A formula over the data bytes of a response: parsed once into a flat program (ExpressionParser), then evaluated per response without
-// allocating. Never traps; without a result, or with a missing byte, the value is absent. Bytes are A … Z, AA … ZZ; A is the first after
-// the echoed identifier, as in Torque.
+// A formula over the data bytes of a response. ExpressionParser compiles it once to a flat program, which is evaluated per response without
+// allocating, and never traps. If a byte is missing, or there is no result, the value is absent. Bytes are A … Z, AA … ZZ; A is the first
+// byte after the echoed identifier, as in Torque.
 
 struct Expression: Sendable, Equatable {
   /// One instruction. Jumps only lead forward, so every program ends.
@@ -27,11 +27,11 @@ struct Expression: Sendable, Equatable {
     case number(Double)
     case absent(Absence)
 
-    /// Whether it is true as a condition; without a result it is not.
+    /// Whether the outcome is true as a condition: a number other than 0.
     var isTrue: Bool { if case .number(let number) = self { number != 0 } else { false } }
   }
 
-  /// The result for this data.
+  /// Evaluates the formula for this data.
   func evaluate(_ data: UnsafeBufferPointer<UInt8>) -> Outcome {
     var stack = InlineArray<16, Double>(repeating: 0)
     var depth = 0

@@ -1,5 +1,5 @@
-// Operators and functions of formulas. nil: no result (division by zero, bits of a fraction, a number that a Double cannot hold exactly).
-// Never traps.
+// Operators and functions of formulas. They return nil if there is no result: for a division by zero, bits of a fraction, or a number that a
+// Double cannot hold exactly. They never trap.
 
 extension Expression {
   /// Functions and operators with one operand.
@@ -59,16 +59,16 @@ extension Expression {
       return Double(join(left, right))
     }
 
-    /// Whole numbers, shifted while the result stays exact.
+    /// Shifts a whole number; nil if the result is not exact.
     private func shift(_ value: Double, _ count: Double, _ join: (Double, Int) -> Double) -> Double? {
       guard Expression.whole(value) != nil, let count = Expression.whole(count), Expression.shifts.contains(count) else { return nil }
       return Expression.whole(join(value, count)).map(Double.init)
     }
   }
 
-  /// The range of shifts.
+  /// The valid shifts in bits.
   static let shifts = 0...52
-  /// The range of widths of a signed number.
+  /// The valid widths of a signed number in bits.
   static let widths = 2...53
 
   fileprivate static func signed(_ value: Double, _ bits: Int) -> Double? {
@@ -76,7 +76,7 @@ extension Expression {
     return Double(number < 1 << (bits - 1) ? number : number - 1 << bits)
   }
 
-  /// A whole number that a Double holds exactly.
+  /// The whole number, if a Double holds it exactly.
   static func whole(_ number: Double) -> Int? {
     number.rounded() == number && Swift.abs(number) < 0x1p53 ? Int(number) : nil
   }

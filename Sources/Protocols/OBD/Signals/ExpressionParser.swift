@@ -1,5 +1,6 @@
 // Parser of formulas. Precedence, lowest first: ? :, ||, &&, comparisons (not chained), |, ^, &, shifts, + and -, * / and %, unary - ~ !.
-// Bit operations bind closer than comparisons, unlike in C. Length, nesting and stack are bounded; errors give position and remedy.
+// Bit operations bind more tightly than comparisons, unlike in C. Length, nesting and stack are bounded. An error contains its position and
+// what to do.
 
 /// An error in a formula: the offset in bytes, and the message with the remedy.
 struct ExpressionError: Error, Equatable {
@@ -57,7 +58,7 @@ struct ExpressionParser {
     land(end)
   }
 
-  /// The right side of || and && is evaluated only if it matters.
+  /// Parses || or &&, whose right side is evaluated only if the left side does not decide the result.
   private mutating func either() throws(ExpressionError) {
     try both()
     while take("||") {
@@ -110,7 +111,7 @@ struct ExpressionParser {
     }
   }
 
-  /// Checks what is known before any response.
+  /// Checks a constant second operand: rejects a division by zero, and invalid shifts and widths.
   private func check(_ operation: Expression.Binary, by constant: Double, _ place: Int) throws(ExpressionError) {
     switch operation {
     case .over, .modulo: if constant == 0 { throw ExpressionError(offset: place, message: "division by zero; write another divisor") }
@@ -181,7 +182,7 @@ extension ExpressionParser {
     depth -= 1
   }
 
-  /// Jumps if the value on top is zero; patched to its destination later.
+  /// Appends a jump that is taken if the top of the stack is zero. Returns its position; its destination is set later.
   private mutating func skipIfZero() -> Int {
     steps.append(.skipIfZero(to: 0))
     depth -= 1
@@ -263,7 +264,7 @@ extension ExpressionParser {
     }
   }
 
-  /// `{A:3}` is bit 3 of A; 0 is the lowest.
+  /// Parses a bit test: `{A:3}` is bit 3 of A; bit 0 is the least significant one.
   mutating func bitTest() throws(ExpressionError) {
     at += 1
     _ = peek()
@@ -283,7 +284,7 @@ extension ExpressionParser {
     try push(.bit(offset, bit))
   }
 
-  /// Decimals with a point and an optional exponent; or hex digits after 0x.
+  /// Parses a decimal number, with an optional point and exponent, or hex digits after 0x.
   mutating func number() throws(ExpressionError) -> Double {
     let start = at
     var value: Double?
@@ -340,7 +341,7 @@ extension ExpressionParser {
 }
 
 extension ExpressionParser {
-  /// The next character that is not blank; nil at the end.
+  /// The next character that is not blank, or nil at the end.
   mutating func peek() -> UInt8? {
     while at < bytes.count, isBlank(bytes[at]) { at += 1 }
     return at < bytes.count ? bytes[at] : nil

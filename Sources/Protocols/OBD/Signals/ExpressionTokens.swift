@@ -1,12 +1,12 @@
 // Tokens of formulas: numbers, bytes, bit tests, functions and operators, and the errors for invalid characters.
 
 extension ExpressionParser {
-  /// Longer operators before their prefixes.
+  /// The comparisons; a longer operator precedes its prefix.
   static let comparisons: [(String, Expression.Binary)] = [
     ("==", .equal), ("!=", .unequal), ("<=", .lessOrEqual), (">=", .greaterOrEqual), ("<", .less), (">", .greater),
   ]
 
-  /// By precedence, lowest first.
+  /// The operators by precedence, lowest first.
   static let levels: [[(String, Expression.Binary)]] = [
     [("|", .or)], [("^", .xor)], [("&", .and)], [("<<", .shiftLeft), (">>", .shiftRight)], [("+", .plus), ("-", .minus)],
     [("*", .times), ("/", .over), ("%", .modulo)],
@@ -14,7 +14,7 @@ extension ExpressionParser {
 
   static let operators = ["||", "&&", "==", "!=", "<=", ">=", "<<", ">>"]
 
-  /// The reasons for the absence of a value, and the number of data bytes.
+  /// The names of constants: the reasons for the absence of a value, and the number of data bytes.
   static let constants: [String: Expression.Step] = [
     "absent": .absent(.notAvailable), "unreported": .absent(.notReported), "implausible": .absent(.implausible), "length": .length,
   ]

@@ -1,5 +1,5 @@
-// Recognises formulas that read one number and scale it: they are read without their program. The result is exactly that of the program:
-// whole numbers are exact in both, and the operations that round stay the same ones, in the same order.
+// Recognises formulas that read one number and scale it, which are then evaluated without their program. The result is exactly that of the
+// program: whole numbers are exact in both, and the operations that round are the same, in the same order.
 
 extension DataRow.Source {
   /// The number that the formula reads, or its program.
@@ -7,7 +7,7 @@ extension DataRow.Source {
 }
 
 extension ScaledField {
-  /// nil if the formula is not a number on a line, as in `(A*256+B)/10-40`, or `A == 255 ? absent : A-40`.
+  /// Recognises a linear formula, such as `(A*256+B)/10-40` or `A == 255 ? absent : A-40`; nil for other formulas.
   init?(_ expression: Expression) {
     let steps = expression.steps
     guard let test = steps.firstIndex(where: { if case .skipIfZero = $0 { true } else { false } }) else {
@@ -43,16 +43,16 @@ extension ScaledField {
     return stack.count == 1 ? stack[0].line : nil
   }
 
-  /// A part of a formula.
+  /// A part of a formula during recognition.
   private enum Term {
     case constant(Double)
-    /// The weights of bytes, powers of 256, by offset: a number that is being put together.
+    /// A number that is being assembled: the weights of its bytes (powers of 256), by offset.
     case bytes([Int: Double])
     case line(ScaledField)
 
     private static let weights = [1, 0x100, 0x1_0000, 0x100_0000] as [Double]
 
-    /// The term as a line.
+    /// The term as a linear conversion; nil if it is none.
     var line: ScaledField? {
       switch self {
       case .constant: return nil
@@ -101,7 +101,7 @@ extension ScaledField {
       }
     }
 
-    /// The bytes of a number in their places.
+    /// The bytes with their weights multiplied by a factor; nil if a weight is then no power of 256.
     private func shifted(_ bytes: [Int: Double], _ factor: Double) -> Term? {
       let shifted = bytes.mapValues { $0 * factor }
       return shifted.values.allSatisfy(Self.weights.contains) ? .bytes(shifted) : nil
@@ -132,6 +132,6 @@ extension ScaledField {
     plus == 0 && (constant == 0 || Self.isUsable(constant)) ? .line(ScaledField(number, times: times, over: over, plus: constant + 0)) : nil
   }
 
-  /// Small enough that no result is infinite.
+  /// Whether a constant is in a range in which no result is infinite or rounded to zero.
   private static func isUsable(_ constant: Double) -> Bool { (1e-30...1e30).contains(abs(constant)) }
 }

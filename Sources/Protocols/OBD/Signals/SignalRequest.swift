@@ -1,9 +1,9 @@
-// The request of a custom signal and the prefix of its response. Only read requests, unless allow-raw is set, that fit into one frame and
-// whose response data can be located.
+// The request of a custom signal, and the prefix of its response. A request must fit into one frame, the position of its data in the response
+// must be known, and it must be a read request unless allow-raw is set.
 
 struct SignalRequest: Hashable, Sendable {
   let bytes: [UInt8]
-  /// The prefix of a positive response; A is the first byte after it.
+  /// The prefix of a positive response; byte A of formulas is the first byte after it.
   let echo: [UInt8]
 
   var service: UInt8 { bytes[0] }

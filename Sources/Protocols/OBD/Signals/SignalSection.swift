@@ -1,7 +1,8 @@
-// `[signal.NAME]`: the keys of a custom signal and their validation; each problem names its key and, in a formula, its character.
+// The configuration section `[signal.NAME]`: the keys of a custom signal, and their validation. Each problem names the key and, in a formula,
+// the position.
 
 extension CustomSignal {
-  /// The maximum length of a name; imported names are longer than own ones.
+  /// The maximum length of a name; imported names can be longer than built-in ones.
   static let maxNameLength = 64
 
   static let section = Section(

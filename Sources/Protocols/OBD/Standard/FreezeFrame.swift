@@ -18,7 +18,7 @@ struct FreezeFrame: Sendable, Equatable {
   /// The request for one PID of a frame.
   static func request(_ number: UInt8, frame: UInt8 = 0) -> [UInt8] { [0x02, number, frame] }
 
-  /// Adds the values of a response with the scaling of its ECU. Returns an error message if it is invalid.
+  /// Adds the values of a response, with the scaling of its ECU. Returns an error message if the response is invalid.
   mutating func add(_ answer: ArraySlice<UInt8>, _ scales: Scales = Scales(), from source: UInt32? = nil) -> String? {
     guard answer.first == 0x42 else { return "not a response of service 02" }
     guard answer.count >= 3 else { return "response without a frame number" }

@@ -1,5 +1,5 @@
-// The readiness monitors of PIDs 01 and 41 (SAE J1979): which are supported and which are complete. The second and third groups depend on
-// spark or compression ignition, which a bit indicates.
+// The readiness monitors of PIDs 01 and 41 (SAE J1979): which ones are supported, and which ones are complete. Bit 3 of byte B selects the
+// monitors of spark or compression ignition, which bytes C and D describe.
 
 /// The period to which a readiness monitor's state applies: the values of column `test` of the reply to action `monitors`.
 public enum ReadinessPeriod {

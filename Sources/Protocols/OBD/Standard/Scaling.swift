@@ -1,6 +1,6 @@
 // ECU-specific scaling: PIDs 4F and 50 report the maximum value of some other PIDs; 0 selects the standard scaling. Until an ECU has
-// reported it, the dependent values are absent. Facts: SAE J1979 (ISO 15031-5) on PIDs 0B, 10, 24 to 2B, 34 to 3B, 44, 4F and 50; SAE
-// J1699-3.
+// reported its scaling, the dependent values are absent.
+// Source: SAE J1979 (ISO 15031-5), PIDs 0B, 10, 24 to 2B, 34 to 3B, 44, 4F and 50; SAE J1699-3.
 
 /// A quantity with ECU-specific scaling.
 enum ScaledQuantity: Int, CaseIterable, Sendable {
@@ -9,7 +9,7 @@ enum ScaledQuantity: Int, CaseIterable, Sendable {
   /// The PID that reports the maximum, and the byte in it.
   var source: (parameter: UInt8, byte: Int) { self == .airFlow ? (0x50, 0) : (0x4F, rawValue) }
 
-  /// The value of the raw number with this maximum; 0: standard scaling.
+  /// Converts a raw number to the value. `maximum` is the maximum that the ECU reports; 0 selects the standard scaling.
   func value(_ raw: Int, highest: UInt8) -> Double {
     let (raw, highest) = (Double(raw), Double(highest))
     switch self {
@@ -21,7 +21,7 @@ enum ScaledQuantity: Int, CaseIterable, Sendable {
     }
   }
 
-  /// The range with any scaling.
+  /// The range of the value with the largest scaling.
   var range: ClosedRange<Double> {
     switch self {
     case .lambda, .sensorVoltage: 0...255
@@ -41,10 +41,10 @@ struct Scales: Sendable {
 
   init(of controllers: [Discovery.Controller] = []) { self.controllers = controllers }
 
-  /// The ECU of a message: without headers the only one.
+  /// The identifier of the ECU that sent a message. Without headers it is unknown (nil), unless the vehicle has only one ECU.
   private func ecu(of source: UInt32?) -> UInt32? { source ?? (controllers.count == 1 ? controllers[0].identifier : nil) }
 
-  /// The maximum of a quantity at this ECU; nil: not reported yet; 0: the ECU does not support the PID.
+  /// The maximum of a quantity at this ECU; nil if it is not reported yet, 0 if the ECU does not support the PID.
   func highest(_ quantity: ScaledQuantity, at source: UInt32?) -> UInt8? {
     guard let source = ecu(of: source) else { return nil }
     if let bytes = reported[source]?[quantity.source.parameter] { return bytes[quantity.source.byte] }
@@ -52,24 +52,24 @@ struct Scales: Sendable {
     return controller.mayHave(quantity.source.parameter) ? nil : 0
   }
 
-  /// Takes the bytes of a PID, if it reports scaling.
+  /// Stores the scaling, if this PID reports one.
   mutating func take(_ parameter: UInt8, _ data: UnsafeBufferPointer<UInt8>, from source: UInt32?) {
     guard Self.parameters.contains(parameter), data.count == 4, let source = ecu(of: source) else { return }
     reported[source, default: [:]][parameter] = Array(data)
   }
 
-  /// The vehicle may have changed.
+  /// Forgets the scaling, because the vehicle may have changed.
   mutating func forget() { reported = [:] }
 }
 
 extension Discovery.Controller {
-  /// Whether it supports this PID or has not reported that: an announced bitmap without a response may hold it.
+  /// Whether the ECU supports this PID, or may support it because its bitmap has not been received.
   func mayHave(_ number: UInt8) -> Bool {
     let page = (number - 1) & 0xE0
     return parameters.contains(number) || parameters.contains(page) && !parameters.contains { $0 > page }
   }
 
-  /// The PIDs that report the scaling of these.
+  /// The PIDs that report the scaling of these PIDs.
   func scales(of asked: [StandardParameter]) -> [StandardParameter] {
     let wanted = Set(asked.flatMap(\.rows).compactMap { $0.quantity?.source.parameter })
     return Scales.parameters.filter { wanted.contains($0) && mayHave($0) }.compactMap { StandardParameter.all[$0] }

@@ -4,7 +4,7 @@
 /// One PID of SAE J1979.
 struct StandardParameter: Sendable {
   let number: UInt8
-  /// Its length in bytes.
+  /// The length of the data in bytes.
   let bytes: Int
   /// The poll period on CAN.
   let period: Nanoseconds
@@ -17,18 +17,18 @@ struct StandardParameter: Sendable {
   /// All PIDs by number, without the bitmaps of supported PIDs.
   static let all = Dictionary(uniqueKeysWithValues: table.map { ($0.number, $0) })
 
-  /// The length of each PID; 0 if unknown.
+  /// The data length of each PID in bytes; 0 if unknown.
   private static let lengths: [UInt8] = (0...255).map { number in
     number % 0x20 == 0 ? 4 : UInt8(truncatingIfNeeded: all[UInt8(number)]?.bytes ?? 0)
   }
 
-  /// The length of a PID, bitmaps included; nil if unknown.
+  /// The data length of a PID in bytes, including those of the bitmaps of supported PIDs; nil if unknown.
   static func bytes(of number: UInt8) -> Int? {
     let length = lengths[Int(number)]
     return length > 0 ? Int(length) : nil
   }
 
-  /// The PIDs that the four-byte bitmap `base` (00, 20, 40 …) lists as supported, the next bitmap included.
+  /// The PIDs that the four-byte bitmap `base` (00, 20, 40 …) lists as supported, including the PID of the next bitmap.
   static func supported(_ bitmap: some Sequence<UInt8>, base: UInt8) -> [UInt8] {
     var found: [UInt8] = []
     for (index, byte) in bitmap.prefix(4).enumerated() {
@@ -39,8 +39,8 @@ struct StandardParameter: Sendable {
     return found
   }
 
-  /// Splits a response of service 01 or 02 into PIDs and passes each with the range of its data in `answer`. Returns an error message, and
-  /// passes none, if the lengths do not match.
+  /// Splits a response of service 01 or 02 into PIDs and passes each PID with the range of its data in `answer`. If the lengths do not
+  /// match, returns an error message and passes none.
   static func split(
     _ answer: ArraySlice<UInt8>, where isAsked: (UInt8) -> Bool = { _ in true }, _ part: (_ number: UInt8, _ data: Range<Int>) -> Void
   ) -> String? {

@@ -1,5 +1,5 @@
-// On-board test results, service 06 on CAN (SAE J1979): a value and its limits. The unit-and-scaling identifier gives the scale; with an
-// unknown one the numbers stay raw.
+// On-board test results, service 06 on CAN (SAE J1979): a value and its limits. The unit-and-scaling identifier defines the scaling; if it
+// is unknown, the numbers are not scaled.
 
 struct TestResult: Sendable, Equatable {
   /// The monitor identifier (OBDMID) and the test identifier (TID).
@@ -9,13 +9,13 @@ struct TestResult: Sendable, Equatable {
   let value: Double
   let minimum: Double
   let maximum: Double
-  /// nil if the value has no unit or the scaling is unknown.
+  /// The unit; nil if the value has none, or the scaling is unknown.
   let unit: String?
   let isScaled: Bool
 
   var hasPassed: Bool { minimum <= value && value <= maximum }
 
-  /// All three are 0 if the test has not run since the codes were cleared.
+  /// Whether the test has run since the codes were cleared; before that, value and limits are 0.
   var hasRun: Bool { value != 0 || minimum != 0 || maximum != 0 }
 
   enum Answer: Equatable {
@@ -46,7 +46,7 @@ struct TestResult: Sendable, Equatable {
     isScaled = row != nil
   }
 
-  /// The name of the monitor, if standardised.
+  /// The name of the monitor; nil if it is not standardised.
   var monitorName: String? {
     switch monitor {
     case 0x01...0x10: "oxygen sensor bank \((monitor - 1) / 4 + 1) sensor \((monitor - 1) % 4 + 1)"
@@ -68,7 +68,7 @@ struct TestResult: Sendable, Equatable {
     }
   }
 
-  /// The name of the test, if standardised: oxygen sensors and misfire.
+  /// The name of the test; nil if it is not standardised. Standardised are tests of oxygen sensors and misfire.
   var testName: String? {
     switch (monitor, test) {
     case (0x01...0x10, 0x01...0x0A): Self.sensorTests[Int(test) - 1]
@@ -85,7 +85,7 @@ struct TestResult: Sendable, Equatable {
 
   private typealias Scaling = (step: Double, offset: Double, unit: String?)
 
-  /// Below 80 unsigned, from 80 on signed.
+  /// The scalings by identifier: unsigned below 0x80, signed from 0x80 on.
   private static let scalings: [UInt8: Scaling] = {
     var table: [UInt8: Scaling] = [:]
     let rows: [(UInt8, Double, String?)] = [

@@ -27,13 +27,13 @@ struct TroubleCode: Sendable, Hashable, Comparable {
       + spacedHex([UInt8(truncatingIfNeeded: number)])
   }
 
-  /// Padding instead of a code.
+  /// Whether this is padding instead of a code.
   var isFiller: Bool { number == 0 }
 
   /// Whether the code is defined by SAE J2012 or ISO 15031-6, not by the manufacturer.
   var isStandard: Bool {
     switch number >> 12 {
-    // P0, P2, and P3 from P3400 on are standard, as are C0, B0 and U0; the others are not or are reserved.
+    // P0, P2, P3 from P3400 on, C0, B0 and U0 are standard; the others are manufacturer-specific or reserved.
     case 0x0, 0x2, 0x4, 0x8, 0xC: true
     case 0x3: number >= 0x3400
     default: false
@@ -48,7 +48,7 @@ struct TroubleCode: Sendable, Hashable, Comparable {
     case broken(String)
   }
 
-  /// Parses one message. CAN has the number of codes after the service and an even length; older protocols have three codes per line,
+  /// Parses one message. On CAN the number of codes follows the service; older protocols have three codes per line,
   /// padded with zeros. An odd length on CAN is a whole frame with padding, as some adapters print without headers.
   static func read(_ message: ArraySlice<UInt8>, onCAN: Bool = false) -> Answer {
     let bytes = Array(message)

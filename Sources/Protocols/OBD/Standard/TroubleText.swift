@@ -2,7 +2,7 @@
 // sensors) are computed. Unlisted codes have no description.
 
 extension TroubleCode {
-  /// The description, "manufacturer's own" if it is not standardised, or nil.
+  /// The description: "manufacturer's own" if the code is not standardised, nil if it is unknown.
   var meaning: String? {
     if !isStandard { return "manufacturer's own" }
     if isFiller { return nil }
@@ -43,7 +43,7 @@ extension TroubleCode {
     return meanings
   }()
 
-  /// The code `offset` places on: the last two digits count in tens, and never past a letter.
+  /// The code with `offset` added to its last two digits, which count in decimal; they never exceed 9.
   private func following(_ offset: Int) -> TroubleCode? {
     if offset == 0 { return self }
     let (tens, ones) = (Int(number >> 4 & 15), Int(number & 15))

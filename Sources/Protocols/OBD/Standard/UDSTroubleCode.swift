@@ -7,7 +7,7 @@ struct UDSTroubleCode: Sendable, Equatable {
   let failureType: UInt8
   let status: UInt8
 
-  /// Failed now, pending, confirmed, or warning indicator; excludes codes whose test has not run yet.
+  /// The status mask of the request: failed now, pending, confirmed, or warning indicator. It excludes codes whose test has not run yet.
   static let mask: UInt8 = 0x8D
   static let request: [UInt8] = [0x19, 0x02, mask]
 
@@ -28,7 +28,7 @@ struct UDSTroubleCode: Sendable, Equatable {
     case broken(String)
   }
 
-  /// Parses one message: `59 02`, the status availability mask, and four bytes per code. An ECU may list more codes than requested.
+  /// Parses one message: `59 02`, the status availability mask, and four bytes per code. Codes that the mask does not select are skipped.
   static func read(_ message: [UInt8]) -> Answer {
     guard message.starts(with: [0x59, 0x02]), message.count >= 3 else { return .broken("not a response of service 19 02") }
     guard (message.count - 3) % 4 == 0 else { return .broken("truncated trouble code") }

@@ -44,7 +44,7 @@ enum VehicleInformation {
     }
   }
 
-  /// Joins the lines before CAN: `49 TT NN` and four bytes, NN counting from 1.
+  /// Joins the numbered lines of older protocols: `49 TT NN` and four bytes, where NN counts from 1.
   private static func join(_ lines: [ArraySlice<UInt8>], _ type: UInt8) -> [UInt8]? {
     var data: [UInt8] = []
     for (index, line) in lines.enumerated() {
@@ -54,7 +54,7 @@ enum VehicleInformation {
     return data
   }
 
-  /// Seventeen letters and digits without I, O and Q, between padding.
+  /// Parses a VIN: seventeen letters and digits except I, O and Q, with optional padding around them.
   static func vin(_ bytes: [UInt8]) -> Answer {
     let text = trimmed(bytes)
     guard text.count == 17 else { return .broken("a VIN has 17 characters, not \(text.count)") }
@@ -76,7 +76,7 @@ enum VehicleInformation {
     return .texts(found)
   }
 
-  /// ASCII between padding; bytes between a short and a long name may be padding as well.
+  /// Parses ASCII text with optional padding around it, and between the short and the long name of an ECU.
   private static func text(_ bytes: ArraySlice<UInt8>) -> String? {
     let text = trimmed(Array(bytes)).filter { $0 != 0 }
     guard text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else { return nil }

@@ -1,6 +1,7 @@
-// BMS data record 0x01 of Hyundai and Kia, identical for requests 220101 and 2101: the families, and what no formula reads. Its rows are in
-// Vehicles/hyundai.toml. Offsets count from the first byte after the echoed identifier, not from 0x62 (which gives a plausible constant
-// 3329 rpm). Facts: captures of Kona, Niro, Ioniq 5, EV6 and Soul, which agree with published tables.
+// BMS data record 0x01 of Hyundai and Kia, identical for requests 220101 and 2101: the vehicle families, and the values that no formula can
+// express. The other rows are in Vehicles/hyundai.toml. Offsets count from the first byte after the echoed identifier, not from the 0x62
+// before it: with the wrong base the motor speed is a plausible constant 3329 rpm.
+// Source: captures of Kona, Niro, Ioniq 5, EV6 and Soul (OBDb), which agree with published tables.
 
 enum BMSRecord {
   /// The vehicle family, by the bitmap of fields at the start of the record.
@@ -20,7 +21,7 @@ enum BMSRecord {
     }
   }
 
-  /// A row, and the vehicles that do not use its bytes, or use them differently. The rows are in the order of the schema.
+  /// A row of the record, and the vehicle families for which it is not valid. The rows are in the order of the schema.
   struct Row: Sendable {
     let row: DataRow
     fileprivate let not: Car?
@@ -34,7 +35,7 @@ enum BMSRecord {
   /// The positions of the motor speeds.
   static let motorSpeeds = 0...1
 
-  /// The properties, which stay fresh for this time.
+  /// The properties with this lifetime.
   static func properties(freshFor: Nanoseconds) -> [Property] {
     rows.map { entry in
       var property = entry.row.property
@@ -67,7 +68,7 @@ enum BMSRecord {
     return .value(.float((Double(voltage * current) / 1000).rounded() / 100 + 0))
   }
 
-  /// Regeneration shows in the sign of the current; at standstill on a charger it is false.
+  /// Whether the battery is charged while a motor turns. At standstill a charging current comes from a charger.
   @Sendable static func regenerating(_ data: DataRow.Data) -> Decoded {
     guard data.count >= 57 else { return .absent(.notReported) }
     let speeds = (NumberLayout.s16.raw(data, 53), NumberLayout.s16.raw(data, 55))

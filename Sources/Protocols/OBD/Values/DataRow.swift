@@ -1,7 +1,7 @@
 // A property with its decoder, the element of all tables: data records, SAE J1979 PIDs, custom signals. Offsets count from the first byte
 // after the echoed identifier. Missing data is absent with a reason, never 0.
 
-/// Why a property is absent although the vehicle answers.
+/// Why a property is absent although the vehicle responds.
 enum Absence: UInt8, Sendable {
   case none, notReported, notAvailable, implausible, undefined, outOfRange, unscaled
 
@@ -24,7 +24,7 @@ enum Decoded: Sendable, Equatable {
   case absent(Absence)
 }
 
-/// One property of a response. Tables and devices share it, so that a request refers to it with one word.
+/// One property of a response. A class, so that tables and requests share one instance.
 final class DataRow: Sendable {
   typealias Data = UnsafeBufferPointer<UInt8>
 
@@ -32,16 +32,16 @@ final class DataRow: Sendable {
   enum Source: Sendable {
     case field(ScaledField)
     case program(Expression)
-    /// A number whose scaling the ECU reports; the standard one is used where it is not known.
+    /// A number with ECU-specific scaling; the standard scaling is used if the ECU has reported none.
     case scaled(NumberField, ScaledQuantity)
     /// Decodes the data after the echoed identifier; never reads beyond it.
     case function(@Sendable (Data) -> Decoded)
   }
 
-  /// Name, type, unit, range and help; the freshness follows from the poll period.
+  /// Name, type, unit, range and help; the lifetime is derived from the poll period.
   let property: Property
   let source: Source
-  /// The strings that numbers stand for.
+  /// The strings for numbers of a closed set; empty if the value is a number.
   private let labels: [Int: String]
   /// The power of ten of the decimals to which a number is rounded; nil: only binary noise is removed.
   private let scale: Double?
@@ -49,9 +49,9 @@ final class DataRow: Sendable {
   private let reader: FieldReader?
   /// The length that the data must have.
   private let length: Int?
-  /// A formula that is not 0 for data of this layout.
+  /// A condition: the row is absent if this formula gives 0, because the data has another layout; nil: none.
   private let valid: Expression?
-  /// Why a value outside the property's range is absent.
+  /// The reason that is published for a value outside the property's range.
   private let outside: Absence
 
   init(
@@ -78,7 +78,7 @@ final class DataRow: Sendable {
   /// Decodes the data after the echoed identifier; never reads beyond it.
   func read(_ data: Data) -> Decoded { read(data, highest: 0) }
 
-  /// The same with the maximum that the ECU reports for the quantity; 0: standard scaling.
+  /// Decodes the data with the maximum that the ECU reports for the quantity; 0 selects the standard scaling.
   func read(_ data: Data, highest: UInt8) -> Decoded {
     if let valid, !valid.evaluate(data).isTrue { return .absent(.implausible) }
     if let length, data.count != length { return .absent(.notReported) }
@@ -149,7 +149,7 @@ extension DataRow.Source {
 }
 
 extension Expression {
-  /// A formula of a built-in table; an invalid one is a bug.
+  /// Parses a formula of a built-in table; traps if it is invalid.
   fileprivate static func builtIn(_ text: String) -> Expression {
     do throws(ExpressionError) { return try Expression(text) } catch { preconditionFailure("\(text): \(error.message)") }
   }

@@ -1,6 +1,6 @@
-// Numbers of a response: their bytes, and the line from the raw number to the value. Never reads beyond the data.
+// Numbers in a response: their bytes, and the linear conversion from the raw number to the value. Never reads beyond the data.
 
-/// The size, sign and byte order of a number; big endian unless it says little.
+/// The size, sign and byte order of a number; big endian unless the case says little.
 enum NumberLayout: Sendable, Equatable {
   case u8, s8, u16, s16, u24, u32
   case littleU16, littleS16
@@ -58,7 +58,7 @@ struct NumberField: Sendable, Equatable {
   }
 }
 
-/// A number of a response on a line: raw * times / over + plus. What a formula of one number is compiled to.
+/// A number with a linear conversion, raw * times / over + plus. A formula that reads one number is compiled to this.
 struct ScaledField: Sendable, Equatable {
   /// A raw number that means that there is no value, and why.
   struct Sentinel: Sendable, Equatable {
@@ -78,10 +78,10 @@ struct ScaledField: Sendable, Equatable {
 
   @inline(__always) func value(_ raw: Int) -> Double { Double(raw) * times / over + plus }
 
-  /// The value of a whole line.
+  /// The value of a raw number, for conversions with `isWhole`.
   @inline(__always) func whole(_ raw: Int) -> Int { raw * Int(times) + Int(plus) }
 
-  /// Whether each raw number gives a whole number, without a division.
+  /// Whether every raw number gives a whole number, without a division.
   var isWhole: Bool { over == 1 && [times, plus].allSatisfy { $0.rounded() == $0 && abs($0) < 0x1p20 } }
 
   /// Whether the value is the raw number, or a whole multiple of it, divided by a power of ten up to `scale`.

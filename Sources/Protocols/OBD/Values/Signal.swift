@@ -1,5 +1,5 @@
-// The properties of the `obd` kind that describe the adapter and the polling: names, units, ranges, help. They follow those of the vehicle in
-// the schema, in the order of the cases.
+// The properties of the `obd` kind that describe the adapter and the polling: names, units, ranges, help. In the schema they follow the
+// vehicle's properties, in the order of the cases.
 
 /// A property of every `obd` device; its raw value is its position after those of the vehicle.
 enum Signal: Int, CaseIterable, Sendable {

@@ -1,16 +1,16 @@
-// The properties of the device and what was published of them: the schema, the layout of rows, each absence once, the scaling that the ECUs
-// report, status and fault. The vehicle's properties come first and change with detection; then those of the adapter and the polling. A
-// property that keeps its name keeps its value. Names are unique: the first wins.
+// The properties of the device, and their published values: the schema, the positions of rows, the reasons of absent values (published
+// once), the scaling that the ECUs report, status and fault. The vehicle's properties come first and change with vehicle detection; those
+// of the adapter and the polling follow. A property that keeps its name keeps its value. Of equal names the first one is used.
 
 struct ValueTable: Sendable {
   private(set) var schema = Schema()
-  /// The position of the first own property in the schema.
+  /// The position in the schema of the first property of the adapter.
   private var ownBase = 0
-  /// The published reason of absence of each property.
+  /// For each property, the reason that was published for its absence.
   private var absences: [Absence] = []
   /// The positions of properties that show that the vehicle is in use.
   private var signsOfUse: [Int] = []
-  /// When a value last showed that the vehicle is in use; `.min`: never.
+  /// When a value last showed that the vehicle is in use; `.min` if none has.
   private(set) var inUseAt: Instant = .min
   /// The scaling reported by the ECUs on this connection.
   private(set) var scales = Scales()
@@ -47,12 +47,12 @@ struct ValueTable: Sendable {
     case degraded
   }
 
-  /// The share of PIDs that was answered.
+  /// The part of the requested PIDs that a response contained.
   enum Share { case whole, part, one, none }
 
   /// The requests with their rows at their positions in the schema.
   struct Layout {
-    /// The rows of the fast request, if it is not a data record.
+    /// The rows of the fast request; empty if it is a data record.
     let fast: [PollRequest.Row]
     let requests: [PollRequest]
   }
@@ -65,8 +65,8 @@ struct ValueTable: Sendable {
 
   private static let signNames = ["rpm", "rpm-2", "speed", "charging", "ignition"]
 
-  /// Sets the vehicle's properties: those of the BMS data record, of the fast request and of the other requests. `period` is that of the
-  /// device's rate.
+  /// Sets the vehicle's properties: those of the BMS data record, of the fast request and of the other requests. `period` is the period of
+  /// the configured rate.
   mutating func layOut(hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds) -> Layout {
     var properties = hasBatteryRecord ? BMSRecord.properties(freshFor: Signal.freshFor(period)) : []
     var names = Set(properties.map(\.name) + Signal.names)
@@ -99,7 +99,7 @@ struct ValueTable: Sendable {
     return Layout(fast: fastRows, requests: requests)
   }
 
-  /// Publishes the schema. Nothing may have been published in this turn before: its positions would be wrong.
+  /// Publishes the schema. Must precede all values of the turn, because it changes the positions of properties.
   mutating func declare(
     hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds, of ecus: [Discovery.Controller],
     _ effects: inout Effects
@@ -112,7 +112,7 @@ struct ValueTable: Sendable {
     return layout
   }
 
-  /// Some property shows whether the vehicle is in use.
+  /// Whether any property shows whether the vehicle is in use.
   var hasSignsOfUse: Bool { !signsOfUse.isEmpty }
 
   /// The positions of the vehicle's properties that become absent when it does not respond.
@@ -120,7 +120,7 @@ struct ValueTable: Sendable {
 
   func name(at position: Int) -> String { schema.properties[position].name }
 
-  /// The position of an own property in the schema.
+  /// The position in the schema of a property of the adapter or the polling.
   private func position(_ signal: Signal) -> Int { ownBase + signal.rawValue }
 
   // MARK: Values
@@ -153,8 +153,8 @@ struct ValueTable: Sendable {
     }
   }
 
-  /// Publishes the payload in `range`: a data record as a whole, or PID by PID, scaled by the ECU's own scaling. Returns how many of the
-  /// PIDs were there; for `none` the reply is a bad one.
+  /// Publishes the payload in `range`: a data record as a whole, or each PID with the ECU's scaling. Returns which part of the requested
+  /// PIDs it contained; `none` is an invalid reply.
   mutating func publish(
     _ rows: [PollRequest.Row], _ parameters: [PollRequest.Parameter], _ reader: CANReader, _ range: Range<Int>, from source: UInt32?,
     at now: Instant, _ effects: inout Effects
@@ -190,7 +190,7 @@ struct ValueTable: Sendable {
     }
   }
 
-  /// Another vehicle may respond from now on.
+  /// Forgets the scaling, because another vehicle may respond from now on.
   mutating func forgetScales() { scales.forget() }
 
   // MARK: Absences
@@ -216,7 +216,7 @@ struct ValueTable: Sendable {
     forgetAbsences()
   }
 
-  /// The next absence of each property is published again.
+  /// Forgets the published reasons, so that the next absence of each property is published again.
   mutating func forgetAbsences() {
     for index in absences.indices { absences[index] = .none }
   }
