@@ -7,7 +7,7 @@ import CryptoExtras
 
 /// A mirror's key and initialization vector. The description does not contain them.
 public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable {
-  /// The maximum length of a message: the ESP32 decrypts 64 bytes, which must include the end mark.
+  /// The maximum length of a text in bytes: the ESP32 always decrypts 64 bytes, which must include the end mark.
   static let maxTextLength = 63
   static let endMark = UInt8(ascii: "+")
 

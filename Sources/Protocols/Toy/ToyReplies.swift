@@ -211,7 +211,7 @@ extension ToyMachine {
 
   // MARK: The toy's Wi-Fi
 
-  /// Handles the end of a Wi-Fi setup; nil: the setup has not ended.
+  /// Handles the outcome of a Wi-Fi setup; does nothing if it is nil, because the setup has not ended.
   mutating func end(_ outcome: ToySetup.Outcome?, _ effects: inout Effects) {
     guard let outcome, let ended = setup else { return }
     (setup, setupEnd) = (nil, outcome == .sent ? "sent" : "idle")

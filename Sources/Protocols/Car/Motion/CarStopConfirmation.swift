@@ -1,8 +1,8 @@
-// Confirmation of commands. As built the car discards what it read together with a command that fails in its program, such as
-// Continue in modes in which it drives autonomously, and it ignores commands for two seconds while a mode starts its camera. So after
-// such a command, and after every Stop, its modes are requested: it executes and responds on one thread, in order, so the response
-// confirms earlier commands. Where it may have discarded them, only commands after the response are reliable: Stop is sent once more
-// then, and confirmed by the next response. Requests are repeated, together with Stop. Responses do not identify their request;
+// Confirmation of commands. When a command fails in the program of the car as built (such as Continue in modes in which the car drives
+// autonomously), the car discards the rest of what it has read. It also ignores commands for two seconds while a mode starts the camera.
+// So after such a command, and after every Stop, the list of modes is requested. The car handles messages in order on one thread, so the
+// response confirms earlier commands. If they may have been discarded, Stop is sent again after the response, and confirmed by the next
+// one. Requests without a response are repeated, together with Stop. A response does not identify its request, so responses are counted:
 // those to older requests are ignored.
 // Source: AutoTT, TCP.py, Steering.py and Modes.py.
 

@@ -122,8 +122,8 @@ struct ELCommDecoder: Sendable {
     return ELCommMessage(speed: speed, battery: battery, connected: flag != zero, distance: distance)
   }
 
-  /// The index at which the speed starts in a field that ends with a speed. Without a previous message it is the start of the field. If an
-  /// additional field precedes the speed without a separator, it is the split that gives the speed nearest to the last one.
+  /// The index at which the speed starts in a field, or nil. Usually the whole field must be the speed. Directly after a message the field
+  /// starts with the end of an additional field, without a separator: the split that gives the speed nearest to the last one is used.
   private func speedStart(in field: ArraySlice<UInt8>) -> Int? {
     let digits = field.reversed().prefix(while: isDigit).count
     let starts = (field.endIndex - digits..<field.endIndex).map { start in

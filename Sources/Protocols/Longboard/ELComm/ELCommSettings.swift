@@ -28,7 +28,7 @@ struct ELCommSettings: Sendable {
   /// The responses to a documented board that switch the buzzer: a number in ASCII, without a terminator.
   let on: [UInt8]
   let off: [UInt8]
-  /// The probe of the dialect detection: off for a documented board in two or three characters, none of which is on for a board as built.
+  /// The probe of the dialect detection: off for a documented board, in at least two characters, because a board as built answers each one.
   let probe: [UInt8]
   /// The maximum time that the buzzer stays on.
   let buzzerLimit: Nanoseconds
