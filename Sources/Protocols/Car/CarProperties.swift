@@ -52,7 +52,7 @@ enum CarSignal: Int, CaseIterable, Sendable {
     case .connected: row("connected", .bool, "The car responds")
     case .running: row("running", .bool, "on: Continue was sent; off: the car has confirmed Stop; absent: it may be driving")
     case .mode: row("mode", .string, "Driving mode, by name or number; a change stops the car")
-    case .modeNumber: row("mode-number", .int, nil, 0...Double(CarModes.most - 1), "Position of the mode in the car's list, from 0")
+    case .modeNumber: row("mode-number", .int, nil, 0...Double(CarModes.maxCount - 1), "Position of the mode in the car's list, from 0")
     case .modes: row("modes", .list, "Modes of the car")
     case .roll: row("roll", .float, "rad", -3.1416...3.1416, "Last roll sent: forward; negative is backward")
     case .pitch: row("pitch", .float, "rad", -1.5708...1.5708, "Last pitch sent: to the right; negative is left")

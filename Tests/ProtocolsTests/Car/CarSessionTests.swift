@@ -209,6 +209,6 @@ import Testing
     let ids = (0..<40).map { rig.act(.sendMessage, ["text": .string(String($0))]) }
     rig.run(for: 5 * .second)
     let done = ids.filter { rig.isDone($0) }
-    #expect(done.count == CarSendQueue.most + 1 && ids.allSatisfy { rig.isDone($0) || rig.code($0) == "busy" })
+    #expect(done.count == CarSendQueue.maxCommands + 1 && ids.allSatisfy { rig.isDone($0) || rig.code($0) == "busy" })
   }
 }

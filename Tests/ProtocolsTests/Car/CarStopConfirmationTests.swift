@@ -14,7 +14,7 @@ import Testing
     confirmation.requested(at: 2)
     #expect([confirmation.answered(at: 3), confirmation.answered(at: 4)] == [.nothing, .nothing] && !confirmation.isReliable)
     // It hears; the Stop that it may have forgotten is said again, and confirmed by the answer behind that.
-    #expect(confirmation.answered(at: 5) == .stopAgain && confirmation.isReliable && confirmation.owesStop)
+    #expect(confirmation.answered(at: 5) == .stopAgain && confirmation.isReliable && confirmation.awaitsStop)
     confirmation.requested(at: 6)
     #expect(confirmation.answered(at: 7) == .stopConfirmed && confirmation == CarStopConfirmation())
   }
@@ -23,9 +23,9 @@ import Testing
     var confirmation = CarStopConfirmation()
     confirmation.requested(at: 0)
     confirmation.stopped()
-    #expect(confirmation.answered(at: 1) == .nothing && confirmation.owesStop)
+    #expect(confirmation.answered(at: 1) == .nothing && confirmation.awaitsStop)
     confirmation.requested(at: 2)
-    #expect(confirmation.answered(at: 3) == .stopConfirmed && !confirmation.owesStop && confirmation.due == nil)
+    #expect(confirmation.answered(at: 3) == .stopConfirmed && !confirmation.awaitsStop && confirmation.due == nil)
   }
 
   /// Stop, a question, and then a word behind which the car may forget: the answer to that question still confirms Stop.
@@ -35,7 +35,7 @@ import Testing
     confirmation.requested(at: 0)
     confirmation.expectLoss()
     confirmation.requested(at: 1)
-    #expect(confirmation.answered(at: 2) == .stopConfirmed && !confirmation.isReliable && !confirmation.owesStop)
+    #expect(confirmation.answered(at: 2) == .stopConfirmed && !confirmation.isReliable && !confirmation.awaitsStop)
     #expect(confirmation.answered(at: 3) == .nothing && confirmation.isReliable)
   }
 
@@ -61,14 +61,14 @@ import Testing
     confirmation.expectLoss()
     confirmation.stopped()
     var (now, asked) = (Instant(100), 0)
-    while !confirmation.isReliable || confirmation.owesStop, asked < 20 {
+    while !confirmation.isReliable || confirmation.awaitsStop, asked < 20 {
       confirmation.requested(at: now)
       confirmation.requestQueued()
       asked += 1
       _ = confirmation.answered(at: now)
       now += .second
     }
-    #expect(confirmation.isReliable && !confirmation.owesStop && asked <= 10)
+    #expect(confirmation.isReliable && !confirmation.awaitsStop && asked <= 10)
   }
 
   @Test func itIsAskedOnMoreAndMoreSeldomAndAtOnceAgainWhenItSpeaks() {

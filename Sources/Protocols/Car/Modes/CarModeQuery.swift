@@ -4,7 +4,7 @@
 
 struct CarModeQuery: Sendable {
   private static let timeout: Nanoseconds = 2 * .second
-  private static let most = 8
+  private static let maxWaiters = 8
   private static let maxTextLength = 1000
 
   /// A waiting command.
@@ -53,7 +53,7 @@ struct CarModeQuery: Sendable {
       return effects.refuse(
         command: id, code: .noModes, "the car has not reported its modes yet: try again, or give a number")
     }
-    guard waiters.count < Self.most else {
+    guard waiters.count < Self.maxWaiters else {
       return effects.refuse(command: id, code: .busy, "too many requests for mode descriptions: try again later")
     }
     waiters.append(Waiter(id: id, mode: wanted))
@@ -94,13 +94,13 @@ struct CarModeQuery: Sendable {
     guard case .requested(let mode, _) = state else { return false }
     state = .idle
     if dialect == .documented {
-      let list = CarText.list(body[...], most: CarModes.most, limit: Self.maxTextLength)
+      let list = CarText.list(body[...], maxCount: CarModes.maxCount, limit: Self.maxTextLength)
       for (number, text) in list.enumerated() { texts[number] = text }
       // The car has no description of these modes: do not request them again.
-      for number in Array(modes.names.indices) + [mode] where texts[number] == nil && number < CarModes.most { texts[number] = "" }
+      for number in Array(modes.names.indices) + [mode] where texts[number] == nil && number < CarModes.maxCount { texts[number] = "" }
       return true
     }
-    if mode < CarModes.most { texts[mode] = CarText.clean(body[...], limit: Self.maxTextLength) }
+    if mode < CarModes.maxCount { texts[mode] = CarText.clean(body[...], limit: Self.maxTextLength) }
     guard let waiter = waiters.first, waiter.mode == nil else { return true }
     responses += 1
     let part = Double(texts.count) / Double(max(modes.names.count, 1))

@@ -4,7 +4,7 @@
 
 /// The modes of the connected car.
 struct CarModes: Sendable {
-  static let most = 64
+  static let maxCount = 64
   private static let maxNameLength = 200
 
   private(set) var names: [String] = []
@@ -19,7 +19,7 @@ struct CarModes: Sendable {
   /// Stores and publishes the car's list of modes; returns whether it differs from the previous one.
   mutating func received(_ body: [UInt8], _ effects: inout Effects) -> Bool {
     let old = names
-    names = CarText.list(body[...], most: Self.most, limit: Self.maxNameLength)
+    names = CarText.list(body[...], maxCount: Self.maxCount, limit: Self.maxNameLength)
     if names.isEmpty {
       effects.withdraw(.modes, "the car reported an empty list")
     } else {
@@ -58,7 +58,7 @@ struct CarModes: Sendable {
   func find(_ text: String) -> Result<Int, CommandError> {
     let wanted = text.trimmed.lowercased()
     var found = names.indices.filter { !wanted.isEmpty && names[$0].lowercased() == wanted }
-    if let number = Int(wanted), wanted.utf8.allSatisfy(isDigit), number < (names.isEmpty ? Self.most : names.count),
+    if let number = Int(wanted), wanted.utf8.allSatisfy(isDigit), number < (names.isEmpty ? Self.maxCount : names.count),
       !found.contains(number)
     {
       found.append(number)
@@ -69,7 +69,7 @@ struct CarModes: Sendable {
       return .failure(.invalid(argument: "mode", "\"\(text)\" is ambiguous: modes \(numbers); give the number"))
     }
     if names.isEmpty {
-      return .failure(.invalid(argument: "mode", "the car has not reported its modes yet: give a number from 0 to \(Self.most - 1)"))
+      return .failure(.invalid(argument: "mode", "the car has not reported its modes yet: give a number from 0 to \(Self.maxCount - 1)"))
     }
     let known = names.enumerated().map { "\($0) \($1)" }.joined(separator: "; ")
     return .failure(.invalid(argument: "mode", "unknown mode \"\(text.prefix(80))\"; the car has \(known)"))

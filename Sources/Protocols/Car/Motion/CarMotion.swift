@@ -65,7 +65,7 @@ struct CarMotion: Sendable {
   }
 
   mutating func linkLost(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    if driving.isHeld { loseLease(reason, context, at: now, &effects) }
+    if driving.isHeld { revokeLease(reason, context, at: now, &effects) }
     standstill.linkLost(hasStops: !sender.queue.stops.isEmpty)
     reset(.notConnected(reason), &effects)
     sender.linkLost()
@@ -73,7 +73,7 @@ struct CarMotion: Sendable {
 
   /// Ends the lease and the queued commands, because the shutdown sequence begins.
   mutating func end(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    if driving.isHeld { loseLease(reason, context, at: now, &effects) }
+    if driving.isHeld { revokeLease(reason, context, at: now, &effects) }
     reset(.notConnected(reason), &effects)
   }
 
@@ -102,7 +102,7 @@ struct CarMotion: Sendable {
   }
 
   /// Revokes the lease, and stops the car.
-  mutating func loseLease(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+  mutating func revokeLease(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     endLease(reason, context, at: now, &effects)
     effects.append(.leaseLost(reason))
   }
@@ -193,7 +193,7 @@ struct CarMotion: Sendable {
 
   mutating func shutDown(for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard sender.add(CarQueuedCommand(.shutDown, [.shutDown, .disconnect], for: id), &effects) else { return }
-    if driving.isHeld { loseLease("the car is being shut down", context, at: now, &effects) }
+    if driving.isHeld { revokeLease("the car is being shut down", context, at: now, &effects) }
     halt(.refused(code: .stopped, "the car is being shut down"), times: 2, context, at: now, &effects)
   }
 
@@ -216,7 +216,7 @@ struct CarMotion: Sendable {
   mutating func tiltRefused(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
     driving.mute()
     // The car drives on with the last tilt.
-    if driving.isHeld { loseLease("the car stopped accepting tilt (GyroStop)", context, at: now, &effects) }
+    if driving.isHeld { revokeLease("the car stopped accepting tilt (GyroStop)", context, at: now, &effects) }
   }
 
   mutating func buttonsEnabled(_ isEnabled: Bool) { buttons.enable(isEnabled) }
@@ -235,7 +235,7 @@ struct CarMotion: Sendable {
   // MARK: Time
 
   mutating func expireLease(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    if let reason = driving.expiryReason(at: now) { loseLease(reason, context, at: now, &effects) }
+    if let reason = driving.expiryReason(at: now) { revokeLease(reason, context, at: now, &effects) }
   }
 
   mutating func expire(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
@@ -249,14 +249,14 @@ struct CarMotion: Sendable {
     if let due = livenessDue(context), now >= due { sender.addIfPossible(CarQueuedCommand(.livenessCheck, [.modes])) }
     if let hungAt, now >= hungAt { doubt(CarLivenessCheck.hung, context, at: now, &effects) }
     // After a mode change Continue waits until the car responds. The lease is revoked only if that takes too long.
-    if driving.permit == .granting, let fault { loseLease(fault, context, at: now, &effects) }
+    if driving.permit == .granting, let fault { revokeLease(fault, context, at: now, &effects) }
   }
 
   /// Revokes the lease because the car may not have received the last message: it would drive on with the previous tilt.
   private mutating func doubt(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard driving.isHeld else { return }
     sender.expectLoss(requestsModes: false)
-    loseLease(reason, context, at: now, &effects)
+    revokeLease(reason, context, at: now, &effects)
   }
 
   // MARK: Sending
@@ -368,7 +368,7 @@ struct CarMotion: Sendable {
     case .modeInfo: return .modeInfoFailed(error)
     case .video(true): return .videoFailed(error)
     // The car has not started, so the driver must acquire the lease again.
-    case .proceed: if driving.isHeld { loseLease(failure, context, at: now, &effects) }
+    case .proceed: if driving.isHeld { revokeLease(failure, context, at: now, &effects) }
     default: break
     }
     return .nothing

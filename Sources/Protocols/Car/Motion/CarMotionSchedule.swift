@@ -35,14 +35,14 @@ extension CarMotion {
     let stream = streamDue(context)
     // A command that is due before the next tilt is sent first. Only a tilt that was due earlier, and is late, precedes it.
     if let command = commandDue(context), stream.map({ command <= $0.due }) ?? true {
-      return (.command, max(command, queue.tiltsAreThrough))
+      return (.command, max(command, queue.tiltPauseEnd))
     }
     return stream
   }
 
   /// When Disconnect is sent: as late as possible if the car has not confirmed Stop.
   private func disconnectDue(_ until: Instant) -> Instant {
-    confirmation.isReliable && !confirmation.owesStop ? queue.quietUntil : max(queue.quietUntil, until &- 200 * .millisecond)
+    confirmation.isReliable && !confirmation.awaitsStop ? queue.quietUntil : max(queue.quietUntil, until &- 200 * .millisecond)
   }
 
   /// When the first command is due; nil if none is queued, or the car would ignore it now.
@@ -108,7 +108,7 @@ extension CarMotion {
   }
 
   /// Whether a confirmation is awaited: a command or a Stop may not have been executed.
-  var awaitsResponse: Bool { !confirmation.isReliable || confirmation.owesStop }
+  var awaitsResponse: Bool { !confirmation.isReliable || confirmation.awaitsStop }
 
   // MARK: Published values
 

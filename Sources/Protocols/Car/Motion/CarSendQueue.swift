@@ -35,7 +35,7 @@ struct CarSendQueue: Sendable {
   static let stopInterval: Nanoseconds = 60 * .millisecond
   /// The pause between two commands while tilts are streaming, so that tilts are still sent.
   private static let spacing: Nanoseconds = 200 * .millisecond
-  static let most = 16
+  static let maxCommands = 16
 
   /// The stop messages that are not sent yet.
   private(set) var stops: [CarOutboundMessage] = []
@@ -77,7 +77,7 @@ struct CarSendQueue: Sendable {
 
   // MARK: Queued commands
 
-  var hasRoom: Bool { commands.count < Self.most }
+  var hasRoom: Bool { commands.count < Self.maxCommands }
   func contains(_ purpose: CarQueuedCommand.Purpose) -> Bool { commands.contains { $0.purpose == purpose } }
   var containsModeInfo: Bool { commands.contains { if case .modeInfo = $0.purpose { true } else { false } } }
   /// Whether the next command is Continue.
@@ -148,7 +148,7 @@ struct CarSendQueue: Sendable {
   }
 
   /// The end of the pause after the last tilt.
-  var tiltsAreThrough: Instant { tiltAt == .min ? .min : tiltAt &+ Self.pause }
+  var tiltPauseEnd: Instant { tiltAt == .min ? .min : tiltAt &+ Self.pause }
 
   // MARK: Sent messages
 

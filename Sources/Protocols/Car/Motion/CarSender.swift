@@ -105,7 +105,7 @@ struct CarSender: Sendable {
   mutating func expire(isEnding: Bool, at now: Instant) {
     guard let due = confirmationDue, now >= due else { return }
     confirmation.requestQueued()
-    if confirmation.owesStop {
+    if confirmation.awaitsStop {
       queue.stop([.stop, .modes], at: now)
     } else if !isEnding, !queue.contains(.greeting) {
       queue.addFirst(CarQueuedCommand(.greeting, [.modes]))

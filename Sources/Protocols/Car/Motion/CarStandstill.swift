@@ -16,7 +16,7 @@ struct CarStandstill: Sendable {
 
   /// The timeout of the action `stop`: the car reads no commands during the two seconds in which its camera starts.
   private static let stopTimeout: Nanoseconds = 2 * .second
-  private static let maxWaiters = CarSendQueue.most
+  private static let maxWaiters = CarSendQueue.maxCommands
   static let unconfirmed = "not confirmed: the car may still be driving"
   static let leftSilent = "\(unconfirmed); it did not respond when it was last connected"
   static let leftDriving = "\(unconfirmed); the link was lost before the car confirmed Stop: stop the car by hand"
@@ -24,13 +24,13 @@ struct CarStandstill: Sendable {
 
   private var state = State.unknown
   /// Whether a link was lost before Stop was sent.
-  private var owesStop = false
+  private var hasUnsentStop = false
   /// The commands that wait for the car to confirm Stop, and their timeouts.
   private var waiters: [(id: CommandID, until: Instant)] = []
 
   var isConfirmed: Bool { state == .confirmed }
   /// Whether the first message over the next link is Stop.
-  var needsStop: Bool { owesStop || state == .driven }
+  var needsStop: Bool { hasUnsentStop || state == .driven }
   var deadline: Instant? { waiters.first?.until }
 
   /// Why it is unknown whether the car stands still; nil if the car has confirmed Stop.
@@ -100,7 +100,7 @@ struct CarStandstill: Sendable {
   }
 
   /// Notes that the link has accepted Stop.
-  mutating func stopSent() { owesStop = false }
+  mutating func stopSent() { hasUnsentStop = false }
 
   /// Notes that the car has confirmed Stop, and completes the waiting commands.
   mutating func confirm(_ effects: inout Effects) {
@@ -111,10 +111,10 @@ struct CarStandstill: Sendable {
   }
 
   /// Notes whether the lost link had unsent stop messages: the first message over the next link is then Stop.
-  mutating func linkLost(hasStops: Bool) { owesStop = owesStop || hasStops }
+  mutating func linkLost(hasStops: Bool) { hasUnsentStop = hasUnsentStop || hasStops }
 
   /// Discards unsent stop messages after the shutdown sequence.
-  mutating func ended() { owesStop = false }
+  mutating func ended() { hasUnsentStop = false }
 
   mutating func fail(_ error: CommandError, _ effects: inout Effects) {
     var error = error

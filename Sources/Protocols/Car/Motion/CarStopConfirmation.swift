@@ -35,8 +35,8 @@ struct CarStopConfirmation: Sendable, Equatable {
   /// Whether the car executes commands, as far as known.
   var isReliable: Bool { acceptance == nil }
   /// Whether a Stop is not confirmed yet.
-  var owesStop: Bool { stop != nil }
-  private var isWaiting: Bool { !isReliable || owesStop }
+  var awaitsStop: Bool { stop != nil }
+  private var isWaiting: Bool { !isReliable || awaitsStop }
 
   /// Notes that the car may discard commands until the response to the next request.
   mutating func expectLoss() {
@@ -78,8 +78,8 @@ struct CarStopConfirmation: Sendable, Equatable {
     if accepts {
       rest()
       // Stop was sent before the response, so the car may have discarded it.
-      if owesStop || confirms { stop = open }
-      return owesStop ? .stopAgain : .nothing
+      if awaitsStop || confirms { stop = open }
+      return awaitsStop ? .stopAgain : .nothing
     }
     if confirms {
       if isReliable { rest() }
@@ -101,7 +101,7 @@ struct CarStopConfirmation: Sendable, Equatable {
 
   /// The fault of a car that does not respond to repeated requests; nil if there is none.
   func fault(isStandingStill: Bool) -> String? {
-    if owesStop, !isStandingStill, repeats >= Self.maxStopRequests { return "the car has not confirmed Stop: it may still be driving" }
+    if awaitsStop, !isStandingStill, repeats >= Self.maxStopRequests { return "the car has not confirmed Stop: it may still be driving" }
     if isWaiting, repeats >= Self.maxRequests { return "no response to the last command: the car's program may hang" }
     return nil
   }

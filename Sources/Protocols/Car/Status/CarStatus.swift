@@ -103,7 +103,7 @@ struct CarStatus: Sendable {
   mutating func forget(_ id: CommandID) { waiters.removeAll { $0 == id } }
 
   mutating func received(_ body: [UInt8], _ effects: inout Effects) {
-    let lines = CarText.list(body[...], most: Self.maxLines, limit: Self.maxLineLength)
+    let lines = CarText.list(body[...], maxCount: Self.maxLines, limit: Self.maxLineLength)
     let read = lines.compactMap(CarStatusLine.init)
     let declared = schema.properties.count
     for line in read where place(of: line) == nil {

@@ -61,10 +61,10 @@ enum CarText {
   }
 
   /// The cleaned elements of a list; empty ones are kept, because positions matter.
-  static func list(_ body: ArraySlice<UInt8>, most: Int, limit: Int) -> [String] {
+  static func list(_ body: ArraySlice<UInt8>, maxCount: Int, limit: Int) -> [String] {
     guard !body.isEmpty else { return [] }
-    let parts = body.split(separator: UInt8(ascii: ";"), maxSplits: most, omittingEmptySubsequences: false)
-    return parts.prefix(most).map { clean($0, limit: limit) }
+    let parts = body.split(separator: UInt8(ascii: ";"), maxSplits: maxCount, omittingEmptySubsequences: false)
+    return parts.prefix(maxCount).map { clean($0, limit: limit) }
   }
 }
 
