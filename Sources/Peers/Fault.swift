@@ -2,50 +2,50 @@
 
 import Protocols
 
-/// Which replies, messages or reads of the peer a fault affects.
-public enum FaultMoment: Sendable, Equatable {
+/// Which replies, messages, reads or connections of a simulated device a fault affects.
+public enum FaultTrigger: Sendable, Equatable {
   case always
   case every(Int)
-  /// Once: the first one after this time since the start.
+  /// The first one after this time since the start; at a server, all connections after it.
   case after(Nanoseconds)
 }
 
-/// The faults of one kind of peer.
+/// The faults of one kind of simulated device.
 public protocol FaultKind: RawRepresentable<String>, CaseIterable, Sendable, Equatable where AllCases == [Self] {
   /// The items that WHEN counts, for example `replies`.
   static var countedItems: String { get }
-  /// The default moment and duration. A fault that is always active takes no WHEN.
-  var defaults: (moment: FaultMoment, time: Nanoseconds?) { get }
+  /// The default trigger and duration. A fault that is always active takes no WHEN.
+  var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) { get }
   /// Whether the fault takes MS.
-  var takesTime: Bool { get }
+  var takesDuration: Bool { get }
   /// Whether the fault requires CODE, before WHEN.
   var takesCode: Bool { get }
-  /// The syntax.
-  var form: String { get }
-  /// The description.
+  /// The syntax of the specification, for example `hang[:WHEN[:MS]]`.
+  var syntax: String { get }
+  /// The description in the help text.
   var help: String { get }
 }
 
 extension FaultKind {
   public var takesCode: Bool { false }
 
-  public var form: String { defaults.moment == .always ? rawValue : takesTime ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]" }
+  public var syntax: String { defaults.trigger == .always ? rawValue : takesDuration ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]" }
 }
 
-/// One fault, and when it is active.
+/// One fault, with its trigger.
 public struct Fault<SpecificKind: FaultKind>: Sendable, Equatable {
   public typealias Kind = SpecificKind
 
   public var kind: Kind
-  public var moment: FaultMoment
-  /// The duration of a fault that has one; nil means forever.
-  public var time: Nanoseconds?
-  /// The code of a fault that has one.
+  public var trigger: FaultTrigger
+  /// The duration, for a fault that takes one; nil means forever.
+  public var duration: Nanoseconds?
+  /// The code, for a fault that takes one: a PID or a negative response code.
   public var code: UInt8?
 
   /// Creates a fault.
-  public init(_ kind: Kind, _ moment: FaultMoment = .always, time: Nanoseconds? = nil, code: UInt8? = nil) {
-    (self.kind, self.moment, self.time, self.code) = (kind, moment, time, code)
+  public init(_ kind: Kind, _ trigger: FaultTrigger = .always, duration: Nanoseconds? = nil, code: UInt8? = nil) {
+    (self.kind, self.trigger, self.duration, self.code) = (kind, trigger, duration, code)
   }
 
   /// Parses `garbage:10`, `latency:30`, `hang:50:4000`, `lv-reset:@30`, `echo`.
@@ -55,41 +55,42 @@ public struct Fault<SpecificKind: FaultKind>: Sendable, Equatable {
     guard let kind = Kind(rawValue: name) else {
       throw ValueError("unknown fault \"\(name)\": choose one of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
     }
-    self.init(kind, kind.defaults.moment, time: kind.defaults.time)
+    self.init(kind, kind.defaults.trigger, duration: kind.defaults.duration)
     if kind.takesCode { code = try Self.code(parts.popFirst() ?? "", of: kind) }
-    if moment != .always, let when = parts.popFirst() { moment = try Self.moment(when, of: kind) }
-    if kind.takesTime, let time = parts.popFirst() { self.time = try Self.milliseconds(time, of: kind) }
-    if let rest = parts.first { throw ValueError("\(name): unexpected \"\(rest)\": write \(kind.form)") }
+    if trigger != .always, let when = parts.popFirst() { trigger = try Self.trigger(when, of: kind) }
+    if kind.takesDuration, let milliseconds = parts.popFirst() { duration = try Self.milliseconds(milliseconds, of: kind) }
+    if let rest = parts.first { throw ValueError("\(name): unexpected \"\(rest)\": write \(kind.syntax)") }
   }
 
   private static func code(_ text: String, of kind: Kind) throws(ValueError) -> UInt8 {
     if text.utf8.count == 2, text.allSatisfy(\.isHexDigit), let code = UInt8(text, radix: 16) { return code }
-    throw ValueError("\(kind.rawValue): invalid code \"\(text)\", expected two hex digits such as 22: write \(kind.form)")
+    throw ValueError("\(kind.rawValue): invalid code \"\(text)\", expected two hex digits such as 22: write \(kind.syntax)")
   }
 
-  private static func moment(_ text: String, of kind: Kind) throws(ValueError) -> FaultMoment {
+  private static func trigger(_ text: String, of kind: Kind) throws(ValueError) -> FaultTrigger {
     if text.hasPrefix("@"), let seconds = Int64(text.dropFirst()), (1...86_400).contains(seconds) { return .after(seconds * .second) }
     if let count = Int(text), count > 0 { return .every(count) }
     throw ValueError(
-      "\(kind.rawValue): \"\(text)\" is neither a number of \(Kind.countedItems) (10) nor a time in seconds (@30): write \(kind.form)"
+      "\(kind.rawValue): \"\(text)\" is neither a number of \(Kind.countedItems) (10) nor a time in seconds (@30): write \(kind.syntax)"
     )
   }
 
   private static func milliseconds(_ text: String, of kind: Kind) throws(ValueError) -> Nanoseconds {
     if let count = Int64(text), (1...3_600_000).contains(count) { return count * .millisecond }
-    throw ValueError("\(kind.rawValue): \"\(text)\" is not a time in ms (1 to 3600000): write \(kind.form)")
+    throw ValueError("\(kind.rawValue): \"\(text)\" is not a time in ms (1 to 3600000): write \(kind.syntax)")
   }
 
-  /// Syntax and description of all faults, for the help text.
-  public static var table: [(form: String, help: String)] { Kind.allCases.map { ($0.form, $0.help) } }
+  /// The syntax and description of all faults, for the help text.
+  public static var table: [(syntax: String, help: String)] { Kind.allCases.map { ($0.syntax, $0.help) } }
 }
 
 extension Fault {
-  /// The fault of this kind, if it is active for client `number`, counted from 0. A fault with a start time affects all later clients.
-  static func first(_ kind: Kind, of faults: [Fault], client number: UInt64, at now: Instant, since origin: Instant) -> Fault? {
+  /// The fault of this kind that affects the connection of client `number`, counted from 0; nil if there is none. A fault with a start time
+  /// affects all later clients.
+  static func active(_ kind: Kind, of faults: [Fault], client number: UInt64, at now: Instant, since origin: Instant) -> Fault? {
     faults.first { fault in
       guard fault.kind == kind else { return false }
-      switch fault.moment {
+      switch fault.trigger {
       case .always: return true
       case .every(let count): return (number + 1).isMultiple(of: UInt64(count))
       case .after(let time): return now - origin >= time

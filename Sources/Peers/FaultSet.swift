@@ -1,20 +1,21 @@
-// The faults of one running peer.
+// The faults of one running device.
 
 import Protocols
 
-/// The faults of a peer whose items are numbered: replies, messages, reads. A fault with a start time is active once.
+/// The faults of a device that numbers its replies, messages or reads (the items). A fault with a start time is active once.
 struct FaultSet<Kind: FaultKind>: Sendable {
   private let faults: [Fault<Kind>]
+  /// The indices of faults with a start time that have been active.
   private var triggered: Set<Int> = []
 
   init(_ faults: [Fault<Kind>]) { self.faults = faults }
 
   func contains(_ kind: Kind) -> Bool { faults.contains { $0.kind == kind } }
 
-  /// The first fault of this kind that affects item number `item`, `time` after the start.
+  /// The first fault of this kind that affects item number `item` (from 1), `time` after the start.
   mutating func active(_ kind: Kind, item: Int, after time: Nanoseconds) -> Fault<Kind>? {
     for (index, fault) in faults.enumerated() where fault.kind == kind {
-      switch fault.moment {
+      switch fault.trigger {
       case .always: return fault
       case .every(let count): if item % count == 0 { return fault }
       case .after(let start): if time >= start, triggered.insert(index).inserted { return fault }

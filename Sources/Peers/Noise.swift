@@ -1,6 +1,6 @@
-// A seeded random number generator for reproducible faults. Facts: SplitMix64 (Steele, Lea, Flood, 2014).
+// A seeded random number generator, for reproducible faults. Source: SplitMix64 (Steele, Lea, Flood, 2014).
 
-/// A deterministic random number generator.
+/// A random number generator whose seed determines its sequence.
 struct Noise: RandomNumberGenerator, Sendable {
   private var state: UInt64
 

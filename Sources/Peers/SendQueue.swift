@@ -1,19 +1,19 @@
 // Bytes to send, with the time when each piece is due. One send is in flight at a time; pieces that are due together are combined.
-// Facts: 8N1 takes ten bit times per byte.
+// A byte takes ten bit times (8N1).
 
 import Protocols
 
-/// The send queue of a peer.
+/// The send queue of a simulated device.
 struct SendQueue: Sendable {
   private var pieces: [(due: Instant, bytes: [UInt8])] = []
   private var lastID: SendID = 0
   private let byteTime: Nanoseconds
   /// A send is in flight.
   private(set) var isSending = false
-  /// When the last queued byte is sent.
+  /// When the transmission of the last queued byte ends.
   private(set) var end = Instant.min
   /// The number of queued bytes.
-  private(set) var waiting = 0
+  private(set) var queuedBytes = 0
 
   /// Creates a queue for a line with this baud rate; nil means unlimited.
   init(baud: Int?) {
@@ -32,13 +32,13 @@ struct SendQueue: Sendable {
     guard !bytes.isEmpty else { return }
     end = max(instant, end) &+ duration(of: bytes.count)
     pieces.append((end, bytes))
-    waiting += bytes.count
+    queuedBytes += bytes.count
   }
 
   /// Discards unsent bytes.
   mutating func clear(at now: Instant) {
     pieces.removeAll()
-    waiting = 0
+    queuedBytes = 0
     end = now
   }
 
@@ -48,7 +48,7 @@ struct SendQueue: Sendable {
     let due = pieces.prefix { $0.due <= now }
     let bytes = due.count == 1 ? first.bytes : due.flatMap(\.bytes)
     pieces.removeFirst(due.count)
-    waiting -= bytes.count
+    queuedBytes -= bytes.count
     lastID &+= 1
     isSending = true
     effects.send(.main, bytes, lastID)

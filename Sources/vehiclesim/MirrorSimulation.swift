@@ -45,7 +45,7 @@ struct MirrorSimulation: Simulation {
   static var gatt: GATTRole { .mirror }
   static var usualName: String { ESP32Mirror.name }
   static var traits: PeripheralTraits {
-    PeripheralTraits(writes: .withResponse, isAdvertised: false, firstValue: ESP32Mirror.firstValue, outlivesConnections: true)
+    PeripheralTraits(writes: .withResponse, isAdvertised: false, firstValue: ESP32Mirror.initialValue, outlivesConnections: true)
   }
 
   func validate() throws {

@@ -9,7 +9,7 @@ private func faultHelp(_ faults: [SensorFaultKind]) -> String {
   Faults (--fault, repeatable). WHEN is N for every Nth message of the sensor (default 10), or @S for once, S seconds \
   after the start of vehiclesim:
 
-  \(helpTable(faults.map { ($0.form, $0.help) }))
+  \(helpTable(faults.map { ($0.syntax, $0.help) }))
   """
 }
 
@@ -30,7 +30,7 @@ struct HeartRateSimulation: SensorSimulation {
 struct RunningSimulation: SensorSimulation {
   static let configuration = CommandConfiguration(
     commandName: "running", abstract: "Simulate a foot pod worn by a runner.",
-    discussion: faultHelp(SensorFaultKind.allCases.filter { !$0.isOfStrap }))
+    discussion: faultHelp(SensorFaultKind.allCases.filter { !$0.isStrapOnly }))
 
   @OptionGroup var options: PeerOptions
 
@@ -52,7 +52,7 @@ extension SensorSimulation {
   var instant: Bool { false }
 
   func validate() throws {
-    if Self.model == .footPod, let fault = fault.first(where: \.kind.isOfStrap) {
+    if Self.model == .footPod, let fault = fault.first(where: \.kind.isStrapOnly) {
       throw ValidationError("a foot pod has no fault \(fault.kind.rawValue): use one of --help")
     }
     guard case .ble = options.on else { throw ValidationError("the sensor needs a Bluetooth endpoint: write --on ble:BUSADDRESS") }

@@ -58,9 +58,9 @@ extension Simulation {
 }
 
 /// Formats a two-column table for a help text.
-func helpTable(_ rows: [(form: String, help: String)]) -> String {
-  let width = rows.map(\.form.count).max() ?? 0
-  return rows.map { "  \($0.form)\(String(repeating: " ", count: width - $0.form.count))  \($0.help)" }.joined(separator: "\n")
+func helpTable(_ rows: [(syntax: String, help: String)]) -> String {
+  let width = rows.map(\.syntax.count).max() ?? 0
+  return rows.map { "  \($0.syntax)\(String(repeating: " ", count: width - $0.syntax.count))  \($0.help)" }.joined(separator: "\n")
 }
 
 /// The options that all simulated devices share.

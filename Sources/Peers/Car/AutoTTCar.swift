@@ -1,14 +1,15 @@
-// A simulated AutoTT car: the Python program on a Raspberry Pi that drives two motors, with its flaws. Facts: autott.md §1 to §8 and
-// §10; §11 and the project's protocol description for `documented`. Links: `main` is the phone, one per program (`down` is end of file, which the program
-// as built ignores); others are clients of the video server. resetLink(main) ends the program (`hasEnded`) or disconnects the client.
+// A simulated AutoTT car: a Python program on a Raspberry Pi that drives two motors. The car has the flaws of the original.
+// Source: task123/AutoTT as built; the README of task123/AutoTTApp for `documented`.
+// Links: `main` is the phone; the other links are clients of the video server. The program serves one phone, and as built does not notice
+// the end of that connection. `resetLink(main)` means that the program has ended (`hasEnded`), or that it has disconnected the phone.
 
 import Protocols
 
-/// A simulated car, for one run of its program. After `hasEnded` it must be replaced by a new one.
+/// A simulated car, for one run of its program. When `hasEnded` is true, create a new car.
 public struct AutoTTCar: Machine {
   /// The variants of the car.
   public enum Dialect: String, CaseIterable, Sendable {
-    /// The program as built: autott.md §1 to §10.
+    /// The program as built.
     case asBuilt = "as-built"
     /// The device that the app's documentation describes: frames end with `%^%` alone, and the program has no known flaws.
     case documented
@@ -19,6 +20,7 @@ public struct AutoTTCar: Machine {
   let flaws: Set<CarFlaw>
   var faults: FaultSet<CarFault.Kind>
   let modes: [CarMode]
+  /// All delays are 0.
   let isInstant: Bool
   var noise: Noise
   var programState = ProgramState.waiting
@@ -27,25 +29,30 @@ public struct AutoTTCar: Machine {
   // The receiving thread.
   var receiver: CarReceiver
   var steps: [Step] = []
-  var restsUntil: Instant?
+  /// When the current slow step is complete.
+  var waitsUntil: Instant?
   /// Since when the thread waits for a client to fetch a picture.
-  var awaitsPictureSince: Instant?
+  var awaitsFetchSince: Instant?
   /// A client has fetched a picture since the stream was switched on.
   var pictureWasFetched = false
-  var owesStarted = false
-  var reads = 0
-  var hasLagged = false
+  /// VideoStreamStarted is sent when a client fetches a picture.
+  var mustSendStarted = false
+  var readCount = 0
+  /// The fault `lag` has delayed the next read already.
+  var isLagOver = false
 
   // Sending.
   var sendQueue = SendQueue(baud: nil)
+  /// A message that the fault `coalesce` holds back for the next one.
   var heldBack: [UInt8] = []
   /// Frames that other threads will send.
-  var plan: [(due: Instant, bytes: [UInt8])] = []
-  var nextLook: Instant?
-  var warned: Set<String> = []
+  var scheduledFrames: [(due: Instant, bytes: [UInt8])] = []
+  var nextHealthCheck: Instant?
+  var sentWarnings: Set<String> = []
+  /// The clients of the video server.
   var feeds: [LinkName: CarFeed] = [:]
   var lastFeedSend: SendID = AutoTTCar.firstFeedSend
-  var pictures = 0
+  var pictureCount = 0
   var lastReported = CarState()
 
   // Driving.
@@ -53,6 +60,7 @@ public struct AutoTTCar: Machine {
   var steering = CarSteering.tilt(TiltSteering(hasIndicators: false))
   /// Line steering of an earlier mode whose thread still runs.
   var orphanedLine: LineSteering?
+  /// When the line-following thread sets the motors next.
   var lineDue: Instant?
   var pictureSize = CarPictureSize.medium
   /// The index of the selected mode.
@@ -60,9 +68,10 @@ public struct AutoTTCar: Machine {
   /// The documented car has executed ShutDown: the program does not restart.
   public internal(set) var isOff = false
 
+  /// The smallest id of a send to a video client. `sendQueue` uses smaller ids.
   static let firstFeedSend: SendID = 0x8000_0000
 
-  /// Creates a car without a client. `without` removes flaws of the original; `seed` determines where messages are split.
+  /// Creates a car without a phone. `without` removes flaws of the original; `seed` determines where messages are split.
   public init(
     _ dialect: Dialect = .asBuilt, without: Set<CarFlaw> = [], faults: [CarFault] = [], isInstant: Bool = false, seed: UInt64 = 1
   ) {
@@ -71,8 +80,8 @@ public struct AutoTTCar: Machine {
     flaws = (dialect == .asBuilt ? Set(CarFlaw.allCases) : [.ignoresClose]).subtracting(without)
     self.faults = FaultSet(faults)
     self.isInstant = isInstant
-    let ordinary = dialect == .asBuilt ? CarMode.asBuilt : CarMode.documented
-    modes = self.faults.contains(.longModes) ? CarMode.long(ordinary) : ordinary
+    let ownModes = dialect == .asBuilt ? CarMode.asBuilt : CarMode.documented
+    modes = self.faults.contains(.longModes) ? CarMode.long(ownModes) : ownModes
     noise = Noise(seed: seed)
     receiver = CarReceiver(reassembles: !flaws.contains(.reassembly))
   }
@@ -86,7 +95,7 @@ public struct AutoTTCar: Machine {
   public var isStreaming: Bool { state.isStreaming }
   /// Whether the car is stopped until Continue.
   public var isStopped: Bool { steering.isStopped }
-  /// Whether the car accepts a client.
+  /// Whether the car accepts a phone.
   public var isWaiting: Bool { programState == .waiting }
   /// Whether the program has ended.
   public var hasEnded: Bool { programState == .ended }
@@ -94,7 +103,7 @@ public struct AutoTTCar: Machine {
   public var hasRoom: Bool { receiver.hasRoom }
 
   public var nextWake: Instant? {
-    var due = [sendQueue.nextDue, plan.first?.due, restsUntil, nextLook, lineDue].compactMap(\.self)
+    var due = [sendQueue.nextDue, scheduledFrames.first?.due, waitsUntil, nextHealthCheck, lineDue].compactMap(\.self)
     switch programState {
     case .settingUp(let until), .leaving(let until): due.append(until)
     default: break
@@ -109,11 +118,11 @@ public struct AutoTTCar: Machine {
     case .linkChanged(.main, .down): clientDisconnected(at: now, &effects)
     case .linkChanged(let name, .up): feeds[name] = CarFeed()
     case .linkChanged(let name, .down): feeds[name] = nil
-    case .received(.main, let bytes): receiver.hold(bytes)
-    case .received(let name, let bytes): feeds[name]?.take(bytes, isStreaming: state.isStreaming, at: now)
+    case .received(.main, let bytes): receiver.store(bytes)
+    case .received(let name, let bytes): feeds[name]?.receive(bytes, isStreaming: state.isStreaming, at: now)
     case .sent(let id, let failure):
       if id >= AutoTTCar.firstFeedSend {
-        sendOfFeed(id, failed: failure != nil, at: now)
+        feedSent(id, failed: failure != nil, at: now)
       } else {
         sendQueue.sent(id)
         if failure != nil { sendQueue.clear(at: now) }
@@ -123,8 +132,8 @@ public struct AutoTTCar: Machine {
     default: break
     }
     runProgram(at: now, &effects)
-    runThread(at: now, &effects)
-    runLine(at: now)
+    runReceivingThread(at: now, &effects)
+    runLineThread(at: now)
     checkHealth(at: now)
     reportState(&effects)
     sendDue(at: now, &effects)

@@ -1,14 +1,15 @@
 // The effect of each frame on the simulated car, by mode: replies, actions and Python exceptions.
-// Facts: autott.md §3, §4, §6, §8, §11; the project's list of commands for `documented`.
+// Source: TCP.py, Modes.py, Steering.py and Cameras.py of task123/AutoTT; the README of task123/AutoTTApp for `documented`.
 
 import Protocols
 
 extension AutoTTCar {
   /// The duration of `top`, `df` and `free` on a Raspberry Pi.
   private static let statusTime: Nanoseconds = .second
+  /// The time that the camera takes to start.
   private static let cameraTime: Nanoseconds = 2 * .second
 
-  /// The steps of the receiving thread for this frame; nil if no handler is connected.
+  /// The steps of the receiving thread for this frame; nil if the program has no handler for it.
   mutating func steps(for frame: ReceivedFrame, at now: Instant, _ effects: inout Effects) throws(PythonException) -> [Step]? {
     switch frame.name {
     case "Modes": return [.send("Modes", modes.map(\.name).joined(separator: ";"))]
@@ -42,15 +43,15 @@ extension AutoTTCar {
     case "ChosenMode":
       // The program compares text, so leading blanks or zeros match no mode.
       guard let index = CarMode.asBuilt.indices.first(where: { frame.text == String($0) }) else { return [] }
-      if case .line = steering, !modes[mode].forgetsItsThread { return [.rest(.second / 2), .endLine, .choose(index)] }
-      return [.choose(index)]
-    case "Status": return [.rest(AutoTTCar.statusTime), .sendStatus]
+      if case .line = steering, !modes[mode].leavesThreadRunning { return [.wait(.second / 2), .endLineThread, .chooseMode(index)] }
+      return [.chooseMode(index)]
+    case "Status": return [.wait(AutoTTCar.statusTime), .sendStatus]
     case "VideoStream": return streamSteps(frame.text)
     case "VideoQuality":
       guard let size = CarPictureSize(frame.text) else { return [] }
       pictureSize = size
       return [.send("VideoStreamRefresh", "")]
-    case "ShutDown": break  // its handler expects `Shutdown`
+    case "ShutDown": break  // the handler of the original expects `Shutdown`
     default: return nil
     }
     return []
@@ -58,7 +59,7 @@ extension AutoTTCar {
 
   /// Selects a mode. The new steering is stopped, but the motors keep their speed.
   mutating func choose(_ index: Int) -> [Step] {
-    if case .line(let line) = steering, modes[mode].forgetsItsThread { orphanedLine = line }
+    if case .line(let line) = steering, modes[mode].leavesThreadRunning { orphanedLine = line }
     let chosen = modes[index]
     mode = index
     steering = chosen.newSteering
@@ -77,7 +78,7 @@ extension AutoTTCar {
   }
 
   private var cameraSteps: [Step] {
-    flaws.contains(.videoBlock) ? [.rest(AutoTTCar.cameraTime), .camera(isOn: true)] : [.camera(isOn: true)]
+    flaws.contains(.videoBlock) ? [.wait(AutoTTCar.cameraTime), .camera(isOn: true)] : [.camera(isOn: true)]
   }
 
   private func streamSteps(_ text: String) -> [Step] {
@@ -85,9 +86,9 @@ extension AutoTTCar {
     case "On":
       var steps = isCameraOn ? [] : cameraSteps
       steps += [.stream(isOn: true), .send("VideoStreamRefresh", "")]
-      if flaws.contains(.videoBlock) { steps.append(.rest(100 * .millisecond)) }
-      return steps + [.send("VideoStreamRefresh", ""), .awaitPicture]
-    case "Off": return [.stream(isOn: false), .rest(50 * .millisecond), .camera(isOn: false)]
+      if flaws.contains(.videoBlock) { steps.append(.wait(100 * .millisecond)) }
+      return steps + [.send("VideoStreamRefresh", ""), .awaitFetch]
+    case "Off": return [.stream(isOn: false), .wait(50 * .millisecond), .camera(isOn: false)]
     default: return []
     }
   }
@@ -105,7 +106,7 @@ extension AutoTTCar {
     case "ChosenMode":
       guard let index = PythonNumber.int(frame.body), modes.indices.contains(index) else { throw .value }
       state.wheels = .still
-      return [.choose(index)]
+      return [.chooseMode(index)]
     case "Status": return [.sendStatus]
     case "VideoStream":
       guard ["on", "off"].contains(frame.text.lowercased()) else { throw .value }

@@ -1,5 +1,5 @@
-// The lifecycle of the simulated car's program, from its client to its restart by the supervisor, and the threads that drive the motors.
-// Facts: autott.md §7 (set-up, Disconnect, end of file), §4 and §8 (the end of the line-following thread).
+// The lifecycle of the simulated car's program, from the connection of a phone to the restart by the supervisor, and the thread that
+// follows a line. Source: mainLoop.py, controllerOfMainLoop.py, TCP.py and Modes.py of task123/AutoTT.
 
 import Protocols
 
@@ -7,7 +7,7 @@ extension AutoTTCar {
   /// The state of the program.
   enum ProgramState: Sendable, Equatable {
     case waiting
-    /// A client is connected, but no handlers are.
+    /// A phone is connected, but the program executes no frames yet.
     case settingUp(until: Instant)
     case serving
     /// Disconnect was received; the supervisor will end the program.
@@ -17,24 +17,25 @@ extension AutoTTCar {
     var isSettingUp: Bool { if case .settingUp = self { true } else { false } }
   }
 
-  private static let setUp: Nanoseconds = 50 * .millisecond
-  private static let supervisor: Nanoseconds = 600 * .millisecond
+  private static let setUpTime: Nanoseconds = 50 * .millisecond
+  /// From Disconnect to the end of the program.
+  private static let supervisorTime: Nanoseconds = 600 * .millisecond
 
   mutating func clientConnected(at now: Instant) {
     guard programState == .waiting else { return }
     sendQueue.reset(at: now)
-    (receiver, steps, restsUntil, awaitsPictureSince) = (CarReceiver(reassembles: !flaws.contains(.reassembly)), [], nil, nil)
+    (receiver, steps, waitsUntil, awaitsFetchSince) = (CarReceiver(reassembles: !flaws.contains(.reassembly)), [], nil, nil)
     connectedAt = now
     programState = .serving
     if hasFault(.held) { return }
-    nextLook = now + 2 * .second
-    guard dialect == .asBuilt else { return plan = greeting(from: now) }
-    let ready = now + (isInstant ? 0 : AutoTTCar.setUp)
+    nextHealthCheck = now + 2 * .second
+    guard dialect == .asBuilt else { return scheduledFrames = greeting(from: now) }
+    let ready = now + (isInstant ? 0 : AutoTTCar.setUpTime)
     programState = .settingUp(until: ready)
-    plan = greeting(from: ready + (isInstant ? 0 : .second / 2))
+    scheduledFrames = greeting(from: ready + (isInstant ? 0 : .second / 2))
   }
 
-  /// As built, a disconnect has no effect: the car keeps driving.
+  /// Handles the end of the phone's connection. As built it has no effect: the car keeps driving.
   mutating func clientDisconnected(at now: Instant, _ effects: inout Effects) {
     sendQueue.clear(at: now)
     guard programState == .serving || programState.isSettingUp, !hasFault(.held) else { return }
@@ -47,13 +48,13 @@ extension AutoTTCar {
 
   private mutating func disconnectClient(_ reason: String, at now: Instant, _ effects: inout Effects) {
     sendQueue.clear(at: now)
-    (programState, plan, heldBack, nextLook) = (.waiting, [], [], nil)
-    (steps, restsUntil, awaitsPictureSince) = ([], nil, nil)
+    (programState, scheduledFrames, heldBack, nextHealthCheck) = (.waiting, [], [], nil)
+    (steps, waitsUntil, awaitsFetchSince) = ([], nil, nil)
     effects.append(.resetLink(.main, reason: reason))
   }
 
-  /// Switches everything off. The steering is new and stopped.
-  private mutating func standStill() {
+  /// Switches everything off, and returns to mode 0, stopped.
+  private mutating func resetState() {
     state = CarState()
     (orphanedLine, mode) = (nil, 0)
     steering = .tilt(TiltSteering(hasIndicators: false))
@@ -65,27 +66,29 @@ extension AutoTTCar {
     if case .line = steering { steering = .line(LineSteering()) }
     orphanedLine = nil
     if flaws.contains(.restart) || isOff {
-      programState = .leaving(until: now + (isInstant ? 0 : AutoTTCar.supervisor))
+      programState = .leaving(until: now + (isInstant ? 0 : AutoTTCar.supervisorTime))
     } else {
-      standStill()
+      resetState()
       disconnectClient("session ended", at: now, &effects)
     }
   }
 
+  /// Completes the set-up, or ends the program, when due.
   mutating func runProgram(at now: Instant, _ effects: inout Effects) {
     switch programState {
     case .settingUp(let until) where now >= until: programState = .serving
     case .leaving(let until) where now >= until:
-      standStill()
+      resetState()
       programState = .ended
-      (plan, steps, restsUntil, nextLook, lineDue) = ([], [], nil, nil, nil)
+      (scheduledFrames, steps, waitsUntil, nextHealthCheck, lineDue) = ([], [], nil, nil, nil)
       effects.append(.resetLink(.main, reason: isOff ? "the car is off" : "the program ends"))
     default: break
     }
   }
 
-  /// Line-following threads set the motors periodically, even after a mode change.
-  mutating func runLine(at now: Instant) {
+  /// Runs the line-following thread, which sets the motors periodically. That of a mode with `leavesThreadRunning` does so even after a
+  /// mode change.
+  mutating func runLineThread(at now: Instant) {
     var wheels = orphanedLine?.wheels
     if case .line(let line) = steering { wheels = wheels ?? line.wheels }
     guard let wheels, wheels != state.wheels else { return lineDue = nil }
@@ -93,6 +96,7 @@ extension AutoTTCar {
     if now >= due { (state.wheels, lineDue) = (wheels, nil) }
   }
 
+  /// Reports changes of the state as events.
   mutating func reportState(_ effects: inout Effects) {
     if state.wheels.text != lastReported.wheels.text { effects.append(.event(name: "motors", text: "motors \(state.wheels.text)")) }
     if state.lights != lastReported.lights { effects.append(.event(name: "lights", text: "lights \(state.lights.text)")) }

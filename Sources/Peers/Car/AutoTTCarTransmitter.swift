@@ -1,33 +1,36 @@
 // The frames that the simulated car sends, and the pictures of its video server.
-// Facts: autott.md §2, §4 (greeting, warnings), §7; §11 for `documented`.
+// Source: TCP.py, mainLoop.py and Status.py of task123/AutoTT; the README of task123/AutoTTApp for `documented`.
 
 import Protocols
 
 extension AutoTTCar {
-  private static let look: Nanoseconds = 3 * .second
-  private static let endless = 1 << 20
+  private static let healthCheckInterval: Nanoseconds = 3 * .second
+  /// The length in bytes of the message of the fault `endless`.
+  private static let endlessLength = 1 << 20
 
+  /// A frame in the format of the dialect.
   func frame(_ type: String, _ body: String) -> [UInt8] { Array("\(type)#$#\(body)%^%\(dialect == .asBuilt ? "\r\n" : "")".utf8) }
 
-  /// The greeting: the Gyro interval, the list of modes twice, and frames of faults.
+  /// The greeting with the due time of each frame: the Gyro interval, the list of modes twice, and frames of faults.
   func greeting(from start: Instant) -> [(due: Instant, bytes: [UInt8])] {
-    var plan: [(Nanoseconds, [UInt8])] = []
-    if hasFault(.oddGyro) { plan += ["nan", "-1", "0", "1e9"].map { (0, frame("Gyro", $0)) } }
-    if !hasFault(.mute) { plan.append((0, frame("Gyro", dialect == .asBuilt ? "0.0166666666667" : "0.05"))) }
+    var frames: [(Nanoseconds, [UInt8])] = []
+    if hasFault(.oddGyro) { frames += ["nan", "-1", "0", "1e9"].map { (0, frame("Gyro", $0)) } }
+    if !hasFault(.mute) { frames.append((0, frame("Gyro", dialect == .asBuilt ? "0.0166666666667" : "0.05"))) }
     if dialect == .asBuilt {
       let list = frame("Modes", modes.map(\.name).joined(separator: ";"))
-      plan += [(10 * .millisecond, list), (210 * .millisecond, list)]
+      frames += [(10 * .millisecond, list), (210 * .millisecond, list)]
     }
     if hasFault(.endless) {
-      plan.append((300 * .millisecond, Array("Message#$#".utf8) + [UInt8](repeating: 0x61, count: AutoTTCar.endless)))
+      frames.append((300 * .millisecond, Array("Message#$#".utf8) + [UInt8](repeating: 0x61, count: AutoTTCar.endlessLength)))
     }
     if hasFault(.messageMarks) {
-      plan.append((.second, frame("Message", "Turn left; then right; then wait.")))
-      plan.append((.second + 10 * .millisecond, frame("Message", "Marks are #$# and the like.")))
+      frames.append((.second, frame("Message", "Turn left; then right; then wait.")))
+      frames.append((.second + 10 * .millisecond, frame("Message", "Marks are #$# and the like.")))
     }
-    return plan.map { (start + (isInstant ? 0 : $0.0), $0.1) }
+    return frames.map { (start + (isInstant ? 0 : $0.0), $0.1) }
   }
 
+  /// The body of a Status frame.
   func status(at now: Instant) -> String {
     let health = health(at: now)
     let items = hasFault(.oddStatus) ? health.oddItems : health.items(usageHasEscapes: hasFault(.ansi))
@@ -41,22 +44,23 @@ extension AutoTTCar {
 
   /// The health thread, which sends warnings independently of the receiving thread.
   mutating func checkHealth(at now: Instant) {
-    guard let due = nextLook, now >= due else { return }
-    nextLook = due + ((now - due) / AutoTTCar.look + 1) * AutoTTCar.look
+    guard let due = nextHealthCheck, now >= due else { return }
+    nextHealthCheck = due + ((now - due) / AutoTTCar.healthCheckInterval + 1) * AutoTTCar.healthCheckInterval
     let health = health(at: now)
-    if health.temperature < CarHealth.cool { warned.remove("hot") }
-    if health.temperature > CarHealth.hot, warned.insert("hot").inserted {
-      send(frame("Message", "The CPU temperatur is over \(CarHealth.hot.fixed(6)) C."), at: now)
+    if health.temperature < CarHealth.rearmTemperature { sentWarnings.remove("hot") }
+    if health.temperature > CarHealth.maxTemperature, sentWarnings.insert("hot").inserted {
+      // The spelling is the original's.
+      send(frame("Message", "The CPU temperatur is over \(CarHealth.maxTemperature.fixed(6)) C."), at: now)
     }
-    if health.motorVoltage < CarHealth.minForMotors, warned.insert("motors").inserted {
+    if health.motorVoltage < CarHealth.minForMotors, sentWarnings.insert("motors").inserted {
       send(frame("Message", "The voltage on the battery driving the motors is under \(CarHealth.minForMotors.fixed(2)) V"), at: now)
     }
-    if health.piVoltage < CarHealth.minForPi, warned.insert("pi").inserted {
+    if health.piVoltage < CarHealth.minForPi, sentWarnings.insert("pi").inserted {
       send(frame("Message", "The voltage on the battery driving the raspberry pi is under \(CarHealth.minForPi.fixed(2)) V"), at: now)
     }
   }
 
-  /// One sendall() of the program. Faults split it, or combine two of them.
+  /// Sends bytes as one call of sendall() does. Faults split them, or combine them with the next call.
   mutating func send(_ bytes: [UInt8], at now: Instant) {
     guard programState != .waiting, programState != .ended else { return }
     if heldBack.isEmpty, hasFault(.coalesce) { return heldBack = bytes }
@@ -70,28 +74,29 @@ extension AutoTTCar {
 
   /// Sends the frames that are due.
   mutating func sendDue(at now: Instant, _ effects: inout Effects) {
-    while let first = plan.first, first.due <= now { send(plan.removeFirst().bytes, at: now) }
+    while let first = scheduledFrames.first, first.due <= now { send(scheduledFrames.removeFirst().bytes, at: now) }
     sendQueue.flush(at: now, &effects)
   }
 
   // MARK: The video server
 
   /// Completes a send to a video client.
-  mutating func sendOfFeed(_ id: SendID, failed: Bool, at now: Instant) {
+  mutating func feedSent(_ id: SendID, failed: Bool, at now: Instant) {
     for name in Array(feeds.keys) {
-      if feeds[name]?.sent(id) == true, !failed { aPictureWasFetched(at: now) }
+      if feeds[name]?.sent(id) == true, !failed { pictureFetched(at: now) }
     }
   }
 
+  /// Sends due pictures and pages to the video clients, and closes completed connections.
   mutating func serveFeeds(at now: Instant, _ effects: inout Effects) {
     for name in feeds.keys.sorted(by: { $0.description < $1.description }) {
       guard var feed = feeds[name] else { continue }
-      let picture = CarPicture(size: pictureSize, number: pictures)
+      let picture = CarPicture(size: pictureSize, number: pictureCount)
       switch feed.next(lastFeedSend &+ 1, isStreaming: isStreaming, at: now, picture: { picture.jpeg }) {
       case .nothing: break
       case .send(let bytes):
         lastFeedSend = max(lastFeedSend &+ 1, AutoTTCar.firstFeedSend)
-        pictures &+= 1
+        pictureCount &+= 1
         effects.send(name, bytes, lastFeedSend)
       case .close:
         feeds[name] = nil

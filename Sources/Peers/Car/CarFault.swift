@@ -1,4 +1,4 @@
-// The faults of a simulated car, and the flaws of the original that can be removed. Facts: autott.md §6 to §8 and §11.
+// The faults of a simulated car, and the flaws of the original that can be removed. Source: task123/AutoTT and its app.
 
 import Protocols
 
@@ -15,15 +15,15 @@ public enum CarFaultKind: String, FaultKind {
 
   public static let countedItems = "reads"
 
-  public var defaults: (moment: FaultMoment, time: Nanoseconds?) { self == .lag ? (.every(100), 500 * .millisecond) : (.always, nil) }
+  public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) { self == .lag ? (.every(100), 500 * .millisecond) : (.always, nil) }
 
-  public var takesTime: Bool { self == .lag }
+  public var takesDuration: Bool { self == .lag }
 
   /// The description of the fault.
   public var help: String {
     switch self {
     case .lag: "stop reading for MS (500), then read everything at once"
-    case .held: "another client holds the car: connections succeed, but no data arrives"
+    case .held: "another client uses the car: connections succeed, but no data arrives"
     case .mute: "never request tilt"
     case .comma: "use decimal commas in the status"
     case .ansi: "add terminal escape sequences around the CPU usage"
@@ -42,15 +42,19 @@ public enum CarFaultKind: String, FaultKind {
 
 /// The flaws of every car as built.
 public enum CarFlaw: String, CaseIterable, Sendable {
-  /// Split frames, and frames after an exception in the same read, are lost.
+  /// Split frames are lost, and so are frames after an exception in the same read.
   case reassembly
+  /// The car reads nothing while its camera starts.
   case videoBlock = "video-block"
+  /// Disconnect ends the program, which is then started again.
   case restart
+  /// The car does not accept another client after its client has closed.
   case oneClient = "one-client"
+  /// The car does not detect that its client has closed.
   case ignoresClose = "ignores-close"
 
   /// The names of the flaws and the behavior without them, for the help text.
-  public static let table: [(form: String, help: String)] = allCases.map { ($0.rawValue, $0.fixedBehavior) }
+  public static let table: [(syntax: String, help: String)] = allCases.map { ($0.rawValue, $0.fixedBehavior) }
 
   private var fixedBehavior: String {
     switch self {

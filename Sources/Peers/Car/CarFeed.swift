@@ -1,15 +1,16 @@
-// One client of the car's video server. Facts: autott.md §6 (Cameras.py under Flask): a request made while the video is off is closed at
-// once; a connection that is open when it is switched off stays open without data. Parts have no Content-Length and no closing boundary:
+// One client of the car's video server. If the video is off at the request, the connection is closed at once; if the video is switched off
+// later, the connection stays open without data. Parts have no Content-Length and no closing boundary:
 //   --frame CR LF Content-Type: image/jpeg CR LF CR LF JPEG CR LF CR LF
+// Source: Cameras.py of task123/AutoTT, under Flask.
 
 import Protocols
 
-/// An HTTP/1.0 connection.
+/// An HTTP/1.0 connection of a video client.
 struct CarFeed: Sendable {
   /// Pictures per second.
   static let rate: Int64 = 15
   private static let maxRequestLength = 8192
-  private static let endOfHead = Array("\r\n\r\n".utf8)
+  private static let endOfHeader = Array("\r\n\r\n".utf8)
 
   private enum State { case reading([UInt8]), streaming(next: Instant), ending }
   private var state = State.reading([])
@@ -21,39 +22,39 @@ struct CarFeed: Sendable {
   /// The next action of the connection.
   enum Outcome { case nothing, send([UInt8]), close }
 
-  /// When `next` must be called again.
+  /// When `next` must be called again; nil: after the next input.
   func nextDue(isStreaming: Bool) -> Instant? {
     guard isStreaming, sending == nil, case .streaming(let next) = state else { return nil }
     return next
   }
 
   /// Handles bytes of the request.
-  mutating func take(_ bytes: [UInt8], isStreaming: Bool, at now: Instant) {
+  mutating func receive(_ bytes: [UInt8], isStreaming: Bool, at now: Instant) {
     guard case .reading(var request) = state else { return }
     request += bytes.prefix(CarFeed.maxRequestLength - request.count)
     state = .reading(request)
-    let unscanned = request.suffix(bytes.count + CarFeed.endOfHead.count - 1)
-    guard unscanned.position(of: CarFeed.endOfHead) != nil || unscanned.position(of: [0x0A, 0x0A]) != nil else {
-      if request.count == CarFeed.maxRequestLength { answer("400 Bad Request", "too long") }
+    let unscanned = request.suffix(bytes.count + CarFeed.endOfHeader.count - 1)
+    guard unscanned.position(of: CarFeed.endOfHeader) != nil || unscanned.position(of: [0x0A, 0x0A]) != nil else {
+      if request.count == CarFeed.maxRequestLength { reply("400 Bad Request", "too long") }
       return
     }
     let words = String(decoding: request.prefix { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self).split(separator: " ")
-    guard words.count >= 2, words[0] == "GET" else { return answer("405 Method Not Allowed", "only GET") }
+    guard words.count >= 2, words[0] == "GET" else { return reply("405 Method Not Allowed", "only GET") }
     switch words[1].prefix(while: { $0 != "?" }) {
-    case "/": answer("200 OK", "<html>\n<body><img src=\"/video_feed\"></body>\n</html>\n")
+    case "/": reply("200 OK", "<html>\n<body><img src=\"/video_feed\"></body>\n</html>\n")
     case "/video_feed":
-      pending = head("200 OK", "multipart/x-mixed-replace; boundary=frame")
+      pending = header("200 OK", "multipart/x-mixed-replace; boundary=frame")
       state = isStreaming ? .streaming(next: now) : .ending
-    default: answer("404 Not Found", "there are / and /video_feed")
+    default: reply("404 Not Found", "there are / and /video_feed")
     }
   }
 
-  private mutating func answer(_ status: String, _ body: String) {
-    pending = head(status, "text/html; charset=utf-8", "Content-Length: \(body.utf8.count)\r\n") + Array(body.utf8)
+  private mutating func reply(_ status: String, _ body: String) {
+    pending = header(status, "text/html; charset=utf-8", "Content-Length: \(body.utf8.count)\r\n") + Array(body.utf8)
     state = .ending
   }
 
-  private func head(_ status: String, _ type: String, _ more: String = "") -> [UInt8] {
+  private func header(_ status: String, _ type: String, _ more: String = "") -> [UInt8] {
     Array("HTTP/1.0 \(status)\r\nContent-Type: \(type)\r\n\(more)Server: AutoTT\r\nConnection: close\r\n\r\n".utf8)
   }
 
@@ -66,7 +67,7 @@ struct CarFeed: Sendable {
       if case .ending = state { return .close }
       guard isStreaming, case .streaming(let next) = state, now >= next else { return .nothing }
       isPicture = true
-      bytes = Array("--frame\r\nContent-Type: image/jpeg\r\n\r\n".utf8) + picture() + CarFeed.endOfHead
+      bytes = Array("--frame\r\nContent-Type: image/jpeg\r\n\r\n".utf8) + picture() + CarFeed.endOfHeader
       state = .streaming(next: now + .second / CarFeed.rate)
     }
     pending = []

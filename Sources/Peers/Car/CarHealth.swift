@@ -1,23 +1,23 @@
 // The status of the simulated car (batteries, CPU, memory, disk), a pure function of the time since the start of its program.
-// Facts: autott.md §4: labels, order and formats of the eight items, limits and interval of the warnings.
+// Source: Status.py of task123/AutoTT: labels, order and formats of the eight items, limits of the warnings.
 
 /// The status of a car at one instant.
 struct CarHealth: Sendable {
   /// The temperatures in °C above which the car warns, and below which it may warn again.
-  static let hot = 80.0
-  static let cool = 60.0
-  /// V.
+  static let maxTemperature = 80.0
+  static let rearmTemperature = 60.0
+  /// The voltages in V below which the car warns.
   static let minForMotors = 6.0
   static let minForPi = 4.9
 
-  var motorVoltage: Double
-  var piVoltage: Double
-  var temperature: Double
-  var usage: Double
-  var memoryUsed: Int
-  private static let memory = 948
-  var diskUsed: Double
-  private static let disk = 14.0
+  var motorVoltage: Double  // V
+  var piVoltage: Double  // V
+  var temperature: Double  // °C
+  var cpuUsage: Double  // %
+  var memoryUsed: Int  // MB
+  private static let memorySize = 948
+  var diskUsed: Double  // GB
+  private static let diskSize = 14.0
 
   /// Creates the status at this time in s after the start.
   init(_ seconds: Double, isFlat: Bool = false, isHot: Bool = false) {
@@ -27,9 +27,9 @@ struct CarHealth: Sendable {
     motorVoltage = (isFlat ? 5.72 : 7.41) - 0.2 * hours - 0.03 * wave
     piVoltage = (isFlat ? 4.83 : 5.02) - 0.01 * hours - 0.01 * wave
     temperature = 48.3 + 1.6 * CarHealth.wave(seconds, period: 90)
-    // Long enough for one warning, then cool enough for the next.
+    // Hot for long enough to be noticed, then below the temperature that permits the next warning.
     if isHot, seconds.truncatingRemainder(dividingBy: 40) >= 2 { temperature += seconds.truncatingRemainder(dividingBy: 40) < 15 ? 36 : 4 }
-    usage = 5.9 + 3.4 * CarHealth.wave(seconds, period: 20)
+    cpuUsage = 5.9 + 3.4 * CarHealth.wave(seconds, period: 20)
     memoryUsed = 612 + Int(seconds / 10) % 40
     diskUsed = 3.9 + 0.1 * (hours * 2).rounded(.down)
   }
@@ -40,14 +40,14 @@ struct CarHealth: Sendable {
     return part < 0.25 ? 4 * part : part < 0.75 ? 2 - 4 * part : 4 * part - 4
   }
 
-  /// The eight items; optionally the usage has the escape sequences of `top`.
+  /// The eight items; optionally with the escape sequences of `top` around the CPU usage.
   func items(usageHasEscapes: Bool = false) -> [String] {
-    let usage = usageHasEscapes ? "\u{1B}[m\u{1B}[1m\(usage.fixed(1))\u{1B}[m" : usage.fixed(1)
+    let usage = usageHasEscapes ? "\u{1B}[m\u{1B}[1m\(cpuUsage.fixed(1))\u{1B}[m" : cpuUsage.fixed(1)
     return [
       "Motor battery voltage: \(motorVoltage.fixed(2)) V", "Raspberry Pi's battery voltage: \(piVoltage.fixed(2)) V",
       "Temperature: \(temperature.fixed(1)) C", "CPU usage: \(usage) %", "Memory used: \(memoryUsed) MB",
-      "Free memory: \(CarHealth.memory - memoryUsed) MB", "Disk space used: \(diskUsed.fixed(1)) GB",
-      "Free disk space: \(Int(CarHealth.disk - diskUsed)) GB",
+      "Free memory: \(CarHealth.memorySize - memoryUsed) MB", "Disk space used: \(diskUsed.fixed(1)) GB",
+      "Free disk space: \(Int(CarHealth.diskSize - diskUsed)) GB",
     ]
   }
 

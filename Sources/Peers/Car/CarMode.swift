@@ -1,4 +1,4 @@
-// The modes of a simulated car. Facts: autott.md §4 (names, their order, the table of buttons and speech); the texts are our own.
+// The modes of a simulated car. Source: Modes.py of task123/AutoTT (names, order, buttons, speech). The info texts are not the original's.
 
 /// A mode. Its index in the list is the body of ChosenMode.
 struct CarMode: Sendable {
@@ -14,8 +14,8 @@ struct CarMode: Sendable {
   var stopsCamera = true
   /// Recognized speech is passed to the steering.
   var takesSpeech = false
-  /// The thread of this mode is missing in the list of threads to end.
-  var forgetsItsThread = false
+  /// Selecting another mode does not end the thread of this mode.
+  var leavesThreadRunning = false
 
   static let asBuilt: [CarMode] = [
     CarMode(name: "Tilt Steering", info: "Tilt the phone, and the car goes where it leans.", steering: .tilt),
@@ -43,17 +43,17 @@ struct CarMode: Sendable {
     CarMode(
       name: "Self steering", info: "The car follows a line, with stop signs, red lights and limits; it can be told by voice.",
       steering: .line,
-      startsCamera: true, stopsCamera: false, takesSpeech: true, forgetsItsThread: true),
+      startsCamera: true, stopsCamera: false, takesSpeech: true, leavesThreadRunning: true),
   ]
 
-  /// Modes of a documented device.
+  /// The modes of the documented device.
   static let documented: [CarMode] = [
     CarMode(name: "Free", info: "Tilt to drive.", steering: .tilt),
     CarMode(name: "Free, with lights", info: "Tilt to drive, in the dark: buttons are indicators.", steering: .tiltWithIndicators),
     CarMode(name: "Indoors", info: "Tilt to drive, \"gently\" please.", steering: .tilt),
   ]
 
-  /// A list that is longer than one read.
+  /// These modes and further ones, so that the Modes frame is longer than one read.
   static func long(_ modes: [CarMode]) -> [CarMode] {
     modes
       + (modes.count..<60).map { number in

@@ -1,5 +1,5 @@
 // The picture of the simulated camera: a grey landscape with a moving ball, as a baseline JPEG with one grey value per 8 x 8 block.
-// Facts: ITU-T T.81: markers (annex B), Huffman tables K.3 and K.5, coding of DC differences (F.1.2.1).
+// Source: ITU-T T.81: markers (annex B), Huffman tables K.3 and K.5, coding of DC differences (F.1.2.1).
 //
 //   SOI | APP0 JFIF 1.1 | DQT | SOF0 8 bit, 1 component | DHT DC 0 | DHT AC 0 | SOS | a difference and EOB for each block | EOI
 
@@ -22,7 +22,7 @@ struct CarPicture: Sendable {
   private var columns: Int { (size.width + 7) / 8 }
   private var rows: Int { (size.height + 7) / 8 }
 
-  /// 0 (black) to 255 of one block.
+  /// The grey value of one block, 0 (black) to 255.
   func grey(column: Int, row: Int) -> Int {
     let ball = (column: number % columns, row: rows * 2 / 3)
     if abs(column - ball.column) < 3, abs(row - ball.row) < 3 { return 250 }
@@ -31,12 +31,12 @@ struct CarPicture: Sendable {
   }
 
   var jpeg: [UInt8] {
-    var out = head
+    var out = header
     var bits = BitWriter()
     var last = 0
     for row in 0..<rows {
       for column in 0..<columns {
-        // The mean of a flat block, times 8, in steps.
+        // The DC coefficient of a uniform block is 8 times its value, here divided by the quantization step.
         let value = ((grey(column: column, row: row) - 128) * 8 + (size.step * 512) + size.step / 2) / size.step - 512
         let difference = value - last
         last = value
@@ -51,7 +51,7 @@ struct CarPicture: Sendable {
     return out + [0xFF, 0xD9]
   }
 
-  private var head: [UInt8] {
+  private var header: [UInt8] {
     func segment(_ marker: UInt8, _ body: [UInt8]) -> [UInt8] {
       [0xFF, marker, UInt8((body.count + 2) >> 8), UInt8((body.count + 2) & 0xFF)] + body
     }
@@ -80,9 +80,9 @@ struct CarPicture: Sendable {
     0xB2...0xBA, 0xC2...0xCA, 0xD2...0xDA, 0xE1...0xEA, 0xF1...0xFA,
   ]
 
-  /// By the number of bits of the difference.
+  /// The codes of DC differences, by their number of bits.
   private static let dcCodes = codes(dcCounts)
-  /// The code of 0x00 in the table of the rest of a block: the fourth there is.
+  /// The code of 0x00 (end of block), the fourth value of the AC table.
   private static let endOfBlock = codes(acCounts)[3]
 
   /// Codes of a table in the order of its values (annex C).
@@ -103,19 +103,20 @@ struct CarPicture: Sendable {
 /// Writes bits, most significant first, with a zero byte after each FF (byte stuffing).
 private struct BitWriter {
   private var bytes: [UInt8] = []
-  private var waiting = 0
+  /// The last bits, which do not fill a byte yet.
+  private var pending = 0
   private var count = 0
 
   mutating func append(_ bits: Int, _ length: Int) {
-    waiting = waiting << length | bits & (1 << length - 1)
+    pending = pending << length | bits & (1 << length - 1)
     count += length
     while count >= 8 {
       count -= 8
-      let byte = UInt8(waiting >> count & 0xFF)
+      let byte = UInt8(pending >> count & 0xFF)
       bytes.append(byte)
       if byte == 0xFF { bytes.append(0) }
     }
-    waiting &= 1 << count - 1
+    pending &= 1 << count - 1
   }
 
   /// All bytes, the last one padded with ones.

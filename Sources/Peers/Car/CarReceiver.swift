@@ -1,8 +1,7 @@
-// The frame parser of the car. As built it parses each read separately, so a split frame and the next one are lost; as documented, or
-// without that flaw, it reassembles frames.
-// Facts: autott.md §2, §8 and its oracle in §10 (TCP.py: recv(1024), split at `#$#`, then at `%^%` CR LF).
+// The frame parser of the car. As built it parses each read separately, so that a split frame and the next one are lost; as documented, or
+// without that flaw, it reassembles frames. Source: TCP.py of task123/AutoTT: recv(1024), split at `#$#`, then at `%^%` CR LF.
 //
-//   TYPE 23 24 23 BODY 25 5E 25 0D 0A        documented: TYPE 23 24 23 BODY 25 5E 25, whatever line ends follow
+//   TYPE 23 24 23 BODY 25 5E 25 0D 0A        documented: TYPE 23 24 23 BODY 25 5E 25, and optional line ends
 
 /// A frame received by the car.
 struct ReceivedFrame: Sendable, Equatable {
@@ -12,7 +11,7 @@ struct ReceivedFrame: Sendable, Equatable {
   var name: String { String(decoding: type, as: UTF8.self) }
   var text: String { String(decoding: body, as: UTF8.self) }
   /// Type and body for logs, with a dot for each byte that is not printable.
-  var shown: String {
+  var logText: String {
     let bytes = type.prefix(40) + (body.isEmpty ? [] : [0x20]) + body
     return String(decoding: bytes.map { (0x20...0x7E).contains($0) ? $0 : 0x2E }, as: UTF8.self)
   }
@@ -21,9 +20,9 @@ struct ReceivedFrame: Sendable, Equatable {
 /// Received bytes, and the frames in them.
 struct CarReceiver: Sendable {
   /// The size of one read.
-  static let maxRead = 1024
+  static let readSize = 1024
   /// The size of the receive buffer of the kernel.
-  static let maxHeld = 128 * 1024
+  static let kernelBufferSize = 128 * 1024
 
   private static let divider = Array("#$#".utf8)
   private static let end = Array("%^%\r\n".utf8)
@@ -32,7 +31,7 @@ struct CarReceiver: Sendable {
 
   private let reassembles: Bool
   /// Bytes in the kernel's buffer.
-  private(set) var held: [UInt8] = []
+  private(set) var kernelBuffer: [UInt8] = []
   /// The unparsed rest of the current read.
   private var chunk: ArraySlice<UInt8> = []
   /// An incomplete frame, stored for the next read when reassembling.
@@ -40,45 +39,45 @@ struct CarReceiver: Sendable {
 
   init(reassembles: Bool) { self.reassembles = reassembles }
 
-  var hasRoom: Bool { held.count < CarReceiver.maxHeld }
+  var hasRoom: Bool { kernelBuffer.count < CarReceiver.kernelBufferSize }
 
-  /// Stores received bytes. Bytes beyond the buffer are lost: check `hasRoom` first.
-  mutating func hold(_ bytes: [UInt8]) { held += bytes.prefix(CarReceiver.maxHeld - held.count) }
+  /// Stores bytes in the kernel's buffer. Bytes beyond its size are lost: check `hasRoom` first.
+  mutating func store(_ bytes: [UInt8]) { kernelBuffer += bytes.prefix(CarReceiver.kernelBufferSize - kernelBuffer.count) }
 
-  /// Performs one read. Returns false if there are no bytes.
+  /// Reads from the kernel's buffer. Returns false if it is empty.
   mutating func read() -> Bool {
-    guard !held.isEmpty else { return false }
-    let count = min(held.count, CarReceiver.maxRead)
-    chunk = reassembles ? (unfinished + held[..<count])[...] : Array(held[..<count])[...]
+    guard !kernelBuffer.isEmpty else { return false }
+    let count = min(kernelBuffer.count, CarReceiver.readSize)
+    chunk = reassembles ? (unfinished + kernelBuffer[..<count])[...] : Array(kernelBuffer[..<count])[...]
     unfinished = []
-    held.removeFirst(count)
+    kernelBuffer.removeFirst(count)
     return true
   }
 
   /// Returns the next frame of this read, or nil. As built, nil also discards the rest of the read.
   mutating func next() -> ReceivedFrame? {
-    if reassembles { return nextWhole() }
-    guard let divider = chunk.position(of: CarReceiver.divider) else { return dropRest() }
+    if reassembles { return nextReassembled() }
+    guard let divider = chunk.position(of: CarReceiver.divider) else { return endRead() }
     let type = Array(chunk[..<divider])
     let rest = chunk[(divider + CarReceiver.divider.count)...]
-    guard let end = rest.position(of: CarReceiver.end) else { return dropRest() }
+    guard let end = rest.position(of: CarReceiver.end) else { return endRead() }
     chunk = rest[(end + CarReceiver.end.count)...]
     return ReceivedFrame(type: type, body: Array(rest[..<end]))
   }
 
   /// Discards the rest of this read, and returns its length.
   @discardableResult
-  mutating func drop() -> Int {
+  mutating func discardRead() -> Int {
     defer { chunk = [] }
     return chunk.count
   }
 
-  private mutating func dropRest() -> ReceivedFrame? {
-    drop()
+  private mutating func endRead() -> ReceivedFrame? {
+    discardRead()
     return nil
   }
 
-  private mutating func nextWhole() -> ReceivedFrame? {
+  private mutating func nextReassembled() -> ReceivedFrame? {
     if chunk.isEmpty { return nil }
     while let end = chunk.position(of: CarReceiver.bareEnd) {
       let frame = chunk[..<end].drop { $0 == 0x0D || $0 == 0x0A }
@@ -87,7 +86,7 @@ struct CarReceiver: Sendable {
       return ReceivedFrame(type: Array(frame[..<divider]), body: Array(frame[(divider + CarReceiver.divider.count)...]))
     }
     unfinished = chunk.count > CarReceiver.maxFrameLength ? [] : Array(chunk)
-    return dropRest()
+    return endRead()
   }
 }
 

@@ -1,6 +1,6 @@
 // The steering of the simulated car. The program creates a new steering object at every mode change, each with its own stopped
 // state. Exceptions occur at the same step as in the original: a Stop may be recorded while the wheels keep turning.
-// Facts: autott.md §4, §5, §8 (Steering.py, Lights.py).
+// Source: Steering.py and Lights.py of task123/AutoTT.
 
 /// A Python exception in a handler. The remaining received bytes are discarded.
 struct PythonException: Error, Equatable {
@@ -38,10 +38,10 @@ struct CarLights: Sendable, Equatable {
   }
 }
 
-/// Steered by tilt; in some modes the buttons are indicators.
+/// Steering by tilt; in some modes the buttons are indicators.
 struct TiltSteering: Sendable, Equatable {
   private(set) var isStopped = true
-  /// If false, the attribute does not exist in the original, and access to it raises an exception.
+  /// Whether the buttons control indicators. If not, the original has no attribute for them, and every button raises an exception.
   let hasIndicators: Bool
   /// The indicator that is switched on.
   private var indicator: IndicatorSide?
@@ -87,7 +87,7 @@ struct TiltSteering: Sendable, Equatable {
   }
 }
 
-/// Steered by the buttons. The motors lack the required methods, so every movement raises an exception.
+/// Steering by the buttons. The motors of the original lack the required methods, so every movement raises an exception.
 struct ButtonSteering: Sendable, Equatable {
   private(set) var isStopped = true
 
@@ -104,7 +104,7 @@ struct ButtonSteering: Sendable, Equatable {
   }
 }
 
-/// Follows a line: a thread that sets the motors every 10 ms. The simulated line is straight.
+/// Line following: a thread sets the motors every 10 ms. The simulated line is straight.
 struct LineSteering: Sendable, Equatable {
   static let period: Int64 = 10_000_000
   private static let speed = CarWheels(left: 17, right: 17)

@@ -1,8 +1,8 @@
 // The motor set-points of the simulated car, and their calculation from the tilt of the phone. The sign error in one quadrant and the
 // value of pi are the original's.
-// Facts: autott.md §5 (Steering.py): angles by the true pi, the limits of roll and pitch by 3.14.
+// Source: Steering.py of task123/AutoTT, which uses the exact pi for the angle, and 3.14 for the limits of roll and pitch.
 //
-//   a = atan2(pitch, roll) in degrees     s = length of (roll / 45°, pitch / 80°), at most 1, none below 3.5° / 45°
+//   a = atan2(pitch, roll) in degrees     s = length of (roll / 45°, pitch / 80°), at most 1, and 0 below 3.5° / 45°
 //     0 …   90   left 100 s, right left·(1 - a/45)          90 …  180   right -100 s, left -right·(1 - (a - 90)/45)
 //   -90 …    0   right 100 s, left right·(1 + a/45)       -180 …  -90   left -100 s, right -left·(1 + (a - 90)/45)  <- sign error
 
@@ -59,14 +59,14 @@ public struct CarWheels: Sendable, Equatable {
     } else if height.isInfinite {
       angle = width.isInfinite ? .pi / 4 : .pi / 2
     } else {
-      angle = height > width ? .pi / 2 - small(width / height) : small(height / width)
+      angle = height > width ? .pi / 2 - arcTangentOfFraction(width / height) : arcTangentOfFraction(height / width)
     }
     if x.sign == .minus { angle = .pi - angle }
     return y.sign == .minus ? -angle : angle
   }
 
-  /// The arctangent for 0 to 1: three halvings, then the power series.
-  private static func small(_ tangent: Double) -> Double {
+  /// The arctangent of 0 to 1: halves the angle three times, then uses the power series.
+  private static func arcTangentOfFraction(_ tangent: Double) -> Double {
     var rest = tangent
     for _ in 0..<3 { rest /= 1 + (1 + rest * rest).squareRoot() }
     let square = rest * rest

@@ -1,5 +1,5 @@
-// Number parsing of Python 2.
-// Facts: Python's float() and int(): surrounding whitespace and a sign are allowed, no hexadecimal, no decimal comma.
+// Number parsing like float() and int() of Python 2: surrounding whitespace and a sign are allowed; hexadecimal
+// and a decimal comma are not.
 
 /// Parsers of Python numbers.
 enum PythonNumber {

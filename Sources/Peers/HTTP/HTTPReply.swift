@@ -1,5 +1,5 @@
-// An HTTP/1.1 reply with Content-Length and `Connection: close`. It has no further fields, because the toy reads the header as data.
-// Facts: RFC 9112, RFC 9110 §8.6 (a 204 has no length).
+// An HTTP/1.1 reply with Content-Length and `Connection: close`. It adds no other fields by default, because the toy reads the header as
+// data. Source: RFC 9112, RFC 9110 §8.6 (a 204 has no length).
 
 import Protocols
 
@@ -22,11 +22,11 @@ struct HTTPReply: Sendable, Equatable {
 
   /// Header and body.
   var bytes: [UInt8] {
-    var head = "HTTP/1.1 \(status) \(Self.reasons[status] ?? "Unknown")\r\n"
-    if let type { head += "Content-Type: \(type)\r\n" }
-    if status != 204 { head += "Content-Length: \(body.count)\r\n" }
-    for (name, value) in fields.sorted(by: { $0.key < $1.key }) { head += "\(name): \(value)\r\n" }
-    return Array("\(head)Connection: close\r\n\r\n".utf8) + (status == 204 ? [] : body)
+    var header = "HTTP/1.1 \(status) \(Self.reasons[status] ?? "Unknown")\r\n"
+    if let type { header += "Content-Type: \(type)\r\n" }
+    if status != 204 { header += "Content-Length: \(body.count)\r\n" }
+    for (name, value) in fields.sorted(by: { $0.key < $1.key }) { header += "\(name): \(value)\r\n" }
+    return Array("\(header)Connection: close\r\n\r\n".utf8) + (status == 204 ? [] : body)
   }
 
   private static let reasons = [

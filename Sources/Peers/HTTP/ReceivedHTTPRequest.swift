@@ -1,5 +1,5 @@
 // A received HTTP/1.1 request. The parser is as lenient as the toy's firmware requires.
-// Facts: RFC 9112; triviatoy.md §C (two spaces before HTTP/1.1, garbage after the empty line).
+// Source: RFC 9112; the firmware of the Trivio toy, which sends two spaces before HTTP/1.1 and garbage after the empty line.
 
 import Protocols
 
@@ -16,8 +16,8 @@ struct ReceivedHTTPRequest: Sendable, Equatable {
   var body: [UInt8] = []
 
   /// Parses the request line and header, without the empty line. The request line may have several spaces between its words.
-  init(head: some Collection<UInt8>) {
-    let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)
+  init(header: some Collection<UInt8>) {
+    let lines = String(decoding: header, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)
     let words = lines[0].split(separator: " ")
     method = words.first.map(String.init) ?? ""
     let target = (words.count > 1 ? words[1] : "").split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)

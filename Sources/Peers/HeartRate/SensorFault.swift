@@ -1,4 +1,4 @@
-// The faults of a simulated wearable sensor, and optional fields of its messages.
+// The faults of a simulated wearable sensor. Some of them add optional fields to its messages.
 
 import Protocols
 
@@ -11,17 +11,17 @@ public enum SensorFaultKind: String, FaultKind {
 
   public static let countedItems = "messages"
 
-  public var defaults: (moment: FaultMoment, time: Nanoseconds?) {
+  public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) {
     switch self {
     case .wide, .intervals: (.always, nil)
     default: (.every(10), nil)
     }
   }
 
-  public var takesTime: Bool { self == .silence }
+  public var takesDuration: Bool { self == .silence }
 
   /// Whether only a heart rate strap has the fault.
-  public var isOfStrap: Bool {
+  public var isStrapOnly: Bool {
     switch self {
     case .noContact, .wide, .intervals, .energy: true
     default: false

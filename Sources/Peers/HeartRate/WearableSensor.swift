@@ -1,5 +1,5 @@
 // A simulated heart rate strap or foot pod of a runner, with one notification per second.
-// Facts: Heart Rate Service 1.0; Running Speed and Cadence Service 1.0.
+// Source: Heart Rate Service 1.0; Running Speed and Cadence Service 1.0.
 
 import Protocols
 
@@ -15,8 +15,9 @@ public struct WearableSensor: Machine {
   private var faults: FaultSet<SensorFault.Kind>
   private let origin: Instant
   private var noise: Noise
-  private var next: Instant?
-  private var messages = 0
+  /// When the next message is due; nil while not connected.
+  private var nextMessage: Instant?
+  private var messageCount = 0
   private var silentUntil: Instant = .min
 
   private static let period: Nanoseconds = .second
@@ -27,25 +28,25 @@ public struct WearableSensor: Machine {
     noise = Noise(seed: seed)
   }
 
-  public var nextWake: Instant? { next }
+  public var nextWake: Instant? { nextMessage }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
-    case .linkChanged(.main, .up): next = now + Self.period
-    case .linkChanged(.main, .down): next = nil
+    case .linkChanged(.main, .up): nextMessage = now + Self.period
+    case .linkChanged(.main, .down): nextMessage = nil
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "a simulated sensor takes no commands"))))
     case .stopping:
-      next = nil
+      nextMessage = nil
       effects.append(.stopped)
     default: break
     }
-    guard let due = next, now >= due else { return }
-    next = max(due, now - Self.period) + Self.period
-    messages += 1
-    if let fault = activeFault(.silence, at: now) { silentUntil = fault.time.map { now + $0 } ?? .max }
+    guard let due = nextMessage, now >= due else { return }
+    nextMessage = max(due, now - Self.period) + Self.period
+    messageCount += 1
+    if let fault = activeFault(.silence, at: now) { silentUntil = fault.duration.map { now + $0 } ?? .max }
     guard now >= silentUntil else { return }
     if activeFault(.drop, at: now) != nil {
-      next = nil
+      nextMessage = nil
       return effects.append(.resetLink(.main, reason: "the sensor was switched off"))
     }
     effects.send(.main, message(at: now))
@@ -53,25 +54,25 @@ public struct WearableSensor: Machine {
 
   // MARK: Measurements
 
-  /// Heart rate in bpm: up and down in 10 min, with random deviations.
-  private mutating func rate(at seconds: Double) -> Int {
+  /// The heart rate in bpm: it rises and falls in 10 min, with random deviations.
+  private mutating func heartRate(at seconds: Double) -> Int {
     let part = (seconds / 600).truncatingRemainder(dividingBy: 1)
     return Int(72 + 88 * (part < 0.5 ? part : 1 - part) * 2) + Int.random(in: -2...2, using: &noise)
   }
 
   private mutating func message(at now: Instant) -> [UInt8] {
     let seconds = Double(now - origin) / 1e9
-    var bytes = model == .strap ? beat(seconds, at: now) : stride(seconds)
+    var bytes = model == .strap ? heartRateMessage(seconds, at: now) : runningMessage(seconds)
     if activeFault(.truncated, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &noise)) }
     if activeFault(.overlong, at: now) != nil { bytes.append(0) }
     return bytes
   }
 
-  private mutating func beat(_ seconds: Double, at now: Instant) -> [UInt8] {
-    let rate = rate(at: seconds)
-    let isOff = activeFault(.noContact, at: now) != nil
-    var flags: UInt8 = isOff ? 0b100 : 0b110
-    var bytes = [UInt8(isOff ? 0 : rate)]
+  private mutating func heartRateMessage(_ seconds: Double, at now: Instant) -> [UInt8] {
+    let rate = heartRate(at: seconds)
+    let hasNoContact = activeFault(.noContact, at: now) != nil
+    var flags: UInt8 = hasNoContact ? 0b100 : 0b110
+    var bytes = [UInt8(hasNoContact ? 0 : rate)]
     if activeFault(.wide, at: now) != nil {
       flags |= 1
       bytes.append(0)
@@ -80,15 +81,15 @@ public struct WearableSensor: Machine {
       flags |= 8
       bytes += Self.bytes(Int(seconds / 6), 2)
     }
-    if !isOff {
+    if !hasNoContact {
       flags |= 16
       for _ in 0..<(activeFault(.intervals, at: now) != nil ? 3 : 1) { bytes += Self.bytes(60 * 1024 / rate, 2) }
     }
     return [flags] + bytes
   }
 
-  /// The RSC message: a step of 1.1 m every 0.375 s.
-  private func stride(_ seconds: Double) -> [UInt8] {
+  /// A Running Speed and Cadence message: a step of 1.1 m every 0.375 s.
+  private func runningMessage(_ seconds: Double) -> [UInt8] {
     let metres = seconds / 0.375 * 1.1
     return [0b111] + Self.bytes(Int(1.1 / 0.375 * 256), 2) + [160] + Self.bytes(110, 2) + Self.bytes(Int(metres * 10), 4)
   }
@@ -99,6 +100,6 @@ public struct WearableSensor: Machine {
 
   /// The fault of this kind that affects the current message, if any.
   private mutating func activeFault(_ kind: SensorFault.Kind, at now: Instant) -> SensorFault? {
-    faults.active(kind, item: messages, after: now - origin)
+    faults.active(kind, item: messageCount, after: now - origin)
   }
 }

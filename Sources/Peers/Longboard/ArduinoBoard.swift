@@ -1,6 +1,7 @@
-// A simulated Torq longboard: the Arduino between an HM-10 and a VESC. As built, its loop always runs and answers one byte per pass; as
-// documented, it sends first, and again on every reply or timeout. Facts: ProjectTORQ.ino (order and delays of a pass, control bytes,
-// latches); SoftwareSerial (63 bytes of buffer, no reception while printing); the project's protocol description for `documented`.
+// A simulated Torq longboard: the Arduino between an HM-10 and a VESC. As built, its loop runs continuously and replies to one byte per
+// pass. As documented, it sends a message when connected, and another one after every reply of the phone or timeout.
+// Source: ProjectTORQ.ino (order and delays of a pass, control bytes, latches); SoftwareSerial (63 bytes of buffer, no reception while
+// printing); Torq's README for `documented`.
 
 import Protocols
 
@@ -8,7 +9,9 @@ import Protocols
 public struct ArduinoBoard: Machine {
   /// The variants of the protocol.
   public enum Dialect: String, CaseIterable, Sendable {
+    /// The program as built.
     case asBuilt = "as-built"
+    /// The board that the documentation describes.
     case documented
   }
 
@@ -25,27 +28,30 @@ public struct ArduinoBoard: Machine {
   private var sendQueue = SendQueue(baud: nil)
   /// The buzzer is switched on, until the control byte for off or a reset.
   private(set) public var isBuzzerLatched = false
+  /// The board has detected low voltage and stays off until a reset.
   private(set) public var isLatchedOff = false
   private var bootedAt: Instant
   /// Bytes in the receive buffer.
   private var receiveBuffer: [UInt8] = []
-  /// When a pass started; the next ones follow without a pause.
-  private var loopBegan: Instant
+  /// The start of a pass of the loop; further passes follow without a pause.
+  private var passStart: Instant
   /// When the loop reads the next byte; nil if there is none.
   private var nextRead: Instant?
-  /// When SoftwareSerial prints and cannot receive.
+  /// The time in which SoftwareSerial prints and cannot receive.
   private var printing: Range<Instant> = 0..<0
-  /// When a documented board repeats its message.
-  private var repeats: Instant?
-  private var messages = 0
+  /// When a documented board sends its next message without a reply of the phone.
+  private var nextRepeat: Instant?
+  private var messageCount = 0
   private var silentUntil: Instant = .min
+  /// A message that the fault `coalesce` holds back for the next one.
   private var heldBack: [UInt8] = []
-  private var isUp = false
+  private var isConnected = false
+  /// The link is reset when everything is sent.
   private var closesLink = false
-  private var wasSounding = false
+  private var reportedSounding = false
 
   private static let bufferSize = 63
-  /// The reply time of the VESC, and the timeout.
+  /// The reply time of the VESC, and the time that the board waits for a VESC that does not reply.
   private static let vescTime: Nanoseconds = 10 * .millisecond
   private static let vescTimeout: Nanoseconds = 100 * .millisecond
   /// The delays before and after the reply to a byte, and at the end of each pass.
@@ -67,18 +73,18 @@ public struct ArduinoBoard: Machine {
     self.faults = FaultSet(faults)
     noise = Noise(seed: seed)
     bootedAt = origin
-    loopBegan = origin
+    passStart = origin
   }
 
-  /// The buzzer sounds only while the VESC answers and the board is not latched off.
+  /// Whether the buzzer sounds. It sounds only while the VESC replies and the board is not latched off.
   public var isSounding: Bool { isBuzzerLatched && !isLatchedOff && !hasFault(.noVESC) }
 
-  public var nextWake: Instant? { [sendQueue.nextDue, nextRead, repeats].compactMap(\.self).min() }
+  public var nextWake: Instant? { [sendQueue.nextDue, nextRead, nextRepeat].compactMap(\.self).min() }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
     case .linkChanged(.main, .up): linkCameUp(at: now)
-    case .linkChanged(.main, .down): unplug(at: now)
+    case .linkChanged(.main, .down): linkWentDown(at: now)
     case .received(.main, let bytes): receive(bytes, at: now)
     case .sent(let id, let failure):
       sendQueue.sent(id)
@@ -89,8 +95,8 @@ public struct ArduinoBoard: Machine {
     }
     runLoop(at: now)
     sendQueue.flush(at: now, &effects)
-    if isSounding != wasSounding {
-      wasSounding = isSounding
+    if isSounding != reportedSounding {
+      reportedSounding = isSounding
       effects.append(.event(name: "buzzer", text: isSounding ? "buzzer on" : "buzzer off"))
     }
     if closesLink, sendQueue.isEmpty, !sendQueue.isSending {
@@ -100,16 +106,16 @@ public struct ArduinoBoard: Machine {
   }
 
   private mutating func linkCameUp(at now: Instant) {
-    unplug(at: now)
-    isUp = true
+    linkWentDown(at: now)
+    isConnected = true
     if dialect == .documented { nextRead = readTime(after: now) }
   }
 
   /// Handles the end of the connection. The loop continues with its buffer and latches; its output is lost.
-  private mutating func unplug(at now: Instant) {
+  private mutating func linkWentDown(at now: Instant) {
     sendQueue.reset(at: now)
     heldBack = []
-    (repeats, isUp, closesLink) = (nil, false, false)
+    (nextRepeat, isConnected, closesLink) = (nil, false, false)
   }
 
   private var vescTime: Nanoseconds { hasFault(.noVESC) ? ArduinoBoard.vescTimeout : ArduinoBoard.vescTime }
@@ -117,7 +123,7 @@ public struct ArduinoBoard: Machine {
   /// When the idle loop reads a byte that arrives at `now`.
   private func readTime(after now: Instant) -> Instant {
     if isInstant { return now }
-    let first = loopBegan + vescTime
+    let first = passStart + vescTime
     guard now > first else { return first }
     let pass = vescTime + ArduinoBoard.passDelay
     return first + (now - first + pass - 1) / pass * pass
@@ -127,12 +133,12 @@ public struct ArduinoBoard: Machine {
     guard !printing.contains(now) else { return }
     receiveBuffer += bytes.prefix(ArduinoBoard.bufferSize - receiveBuffer.count)
     guard !receiveBuffer.isEmpty, nextRead == nil else { return }
-    (nextRead, repeats) = (readTime(after: now), nil)
+    (nextRead, nextRepeat) = (readTime(after: now), nil)
   }
 
-  /// Runs the passes that are due.
+  /// Runs the pass that is due.
   private mutating func runLoop(at now: Instant) {
-    if let due = repeats, now >= due, nextRead == nil { (nextRead, repeats) = (readTime(after: now), nil) }
+    if let due = nextRepeat, now >= due, nextRead == nil { (nextRead, nextRepeat) = (readTime(after: now), nil) }
     guard let due = nextRead, now >= due else { return }
     nextRead = nil
     switch dialect {
@@ -143,13 +149,13 @@ public struct ArduinoBoard: Machine {
     case .documented:
       if !receiveBuffer.isEmpty { isBuzzerLatched = receiveBuffer == buzzerOn }
       receiveBuffer = []
-      repeats = isUp ? now + ArduinoBoard.repeatAfter : nil
+      nextRepeat = isConnected ? now + ArduinoBoard.repeatAfter : nil
     }
-    let print = isInstant ? now..<now : now + ArduinoBoard.answerDelay..<now + ArduinoBoard.answerDelay + ArduinoBoard.printTime
-    (printing, loopBegan) = (print, isInstant ? now : print.upperBound + ArduinoBoard.answerDelay + ArduinoBoard.passDelay)
-    sendMessage(at: now, printed: print.upperBound)
-    // One byte per pass: further bytes are answered in the next passes.
-    if !receiveBuffer.isEmpty { nextRead = isInstant ? now : loopBegan + vescTime }
+    let printTime = isInstant ? now..<now : now + ArduinoBoard.answerDelay..<now + ArduinoBoard.answerDelay + ArduinoBoard.printTime
+    (printing, passStart) = (printTime, isInstant ? now : printTime.upperBound + ArduinoBoard.answerDelay + ArduinoBoard.passDelay)
+    sendMessage(at: now, printedAt: printTime.upperBound)
+    // Each pass replies to one byte; further bytes are handled in the next passes.
+    if !receiveBuffer.isEmpty { nextRead = isInstant ? now : passStart + vescTime }
   }
 
   // MARK: Messages
@@ -167,17 +173,17 @@ public struct ArduinoBoard: Machine {
     return hasFault(.extension) ? fields + "$\(volts)$ok" : fields
   }
 
-  private mutating func sendMessage(at now: Instant, printed: Instant) {
+  private mutating func sendMessage(at now: Instant, printedAt: Instant) {
     guard now >= silentUntil else { return }
-    messages += 1
+    messageCount += 1
     if activeFault(.reset, at: now) != nil { (bootedAt, isBuzzerLatched, isLatchedOff) = (now, false, false) }
     if activeFault(.offLatch, at: now) != nil { isLatchedOff = true }
-    if let fault = activeFault(.silence, at: now) { silentUntil = fault.time.map { now + $0 } ?? .max }
+    if let fault = activeFault(.silence, at: now) { silentUntil = fault.duration.map { now + $0 } ?? .max }
     guard now >= silentUntil else { return }
-    if isUp { send(Array(message(at: now).utf8), at: now, printed: printed) }
+    if isConnected { send(Array(message(at: now).utf8), at: now, printedAt: printedAt) }
   }
 
-  private mutating func send(_ text: [UInt8], at now: Instant, printed: Instant) {
+  private mutating func send(_ text: [UInt8], at now: Instant, printedAt: Instant) {
     var bytes = text
     if activeFault(.noise, at: now) != nil { bytes = (0..<6).map { _ in UInt8.random(in: 0x80...0xFF, using: &noise) } + bytes }
     if activeFault(.cut, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &noise)) }
@@ -188,18 +194,18 @@ public struct ArduinoBoard: Machine {
     heldBack = []
     if activeFault(.disconnect, at: now) != nil {
       closesLink = true
-      return sendQueue.add(Array(bytes.prefix(bytes.count / 2)), at: printed)
+      return sendQueue.add(Array(bytes.prefix(bytes.count / 2)), at: printedAt)
     }
-    guard hasFault(.split) else { return sendQueue.add(bytes, at: printed) }
+    guard hasFault(.split) else { return sendQueue.add(bytes, at: printedAt) }
     let cut = Int.random(in: 1..<bytes.count, using: &noise)
-    sendQueue.add(Array(bytes[..<cut]), at: printed)
-    sendQueue.add(Array(bytes[cut...]), at: printed + 15 * .millisecond)
+    sendQueue.add(Array(bytes[..<cut]), at: printedAt)
+    sendQueue.add(Array(bytes[cut...]), at: printedAt + 15 * .millisecond)
   }
 
   private func hasFault(_ kind: BoardFault.Kind) -> Bool { faults.contains(kind) }
 
   /// The fault of this kind that affects the current message, if any.
   private mutating func activeFault(_ kind: BoardFault.Kind, at now: Instant) -> BoardFault? {
-    faults.active(kind, item: messages, after: now - origin)
+    faults.active(kind, item: messageCount, after: now - origin)
   }
 }

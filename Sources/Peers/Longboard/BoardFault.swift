@@ -1,5 +1,5 @@
 // The faults of a simulated longboard.
-// Facts: weaknesses of the sketch, HM-10 modules (pieces of 20 bytes, AT+NOTI1), lost bytes of SoftwareSerial.
+// Source: weaknesses of ProjectTORQ.ino, HM-10 modules (pieces of 20 bytes, AT+NOTI1), lost bytes of SoftwareSerial.
 
 import Protocols
 
@@ -15,14 +15,14 @@ public enum BoardFaultKind: String, FaultKind {
 
   public static let countedItems = "messages"
 
-  public var defaults: (moment: FaultMoment, time: Nanoseconds?) {
+  public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) {
     switch self {
     case .split, .noVESC, .extension, .wrongBaud: (.always, nil)
     default: (.every(10), nil)
     }
   }
 
-  public var takesTime: Bool { self == .silence }
+  public var takesDuration: Bool { self == .silence }
 
   /// The description of the fault.
   public var help: String {
@@ -36,7 +36,7 @@ public enum BoardFaultKind: String, FaultKind {
     case .disconnect: "close the link after half a message"
     case .flood: "send a message 200 times"
     case .offLatch: "drop the pack voltage by 2 V: the board latches off until a reset"
-    case .noVESC: "never answer the board's requests to the VESC"
+    case .noVESC: "the VESC does not reply to the board"
     case .extension: "append a fifth and a sixth field: the pack voltage, and ok"
     case .wrongBaud: "garble every byte"
     }

@@ -1,5 +1,5 @@
 // The repeating ride of the simulated longboard, a pure function of the time since the start.
-// Facts: ProjectTORQ.ino integrates the speed in whole mph, so speeds below 1 mph do not count; a 10S pack of 36 to 42 V.
+// Source: ProjectTORQ.ino, which integrates the speed in whole mph, so speeds below 1 mph do not count; a 10S pack of 36 to 42 V.
 
 /// The ride.
 struct BoardRide: Sendable {
@@ -12,7 +12,7 @@ struct BoardRide: Sendable {
   private static let fullVoltage = 41.4
   private static let emptyVoltage = 33.4
 
-  /// Miles since the start of a cycle, at each step.
+  /// Miles since the start of a cycle, in steps of 0.1 s.
   private var miles: [Double] = [0]
 
   init() {
@@ -34,15 +34,15 @@ struct BoardRide: Sendable {
     return 0
   }
 
-  /// Miles since the start as the board counts them.
+  /// The distance in miles since the start, as the board counts it.
   func distance(_ seconds: Double) -> Double {
     let seconds = max(0, seconds)
-    let rounds = (seconds / BoardRide.period).rounded(.down)
-    let step = Int((seconds - rounds * BoardRide.period) * BoardRide.stepsPerSecond)
-    return rounds * (miles.last ?? 0) + miles[min(max(0, step), miles.count - 1)]
+    let cycles = (seconds / BoardRide.period).rounded(.down)
+    let step = Int((seconds - cycles * BoardRide.period) * BoardRide.stepsPerSecond)
+    return cycles * (miles.last ?? 0) + miles[min(max(0, step), miles.count - 1)]
   }
 
-  /// The pack voltage in V: it falls over two hours, and a little under load.
+  /// The pack voltage in V, which falls over two hours, and a little under load.
   static func voltage(_ seconds: Double) -> Double {
     let part = min(max(0, seconds) / 7200, 1)
     return fullVoltage + (emptyVoltage - fullVoltage) * part - abs(speed(seconds)) * 0.02

@@ -1,5 +1,5 @@
-// A simulated VESC in a longboard, with the safety timeout of the firmware. VESCAnswers has the replies.
-// Facts: comm/commands.c and timeout.c of vedderb/bldc.
+// A simulated VESC in a longboard, with the safety timeout of the firmware. VESCReplies has the replies.
+// Source: comm/commands.c and timeout.c of vedderb/bldc.
 
 import Protocols
 
@@ -11,33 +11,35 @@ public struct VESC: Machine {
   let timing: VESCTiming
   let faults: [Fault<VESCFaultKind>]
   let origin: Instant
-  /// The CAN ids of this VESC and of the second one.
-  public static let number: UInt8 = 1
-  public static let neighbour: UInt8 = 2
+  /// The CAN identifiers of this VESC and of the second one.
+  public static let canID: UInt8 = 1
+  public static let otherCANID: UInt8 = 2
 
   var ride: VESCRide
   var limits = VESCRuntimeLimits()
-  /// The limits forwarded to the second VESC: scale of the motor current, and speed in ERPM.
-  public internal(set) var passedOn: (current: Float, erpm: Float)?
+  /// The limits that this VESC has forwarded to the second one: scale of the motor current, and speed in ERPM.
+  public internal(set) var forwardedLimits: (current: Float, erpm: Float)?
   var noise: Noise
   var poweredOn: Instant
-  /// When the host last sent a command that resets the safety timeout.
-  private var alive: Instant = .min
+  /// When the host last sent a command that restarts the safety timeout.
+  private var lastAlive: Instant = .min
   /// The safety timeout has expired.
   private(set) var isTimedOut = false
   /// The last 64 motor commands of the host, without ALIVE.
-  public private(set) var orders: [(at: Instant, order: VESCOrder)] = []
-  /// The number of received commands by id.
-  public private(set) var heard: [UInt8: Int] = [:]
+  public private(set) var motorCommands: [(at: Instant, command: VESCMotorCommand)] = []
+  /// The number of received commands by their id.
+  public private(set) var receivedCommands: [UInt8: Int] = [:]
   private var packetReader = VESCPacketReader()
   private var sendQueue = SendQueue(baud: nil)
-  private var held: [UInt8] = []
+  /// A reply that the fault `coalesce` holds back for the next one.
+  private var heldBack: [UInt8] = []
   private var isConnected = false
-  private var deafUntil: Instant = .min
-  private var answers = 0
+  private var silentUntil: Instant = .min
+  private var replyCount = 0
+  /// The indices of faults with a start time that have occurred.
   private var triggered: Set<Int> = []
 
-  /// The safety timeout, after which the motor is released.
+  /// The time without a command or ALIVE after which the motor is released.
   public static let safetyTimeout: Nanoseconds = 1000 * .millisecond
 
   /// Creates a VESC whose ride starts at `origin`. `seed` determines random faults.
@@ -57,17 +59,17 @@ public struct VESC: Machine {
   public var speed: Double { ride.speed }
   /// The motor current in A.
   public var motorCurrent: Double { ride.motorCurrent }
-  /// The limits set by the host: scale of the motor current (0 to 1), and speed in ERPM.
-  public var allowed: (current: Float, erpm: Float) { (limits.now[1], limits.now[3]) }
+  /// The limits that the host has set: scale of the motor current (0 to 1), and speed in ERPM.
+  public var limitsInEffect: (current: Float, erpm: Float) { (limits.values[1], limits.values[3]) }
 
   public var nextWake: Instant? {
-    let timeout = ride.order == nil || isTimedOut ? nil : alive + VESC.safetyTimeout
+    let timeout = ride.command == nil || isTimedOut ? nil : lastAlive + VESC.safetyTimeout
     return [sendQueue.nextDue, timeout].compactMap(\.self).min()
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     let wasTimedOut = isTimedOut
-    roll(to: now)
+    advance(to: now)
     if isTimedOut, !wasTimedOut { effects.append(.event(name: "timeout", text: "safety timeout: motor released")) }
     switch input {
     case .linkChanged(.main, .up):
@@ -77,7 +79,7 @@ public struct VESC: Machine {
       isConnected = false
       clearBuffers(at: now)
     case .received(.main, let bytes):
-      if now < deafUntil { break }
+      if now < silentUntil { break }
       for payload in packetReader.receive(bytes, at: now) { handlePayload(payload, at: now) }
     case .sent(let id, let failure):
       sendQueue.sent(id)
@@ -92,53 +94,53 @@ public struct VESC: Machine {
   private mutating func clearBuffers(at now: Instant) {
     packetReader.clear()
     sendQueue.reset(at: now)
-    held = []
+    heldBack = []
   }
 
   /// Advances the ride to `now`, and releases the motor at the safety timeout.
-  mutating func roll(to now: Instant) {
-    if ride.order != nil, !isTimedOut, now >= alive + VESC.safetyTimeout {
-      ride.roll(to: alive + VESC.safetyTimeout, limit: limits.ofRide)
-      ride.order = .current(0)
+  mutating func advance(to now: Instant) {
+    if ride.command != nil, !isTimedOut, now >= lastAlive + VESC.safetyTimeout {
+      ride.advance(to: lastAlive + VESC.safetyTimeout, limit: limits.motion)
+      ride.command = .current(0)
       isTimedOut = true
     }
-    ride.roll(to: now, limit: limits.ofRide)
+    ride.advance(to: now, limit: limits.motion)
   }
 
   private mutating func handlePayload(_ payload: [UInt8], at now: Instant) {
     guard let id = payload.first else { return }
-    heard[id, default: 0] += 1
-    if id == 34, payload.count > 2 {
-      // The second VESC is like the first one, with another id and without forwarding.
-      guard payload[1] == VESC.neighbour, payload[2] != 34, payload[2] != 62 else { return }
-      heard[payload[2], default: 0] += 1
-      return receive(Array(payload[2...]), as: VESC.neighbour, at: now)
+    receivedCommands[id, default: 0] += 1
+    if id == 34, payload.count > 2 {  // COMM_FORWARD_CAN
+      // The second VESC is like the first one, with another identifier and without forwarding.
+      guard payload[1] == VESC.otherCANID, payload[2] != 34, payload[2] != 62 else { return }
+      receivedCommands[payload[2], default: 0] += 1
+      return receive(Array(payload[2...]), as: VESC.otherCANID, at: now)
     }
-    receive(payload, as: VESC.number, at: now)
+    receive(payload, as: VESC.canID, at: now)
   }
 
-  private mutating func receive(_ payload: [UInt8], as number: UInt8, at now: Instant) {
-    if payload[0] == 30 { return stayAlive(at: now) }
-    if let order = VESCOrder(payload), model != .v218 || payload[0] != 10 {
-      stayAlive(at: now)
-      ride.order = order
-      orders.append((now, order))
-      if orders.count > 64 { orders.removeFirst() }
+  private mutating func receive(_ payload: [UInt8], as canID: UInt8, at now: Instant) {
+    if payload[0] == 30 { return restartTimeout(at: now) }  // COMM_ALIVE
+    if let command = VESCMotorCommand(payload), model != .v218 || payload[0] != 10 {  // not COMM_SET_HANDBRAKE
+      restartTimeout(at: now)
+      ride.command = command
+      motorCommands.append((now, command))
+      if motorCommands.count > 64 { motorCommands.removeFirst() }
       return
     }
-    guard let answer = answer(to: payload, as: number, at: now) else { return }
-    send(answer, at: now + (payload[0] == 62 ? timing.ping : timing.answer), from: now)
+    guard let reply = reply(to: payload, as: canID, at: now) else { return }
+    send(reply, at: now + (payload[0] == 62 ? timing.ping : timing.answer), from: now)
   }
 
-  private mutating func stayAlive(at now: Instant) {
-    alive = now
+  private mutating func restartTimeout(at now: Instant) {
+    lastAlive = now
     isTimedOut = false
   }
 
   // MARK: Replies and faults
 
   private mutating func send(_ payload: [UInt8], at due: Instant, from now: Instant) {
-    answers += 1
+    replyCount += 1
     var packet = VESCPacketReader.packet(payload)
     for (index, fault) in faults.enumerated() where isActive(fault, index, at: now) {
       switch fault.kind {
@@ -146,10 +148,10 @@ public struct VESC: Machine {
       case .wrongCRC: packet[packet.count - 2] ^= 0x55
       case .cut: packet.removeLast(packet.count / 2)
       case .silence:
-        deafUntil = fault.time.map { now + $0 } ?? .max
+        silentUntil = fault.duration.map { now + $0 } ?? .max
         return
       case .coalesce:
-        held += packet
+        heldBack += packet
         return
       case .prints: packet = VESCPacketReader.packet([21] + Array("Fault: none".utf8)) + packet
       case .reset:
@@ -158,14 +160,14 @@ public struct VESC: Machine {
       case .gibberish: packet = packet.map { _ in UInt8(truncatingIfNeeded: noise.next()) }
       }
     }
-    sendQueue.add(held + packet, at: due)
-    held = []
+    sendQueue.add(heldBack + packet, at: due)
+    heldBack = []
   }
 
   private mutating func isActive(_ fault: Fault<VESCFaultKind>, _ index: Int, at now: Instant) -> Bool {
-    switch fault.moment {
+    switch fault.trigger {
     case .always: true
-    case .every(let count): answers % count == 0
+    case .every(let count): replyCount % count == 0
     case .after(let time): now - origin >= time && triggered.insert(index).inserted
     }
   }
@@ -173,11 +175,11 @@ public struct VESC: Machine {
   /// Restarts: limits and counters return to their initial values, the motor is released.
   mutating func restart(at now: Instant) {
     limits = VESCRuntimeLimits()
-    let order = ride.order
+    let command = ride.command
     ride = VESCRide(origin: now, at: now)
-    ride.order = order.map { _ in .current(0) }
+    ride.command = command.map { _ in .current(0) }
     poweredOn = now
-    deafUntil = now + timing.boot
+    silentUntil = now + timing.boot
     packetReader.clear()
   }
 }
@@ -197,7 +199,7 @@ public struct VESCTiming: Sendable, Equatable {
   public static let instant = VESCTiming(answer: 0, ping: 0, boot: 0)
 }
 
-extension VESCOrder {
+extension VESCMotorCommand {
   /// Parses a motor command; nil for other payloads.
   init?(_ payload: [UInt8]) {
     guard payload.count >= 5 else { return nil }

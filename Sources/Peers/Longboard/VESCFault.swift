@@ -10,9 +10,9 @@ public enum VESCFaultKind: String, FaultKind {
 
   public static let countedItems = "answers"
 
-  public var defaults: (moment: FaultMoment, time: Nanoseconds?) { (.every(10), nil) }
+  public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) { (.every(10), nil) }
 
-  public var takesTime: Bool { self == .silence }
+  public var takesDuration: Bool { self == .silence }
 
   /// The description of the fault.
   public var help: String {

@@ -1,6 +1,6 @@
 // Firmware versions of a simulated VESC: their commands and reply lengths.
-// Facts: comm/commands.c of vedderb/bldc at these tags. It is uncertain which version between 3.33 and 3.48 introduced the setup values
-// and selections: a host must probe.
+// Source: comm/commands.c of vedderb/bldc at these tags. It is uncertain which version between 3.33 and 3.48 introduced the setup values
+// and the selection of fields.
 
 /// A version of the firmware.
 public enum VESCModel: String, CaseIterable, Sendable {
@@ -21,7 +21,7 @@ public enum VESCModel: String, CaseIterable, Sendable {
   var version: [UInt8] { rawValue.split(separator: ".").compactMap { UInt8($0) } }
   var knowsSetup: Bool { isAtLeast(.v340) }
   var knowsSelection: Bool { isAtLeast(.v348) }
-  /// Reading limits; setting them is supported since the setup values.
+  /// Whether the limits can be read. They can be set in every version that knows the setup values.
   var knowsLimits: Bool { isAtLeast(.v502) }
   var knowsPing: Bool { isAtLeast(.v340) }
 }

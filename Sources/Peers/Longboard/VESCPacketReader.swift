@@ -1,9 +1,9 @@
 // The packet format of VESC, implemented independently of Protocols so that tests detect errors in either.
-// Facts: comm/packet.c, util/crc.c and util/buffer.c of vedderb/bldc.
+// Source: comm/packet.c, util/crc.c and util/buffer.c of vedderb/bldc.
 
 import Protocols
 
-/// Collects bytes of the host into packets.
+/// Finds packets in the bytes of the host.
 struct VESCPacketReader: Sendable {
   private var bytes: [UInt8] = []
   private var lastByte: Instant = .min
@@ -24,19 +24,20 @@ struct VESCPacketReader: Sendable {
         bytes.removeFirst()
         continue
       }
-      let head = Int(bytes[0])
-      guard bytes.count >= head else { break }
-      let length = head == 2 ? Int(bytes[1]) : Int(bytes[1]) * 256 + Int(bytes[2])
+      // The first byte is also the length of the header.
+      let headerLength = Int(bytes[0])
+      guard bytes.count >= headerLength else { break }
+      let length = headerLength == 2 ? Int(bytes[1]) : Int(bytes[1]) * 256 + Int(bytes[2])
       guard length > 0, length <= Self.maxLength else {
         bytes.removeFirst()
         continue
       }
-      guard bytes.count >= head + length + 3 else { break }
-      let payload = Array(bytes[head..<head + length])
-      let sum = Int(bytes[head + length]) * 256 + Int(bytes[head + length + 1])
-      if bytes[head + length + 2] == 3, sum == Int(VESCPacketReader.sum(payload)) {
+      guard bytes.count >= headerLength + length + 3 else { break }
+      let payload = Array(bytes[headerLength..<headerLength + length])
+      let crc = Int(bytes[headerLength + length]) * 256 + Int(bytes[headerLength + length + 1])
+      if bytes[headerLength + length + 2] == 3, crc == Int(Self.crc(payload)) {
         payloads.append(payload)
-        bytes.removeFirst(head + length + 3)
+        bytes.removeFirst(headerLength + length + 3)
       } else {
         bytes.removeFirst()
       }
@@ -45,23 +46,23 @@ struct VESCPacketReader: Sendable {
   }
 
   /// CRC-16/XMODEM, bit by bit.
-  static func sum(_ payload: [UInt8]) -> UInt16 {
-    var sum: UInt32 = 0
+  static func crc(_ payload: [UInt8]) -> UInt16 {
+    var crc: UInt32 = 0
     for byte in payload {
-      sum ^= UInt32(byte) << 8
+      crc ^= UInt32(byte) << 8
       for _ in 0..<8 {
-        sum <<= 1
-        if sum & 0x1_0000 != 0 { sum ^= 0x1_1021 }
+        crc <<= 1
+        if crc & 0x1_0000 != 0 { crc ^= 0x1_1021 }
       }
     }
-    return UInt16(sum)
+    return UInt16(crc)
   }
 
   /// Frames a payload.
   static func packet(_ payload: [UInt8]) -> [UInt8] {
-    let sum = sum(payload)
-    let head: [UInt8] = payload.count < 256 ? [2, UInt8(payload.count)] : [3, UInt8(payload.count / 256), UInt8(payload.count % 256)]
-    return head + payload + [UInt8(sum / 256), UInt8(sum % 256), 3]
+    let crc = crc(payload)
+    let header: [UInt8] = payload.count < 256 ? [2, UInt8(payload.count)] : [3, UInt8(payload.count / 256), UInt8(payload.count % 256)]
+    return header + payload + [UInt8(crc / 256), UInt8(crc % 256), 3]
   }
 
   /// Encodes a 32-bit float.

@@ -1,10 +1,10 @@
 // The motion of the simulated board: a repeating ride until a host sends the first motor command, then under its control.
-// Facts: textbook road load; data of an ordinary board with a rider.
+// Source: the textbook road-load equation, with data of an ordinary board and rider.
 
 import Protocols
 
 /// A motor command of the host.
-public enum VESCOrder: Sendable, Equatable {
+public enum VESCMotorCommand: Sendable, Equatable {
   /// The motor current in A; 0 releases the motor.
   case current(Double)
   case brake(Double)
@@ -17,20 +17,21 @@ public enum VESCOrder: Sendable, Equatable {
 struct VESCRide: Sendable {
   static let polePairs = 7.0
   static let gearRatio = 36.0 / 16
-  static let wheel = 0.085
-  static let cells = 10.0
-  private static let mass = 80.0
+  /// The wheel diameter in m.
+  static let wheelDiameter = 0.085
+  static let cells = 10.0  // in series
+  private static let mass = 80.0  // kg
   /// N per A of motor current.
-  private static let push = 8.0
+  private static let forcePerAmpere = 8.0
   private static let step: Nanoseconds = 10 * .millisecond
   /// The duration in s and the final speed in m/s of each leg.
   private static let legs: [(seconds: Double, speed: Double)] = [
     (2, 0), (4, 4), (8, 4), (4, 7.5), (12, 7.5), (5, 2), (5, 2), (3, 0), (3, -1), (2, 0),
   ]
-  private static let round = legs.reduce(0) { $0 + $1.seconds }
+  private static let cycleDuration = legs.reduce(0) { $0 + $1.seconds }
 
   /// The last motor command; nil on the repeating ride.
-  var order: VESCOrder?
+  var command: VESCMotorCommand?
   /// m/s.
   private(set) var speed = 0.0
   /// Distance in m: forward minus backward, and in total.
@@ -41,49 +42,52 @@ struct VESCRide: Sendable {
   private(set) var inputCurrent = 0.0
   /// Ah.
   private(set) var chargeUsed = 0.0
-  private(set) var chargeBack = 0.0
+  private(set) var chargeRegenerated = 0.0
   private let origin: Instant
-  private var at: Instant
+  /// Until when the motion has been simulated.
+  private var time: Instant
 
   init(origin: Instant, at now: Instant) {
     self.origin = origin
-    at = now
+    time = now
   }
 
-  var voltage: Double { VESCRide.cells * (3.3 + 0.8 * charge) - 0.05 * inputCurrent }
+  /// The pack voltage in V.
+  var voltage: Double { VESCRide.cells * (3.3 + 0.8 * stateOfCharge) - 0.05 * inputCurrent }
   /// The state of charge, 0 to 1.
-  var charge: Double { max(0.05, 0.85 - (chargeUsed - chargeBack) / 10) }
-  var erpm: Double { speed / (.pi * VESCRide.wheel) * VESCRide.gearRatio * VESCRide.polePairs * 60 }
+  var stateOfCharge: Double { max(0.05, 0.85 - (chargeUsed - chargeRegenerated) / 10) }
+  var erpm: Double { speed / (.pi * VESCRide.wheelDiameter) * VESCRide.gearRatio * VESCRide.polePairs * 60 }
   /// Tachometer steps, 1/6 of an electrical revolution.
-  func steps(_ metres: Double) -> Double { metres / (.pi * VESCRide.wheel) * VESCRide.gearRatio * VESCRide.polePairs * 6 }
+  func tachometerSteps(_ metres: Double) -> Double { metres / (.pi * VESCRide.wheelDiameter) * VESCRide.gearRatio * VESCRide.polePairs * 6 }
+  /// The duty cycle, -1 to 1.
   var duty: Double { min(max(speed / 12, -1), 1) }
 
   /// Advances to `now`, with limits of the motor current (A) and the speed (m/s).
-  mutating func roll(to now: Instant, limit: (current: Double, speed: Double)) {
+  mutating func advance(to now: Instant, limit: (current: Double, speed: Double)) {
     // After a long time without calls, only the last hour is simulated.
-    if now - at > 3600 * .second { at = now - 3600 * .second }
-    while at + VESCRide.step <= now {
-      at += VESCRide.step
+    if now - time > 3600 * .second { time = now - 3600 * .second }
+    while time + VESCRide.step <= now {
+      time += VESCRide.step
       let seconds = Double(VESCRide.step) / 1e9
-      let before = speed
-      if let order { obey(order, seconds, limit) } else { cruise(limit) }
-      distance += (before + speed) / 2 * seconds
-      travelled += abs(before + speed) / 2 * seconds
+      let speedBefore = speed
+      if let command { execute(command, seconds, limit) } else { followCycle(limit) }
+      distance += (speedBefore + speed) / 2 * seconds
+      travelled += abs(speedBefore + speed) / 2 * seconds
       inputCurrent = motorCurrent * duty + 0.3
-      if inputCurrent > 0 { chargeUsed += inputCurrent * seconds / 3600 } else { chargeBack -= inputCurrent * seconds / 3600 }
+      if inputCurrent > 0 { chargeUsed += inputCurrent * seconds / 3600 } else { chargeRegenerated -= inputCurrent * seconds / 3600 }
     }
   }
 
   private static func drag(_ speed: Double) -> Double { speed == 0 ? 0 : (speed > 0 ? 1 : -1) * (40 + 0.4 * speed * speed) }
 
-  private mutating func cruise(_ limit: (current: Double, speed: Double)) {
-    var rest = (Double(at - origin) / 1e9).truncatingRemainder(dividingBy: VESCRide.round)
+  private mutating func followCycle(_ limit: (current: Double, speed: Double)) {
+    var rest = (Double(time - origin) / 1e9).truncatingRemainder(dividingBy: VESCRide.cycleDuration)
     var from = 0.0
     for leg in VESCRide.legs {
       if rest < leg.seconds {
         let slope = (leg.speed - from) / leg.seconds
         speed = min(max(from + slope * rest, -limit.speed), limit.speed)
-        let current = (VESCRide.mass * slope + VESCRide.drag(speed)) / VESCRide.push
+        let current = (VESCRide.mass * slope + VESCRide.drag(speed)) / VESCRide.forcePerAmpere
         motorCurrent = min(max(current, -limit.current), limit.current)
         return
       }
@@ -92,18 +96,18 @@ struct VESCRide: Sendable {
     }
   }
 
-  private mutating func obey(_ order: VESCOrder, _ seconds: Double, _ limit: (current: Double, speed: Double)) {
+  private mutating func execute(_ command: VESCMotorCommand, _ seconds: Double, _ limit: (current: Double, speed: Double)) {
     let direction = speed > 0 ? 1.0 : speed < 0 ? -1.0 : 0
-    switch order {
+    switch command {
     case .current(let current): motorCurrent = abs(speed) >= limit.speed && current * direction > 0 ? 0 : current
     case .brake(let current), .handbrake(let current): motorCurrent = -direction * current
     case .duty(let duty): motorCurrent = (duty * 12 - speed) * 20
     }
     motorCurrent = min(max(motorCurrent, -limit.current), limit.current)
-    let next = speed + (motorCurrent * VESCRide.push - VESCRide.drag(speed)) / VESCRide.mass * seconds
-    // A brake does not reverse the direction.
-    let isHeldBack = if case .brake = order { true } else if case .handbrake = order { true } else { motorCurrent == 0 }
-    speed = isHeldBack && next * direction <= 0 ? 0 : next
-    if isHeldBack, speed == 0 { motorCurrent = 0 }
+    let next = speed + (motorCurrent * VESCRide.forcePerAmpere - VESCRide.drag(speed)) / VESCRide.mass * seconds
+    // A brake or a released motor does not reverse the direction.
+    let cannotReverse = if case .brake = command { true } else if case .handbrake = command { true } else { motorCurrent == 0 }
+    speed = cannotReverse && next * direction <= 0 ? 0 : next
+    if cannotReverse, speed == 0 { motorCurrent = 0 }
   }
 }

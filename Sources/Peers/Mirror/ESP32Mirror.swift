@@ -1,6 +1,6 @@
-// The simulated ESP32 of the smart mirror: one characteristic that is written, fields that it stores until the display has read them,
-// and a data line that it raises once a second while there are fields.
-// Facts: ISM-Embedded's main.cpp (fields, 1 s loop, boot name, what Disconnected clears).
+// The simulated ESP32 of the smart mirror. It has one characteristic for writes, stores the written fields until the display has read them,
+// and signals the display on a data line once a second while there are fields.
+// Source: ISM-Embedded's main.cpp (fields, 1 s loop, boot name, what Disconnected clears).
 
 import Protocols
 
@@ -13,8 +13,8 @@ public enum MirrorFaultKind: String, FaultKind {
 
   public static let countedItems = "writes"
 
-  public var defaults: (moment: FaultMoment, time: Nanoseconds?) { self == .noDisplay ? (.always, nil) : (.every(10), nil) }
-  public var takesTime: Bool { false }
+  public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) { self == .noDisplay ? (.always, nil) : (.every(10), nil) }
+  public var takesDuration: Bool { false }
 
   /// The description of the fault.
   public var help: String {
@@ -25,19 +25,19 @@ public enum MirrorFaultKind: String, FaultKind {
   }
 }
 
-/// A simulated mirror, with state that survives disconnection.
+/// A simulated mirror. Its state survives disconnection.
 public struct ESP32Mirror: Machine {
   /// The BLE name, and the initial value of the characteristic.
   public static let name = "ESP32-BLE-Server"
-  public static let firstValue = Array("Device Connected".utf8)
+  public static let initialValue = Array("Device Connected".utf8)
 
   public let schema = Schema()
   /// The state of the display.
   public private(set) var display = MirrorDisplay()
   /// The fields stored for the display, by tag.
   public private(set) var fields: [String: String] = ["Name": bootName]
-  /// Tags that the display never reads: they keep the data line raised.
-  public private(set) var stuck: Set<String> = []
+  /// Stored tags that the display never reads, so that the signals never end.
+  public private(set) var unreadTags: Set<String> = []
   /// Descriptions of the crashes so far.
   public private(set) var crashes: [String] = []
   private let receiver: ESP32Receiver
@@ -47,12 +47,12 @@ public struct ESP32Mirror: Machine {
   private var writes = 0
   /// When the main loop checks the fields next.
   private var nextCheck: Instant?
-  private var reader = MirrorReader()
+  private var displayReader = MirrorReader()
 
   private static let bootName = "User1"
-  private static let pass: Nanoseconds = .second
-  /// The value of the mirror's own sensor, which the loop stores while there is a name.
-  private static let indoors = "33.500000"
+  private static let loopPeriod: Nanoseconds = .second
+  /// The value of the mirror's own temperature sensor, which the loop stores while there is a name.
+  private static let indoorTemperature = "33.500000"
 
   /// Creates a mirror that is switched on at `origin`.
   public init(_ firmware: MirrorFirmware, origin: Instant = 0, faults: [MirrorFault] = []) {
@@ -60,10 +60,10 @@ public struct ESP32Mirror: Machine {
     (self.origin, self.faults) = (origin, FaultSet(faults))
   }
 
-  public var nextWake: Instant? { [nextCheck, reader.nextWake].compactMap(\.self).min() }
+  public var nextWake: Instant? { [nextCheck, displayReader.nextWake].compactMap(\.self).min() }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
-    while let due = nextWake, due <= now { turn(at: due, &effects) }
+    while let due = nextWake, due <= now { runStep(at: due, &effects) }
     switch input {
     case .linkChanged(.main, .up): isConnected = true
     case .linkChanged(.main, .down): isConnected = false
@@ -72,19 +72,19 @@ public struct ESP32Mirror: Machine {
     case .stopping: effects.append(.stopped)
     default: break
     }
-    raise(at: now)
+    scheduleCheck(at: now)
   }
 
-  /// The text that the firmware reads in a written value; nil if there is none.
+  /// The text in a written value, as the firmware decodes it; nil if there is none.
   public func text(of value: [UInt8]) -> String? {
     guard case .success(let text) = receiver.decrypt(value) else { return nil }
     return text.firstIndex(of: UInt8(ascii: "+")).map { ESP32Receiver.latin1(text[..<$0]) }
   }
 
-  /// Handles a decrypted text with its end mark, to save tests the time of the cipher.
+  /// Handles a decrypted text with its end mark, so that tests can skip the cipher.
   public mutating func handle(plaintext text: [UInt8], at now: Instant, _ effects: inout Effects) {
-    handle(ESP32Receiver.cut(text), at: now, &effects)
-    raise(at: now)
+    handle(ESP32Receiver.parseTerminated(text), at: now, &effects)
+    scheduleCheck(at: now)
   }
 
   private mutating func written(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
@@ -98,7 +98,7 @@ public struct ESP32Mirror: Machine {
     case .crash(let text): crash(text, &effects)
     case .command("Disconnected"):
       fields = [:]
-      stuck = []
+      unreadTags = []
       report("received Disconnected: all fields cleared", &effects)
     case .command: report("received Connected", &effects)
     case .pair("NewName", let value): store("Name", value, &effects)
@@ -115,33 +115,34 @@ public struct ESP32Mirror: Machine {
     if MirrorReader.order.contains(tag) {
       fields[tag] = value
       report("stored \(tag) \"\(value)\"", &effects)
-    } else if stuck.insert(tag).inserted {
+    } else if unreadTags.insert(tag).inserted {
       report("stored \"\(tag)\", which the display never reads", &effects)
     }
   }
 
-  private var isRaised: Bool { !stuck.isEmpty || fields.contains { $0.key != "Name" && $0.key != "Temp" && !$0.value.isEmpty } }
+  /// Whether the firmware signals the display.
+  private var mustSignal: Bool { !unreadTags.isEmpty || fields.contains { $0.key != "Name" && $0.key != "Temp" && !$0.value.isEmpty } }
 
-  /// Schedules the next pass of the 1 s loop while the data line is to be raised.
-  private mutating func raise(at now: Instant) {
-    guard isRaised, nextCheck == nil, !faults.contains(.noDisplay) else { return }
-    nextCheck = origin + ((now - origin) / Self.pass + 1) * Self.pass
+  /// Schedules the next pass of the 1 s loop, if it will signal the display.
+  private mutating func scheduleCheck(at now: Instant) {
+    guard mustSignal, nextCheck == nil, !faults.contains(.noDisplay) else { return }
+    nextCheck = origin + ((now - origin) / Self.loopPeriod + 1) * Self.loopPeriod
   }
 
-  /// Runs what is due: the check of the loop, or the next read of the display.
-  private mutating func turn(at moment: Instant, _ effects: inout Effects) {
+  /// Runs the step that is due: the check of the loop, or the next read of the display.
+  private mutating func runStep(at moment: Instant, _ effects: inout Effects) {
     if nextCheck == moment {
       nextCheck = nil
-      if isRaised { reader.signal(at: moment) }
-      return raise(at: moment)
+      if mustSignal { displayReader.signal(at: moment) }
+      return scheduleCheck(at: moment)
     }
-    guard let tag = reader.nextRequest(at: moment) else { return }
-    let answer = tag == "Temp" && fields["Name"]?.isEmpty == false ? Self.indoors : fields[tag] ?? ""
+    guard let tag = displayReader.nextRequest(at: moment) else { return }
+    let answer = tag == "Temp" && fields["Name"]?.isEmpty == false ? Self.indoorTemperature : fields[tag] ?? ""
     if tag != "Name" { fields[tag] = nil }
-    guard let values = reader.receive(answer, at: moment) else { return }
+    guard let values = displayReader.receive(answer, at: moment) else { return }
     let outcome = display.handle(values)
     outcome.messages.forEach { report($0, &effects) }
-    reader.extendProcessing(ifTakingPictures: outcome.isTakingPictures)
+    displayReader.extendProcessing(ifTakingPictures: outcome.isTakingPictures)
     // A crash of the display does not affect the ESP32.
     if let text = outcome.crash {
       crashes.append(text)
@@ -157,7 +158,7 @@ public struct ESP32Mirror: Machine {
 
   private mutating func reboot(_ effects: inout Effects) {
     fields = ["Name": Self.bootName]
-    (stuck, nextCheck) = ([], nil)
+    (unreadTags, nextCheck) = ([], nil)
     report("restarting", &effects)
     if isConnected { effects.append(.resetLink(.main, reason: "the mirror restarts")) }
   }

@@ -1,6 +1,6 @@
 // The parsing of writes by the mirror's ESP32 firmware, including buffer overflows and uncaught exceptions, reported as crashes.
-// Facts: ISM-Embedded's main.cpp: 100 bytes for the decoded value, always 64 of them decrypted, '+' ends the text, the value begins two
-// bytes after the first colon; earlier firmware read plain text (`plain`).
+// Source: ISM-Embedded's main.cpp: 100 bytes for the decoded value, always 64 of them decrypted, '+' ends the text, the value begins two
+// bytes after the first colon; earlier firmware reads plain text (`plain`).
 
 import CryptoExtras
 import Protocols
@@ -12,6 +12,7 @@ public enum MirrorFirmware: Sendable {
   case plain
 }
 
+/// The parser of values that a client writes.
 struct ESP32Receiver: Sendable {
   /// The result of a write.
   enum Outcome: Equatable {
@@ -22,7 +23,7 @@ struct ESP32Receiver: Sendable {
   }
 
   private static let bufferSize = 100
-  private static let decrypted = 64
+  private static let decryptedSize = 64
   private static let endMark = UInt8(ascii: "+")
 
   private let firmware: MirrorFirmware
@@ -31,12 +32,12 @@ struct ESP32Receiver: Sendable {
 
   func receive(_ value: [UInt8]) -> Outcome {
     switch decrypt(value) {
-    case .success(let text): if case .plain = firmware { Self.split(text[...]) } else { Self.cut(text) }
+    case .success(let text): if case .plain = firmware { Self.parse(text[...]) } else { Self.parseTerminated(text) }
     case .failure(let crash): .crash(crash.description)
     }
   }
 
-  /// The content of the buffer after decryption.
+  /// The content of the buffer after decryption, or the description of a crash.
   func decrypt(_ value: [UInt8]) -> Result<[UInt8], ValueError> {
     guard case .stock(let key, let iv) = firmware else { return .success(value) }
     guard value.count <= 2 * Self.bufferSize else {
@@ -50,20 +51,21 @@ struct ESP32Receiver: Sendable {
       }
       buffer.append(byte)
     }
-    buffer += [UInt8](repeating: 0, count: Self.decrypted - min(buffer.count, Self.decrypted))
+    buffer += [UInt8](repeating: 0, count: Self.decryptedSize - min(buffer.count, Self.decryptedSize))
     guard let iv = try? AES._CBC.IV(ivBytes: iv),
-      let text = try? AES._CBC.decrypt(buffer[..<Self.decrypted], using: SymmetricKey(data: key), iv: iv, noPadding: true)
+      let text = try? AES._CBC.decrypt(buffer[..<Self.decryptedSize], using: SymmetricKey(data: key), iv: iv, noPadding: true)
     else { return .failure(ValueError("invalid key")) }
     return .success(Array(text))
   }
 
-  /// The text up to the first end mark.
-  static func cut(_ text: [UInt8]) -> Outcome {
+  /// Parses the text before the first end mark.
+  static func parseTerminated(_ text: [UInt8]) -> Outcome {
     guard let end = text.firstIndex(of: endMark) else { return .crash("no + in \(text.count) bytes: read beyond the buffer") }
-    return split(text[..<end])
+    return parse(text[..<end])
   }
 
-  static func split(_ text: ArraySlice<UInt8>) -> Outcome {
+  /// Parses a text without its end mark: a command, or a tag and a value.
+  static func parse(_ text: ArraySlice<UInt8>) -> Outcome {
     let whole = latin1(text)
     if whole == "Connected" || whole == "Disconnected" { return .command(whole) }
     guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else {
@@ -75,10 +77,10 @@ struct ESP32Receiver: Sendable {
     return .pair(tag: tag, value: latin1(text[(colon + 2)...]))
   }
 
-  /// Decodes Latin-1, like the display.
+  /// Decodes Latin-1, as the display does.
   static func latin1(_ bytes: some Sequence<UInt8>) -> String { String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) })) }
 
-  /// Parses a leading integer like `std::stoi`; nil where that throws.
+  /// Parses a leading integer like `std::stoi`; nil where `std::stoi` throws.
   static func wholeNumber(_ text: String) -> Int32? {
     var digits = Substring(text).drop { $0 == " " }
     let isNegative = digits.first == "-"

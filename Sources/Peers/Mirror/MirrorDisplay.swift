@@ -1,5 +1,5 @@
-// Simulates the display computer: profiles by name, face enrolment for new names, the light, and inputs that crash its program.
-// Facts: ISM-Embedded's nano/main.py, nano/subsystems/database.py (text in SQL, floats) and nfr6.py (pictures, file names).
+// Simulates the display computer: profiles by name, face enrolment for new names, brightness, and inputs that crash its program.
+// Source: ISM-Embedded's nano/main.py, nano/subsystems/database.py (text in SQL, floats) and nfr6.py (pictures, file names).
 
 /// The display of a simulated mirror.
 public struct MirrorDisplay: Sendable {
@@ -7,10 +7,10 @@ public struct MirrorDisplay: Sendable {
   public private(set) var profiles: [String: [String: String]] = ["Default": ["Bright": "75"]]
   /// Names with enrolled faces, in order.
   public private(set) var enrolled: [String] = []
-  /// The last name.
+  /// The name that was received last.
   public private(set) var user: String?
-  /// The last brightness.
-  public private(set) var light: String?
+  /// The brightness that was received last.
+  public private(set) var brightness: String?
 
   private static let textTags: Set<String> = ["Name", "Condi"]
 
@@ -34,12 +34,13 @@ public struct MirrorDisplay: Sendable {
     user = name
     let values = fields.filter { $0.key != "Name" }
     profiles[name, default: [:]].merge(values) { $1 }
-    if let value = values["Bright"] { light = value }
+    if let value = values["Bright"] { brightness = value }
     let shown = values.filter { $0.key != "Temp" }.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
     if !shown.isEmpty { outcome.messages.append("the display shows \(name): \(shown)") }
     return outcome
   }
 
+  /// The description of the crash that these values cause; nil if they cause none.
   private func problem(with name: String, _ fields: [String: String]) -> String? {
     for (tag, value) in fields.sorted(by: { $0.key < $1.key }) {
       if Self.textTags.contains(tag) {

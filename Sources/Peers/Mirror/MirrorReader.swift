@@ -1,10 +1,13 @@
-// The reading of the ESP32's fields over I2C by the display. Each reply is what the ESP32 buffered at the previous request, so the display
-// drops the first reply and requests the heart rate again at the end; that value is lost. A signal during a reading causes another one.
-// Facts: ISM-Embedded's nano/subsystems/i2c.py (order, pauses, dropped reply), main.cpp (requestEvents), main.py (callback of the data line).
+// How the display reads the fields of the ESP32 over I2C. Each reply is the one that the ESP32 buffered at the previous request. So the
+// display drops the first reply, and requests the heart rate again at the end; the reply to that last request is lost. A signal during a
+// reading causes another reading.
+// Source: ISM-Embedded's nano/subsystems/i2c.py (order, pauses, dropped reply), main.cpp (requestEvents), main.py (callback of the data line).
 
 import Protocols
 
+/// The state of the display's readings.
 struct MirrorReader: Sendable {
+  /// The tags in the order of the requests.
   static let order = ["Name", "TempF", "Condi", "UVInd", "Humid", "CaloB", "StepC", "DistW", "Heart", "Bright", "Temp", "Heart"]
 
   /// From a request to its reply, including the I2C transfers.
@@ -22,31 +25,31 @@ struct MirrorReader: Sendable {
   /// The reply of the ESP32 to the next request, whatever its field.
   private var buffer = ""
   private var values: [String: String] = [:]
-  /// The data line rose during a reading.
-  private var isLatched = false
-  /// Until when the computer processes the last reading.
-  private var rest: Instant?
+  /// A signal came during a reading.
+  private var isSignalPending = false
+  /// Until when the display processes the last reading.
+  private var busyUntil: Instant?
 
-  var nextWake: Instant? { next?.at ?? rest }
+  var nextWake: Instant? { next?.at ?? busyUntil }
 
-  /// The data line rises.
+  /// Handles a signal on the data line.
   mutating func signal(at now: Instant) {
-    guard next == nil, rest == nil else { return isLatched = true }
+    guard next == nil, busyUntil == nil else { return isSignalPending = true }
     next = (0, now + Self.requestTime)
   }
 
-  /// The field that the display requests now; nil at the end of processing.
+  /// The tag that the display requests now; nil at the end of processing.
   mutating func nextRequest(at now: Instant) -> String? {
     if let next { return Self.order[next.index] }
-    rest = nil
-    if isLatched {
-      isLatched = false
+    busyUntil = nil
+    if isSignalPending {
+      isSignalPending = false
       signal(at: now)
     }
     return nil
   }
 
-  /// Reads the buffer and fills it with `reply`. Returns all values at the end of a reading.
+  /// Reads the buffered reply, and replaces it by `reply`. Returns all values at the end of a reading.
   mutating func receive(_ reply: String, at now: Instant) -> [String: String]? {
     guard let (index, _) = next else { return nil }
     var moment = now + Self.requestTime
@@ -61,12 +64,12 @@ struct MirrorReader: Sendable {
       return nil
     }
     defer { values = [:] }
-    (next, rest) = (nil, now + Self.databaseTime)
+    (next, busyUntil) = (nil, now + Self.databaseTime)
     return values
   }
 
   /// Extends the processing by the time of the camera.
   mutating func extendProcessing(ifTakingPictures isTakingPictures: Bool) {
-    if isTakingPictures, let moment = rest { rest = moment + Self.cameraTime }
+    if isTakingPictures, let moment = busyUntil { busyUntil = moment + Self.cameraTime }
   }
 }

@@ -1,5 +1,5 @@
 // The target address of a request and the receive filter, from the settings of AT commands and the bus of the car.
-// Facts: defaults of the ELM327 family for each protocol: CAN 7E8…7EF, or 18DAF1xx; no filter on a K-line.
+// The default filter of the ELM327 family is 7E8…7EF or 18DAF1xx on CAN; K-lines have none.
 
 extension AdapterSettings {
   /// The address of a request.
@@ -13,23 +13,23 @@ extension AdapterSettings {
     }
   }
 
-  /// Whether frames with this id pass the filter.
+  /// Whether frames with this identifier pass the receive filter.
   func accepts(_ id: UInt32, on bus: DiagnosticBus) -> Bool {
-    let standard = Self.defaultFilter(on: bus)
-    let mask = mask ?? standard.mask
-    return !bus.isCAN || id & mask == (filter ?? standard.filter) & mask
+    let defaults = Self.defaultFilter(on: bus)
+    let mask = mask ?? defaults.mask
+    return !bus.isCAN || id & mask == (filter ?? defaults.filter) & mask
   }
 
   private static func defaultFilter(on bus: DiagnosticBus) -> (filter: UInt32, mask: UInt32) {
     bus == .can29 ? (0x18DA_F100, 0x1FFF_FF00) : (0x7E8, 0x7F8)
   }
 
-  /// Whether the ECU that responds from this id receives flow control after the first frame of a long message. The adapter sends it to
-  /// the address of the standard, which is wrong for ECUs with manufacturer-specific addresses.
-  func controlsFlow(of id: UInt32, on bus: DiagnosticBus) -> Bool {
+  /// Whether the ECU that responds with this identifier receives a flow control frame, without which it sends only the first frame of a
+  /// long message. By default the adapter sends it to the standard request address, which fails for manufacturer-specific addresses.
+  func sendsFlowControl(to id: UInt32, on bus: DiagnosticBus) -> Bool {
     guard bus.isCAN else { return true }
     guard flowControl else { return false }
-    let standardAddress = bus.flowAddress(of: id)
+    let standardAddress = bus.requestAddress(forResponse: id)
     let (filter, mask) = Self.defaultFilter(on: bus)
     let target = id & mask == filter || bus.isFunctional(address(on: bus)) ? standardAddress : address(on: bus)
     let isFlowControlFrame = flowData.first.map { $0 >> 4 == 3 } ?? false

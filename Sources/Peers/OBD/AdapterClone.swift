@@ -1,17 +1,17 @@
 // Commands that clones of the ELM327 reject, or acknowledge without effect.
-// Facts: gaps reported by owners and driver authors.
+// Source: reports of owners, and of authors of drivers.
 
 extension ELM327Adapter {
   /// Whether the adapter answers the command with `?`.
   func rejects(_ command: String) -> Bool {
-    func begins(_ names: String...) -> Bool { names.contains { command.hasPrefix($0) } }
-    return hasFault(.clone) && (command == "S0" || command == "H1" || begins("CRA"))
-      || hasFault(.noAdaptive) && begins("AT")
-      || hasFault(.noMasks) && (begins("CF", "CM") && !begins("CFC") || begins("CRA") && command.contains("X"))
-      || hasFault(.noFlowControl) && begins("FC", "CFC")
-      || hasFault(.noLong) && begins("AL")
+    func beginsWith(_ names: String...) -> Bool { names.contains { command.hasPrefix($0) } }
+    return hasFault(.clone) && (command == "S0" || command == "H1" || beginsWith("CRA"))
+      || hasFault(.noAdaptive) && beginsWith("AT")
+      || hasFault(.noMasks) && (beginsWith("CF", "CM") && !beginsWith("CFC") || beginsWith("CRA") && command.contains("X"))
+      || hasFault(.noFlowControl) && beginsWith("FC", "CFC")
+      || hasFault(.noLong) && beginsWith("AL")
       || hasFault(.noMemory) && (command == "M0" || command == "M1")
-      || hasFault(.fixedMonitor) && begins("CSM")
+      || hasFault(.fixedMonitor) && beginsWith("CSM")
   }
 
   /// Whether the adapter acknowledges the command without effect.

@@ -1,12 +1,12 @@
 // The AT commands of the simulated adapter that do more than change a setting.
-// Facts: the command summary of the ELM327 v1.5 family.
+// Source: the command summary of the ELM327 v1.5 family.
 
 import Protocols
 
 extension ELM327Adapter {
   private var banner: String { hasFault(.falseVersion) ? "ELM327 v2.1" : "ELM327 v1.5" }
 
-  /// Runs an AT command, given without the prefix.
+  /// Runs an AT command, given without the prefix `AT`.
   mutating func runATCommand(_ command: String, at start: Instant) {
     switch command {
     case "Z": restart(at: start + timing.reset)
@@ -30,10 +30,10 @@ extension ELM327Adapter {
   }
 
   private mutating func set(_ command: String, at instant: Instant) {
-    let understood = !rejects(command) && (ignores(command) || settings.apply(command))
-    if understood, settings.memory, command.hasPrefix("SP") { storedProtocol = settings.obdProtocol }
+    let isAccepted = !rejects(command) && (ignores(command) || settings.apply(command))
+    if isAccepted, settings.memory, command.hasPrefix("SP") { storedProtocol = settings.obdProtocol }
     if hasFault(.echo) { settings.echo = true }
-    respond(understood ? "OK" : "?", at: instant)
+    respond(isAccepted ? "OK" : "?", at: instant)
   }
 
   /// The supply voltage in tenths of a volt, `14.4V`.
@@ -42,14 +42,14 @@ extension ELM327Adapter {
     return "\(tenths / 10).\(tenths % 10)V"
   }
 
-  /// Starts the transition to low power, which a warning precedes.
+  /// Schedules the low-power warning and, after it, the low-power mode.
   mutating func enterSleep(at start: Instant) {
     respond("OK", at: start)
     let warning = start + timing.lowPower
     lowPower = LowPower(warning: warning, asleep: warning + timing.lowPowerWarning)
   }
 
-  /// Restarts; the adapter ignores input until it is done.
+  /// Restarts: the adapter ignores input and prints its banner at `end`.
   mutating func restart(at end: Instant) {
     restoreDefaults()
     lowPower = nil

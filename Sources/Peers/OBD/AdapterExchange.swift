@@ -1,6 +1,5 @@
-// A request on the bus under the current settings: protocol detection, bus state, receive filter, arrival times and timeout.
-// Facts: an ELM327 receives only between a request and its prompt; ECUs respond concurrently on CAN and one after the other on a
-// K-line. Strings as the ELM327 family prints them.
+// Simulates the exchange of a request on the bus: protocol detection, bus state, receive filter, arrival times and timeout.
+// An ELM327 receives only between a request and its prompt. ECUs respond concurrently on CAN, and one after the other on a K-line.
 
 import Protocols
 
@@ -13,19 +12,19 @@ struct Arrival: Sendable {
 }
 
 extension ELM327Adapter {
-  /// Returns the output for a request, from notices to the prompt.
+  /// Returns the output for a request, from notices such as SEARCHING... to the prompt.
   mutating func exchange(_ request: OBDRequest, from begin: Instant, _ activeFaults: [AdapterFault]) -> [Piece] {
     var start = begin
     var reply: [Piece] = []
-    if let failure = open(&reply, &start) { return reply + failure }
-    let settings = request.settings(settings)
-    let timeoutEnd = start + timing.timeout(settings)
-    let own = arrivals(request.data, settings, from: start, activeFaults)
-    var rest = leftovers(from: start)
-    if activeFaults.contains(where: { $0.kind == .stale }) { stale = own.map(\.frame) } else { rest += own }
+    if let failure = openProtocol(&reply, &start) { return reply + failure }
+    let settings = request.overriding(settings)
+    let timeoutEnd = start + timing.firstFrameTimeout(settings)
+    let responses = arrivals(request.data, settings, from: start, activeFaults)
+    var all = leftovers(from: start)
+    if activeFaults.contains(where: { $0.kind == .stale }) { stale = responses.map(\.frame) } else { all += responses }
     var end = timeoutEnd
     var received = (frames: 0, messages: 0)
-    for arrival in rest.enumerated().sorted(by: { ($0.element.due, $0.offset) < ($1.element.due, $1.offset) }).map(\.element) {
+    for arrival in all.enumerated().sorted(by: { ($0.element.due, $0.offset) < ($1.element.due, $1.offset) }).map(\.element) {
       guard arrival.due <= end else {
         late.append(arrival)
         continue
@@ -33,8 +32,8 @@ extension ELM327Adapter {
       reply.append((arrival.due, settings.line(arrival.frame)))
       received.frames += 1
       received.messages += arrival.isLast ? 1 : 0
-      end = arrival.due + timing.wait(settings, on: car.bus)
-      if received.frames == request.frames || received.messages == request.messages {
+      end = arrival.due + timing.nextFrameTimeout(settings, on: car.bus)
+      if received.frames == request.frameLimit || received.messages == request.messageLimit {
         end = arrival.due
         break
       }
@@ -44,8 +43,9 @@ extension ELM327Adapter {
     return reply
   }
 
-  /// Detects the protocol and initializes a K-line. Returns the error output if that fails or no ECU responds.
-  private mutating func open(_ reply: inout [Piece], _ start: inout Instant) -> [Piece]? {
+  /// Detects the protocol if necessary, and initializes a K-line. Adds notices to `reply`, and the duration to `start`. Returns the error
+  /// output if that fails or no ECU responds.
+  private mutating func openProtocol(_ reply: inout [Piece], _ start: inout Instant) -> [Piece]? {
     let busState = car.ignition.busState(at: start)
     if settings.obdProtocol.automatic, !settings.obdProtocol.isDetected {
       reply.append((start, settings.line("SEARCHING...")))
@@ -55,7 +55,7 @@ extension ELM327Adapter {
       settings.obdProtocol.isOpen = true
       settings.obdProtocol.number = car.bus.rawValue
     }
-    let timeoutEnd = start + timing.timeout(settings)
+    let timeoutEnd = start + timing.firstFrameTimeout(settings)
     guard settings.obdProtocol.number == car.bus.rawValue else { return statusReply(settings.obdProtocol.failure, at: timeoutEnd) }
     if car.bus.isCAN {
       switch busState {
@@ -85,7 +85,7 @@ extension ELM327Adapter {
     -> [Arrival]
   {
     var message = data
-    if !settings.autoFormat, car.bus.isCAN {  // the host has sent the PCI byte with the length
+    if !settings.autoFormat, car.bus.isCAN {  // the host sends the PCI byte, which contains the length
       guard let length = data.first, (1...7).contains(length), data.count > Int(length) else { return [] }
       message = Array(data.dropFirst().prefix(Int(length)))
     }
@@ -98,17 +98,18 @@ extension ELM327Adapter {
       replies = car.replies(to: [0x01, other], at: address, start) + replies
     }
     var arrivals: [Arrival] = []
+    // The end of the last message, by sender on CAN; all ECUs share a K-line.
     var ends: [UInt32: Instant] = [:]
     for reply in replies where settings.accepts(reply.id, on: bus) {
-      let line = bus.isCAN ? reply.id : 0
+      let channel = bus.isCAN ? reply.id : 0
       var frames = OBDFrame.segments(of: reply.payload, from: reply.id, padding: car.padding, on: bus)
-      if !settings.controlsFlow(of: reply.id, on: bus) { frames = Array(frames.prefix(1)) }
-      var due = max(start + timing.latency(on: bus) + reply.delay, ends[line] ?? .min)
+      if !settings.sendsFlowControl(to: reply.id, on: bus) { frames = Array(frames.prefix(1)) }
+      var due = max(start + timing.latency(on: bus) + reply.delay, ends[channel] ?? .min)
       for (index, frame) in frames.enumerated() {
         due += reply.pause ?? timing.duration(of: frame)
         arrivals.append(Arrival(due: due, frame: frame, isLast: index == frames.count - 1))
       }
-      ends[line] = due
+      ends[channel] = due
     }
     return arrivals
   }
@@ -117,37 +118,39 @@ extension ELM327Adapter {
   private func applyFaults(_ replies: [Reply], to request: [UInt8], _ activeFaults: [AdapterFault]) -> [Reply] {
     let service = request.first ?? 0
     return activeFaults.reduce(replies) { replies, fault in
-      let isMeant = service == 0x01 && fault.code.map { request.dropFirst().contains($0) } ?? false
+      let matchesPID = service == 0x01 && fault.code.map { request.dropFirst().contains($0) } ?? false
       switch fault.kind {
-      case .deadParameter: return isMeant ? [] : replies
-      case .refusedParameter:
-        return isMeant ? replies.map { Reply(id: $0.id, payload: Reply.refusal(service, 0x12), delay: $0.delay) } : replies
-      case .longParameter: return isMeant ? replies.map { Reply(id: $0.id, payload: $0.payload + [0], delay: $0.delay) } : replies
+      case .deadPID: return matchesPID ? [] : replies
+      case .refusedPID:
+        return matchesPID ? replies.map { Reply(id: $0.id, payload: Reply.negativeResponse(service, 0x12), delay: $0.delay) } : replies
+      case .longPID: return matchesPID ? replies.map { Reply(id: $0.id, payload: $0.payload + [0], delay: $0.delay) } : replies
       case .twice: return replies.flatMap { [$0, $0] }
-      case .refusal:
-        return replies.map { Reply(id: $0.id, payload: Reply.refusal(service, fault.code ?? 0x10), delay: $0.delay) }
-      case .pending:
+      case .negativeResponse:
+        return replies.map { Reply(id: $0.id, payload: Reply.negativeResponse(service, fault.code ?? 0x10), delay: $0.delay) }
+      case .responsePending:
         return replies.flatMap { reply -> [Reply] in
           var answer = reply
-          answer.delay += fault.time ?? 0
-          return [Reply(id: reply.id, payload: Reply.refusal(service, 0x78), delay: reply.delay), answer]
+          answer.delay += fault.duration ?? 0
+          return [Reply(id: reply.id, payload: Reply.negativeResponse(service, 0x78), delay: reply.delay), answer]
         }
       case .interleave:
         return replies.flatMap { reply -> [Reply] in
           let other = reply.payload.enumerated().map { $0 < 3 ? $1 : 0x16 }
-          return [reply, Reply(id: car.bus.otherUnit(of: reply.id), payload: other, delay: reply.delay + 200 * .microsecond)]
+          return [
+            reply, Reply(id: car.bus.responseAddressOfOtherECU(than: reply.id), payload: other, delay: reply.delay + 200 * .microsecond),
+          ]
         }
       default: return replies
       }
     }
   }
 
-  /// Frames that remain from earlier requests: a held-back reply, and late frames. A long message whose first frame was missed is not
-  /// received.
+  /// Removes and returns the frames of earlier requests: a reply held back by the fault `stale`, and late frames. If the first late frame
+  /// arrived before `start`, all are lost: without its first frame a long message is not received.
   private mutating func leftovers(from start: Instant) -> [Arrival] {
     let held = stale.enumerated().map { Arrival(due: start + timing.frame * Nanoseconds($0.offset) / 2, frame: $0.element, isLast: false) }
-    let coming = late.first.map { $0.due >= start } ?? false ? late : []
+    let pending = late.first.map { $0.due >= start } ?? false ? late : []
     (stale, late) = ([], [])
-    return held + coming
+    return held + pending
   }
 }

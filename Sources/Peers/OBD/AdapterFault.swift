@@ -1,11 +1,11 @@
 // The faults of a simulated adapter and of its replies.
-// Facts: faults that owners of real adapters report, and known defects of clones.
+// Source: reports of owners of real adapters, and known defects of clones.
 
 import Protocols
 
 public typealias AdapterFault = Fault<AdapterFaultKind>
 
-/// The faults of an adapter. WHEN counts the replies of the car, or is a time since its start at which the adapter is plugged in.
+/// The faults of an adapter. WHEN counts the replies of the car. A fault with a start time occurs only if the adapter is plugged in then.
 public enum AdapterFaultKind: String, FaultKind {
   case latency, split
   case latePrompt = "late-prompt"
@@ -18,11 +18,11 @@ public enum AdapterFaultKind: String, FaultKind {
   case bufferFull = "buffer-full"
   case silentOverrun = "silent-overrun"
   case vendorText = "vendor-text"
-  case refusal = "nrc"
-  case pending = "nrc-78"
-  case deadParameter = "dead-pid"
-  case refusedParameter = "refused-pid"
-  case longParameter = "long-pid"
+  case negativeResponse = "nrc"
+  case responsePending = "nrc-78"
+  case deadPID = "dead-pid"
+  case refusedPID = "refused-pid"
+  case longPID = "long-pid"
   case interleave, stale, stray, twice
   case disconnect, hang, babble, echo
   case noLineEnds = "no-lf-cr"
@@ -52,42 +52,42 @@ public enum AdapterFaultKind: String, FaultKind {
 
   public static let countedItems = "replies"
 
-  public var defaults: (moment: FaultMoment, time: Nanoseconds?) {
+  public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) {
     switch self {
     case .latency: (.always, 30 * .millisecond)
     case .split: (.always, 2 * .millisecond)
     case .latePrompt: (.always, 50 * .millisecond)
-    case .pending: (.every(10), 300 * .millisecond)
+    case .responsePending: (.every(10), 300 * .millisecond)
     case .echo, .noLineEnds, .noCount, .wrongCount, .clone: (.always, nil)
     case .noAdaptive, .noMasks, .noFlowControl, .noLong, .noMemory, .noRepeat, .fixedMonitor: (.always, nil)
     case .ignoresHeaders, .ignoresSpaces, .ignoresFilter, .ignoresTiming: (.always, nil)
     case .ignoresProtocol, .noChecksum, .padsZeros, .ignoresSTPX: (.always, nil)
-    case .deadParameter, .refusedParameter, .longParameter, .stray, .twice: (.always, nil)
+    case .deadPID, .refusedPID, .longPID, .stray, .twice: (.always, nil)
     case .falseVersion, .noisyBanner, .oddLF, .lockup, .onceOnly: (.always, nil)
     default: (.every(10), nil)
     }
   }
 
-  public var takesTime: Bool {
+  public var takesDuration: Bool {
     switch self {
-    case .latency, .split, .latePrompt, .hang, .pending: true
+    case .latency, .split, .latePrompt, .hang, .responsePending: true
     default: false
     }
   }
 
   public var takesCode: Bool {
     switch self {
-    case .refusal, .deadParameter, .refusedParameter, .longParameter: true
+    case .negativeResponse, .deadPID, .refusedPID, .longPID: true
     default: false
     }
   }
 
-  public var form: String {
+  public var syntax: String {
     switch self {
     case .latency, .split, .latePrompt: "\(rawValue)[:MS]"
-    case .refusal: "\(rawValue):CODE[:WHEN]"
-    case .deadParameter, .refusedParameter, .longParameter: "\(rawValue):CODE"
-    default: defaults.moment == .always ? rawValue : takesTime ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]"
+    case .negativeResponse: "\(rawValue):CODE[:WHEN]"
+    case .deadPID, .refusedPID, .longPID: "\(rawValue):CODE"
+    default: defaults.trigger == .always ? rawValue : takesDuration ? "\(rawValue)[:WHEN[:MS]]" : "\(rawValue)[:WHEN]"
     }
   }
 }

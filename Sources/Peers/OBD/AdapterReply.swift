@@ -1,28 +1,29 @@
 // A request to the car, the faults that affect it, and the printed reply. AdapterExchange simulates the bus.
-// Facts: a response-count digit ends the wait; otherwise it is ATST, or less with adaptive timing.
+// The adapter stops waiting after the number of frames in the response-count digit; without it, after the ATST time, or earlier with
+// adaptive timing.
 
 import Protocols
 
 /// A request to the car, with parameters that override the settings.
 struct OBDRequest: Sendable {
   var data: [UInt8]
-  /// The number of frames or messages after which the wait ends.
-  var frames: Int?
-  var messages: Int?
-  /// An address, and whether it has all 29 bits.
-  var header: (address: UInt32, isWhole: Bool)?
+  /// The number of frames or messages after which the adapter stops waiting; nil for none.
+  var frameLimit: Int?
+  var messageLimit: Int?
+  /// The address, and whether it includes the priority bits of a 29-bit identifier.
+  var header: (address: UInt32, hasPriority: Bool)?
   var timeout: Nanoseconds?
 
-  init(data: [UInt8], frames: Int? = nil) { (self.data, self.frames) = (data, frames) }
+  init(data: [UInt8], frameLimit: Int? = nil) { (self.data, self.frameLimit) = (data, frameLimit) }
 
-  /// The adapter's settings with the overrides of this request.
-  func settings(_ base: AdapterSettings) -> AdapterSettings {
+  /// The settings with the overrides of this request.
+  func overriding(_ base: AdapterSettings) -> AdapterSettings {
     var settings = base
     if let header {
       settings.header = header.address & 0xFF_FFFF
-      if header.isWhole { settings.priority = UInt8(header.address >> 24 & 0x1F) }
+      if header.hasPriority { settings.priority = UInt8(header.address >> 24 & 0x1F) }
     }
-    if let timeout { (settings.exactTimeout, settings.adaptive) = (timeout, messages == nil ? settings.adaptive : 0) }
+    if let timeout { (settings.exactTimeout, settings.adaptive) = (timeout, messageLimit == nil ? settings.adaptive : 0) }
     return settings
   }
 }
@@ -31,7 +32,7 @@ extension ELM327Adapter {
   /// Text and the time when it is due. The last piece of a reply ends with the prompt.
   typealias Piece = (due: Instant, bytes: [UInt8])
 
-  /// Runs a line of hexadecimal digits for the car. An odd last digit is the number of expected frames.
+  /// Sends a line of hexadecimal digits to the car. If their number is odd, the last digit is the number of expected frames.
   mutating func runRequest(_ digits: [UInt8], at now: Instant, from start: Instant) {
     let hasFrameCount = digits.count % 2 == 1
     var limit = hasFrameCount ? digits.last.flatMap(HexDigits.value).map(Int.init) : nil
@@ -41,45 +42,45 @@ extension ELM327Adapter {
       return respond("?", at: start)
     }
     if hasFault(.wrongCount), let count = limit, count > 1 { limit = count - 1 }
-    send(OBDRequest(data: data, frames: limit == 0 ? nil : limit), at: now, from: start)
+    send(OBDRequest(data: data, frameLimit: limit == 0 ? nil : limit), at: now, from: start)
   }
 
   /// Sends a request to the car and queues the reply, with active faults applied.
   mutating func send(_ request: OBDRequest, at now: Instant, from start: Instant) {
     guard (1...(settings.autoFormat ? 7 : 8)).contains(request.data.count) else { return respond("?", at: start) }
-    requests &+= 1
+    requestCount &+= 1
     let activeFaults = activeFaults(at: now)
     func activeFault(_ kind: AdapterFault.Kind) -> AdapterFault? { activeFaults.first { $0.kind == kind } }
 
-    if let hang = activeFault(.hang) { return phase = .unresponsive(until: hang.time.map { now + $0 } ?? .max) }
+    if let hang = activeFault(.hang) { return phase = .unresponsive(until: hang.duration.map { now + $0 } ?? .max) }
     if activeFault(.babble) != nil { return phase = .babbling }
-    let later = start + (activeFault(.latency)?.time ?? 0)
+    let delayedStart = start + (activeFault(.latency)?.duration ?? 0)
     var reply: [Piece]
     if activeFault(.noData) != nil {
-      reply = statusReply("NO DATA", at: later + timing.timeout(request.settings(settings)))
+      reply = statusReply("NO DATA", at: delayedStart + timing.firstFrameTimeout(request.overriding(settings)))
     } else if activeFault(.canError) != nil {
-      reply = statusReply("CAN ERROR", at: later)
+      reply = statusReply("CAN ERROR", at: delayedStart)
     } else if activeFault(.stopped) != nil {
-      reply = statusReply("STOPPED", at: later)
+      reply = statusReply("STOPPED", at: delayedStart)
     } else if activeFault(.lvReset) != nil {
       restoreDefaults()
-      reply = statusReply("LV RESET", at: later)
+      reply = statusReply("LV RESET", at: delayedStart)
     } else {
-      reply = exchange(request, from: later, activeFaults)
+      reply = exchange(request, from: delayedStart, activeFaults)
     }
 
     if activeFault(.vendorText) != nil, let first = reply.first { reply.insert((first.due, settings.line("VENDOR MODE")), at: 0) }
     if activeFault(.bufferFull) != nil { truncateWithOverflow(&reply, "BUFFER FULL") }
     if activeFault(.silentOverrun) != nil { truncateWithOverflow(&reply, "") }
     if activeFault(.garbage) != nil { insertNoise(&reply) }
-    if let last = reply.popLast() { reply += late(last) }
+    if let last = reply.popLast() { reply += delayingPrompt(last) }
     let end = reply.last?.due ?? start
     if activeFault(.lostPrompt) != nil, let last = reply.indices.last { reply[last].bytes.removeLast() }
     if activeFault(.disconnect) != nil {
-      truncate(&reply)
+      truncateToHalf(&reply)
       closesLink = true
     }
-    if let split = activeFault(.split) { reply = splitRandomly(reply, gap: split.time ?? 0) }
+    if let split = activeFault(.split) { reply = splitRandomly(reply, gap: split.duration ?? 0) }
     for piece in reply { sendQueue.add(piece.bytes, at: piece.due) }
     phase = closesLink ? .unresponsive(until: .max) : .busy(until: max(end, sendQueue.end))
   }
@@ -87,9 +88,9 @@ extension ELM327Adapter {
   /// A reply that is only a status text.
   func statusReply(_ text: String, at instant: Instant) -> [Piece] { [(instant, settings.line(text) + settings.prompt)] }
 
-  /// The last piece of a reply, with its prompt split off and delayed if there is a `late-prompt` fault.
-  func late(_ piece: Piece) -> [Piece] {
-    guard let delay = faults.first(where: { $0.kind == .latePrompt })?.time, piece.bytes.last == 0x3E else { return [piece] }
+  /// Splits off and delays the prompt of the last piece of a reply, if there is a `late-prompt` fault.
+  func delayingPrompt(_ piece: Piece) -> [Piece] {
+    guard let delay = faults.first(where: { $0.kind == .latePrompt })?.duration, piece.bytes.last == 0x3E else { return [piece] }
     return [(piece.due, piece.bytes.dropLast()), (piece.due + delay, [0x3E])]
   }
 
@@ -98,12 +99,12 @@ extension ELM327Adapter {
     guard !faults.isEmpty else { return [] }
     var activeFaults: [AdapterFault] = []
     for (position, fault) in faults.enumerated() {
-      switch fault.moment {
+      switch fault.trigger {
       case .always: activeFaults.append(fault)
-      case .every(let count): if requests % max(1, count) == 0 { activeFaults.append(fault) }
+      case .every(let count): if requestCount % max(1, count) == 0 { activeFaults.append(fault) }
       case .after(let time):
         let moment = car.ignition.origin + time
-        if pluggedIn <= moment, now >= moment, triggered.insert(position).inserted { activeFaults.append(fault) }
+        if pluggedInAt <= moment, now >= moment, triggered.insert(position).inserted { activeFaults.append(fault) }
       }
     }
     return activeFaults

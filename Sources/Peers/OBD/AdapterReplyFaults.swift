@@ -21,10 +21,10 @@ extension ELM327Adapter {
     reply[piece].bytes.insert(contentsOf: random, at: position)
   }
 
-  /// Keeps the first half.
-  func truncate(_ reply: inout [Piece]) { truncate(reply.reduce(0) { $0 + $1.bytes.count } / 2, of: &reply) }
+  /// Removes all but the first half of the bytes.
+  func truncateToHalf(_ reply: inout [Piece]) { truncate(reply.reduce(0) { $0 + $1.bytes.count } / 2, of: &reply) }
 
-  /// Keeps the first `count` bytes.
+  /// Removes all but the first `count` bytes.
   private func truncate(_ count: Int, of reply: inout [Piece]) {
     var rest = count
     for piece in reply.indices {
@@ -52,7 +52,7 @@ extension ELM327Adapter {
   }
 
   /// 1 KiB of random bytes without a prompt.
-  mutating func noiseBurst() -> [UInt8] {
+  mutating func randomBurst() -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(1024)
     while bytes.count < 1024 {

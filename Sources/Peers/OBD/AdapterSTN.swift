@@ -1,10 +1,10 @@
 // The ST commands of an OBDLink: identity, requests in one line (STPX), timeouts in milliseconds, sleep.
-// Facts: STN1100 family reference; STPX as its users write it: STPX H:7E4, D:220101, R:1, T:200, where R counts whole messages.
+// Source: STN1100 family reference; for STPX its users: STPX H:7E4, D:220101, R:1, T:200, where R counts whole messages.
 
 import Protocols
 
 extension ELM327Adapter {
-  /// Runs an ST command, given without the prefix.
+  /// Runs an ST command, given without the prefix `ST`.
   mutating func runSTCommand(_ command: String, at now: Instant, from start: Instant) {
     guard personality == .stn, !hasFault(.clone) else { return respond("?", at: start) }
     func argument(of name: String) -> Substring? { command.hasPrefix(name) ? command.dropFirst(name.count) : nil }
@@ -29,7 +29,7 @@ extension ELM327Adapter {
       settings.exactTimeout = time * .millisecond
       return respond("OK", at: start + timing.setting)
     }
-    if let text = argument(of: "SLU"), let value = ELM327Adapter.switches[String(text)] {
+    if let text = argument(of: "SLU"), let value = ELM327Adapter.sleepOptions[String(text)] {
       sleepsWhenIdle = value
       return respond("OK", at: start + timing.setting)
     }
@@ -37,7 +37,7 @@ extension ELM327Adapter {
   }
 
   /// STSLU: whether the adapter sleeps when idle; the second value, wake on input, has no effect.
-  private static let switches = ["ON,ON": true, "ON,OFF": true, "OFF,ON": false, "OFF,OFF": false]
+  private static let sleepOptions = ["ON,ON": true, "ON,OFF": true, "OFF,ON": false, "OFF,OFF": false]
 }
 
 extension OBDRequest {
@@ -55,7 +55,7 @@ extension OBDRequest {
         data = bytes
       case "R:":
         guard let count = Int(value), (0...255).contains(count) else { return nil }
-        messages = count == 0 ? nil : count
+        messageLimit = count == 0 ? nil : count
       case "T:":
         guard let time = Int64(value), (1...65_535).contains(time) else { return nil }
         timeout = time * .millisecond

@@ -1,5 +1,5 @@
 // The settings of an ELM327, and the AT commands that only change a setting.
-// Facts: the command summary of the ELM327 v1.5 family.
+// Source: the command summary of the ELM327 v1.5 family.
 
 import Protocols
 
@@ -9,7 +9,7 @@ struct AdapterSettings: Sendable, Equatable {
   var linefeeds = false
   /// Line ends are lost between the chip and the host (fault `no-lf-cr`).
   var losesLineEnds = false
-  /// The faults `no-checksum`, `pad-zeros` and `ignore-protocol`.
+  /// The faults `no-checksum`, `pad-zeros` and `ignore-protocol` set these.
   var omitsChecksums = false
   var padsWithoutHeaders = false
   var alwaysDetectsProtocol = false
@@ -24,11 +24,11 @@ struct AdapterSettings: Sendable, Equatable {
   var adaptive = 1
   /// ATST, in units of 4.096 ms.
   var timeout = AdapterSettings.defaultTimeout
-  /// STPTO, in whole milliseconds.
+  /// STPTO, a whole number of milliseconds, which replaces ATST.
   var exactTimeout: Nanoseconds?
   /// ATSH; nil for the functional address of the protocol.
   var header: UInt32?
-  /// ATCP: the first five bits of a 29-bit identifier, if ATSH does not have them.
+  /// ATCP: the first five bits of a 29-bit identifier, for an ATSH without them.
   var priority: UInt8 = 0x18
   /// ATCF and ATCM: the receive filter and its mask; nil for the defaults of the protocol.
   var filter: UInt32?
@@ -93,7 +93,7 @@ struct AdapterSettings: Sendable, Equatable {
     return true
   }
 
-  /// ATCRA: one id, with X for any digit; without an argument the defaults of the protocol.
+  /// ATCRA: one identifier, with X for any digit; without an argument, the defaults of the protocol.
   private mutating func setReceiveFilter(_ text: Substring) -> Bool {
     if text.isEmpty { (filter, mask) = (nil, nil) }
     guard !text.isEmpty else { return true }

@@ -1,4 +1,4 @@
-// Times of an ELM327 dialogue. Facts: timer steps of the data sheet, and times measured on real adapters.
+// The times of an adapter and of the car's replies. Source: ELM327 data sheet (timer steps), measurements on real adapters.
 
 import Protocols
 
@@ -10,7 +10,7 @@ public struct AdapterTiming: Sendable, Equatable {
   public var frame: Nanoseconds = 1_500 * .microsecond
   /// One step of ATST.
   public var timeoutStep: Nanoseconds = 4_096 * .microsecond
-  /// The wait of ATAT1 and ATAT2 after the last frame, limited by ATST.
+  /// The timeout for a further frame under ATAT1 and ATAT2, limited by ATST.
   public var adaptive: Nanoseconds = 28 * .millisecond
   public var adaptiveFast: Nanoseconds = 14 * .millisecond
   /// ATZ, ATWS, and a successful protocol detection.
@@ -25,40 +25,40 @@ public struct AdapterTiming: Sendable, Equatable {
   public var slowInit: Nanoseconds = 2_500 * .millisecond
   public var fastInit: Nanoseconds = 300 * .millisecond
   /// On a K-line: one byte, the gap between two messages, and a request with its inter-byte gaps.
-  public var lineByte: Nanoseconds = 962 * .microsecond
-  public var linePause: Nanoseconds = 25 * .millisecond
-  public var lineRequest: Nanoseconds = 50 * .millisecond
+  public var kLineByte: Nanoseconds = 962 * .microsecond
+  public var kLinePause: Nanoseconds = 25 * .millisecond
+  public var kLineRequest: Nanoseconds = 50 * .millisecond
   /// From ATLP to the warning, and from the warning to sleep.
   public var lowPower: Nanoseconds = .second
   public var lowPowerWarning: Nanoseconds = 2 * .second
 
-  /// A good adapter on a real car.
+  /// The times of a good adapter and a real car.
   public static let real = AdapterTiming()
   /// No delays, for benchmarks.
   public static let instant = AdapterTiming(
     latency: 0, frame: 0, timeoutStep: 0, adaptive: 0, adaptiveFast: 0, reset: 0, warmStart: 0, search: 0, failedSearch: 0, setting: 0,
-    slowInit: 0, fastInit: 0, lineByte: 0, linePause: 0, lineRequest: 0, lowPower: 0, lowPowerWarning: 0)
+    slowInit: 0, fastInit: 0, kLineByte: 0, kLinePause: 0, kLineRequest: 0, lowPower: 0, lowPowerWarning: 0)
 
-  /// The wait for further frames when the number of frames is unknown. It is longer on a K-line, where ECUs may take 50 ms.
-  func wait(_ settings: AdapterSettings, on bus: DiagnosticBus) -> Nanoseconds {
-    let longer: Nanoseconds = bus.isCAN ? 1 : 3
+  /// The timeout for a further frame, after each frame. It is longer on a K-line, where ECUs may take 50 ms.
+  func nextFrameTimeout(_ settings: AdapterSettings, on bus: DiagnosticBus) -> Nanoseconds {
+    let factor: Nanoseconds = bus.isCAN ? 1 : 3
     return switch settings.adaptive {
-    case 0: timeout(settings)
-    case 1: min(adaptive * longer, timeout(settings))
-    default: min(adaptiveFast * longer, timeout(settings))
+    case 0: firstFrameTimeout(settings)
+    case 1: min(adaptive * factor, firstFrameTimeout(settings))
+    default: min(adaptiveFast * factor, firstFrameTimeout(settings))
     }
   }
 
-  /// The wait for the first frame.
-  func timeout(_ settings: AdapterSettings) -> Nanoseconds {
+  /// The timeout for the first frame.
+  func firstFrameTimeout(_ settings: AdapterSettings) -> Nanoseconds {
     settings.exactTimeout.map { timeoutStep == 0 ? 0 : $0 } ?? timeoutStep * Nanoseconds(settings.timeout)
   }
 
   /// The transmission time of a frame, with the gap before it.
   func duration(of frame: OBDFrame) -> Nanoseconds {
-    frame.bus.isCAN ? self.frame : linePause + lineByte * Nanoseconds(frame.data.count + 4)
+    frame.bus.isCAN ? self.frame : kLinePause + kLineByte * Nanoseconds(frame.data.count + 4)
   }
 
   /// From the request to the start of the fastest ECU's reply.
-  func latency(on bus: DiagnosticBus) -> Nanoseconds { bus.isCAN ? latency : lineRequest }
+  func latency(on bus: DiagnosticBus) -> Nanoseconds { bus.isCAN ? latency : kLineRequest }
 }

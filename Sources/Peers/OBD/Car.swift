@@ -1,5 +1,5 @@
 // A simulated car as the adapter sees it: a bus, an ignition, and ECUs that respond to requests.
-// Facts: addressing of SAE J1979, ISO 15765-4, ISO 14230-4 and ISO 9141-2.
+// Source: addressing of SAE J1979, ISO 15765-4, ISO 14230-4 and ISO 9141-2.
 
 import Protocols
 
@@ -22,9 +22,9 @@ public struct Reply: Sendable, Equatable {
   /// The CAN identifier; on a K-line the address of the ECU, for example 10.
   public var id: UInt32
   public var payload: [UInt8]
-  /// The delay after the fastest ECU.
+  /// The delay relative to the fastest ECU.
   public var delay: Nanoseconds
-  /// The time between frames, if it differs from `AdapterTiming`.
+  /// The time between frames; nil: that of `AdapterTiming`.
   public var pause: Nanoseconds?
 
   /// Creates a response.
@@ -33,7 +33,7 @@ public struct Reply: Sendable, Equatable {
   }
 
   /// A negative response of ISO 14229: 7F, service, code.
-  static func refusal(_ service: UInt8, _ reason: UInt8) -> [UInt8] { [0x7F, service, reason] }
+  static func negativeResponse(_ service: UInt8, _ code: UInt8) -> [UInt8] { [0x7F, service, code] }
 }
 
 /// The simulated cars, by their command-line names.
@@ -50,9 +50,9 @@ public enum CarModel: String, CaseIterable, Sendable {
   /// The description in the help text.
   public var help: String {
     switch self {
-    case .eGMP: "electric E-GMP car, 77 kWh: 220101, a few OBD-II PIDs"
-    case .ioniq28: "older electric car (Ioniq), 28 kWh: 2101"
-    case .kona: "electric Kona, 64 kWh: 220101, and NO DATA for 0100"
+    case .eGMP: "electric E-GMP car, 77 kWh: responds to 220101 and a few OBD-II PIDs"
+    case .ioniq28: "older electric car (Ioniq), 28 kWh: responds to 2101"
+    case .kona: "electric Kona, 64 kWh: responds to 220101, but not to 0100"
     case .petrol: "petrol car on 11-bit CAN with two emission-related ECUs and another ECU at 7E4"
     case .petrolTurbo: "the same, but the ECM reports its own scaling (PIDs 4F and 50)"
     case .petrol29: "the petrol car on 29-bit CAN"
@@ -68,7 +68,7 @@ public enum CarModel: String, CaseIterable, Sendable {
     case .ioniq28: ElectricCar(.ioniq28, ignition)
     case .kona: ElectricCar(.kona, ignition)
     case .petrol: PetrolCar(.can11, ignition)
-    case .petrolTurbo: PetrolCar(.can11, ignition, hasOwnScales: true)
+    case .petrolTurbo: PetrolCar(.can11, ignition, reportsScaling: true)
     case .petrol29: PetrolCar(.can29, ignition)
     case .petrolKWP: PetrolCar(.kwp, ignition)
     case .petrol9141: PetrolCar(.iso9141, ignition)

@@ -1,5 +1,5 @@
 // The diagnostic buses of simulated cars, and the addressing of ECUs on each.
-// Facts: ISO 15765-4 (CAN), ISO 14230-4 (KWP2000) and ISO 9141-2 (K-lines); numbers as the ELM327 family counts protocols.
+// Source: ISO 15765-4 (CAN), ISO 14230-4 (KWP2000) and ISO 9141-2 (K-lines); ELM327 data sheet (protocol numbers).
 //
 //   11-bit CAN   functional 7DF · 7E0… responds from 7E8…      29-bit CAN   18DB33F1 · 18DA10F1 responds from 18DAF110
 //   KWP2000      C0 33 F1 · 80 10 F1 responds as 8n F1 10      ISO 9141-2   68 6A F1 responds as 48 6B 10
@@ -28,35 +28,35 @@ public enum DiagnosticBus: UInt8, Sendable, CaseIterable {
     isCAN ? address == functionalAddress : address & 0xFF00 == functionalAddress & 0xFF00
   }
 
-  /// The physical request address of the ECU with the standard's number 10, 11, …
-  func address(of unit: UInt8) -> UInt32 {
+  /// The physical request address of an ECU, by the number that the standard assigns: 10, 11, … (hex).
+  func address(of ecu: UInt8) -> UInt32 {
     switch self {
-    case .iso9141: 0x6800F1 | UInt32(unit) << 8
-    case .kwp: 0x8000F1 | UInt32(unit) << 8
-    case .can11: 0x7D0 &+ UInt32(unit)
-    case .can29: 0x18DA_00F1 | UInt32(unit) << 8
+    case .iso9141: 0x6800F1 | UInt32(ecu) << 8
+    case .kwp: 0x8000F1 | UInt32(ecu) << 8
+    case .can11: 0x7D0 &+ UInt32(ecu)
+    case .can29: 0x18DA_00F1 | UInt32(ecu) << 8
     }
   }
 
-  /// Whether this is the physical address of the ECU.
-  func isAddress(_ address: UInt32, of unit: UInt8) -> Bool {
-    isCAN ? address == self.address(of: unit) : address & 0xFF00 == UInt32(unit) << 8
+  /// Whether this is the physical request address of the ECU.
+  func isAddress(_ address: UInt32, of ecu: UInt8) -> Bool {
+    isCAN ? address == self.address(of: ecu) : address & 0xFF00 == UInt32(ecu) << 8
   }
 
   /// The response address of the ECU.
-  func source(of unit: UInt8) -> UInt32 {
+  func responseAddress(of ecu: UInt8) -> UInt32 {
     switch self {
-    case .iso9141, .kwp: UInt32(unit)
-    case .can11: 0x7D8 &+ UInt32(unit)
-    case .can29: 0x18DA_F100 | UInt32(unit)
+    case .iso9141, .kwp: UInt32(ecu)
+    case .can11: 0x7D8 &+ UInt32(ecu)
+    case .can29: 0x18DA_F100 | UInt32(ecu)
     }
   }
 
   /// The response address of another ECU.
-  func otherUnit(of source: UInt32) -> UInt32 { source ^ 4 }
+  func responseAddressOfOtherECU(than response: UInt32) -> UInt32 { response ^ 4 }
 
-  /// The request identifier of the ECU with this response identifier, for flow control.
-  func flowAddress(of source: UInt32) -> UInt32 {
-    self == .can29 ? source & 0xFFFF_0000 | (source & 0xFF) << 8 | source >> 8 & 0xFF : source &- 8
+  /// The standard request identifier of the CAN ECU with this response identifier.
+  func requestAddress(forResponse response: UInt32) -> UInt32 {
+    self == .can29 ? response & 0xFFFF_0000 | (response & 0xFF) << 8 | response >> 8 & 0xFF : response &- 8
   }
 }

@@ -1,18 +1,18 @@
 // The repeating drive cycle of simulated cars, a pure function of the time since the start: all clients see the same values.
-// Facts: textbook road-load equation (inertia, rolling and air resistance); published vehicle data.
+// Source: the textbook road-load equation (inertia, rolling and air resistance); published vehicle data.
 
 /// The drive cycle of one car.
 struct DriveCycle: Sendable {
   /// The vehicle data that determine road load and battery.
-  struct Car: Sendable {
+  struct Vehicle: Sendable {
     var mass: Double  // kg
-    var rolling: Double  // N
+    var rollingResistance: Double  // N
     var drag: Double  // N per (m/s)²
-    var motorTurns: Double  // rpm per km/h: gear ratio over tyre circumference
+    var motorRPMPerSpeed: Double  // rpm per km/h
     var cells: Double  // in series
     var resistance: Double  // Ω of the whole pack
     var capacity: Double  // Ah
-    var startOfCharge: Double  // %
+    var initialStateOfCharge: Double  // %
   }
 
   /// All changing values at one instant.
@@ -23,12 +23,12 @@ struct DriveCycle: Sendable {
     var current: Double  // A, negative into the battery
     var voltage: Double  // V at the terminals
     var stateOfCharge: Double  // %
-    var chargeOut: Double  // Ah since the start
-    var chargeIn: Double
-    var energyOut: Double  // kWh since the start
+    var chargeOut: Double  // Ah drawn from the battery since the start
+    var chargeIn: Double  // Ah recuperated since the start
+    var energyOut: Double  // kWh
     var energyIn: Double
     var batteryTemperature: Double  // °C
-    var coolantTemperature: Double
+    var coolantTemperature: Double  // °C
     var distance: Double  // km since the start, forward and backward
   }
 
@@ -40,32 +40,33 @@ struct DriveCycle: Sendable {
   static let period = legs.reduce(0) { $0 + $1.seconds }
   private static let stepsPerSecond = 10.0
 
-  let car: Car
+  let vehicle: Vehicle
   private let nominalVoltage: Double
-  /// Charge in As since the start of a cycle, in steps of 0.1 s: drawn and recuperated.
-  private var out: [Double] = [0]
-  private var back: [Double] = [0]
-  /// Distance in km since the start of a cycle.
-  private static let way = table { abs(motion($0).speed) / 3600 }
+  /// Charge in As since the start of a cycle, in steps of 0.1 s.
+  private var drawnCharge: [Double] = [0]
+  private var recuperatedCharge: [Double] = [0]
+  /// Distance in km since the start of a cycle, in steps of 0.1 s.
+  private static let distances = runningTotal { abs(motion($0).speed) / 3600 }
 
-  init(_ car: Car) {
-    self.car = car
-    nominalVoltage = car.cells * DriveCycle.cellVoltage(car.startOfCharge)
-    out = DriveCycle.table { max(0, current($0)) }
-    back = DriveCycle.table { max(0, -current($0)) }
+  init(_ vehicle: Vehicle) {
+    self.vehicle = vehicle
+    nominalVoltage = vehicle.cells * DriveCycle.cellVoltage(vehicle.initialStateOfCharge)
+    drawnCharge = DriveCycle.runningTotal { max(0, current($0)) }
+    recuperatedCharge = DriveCycle.runningTotal { max(0, -current($0)) }
   }
 
+  /// The values at this time since the start in s.
   func sample(_ seconds: Double) -> Sample {
     let seconds = max(0, seconds)
     let current = self.current(seconds)
-    let chargeOut = DriveCycle.total(out, seconds) / 3600
-    let chargeIn = DriveCycle.total(back, seconds) / 3600
-    // The cycle repeats without charging, so the battery stays at 5 % in the end.
-    let stateOfCharge = max(5, car.startOfCharge - (chargeOut - chargeIn) / car.capacity * 100)
+    let chargeOut = DriveCycle.total(drawnCharge, seconds) / 3600
+    let chargeIn = DriveCycle.total(recuperatedCharge, seconds) / 3600
+    // The car is never charged: after many cycles its battery stays at 5 %.
+    let stateOfCharge = max(5, vehicle.initialStateOfCharge - (chargeOut - chargeIn) / vehicle.capacity * 100)
     let speed = DriveCycle.motion(seconds).speed
     return Sample(
-      seconds: seconds, speed: speed, motorSpeed: speed * car.motorTurns, current: current,
-      voltage: car.cells * DriveCycle.cellVoltage(stateOfCharge) - current * car.resistance, stateOfCharge: stateOfCharge,
+      seconds: seconds, speed: speed, motorSpeed: speed * vehicle.motorRPMPerSpeed, current: current,
+      voltage: vehicle.cells * DriveCycle.cellVoltage(stateOfCharge) - current * vehicle.resistance, stateOfCharge: stateOfCharge,
       chargeOut: chargeOut, chargeIn: chargeIn,
       energyOut: chargeOut * nominalVoltage / 1000, energyIn: chargeIn * nominalVoltage / 1000,
       batteryTemperature: 18 + 9 * seconds / (seconds + 1800), coolantTemperature: 21 + 24 * seconds / (seconds + 600),
@@ -95,14 +96,14 @@ struct DriveCycle: Sendable {
   private func current(_ seconds: Double) -> Double {
     let motion = DriveCycle.motion(seconds)
     let speed = motion.speed / 3.6
-    let load = car.mass * motion.acceleration * speed + (car.rolling + car.drag * speed * speed) * abs(speed)
-    // Recuperation only while driving forward.
-    let drawn = load > 0 ? load / 0.9 : speed > 0 ? load * 0.75 : 0
-    return (drawn + 600) / nominalVoltage
+    let load = vehicle.mass * motion.acceleration * speed + (vehicle.rollingResistance + vehicle.drag * speed * speed) * abs(speed)
+    // The car recuperates only while driving forward.
+    let power = load > 0 ? load / 0.9 : speed > 0 ? load * 0.75 : 0
+    return (power + 600) / nominalVoltage
   }
 
-  /// The running total of a rate over one cycle.
-  static func table(_ rate: (Double) -> Double) -> [Double] {
+  /// The running total of a rate (per s) over one cycle, in steps of 0.1 s.
+  static func runningTotal(_ rate: (Double) -> Double) -> [Double] {
     var table = [0.0]
     for step in 0..<Int(period * stepsPerSecond) {
       table.append((table.last ?? 0) + rate((Double(step) + 0.5) / stepsPerSecond) / stepsPerSecond)
@@ -111,13 +112,13 @@ struct DriveCycle: Sendable {
   }
 
   /// Kilometres since the start.
-  static func distance(_ seconds: Double) -> Double { total(way, seconds) }
+  static func distance(_ seconds: Double) -> Double { total(distances, seconds) }
 
-  /// A running total at any time: whole cycles, and the table within a cycle.
+  /// A running total at any time since the start, interpolated between the steps of its table.
   static func total(_ table: [Double], _ seconds: Double) -> Double {
-    let rounds = (seconds / DriveCycle.period).rounded(.down)
-    let steps = (seconds - rounds * DriveCycle.period) * DriveCycle.stepsPerSecond
+    let cycles = (seconds / DriveCycle.period).rounded(.down)
+    let steps = (seconds - cycles * DriveCycle.period) * DriveCycle.stepsPerSecond
     let index = min(max(0, Int(steps)), table.count - 2)
-    return rounds * (table.last ?? 0) + table[index] + (table[index + 1] - table[index]) * (steps - Double(index))
+    return cycles * (table.last ?? 0) + table[index] + (table[index + 1] - table[index]) * (steps - Double(index))
   }
 }

@@ -1,5 +1,5 @@
 // A simulated ELM327 v1.5 between a host and a car, with optional faults. AdapterCommands has the AT commands; AdapterReply and
-// AdapterExchange have the replies of the car. Facts: dialogue rules and timing of the ELM327 family.
+// AdapterExchange have the replies of the car.
 
 import Protocols
 
@@ -23,7 +23,9 @@ public struct ELM327Adapter: Machine {
   }
 
   struct LowPower: Sendable {
+    /// When the warning is due; nil after it was printed.
     var warning: Instant?
+    /// When the adapter sleeps: from then on any input restarts it.
     var asleep: Instant
 
     init(warning: Instant, asleep: Instant) { (self.warning, self.asleep) = (warning, asleep) }
@@ -44,25 +46,27 @@ public struct ELM327Adapter: Machine {
   /// The command that a lone CR repeats.
   var lastCommand: [UInt8] = []
   /// The number of requests to the car so far.
-  var requests = 0
-  /// The indices of one-time faults that have occurred.
+  var requestCount = 0
+  /// The indices of faults with a start time that have occurred.
   var triggered: Set<Int> = []
-  /// Frames that are held back until the next request, and frames that arrive after the prompt.
+  /// Frames that the fault `stale` holds back until the next request.
   var stale: [OBDFrame] = []
+  /// Frames that arrive after the prompt.
   var late: [Arrival] = []
-  /// The times of the low-power warning and of the sleep.
+  /// Set by ATLP or STSLEEP.
   var lowPower: LowPower?
   /// STSLU: sleep after 20 min without input. Only the setting is simulated.
   var sleepsWhenIdle = false
-  /// The link is to be reset when everything is sent.
+  /// The link is reset when everything is sent.
   var closesLink = false
-  private var line: [UInt8] = []
-  var pluggedIn: Instant = 0
+  /// The current line of input, without its CR.
+  private var inputLine: [UInt8] = []
+  var pluggedInAt: Instant = 0
   /// The number of connections so far.
   private var connections: Int
 
   private static let maxLineLength = 254
-  private static let maxWaiting = 65_536
+  private static let maxQueuedBytes = 65_536
 
   /// Creates an adapter. `baud` is the speed of its serial line (nil: unlimited), `seed` that of random faults, and `connections` the
   /// number of earlier connections.
@@ -78,11 +82,11 @@ public struct ELM327Adapter: Machine {
     noise = Noise(seed: seed)
     self.connections = connections
     sendQueue = SendQueue(baud: baud)
-    settings = afterReset
+    settings = settingsAfterReset
   }
 
   /// The settings after a reset, including those that faults change.
-  private var afterReset: AdapterSettings {
+  private var settingsAfterReset: AdapterSettings {
     var settings = AdapterSettings()
     settings.losesLineEnds = hasFault(.noLineEnds)
     settings.omitsChecksums = hasFault(.noChecksum)
@@ -98,7 +102,7 @@ public struct ELM327Adapter: Machine {
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
-    case .started: pluggedIn = now
+    case .started: pluggedInAt = now
     case .linkChanged(.main, .up): powerUp(at: now)
     case .linkChanged(.main, .down): unplug(at: now)
     case .received(.main, let bytes):
@@ -115,7 +119,7 @@ public struct ELM327Adapter: Machine {
       lowPower?.warning = nil
       sendQueue.add(settings.line("LP ALERT") + settings.prompt, at: now)
     }
-    if phase == .babbling, sendQueue.isEmpty { sendQueue.add(noiseBurst(), at: now + 10 * .millisecond) }
+    if phase == .babbling, sendQueue.isEmpty { sendQueue.add(randomBurst(), at: now + 10 * .millisecond) }
     sendQueue.flush(at: now, &effects)
     if closesLink, sendQueue.isEmpty, !sendQueue.isSending {
       closesLink = false
@@ -132,14 +136,15 @@ public struct ELM327Adapter: Machine {
 
   private mutating func unplug(at now: Instant) {
     sendQueue.reset(at: now)
-    line = []
+    inputLine = []
     (stale, late, lowPower) = ([], [], nil)
     closesLink = false
     phase = .unresponsive(until: .max)
   }
 
+  /// Resets all settings except the stored protocol.
   mutating func restoreDefaults() {
-    settings = afterReset
+    settings = settingsAfterReset
     settings.obdProtocol = storedProtocol
     lastCommand = []
   }
@@ -155,19 +160,19 @@ public struct ELM327Adapter: Machine {
     case .busy(let end) where now < end: return interrupt(at: now)
     case .unresponsive, .busy: phase = .ready
     }
-    guard sendQueue.waiting < ELM327Adapter.maxWaiting else { return }
+    guard sendQueue.queuedBytes < ELM327Adapter.maxQueuedBytes else { return }
     switch byte {
     case 0x0A where hasFault(.oddLF): respond("?", at: now)
     case 0x00, 0x0A: return
     case 0x0D:
       if settings.echo { sendQueue.add(settings.endOfLine, at: now) }
-      let command = line
-      line = []
+      let command = inputLine
+      inputLine = []
       run(command, at: now, from: now + sendQueue.duration(of: command.count + 1))
     default:
       if settings.echo { sendQueue.add([byte], at: now) }
-      guard byte > 0x20, line.count < ELM327Adapter.maxLineLength else { return }
-      line.append((0x61...0x7A).contains(byte) ? byte - 0x20 : byte)
+      guard byte > 0x20, inputLine.count < ELM327Adapter.maxLineLength else { return }
+      inputLine.append((0x61...0x7A).contains(byte) ? byte - 0x20 : byte)
     }
   }
 
@@ -199,6 +204,6 @@ public struct ELM327Adapter: Machine {
 
   /// Prints a line and the prompt.
   mutating func respond(_ text: String, at instant: Instant) {
-    for piece in late((instant, settings.line(text) + settings.prompt)) { sendQueue.add(piece.bytes, at: piece.due) }
+    for piece in delayingPrompt((instant, settings.line(text) + settings.prompt)) { sendQueue.add(piece.bytes, at: piece.due) }
   }
 }

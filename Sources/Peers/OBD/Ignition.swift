@@ -1,5 +1,5 @@
 // The ignition of a simulated car over time, with its effects on the bus and the 12 V battery. Pure functions of time.
-// Facts: a lead-acid battery has 12.4 to 12.7 V at rest and 14.2 V and more while charging; gateways keep the bus awake for a while after
+// A lead-acid battery has 12.4 to 12.7 V at rest and 14.2 V and more while charging. Gateways keep the bus awake for a while after
 // ignition off.
 
 import Protocols
@@ -8,7 +8,7 @@ import Protocols
 public struct Ignition: Sendable {
   /// A position of the key.
   public enum Position: String, Sendable, CaseIterable {
-    /// No ECU responds, and after `lingering` the bus is down.
+    /// No ECU responds, and after `busHoldTime` the bus is down.
     case off
     /// All ECUs respond; the car stands with the engine off.
     case on
@@ -40,13 +40,21 @@ public struct Ignition: Sendable {
     }
   }
 
-  /// The state of the bus for a tester.
-  enum BusState { case awake, silent, dead }
+  /// The state of the bus as a tester sees it.
+  enum BusState {
+    case awake
+    /// Frames are acknowledged, but no ECU responds.
+    case silent
+    /// Frames are not acknowledged.
+    case dead
+  }
 
   /// The time that the bus stays up after ignition off.
-  public static let lingering: Nanoseconds = 10 * .second
-  private static let settling: Nanoseconds = 8 * .second
-  private static let resting = 12_400
+  public static let busHoldTime: Nanoseconds = 10 * .second
+  /// The time in which the 12 V battery falls from its charging voltage to its resting voltage.
+  private static let settlingTime: Nanoseconds = 8 * .second
+  /// mV.
+  private static let restingVoltage = 12_400
 
   /// The start of the simulation.
   public let origin: Instant
@@ -66,7 +74,7 @@ public struct Ignition: Sendable {
   }
 
   /// How long the key has been in one of these positions without interruption; nil if it is in another one.
-  func time(in positions: Set<Position>, at now: Instant) -> Nanoseconds? {
+  func duration(in positions: Set<Position>, at now: Instant) -> Nanoseconds? {
     let elapsed = elapsed(at: now)
     var since: Nanoseconds?
     for turn in turns where turn.time <= elapsed { since = positions.contains(turn.position) ? since ?? turn.time : nil }
@@ -74,29 +82,31 @@ public struct Ignition: Sendable {
   }
 
   func busState(at now: Instant) -> BusState {
-    guard let time = time(in: [.off], at: now) else { return .awake }
-    return time < Ignition.lingering ? .silent : .dead
+    guard let time = duration(in: [.off], at: now) else { return .awake }
+    return time < Ignition.busHoldTime ? .silent : .dead
   }
 
-  /// The driving time since the start. After a stop a new drive cycle begins.
+  /// The driving time since the start. Each stop counts as the end of its drive cycle, so that the next drive starts with a new cycle.
   func drivingTime(at now: Instant) -> Nanoseconds {
-    let (elapsed, round) = (elapsed(at: now), Nanoseconds(DriveCycle.period) * .second)
+    let (elapsed, cycle) = (elapsed(at: now), Nanoseconds(DriveCycle.period) * .second)
     if turns.count == 1 { return elapsed }
     var driven: Nanoseconds = 0
     for (turn, next) in zip(turns, turns.dropFirst().map(\.time) + [.max]) where turn.position == .run && turn.time <= elapsed {
       driven += min(elapsed, next) - turn.time
-      // `run` after `run` is not a stop.
-      if next <= elapsed, turns.last(where: { $0.time <= next })?.position != .run { driven = (driven + round - 1) / round * round }
+      // A turn from `run` to `run` is not a stop.
+      if next <= elapsed, turns.last(where: { $0.time <= next })?.position != .run { driven = (driven + cycle - 1) / cycle * cycle }
     }
     return driven
   }
 
-  /// The voltage of the 12 V battery in mV: `charged` in these positions, else it falls to the resting voltage and then by 0.1 V per hour.
-  func supply(_ charged: Int, in positions: Set<Position>, at now: Instant) -> Int {
-    guard turns.count > 1, let time = time(in: Set(Position.allCases).subtracting(positions), at: now) else { return charged }
-    if time < elapsed(at: now), time < Ignition.settling {
-      return charged - Int(Nanoseconds(charged - Ignition.resting) * (time / .millisecond) / (Ignition.settling / .millisecond))
+  /// The voltage of the 12 V battery in mV: `charging` in these positions; in others it falls to the resting voltage and then by 0.1 V per
+  /// hour.
+  func supply(_ charging: Int, in positions: Set<Position>, at now: Instant) -> Int {
+    guard turns.count > 1, let time = duration(in: Set(Position.allCases).subtracting(positions), at: now) else { return charging }
+    if time < elapsed(at: now), time < Ignition.settlingTime {
+      return charging
+        - Int(Nanoseconds(charging - Ignition.restingVoltage) * (time / .millisecond) / (Ignition.settlingTime / .millisecond))
     }
-    return max(11_500, Ignition.resting - Int(time / (36 * .second)))
+    return max(11_500, Ignition.restingVoltage - Int(time / (36 * .second)))
   }
 }

@@ -1,5 +1,5 @@
 // The selected bus protocol of an ELM327, and conversion of hexadecimal digits.
-// Facts: the protocol list of the ELM327 family.
+// Source: the protocol list of the ELM327 family.
 
 /// A selected protocol: `6`, or `A6` (also `6A`) with automatic detection.
 struct OBDProtocol: Sendable, Equatable {

@@ -1,6 +1,5 @@
-// The engine of a simulated petrol car on the drive cycle of DriveCycle, a pure function of the time since the start.
-// Facts: road load as in DriveCycle; a turbocharged 1.6 l engine; stoichiometric ratio 14.7; petrol with 34 MJ/l and 745 g/l; efficiency
-// 1/3; warm after about three minutes.
+// The engine of a simulated petrol car on the drive cycle of DriveCycle, a pure function of the time since the start: a turbocharged
+// 1.6 l engine with an efficiency of 1/3; air-fuel ratio 14.7; petrol with 34 MJ/l and 745 g/l.
 
 /// The engine on the drive cycle.
 struct PetrolDrive: Sendable {
@@ -17,39 +16,43 @@ struct PetrolDrive: Sendable {
     var throttle: Double  // %
     var pedal: Double  // %
     var distance: Double  // km since the start
-    var fuel: Double  // l since the start
+    var fuelUsed: Double  // l since the start
     /// Overrun fuel cut-off: the wheels turn the engine.
-    var overruns: Bool { isRunning && fuelRate == 0 }
+    var isFuelCut: Bool { isRunning && fuelRate == 0 }
 
-    /// Warm-up from 0 (cold) to 1 (warm) with this time constant in s.
-    func warmth(_ time: Double) -> Double { seconds / (seconds + time) }
+    /// Warm-up from 0 (cold) to 1 (warm); it is 0.5 after `halfTime` in s.
+    func warmth(_ halfTime: Double) -> Double { seconds / (seconds + halfTime) }
   }
 
   static let idle = 780.0
   /// The maximum speed in km/h and the rpm per km/h of each gear.
-  private static let gears: [(upTo: Double, turns: Double)] = [(22, 118), (42, 68), (66, 45), (90, 34), (105, 27), (.infinity, 23)]
-  private static let spent = DriveCycle.table { fuelRate($0) / 3600 }
+  private static let gears: [(maxSpeed: Double, rpmPerSpeed: Double)] = [
+    (22, 118), (42, 68), (66, 45), (90, 34), (105, 27), (.infinity, 23),
+  ]
+  /// Litres since the start of a cycle, in steps of 0.1 s.
+  private static let fuelTotals = DriveCycle.runningTotal { fuelRate($0) / 3600 }
 
+  /// The values at this driving time in s.
   static func sample(_ seconds: Double, isRunning: Bool) -> Sample {
     let seconds = max(0, seconds)
     let motion = DriveCycle.motion(seconds)
     let engineSpeed = isRunning ? self.engineSpeed(motion.speed) : 0
     let fuelRate = isRunning ? self.fuelRate(seconds) : 0
-    let burnt = fuelRate * 745 / 3600 * 14.7
-    let airFlow = isRunning ? (fuelRate > 0 ? burnt : engineSpeed * 0.0016) : 0
+    let airForFuel = fuelRate * 745 / 3600 * 14.7
+    let airFlow = isRunning ? (fuelRate > 0 ? airForFuel : engineSpeed * 0.0016) : 0
     let load = isRunning ? airFlow / (engineSpeed / 120 * 1.6 * 1.184) * 100 : 0
     let demand = min(100, max(0, power(motion)) * 2.2)
     return Sample(
       seconds: seconds, isRunning: isRunning, speed: isRunning ? motion.speed : 0, engineSpeed: engineSpeed, power: power(motion),
       load: load,
       airFlow: airFlow, fuelRate: fuelRate, throttle: isRunning ? min(96, 11 + load * 0.45) : 14,
-      pedal: 15 + demand * 0.7, distance: DriveCycle.distance(seconds), fuel: DriveCycle.total(spent, seconds))
+      pedal: 15 + demand * 0.7, distance: DriveCycle.distance(seconds), fuelUsed: DriveCycle.total(fuelTotals, seconds))
   }
 
   /// Engine speed in rpm, at least idle: below it the clutch slips.
   private static func engineSpeed(_ speed: Double) -> Double {
-    let gear = gears.first { abs(speed) <= $0.upTo } ?? (0, 23)
-    return max(idle + 12 * (abs(speed) > 0 ? 1 : 0), abs(speed) * gear.turns)
+    let gear = gears.first { abs(speed) <= $0.maxSpeed } ?? (0, 23)
+    return max(idle + 12 * (abs(speed) > 0 ? 1 : 0), abs(speed) * gear.rpmPerSpeed)
   }
 
   /// Road load in kW.

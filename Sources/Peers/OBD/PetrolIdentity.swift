@@ -1,6 +1,6 @@
 // The identification of an ECU of a simulated petrol car (VIN, CAL ID, CVN, name), and its on-board monitoring results.
-// Facts: SAE J1979 services 06 and 09. On CAN an item is one message with a count; on a K-line it is several messages of four bytes,
-// numbered from 1, and the item before it has their number.
+// Source: SAE J1979 services 06 and 09. On CAN the data of an infotype are one message; on a K-line they are several messages of four
+// bytes, numbered from 1, and the infotype before it gives the number of messages.
 
 /// The data of service 09 of one ECU.
 struct PetrolIdentity: Sendable {
@@ -15,21 +15,21 @@ struct PetrolIdentity: Sendable {
   static let transmission = PetrolIdentity(
     vin: nil, calibrationID: "VSIM-TCM-7DQ-042", verificationNumber: [0x9A, 0x33, 0x20, 0x0C], name: Array("TCM\0-TransmisCtrl\0\0\0".utf8))
 
-  /// The response messages for an item; empty if it is not supported.
-  func answers(_ item: UInt8, _ bus: DiagnosticBus) -> [[UInt8]] {
+  /// The response messages for an infotype; empty if it is not supported.
+  func answers(_ infoType: UInt8, _ bus: DiagnosticBus) -> [[UInt8]] {
     var items: [UInt8: [UInt8]] = [0x04: Array(calibrationID.utf8), 0x06: verificationNumber, 0x0A: name]
     if let vin { items[0x02] = (bus.isCAN ? [] : [0, 0, 0]) + Array(vin.utf8) }
-    if item == 0 {
+    if infoType == 0 {
       let numbers = items.keys.flatMap { bus.isCAN ? [$0] : [$0 - 1, $0] }
       return PetrolParameters.bitmap(from: 0, of: numbers).map { [(bus.isCAN ? [0x49, 0x00] : [0x49, 0x00, 0x01]) + $0] } ?? []
     }
-    if bus.isCAN { return items[item].map { [[0x49, item, 0x01] + $0] } ?? [] }
-    if let bytes = items[item] {
+    if bus.isCAN { return items[infoType].map { [[0x49, infoType, 0x01] + $0] } ?? [] }
+    if let bytes = items[infoType] {
       return stride(from: 0, to: bytes.count, by: 4).map { first in
-        [0x49, item, UInt8(first / 4 + 1)] + bytes.dropFirst(first).prefix(4)
+        [0x49, infoType, UInt8(first / 4 + 1)] + bytes.dropFirst(first).prefix(4)
       }
     }
-    return items[item &+ 1].map { [[0x49, item, UInt8($0.count / 4)]] } ?? []
+    return items[infoType &+ 1].map { [[0x49, infoType, UInt8($0.count / 4)]] } ?? []
   }
 
   /// Test results by monitor: MID, TID, unit and scaling ID, value, min, max. The O2 sensor (UASID 0A, 0.122 mV) and the catalyst

@@ -1,5 +1,5 @@
-// The output format of frames of an ELM327 under its settings: headers, spaces, linefeeds and formatting.
-// Facts: output of real adapters.
+// The printed form of frames under the settings of the adapter: headers, spaces, linefeeds and auto formatting.
+// Source: output of real adapters.
 //
 //   H1 S1 `7EC 10 3E 62 01 01 EF FB E7 `    H1 S0 `7EC103E620101EFFBE7`    H0 `03E`, `0: 62 01 01 EF FB E7 `, `1: …`
 //   H0, single frame: only the message `41 0D 32 `    CAF0: all eight bytes as received
@@ -35,7 +35,7 @@ extension AdapterSettings {
       if headers, !omitsChecksums, let checksum = frame.checksum { bytes([checksum]) }
       return out + endOfLine
     }
-    func number(_ count: UInt8) {
+    func lineNumber(_ count: UInt8) {
       out += [HexDigits.digit(count), 0x3A]
       if spaces { out.append(0x20) }
     }
@@ -43,10 +43,10 @@ extension AdapterSettings {
     case 1:
       out += [first, (frame.data.dropFirst().first ?? 0) >> 4, frame.data.dropFirst().first ?? 0].map(HexDigits.digit)
       out += endOfLine
-      number(0)
+      lineNumber(0)
       bytes(frame.data.dropFirst(2))
     case 2:
-      number(first & 0x0F)
+      lineNumber(first & 0x0F)
       bytes(frame.data.dropFirst())
     default:
       let message = frame.data.dropFirst().prefix(Int(first & 0x0F))

@@ -1,5 +1,5 @@
 // The fault memory of an emission-related ECU: trouble codes, freeze frame and readiness monitors, and the effect of clearing.
-// Facts: SAE J1979 services 01 (PID 01), 03, 04, 07 and 0A; SAE J2012 codes in two bytes.
+// Source: SAE J1979 services 01 (PID 01), 03, 04, 07 and 0A; SAE J2012 codes in two bytes.
 
 /// The fault memory of one ECU.
 struct TroubleMemory: Sendable, Equatable {
@@ -8,7 +8,7 @@ struct TroubleMemory: Sendable, Equatable {
   private(set) var pending: [UInt16]
   let permanent: [UInt16]
   /// The code that stored the freeze frame.
-  private(set) var frozen: UInt16?
+  private(set) var freezeFrameCode: UInt16?
   /// When the codes were cleared: seconds and kilometres since the start.
   private(set) var cleared: (seconds: Double, distance: Double)?
 
@@ -16,22 +16,22 @@ struct TroubleMemory: Sendable, Equatable {
     one.codes == other.codes && one.pending == other.pending && one.cleared?.seconds == other.cleared?.seconds
   }
 
-  init(codes: [UInt16], pending: [UInt16] = [], permanent: [UInt16] = [], frozen: UInt16? = nil) {
-    (self.codes, self.pending, self.permanent, self.frozen) = (codes, pending, permanent, frozen)
+  init(codes: [UInt16], pending: [UInt16] = [], permanent: [UInt16] = [], freezeFrameCode: UInt16? = nil) {
+    (self.codes, self.pending, self.permanent, self.freezeFrameCode) = (codes, pending, permanent, freezeFrameCode)
   }
 
   /// Clears codes and freeze frame. Permanent codes stay, because only the ECU can clear them.
   mutating func clear(_ seconds: Double, _ distance: Double) {
-    (codes, pending, frozen, cleared) = ([], [], nil, (seconds, distance))
+    (codes, pending, freezeFrameCode, cleared) = ([], [], nil, (seconds, distance))
   }
 
   /// PID 01: MIL and count · misfire, fuel system and components, supported and incomplete · catalyst, EVAP, O2 sensor and its heater,
   /// supported · incomplete. Driving completes the monitors.
-  func readiness(_ seconds: Double) -> [UInt8] {
-    let isFresh = cleared != nil
+  func readiness(_ secondsSinceCleared: Double) -> [UInt8] {
+    let wereCleared = cleared != nil
     return [
-      (codes.isEmpty ? 0 : 0x80) | UInt8(min(codes.count, 0x7F)), isFresh && seconds < 60 ? 0x77 : 0x07, 0x65,
-      isFresh ? (seconds < 300 ? 0x65 : seconds < 900 ? 0x05 : 0x04) : 0x00,
+      (codes.isEmpty ? 0 : 0x80) | UInt8(min(codes.count, 0x7F)), wereCleared && secondsSinceCleared < 60 ? 0x77 : 0x07, 0x65,
+      wereCleared ? (secondsSinceCleared < 300 ? 0x65 : secondsSinceCleared < 900 ? 0x05 : 0x04) : 0x00,
     ]
   }
 

@@ -1,5 +1,5 @@
 // The credentials that a phone sends to a toy, parsed and passed to the Wi-Fi chip like the firmware: without escaping or validation.
-// Facts: protocols of the toy, §A (fields and colons, 128 bytes, AT+CWJAP); the result for a text without colons follows from the code.
+// Source: microprocessor.ino and ESP8266.cpp of neils95/Trivio (fields and colons, 128 bytes, AT+CWJAP).
 
 import Protocols
 
@@ -16,10 +16,10 @@ struct ReceivedCredentials: Sendable, Equatable {
 
   /// Parses a packet: the first colon ends the user, the second the network, the rest is the password.
   init(packet: [UInt8]) {
-    let kept = packet.prefix(Self.maxLength)
-    let first = kept.firstIndex(of: 0x3A)
-    user = Array(kept[..<(first ?? kept.endIndex)])
-    let rest = kept[(first.map { $0 + 1 } ?? kept.startIndex)...]
+    let received = packet.prefix(Self.maxLength)
+    let first = received.firstIndex(of: 0x3A)
+    user = Array(received[..<(first ?? received.endIndex)])
+    let rest = received[(first.map { $0 + 1 } ?? received.startIndex)...]
     let second = rest.firstIndex(of: 0x3A)
     network = Array(rest[..<(second ?? rest.endIndex)])
     password = Array(rest[(second.map { $0 + 1 } ?? rest.startIndex)...])
@@ -28,17 +28,17 @@ struct ReceivedCredentials: Sendable, Equatable {
   /// The command to join the network.
   var command: [UInt8] { Array("AT+CWJAP=\"".utf8) + network + Array("\",\"".utf8) + password + Array("\"".utf8) }
 
-  /// A description of what the chip executes if the credentials break the command; nil if they do not.
+  /// If the credentials contain characters that break the command: a description of what the chip executes.
   var injection: String? {
-    let breaking: Set<UInt8> = [0x22, 0x5C, 0x2C, 0x0A, 0x0D]
-    guard (network + password).contains(where: breaking.contains) else { return nil }
+    let specialCharacters: Set<UInt8> = [0x22, 0x5C, 0x2C, 0x0A, 0x0D]
+    guard (network + password).contains(where: specialCharacters.contains) else { return nil }
     let lines = command.split { $0 == 0x0A || $0 == 0x0D }.map { String(decoding: $0, as: UTF8.self) }
     let rest = lines.count > 1 ? ", and then \(lines.dropFirst().joined(separator: ", "))" : ""
     return "injected: the chip executes \(lines[0])\(rest)"
   }
 
-  /// Whether name and password are valid for a network.
-  var isPossible: Bool { (1...32).contains(network.count) && (password.isEmpty || (8...63).contains(password.count)) && injection == nil }
+  /// Whether a network can have this name and password.
+  var areValid: Bool { (1...32).contains(network.count) && (password.isEmpty || (8...63).contains(password.count)) && injection == nil }
 }
 
 /// The Wi-Fi network in range of the toy.

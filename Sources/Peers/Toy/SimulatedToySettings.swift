@@ -1,4 +1,4 @@
-// The settings of a simulated toy, and the colors of its LED. Facts: protocols of the toy, §A and §C (colors).
+// The settings of a simulated toy, and the colors of its LED. Source: microprocessor.ino of neils95/Trivio (colors).
 
 import Protocols
 
@@ -13,13 +13,13 @@ public struct SimulatedToySettings: Sendable {
   public var presses: [Nanoseconds] = [0]
   /// The interval of throws; nil for none.
   public var throwEvery: Nanoseconds?
-  /// The user number if the card has none; empty for none.
+  /// The user number of a toy whose card has none; empty for none.
   public var user = ""
   /// The network in range; nil to accept any.
   public var network: SimulatedWiFiNetwork?
-  /// The time that joining a network takes, or its rejection.
+  /// The time until the network accepts or rejects the toy.
   public var joinsAfter: Nanoseconds = 3 * .second
-  /// The toy is set up, and in its network after the start.
+  /// Whether the toy is in its network after the start, without setup.
   public var isJoined = false
   /// The battery level in %.
   public var battery = 100

@@ -1,5 +1,5 @@
 // The faults of a Trivia toy during setup.
-// Facts: protocols of the toy, §A (redials, early firmware's yes and no, the network that vanishes) and §F.
+// Source: microprocessor.ino of neils95/Trivio (repeated connections, the replies yes and no of an early firmware).
 
 import Protocols
 
@@ -11,7 +11,7 @@ public enum ToyFaultKind: String, FaultKind {
 
   public static let countedItems = "connections"
 
-  public var defaults: (moment: FaultMoment, time: Nanoseconds?) {
+  public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) {
     switch self {
     case .redial: (.every(3), nil)
     case .early, .mute: (.every(1), nil)
@@ -19,7 +19,7 @@ public enum ToyFaultKind: String, FaultKind {
     }
   }
 
-  public var takesTime: Bool { false }
+  public var takesDuration: Bool { false }
 
   /// The description of the fault.
   public var help: String {

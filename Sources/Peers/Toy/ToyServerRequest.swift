@@ -1,5 +1,5 @@
-// The HTTP requests of the toy and its parsing of replies, with the defects of the firmware: double spaces, bytes after its buffer, facts
-// read from the header. Facts: protocols of the toy, §C.
+// The HTTP requests of the toy and its parsing of replies, with the defects of the firmware: double spaces, bytes from beyond its buffer,
+// and facts read from the header. Source: microprocessor.ino of neils95/Trivio.
 
 import Protocols
 
@@ -9,20 +9,20 @@ enum ToyServerRequest: Sendable, Equatable {
   case fetch(isRetry: Bool)
   /// Reports the current play.
   case reportOne
-  /// Reports earlier plays.
+  /// Reports this number of earlier plays.
   case report(Int)
 
-  private static let rest = " HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n"
-  /// The size of the buffer for the report of plays, which is not terminated.
-  private static let buffer = 100
+  private static let afterPath = " HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n"
+  /// The size of the buffer for the report of plays, which has no end mark: random bytes after it are sent too.
+  private static let bufferSize = 100
 
-  /// The bytes of the request for this user, including those after the buffer.
+  /// The bytes of the request for this user, including random ones from beyond the buffer.
   func request(user: String, noise: inout Noise) -> [UInt8] {
     switch self {
-    case .fetch: Array("GET /Trivia/\(user) \(Self.rest)".utf8)
-    case .reportOne: Array("GET /User/History/\(user)/1\(Self.rest)".utf8)
+    case .fetch: Array("GET /Trivia/\(user) \(Self.afterPath)".utf8)
+    case .reportOne: Array("GET /User/History/\(user)/1\(Self.afterPath)".utf8)
     case .report(let plays):
-      Array("GET /User/History/\(user)/\(plays)\(Self.rest)".utf8)
+      Array("GET /User/History/\(user)/\(plays)\(Self.afterPath)".utf8)
         + (0..<Int.random(in: 1...12, using: &noise)).map { _ in UInt8.random(in: 1...255, using: &noise) }
     }
   }
@@ -30,7 +30,7 @@ enum ToyServerRequest: Sendable, Equatable {
   /// The number of bytes by which the request overflows its buffer.
   func overflow(user: String) -> Int {
     guard case .report(let plays) = self else { return 0 }
-    return max(0, "GET /User/History/\(user)/\(plays)\(Self.rest)".utf8.count - Self.buffer)
+    return max(0, "GET /User/History/\(user)/\(plays)\(Self.afterPath)".utf8.count - Self.bufferSize)
   }
 }
 
@@ -47,11 +47,11 @@ struct ToyServerReply: Sendable, Equatable {
   var excess: Int
 
   init(packet: [UInt8]) {
-    let kept = packet.prefix(Self.maxLength)
-    isOK = kept.starts(with: "HTTP/1.1 200 OK".utf8)
-    excess = packet.count - kept.count
+    let received = packet.prefix(Self.maxLength)
+    isOK = received.starts(with: "HTTP/1.1 200 OK".utf8)
+    excess = packet.count - received.count
     var isInside = false
-    fact = kept.filter { byte in
+    fact = received.filter { byte in
       if byte == 0x22 { isInside.toggle() }
       return isInside && byte != 0x22
     }

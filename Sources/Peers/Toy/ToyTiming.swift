@@ -1,5 +1,4 @@
-// The times of a toy. Facts: protocols of the toy, §A (500, 2000, 54464 and 10000 ms, 1 s busy) and §C (10 s, acceleration read every
-// 500 ms); 150 ms is the wait of its library after closing. The boot time is our definition.
+// The times of a toy. Source: microprocessor.ino and ESP8266.cpp of neils95/Trivio; the boot time is an estimate.
 
 import Protocols
 
@@ -10,7 +9,7 @@ public struct ToyTiming: Sendable, Equatable {
   /// The timeout of a connection attempt.
   public var dial: Nanoseconds = 500 * .millisecond
   /// From closing a connection to the next attempt.
-  public var rest: Nanoseconds = 150 * .millisecond
+  public var reconnectDelay: Nanoseconds = 150 * .millisecond
   /// The timeout for the first packet of the phone.
   public var firstPacket: Nanoseconds = 2000 * .millisecond
   /// The time after its `ok` in which the toy loses input.
@@ -21,13 +20,14 @@ public struct ToyTiming: Sendable, Equatable {
   public var join: Nanoseconds = 10 * .second
   /// The timeout for the reply of the web server.
   public var answer: Nanoseconds = 10 * .second
-  /// Between two passes of its main loop.
-  public var pass: Nanoseconds = 500 * .millisecond
+  /// The time between two passes of the main loop.
+  public var loopPeriod: Nanoseconds = 500 * .millisecond
 
   /// The times of the real toy.
   public static let real = ToyTiming()
   /// Times for tests, about a tenth. The timeout for the first packet stays at 2 s, for slow machines.
   public static let instant = ToyTiming(
-    boot: 50 * .millisecond, dial: 50 * .millisecond, rest: 15 * .millisecond, busy: 100 * .millisecond, credentials: 5446 * .millisecond,
-    join: .second, answer: .second, pass: 50 * .millisecond)
+    boot: 50 * .millisecond, dial: 50 * .millisecond, reconnectDelay: 15 * .millisecond, busy: 100 * .millisecond,
+    credentials: 5446 * .millisecond,
+    join: .second, answer: .second, loopPeriod: 50 * .millisecond)
 }

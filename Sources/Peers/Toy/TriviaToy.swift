@@ -1,6 +1,6 @@
 // A simulated Trivia toy, a client of a phone (TriviaToySetup) and a web server (TriviaToyPlay), with the defects of its firmware.
-// Facts: protocols of the toy, §A and §C; §D for `documented`; the library of its Wi-Fi chip (it only waits for packets).
-// Links: `phone` uses openLink, or listen if documented, closeLink and resetLink; `server` openLink and closeLink for each request.
+// Source: microprocessor.ino and ESP8266.cpp of neils95/Trivio. A documented toy listens for the phone instead of connecting to it.
+// The link `phone` is opened in the setup mode, the link `server` for each request.
 
 import Protocols
 
@@ -11,19 +11,26 @@ public struct TriviaToy: Machine {
     case booting(until: Instant)
     /// The main loop, possibly with a server request.
     case playing(ToyExchange)
+    /// Waiting to connect to the phone again.
     case resting(until: Instant)
+    /// Connecting to the phone.
     case dialling(until: Instant)
     /// As documented: listening without a connection.
     case waitingForPhone
+    /// Waiting for the first packet of the phone, `ok`.
     case waitingForOK(until: Instant)
     /// Sending `ok`, or the first half of it.
     case answering(rest: [UInt8])
+    /// Between the two halves of `ok` (fault `split`).
     case pausing(until: Instant, rest: [UInt8])
+    /// After `ok`, when input is lost.
     case busy(until: Instant)
     case waitingForCredentials(until: Instant)
+    /// Connected, but sending nothing (fault `mute`).
     case mute
     /// Sending the final reply of an early firmware.
     case parting(ReceivedCredentials)
+    /// Joining the network.
     case joining(ReceivedCredentials, until: Instant, succeeds: Bool)
   }
 
@@ -36,17 +43,20 @@ public struct TriviaToy: Machine {
   var phase = Phase.off
   var card = ToyCard([:], user: "")
   var noise: Noise
-  /// The active user: that of the card at the start.
+  /// The user that the card had at the start.
   public internal(set) var user = ""
   /// Whether the toy is in a network.
   public internal(set) var isOnline = false
   var origin: Instant = 0
+  /// The times of coming button presses.
   var presses: [Instant] = []
   var nextThrow: Instant?
   /// When the main loop retries failed requests.
-  var nextPass: Instant = 0
+  var nextLoop: Instant = 0
+  /// The number of connections to the phone since the button was pressed, and of those with a wrong first packet.
   var connections = 0
   var mismatches = 0
+  /// The faults with a start time that have occurred.
   var triggered: Set<ToyFaultKind> = []
   var lastSend: SendID = 0
   private var reportedLED = ToyLED.off
@@ -57,7 +67,7 @@ public struct TriviaToy: Machine {
     noise = Noise(seed: settings.seed)
   }
 
-  /// The color of the LED. A low battery overrides the colors of the idle main loop.
+  /// The color of the LED. While the main loop is idle, a low battery has precedence.
   public var led: ToyLED {
     switch phase {
     case .off: .off
@@ -84,8 +94,8 @@ public struct TriviaToy: Machine {
     case .started(let restored, _): start(restored, at: now)
     case .linkChanged(Self.phone, let state): phoneChanged(state, at: now, &effects)
     case .linkChanged(Self.server, .up): serverConnected(at: now, &effects)
-    case .received(Self.phone, let bytes): receive(bytes, at: now, &effects)
-    case .received(Self.server, let bytes): read(bytes, at: now, &effects)
+    case .received(Self.phone, let bytes): receiveFromPhone(bytes, at: now, &effects)
+    case .received(Self.server, let bytes): receiveFromServer(bytes, at: now, &effects)
     case .sent(let id, _) where id == lastSend: sentToPhone(at: now, &effects)
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "a simulated toy takes no commands"))))
     case .stopping: effects.append(.stopped)
@@ -111,10 +121,10 @@ public struct TriviaToy: Machine {
     switch phase {
     case .playing(let exchange): stepMainLoop(exchange, at: now, &effects)
     case .booting:
-      isOnline = settings.isJoined || card.remembered.map(canJoin) ?? false
+      isOnline = settings.isJoined || card.storedNetwork.map(canJoin) ?? false
       report("user", user.isEmpty ? "no user on the card" : "user \(user) on the card", &effects)
       enterMainLoop(at: now)
-      lookAtButton(at: now, &effects)
+      checkButton(at: now, &effects)
     default: stepSetup(at: now, &effects)
     }
   }
@@ -122,12 +132,12 @@ public struct TriviaToy: Machine {
   /// Enters the main loop.
   mutating func enterMainLoop(at now: Instant) {
     phase = .playing(.none)
-    nextPass = now + timing.pass
+    nextLoop = now + timing.loopPeriod
     nextThrow = settings.throwEvery.map { now + $0 }
   }
 
   func canJoin(_ credentials: ReceivedCredentials) -> Bool {
-    credentials.isPossible && settings.network?.accepts(credentials) != false && settings.joinsAfter <= timing.join
+    credentials.areValid && settings.network?.accepts(credentials) != false && settings.joinsAfter <= timing.join
   }
 
   func report(_ name: String, _ text: String, _ effects: inout Effects) { effects.append(.event(name: name, text: text)) }

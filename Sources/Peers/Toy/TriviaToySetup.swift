@@ -1,4 +1,5 @@
-// The setup mode of the toy: the handshake with the phone, the credentials, and joining the network. Facts: protocols of the toy, §A.
+// The setup mode of the toy: the handshake with the phone, the credentials, and joining the network.
+// Source: microprocessor.ino and ESP8266.cpp of neils95/Trivio.
 
 import Protocols
 
@@ -11,9 +12,10 @@ extension TriviaToy {
     dial(at: now, &effects)
   }
 
+  /// Connects to the phone, or listens for it.
   private mutating func dial(at now: Instant, _ effects: inout Effects) {
-    if let place = settings.listensAt {
-      effects.append(.listen(Self.phone, at: place, from: nil))
+    if let address = settings.listensAt {
+      effects.append(.listen(Self.phone, at: address, from: nil))
       phase = .waitingForPhone
     } else {
       effects.append(.openLink(Self.phone, url: settings.phone))
@@ -24,7 +26,7 @@ extension TriviaToy {
   /// Closes this connection, and opens another one.
   private mutating func redial(at now: Instant, _ effects: inout Effects) {
     effects.append(.closeLink(Self.phone))
-    if settings.listensAt == nil { phase = .resting(until: now + timing.rest) } else { dial(at: now, &effects) }
+    if settings.listensAt == nil { phase = .resting(until: now + timing.reconnectDelay) } else { dial(at: now, &effects) }
   }
 
   mutating func stepSetup(at now: Instant, _ effects: inout Effects) {
@@ -59,21 +61,21 @@ extension TriviaToy {
       phase = .resting(until: now + .second)
     case (.mute, .down): redial(at: now, &effects)
     case (_, .up): effects.append(.closeLink(Self.phone))
-    // The library only waits for packets, so the firmware does not notice a disconnect.
+    // The library of the Wi-Fi chip only waits for packets, so the firmware does not notice a disconnect.
     case (_, .down), (_, .refused): break
     }
   }
 
-  mutating func receive(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+  mutating func receiveFromPhone(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     switch phase {
-    case .waitingForOK(let until) where now < until: receiveFirst(bytes, at: now, &effects)
-    case .waitingForCredentials(let until) where now < until: take(bytes, at: now, &effects)
+    case .waitingForOK(let until) where now < until: receiveFirstPacket(bytes, at: now, &effects)
+    case .waitingForCredentials(let until) where now < until: receiveCredentials(bytes, at: now, &effects)
     case .answering, .pausing, .busy: report("lost", "\(bytes.count) bytes received while busy: garbled and lost", &effects)
     default: report("lost", "\(bytes.count) more bytes received: never read", &effects)
     }
   }
 
-  private mutating func receiveFirst(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+  private mutating func receiveFirstPacket(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     guard bytes == Self.ok else {
       mismatches += 1
       let memory = mismatches > 1 ? "; \(mismatches) times so far, each leaking memory" : ""
@@ -107,7 +109,7 @@ extension TriviaToy {
     }
   }
 
-  private mutating func take(_ packet: [UInt8], at now: Instant, _ effects: inout Effects) {
+  private mutating func receiveCredentials(_ packet: [UInt8], at now: Instant, _ effects: inout Effects) {
     if packet.count > ReceivedCredentials.maxLength {
       report("lost", "\(packet.count) bytes of credentials: only the first \(ReceivedCredentials.maxLength) count", &effects)
     }
@@ -147,10 +149,10 @@ extension TriviaToy {
     enterMainLoop(at: now)
   }
 
-  /// Whether a fault affects this connection.
+  /// Whether a fault of this kind affects the current connection.
   private mutating func hasFault(_ kind: ToyFaultKind, at now: Instant) -> Bool {
     guard let fault = settings.faults.first(where: { $0.kind == kind }) else { return false }
-    switch fault.moment {
+    switch fault.trigger {
     case .always: return true
     case .every(let count): return connections <= count
     case .after(let time): return now - origin >= time && triggered.insert(kind).inserted

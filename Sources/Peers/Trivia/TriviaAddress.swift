@@ -1,10 +1,11 @@
-// Validation of e-mail addresses by the trivia server. Facts: triviatoy.md §B, "Server rules"; RFC 5322 (atoms).
+// Validation of e-mail addresses by the trivia server. Source: the server of neils95/Trivio; RFC 5322 (atoms).
 
 enum TriviaAddress {
   private static let maxLength = 50
   private static let atomMarks = Set("!#$%&'*+-/=?^_`{|}~".utf8)
 
-  /// Atoms separated by dots, `@`, and at least two labels that start with a letter, without a final or double hyphen.
+  /// Whether the text consists of atoms separated by dots, `@`, and at least two labels, which start with a letter and have no final or
+  /// double hyphen.
   static func isAccepted(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     let sides = bytes.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)

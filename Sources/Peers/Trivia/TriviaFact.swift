@@ -1,5 +1,5 @@
-// Facts that the toy can speak. The toy reads every byte between double quotes in the reply as the fact, without escapes and in ASCII
-// only; so other characters are transliterated or rejected. Facts: triviatoy.md §C.
+// Facts that the toy can speak. The toy takes all bytes between double quotes in the reply as the fact, without escapes, and speaks ASCII
+// only. So other characters are transliterated or rejected. Source: microprocessor.ino of neils95/Trivio.
 
 import Protocols
 
@@ -19,7 +19,7 @@ public struct TriviaFact: Sendable, Equatable {
   /// Creates a fact from a store, without validation: the server validates it when a toy downloads it.
   public init(_ id: Int, stored text: String) { (self.id, self.text) = (id, text) }
 
-  /// Transliterates a text to what the toy can speak.
+  /// Transliterates a text to characters that the toy can speak. Throws if that is impossible.
   static func speakable(_ text: some StringProtocol) throws(ValueError) -> String {
     var plain = ""
     for scalar in text.unicodeScalars {
@@ -42,43 +42,43 @@ public struct TriviaFact: Sendable, Equatable {
   }
 
   private static let replacements: [Unicode.Scalar: String] = {
-    let same: KeyValuePairs = [
+    let groups: KeyValuePairs = [
       "“”„‟«»‹›‘’‚‛′″´": "'", "‐‑‒–—―−": "-", "\t\u{A0}\u{2002}\u{2003}\u{2009}\u{202F}": " ", "…": "...", "×": "x", "°": " degrees",
       "²": "2", "³": "3", "àáâãå": "a", "ÀÁÂÃÅ": "A", "äæ": "ae", "ÄÆ": "Ae", "ç": "c", "Ç": "C", "èéêë": "e", "ÈÉÊË": "E", "ìíîï": "i",
       "ÌÍÎÏ": "I", "ñ": "n", "Ñ": "N", "òóôõø": "o", "ÒÓÔÕØ": "O", "öœ": "oe", "ÖŒ": "Oe", "ùúû": "u", "ÙÚÛ": "U", "ü": "ue", "Ü": "Ue",
       "ß": "ss",
     ]
     var all: [Unicode.Scalar: String] = [:]
-    for (scalars, text) in same { for scalar in scalars.unicodeScalars { all[scalar] = text } }
+    for (scalars, text) in groups { for scalar in scalars.unicodeScalars { all[scalar] = text } }
     return all
   }()
 }
 
 extension TriviaFact {
-  /// Parses a file of facts: one per line, with ids from 500, which toys download. A line may start with its own id and a tab. Empty
-  /// lines are skipped. The error lists up to ten invalid lines.
+  /// Parses a file of facts: one per line, with ids from 500 on (those that toys download). A line may start with its own id and a tab.
+  /// Empty lines are skipped. The error lists up to ten invalid lines.
   public static func list(_ file: [UInt8]) throws(ValueError) -> [TriviaFact] {
-    guard let all = String(validating: file.starts(with: [0xEF, 0xBB, 0xBF]) ? file[3...] : file[...], as: UTF8.self) else {
+    guard let text = String(validating: file.starts(with: [0xEF, 0xBB, 0xBF]) ? file[3...] : file[...], as: UTF8.self) else {
       throw ValueError("not UTF-8: save the file as UTF-8")
     }
-    var (facts, wrong): ([TriviaFact], [String]) = ([], [])
-    var (next, ids) = (TriviaUser.shipped + 1, Set<Int>())
-    let lines = all.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+    var (facts, problems): ([TriviaFact], [String]) = ([], [])
+    var (next, ids) = (TriviaUser.lastShippedFact + 1, Set<Int>())
+    let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
     for (number, line) in lines.enumerated() where !line.allSatisfy(\.isWhitespace) {
       do throws(ValueError) {
         let parts = line.split(separator: "\t", maxSplits: 1, omittingEmptySubsequences: false)
-        let own = parts.count == 2 ? Int(parts[0]) : nil
-        let id = own ?? next
+        let explicitID = parts.count == 2 ? Int(parts[0]) : nil
+        let id = explicitID ?? next
         guard (1...Int(Int32.max) - 1).contains(id) else { throw ValueError("the id \(id): use 1 to \(Int32.max - 1)") }
         next = id + 1
         guard ids.insert(id).inserted else { throw ValueError("the duplicate id \(id)") }
-        facts.append(try TriviaFact(id, own == nil ? line : parts[1]))
+        facts.append(try TriviaFact(id, explicitID == nil ? line : parts[1]))
       } catch {
-        wrong.append("line \(number + 1) has \(error.description)")
+        problems.append("line \(number + 1) has \(error.description)")
       }
     }
-    guard wrong.isEmpty else {
-      throw ValueError(wrong.prefix(10).joined(separator: "; ") + (wrong.count > 10 ? "; and \(wrong.count - 10) more lines" : ""))
+    guard problems.isEmpty else {
+      throw ValueError(problems.prefix(10).joined(separator: "; ") + (problems.count > 10 ? "; and \(problems.count - 10) more lines" : ""))
     }
     guard !facts.isEmpty else { throw ValueError("no facts in the file: write one per line") }
     return facts

@@ -2,13 +2,13 @@
 
 extension TriviaFact {
   /// All facts, with ids from 1 (shipped) and from 500 (to download).
-  public static let known: [TriviaFact] = numbered(shipped, from: 1) + numbered(fetched, from: TriviaUser.shipped + 1)
+  public static let builtIn: [TriviaFact] = numbered(shippedTexts, from: 1) + numbered(downloadTexts, from: TriviaUser.lastShippedFact + 1)
 
   private static func numbered(_ texts: [String], from first: Int) -> [TriviaFact] {
     texts.enumerated().map { TriviaFact(first + $0.offset, stored: $0.element) }
   }
 
-  private static let shipped = [
+  private static let shippedTexts = [
     "Honey never spoils.",
     "An octopus has three hearts and blue blood.",
     "A day on Venus is longer than a year on Venus.",
@@ -35,7 +35,7 @@ extension TriviaFact {
     "A bolt of lightning is several times hotter than the surface of the Sun.",
   ]
 
-  private static let fetched = [
+  private static let downloadTexts = [
     "Some turtles breathe through their rear ends while they winter under ice.",
     "The first alarm clock of Levi Hutchins could ring at four in the morning only.",
     "The Moon moves away from the Earth by almost four centimetres every year.",

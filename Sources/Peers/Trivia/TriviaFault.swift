@@ -1,5 +1,5 @@
-// The faults of a simulated trivia server. The first five replace the execution of the request, the others follow it.
-// Facts: triviatoy.md §B (HTML of a front end, ids as strings), §F; common failures of HTTP.
+// The faults of a simulated trivia server. With the first five the request is not executed; the others change the reply.
+// Source: common failures of HTTP and of servers behind a front end.
 
 import Protocols
 
@@ -12,9 +12,9 @@ public enum TriviaFaultKind: String, FaultKind {
 
   public static let countedItems = "answers"
 
-  public var defaults: (moment: FaultMoment, time: Nanoseconds?) { (.every(1), takesTime ? 20 * .second : nil) }
+  public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) { (.every(1), takesDuration ? 20 * .second : nil) }
 
-  public var takesTime: Bool { self == .slow }
+  public var takesDuration: Bool { self == .slow }
 
   /// The description of the fault.
   public var help: String {

@@ -1,5 +1,6 @@
 // The JSON messages between apps and the trivia server.
-// Facts: triviatoy.md §B (keys in camelCase out, in any case in; `message`, `messageDetail`, `modelState`).
+// Source: the server of neils95/Trivio: it sends keys in camelCase, accepts them in any case, and describes errors in `message`,
+// `messageDetail` and `modelState`.
 
 import Protocols
 
@@ -19,10 +20,10 @@ struct TriviaBody {
   init(_ bytes: [UInt8]) throws {
     guard !bytes.isEmpty else { throw TriviaErrorReply(TriviaReply.error) }
     guard let text = String(validating: bytes, as: UTF8.self), let value = JSON(text) else {
-      throw Self.wrong("body", "not JSON")
+      throw Self.invalid("body", "not JSON")
     }
     if value == .null { throw TriviaErrorReply(TriviaReply.error) }
-    guard case .object(let members) = value else { throw Self.wrong("body", "expected an object") }
+    guard case .object(let members) = value else { throw Self.invalid("body", "expected an object") }
     self.members = members
   }
 
@@ -34,7 +35,7 @@ struct TriviaBody {
   /// A string member; nil if missing.
   func text(_ key: String) throws -> String? {
     guard let value = self[key] else { return nil }
-    guard let text = value.string else { throw Self.wrong(key, "expected a string") }
+    guard let text = value.string else { throw Self.invalid(key, "expected a string") }
     return text
   }
 
@@ -47,26 +48,26 @@ struct TriviaBody {
     case .string(let text)?: if let number = Int(text) { return number }
     default: break
     }
-    throw Self.wrong(key, "expected an integer")
+    throw Self.invalid(key, "expected an integer")
   }
 
-  private static func wrong(_ key: String, _ words: String) -> TriviaErrorReply {
-    let state = JSON.members([key: .array([.string(words)])])
+  private static func invalid(_ key: String, _ problem: String) -> TriviaErrorReply {
+    let state = JSON.members([key: .array([.string(problem)])])
     return TriviaErrorReply(HTTPReply(400, JSON.members(["message": .string("The request is invalid."), "modelState": state]).text))
   }
 }
 
-/// Deviations in the replies of some servers.
+/// Deviations of the replies, which faults cause.
 struct TriviaReplyVariant: Sendable, Equatable {
-  var idsAreTexts = false
+  var idsAreStrings = false
   var factsAreNull = false
-  var historyIsDouble = false
+  var historyIsDoubled = false
 
-  func id(_ id: Int) -> JSON { idsAreTexts ? .string("\(id)") : .int(id) }
+  func id(_ id: Int) -> JSON { idsAreStrings ? .string("\(id)") : .int(id) }
   func text(_ text: String) -> JSON { factsAreNull ? .null : .string(text) }
 }
 
-/// The replies.
+/// The replies of the server.
 enum TriviaReply {
   static let error = message(500, "An error has occurred.")
   static let notFound = HTTPReply(404, type: nil)
@@ -95,6 +96,6 @@ enum TriviaReply {
 
   static func history(_ entries: [TriviaEntry], _ variant: TriviaReplyVariant) -> JSON {
     let rows = entries.map { entry($0, variant) }
-    return .members(["triviaHistory": .array(variant.historyIsDouble ? rows.flatMap { [$0, $0] } : rows)])
+    return .members(["triviaHistory": .array(variant.historyIsDoubled ? rows.flatMap { [$0, $0] } : rows)])
   }
 }

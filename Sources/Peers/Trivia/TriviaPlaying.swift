@@ -1,31 +1,31 @@
 // The calls of the trivia server for plays, downloads, history and votes.
-// Facts: triviatoy.md §B (calls 3 to 6, "Server rules"), §C (what the toy takes).
+// Source: the server and microprocessor.ino of neils95/Trivio.
 
 import Protocols
 
 extension TriviaService {
-  /// The maximum size of a reply to a toy with its header, because the toy reads one packet.
+  /// The maximum size of a reply to a toy in bytes, including the header. The toy reads only one packet.
   private static let maxToyReplyLength = 1024
 
-  func history(_ id: String, _ asked: ReceivedHTTPRequest, _ variant: TriviaReplyVariant) throws -> HTTPReply {
+  func history(_ id: String, _ request: ReceivedHTTPRequest, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let id = try number(id, "userId")
-    try check(asked, is: id)
-    let user = try known(id)
+    try authorize(request, as: id)
+    let user = try existingUser(id)
     let entries = user.heard > 0 ? try store.entries(1...user.heard, of: id) : []
     return HTTPReply(200, TriviaReply.history(entries, variant).text)
   }
 
-  /// Counts plays of a toy, up to the number of facts that it has.
-  func markHeard(_ id: String, _ count: String) throws -> HTTPReply {
+  /// Adds plays of a toy to the counter, up to the last fact that the toy has.
+  func countPlays(_ id: String, _ count: String) throws -> HTTPReply {
     let (id, count) = (try number(id, "userId"), try number(count, "count"))
-    var user = try known(id)
+    var user = try existingUser(id)
     guard count >= 1 else { throw TriviaErrorReply(400, "Invalid count") }
     user.heard = max(user.heard, min(user.heard + count, user.downloaded))
     try store.setCounters(user)
     return TriviaReply.done
   }
 
-  /// Serves the next fact to a toy, and advances the counter even if the reply is lost.
+  /// Sends the next fact to a toy. The counter advances even if the reply is lost.
   func download(_ id: String, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     guard var user = try store.user(try number(id, "userId")), let fact = try store.fact(after: user.downloaded) else {
       return TriviaReply.notFound
@@ -40,11 +40,11 @@ extension TriviaService {
     return reply
   }
 
-  func vote(_ id: String, _ asked: ReceivedHTTPRequest, _ variant: TriviaReplyVariant) throws -> HTTPReply {
+  func vote(_ id: String, _ request: ReceivedHTTPRequest, _ variant: TriviaReplyVariant) throws -> HTTPReply {
     let id = try number(id, "triviaId")
-    let body = try TriviaBody(asked.body)
+    let body = try TriviaBody(request.body)
     let (user, fact, vote) = (try body.number("userId") ?? 0, try body.number("triviaId") ?? 0, try body.number("userVote"))
-    try check(asked, is: user)
+    try authorize(request, as: user)
     guard fact == id else { return TriviaReply.badRequest }
     guard let vote, (-1...1).contains(vote) else { throw TriviaErrorReply(400, "userVote is -1, 0 or 1") }
     let heard = try store.user(user)?.heard ?? 0
@@ -57,7 +57,7 @@ extension TriviaService {
     return HTTPReply(200, TriviaReply.entry(after, variant).text)
   }
 
-  private func known(_ id: Int) throws -> TriviaUser {
+  private func existingUser(_ id: Int) throws -> TriviaUser {
     guard let user = try store.user(id) else { throw TriviaErrorReply(400, "Invalid UserId") }
     return user
   }

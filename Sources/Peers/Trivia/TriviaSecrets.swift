@@ -1,5 +1,5 @@
-// Hashes of passwords and tokens. Salts and tokens are passed in, because Peers has no random source.
-// Facts: RFC 7914 (scrypt).
+// Hashes of passwords and tokens. The caller passes random bytes for salts and tokens, because Peers has no random source.
+// Source: RFC 7914 (scrypt).
 
 import CryptoExtras
 import Protocols

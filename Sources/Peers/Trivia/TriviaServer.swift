@@ -1,20 +1,22 @@
-// One connection of an app or a toy to the trivia server: one request, one reply in a single write.
-// Facts: triviatoy.md §B, §C (one packet; bytes after the request are garbage).
+// One connection of an app or a toy to the trivia server: one request, and one reply in a single write, because the toy reads one packet.
+// Bytes after the request are ignored, because the toy sends garbage there.
 
 import Protocols
 
-/// A simulated trivia server, for one client.
+/// One connection to a simulated trivia server.
 public struct TriviaServer: Machine, Redacting {
   /// A reply that is being sent.
   private struct Outgoing {
     var bytes: ArraySlice<UInt8>
+    /// Sent one byte at a time (fault `drip`).
     var drips = false
     var isSecret = false
   }
 
   private enum State {
-    /// `until` is the timeout of the request.
+    /// `until` is when the client must have sent its request; nil while not connected.
     case reading(HTTPReader, until: Instant?)
+    /// The next write is due at this time.
     case waiting(Outgoing, at: Instant)
     /// A write is in flight; these are the remaining bytes.
     case sending(Outgoing, until: Instant)
@@ -22,11 +24,12 @@ public struct TriviaServer: Machine, Redacting {
   }
 
   private static let maxBodySize = 64 << 10
-  private static let timeout: Nanoseconds = 30 * .second
-  private static let readerTimeout: Nanoseconds = 300 * .second
-  private static let betweenDrops: Nanoseconds = 100 * .millisecond
-  /// The bytes that end the part without secrets: the request line up to a query, or the start of a body.
-  private static let ends = Set("\n?{".utf8)
+  private static let requestTimeout: Nanoseconds = 30 * .second
+  /// The timeout of a client that does not read the reply.
+  private static let writeTimeout: Nanoseconds = 300 * .second
+  private static let dripInterval: Nanoseconds = 100 * .millisecond
+  /// The bytes after which secrets may follow: the end of the request line, and the start of a query or of a body.
+  private static let secretMarks = Set("\n?{".utf8)
 
   public let schema = Schema()
   private let service: TriviaService
@@ -35,7 +38,7 @@ public struct TriviaServer: Machine, Redacting {
   private let origin: Instant
   private var state = State.reading(HTTPReader(maxBodySize: maxBodySize), until: nil)
   /// Further input may contain secrets.
-  private var isPastTarget = false
+  private var isPastRequestLine = false
 
   /// Creates the connection of client `number`, counted from 0, to a server that started at `origin`.
   public init(_ service: TriviaService, client number: UInt64 = 0, origin: Instant = 0, faults: [TriviaFault] = []) {
@@ -51,14 +54,14 @@ public struct TriviaServer: Machine, Redacting {
   }
 
   public func printableCount(of bytes: [UInt8]) -> Int {
-    isPastTarget ? 0 : bytes.firstIndex(where: Self.ends.contains).map { $0 + 1 } ?? bytes.count
+    isPastRequestLine ? 0 : bytes.firstIndex(where: Self.secretMarks.contains).map { $0 + 1 } ?? bytes.count
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
     case .linkChanged(.main, .up):
-      state = .reading(HTTPReader(maxBodySize: Self.maxBodySize), until: now + Self.timeout)
-      isPastTarget = false
+      state = .reading(HTTPReader(maxBodySize: Self.maxBodySize), until: now + Self.requestTimeout)
+      isPastRequestLine = false
     case .linkChanged(.main, .down): state = .ended
     case .received(.main, let bytes): read(bytes, at: now, &effects)
     case .sent(_, let failure): sent(failure, at: now, &effects)
@@ -74,70 +77,70 @@ public struct TriviaServer: Machine, Redacting {
     case .waiting(var outgoing, let moment) where now >= moment:
       let piece = outgoing.drips ? outgoing.bytes.prefix(1) : outgoing.bytes
       outgoing.bytes = outgoing.bytes.dropFirst(piece.count)
-      state = .sending(outgoing, until: now + Self.readerTimeout)
+      state = .sending(outgoing, until: now + Self.writeTimeout)
       effects.send(.main, Array(piece), 1, secret: outgoing.isSecret)
-    case .reading(_, let moment?) where now >= moment: hangUp("no request within \(Self.timeout / .second) s", &effects)
-    case .sending(_, let moment) where now >= moment: hangUp("does not read the answer", &effects)
+    case .reading(_, let moment?) where now >= moment: close("no request within \(Self.requestTimeout / .second) s", &effects)
+    case .sending(_, let moment) where now >= moment: close("does not read the answer", &effects)
     default: break
     }
   }
 
   private mutating func sent(_ failure: String?, at now: Instant, _ effects: inout Effects) {
     guard case .sending(let rest, _) = state else { return }
-    if rest.bytes.isEmpty || failure != nil { return hangUp(failure ?? "answered", &effects) }
-    state = .waiting(rest, at: now + Self.betweenDrops)
+    if rest.bytes.isEmpty || failure != nil { return close(failure ?? "answered", &effects) }
+    state = .waiting(rest, at: now + Self.dripInterval)
   }
 
-  private mutating func hangUp(_ reason: String, _ effects: inout Effects) {
+  private mutating func close(_ reason: String, _ effects: inout Effects) {
     state = .ended
     effects.append(.resetLink(.main, reason: reason))
   }
 
   private mutating func read(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     guard case .reading(var reader, let moment) = state else { return }
-    isPastTarget = isPastTarget || bytes.contains(where: Self.ends.contains)
-    state = .ended  // so that the reader has its bytes for itself
-    switch reader.take(bytes) {
+    isPastRequestLine = isPastRequestLine || bytes.contains(where: Self.secretMarks.contains)
+    state = .ended  // releases the reader's storage, to avoid a copy
+    switch reader.receive(bytes) {
     case .unfinished: state = .reading(reader, until: moment)
-    case .rejected(let status, let reason): answer(TriviaReply.message(status, reason), at: now)
+    case .rejected(let status, let reason): send(TriviaReply.message(status, reason), at: now)
     case .complete(let request):
-      let isPlain = request.path.hasPrefix("/") && request.method.utf8.allSatisfy { (0x41...0x5A).contains($0) }
-      effects.append(.event(name: "asked", text: isPlain ? "\(request.method) \(request.path)" : "unrecognized request"))
+      let isPrintable = request.path.hasPrefix("/") && request.method.utf8.allSatisfy { (0x41...0x5A).contains($0) }
+      effects.append(.event(name: "request", text: isPrintable ? "\(request.method) \(request.path)" : "unrecognized request"))
       perform(request, at: now, &effects)
     }
   }
 
-  private mutating func answer(_ reply: HTTPReply, at moment: Instant, drips: Bool = false) {
+  private mutating func send(_ reply: HTTPReply, at moment: Instant, drips: Bool = false) {
     state = .waiting(Outgoing(bytes: reply.bytes[...], drips: drips, isSecret: reply.isSecret), at: moment)
   }
 
   private mutating func perform(_ request: ReceivedHTTPRequest, at now: Instant, _ effects: inout Effects) {
-    let page = "text/html; charset=utf-8"
-    if has(.garbage, at: now) {
+    let html = "text/html; charset=utf-8"
+    if hasFault(.garbage, at: now) {
       state = .waiting(Outgoing(bytes: Array("220 mail.example ESMTP\r\n\r\n".utf8)[...]), at: now)
       return
     }
-    if has(.redirect, at: now) { return answer(HTTPReply(302, type: nil, fields: ["Location": "http://elsewhere.invalid/"]), at: now) }
-    if has(.down, at: now) { return answer(HTTPReply(503, "<html>The service is unavailable.</html>", type: page), at: now) }
-    if has(.html, at: now) { return answer(HTTPReply(200, "<html><form>log in</form></html>", type: page), at: now) }
-    if has(.error, at: now) { return answer(TriviaReply.error, at: now) }
+    if hasFault(.redirect, at: now) { return send(HTTPReply(302, type: nil, fields: ["Location": "http://elsewhere.invalid/"]), at: now) }
+    if hasFault(.down, at: now) { return send(HTTPReply(503, "<html>The service is unavailable.</html>", type: html), at: now) }
+    if hasFault(.html, at: now) { return send(HTTPReply(200, "<html><form>log in</form></html>", type: html), at: now) }
+    if hasFault(.error, at: now) { return send(TriviaReply.error, at: now) }
 
     let variant = TriviaReplyVariant(
-      idsAreTexts: has(.strings, at: now), factsAreNull: has(.null, at: now), historyIsDouble: has(.duplicate, at: now))
+      idsAreStrings: hasFault(.strings, at: now), factsAreNull: hasFault(.null, at: now), historyIsDoubled: hasFault(.duplicate, at: now))
     var (reply, internalError) = service.answer(request, variant)
     if let internalError { effects.append(.event(name: "trouble", text: internalError)) }
-    if has(.lost, at: now) { return hangUp("reply dropped", &effects) }
-    if has(.huge, at: now) { reply.body += [UInt8](repeating: UInt8(ascii: " "), count: 10_000_000) }
-    answer(reply, at: now + (fault(.slow, at: now)?.time ?? 0), drips: has(.drip, at: now))
-    if has(.truncated, at: now), case .waiting(var outgoing, let moment) = state {
+    if hasFault(.lost, at: now) { return close("reply dropped", &effects) }
+    if hasFault(.huge, at: now) { reply.body += [UInt8](repeating: UInt8(ascii: " "), count: 10_000_000) }
+    send(reply, at: now + (activeFault(.slow, at: now)?.duration ?? 0), drips: hasFault(.drip, at: now))
+    if hasFault(.truncated, at: now), case .waiting(var outgoing, let moment) = state {
       outgoing.bytes = outgoing.bytes.dropLast(max(1, reply.body.count / 2))
       state = .waiting(outgoing, at: moment)
     }
   }
 
-  private func has(_ kind: TriviaFaultKind, at now: Instant) -> Bool { fault(kind, at: now) != nil }
+  private func hasFault(_ kind: TriviaFaultKind, at now: Instant) -> Bool { activeFault(kind, at: now) != nil }
 
-  private func fault(_ kind: TriviaFaultKind, at now: Instant) -> TriviaFault? {
-    TriviaFault.first(kind, of: faults, client: number, at: now, since: origin)
+  private func activeFault(_ kind: TriviaFaultKind, at now: Instant) -> TriviaFault? {
+    TriviaFault.active(kind, of: faults, client: number, at: now, since: origin)
   }
 }

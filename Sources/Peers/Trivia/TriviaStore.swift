@@ -1,6 +1,6 @@
 // The store of a trivia server: accounts, facts, votes, token hashes.
-// Facts: triviatoy.md §B. An account has two counters: `downloaded`, the id of the last fact that its toy downloaded (`triviaCount`;
-// initially 499, because toys ship with 500 facts), and `heard`, the number of facts from id 1 on that the toy has played.
+// An account has two counters: `downloaded`, the id of the last fact that its toy has downloaded (initially 499, because toys ship with the
+// facts up to that id), and `heard`, the id of the last fact that the toy has played. Source: the server of neils95/Trivio.
 
 import Protocols
 
@@ -9,21 +9,21 @@ public struct TriviaUser: Sendable, Equatable {
   public var id: Int
   public var name: String?
   public var email: String
-  /// The id of the last fact that the toy downloaded.
+  /// The id of the last fact that the toy has downloaded, `triviaCount` in JSON.
   public var downloaded: Int
   /// The id of the last played fact; 0 for none.
   public var heard: Int
 
   /// Creates a user.
-  public init(id: Int, name: String?, email: String, downloaded: Int = TriviaUser.shipped, heard: Int = 0) {
+  public init(id: Int, name: String?, email: String, downloaded: Int = TriviaUser.lastShippedFact, heard: Int = 0) {
     (self.id, self.name, self.email, self.downloaded, self.heard) = (id, name, email, downloaded, heard)
   }
 
   /// The last id of the facts that toys ship with.
-  public static let shipped = 499
+  public static let lastShippedFact = 499
 }
 
-/// A fact from the view of a user.
+/// A fact with its votes, from the view of a user.
 public struct TriviaEntry: Sendable, Equatable {
   public var fact: TriviaFact
   /// The votes of all users.
@@ -50,7 +50,7 @@ public protocol TriviaStore: Sendable {
 
   /// The facts with these ids in order, from the view of this user.
   func entries(_ ids: ClosedRange<Int>, of user: Int) throws(ValueError) -> [TriviaEntry]
-  /// The fact with the next id.
+  /// The fact with the lowest id after this one.
   func fact(after id: Int) throws(ValueError) -> TriviaFact?
   /// Stores facts. With `replacing`, existing ids get the new text and keep their votes; otherwise they are unchanged.
   func load(_ facts: [TriviaFact], replacing: Bool) throws(ValueError)

@@ -1,5 +1,5 @@
 // The faults of a simulated weather service.
-// Facts: protocols of the mirror, §9 (error format, null fields); common failures of HTTP.
+// Source: Open-Meteo (error format, null fields); common failures of HTTP.
 
 import Protocols
 
@@ -11,9 +11,9 @@ public enum ForecastFaultKind: String, FaultKind {
 
   public static let countedItems = "answers"
 
-  public var defaults: (moment: FaultMoment, time: Nanoseconds?) { (.every(1), takesTime ? 20 * .second : nil) }
+  public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) { (.every(1), takesDuration ? 20 * .second : nil) }
 
-  public var takesTime: Bool { self == .slow }
+  public var takesDuration: Bool { self == .slow }
 
   /// The description of the fault.
   public var help: String {

@@ -1,13 +1,13 @@
 // A simulated Open-Meteo server with its forecast and geocoding services. A connection serves one request. The weather is constant; the
-// temperature depends on the latitude, to distinguish places. Facts: protocols of the mirror, §9.
+// temperature depends on the latitude, to distinguish places.
 
 import Protocols
 
-/// A simulated weather service, for one client.
+/// One connection to a simulated weather service.
 public struct OpenMeteo: Machine {
   private enum State {
     case reading(HTTPReader)
-    case answering([UInt8], at: Instant)
+    case waiting([UInt8], sendAt: Instant)
     case sending
     case ended
   }
@@ -25,7 +25,7 @@ public struct OpenMeteo: Machine {
     self.faults = faults
   }
 
-  public var nextWake: Instant? { if case .answering(_, let moment) = state { moment } else { nil } }
+  public var nextWake: Instant? { if case .waiting(_, let sendAt) = state { sendAt } else { nil } }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     switch input {
@@ -38,7 +38,7 @@ public struct OpenMeteo: Machine {
     case .stopping: effects.append(.stopped)
     default: break
     }
-    if case .answering(let bytes, let moment) = state, now >= moment {
+    if case .waiting(let bytes, let sendAt) = state, now >= sendAt {
       state = .sending
       effects.send(.main, bytes, 1)
     }
@@ -48,48 +48,49 @@ public struct OpenMeteo: Machine {
     guard case .reading(var reader) = state else { return }
     state = .ended  // releases the reader's storage, to avoid a copy
     let request: ReceivedHTTPRequest
-    switch reader.take(bytes) {
+    switch reader.receive(bytes) {
     case .complete(let complete): request = complete
     case .rejected(let status, let reason):
-      state = .answering(ForecastReply.refusal(status, reason).bytes, at: now)
+      state = .waiting(ForecastReply.error(status, reason).bytes, sendAt: now)
       return
     case .unfinished:
       state = .reading(reader)
       return
     }
-    effects.append(.event(name: "asked", text: "request for \(request.path)"))
-    let slow = fault(.slow, at: now)
-    state = .answering(answer(to: request, at: now), at: now + (slow?.time ?? 0))
+    effects.append(.event(name: "request", text: "request for \(request.path)"))
+    let slow = activeFault(.slow, at: now)
+    state = .waiting(replyBytes(to: request, at: now), sendAt: now + (slow?.duration ?? 0))
   }
 
-  private func answer(to request: ReceivedHTTPRequest, at now: Instant) -> [UInt8] {
-    if has(.garbage, at: now) { return Array("220 mail.example ESMTP\r\n\r\n".utf8) }
-    if has(.limit, at: now) { return ForecastReply.refusal(429, "Minutely API request limit exceeded.").bytes }
-    if has(.redirect, at: now) { return HTTPReply(302, "", fields: ["Location": "/elsewhere"]).bytes }
-    if has(.down, at: now) { return HTTPReply(503, "<html>down</html>", type: "text/html").bytes }
-    if has(.html, at: now) { return HTTPReply(200, "<html><form>log in</form></html>", type: "text/html; charset=utf-8").bytes }
-    if has(.error, at: now) {
+  private func replyBytes(to request: ReceivedHTTPRequest, at now: Instant) -> [UInt8] {
+    if hasFault(.garbage, at: now) { return Array("220 mail.example ESMTP\r\n\r\n".utf8) }
+    if hasFault(.limit, at: now) { return ForecastReply.error(429, "Minutely API request limit exceeded.").bytes }
+    if hasFault(.redirect, at: now) { return HTTPReply(302, "", fields: ["Location": "/elsewhere"]).bytes }
+    if hasFault(.down, at: now) { return HTTPReply(503, "<html>down</html>", type: "text/html").bytes }
+    if hasFault(.html, at: now) { return HTTPReply(200, "<html><form>log in</form></html>", type: "text/html; charset=utf-8").bytes }
+    if hasFault(.error, at: now) {
       let reason = "Latitude must be in range of -90 to 90°. Given: \(request.query["latitude"] ?? "nothing")."
-      return ForecastReply.refusal(400, reason).bytes
+      return ForecastReply.error(400, reason).bytes
     }
-    if has(.huge, at: now) { return HTTPReply(200, "{\"padding\":\"\(String(repeating: "x", count: 2 << 20))\"}").bytes }
+    if hasFault(.huge, at: now) { return HTTPReply(200, "{\"padding\":\"\(String(repeating: "x", count: 2 << 20))\"}").bytes }
     let reply = reply(to: request, at: now)
     let bytes = reply.bytes
-    return has(.truncated, at: now) ? Array(bytes.dropLast(max(1, reply.body.count / 2))) : bytes
+    return hasFault(.truncated, at: now) ? Array(bytes.dropLast(max(1, reply.body.count / 2))) : bytes
   }
 
   private func reply(to request: ReceivedHTTPRequest, at now: Instant) -> HTTPReply {
-    guard request.method == "GET" else { return ForecastReply.refusal(405, "only GET") }
+    guard request.method == "GET" else { return ForecastReply.error(405, "only GET") }
     switch request.path {
-    case "/v1/forecast": return ForecastReply.forecast(request.query, isEmpty: has(.null, at: now), isForeign: has(.unit, at: now))
+    case "/v1/forecast":
+      return ForecastReply.forecast(request.query, valuesAreNull: hasFault(.null, at: now), alwaysFahrenheit: hasFault(.unit, at: now))
     case "/v1/search": return ForecastReply.places(request.query["name"] ?? "")
-    default: return ForecastReply.refusal(404, "Not Found")
+    default: return ForecastReply.error(404, "Not Found")
     }
   }
 
-  private func has(_ kind: ForecastFaultKind, at now: Instant) -> Bool { fault(kind, at: now) != nil }
+  private func hasFault(_ kind: ForecastFaultKind, at now: Instant) -> Bool { activeFault(kind, at: now) != nil }
 
-  private func fault(_ kind: ForecastFaultKind, at now: Instant) -> ForecastFault? {
-    ForecastFault.first(kind, of: faults, client: number, at: now, since: origin)
+  private func activeFault(_ kind: ForecastFaultKind, at now: Instant) -> ForecastFault? {
+    ForecastFault.active(kind, of: faults, client: number, at: now, since: origin)
   }
 }

@@ -88,7 +88,7 @@ struct TriviaSimulation: ParsableCommand {
     do throws(ValueError) {
       let store = try TriviaDatabase(database)
       if try store.fact(after: 0) == nil {
-        try store.load(TriviaFact.known.filter { given == nil || $0.id <= TriviaUser.shipped }, replacing: false)
+        try store.load(TriviaFact.builtIn.filter { given == nil || $0.id <= TriviaUser.lastShippedFact }, replacing: false)
       }
       if let given { try store.load(given, replacing: true) }
       return store

@@ -170,7 +170,7 @@ import Testing
   /// It sleeps for half a second now and then, and finds all at once what came meanwhile, cut where its read ends.
   @Test(arguments: [3, 7, 20, 50]) func aCarThatLagsStandsStillOnceItHears(_ reads: Int) {
     for time in [200, 500, 900] as [Int64] {
-      var road = CarRoad(faults: [CarFault(.lag, .every(reads), time: time * .millisecond)])
+      var road = CarRoad(faults: [CarFault(.lag, .every(reads), duration: time * .millisecond)])
       road.start(for: 2 * .second)
       road.run(for: 2 * .second)
       for _ in 0..<5 {

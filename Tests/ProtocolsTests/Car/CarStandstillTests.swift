@@ -116,7 +116,7 @@ import Testing
   // MARK: A program that hangs
 
   @Test func aCarWhoseProgramHangsIsNoticedAndStoppedOnceItHears() {
-    var road = CarRoad(faults: [CarFault(.lag, .after(5 * .second), time: 20 * .second)])
+    var road = CarRoad(faults: [CarFault(.lag, .after(5 * .second), duration: 20 * .second)])
     road.start(for: 2 * .second)
     road.give(.leaseBegan(deadline: 300 * .millisecond))
     road.drive(0.4, 0, for: 8 * .second)

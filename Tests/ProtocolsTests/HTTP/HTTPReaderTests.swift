@@ -8,7 +8,7 @@ import Testing
 
   private func feed(_ text: String, most: Int = 100) -> HTTPReader.Outcome {
     var reader = HTTPReader(maxBodySize: most)
-    return reader.take(Array(text.utf8))
+    return reader.receive(Array(text.utf8))
   }
 
   private func request(_ text: String) -> ReceivedHTTPRequest? {
@@ -26,16 +26,16 @@ import Testing
     let bytes = Array(Self.post.utf8)
     for split in 1..<bytes.count {
       var reader = HTTPReader(maxBodySize: 5)
-      let first = reader.take(Array(bytes[..<split]))
-      let second = reader.take(Array(bytes[split...]))
+      let first = reader.receive(Array(bytes[..<split]))
+      let second = reader.receive(Array(bytes[split...]))
       #expect(first == .unfinished && second == feed(Self.post), "split at \(split)")
     }
     var reader = HTTPReader(maxBodySize: 5)
     for byte in bytes.dropLast() {
-      let outcome = reader.take([byte])
+      let outcome = reader.receive([byte])
       #expect(outcome == .unfinished)
     }
-    let last = reader.take([bytes[bytes.count - 1]])
+    let last = reader.receive([bytes[bytes.count - 1]])
     #expect(last == feed(Self.post))
   }
 

@@ -17,8 +17,8 @@ import Testing
     return Float(turns * 60 * 15.75)
   }()
 
-  static func isEco(_ vesc: VESC) -> Bool { vesc.allowed.current == 0.5 && abs(vesc.allowed.erpm - eco) < 10 }
-  static func isFull(_ vesc: VESC) -> Bool { vesc.allowed.current == 1 && vesc.allowed.erpm == 100_000 }
+  static func isEco(_ vesc: VESC) -> Bool { vesc.limitsInEffect.current == 0.5 && abs(vesc.limitsInEffect.erpm - eco) < 10 }
+  static func isFull(_ vesc: VESC) -> Bool { vesc.limitsInEffect.current == 1 && vesc.limitsInEffect.erpm == 100_000 }
 
   @Test func noneWasChosenUntilOneIs() throws {
     let rig = try Self.connected()
@@ -34,10 +34,10 @@ import Testing
     #expect(rig.isDone(1) && rig.text("mode") == "eco" && Self.isEco(rig.vesc))
     #expect(rig.disk["mode"] == Array("eco".utf8) && rig.disk["limits"]?.count == 82)
     // Brakes and battery stay as they were.
-    #expect(rig.vesc.limits.now[0] == 1 && Array(rig.vesc.limits.now[4...]) == [0.005, 0.95, -1500, 1500, -20, 40])
+    #expect(rig.vesc.limits.values[0] == 1 && Array(rig.vesc.limits.values[4...]) == [0.005, 0.95, -1500, 1500, -20, 40])
     rig.set("mode", .string("sport"), id: 2)
     rig.run(for: .second)
-    #expect(rig.isDone(2) && abs(rig.vesc.allowed.current - 0.9) < 0.001 && rig.vesc.allowed.erpm == 100_000)
+    #expect(rig.isDone(2) && abs(rig.vesc.limitsInEffect.current - 0.9) < 0.001 && rig.vesc.limitsInEffect.erpm == 100_000)
     rig.set("mode", .string("full"), id: 3)
     rig.run(for: .second)
     #expect(rig.isDone(3) && Self.isFull(rig.vesc) && rig.text("mode") == "full" && rig.disk["limits"] == nil)
@@ -54,20 +54,20 @@ import Testing
     var rig = try Self.connected()
     rig.set("mode", .string("eco"), id: 1)
     rig.run(for: .second)
-    #expect(rig.vesc.passedOn?.current == 0.5 && rig.vesc.passedOn?.erpm == rig.vesc.allowed.erpm)
+    #expect(rig.vesc.forwardedLimits?.current == 0.5 && rig.vesc.forwardedLimits?.erpm == rig.vesc.limitsInEffect.erpm)
     // Chosen before the connection, it is known in time as well.
     rig.disconnect()
     rig.vesc = VESC(.v600, origin: rig.now)
     rig.connect()
     rig.run(for: 2 * .second)
-    #expect(Self.isEco(rig.vesc) && rig.vesc.passedOn?.current == 0.5)
+    #expect(Self.isEco(rig.vesc) && rig.vesc.forwardedLimits?.current == 0.5)
     rig.set("mode", .string("full"), id: 2)
     rig.run(for: .second)
-    #expect(rig.vesc.passedOn?.current == 1)
+    #expect(rig.vesc.forwardedLimits?.current == 1)
     var behind = try Self.connected(.v600, ["can-id": .int(2)])
     behind.set("mode", .string("eco"), id: 1)
     behind.run(for: .second)
-    #expect(behind.isDone(1) && behind.vesc.passedOn == nil)
+    #expect(behind.isDone(1) && behind.vesc.forwardedLimits == nil)
   }
 
   @Test func theBoardIsNoFasterThanItsMode() throws {
@@ -119,16 +119,18 @@ import Testing
     rig.run(for: .second)
     rig.disconnect()
     rig.vesc.restart(at: rig.now)
-    rig.vesc.limits.now[1] = 0.8
-    rig.vesc.limits.now[3] = 20_000
+    rig.vesc.limits.values[1] = 0.8
+    rig.vesc.limits.values[3] = 20_000
     rig.run(for: .second)
     rig.connect()
     rig.run(for: 2 * .second)
     // Narrowed from what the owner set, never wider.
-    #expect(abs(rig.vesc.allowed.current - 0.4) < 0.001 && rig.vesc.allowed.erpm == 20_000 || abs(rig.vesc.allowed.erpm - Self.eco) < 10)
+    #expect(
+      abs(rig.vesc.limitsInEffect.current - 0.4) < 0.001 && rig.vesc.limitsInEffect.erpm == 20_000
+        || abs(rig.vesc.limitsInEffect.erpm - Self.eco) < 10)
     rig.set("mode", .string("full"), id: 2)
     rig.run(for: .second)
-    #expect(rig.vesc.allowed.current == 0.8 && rig.vesc.allowed.erpm == 20_000)
+    #expect(rig.vesc.limitsInEffect.current == 0.8 && rig.vesc.limitsInEffect.erpm == 20_000)
   }
 
   @Test func aModeChosenWithoutAVESCIsSetWhenItAnswers() throws {
@@ -160,7 +162,7 @@ import Testing
     var rig = try VESCRig(.v600, modes: VESCRig.modes)
     rig.start()
     rig.run(for: 3 * .second)
-    let payload = (rig.vesc.answer(to: [91], as: 1, at: rig.now) ?? []).dropLast(4) + [0, 0, 0, 0]
+    let payload = (rig.vesc.reply(to: [91], as: 1, at: rig.now) ?? []).dropLast(4) + [0, 0, 0, 0]
     rig.run(until: { if case .ready = $0.machine.session.state { true } else { false } })
     rig.isWired = false
     rig.set("mode", .string("eco"), id: 1)

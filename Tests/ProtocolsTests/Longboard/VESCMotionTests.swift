@@ -27,10 +27,10 @@ import Testing
 
   static func expectAtRest(_ rig: inout VESCRig) {
     rig.run(for: 30 * .millisecond)
-    #expect(rig.vesc.orders.last?.order == .current(0) && rig.vesc.motorCurrent == 0)
+    #expect(rig.vesc.motorCommands.last?.command == .current(0) && rig.vesc.motorCurrent == 0)
     rig.run(for: 25 * .second)
     #expect(rig.vesc.speed == 0 && rig.vesc.motorCurrent == 0)
-    #expect(rig.vesc.orders.last?.order == .current(0))
+    #expect(rig.vesc.motorCommands.last?.command == .current(0))
   }
 
   @Test func withoutPermissionThereIsNothingToDriveWith() throws {
@@ -41,7 +41,7 @@ import Testing
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost == ["motion is disabled: set allow-motion = true in the configuration"])
     rig.run(for: 2 * .second)
-    #expect(rig.vesc.orders.isEmpty && rig.heard(.alive) == 0)
+    #expect(rig.vesc.motorCommands.isEmpty && rig.heard(.alive) == 0)
   }
 
   @Test func withoutALeaseNothingMoves() throws {
@@ -51,7 +51,7 @@ import Testing
     rig.set("target-current", .float(5), id: 1)
     #expect(rig.code(1) == "no-lease" && rig.absence("target-current") == "not driven")
     rig.run(for: 2 * .second)
-    #expect(rig.vesc.orders.isEmpty && rig.heard(.alive) == 0)
+    #expect(rig.vesc.motorCommands.isEmpty && rig.heard(.alive) == 0)
   }
 
   @Test func aWillStandsForAsLongAsTheMotorMayTurnForUs() throws {
@@ -88,29 +88,29 @@ import Testing
     var rig = try Self.rolling()
     #expect(rig.status == "driving")
     rig.run(for: 250 * .millisecond)
-    #expect(rig.heard(.alive) == 3 && rig.vesc.orders.isEmpty && rig.lost.isEmpty)
+    #expect(rig.heard(.alive) == 3 && rig.vesc.motorCommands.isEmpty && rig.lost.isEmpty)
     rig.run(for: 100 * .millisecond)
     #expect(rig.lost == ["no set-point for 300 ms"])
-    #expect(rig.vesc.orders.map(\.order) == [.current(0), .current(0)])
+    #expect(rig.vesc.motorCommands.map(\.command) == [.current(0), .current(0)])
   }
 
   @Test func setPointsGoOutAtOnceAndAreRepeated() throws {
     var rig = try Self.rolling()
     rig.run(for: 20 * .millisecond)
     rig.set("target-current", .float(8), id: 1)
-    #expect(rig.isDone(1) && rig.vesc.orders.map(\.order) == [.current(8)] && rig.number("target-current") == 8)
+    #expect(rig.isDone(1) && rig.vesc.motorCommands.map(\.command) == [.current(8)] && rig.number("target-current") == 8)
     let start = rig.now
     rig.run(for: 250 * .millisecond)
-    #expect(rig.vesc.orders.map { ($0.at - start) / .millisecond } == [0, 100, 200])
+    #expect(rig.vesc.motorCommands.map { ($0.at - start) / .millisecond } == [0, 100, 200])
     rig.set("brake-current", .float(3), id: 2)
-    #expect(rig.vesc.orders.last?.order == .brake(3))
+    #expect(rig.vesc.motorCommands.last?.command == .brake(3))
     #expect(rig.number("brake-current") == 3 && rig.absence("target-current") == "brake-current is active")
     rig.run(for: VESCMotion.minInterval)
     rig.set("target-duty", .float(-20), id: 3)
-    #expect(rig.vesc.orders.last?.order == .duty(-0.2) && rig.absence("brake-current") == "target-duty is active")
-    rig.run(for: VESCMotion.minInterval)
+    #expect(rig.vesc.motorCommands.last?.command == .duty(-0.2) && rig.absence("brake-current") == "target-duty is active")
+    rig.run(for: VESCMotion.shortest)
     rig.set("handbrake-current", .float(4), id: 4)
-    #expect(rig.vesc.orders.last?.order == .handbrake(4))
+    #expect(rig.vesc.motorCommands.last?.command == .handbrake(4))
     #expect((1...4).allSatisfy { rig.isDone($0) })
   }
 
@@ -122,7 +122,7 @@ import Testing
     rig.set("target-duty", .float(100), id: 1)
     #expect(rig.code(1) == "no-duty")
     rig.run(for: 100 * .millisecond)
-    #expect(rig.vesc.orders.isEmpty && rig.absence("target-duty") == "no set-point")
+    #expect(rig.vesc.motorCommands.isEmpty && rig.absence("target-duty") == "no set-point")
     // What is refused is no set-point.
     rig.run(for: 300 * .millisecond)
     #expect(rig.lost == ["no set-point for 300 ms"])
@@ -149,7 +149,7 @@ import Testing
     let last = rig.now - 50 * .millisecond
     rig.run(for: .second)
     #expect(rig.lost == ["no set-point for 300 ms"] && rig.status == "polling")
-    let zeros = rig.vesc.orders.filter { $0.order == .current(0) }.map { ($0.at - last) / .millisecond }
+    let zeros = rig.vesc.motorCommands.filter { $0.command == .current(0) }.map { ($0.at - last) / .millisecond }
     #expect(zeros == [300, 350, 400])
     #expect(rig.absence("target-current") == "not driven")
     rig.set("target-current", .float(5), id: 9)
@@ -162,9 +162,11 @@ import Testing
     Self.drive(&rig, "target-duty", 40, for: 3 * .second)
     let end = rig.now
     rig.give(.leaseEnded("the driver let go"))
-    #expect(rig.vesc.orders.last?.order == .current(0) && rig.vesc.orders.last?.at == end && rig.lost.isEmpty)
+    #expect(rig.vesc.motorCommands.last?.command == .current(0) && rig.vesc.motorCommands.last?.at == end && rig.lost.isEmpty)
     rig.run(for: 200 * .millisecond)
-    #expect(rig.vesc.orders.suffix(3).allSatisfy { $0.order == .current(0) } && rig.vesc.orders.suffix(4).first?.order == .duty(0.4))
+    #expect(
+      rig.vesc.motorCommands.suffix(3).allSatisfy { $0.command == .current(0) }
+        && rig.vesc.motorCommands.suffix(4).first?.command == .duty(0.4))
     Self.expectAtRest(&rig)
   }
 
@@ -172,11 +174,11 @@ import Testing
     var rig = try Self.rolling()
     Self.drive(&rig, for: 2 * .second)
     rig.give(.stopping)
-    #expect(rig.lost == ["the link is being closed"] && !rig.hasStopped && rig.vesc.orders.last?.order == .current(0))
+    #expect(rig.lost == ["the link is being closed"] && !rig.hasStopped && rig.vesc.motorCommands.last?.command == .current(0))
     let polls = rig.machine.polling.statistics.polls
     rig.run(for: 150 * .millisecond)
     #expect(rig.hasStopped && rig.machine.nextWake == nil && rig.machine.polling.statistics.polls == polls)
-    #expect(rig.vesc.orders.suffix(3).allSatisfy { $0.order == .current(0) })
+    #expect(rig.vesc.motorCommands.suffix(3).allSatisfy { $0.command == .current(0) })
     Self.expectAtRest(&rig)
   }
 
@@ -190,7 +192,7 @@ import Testing
     #expect(rig.sends.count == sends)
     rig.connect()
     #expect(rig.sends[sends].bytes == VESCSetPoint.none.frame(can: nil))
-    #expect(rig.vesc.orders.last?.order == .current(0))
+    #expect(rig.vesc.motorCommands.last?.command == .current(0))
     Self.expectAtRest(&rig)
   }
 
@@ -216,7 +218,7 @@ import Testing
   @Test(arguments: [false, true]) func zeroIsSaidAgainWhenTheVESCAnswersAgain(_ holderGivesUp: Bool) throws {
     var rig = try Self.rolling()
     Self.drive(&rig, for: 2 * .second)
-    let before = rig.vesc.orders.count
+    let before = rig.vesc.motorCommands.count
     rig.isWired = false
     if holderGivesUp {
       rig.give(.leaseEnded("the driver let go"))
@@ -224,18 +226,18 @@ import Testing
     } else {
       Self.drive(&rig, for: 3 * .second, from: 500)
     }
-    #expect(!rig.machine.motion.isHeld && rig.vesc.orders.count == before, "the VESC has heard none of it")
+    #expect(!rig.machine.motion.isHeld && rig.vesc.motorCommands.count == before, "the VESC has heard none of it")
     rig.isWired = true
     rig.run(for: .second)
-    #expect(rig.vesc.orders.suffix(3).map(\.order) == [.current(0), .current(0), .current(0)])
-    let orders = rig.vesc.orders.count
+    #expect(rig.vesc.motorCommands.suffix(3).map(\.command) == [.current(0), .current(0), .current(0)])
+    let orders = rig.vesc.motorCommands.count
     #expect(orders == before + 3)
     // It has heard it: another silence is none of ours.
     rig.isWired = false
     rig.run(for: 3 * .second)
     rig.isWired = true
     rig.run(for: 2 * .second)
-    #expect(rig.vesc.orders.count == orders)
+    #expect(rig.vesc.motorCommands.count == orders)
   }
 
   @Test func theStopGoesBeforeEverythingThatWaits() throws {
@@ -268,8 +270,8 @@ import Testing
     rig.takesWrites = true
     rig.around.restoreWrites()
     rig.give(.sent(waiting, failure: nil))
-    rig.run(for: VESCMotion.minInterval)
-    #expect(rig.vesc.orders.map(\.order) == [.current(1), .current(5)])
+    rig.run(for: VESCMotion.shortest)
+    #expect(rig.vesc.motorCommands.map(\.command) == [.current(1), .current(5)])
     #expect((1...5).allSatisfy { rig.isDone($0) })
   }
 
@@ -298,7 +300,7 @@ import Testing
     #expect(rig.sends.count - sends <= 3 * (100 + 20) + 2 && rig.machine.polling.statistics.polls - polls >= 59)
     rig.run(for: 20 * .millisecond)
     #expect((100..<3100).allSatisfy { rig.isDone(CommandID($0)) } && rig.lost.isEmpty)
-    #expect(rig.vesc.orders.last?.order == .current(19))
+    #expect(rig.vesc.motorCommands.last?.command == .current(19))
   }
 
   @Test func aNewDriverGoesOnAfterTheOldOnesZero() throws {
@@ -308,8 +310,8 @@ import Testing
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     rig.set("target-current", .float(3), id: 1)
     rig.run(for: 250 * .millisecond)
-    #expect(rig.isDone(1) && rig.vesc.orders.last?.order == .current(3))
-    #expect(rig.vesc.orders.contains { $0.order == .current(0) })
+    #expect(rig.isDone(1) && rig.vesc.motorCommands.last?.command == .current(3))
+    #expect(rig.vesc.motorCommands.contains { $0.command == .current(0) })
   }
 
   @Test func aVESCOnTheBusIsDrivenThroughTheOneOnTheLink() throws {

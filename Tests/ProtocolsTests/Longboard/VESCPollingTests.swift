@@ -118,7 +118,7 @@ import Testing
   }
 
   @Test(arguments: VESCFaultKind.allCases) func troubleNowAndThenIsSurvivedWithoutAFault(_ kind: VESCFaultKind) throws {
-    var rig = try VESCRig(.v600, faults: [Fault(kind, .every(20), time: 300 * .millisecond)])
+    var rig = try VESCRig(.v600, faults: [Fault(kind, .every(20), duration: 300 * .millisecond)])
     rig.start()
     rig.run(for: 60 * .second)
     #expect(rig.faults.isEmpty && rig.number("speed") != nil && rig.resets.isEmpty)

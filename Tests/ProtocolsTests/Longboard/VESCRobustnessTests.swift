@@ -7,9 +7,9 @@ import Testing
 @Suite struct VESCRobustnessTests {
   static let answers: [[UInt8]] = {
     var vesc = VESC(.v600)
-    let setup = vesc.answer(to: [47], as: 1, at: 0) ?? []
-    let fast = vesc.answer(to: [51] + VESCCommand.bytes(VESCValues.fastMask), as: 1, at: 0) ?? []
-    let limits = vesc.answer(to: [91], as: 1, at: 0) ?? []
+    let setup = vesc.reply(to: [47], as: 1, at: 0) ?? []
+    let fast = vesc.reply(to: [51] + VESCCommand.bytes(VESCValues.fastMask), as: 1, at: 0) ?? []
+    let limits = vesc.reply(to: [91], as: 1, at: 0) ?? []
     return VESCVector.replies + [setup, fast, limits, [48], [62, 2, 3]].map(VESCFrame.around)
   }()
 
@@ -189,7 +189,7 @@ import Testing
     let total = rig.machine.telemetry.odometer.total
     rig.isWired = false
     rig.run(until: { $0.machine.session.request?.command == .setup })
-    var answer = rig.vesc.answer(to: [47], as: 1, at: rig.now) ?? []
+    var answer = rig.vesc.reply(to: [47], as: 1, at: rig.now) ?? []
     answer.replaceSubrange(43..<51, with: VESCCommand.bytes(-5000 as Int32) + VESCCommand.bytes(-7000 as Int32))
     rig.give(.received(.main, VESCFrame.around(answer)))
     #expect(rig.number("distance") == -0.005 && rig.machine.telemetry.odometer.total == total)

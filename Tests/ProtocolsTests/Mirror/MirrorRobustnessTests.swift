@@ -56,7 +56,7 @@ import Testing
       effects.removeAll()
     }
     #expect(mirror.crashes.isEmpty, "\(mirror.crashes.first ?? "")")
-    #expect(mirror.stuck.isEmpty && made > 20_000 && longest <= 40)
+    #expect(mirror.unreadTags.isEmpty && made > 20_000 && longest <= 40)
   }
 
   @Test(arguments: 0..<6) func `no sequence of commands and observations crashes the mirror`(_ seed: Int) throws {
@@ -100,7 +100,7 @@ import Testing
     rig.answers = []
     rig.run(for: 20 * .second)
     #expect(rig.mirror.crashes.isEmpty, "\(rig.mirror.crashes.first ?? "")")
-    #expect(rig.mirror.stuck.isEmpty && rig.texts.count > 300)
+    #expect(rig.mirror.unreadTags.isEmpty && rig.texts.count > 300)
     for id in 1...commands { #expect(rig.outcome(id) != nil, "command \(id) never ended") }
     // No value before a name in any session.
     var isNamed = false
@@ -128,7 +128,7 @@ import Testing
     mirror.handle(plaintext: Array("Name:+".utf8), at: 0, &effects)
     #expect(mirror.crashes.count == 2)
     mirror.handle(plaintext: Array("AlcoB: 1+".utf8), at: 0, &effects)
-    #expect(mirror.stuck == ["AlcoB"] && mirror.nextWake == .second)
+    #expect(mirror.unreadTags == ["AlcoB"] && mirror.nextWake == .second)
     mirror.handle(plaintext: Array("Name: Ada+".utf8), at: 0, &effects)
     mirror.handle(plaintext: Array("Condi: it's+".utf8), at: 0, &effects)
     for _ in 0..<20 { mirror.handle(.wake, at: mirror.nextWake ?? 0, &effects) }

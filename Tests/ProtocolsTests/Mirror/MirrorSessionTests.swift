@@ -15,7 +15,7 @@ import Testing
     #expect(rig.texts.dropFirst(2) == ["Name: Ada", "Bright: 70.0"])
     #expect(rig.report() != nil && rig.text("sent-led") == "70" && rig.text("led") == "70")
     rig.run(for: 5 * .second)
-    #expect(rig.mirror.display.light == "70.0" && rig.mirror.display.user == "Ada" && rig.mirror.crashes.isEmpty)
+    #expect(rig.mirror.display.brightness == "70.0" && rig.mirror.display.user == "Ada" && rig.mirror.crashes.isEmpty)
     rig.disconnect()
     rig.forget()
     rig.run(for: 30 * .second)
@@ -44,7 +44,7 @@ import Testing
     rig.start(for: .second)
     rig.set("led", .int(5))
     rig.run(for: 5 * .second)
-    #expect(rig.texts == ["Connected", "Name: Ada", "Name: Ada", "Bright: 5.0"] && rig.mirror.display.light == "5.0")
+    #expect(rig.texts == ["Connected", "Name: Ada", "Name: Ada", "Bright: 5.0"] && rig.mirror.display.brightness == "5.0")
   }
 
   @Test func `of many settings only the last is sent, with one write at a time`() throws {
@@ -249,7 +249,7 @@ import Testing
     rig.set("led", .int(30))
     rig.run(for: Int64(milliseconds) * .millisecond)
     let asked = rig.now
-    let shows = { (rig: MirrorRig) in rig.mirror.display.light == "30.0" }
+    let shows = { (rig: MirrorRig) in rig.mirror.display.brightness == "30.0" }
     rig.give(.stopping)
     rig.run(for: 1200 * .millisecond)
     let stopped = try #require(rig.stopped)

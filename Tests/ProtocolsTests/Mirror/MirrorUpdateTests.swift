@@ -26,7 +26,7 @@ import Testing
     #expect(rig.texts == cycle)
     let known = rig.mirror.display.profiles["Ada"] ?? [:]
     #expect(known["Heart"] == "72" && known["TempF"] == "68" && known["Condi"] == "Partly cloudy" && known["DistW"] == "1.94")
-    #expect(rig.mirror.crashes.isEmpty && rig.mirror.stuck.isEmpty)
+    #expect(rig.mirror.crashes.isEmpty && rig.mirror.unreadTags.isEmpty)
   }
 
   @Test func `values that are not permitted, unknown or implausible are not sent`() throws {

@@ -58,7 +58,9 @@ import Testing
     #expect(again == .messages && reader.payload == whole)
   }
 
-  static let faults = AdapterFaultKind.allCases.map { $0 == .refusal ? "nrc:22" : $0.takesCode ? "\($0.rawValue):0C" : $0.rawValue }
+  static let faults = AdapterFaultKind.allCases.map {
+    $0 == .negativeResponse ? "nrc:22" : $0.takesCode ? "\($0.rawValue):0C" : $0.rawValue
+  }
   /// Faults that can only be reported.
   static let hopeless: Set = ["hang", "babble", "disconnect"]
 

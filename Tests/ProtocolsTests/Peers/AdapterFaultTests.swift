@@ -11,8 +11,8 @@ struct AdapterFaultTests {
     #expect(try AdapterFault("garbage:10") == AdapterFault(.garbage, .every(10)))
     #expect(try AdapterFault("garbage") == AdapterFault(.garbage, .every(10)))
     #expect(try AdapterFault("lv-reset:@30") == AdapterFault(.lvReset, .after(30 * .second)))
-    for text in ["latency:30", "latency"] { #expect(try AdapterFault(text) == AdapterFault(.latency, time: 30 * .millisecond)) }
-    #expect(try AdapterFault("hang:50:4000") == AdapterFault(.hang, .every(50), time: 4 * .second))
+    for text in ["latency:30", "latency"] { #expect(try AdapterFault(text) == AdapterFault(.latency, duration: 30 * .millisecond)) }
+    #expect(try AdapterFault("hang:50:4000") == AdapterFault(.hang, .every(50), duration: 4 * .second))
     #expect(try AdapterFault("hang:50") == AdapterFault(.hang, .every(50)))
     #expect(try AdapterFault("echo") == AdapterFault(.echo))
     #expect(AdapterFault.table.count == AdapterFault.Kind.allCases.count)

@@ -92,8 +92,8 @@ struct AdapterQuirkTests {
 
   @Test("nrc answers with its negative response code, and is parsed from text")
   func refusal() throws {
-    #expect(try AdapterFault("nrc:22") == AdapterFault(.refusal, .every(10), code: 0x22))
-    #expect(try AdapterFault("nrc:7f:3") == AdapterFault(.refusal, .every(3), code: 0x7F))
+    #expect(try AdapterFault("nrc:22") == AdapterFault(.negativeResponse, .every(10), code: 0x22))
+    #expect(try AdapterFault("nrc:7f:3") == AdapterFault(.negativeResponse, .every(3), code: 0x7F))
     for text in ["nrc", "nrc:", "nrc:2", "nrc:zz", "nrc:222", "nrc:22:0", "nrc:22:1:1", "nrc:+2"] {
       #expect(throws: ValueError.self) { try AdapterFault(text) }
     }
@@ -169,7 +169,7 @@ struct AdapterQuirkTests {
     #expect(Set(AdapterFault.table.map(\.help)).count == AdapterFault.Kind.allCases.count)
     for (form, _) in AdapterFault.table {
       let name = String(form.prefix { $0 != "[" }).replacing(":CODE", with: ":10")
-      #expect(try AdapterFault(name).kind.form == form)
+      #expect(try AdapterFault(name).kind.syntax == form)
     }
   }
 }

@@ -137,7 +137,7 @@ import Testing
       let name = form.split(separator: "[")[0]
       #expect(try BoardFault(String(name)).kind.rawValue == String(name))
     }
-    #expect(try BoardFault("silence:@5:900") == BoardFault(.silence, .after(5 * .second), time: 900 * .millisecond))
+    #expect(try BoardFault("silence:@5:900") == BoardFault(.silence, .after(5 * .second), duration: 900 * .millisecond))
     for wrong in ["", "x", "cut:0", "cut:@0", "cut:1:2", "split:1", "silence:1:0", "silence:1:2:3", "no-vesc:"] {
       #expect(throws: ValueError.self, "\(wrong)") { _ = try BoardFault(wrong) }
     }

@@ -5,13 +5,13 @@ import Testing
 /// Faults that can be added to the simulated car, flaws that can be removed, and the documented dialect.
 @Suite struct AutoTTCarFaultTests {
   @Test func `faults are parsed, or rejected with a message`() throws {
-    for (form, _) in CarFault.table {
-      let name = String(form.split(separator: "[")[0])
+    for (syntax, _) in CarFault.table {
+      let name = String(syntax.split(separator: "[")[0])
       #expect(try CarFault(name).kind.rawValue == name)
     }
-    #expect(CarFlaw.table.map(\.form) == ["reassembly", "video-block", "restart", "one-client", "ignores-close"])
-    #expect(try CarFault("lag:@5:2000") == CarFault(.lag, .after(5 * .second), time: 2 * .second))
-    #expect(try CarFault("lag") == CarFault(.lag, .every(100), time: .second / 2))
+    #expect(CarFlaw.table.map(\.syntax) == ["reassembly", "video-block", "restart", "one-client", "ignores-close"])
+    #expect(try CarFault("lag:@5:2000") == CarFault(.lag, .after(5 * .second), duration: 2 * .second))
+    #expect(try CarFault("lag") == CarFault(.lag, .every(100), duration: .second / 2))
     for wrong in ["", "x", "lag:0", "lag:@0", "lag:1:0", "lag:1:2:3", "lag:", "mute:1", "ignores-close"] {
       #expect(throws: ValueError.self, "\(wrong)") { _ = try CarFault(wrong) }
     }

@@ -16,7 +16,7 @@ final class TriviaRig {
   let service: TriviaService
   private var clients: UInt64 = 0
 
-  init(requiresTokens: Bool = false, firstUser: Int = 18, facts: [TriviaFact] = TriviaFact.known, noise: UInt64 = 1) {
+  init(requiresTokens: Bool = false, firstUser: Int = 18, facts: [TriviaFact] = TriviaFact.builtIn, noise: UInt64 = 1) {
     store = TriviaMemoryStore(firstUser: firstUser)
     store.load(facts, replacing: true)
     let source = Source(seed: noise)
@@ -60,7 +60,7 @@ final class TriviaRig {
   func answer(_ request: [UInt8], split: Int = 0) throws -> Answer {
     let (bytes, writes) = exchange(request, split: split)
     let end = try #require(bytes.indices.first { bytes[$0...].starts(with: Array("\r\n\r\n".utf8)) })
-    let asked = ReceivedHTTPRequest(head: bytes[..<end])
+    let asked = ReceivedHTTPRequest(header: bytes[..<end])
     return Answer(
       status: Int(asked.path) ?? 0, fields: asked.fields, body: String(decoding: bytes[(end + 4)...], as: UTF8.self), writes: writes,
       bytes: bytes)

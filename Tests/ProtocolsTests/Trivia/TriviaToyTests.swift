@@ -19,7 +19,7 @@ import Testing
     return String(decoding: text, as: UTF8.self)
   }
 
-  private func rig(facts: [TriviaFact] = TriviaFact.known) throws -> TriviaRig {
+  private func rig(facts: [TriviaFact] = TriviaFact.builtIn) throws -> TriviaRig {
     let rig = TriviaRig(facts: facts)
     try rig.register()
     return rig
@@ -116,9 +116,9 @@ import Testing
   }
 
   @Test func `the built-in facts can be spoken, and have IDs below and above 499`() {
-    #expect(TriviaFact.known.allSatisfy { (try? TriviaFact.speakable($0.text)) == $0.text && $0.text.utf8.count <= 140 })
-    #expect(Set(TriviaFact.known.map(\.id)).count == TriviaFact.known.count && TriviaFact.known.count >= 40)
-    #expect(TriviaFact.known.contains { $0.id == 1 } && TriviaFact.known.contains { $0.id == 500 })
-    #expect(!TriviaFact.known.contains { $0.id == 499 })
+    #expect(TriviaFact.builtIn.allSatisfy { (try? TriviaFact.speakable($0.text)) == $0.text && $0.text.utf8.count <= 140 })
+    #expect(Set(TriviaFact.builtIn.map(\.id)).count == TriviaFact.builtIn.count && TriviaFact.builtIn.count >= 40)
+    #expect(TriviaFact.builtIn.contains { $0.id == 1 } && TriviaFact.builtIn.contains { $0.id == 500 })
+    #expect(!TriviaFact.builtIn.contains { $0.id == 499 })
   }
 }

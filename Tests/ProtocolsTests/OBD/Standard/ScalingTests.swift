@@ -101,7 +101,7 @@ import Testing
 
   @Test(arguments: [DiagnosticBus.can11, .can29, .kwp, .iso9141])
   func `a simulated engine with its own scaling gives the same values`(_ bus: DiagnosticBus) throws {
-    var (plain, scaled) = (try VehicleRig(PetrolCar(bus)), try VehicleRig(PetrolCar(bus, hasOwnScales: true)))
+    var (plain, scaled) = (try VehicleRig(PetrolCar(bus)), try VehicleRig(PetrolCar(bus, reportsScaling: true)))
     plain.run(for: 120 * .second)
     scaled.run(for: 120 * .second)
     for (name, tolerance) in [("intake-pressure", 2), ("air-flow", 0.1), ("commanded-lambda", 0.001)] as [(String, Double)] {

@@ -1,7 +1,7 @@
-// Builders for data records: by byte position, and in order. Values are clamped to the range of their field.
+// Builders for data records, by byte position and in order. Values are clamped to the range of their field.
 
-/// A record of fixed length, initially 0. Bytes outside of it are ignored.
-struct Layout: Sendable {
+/// A record of fixed length, initially filled with zeros. Bytes outside of it are ignored.
+struct FixedRecordBuilder: Sendable {
   private(set) var bytes: [UInt8]
 
   init(_ count: Int) { bytes = Array(repeating: 0, count: count) }
@@ -27,8 +27,8 @@ struct Layout: Sendable {
   }
 }
 
-/// A record that is built in order, in big endian.
-struct BigEndian {
+/// Writes big-endian numbers one after the other.
+struct BigEndianWriter {
   private(set) var bytes: [UInt8]
 
   init(_ header: [UInt8]) {
