@@ -1,9 +1,9 @@
-// Converts between libdbus messages and values. libdbus validates received messages; this file checks every step again by
-// type. Names and paths are checked before they reach libdbus, because libdbus aborts the process on an invalid one.
+// Converts between libdbus messages and values. libdbus has validated received messages; this file still checks the type of each value before
+// it reads the value. Names and paths are checked before they are passed to libdbus, which aborts the process on an invalid one.
 
 import CDBus
 
-/// A libdbus message, released with its owner.
+/// A libdbus message, released at the end of its lifetime.
 struct RawMessage: ~Copyable {
   let pointer: OpaquePointer
 
@@ -15,7 +15,7 @@ struct RawMessage: ~Copyable {
 private let maxDepth = 64
 
 extension DBusMessage {
-  /// Decodes a received message, or throws what is invalid about it.
+  /// Decodes a received message. Throws `malformed` if it is invalid.
   init(_ raw: OpaquePointer) throws(DBusError) {
     let kind: Kind
     switch dbus_message_get_type(raw) {
@@ -37,7 +37,7 @@ extension DBusMessage {
     if dbus_message_iter_init(raw, &iterator) != 0 { body = try DBusValue.all(&iterator, depth: 0) }
   }
 
-  /// Encodes the message for libdbus.
+  /// Encodes the message for libdbus. Throws `unsendable` if that is impossible.
   func raw() throws(DBusError) -> RawMessage {
     try check(destination, dbus_validate_bus_name, "bus name")
     try check(path, dbus_validate_path, "path")
@@ -48,7 +48,7 @@ extension DBusMessage {
     case .call:
       guard let path, let member else { throw .unsendable("a call without a path or a member") }
       pointer = dbus_message_new_method_call(destination, path, interface, member)
-      // By default a service that was stopped on purpose is not started again.
+      // By default a call does not start a service that the user has stopped.
       if let pointer { dbus_message_set_auto_start(pointer, startsService ? 1 : 0) }
     case .signal:
       guard let path, let interface, let member else { throw .unsendable("a signal without a path, interface or member") }
@@ -142,8 +142,8 @@ extension DBusValue {
   }
 }
 
-private func basic<Number: BitwiseCopyable>(_ iterator: inout DBusMessageIter, _ start: Number) -> Number {
-  var value = start
+private func basic<Number: BitwiseCopyable>(_ iterator: inout DBusMessageIter, _ initial: Number) -> Number {
+  var value = initial
   dbus_message_iter_get_basic(&iterator, &value)
   return value
 }
@@ -159,72 +159,73 @@ private func text(_ iterator: inout DBusMessageIter) -> String {
 extension DBusValue {
   fileprivate func append(to iterator: inout DBusMessageIter) throws(DBusError) {
     switch self {
-    case .byte(let value): try add(value, byteCode, &iterator)
-    case .bool(let value): try add(dbus_bool_t(value ? 1 : 0), boolCode, &iterator)
-    case .int16(let value): try add(value, int16Code, &iterator)
-    case .uint16(let value): try add(value, uint16Code, &iterator)
-    case .int32(let value): try add(value, int32Code, &iterator)
-    case .uint32(let value): try add(value, uint32Code, &iterator)
-    case .int64(let value): try add(value, int64Code, &iterator)
-    case .uint64(let value): try add(value, uint64Code, &iterator)
-    case .double(let value): try add(value, doubleCode, &iterator)
+    case .byte(let value): try appendBasic(value, byteCode, &iterator)
+    case .bool(let value): try appendBasic(dbus_bool_t(value ? 1 : 0), boolCode, &iterator)
+    case .int16(let value): try appendBasic(value, int16Code, &iterator)
+    case .uint16(let value): try appendBasic(value, uint16Code, &iterator)
+    case .int32(let value): try appendBasic(value, int32Code, &iterator)
+    case .uint32(let value): try appendBasic(value, uint32Code, &iterator)
+    case .int64(let value): try appendBasic(value, int64Code, &iterator)
+    case .uint64(let value): try appendBasic(value, uint64Code, &iterator)
+    case .double(let value): try appendBasic(value, doubleCode, &iterator)
     case .string(let value):
       try check(value, dbus_validate_utf8, "text")
-      try add(value, stringCode, &iterator)
+      try appendBasic(value, stringCode, &iterator)
     case .path(let value):
       try check(value, dbus_validate_path, "path")
-      try add(value, pathCode, &iterator)
+      try appendBasic(value, pathCode, &iterator)
     case .signature(let value):
       guard dbus_signature_validate(value, nil) != 0 else { throw .unsendable("signature \"\(value)\"") }
-      try add(value, signatureCode, &iterator)
+      try appendBasic(value, signatureCode, &iterator)
     case .descriptor(let value):
       guard value.borrowed >= 0 else { throw .unsendable("a file descriptor that is already closed") }
-      try add(value.borrowed, descriptorCode, &iterator)
+      try appendBasic(value.borrowed, descriptorCode, &iterator)
     case .bytes(let bytes):
-      try contain(arrayCode, "y", &iterator) { (inner) throws(DBusError) in
-        let isDone = bytes.withUnsafeBufferPointer { buffer in
+      try appendContainer(arrayCode, "y", &iterator) { (inner) throws(DBusError) in
+        let isAppended = bytes.withUnsafeBufferPointer { buffer in
           var start = buffer.baseAddress
           return buffer.isEmpty ? 1 : dbus_message_iter_append_fixed_array(&inner, byteCode, &start, CInt(buffer.count))
         }
-        if isDone == 0 { throw .unsendable("no memory for \(bytes.count) bytes") }
+        if isAppended == 0 { throw .unsendable("no memory for \(bytes.count) bytes") }
       }
     case .array(let element, let values):
       guard dbus_signature_validate("a\(element)", nil) != 0 else { throw .unsendable("signature \"a\(element)\"") }
-      guard let odd = values.first(where: { $0.signature != element }) else {
-        return try contain(arrayCode, element, &iterator) { (inner) throws(DBusError) in
+      guard let mismatch = values.first(where: { $0.signature != element }) else {
+        return try appendContainer(arrayCode, element, &iterator) { (inner) throws(DBusError) in
           for value in values { try value.append(to: &inner) }
         }
       }
-      throw .unsendable("\(odd.signature) in an array of \(element)")
+      throw .unsendable("\(mismatch.signature) in an array of \(element)")
     case .entry(let key, let value):
-      try contain(entryCode, nil, &iterator) { (inner) throws(DBusError) in
+      try appendContainer(entryCode, nil, &iterator) { (inner) throws(DBusError) in
         try key.append(to: &inner)
         try value.append(to: &inner)
       }
     case .structure(let members):
-      try contain(structureCode, nil, &iterator) { (inner) throws(DBusError) in
+      try appendContainer(structureCode, nil, &iterator) { (inner) throws(DBusError) in
         for member in members { try member.append(to: &inner) }
       }
     case .variant(let value):
-      try contain(variantCode, value.signature, &iterator) { (inner) throws(DBusError) in try value.append(to: &inner) }
+      try appendContainer(variantCode, value.signature, &iterator) { (inner) throws(DBusError) in try value.append(to: &inner) }
     }
   }
 }
 
-private func add(_ value: some BitwiseCopyable, _ code: CInt, _ iterator: inout DBusMessageIter) throws(DBusError) {
+private func appendBasic(_ value: some BitwiseCopyable, _ code: CInt, _ iterator: inout DBusMessageIter) throws(DBusError) {
   var value = value
   guard dbus_message_iter_append_basic(&iterator, code, &value) != 0 else { throw .unsendable("no memory for a value") }
 }
 
-private func add(_ text: String, _ code: CInt, _ iterator: inout DBusMessageIter) throws(DBusError) {
-  let isDone = text.withCString { start in
+private func appendBasic(_ text: String, _ code: CInt, _ iterator: inout DBusMessageIter) throws(DBusError) {
+  let isAppended = text.withCString { start in
     var start: UnsafePointer<CChar>? = start
     return dbus_message_iter_append_basic(&iterator, code, &start)
   }
-  guard isDone != 0 else { throw .unsendable("no memory for a text") }
+  guard isAppended != 0 else { throw .unsendable("no memory for a text") }
 }
 
-private func contain(
+/// Appends a container whose elements `fill` appends.
+private func appendContainer(
   _ code: CInt, _ signature: String?, _ iterator: inout DBusMessageIter, _ fill: (inout DBusMessageIter) throws(DBusError) -> Void
 ) throws(DBusError) {
   var inner = DBusMessageIter()

@@ -1,5 +1,5 @@
-// A connection to a message bus. One thread owns all libdbus objects and sleeps in poll(2), so nothing is locked. Replies are
-// matched by serial here, so that every call ends even if the bus dies (libdbus drops its pending calls then).
+// A connection to a message bus. A single thread uses libdbus and sleeps in poll(2). This file matches replies to calls by their serial, so
+// that every call ends even if the bus closes the connection; libdbus would drop its pending calls.
 
 import CDBus
 import CLinux
@@ -16,17 +16,19 @@ public final class DBusConnection: Sendable {
     case close
   }
 
-  /// The work queued for the thread.
-  private struct Inbox {
+  /// The state that the thread shares with its callers.
+  private struct Shared {
+    /// The work queued for the thread.
     var jobs: [Job] = []
-    /// The reason why the thread has ended, if it has.
-    var ended: String?
+    /// Why the thread has ended; nil while it runs.
+    var endReason: String?
     /// The peers whose signals and calls are read, in addition to the bus itself; nil means all peers.
     var acceptedSenders: Set<String>?
   }
 
-  private let inbox = Mutex(Inbox())
-  private let bell: CInt
+  private let shared = Mutex(Shared())
+  /// An eventfd that wakes the thread.
+  private let wakeup: CInt
 
   /// Starts connecting. Calls `ready` with the unique bus name, `received` for each signal and method call, and `ended` once, as the
   /// last callback, with the reason.
@@ -34,17 +36,17 @@ public final class DBusConnection: Sendable {
     to address: String, ready: @escaping @Sendable (String) -> Void, received: @escaping @Sendable (DBusMessage) -> Void,
     ended: @escaping @Sendable (String) -> Void
   ) {
-    bell = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
-    let pump = DBusPump(address: address, connection: self, bell: bell, ready: ready, received: received)
+    wakeup = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+    let thread = DBusThread(address: address, connection: self, wakeup: wakeup, ready: ready, received: received)
     let code = startThread {
-      let reason = pump.run()
+      let reason = thread.run()
       self.finish(reason)
       ended(reason)
     }
     precondition(code == 0, "no thread for the bus: \(String(cString: strerror(code)))")
   }
 
-  deinit { Glibc.close(bell) }
+  deinit { Glibc.close(wakeup) }
 
   /// Sends a signal or a reply. Failures are not reported.
   public func send(_ message: DBusMessage) { post(.send(message)) }
@@ -56,11 +58,11 @@ public final class DBusConnection: Sendable {
 
   /// Ignores signals and calls of all peers except the bus itself and these unique names, without decoding them: any peer may send
   /// as much as the bus allows.
-  public func receive(only senders: Set<String>) { inbox.withLock { $0.acceptedSenders = senders } }
+  public func receive(only senders: Set<String>) { shared.withLock { $0.acceptedSenders = senders } }
 
   fileprivate func accepts(_ sender: String?) -> Bool {
-    inbox.withLock { inbox in
-      inbox.acceptedSenders.map { acceptedSenders in sender == DBusDaemon.name || sender.map(acceptedSenders.contains) ?? false } ?? true
+    shared.withLock { shared in
+      shared.acceptedSenders.map { acceptedSenders in sender == DBusDaemon.name || sender.map(acceptedSenders.contains) ?? false } ?? true
     }
   }
 
@@ -68,41 +70,41 @@ public final class DBusConnection: Sendable {
   public func close() { post(.close) }
 
   private func post(_ job: Job) {
-    let ended = inbox.withLock { inbox in
-      if inbox.ended == nil { inbox.jobs.append(job) }
-      return inbox.ended
+    let endReason = shared.withLock { shared in
+      if shared.endReason == nil { shared.jobs.append(job) }
+      return shared.endReason
     }
-    if let ended {
-      if case .call(_, _, let reply) = job { reply(.failure(.disconnected(ended))) }
+    if let endReason {
+      if case .call(_, _, let reply) = job { reply(.failure(.disconnected(endReason))) }
     } else {
-      eventfd_write(bell, 1)
+      eventfd_write(wakeup, 1)
     }
   }
 
   fileprivate func takeJobs() -> [Job] {
     var count: eventfd_t = 0
-    eventfd_read(bell, &count)
-    return inbox.withLock { inbox in
-      defer { inbox.jobs = [] }
-      return inbox.jobs
+    eventfd_read(wakeup, &count)
+    return shared.withLock { shared in
+      defer { shared.jobs = [] }
+      return shared.jobs
     }
   }
 
   private func finish(_ reason: String) {
-    let left = inbox.withLock { inbox in
-      inbox.ended = reason
-      defer { inbox.jobs = [] }
-      return inbox.jobs
+    let unexecuted = shared.withLock { shared in
+      shared.endReason = reason
+      defer { shared.jobs = [] }
+      return shared.jobs
     }
-    for case .call(_, _, let reply) in left { reply(.failure(.disconnected(reason))) }
+    for case .call(_, _, let reply) in unexecuted { reply(.failure(.disconnected(reason))) }
   }
 }
 
-/// The state of the thread, never touched by another thread.
-private final class DBusPump {
+/// The thread of a connection. Only the thread itself uses this state.
+private final class DBusThread {
   private let address: String
   private unowned let connection: DBusConnection
-  private let bell: CInt
+  private let wakeup: CInt
   private let ready: (String) -> Void
   private let received: (DBusMessage) -> Void
 
@@ -113,11 +115,11 @@ private final class DBusPump {
   private var closeReason: String?
 
   init(
-    address: String, connection: DBusConnection, bell: CInt, ready: @escaping (String) -> Void, received: @escaping (DBusMessage) -> Void
+    address: String, connection: DBusConnection, wakeup: CInt, ready: @escaping (String) -> Void, received: @escaping (DBusMessage) -> Void
   ) {
     self.address = address
     self.connection = connection
-    self.bell = bell
+    self.wakeup = wakeup
     self.ready = ready
     self.received = received
   }
@@ -133,25 +135,25 @@ private final class DBusPump {
     }
     self.bus = bus
     dbus_connection_set_exit_on_disconnect(bus, 0)
-    let me = Unmanaged.passUnretained(self).toOpaque()
+    let context = Unmanaged.passUnretained(self).toOpaque()
     let isWatching = dbus_connection_set_watch_functions(
       bus,
-      { watch, me in
-        if let watch { pump(me).watches.append(watch) }
+      { watch, context in
+        if let watch { thread(context).watches.append(watch) }
         return 1
       },
-      { watch, me in pump(me).watches.removeAll { $0 == watch } }, { _, _ in }, me, nil)
-    let isFiltering = dbus_connection_add_filter(bus, { _, message, me in pump(me).handle(message) }, me, nil)
+      { watch, context in thread(context).watches.removeAll { $0 == watch } }, { _, _ in }, context, nil)
+    let isFiltering = dbus_connection_add_filter(bus, { _, message, context in thread(context).handle(message) }, context, nil)
     guard isWatching != 0, isFiltering != 0 else { return "no memory for a bus connection" }
-    sayHello()
-    while closeReason == nil, !(isClosing && dbus_connection_has_messages_to_send(bus) == 0) { turn(bus) }
+    sendHello()
+    while closeReason == nil, !(isClosing && dbus_connection_has_messages_to_send(bus) == 0) { handleEvents(bus) }
     end(bus)
     return closeReason ?? "closed"
   }
 
   /// Waits for events and handles them.
-  private func turn(_ bus: OpaquePointer) {
-    var polled = [pollfd(fd: bell, events: Int16(POLLIN), revents: 0)]
+  private func handleEvents(_ bus: OpaquePointer) {
+    var polled = [pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0)]
     let active = watches.filter { dbus_watch_get_enabled($0) != 0 }
     for watch in active {
       let flags = dbus_watch_get_flags(watch)
@@ -174,7 +176,7 @@ private final class DBusPump {
     }
     // A flood of messages must not delay queued work and deadlines.
     for _ in 0..<64 where dbus_connection_dispatch(bus) != DBUS_DISPATCH_DATA_REMAINS { break }
-    expire()
+    expireCalls()
   }
 
   private func perform(_ job: DBusConnection.Job) {
@@ -199,7 +201,7 @@ private final class DBusPump {
     return serial
   }
 
-  private func sayHello() {
+  private func sendHello() {
     let hello = DBusMessage.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "Hello")
     guard let serial = try? post(hello) else { return }
     let reply = { [unowned self] (result: Result<DBusMessage, DBusError>) in
@@ -238,7 +240,7 @@ private final class DBusPump {
     return DBUS_HANDLER_RESULT_HANDLED
   }
 
-  private func expire() {
+  private func expireCalls() {
     let now = now()
     for (serial, call) in calls where call.deadline <= now {
       calls[serial] = nil
@@ -246,13 +248,13 @@ private final class DBusPump {
     }
   }
 
-  /// Ends every call, then the connection, in the order that libdbus requires.
+  /// Fails all unanswered calls and closes the connection, in the order that libdbus requires.
   private func end(_ bus: OpaquePointer) {
-    let left = calls
+    let unanswered = calls
     calls = [:]
     let reason = closeReason ?? "closed"
     closeReason = reason
-    for call in left.values { call.reply(.failure(.disconnected(reason))) }
+    for call in unanswered.values { call.reply(.failure(.disconnected(reason))) }
     dbus_connection_close(bus)
     while dbus_connection_dispatch(bus) == DBUS_DISPATCH_DATA_REMAINS {}
     dbus_connection_set_watch_functions(bus, nil, nil, nil, nil, nil)
@@ -267,9 +269,10 @@ private final class DBusPump {
   }
 }
 
-private func pump(_ pointer: UnsafeMutableRawPointer?) -> DBusPump {
+/// The thread that a callback of libdbus has received as its context.
+private func thread(_ pointer: UnsafeMutableRawPointer?) -> DBusThread {
   guard let pointer else { preconditionFailure("libdbus lost our pointer") }
-  return Unmanaged<DBusPump>.fromOpaque(pointer).takeUnretainedValue()
+  return Unmanaged<DBusThread>.fromOpaque(pointer).takeUnretainedValue()
 }
 
 /// The bus daemon as a peer.

@@ -1,5 +1,5 @@
 // D-Bus types as values. Each value has a signature; typed accessors return nil if a received value has another type.
-// Facts: the D-Bus specification, "Type System".
+// Source: the D-Bus specification, "Type System".
 
 import Glibc
 import Synchronization
@@ -18,7 +18,7 @@ public indirect enum DBusValue: Sendable, Equatable {
   case string(String)
   case path(String)
   case signature(String)
-  /// `ay`.
+  /// An array of bytes, `ay`.
   case bytes([UInt8])
   /// Elements of one signature; a dictionary is an array of entries.
   case array(of: String, [DBusValue])
@@ -27,12 +27,12 @@ public indirect enum DBusValue: Sendable, Equatable {
   case variant(DBusValue)
   case descriptor(DBusDescriptor)
 
-  /// `a{sv}`, in the order of the names.
+  /// A dictionary `a{sv}`, sorted by name.
   public static func properties(_ values: [String: DBusValue]) -> DBusValue {
     .array(of: "{sv}", values.sorted { $0.key < $1.key }.map { .entry(.string($0.key), .variant($0.value)) })
   }
 
-  /// `as`.
+  /// An array of strings, `as`.
   public static func strings(_ values: [String]) -> DBusValue { .array(of: "s", values.map { .string($0) }) }
 
   public var signature: String {
@@ -120,7 +120,7 @@ public final class DBusDescriptor: Sendable, Equatable {
   /// Transfers ownership to the caller; later calls return -1.
   public func release() -> CInt { number.exchange(-1, ordering: .relaxed) }
 
-  /// The descriptor's number, valid while this object exists.
+  /// The number of the descriptor, valid while this object exists; -1 after `release`.
   var borrowed: CInt { number.load(ordering: .relaxed) }
 
   public static func == (one: DBusDescriptor, other: DBusDescriptor) -> Bool { one === other }
