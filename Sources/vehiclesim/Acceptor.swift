@@ -1,5 +1,5 @@
-// A listening socket that accepts clients only while its owner allows it; other clients wait in the kernel's backlog. Without free
-// file descriptors it pauses.
+// A listening socket that accepts clients while its owner allows it; other clients wait in the kernel's backlog. If no file descriptor is
+// free, it tries again after 100 ms.
 
 import Glibc
 import Protocols
@@ -7,21 +7,22 @@ import Protocols
 final class Acceptor: EventSource {
   /// The listening socket; negative when there is none.
   var file: Int32 = -1
-  /// Whether a client may be accepted now.
-  var isOpen: () -> Bool = { true }
-  var came: (Int32) -> Void = { _ in }
+  /// Returns whether a client may be accepted now.
+  var mayAccept: () -> Bool = { true }
+  /// Called with the socket of each client.
+  var accepted: (Int32) -> Void = { _ in }
 
   override var descriptor: Int32 { file }
-  override var interest: Int16 { Int16(wake == nil && isOpen() ? POLLIN : 0) }
-  override func woken(at now: Instant) { wake = nil }
+  override var interest: Int16 { Int16(wake == nil && mayAccept() ? POLLIN : 0) }
+  override func timerFired(at now: Instant) { wake = nil }
 
   override func ready(_ events: Int16, at now: Instant) {
-    while isOpen() {
+    while mayAccept() {
       guard let client = TCPPort.accept(file) else {
         if errno != EAGAIN { wake = now + 100 * .millisecond }
         return
       }
-      came(client)
+      accepted(client)
     }
   }
 }

@@ -3,11 +3,13 @@
 import Glibc
 import Protocols
 
-/// What serves a connection.
+/// The owner of connections.
 protocol ConnectionOwner: AnyObject {
-  func give(_ input: Input, at now: Instant)
+  func feed(_ input: Input, at now: Instant)
   func received(_ bytes: [UInt8], on connection: Connection, at now: Instant)
-  func reads(_ connection: Connection) -> Bool
+  /// Whether bytes of this connection are read now.
+  func mayRead(from connection: Connection) -> Bool
+  /// Handles that the other side has closed the connection or its sending direction.
   func ended(_ connection: Connection, at now: Instant)
 }
 
@@ -23,26 +25,28 @@ final class Connection: EventSource {
   private let file: Int32
   private let owner: any ConnectionOwner
   private var buffer: [UInt8]
+  /// The send in flight and its remaining bytes.
   private var pending: (bytes: ArraySlice<UInt8>, id: SendID)?
-  private var connected: ((_ failure: String?) -> Void)?
+  private var onConnect: ((_ failure: String?) -> Void)?
 
-  /// Takes ownership of the descriptor. `chunk` is the number of bytes to read at once. With `connected`, the descriptor is still
-  /// connecting.
-  init(_ file: Int32, link: LinkName, name: String, owner: any ConnectionOwner, chunk: Int = 1024, connected: ((String?) -> Void)? = nil) {
-    (self.file, self.link, self.name, self.owner, self.connected) = (file, link, name, owner, connected)
-    buffer = [UInt8](repeating: 0, count: chunk)
+  /// Takes ownership of the descriptor. `readSize` is the maximum number of bytes per read. If the descriptor is still connecting,
+  /// `onConnect` is called with the result.
+  init(_ file: Int32, link: LinkName, name: String, owner: any ConnectionOwner, readSize: Int = 1024, onConnect: ((String?) -> Void)? = nil)
+  {
+    (self.file, self.link, self.name, self.owner, self.onConnect) = (file, link, name, owner, onConnect)
+    buffer = [UInt8](repeating: 0, count: readSize)
   }
 
-  var isConnecting: Bool { connected != nil }
+  var isConnecting: Bool { onConnect != nil }
   /// The send in flight.
   var sending: SendID? { pending?.id }
 
-  private var isReading: Bool { !isConnecting && !hasEnded && owner.reads(self) }
-  // A descriptor whose other end has closed is always ready, so it is polled only for what is wanted.
+  private var isReading: Bool { !isConnecting && !hasEnded && owner.mayRead(from: self) }
+  // A descriptor whose other end has closed is always ready, so it is polled only while there is something to read or write.
   override var descriptor: Int32 { interest == 0 ? -1 : file }
   override var interest: Int16 { Int16(pending != nil || isConnecting ? POLLOUT : 0) | Int16(isReading ? POLLIN : 0) }
 
-  override func woken(at now: Instant) { owner.give(.wake, at: now) }
+  override func timerFired(at now: Instant) { owner.feed(.wake, at: now) }
 
   override func ready(_ events: Int16, at now: Instant) {
     if isConnecting { return finishConnecting() }
@@ -51,10 +55,10 @@ final class Connection: EventSource {
   }
 
   private func finishConnecting() {
-    let code = TCPAddress.outcome(of: file)
-    let connected = connected
-    if code == 0 { self.connected = nil }
-    connected?(code == 0 ? nil : String(cString: strerror(code)))
+    let code = TCPAddress.connectError(of: file)
+    let onConnect = onConnect
+    if code == 0 { self.onConnect = nil }
+    onConnect?(code == 0 ? nil : String(cString: strerror(code)))
   }
 
   private func receive(at now: Instant) {
@@ -84,16 +88,16 @@ final class Connection: EventSource {
       pending?.bytes = bytes.dropFirst(max(0, count))
       if count < 0 || count == bytes.count {
         pending = nil
-        owner.give(.sent(id, failure: count < 0 ? "connection closed" : nil), at: now)
+        owner.feed(.sent(id, failure: count < 0 ? "connection closed" : nil), at: now)
       }
     }
   }
 
-  /// Discards bytes that the client has not read.
-  func forget(at now: Instant) {
+  /// Discards bytes that the client has not read, and reports them as sent.
+  func discardOutput(at now: Instant) {
     guard let id = pending?.id else { return }
     pending = nil
-    owner.give(.sent(id, failure: nil), at: now)
+    owner.feed(.sent(id, failure: nil), at: now)
   }
 
   /// Discards unread input: the kernel resets a socket that is closed with unread input, which could lose the reply.
@@ -101,10 +105,10 @@ final class Connection: EventSource {
     for _ in 0..<64 where recv(file, &buffer, buffer.count, Int32(MSG_DONTWAIT)) <= 0 { return }
   }
 
-  /// Closes the connection, abruptly with a TCP reset.
+  /// Closes the connection, with `abruptly` by a TCP reset.
   func close(abruptly: Bool = false) {
     guard !isClosed else { return }
     isClosed = true
-    if abruptly { TCPAddress.abort(file) } else { Glibc.close(file) }
+    if abruptly { TCPAddress.reset(file) } else { Glibc.close(file) }
   }
 }

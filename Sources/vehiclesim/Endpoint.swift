@@ -1,4 +1,4 @@
-// Endpoints of a peer as given on the command line, and as link URLs of vehicled's configuration.
+// Endpoints of a simulated device, as given on the command line, and their link URLs for vehicled's configuration.
 
 import Protocols
 
@@ -8,7 +8,7 @@ enum Endpoint: Equatable, Sendable {
   /// The address of a message bus for the mock BlueZ.
   case ble(bus: String)
 
-  /// Reads `pty`, `tcp:HOST:PORT`, `tcp:[ADDRESS]:PORT` or `ble:BUSADDRESS`.
+  /// Parses `pty`, `tcp:HOST:PORT`, `tcp:[ADDRESS]:PORT` or `ble:BUSADDRESS`.
   init(_ text: String) throws(ValueError) {
     if text == "pty" {
       self = .pty
@@ -34,12 +34,12 @@ enum Endpoint: Equatable, Sendable {
     self = .tcp(host: String(host), port: port)
   }
 
-  /// The link of a TCP peer.
+  /// The link URL of a TCP endpoint.
   static func url(host: String, port: UInt16) -> String {
     host.contains(":") ? "tcp:[\(host)]:\(port)" : "tcp:\(host):\(port)"
   }
 
-  /// The link of a serial port. Characters reserved in URLs are percent-encoded.
+  /// The link URL of a serial port. Characters reserved in URLs are percent-encoded.
   static func url(path: String) -> String {
     let hexadecimal = Array("0123456789ABCDEF".utf8)
     let encoded = path.utf8.flatMap { byte -> [UInt8] in

@@ -10,12 +10,12 @@ class EventSource {
   var descriptor: Int32 { -1 }
   /// The events to poll for.
   var interest: Int16 { 0 }
-  /// When to call `woken`.
+  /// When to call `timerFired`.
   final var wake: Instant?
   final var isClosed = false
 
   func ready(_ events: Int16, at now: Instant) {}
-  func woken(at now: Instant) {}
+  func timerFired(at now: Instant) {}
 }
 
 final class EventLoop {
@@ -42,7 +42,7 @@ final class EventLoop {
         sources[position].ready(polled.revents, at: now)
       }
       for source in sources {
-        if let wake = source.wake, wake <= now, !source.isClosed { source.woken(at: now) }
+        if let wake = source.wake, wake <= now, !source.isClosed { source.timerFired(at: now) }
       }
       sources.removeAll { $0.isClosed }
     }

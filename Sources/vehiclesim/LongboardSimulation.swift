@@ -36,7 +36,7 @@ struct LongboardSimulation: Simulation {
   var instant = false
 
   static var gatt: GATTRole { .longboard }
-  static var usualName: String { "HMSoft" }
+  static var defaultName: String { "HMSoft" }
   /// The Arduino keeps running when the connection to its module ends.
   static var traits: PeripheralTraits { PeripheralTraits(outlivesConnections: true) }
 

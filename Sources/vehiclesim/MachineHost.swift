@@ -1,5 +1,5 @@
-// The base of everything that runs a machine on the event loop: it passes on inputs in order, carries out effects, and has at most one
-// connection on each link. Subclasses open the connections and decide what their end means.
+// The base class for running a machine on the event loop: passes inputs to the machine in order, executes its effects, and has at most one
+// connection per link. Subclasses open the connections and handle their end.
 
 import Peers
 import Protocols
@@ -20,13 +20,13 @@ class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
   }
 
   final func start(restored: [String: [UInt8]] = [:]) {
-    give(.started(restored: restored, wall: WallTime(microseconds: 0)), at: SimulatorClock.now)
+    feed(.started(restored: restored, wall: WallTime(microseconds: 0)), at: SimulatorClock.now)
   }
 
-  final override func woken(at now: Instant) { fire(at: now) }
+  override func timerFired(at now: Instant) { feed(.wake, at: now) }
 
-  /// Feeds an input to the machine, and carries out its effects. Inputs that arise meanwhile follow in order.
-  final func give(_ input: Input, at now: Instant) {
+  /// Feeds an input to the machine, and executes its effects. Inputs that the effects cause follow in order.
+  final func feed(_ input: Input, at now: Instant) {
     inputs.append(input)
     guard !isFeeding else { return }
     isFeeding = true
@@ -36,13 +36,13 @@ class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
       machine.handle(inputs.removeFirst(), at: now, &effects)
       for effect in effects.list { perform(effect, at: now) }
     }
-    settled()
+    updateTimer()
   }
 
   /// Adds a connection that is up, and reports it to the machine.
   @discardableResult
-  final func open(_ file: Int32, _ link: LinkName = .main, name: String, chunk: Int = 1024) -> Connection {
-    let connection = Connection(file, link: link, name: name, owner: self, chunk: chunk)
+  final func open(_ file: Int32, _ link: LinkName = .main, name: String, readSize: Int = 1024) -> Connection {
+    let connection = Connection(file, link: link, name: name, owner: self, readSize: readSize)
     add(connection)
     cameUp(connection)
     return connection
@@ -56,7 +56,7 @@ class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
 
   final func cameUp(_ connection: Connection) {
     log.write(connection.name, "up")
-    give(.linkChanged(connection.link, .up(maximumSend: nil)), at: SimulatorClock.now)
+    feed(.linkChanged(connection.link, .up(maximumSend: nil)), at: SimulatorClock.now)
   }
 
   final func close(_ link: LinkName, abruptly: Bool = false) {
@@ -66,36 +66,33 @@ class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
   }
 
   final func received(_ bytes: [UInt8], on connection: Connection, at now: Instant) {
-    log.write(connection.name, "< \(shown(bytes, most: (machine as? any Redacting)?.printableCount(of: bytes) ?? bytes.count))")
-    give(.received(connection.link, bytes), at: now)
+    log.write(connection.name, "< \(logText(bytes, printable: (machine as? any Redacting)?.printableCount(of: bytes) ?? bytes.count))")
+    feed(.received(connection.link, bytes), at: now)
   }
 
-  // MARK: What subclasses change
+  // MARK: For subclasses
 
-  /// Carries out an effect.
+  /// Executes an effect.
   func perform(_ effect: Effect, at now: Instant) {
     switch effect {
-    case .send(let link, let bytes, let id?, let isSecret):  // peers have one send in flight at a time
-      guard let connection = connections[link] else { return give(.sent(id, failure: "not connected"), at: now) }
-      log.write(connection.name, "> \(shown(bytes, most: isSecret ? 0 : bytes.count))")
+    case .send(let link, let bytes, let id?, let isSecret):  // machines have one send in flight at a time
+      guard let connection = connections[link] else { return feed(.sent(id, failure: "not connected"), at: now) }
+      log.write(connection.name, "> \(logText(bytes, printable: isSecret ? 0 : bytes.count))")
       connection.send(bytes, id, at: now)
     case .event(_, let text): log.write(name, text)
     default: break
     }
   }
 
-  /// Sets the time of the next wake; called after every input.
-  func settled() { wake = machine.nextWake }
-
-  /// A time that `settled` has set is reached.
-  func fire(at now: Instant) { give(.wake, at: now) }
+  /// Sets the timer. Called after every input.
+  func updateTimer() { wake = machine.nextWake }
 
   /// Whether bytes of this connection are read now.
-  func reads(_ connection: Connection) -> Bool { true }
+  func mayRead(from connection: Connection) -> Bool { true }
 
   /// The other side has closed the connection or its sending direction.
   func ended(_ connection: Connection, at now: Instant) {}
 
-  /// Bytes for the log; those beyond the first `most` are secret.
-  func shown(_ bytes: [UInt8], most: Int) -> String { Readable.text(bytes, most: most) }
+  /// Formats bytes for the log. Only the first `printable` bytes are shown; the others are secret.
+  func logText(_ bytes: [UInt8], printable: Int) -> String { Readable.text(bytes, printable: printable) }
 }

@@ -43,9 +43,9 @@ struct MirrorSimulation: Simulation {
   enum Firmware: String, ExpressibleByArgument, CaseIterable { case stock, plain }
 
   static var gatt: GATTRole { .mirror }
-  static var usualName: String { ESP32Mirror.name }
+  static var defaultName: String { ESP32Mirror.name }
   static var traits: PeripheralTraits {
-    PeripheralTraits(writes: .withResponse, isAdvertised: false, firstValue: ESP32Mirror.initialValue, outlivesConnections: true)
+    PeripheralTraits(writes: .withResponse, advertisesService: false, initialValue: ESP32Mirror.initialValue, outlivesConnections: true)
   }
 
   func validate() throws {

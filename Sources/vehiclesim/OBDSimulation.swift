@@ -51,7 +51,7 @@ struct OBDSimulation: Simulation {
   var instant = false
 
   static var gatt: GATTRole { .elm327 }
-  static var usualName: String { "Veepeak" }
+  static var defaultName: String { "Veepeak" }
 
   func validate() throws {
     if let baud, !(300...10_000_000).contains(baud) { throw ValidationError("--baud \(baud) is out of range: choose 300 to 10000000") }

@@ -1,10 +1,10 @@
-// The TCP endpoint of most peers: one machine per client.
+// The TCP endpoint of most simulated devices: one machine per client.
 
 import Glibc
 import Protocols
 
 enum PeerServer {
-  /// Opens the port and returns its link. `machine` creates the machine of each client.
+  /// Listens on the port and returns the link URL. `machine` creates the machine of each client.
   static func listen<Peer: Machine>(host: String, port: UInt16, loop: EventLoop, log: ActivityLog, machine: @escaping () -> Peer) throws
     -> String
   {
@@ -14,18 +14,18 @@ enum PeerServer {
       setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
     let acceptor = Acceptor()
-    acceptor.file = try TCPPort.listen(host: host, port: port, queue: 4096)
+    acceptor.file = try TCPPort.listen(host: host, port: port, backlog: 4096)
     var count = 0
-    acceptor.came = { client in
+    acceptor.accepted = { client in
       count += 1
       _ = PeerClient(client, machine: machine(), name: "client \(count)", loop: loop, log: log)
     }
     loop.add(acceptor)
-    return Endpoint.url(host: host, port: port == 0 ? TCPPort.number(of: acceptor.file) : port)
+    return Endpoint.url(host: host, port: port == 0 ? TCPPort.port(of: acceptor.file) : port)
   }
 }
 
-/// One client, and the machine that serves it until the client is gone or the machine resets the link. The connection owns it.
+/// A client and its machine, until the client closes or the machine resets the link. The connection retains this object.
 private final class PeerClient<Peer: Machine>: MachineHost<Peer> {
   init(_ file: Int32, machine: Peer, name: String, loop: EventLoop, log: ActivityLog) {
     super.init(machine, name: name, loop: loop, log: log)
@@ -39,15 +39,15 @@ private final class PeerClient<Peer: Machine>: MachineHost<Peer> {
     end()
   }
 
-  /// A client that does not read gets no further replies.
-  override func reads(_ connection: Connection) -> Bool { connection.sending == nil }
+  /// Reads nothing while a reply is being sent: a client that does not read gets no further replies.
+  override func mayRead(from connection: Connection) -> Bool { connection.sending == nil }
 
-  /// A client that only reads is served until the machine has nothing more to send.
-  override func ended(_ connection: Connection, at now: Instant) { give(.wake, at: now) }
+  /// Continues to serve a client that has closed its sending direction, until the machine has nothing more to send.
+  override func ended(_ connection: Connection, at now: Instant) { feed(.wake, at: now) }
 
-  override func settled() {
+  override func updateTimer() {
     guard let connection = connections[.main] else { return }
-    // The connection is the only source of events on the loop.
+    // This object is not on the event loop, so the connection has its timer.
     connection.wake = machine.nextWake
     if connection.hasEnded, connection.hasFailed || connection.wake == nil && connection.sending == nil { end() }
   }

@@ -1,6 +1,6 @@
-// The serial endpoint: a pseudo-terminal that behaves like a serial port. The slave stays open so that clients can come and go;
-// inotify reports them, because a real port discards unread bytes, its lock and its mode when the last client closes it. When the
-// machine resets its link (an unplugged adapter), a new terminal replaces the old one.
+// The serial endpoint: a pseudo-terminal that behaves like a serial port. The slave stays open so that clients can open and close it. When
+// the last client closes a real port, its unread bytes, exclusive lock and terminal settings are discarded; inotify reports opens and
+// closes, so that this class can do the same. When the machine resets its link (an unplugged adapter), a new terminal replaces the old one.
 
 import CLinux
 import Glibc
@@ -11,7 +11,7 @@ final class Pty<Peer: Machine>: MachineHost<Peer> {
   private var path = ""
   private var slave: Int32 = -1
   private var watch: Int32 = -1
-  /// inotify may merge two simultaneous opens into one event, so received bytes also prove that there is a client.
+  /// The number of clients; 0 is possible while a client is connected, because inotify may merge two simultaneous opens into one event.
   private var clients = 0
 
   /// Creates the terminal and the symbolic link to it, and announces it.
@@ -46,7 +46,7 @@ final class Pty<Peer: Machine>: MachineHost<Peer> {
     guard clients == 0 || !closed else { return }
     if closed { clinux_serial_raw(slave, Pty.baud) }
     tcflush(slave, TCIFLUSH)
-    connections[.main]?.forget(at: now)
+    connections[.main]?.discardOutput(at: now)
   }
 
   private static var baud: UInt32 { 115_200 }
@@ -69,13 +69,13 @@ final class Pty<Peer: Machine>: MachineHost<Peer> {
     log.announce(Endpoint.url(path: symlink ?? path))
   }
 
-  override func reads(_ connection: Connection) -> Bool { connection.sending == nil }
+  override func mayRead(from connection: Connection) -> Bool { connection.sending == nil }
 
   /// Opens a new terminal when the machine resets its link; the machine keeps its state.
   override func perform(_ effect: Effect, at now: Instant) {
     guard case .resetLink = effect else { return super.perform(effect, at: now) }
     close(.main)
-    give(.linkChanged(.main, .down("closed")), at: now)
+    feed(.linkChanged(.main, .down("closed")), at: now)
     Glibc.close(slave)
     Glibc.close(watch)
     do {
@@ -93,9 +93,9 @@ final class Pty<Peer: Machine>: MachineHost<Peer> {
     if lstat(symlink, &status) == 0, status.st_mode & S_IFMT != S_IFLNK {
       throw SimulatorError("\(symlink) exists and is not a symbolic link: choose another path")
     }
-    let fresh = "\(symlink).\(getpid())"
-    unlink(fresh)
-    guard Glibc.symlink(path, fresh) == 0, rename(fresh, symlink) == 0 else {
+    let temporary = "\(symlink).\(getpid())"
+    unlink(temporary)
+    guard Glibc.symlink(path, temporary) == 0, rename(temporary, symlink) == 0 else {
       throw SimulatorError("cannot create the symbolic link \(symlink)", errno: errno)
     }
   }

@@ -2,10 +2,10 @@
 
 /// Bytes as text with escapes (`ATZ\r`, `\xFC`).
 enum Readable {
-  /// The first bytes, and the number of those left out.
-  static func text(_ bytes: [UInt8], most: Int) -> String {
-    let text = text(bytes.prefix(most))
-    let rest = bytes.count - most
+  /// The first `printable` bytes, and the number of the others.
+  static func text(_ bytes: [UInt8], printable: Int) -> String {
+    let text = text(bytes.prefix(printable))
+    let rest = bytes.count - printable
     return rest > 0 ? "\(text)(\(rest) bytes redacted)" : text
   }
 

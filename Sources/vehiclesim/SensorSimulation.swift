@@ -23,7 +23,7 @@ struct HeartRateSimulation: SensorSimulation {
   var fault: [SensorFault] = []
 
   static var gatt: GATTRole { .heartRate }
-  static var usualName: String { "Polar H10 12345678" }
+  static var defaultName: String { "Polar H10 12345678" }
   static var model: WearableSensor.Model { .strap }
 }
 
@@ -38,7 +38,7 @@ struct RunningSimulation: SensorSimulation {
   var fault: [SensorFault] = []
 
   static var gatt: GATTRole { .running }
-  static var usualName: String { "Stryd" }
+  static var defaultName: String { "Stryd" }
   static var model: WearableSensor.Model { .footPod }
 }
 
@@ -53,7 +53,7 @@ extension SensorSimulation {
 
   func validate() throws {
     if Self.model == .footPod, let fault = fault.first(where: \.kind.isStrapOnly) {
-      throw ValidationError("a foot pod has no fault \(fault.kind.rawValue): use one of --help")
+      throw ValidationError("a foot pod has no fault \(fault.kind.rawValue): choose one that --help lists")
     }
     guard case .ble = options.on else { throw ValidationError("the sensor needs a Bluetooth endpoint: write --on ble:BUSADDRESS") }
   }

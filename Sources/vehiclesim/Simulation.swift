@@ -1,4 +1,4 @@
-// Command-line options and run loop that all kinds of peers share.
+// The command-line options and the run loop that most simulations share.
 
 import ArgumentParser
 import Glibc
@@ -7,16 +7,16 @@ import Protocols
 /// Resolves the ambiguity with `Protocols.Option`, a configuration option.
 typealias Option = ArgumentParser.Option
 
-/// A subcommand that simulates one kind of peer. It creates one machine per client.
+/// A subcommand that simulates one kind of device. It creates one machine per client.
 protocol Simulation: ParsableCommand {
   associatedtype Peer: Machine
   var options: PeerOptions { get }
   /// Creates the machine for client `number`, counted from 0. `start` is the start of the program.
   func machine(number: UInt64, start: Instant) -> Peer
-  /// The GATT profiles of the peer.
+  /// The GATT profiles of the device.
   static var gatt: GATTRole { get }
   /// The BLE name, unless `--name` is given.
-  static var usualName: String { get }
+  static var defaultName: String { get }
   /// Other BLE properties.
   static var traits: PeripheralTraits { get }
   /// Whether all delays are 0.
@@ -39,15 +39,15 @@ extension Simulation {
       try loop.run()
     case .tcp(let host, let port):
       var number: UInt64 = 0
-      let link = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
+      let url = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
         defer { number += 1 }
         return self.machine(number: number, start: start)
       }
-      log.announce(link)
+      log.announce(url)
       try loop.run()
     case .ble(let bus):
       var number: UInt64 = 0
-      let settings = try options.peripheral(Self.gatt, named: Self.usualName, traits: Self.traits, isInstant: instant)
+      let settings = try options.peripheral(Self.gatt, named: Self.defaultName, traits: Self.traits, isInstant: instant)
       let mock = MockBlueZ(settings, bus: bus, loop: loop, log: log) {
         defer { number += 1 }
         return self.machine(number: number, start: start)
@@ -63,7 +63,7 @@ func helpTable(_ rows: [(syntax: String, help: String)]) -> String {
   return rows.map { "  \($0.syntax)\(String(repeating: " ", count: width - $0.syntax.count))  \($0.help)" }.joined(separator: "\n")
 }
 
-/// The options that all simulated devices share.
+/// The options that most simulations share.
 struct PeerOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -93,14 +93,14 @@ struct PeerOptions: ParsableArguments {
     if symlink != nil, on != .pty { throw ValidationError("--symlink needs --on pty") }
     if symlink?.isEmpty == true { throw ValidationError("--symlink needs a path") }
     if case .ble = on {
-    } else if ble.isGiven {
+    } else if ble.areGiven {
       throw ValidationError("--address, --also, --gatt, --mtu, --writes and --radio-fault need --on ble:BUSADDRESS")
     }
     if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
 }
 
-/// The verbosity of the program: the announcement of the link, and the events of `--verbose`.
+/// The output of the program: the link URL, and the events that `--verbose` prints.
 struct ActivityLog {
   private let quiet: Bool
   private let verbose: Bool
@@ -110,7 +110,7 @@ struct ActivityLog {
 
   init(quiet: Bool, verbose: Bool, name: String?) { (self.quiet, self.verbose, self.name) = (quiet, verbose, name ?? "") }
 
-  /// Prints the link of the peer unless `--quiet` is given.
+  /// Prints the link URL unless `--quiet` is given.
   func announce(_ url: String) {
     if !quiet { Console.write(url) }
   }

@@ -30,9 +30,9 @@ struct VESCSimulation: Simulation {
   @Flag(help: "Reply without delay.")
   var instant = false
 
-  /// VESC's own Bluetooth modules use the Nordic UART service. Facts: vesc_tool's bleuart.cpp.
+  /// VESC's own Bluetooth modules use the Nordic UART service. Source: bleuart.cpp of vedderb/vesc_tool.
   static var gatt: GATTRole { GATTRole(profiles: [.nordicUART], names: ["VESC"], isStream: true) }
-  static var usualName: String { "VESC BLE UART" }
+  static var defaultName: String { "VESC BLE UART" }
 
   func machine(number: UInt64, start: Instant) -> VESC {
     VESC(firmware, timing: instant ? .instant : .real, faults: fault, seed: options.seed &+ number, origin: start)

@@ -4,7 +4,7 @@
 import ArgumentParser
 import Glibc
 
-/// The root command, with one subcommand per kind of peer.
+/// The root command, with one subcommand per kind of device or service.
 struct VehicleSim: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "vehiclesim",
@@ -47,8 +47,8 @@ struct SimulatorError: Error, CustomStringConvertible {
   init(_ description: String) { self.description = description }
 
   /// A failed system call, with the text of its errno.
-  init(_ what: String, errno code: Int32) {
-    description = "\(what): \(String(cString: strerror(code)))"
+  init(_ failure: String, errno code: Int32) {
+    description = "\(failure): \(String(cString: strerror(code)))"
   }
 }
 

@@ -48,11 +48,11 @@ struct WeatherSimulation: ParsableCommand {
     let start = SimulatorClock.now
     let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
     var number: UInt64 = 0
-    let link = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
+    let url = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
       defer { number += 1 }
       return OpenMeteo(client: number, origin: start, faults: fault)
     }
-    log.announce(WebAddress.text(of: link))
+    log.announce(WebAddress.text(of: url))
     try loop.run()
   }
 }

@@ -11,15 +11,15 @@ struct BLEOptions: ParsableArguments {
     help: ArgumentHelp(
       "Add a device that only advertises, with its RSSI in dBm, or one that is already connected. Repeatable.",
       valueName: "name[,rssi|,connected]"),
-    transform: { Other($0) })
-  var also: [Other] = []
+    transform: { OtherDevice($0) })
+  var also: [OtherDevice] = []
 
-  /// A peripheral that only advertises.
-  struct Other {
+  /// Another Bluetooth device in range.
+  struct OtherDevice {
     var name: String
     /// The signal strength in dBm; nil for the default.
     var rssi: Int?
-    /// The device is connected already.
+    /// The device is already connected; otherwise it only advertises.
     var isConnected = false
 
     init(_ text: String) {
@@ -49,7 +49,7 @@ struct BLEOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Inject a radio fault: \(RadioFault.table.map { "\($0.form) (\($0.help))" }.joined(separator: "; ")). Repeatable.",
+      "Inject a radio fault: \(RadioFault.table.map { "\($0.syntax) (\($0.help))" }.joined(separator: "; ")). Repeatable.",
       valueName: "spec"), transform: { try RadioFault($0) })
   var radioFault: [RadioFault] = []
 
@@ -67,7 +67,8 @@ struct BLEOptions: ParsableArguments {
     }
   }
 
-  var isGiven: Bool { address != nil || !also.isEmpty || gatt != nil || mtu != nil || writes != nil || !radioFault.isEmpty }
+  /// Whether any of these options is given.
+  var areGiven: Bool { address != nil || !also.isEmpty || gatt != nil || mtu != nil || writes != nil || !radioFault.isEmpty }
 
   func validate() throws {
     if let mtu, !(23...517).contains(mtu) { throw ValidationError("--mtu \(mtu) is out of range: choose 23 to 517") }
@@ -83,24 +84,24 @@ struct BLEOptions: ParsableArguments {
 }
 
 extension PeerOptions {
-  /// The settings of the peripheral. Throws if this kind of peer has no BLE profile and `--gatt` is missing.
-  func peripheral(_ role: GATTRole, named usualName: String, traits: PeripheralTraits, isInstant: Bool) throws -> PeripheralSettings {
+  /// The settings of the peripheral. Throws if this kind of device has no BLE profile and `--gatt` is missing.
+  func peripheral(_ role: GATTRole, named defaultName: String, traits: PeripheralTraits, isInstant: Bool) throws -> PeripheralSettings {
     guard let profile = ble.gatt ?? role.profiles.first else { throw SimulatorError("this kind has no BLE profile: add --gatt") }
     return PeripheralSettings(
-      name: name ?? usualName, address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(), profile: profile,
+      name: name ?? defaultName, address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(), profile: profile,
       writeFlags: (ble.writes ?? traits.writes).flags, mtu: ble.mtu ?? 23, others: ble.also, faults: ble.radioFault, traits: traits,
       isInstant: isInstant)
   }
 }
 
-/// The BLE properties of a kind of peer, beside its profile.
+/// The BLE properties of a kind of device, besides its profile.
 struct PeripheralTraits {
   /// The default write types.
   var writes = BLEOptions.Writes.withoutResponse
   /// Advertisements contain the service UUID.
-  var isAdvertised = true
-  /// The initial value of the characteristic to write, if it can be read; later the value that was written last.
-  var firstValue: [UInt8]?
+  var advertisesService = true
+  /// The initial value of the characteristic to write; nil if it cannot be read. A write replaces the value.
+  var initialValue: [UInt8]?
   /// One machine serves all connections and runs between them.
   var outlivesConnections = false
 }

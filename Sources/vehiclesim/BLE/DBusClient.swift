@@ -16,17 +16,19 @@ final class DBusClient: EventSource {
       case ended(String)
     }
 
-    let bell = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+    /// An eventfd that wakes the event loop.
+    let wakeup = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
     private let events = Mutex([Event]())
 
     func post(_ event: Event) {
       events.withLock { $0.append(event) }
-      eventfd_write(bell, 1)
+      eventfd_write(wakeup, 1)
     }
 
-    func take() -> [Event] {
+    /// Removes and returns all events.
+    func removeAll() -> [Event] {
       var count: eventfd_t = 0
-      eventfd_read(bell, &count)
+      eventfd_read(wakeup, &count)
       return events.withLock { events in
         defer { events = [] }
         return events
@@ -34,9 +36,11 @@ final class DBusClient: EventSource {
     }
   }
 
-  var isReady: () -> Void = {}
-  var received: (DBusMessage) -> Void = { _ in }
-  var ended: (String) -> Void = { _ in }
+  var onReady: () -> Void = {}
+  /// Called for each signal and method call.
+  var onMessage: (DBusMessage) -> Void = { _ in }
+  /// Called with the reason when the connection has ended.
+  var onEnd: (String) -> Void = { _ in }
   private let inbox = Inbox()
   private let connection: DBusConnection
   private var calls: [Int: (Result<DBusMessage, DBusError>) -> Void] = [:]
@@ -54,16 +58,16 @@ final class DBusClient: EventSource {
     }
   }
 
-  override var descriptor: Int32 { inbox.bell }
+  override var descriptor: Int32 { inbox.wakeup }
   override var interest: Int16 { Int16(POLLIN) }
 
   override func ready(_ events: Int16, at now: Instant) {
-    for event in inbox.take() {
+    for event in inbox.removeAll() {
       switch event {
-      case .ready: isReady()
-      case .received(let message): received(message)
+      case .ready: onReady()
+      case .received(let message): onMessage(message)
       case .replied(let number, let result): calls.removeValue(forKey: number)?(result)
-      case .ended(let reason): ended(reason)
+      case .ended(let reason): onEnd(reason)
       }
     }
   }

@@ -1,6 +1,6 @@
 // A mock of BlueZ on a message bus: one adapter, the simulated peripheral, and other devices that only advertise. It implements the
 // objects, calls and errors of bluetoothd that a GATT client needs.
-// Facts: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt, and src/adapter.c on discovery clients (5.66).
+// Source: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt, and src/adapter.c on discovery clients (5.66).
 
 import DBus
 import Glibc
@@ -21,7 +21,9 @@ final class MockBlueZ: EventSource {
   /// The bus names of clients with a running discovery.
   private var discoveryClients: Set<String> = []
   private var timers: [(at: Instant, action: () -> Void)] = []
-  private var discoveryRounds = 0
+  /// Incremented whenever discovery starts or stops, so that the advertisements of an earlier discovery end.
+  private var discoveryGeneration = 0
+  /// The number of StartDiscovery calls.
   private var discoveryStarts = 0
 
   init(_ settings: PeripheralSettings, bus address: String, loop: EventLoop, log: ActivityLog, machine: @escaping () -> any Machine) {
@@ -32,9 +34,9 @@ final class MockBlueZ: EventSource {
     bus = DBusClient(to: address)
     super.init()
     tree.emit = { [bus] in bus.send($0) }
-    bus.isReady = { [unowned self] in join() }
-    bus.received = { [unowned self] in received($0) }
-    bus.ended = { reason in
+    bus.onReady = { [unowned self] in registerOnBus() }
+    bus.onMessage = { [unowned self] in received($0) }
+    bus.onEnd = { reason in
       Console.writeError("disconnected from the message bus: \(reason)")
       exit(1)
     }
@@ -42,7 +44,7 @@ final class MockBlueZ: EventSource {
     loop.add(self)
   }
 
-  override func woken(at now: Instant) {
+  override func timerFired(at now: Instant) {
     let due = timers.filter { $0.at <= now }
     timers.removeAll { $0.at <= now }
     due.forEach { $0.action() }
@@ -56,16 +58,17 @@ final class MockBlueZ: EventSource {
   }
 
   /// Runs an action after a delay of the radio, or immediately with `--instant`.
-  func later(_ time: Nanoseconds, _ action: @escaping () -> Void) {
+  func afterRadioDelay(_ time: Nanoseconds, _ action: @escaping () -> Void) {
     if settings.isInstant { action() } else { after(time, action) }
   }
 
-  func answer(_ call: DBusMessage, _ body: DBusValue...) { bus.send(call.reply(body)) }
-  func refuse(_ call: DBusMessage, _ error: String, _ text: String = "") { bus.send(call.failure("org.bluez.Error.\(error)", text)) }
+  func reply(to call: DBusMessage, _ body: DBusValue...) { bus.send(call.reply(body)) }
+  func reject(_ call: DBusMessage, _ error: String, _ text: String = "") { bus.send(call.failure("org.bluez.Error.\(error)", text)) }
 
   // MARK: The bus
 
-  private func join() {
+  /// Creates the objects and requests the name of BlueZ.
+  private func registerOnBus() {
     tree.add(
       Self.adapter,
       [
@@ -90,18 +93,18 @@ final class MockBlueZ: EventSource {
     if message.kind == .signal {
       if message.member == "NameOwnerChanged", message.body.count == 3, message.body[2].string == "", let name = message.body[0].string {
         discoveryClients.remove(name)
-        advertise()
+        updateDiscovery()
       }
       return
     }
     guard message.kind == .call, let path = message.path else { return }
     log.write("bus", "\(path) \(message.member ?? "")")
     switch (message.interface, message.member) {
-    case (DBusDaemon.objectManager, "GetManagedObjects"): answer(message, tree.all)
+    case (DBusDaemon.objectManager, "GetManagedObjects"): reply(to: message, tree.all)
     case (DBusDaemon.properties, "Get"):
       let names = message.body.compactMap(\.string)
-      guard names.count == 2, let value = tree[path, names[0], names[1]] else { return refuse(message, "InvalidArguments") }
-      answer(message, .variant(value))
+      guard names.count == 2, let value = tree[path, names[0], names[1]] else { return reject(message, "InvalidArguments") }
+      reply(to: message, .variant(value))
     case (DBusDaemon.properties, "Set"): set(path, message)
     case (Self.adapterInterface, _) where path == Self.adapter: adapterCall(message)
     default:
@@ -114,63 +117,63 @@ final class MockBlueZ: EventSource {
   /// Handles Set: only Powered of the adapter is writable.
   private func set(_ path: String, _ message: DBusMessage) {
     guard message.body.count == 3, path == Self.adapter, message.body[1].string == "Powered", let isOn = message.body[2].bool else {
-      return refuse(message, "InvalidArguments")
+      return reject(message, "InvalidArguments")
     }
     if !isOn {
       discoveryClients = []
       peripheral?.drop()
     }
     tree.set(path, Self.adapterInterface, "Powered", .bool(isOn))
-    advertise()
-    answer(message)
+    updateDiscovery()
+    reply(to: message)
   }
 
   private var isPowered: Bool { tree[Self.adapter, Self.adapterInterface, "Powered"]?.bool ?? false }
 
   private func adapterCall(_ call: DBusMessage) {
     let client = call.sender ?? ""
-    guard isPowered || call.member == "SetDiscoveryFilter" else { return refuse(call, "NotReady", "Resource Not Ready") }
+    guard isPowered || call.member == "SetDiscoveryFilter" else { return reject(call, "NotReady", "Resource Not Ready") }
     switch call.member {
     case "SetDiscoveryFilter":
-      guard call.body.first?.dictionary?["Transport"]?.string == "le" else { return refuse(call, "InvalidArguments") }
-      answer(call)
+      guard call.body.first?.dictionary?["Transport"]?.string == "le" else { return reject(call, "InvalidArguments") }
+      reply(to: call)
     case "StartDiscovery":
       discoveryStarts += 1
       if settings.faults.contains(where: { if case .busy(let count) = $0 { discoveryStarts <= count } else { false } }) {
-        return refuse(call, "InProgress", "Operation already in progress")
+        return reject(call, "InProgress", "Operation already in progress")
       }
-      guard discoveryClients.insert(client).inserted else { return refuse(call, "InProgress", "Operation already in progress") }
+      guard discoveryClients.insert(client).inserted else { return reject(call, "InProgress", "Operation already in progress") }
       let isUnanswered = settings.faults.contains { if case .mute(let count) = $0 { discoveryStarts <= count } else { false } }
-      if !isUnanswered { answer(call) }
-      advertise()
+      if !isUnanswered { reply(to: call) }
+      updateDiscovery()
     case "StopDiscovery":
-      guard discoveryClients.remove(client) != nil else { return refuse(call, "Failed", "No discovery started") }
-      answer(call)
-      advertise()
+      guard discoveryClients.remove(client) != nil else { return reject(call, "Failed", "No discovery started") }
+      reply(to: call)
+      updateDiscovery()
     case "RemoveDevice":
-      guard let path = call.body.first?.string, tree.objects[path] != nil else { return refuse(call, "DoesNotExist", "Does Not Exist") }
+      guard let path = call.body.first?.string, tree.objects[path] != nil else { return reject(call, "DoesNotExist", "Does Not Exist") }
       peripheral?.drop()
       tree.remove(path)
-      answer(call)
-    default: refuse(call, "NotSupported")
+      reply(to: call)
+    default: reject(call, "NotSupported")
     }
   }
 
   // MARK: Discovery
 
-  /// Starts or stops the discovery. Devices advertise every 100 ms while it runs.
-  private func advertise() {
+  /// Starts or stops the discovery, depending on whether there are discovery clients. Devices advertise every 100 ms while it runs.
+  private func updateDiscovery() {
     let isSearching = !discoveryClients.isEmpty
-    let before = tree[Self.adapter, Self.adapterInterface, "Discovering"]?.bool ?? false
-    guard isSearching != before else { return }
+    let wasSearching = tree[Self.adapter, Self.adapterInterface, "Discovering"]?.bool ?? false
+    guard isSearching != wasSearching else { return }
     tree.set(Self.adapter, Self.adapterInterface, "Discovering", .bool(isSearching))
-    discoveryRounds += 1
-    if isSearching { return advertiseRound(discoveryRounds) }
+    discoveryGeneration += 1
+    if isSearching { return advertise(in: discoveryGeneration) }
     for path in tree.objects.keys.sorted() { tree.set(path, Self.deviceInterface, "RSSI", nil) }
   }
 
-  private func advertiseRound(_ round: Int) {
-    guard round == discoveryRounds else { return }
+  private func advertise(in generation: Int) {
+    guard generation == discoveryGeneration else { return }
     peripheral?.advertise()
     for (index, other) in settings.others.enumerated() {
       let address = Self.address(of: index)
@@ -180,7 +183,7 @@ final class MockBlueZ: EventSource {
         tree.set(Self.path(address), Self.deviceInterface, "UUIDs", .strings(["0000111e-0000-1000-8000-00805f9b34fb"]))
       }
     }
-    after(100 * .millisecond) { [weak self] in self?.advertiseRound(round) }
+    after(100 * .millisecond) { [weak self] in self?.advertise(in: generation) }
   }
 
   static func path(_ address: String) -> String { "\(adapter)/dev_\(address.replacing(":", with: "_"))" }
@@ -212,7 +215,7 @@ struct PeripheralSettings {
   /// The flags of the characteristic to write.
   var writeFlags: [String]
   var mtu: Int
-  var others: [BLEOptions.Other]
+  var others: [BLEOptions.OtherDevice]
   var faults: [RadioFault]
   var traits: PeripheralTraits
   var isInstant: Bool

@@ -16,9 +16,9 @@ struct ObjectTree {
 
   /// Removes an object and its descendants, the deepest first.
   mutating func remove(_ path: String) {
-    for gone in objects.keys.filter({ $0 == path || $0.hasPrefix(path + "/") }).sorted(by: >) {
-      let interfaces = objects.removeValue(forKey: gone)?.keys.sorted() ?? []
-      emit(.signal("/", DBusDaemon.objectManager, "InterfacesRemoved", [.path(gone), .strings(interfaces)]))
+    for removed in objects.keys.filter({ $0 == path || $0.hasPrefix(path + "/") }).sorted(by: >) {
+      let interfaces = objects.removeValue(forKey: removed)?.keys.sorted() ?? []
+      emit(.signal("/", DBusDaemon.objectManager, "InterfacesRemoved", [.path(removed), .strings(interfaces)]))
     }
   }
 
@@ -32,7 +32,7 @@ struct ObjectTree {
         path, DBusDaemon.properties, "PropertiesChanged", [.string(interface), .properties(changed), .strings(value == nil ? [name] : [])]))
   }
 
-  /// `a{oa{sa{sv}}}`.
+  /// All objects, of type `a{oa{sa{sv}}}`.
   var all: DBusValue {
     .array(of: "{oa{sa{sv}}}", objects.sorted { $0.key < $1.key }.map { .entry(.path($0.key), Self.value($0.value)) })
   }

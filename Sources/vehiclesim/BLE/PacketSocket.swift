@@ -10,7 +10,7 @@ final class PacketSocket: EventSource {
   private let received: ([UInt8]) -> Void
   private let ended: () -> Void
 
-  /// Creates a pair: the server's end, and the one for the client.
+  /// Creates a pair of sockets: the server's end, and the descriptor for the client.
   static func pair(received: @escaping ([UInt8]) -> Void, ended: @escaping () -> Void) -> (PacketSocket, DBusDescriptor)? {
     var ends: [Int32] = [-1, -1]
     let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)

@@ -17,11 +17,11 @@ enum RadioFault: Equatable, Sendable {
   case churn
   /// The GATT table is replaced once, after N notifications.
   case serviceChange(Int)
-  /// No sockets for characteristics, as in old versions of BlueZ.
+  /// BlueZ offers no sockets for characteristics, as in old versions.
   case noDescriptors
   /// An empty notification precedes every Nth.
   case empty(Int)
-  /// D-Bus replies of wrong types.
+  /// D-Bus replies have wrong types.
   case oddReplies
   /// Every Nth write gets no reply.
   case noAnswer(Int)
@@ -32,7 +32,7 @@ enum RadioFault: Equatable, Sendable {
   /// The characteristic to write is missing.
   case noCharacteristic
 
-  static let table: [(form: String, help: String)] = [
+  static let table: [(syntax: String, help: String)] = [
     ("drop:N", "the connection drops at every Nth notification"),
     ("slow:MS", "a connection takes MS milliseconds"),
     ("abort:N", "the first N connection attempts fail"),
@@ -49,7 +49,7 @@ enum RadioFault: Equatable, Sendable {
     ("no-characteristic", "the characteristic to write is missing"),
   ]
 
-  /// Reads `drop:100`.
+  /// Parses a specification such as `drop:100`.
   init(_ text: String) throws(ValueError) {
     let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
     let number = parts.count == 2 ? Int(parts[1]).flatMap { (1...1_000_000).contains($0) ? $0 : nil } : nil
@@ -68,7 +68,7 @@ enum RadioFault: Equatable, Sendable {
     case ("refuse", let count?, _): self = .refuse(count)
     case ("drop-writes", let count?, _): self = .dropWrites(count)
     case ("no-characteristic", nil, 1): self = .noCharacteristic
-    default: throw ValueError("unknown radio fault \"\(text)\": choose one of \(Self.table.map(\.form).joined(separator: ", "))")
+    default: throw ValueError("unknown radio fault \"\(text)\": choose one of \(Self.table.map(\.syntax).joined(separator: ", "))")
     }
   }
 }

@@ -12,13 +12,14 @@ final class SimulatedPeripheral {
   private let path: String
   private let makeMachine: () -> any Machine
   private var machine: (any PeripheralMachine)?
+  /// The Connect call in progress.
   private var connecting: DBusMessage?
   private var isConnected = false
-  /// The number of GATT tables so far; it makes their paths unique.
-  private var tables = 0
-  private var notifications = 0
-  private var connects = 0
-  private var writes = 0
+  /// The number of GATT tables so far, which makes their paths unique.
+  private var tableCount = 0
+  private var notificationCount = 0
+  private var connectCount = 0
+  private var writeCount = 0
   /// The value that was written last.
   private var value: [UInt8]
   private var isNotifying = false
@@ -30,13 +31,13 @@ final class SimulatedPeripheral {
     self.host = host
     path = MockBlueZ.path(settings.address)
     makeMachine = machine
-    value = settings.traits.firstValue ?? []
+    value = settings.traits.initialValue ?? []
   }
 
-  private var notifyPath: String { "\(path)/service\(tables)/char\(tables)1" }
+  private var notifyPath: String { "\(path)/service\(tableCount)/char\(tableCount)1" }
   /// The path of the characteristic to write; no object has it if the profile has none.
   private var writePath: String {
-    settings.profile.notify == settings.profile.write ? notifyPath : "\(path)/service\(tables)/char\(tables)2"
+    settings.profile.notify == settings.profile.write ? notifyPath : "\(path)/service\(tableCount)/char\(tableCount)2"
   }
   private var offersDescriptors: Bool { !settings.faults.contains(.noDescriptors) }
 
@@ -44,7 +45,7 @@ final class SimulatedPeripheral {
     if !isConnected, connecting == nil {
       host.deviceFound(
         path: path, address: settings.address, name: settings.name,
-        services: settings.traits.isAdvertised ? [settings.profile.service] : [], rssi: -60)
+        services: settings.traits.advertisesService ? [settings.profile.service] : [], rssi: -60)
     }
   }
 
@@ -55,21 +56,21 @@ final class SimulatedPeripheral {
     case (self.path, "Connect"): connect(call)
     case (self.path, "Disconnect"):
       drop()
-      host.answer(call)
+      host.reply(to: call)
     case (notifyPath, "StartNotify"):
       guard notifySocket == nil else {
-        host.refuse(call, "NotPermitted", "Notify acquired")
+        host.reject(call, "NotPermitted", "Notify acquired")
         return true
       }
       isNotifying = true
-      host.answer(call)
+      host.reply(to: call)
     case (notifyPath, "StopNotify"):
       isNotifying = false
-      host.answer(call)
+      host.reply(to: call)
     case (notifyPath, "AcquireNotify"): acquireNotify(call)
     case (writePath, "AcquireWrite"): acquireWrite(call)
     case (writePath, "WriteValue"): write(call)
-    case (writePath, "ReadValue") where settings.traits.firstValue != nil: host.answer(call, .bytes(value))
+    case (writePath, "ReadValue") where settings.traits.initialValue != nil: host.reply(to: call, .bytes(value))
     default: return false
     }
     return true
@@ -78,45 +79,46 @@ final class SimulatedPeripheral {
   // MARK: The connection
 
   private func connect(_ call: DBusMessage) {
-    connects += 1
-    guard !isConnected else { return host.refuse(call, "AlreadyConnected", "Already Connected") }
-    guard connecting == nil else { return host.refuse(call, "InProgress", "Operation already in progress") }
+    connectCount += 1
+    guard !isConnected else { return host.reject(call, "AlreadyConnected", "Already Connected") }
+    guard connecting == nil else { return host.reject(call, "InProgress", "Operation already in progress") }
     var delay: Nanoseconds = 150 * .millisecond
     for fault in settings.faults {
       if case .slow(let time) = fault { delay = time }
-      if case .abort(let count) = fault, connects <= count { return host.refuse(call, "Failed", "le-connection-abort-by-local") }
+      if case .abort(let count) = fault, connectCount <= count { return host.reject(call, "Failed", "le-connection-abort-by-local") }
     }
     connecting = call
     let isSlow = settings.faults.contains { if case .slow = $0 { true } else { false } }
-    (isSlow ? host.after : host.later)(delay) { [self] in
+    (isSlow ? host.after : host.afterRadioDelay)(delay) { [self] in
       guard connecting?.serial == call.serial else { return }
       connecting = nil
       isConnected = true
       host.tree.set(path, MockBlueZ.deviceInterface, "Connected", .bool(true))
-      host.answer(call)
-      host.later(100 * .millisecond) { [self] in resolve() }
+      host.reply(to: call)
+      host.afterRadioDelay(100 * .millisecond) { [self] in resolveServices() }
     }
   }
 
-  private func resolve() {
+  /// Creates the GATT table and starts the machine.
+  private func resolveServices() {
     guard isConnected else { return }
-    tables += 1
-    let service = "\(path)/service\(tables)"
+    tableCount += 1
+    let service = "\(path)/service\(tableCount)"
     host.tree.add(service, [Self.service: ["UUID": .string(settings.profile.service.text), "Device": .path(path), "Primary": .bool(true)]])
-    let isOne = notifyPath == writePath
-    if let notify = settings.profile.notify { add(notifyPath, notify, ["notify"] + (isOne ? settings.writeFlags : []), service) }
-    if !isOne, let write = settings.profile.write, !settings.faults.contains(.noCharacteristic) {
-      add(writePath, write, settings.writeFlags + (settings.traits.firstValue == nil ? [] : ["read"]), service)
+    let isShared = notifyPath == writePath  // one characteristic for both directions
+    if let notify = settings.profile.notify { add(notifyPath, notify, ["notify"] + (isShared ? settings.writeFlags : []), service) }
+    if !isShared, let write = settings.profile.write, !settings.faults.contains(.noCharacteristic) {
+      add(writePath, write, settings.writeFlags + (settings.traits.initialValue == nil ? [] : ["read"]), service)
     }
     host.tree.set(path, MockBlueZ.deviceInterface, "ServicesResolved", .bool(true))
-    let machine = machine ?? begin(makeMachine())
-    machine.give(.linkChanged(.main, .up(maximumSend: settings.mtu - 3)), at: SimulatorClock.now)
+    let machine = machine ?? start(makeMachine())
+    machine.feed(.linkChanged(.main, .up(maximumSend: settings.mtu - 3)), at: SimulatorClock.now)
     host.log.write(settings.name, "up")
     if settings.faults.contains(.churn) { churn(machine) }
   }
 
-  /// Starts the machine of this connection.
-  private func begin(_ machine: some Machine) -> any PeripheralMachine {
+  /// Starts the machine.
+  private func start(_ machine: some Machine) -> any PeripheralMachine {
     let started = PeripheralHost(machine, of: self, name: settings.name, loop: host.loop, log: host.log)
     self.machine = started
     return started
@@ -137,19 +139,20 @@ final class SimulatedPeripheral {
   func drop() {
     if let waiting = connecting {
       connecting = nil
-      host.refuse(waiting, "Failed", "le-connection-abort-by-local")
+      host.reject(waiting, "Failed", "le-connection-abort-by-local")
     }
     guard isConnected else { return }
     isConnected = false
-    endTable()
+    removeTable()
     host.tree.set(path, MockBlueZ.deviceInterface, "ServicesResolved", .bool(false))
     host.tree.set(path, MockBlueZ.deviceInterface, "Connected", .bool(false))
     host.log.write(settings.name, "down")
   }
 
-  private func endTable() {
+  /// Removes the GATT table, and ends or disconnects the machine.
+  private func removeTable() {
     if settings.traits.outlivesConnections {
-      machine?.give(.linkChanged(.main, .down("disconnected")), at: SimulatorClock.now)
+      machine?.feed(.linkChanged(.main, .down("disconnected")), at: SimulatorClock.now)
     } else {
       machine?.isClosed = true
       machine = nil
@@ -158,9 +161,10 @@ final class SimulatedPeripheral {
     notifySocket?.close()
     writeSocket?.close()
     (notifySocket, writeSocket) = (nil, nil)
-    host.tree.remove("\(path)/service\(tables)")
+    host.tree.remove("\(path)/service\(tableCount)")
   }
 
+  /// Changes properties every 20 ms.
   private func churn(_ machine: any PeripheralMachine) {
     guard !machine.isClosed else { return }
     for value in 0..<10 { host.tree.set(path, MockBlueZ.deviceInterface, "ManufacturerData", .bytes([UInt8(value)])) }
@@ -171,66 +175,66 @@ final class SimulatedPeripheral {
   // MARK: The characteristics
 
   private func acquireNotify(_ call: DBusMessage) {
-    guard offersDescriptors else { return host.refuse(call, "NotSupported", "Operation is not supported") }
-    guard notifySocket == nil, !isNotifying else { return host.refuse(call, "NotPermitted", "Notify acquired") }
-    if settings.faults.contains(.oddReplies) { return host.answer(call, .string("no descriptor")) }
+    guard offersDescriptors else { return host.reject(call, "NotSupported", "Operation is not supported") }
+    guard notifySocket == nil, !isNotifying else { return host.reject(call, "NotPermitted", "Notify acquired") }
+    if settings.faults.contains(.oddReplies) { return host.reply(to: call, .string("no descriptor")) }
     let pair = PacketSocket.pair { _ in
     } ended: { [weak self] in
       self?.notifySocket = nil
     }
-    guard let (ours, theirs) = pair else { return host.refuse(call, "Failed") }
+    guard let (ours, theirs) = pair else { return host.reject(call, "Failed") }
     notifySocket = ours
     host.loop.add(ours)
-    host.answer(call, .descriptor(theirs), .uint16(UInt16(settings.mtu)))
+    host.reply(to: call, .descriptor(theirs), .uint16(UInt16(settings.mtu)))
   }
 
   private func acquireWrite(_ call: DBusMessage) {
     guard offersDescriptors, settings.writeFlags.contains("write-without-response") else {
-      return host.refuse(call, "NotSupported", "Operation is not supported")
+      return host.reject(call, "NotSupported", "Operation is not supported")
     }
-    if settings.faults.contains(.oddReplies) { return host.answer(call, .uint16(1), .uint16(2)) }
+    if settings.faults.contains(.oddReplies) { return host.reply(to: call, .uint16(1), .uint16(2)) }
     let pair = PacketSocket.pair { [weak self] in
-      self?.written($0)
+      self?.receiveWrite($0)
     } ended: { [weak self] in
       self?.writeSocket = nil
     }
-    guard let (ours, theirs) = pair else { return host.refuse(call, "Failed") }
+    guard let (ours, theirs) = pair else { return host.reject(call, "Failed") }
     writeSocket = ours
     host.loop.add(ours)
-    host.answer(call, .descriptor(theirs), .uint16(UInt16(settings.mtu)))
+    host.reply(to: call, .descriptor(theirs), .uint16(UInt16(settings.mtu)))
   }
 
   private func write(_ call: DBusMessage) {
     guard let bytes = call.body.first?.bytes, let options = call.body.dropFirst().first?.dictionary else {
-      return host.refuse(call, "InvalidArguments")
+      return host.reject(call, "InvalidArguments")
     }
     let isRequest = options["type"]?.string == "request"
-    guard settings.writeFlags.contains(isRequest ? "write" : "write-without-response") else { return host.refuse(call, "NotSupported") }
-    guard bytes.count <= (isRequest ? 512 : settings.mtu - 3) else { return host.refuse(call, "InvalidValueLength") }
+    guard settings.writeFlags.contains(isRequest ? "write" : "write-without-response") else { return host.reject(call, "NotSupported") }
+    guard bytes.count <= (isRequest ? 512 : settings.mtu - 3) else { return host.reject(call, "InvalidValueLength") }
     guard isRequest else {
-      host.answer(call)
-      return written(bytes)
+      host.reply(to: call)
+      return receiveWrite(bytes)
     }
     // An acknowledged write takes one connection interval.
-    host.later(7_500 * .microsecond) { [self] in
-      writes += 1
+    host.afterRadioDelay(7_500 * .microsecond) { [self] in
+      writeCount += 1
       for fault in settings.faults {
         switch fault {
-        case .noAnswer(let count) where writes % count == 0: return host.log.write(settings.name, "write left unanswered")
-        case .refuse(let count) where writes % count == 0: return host.refuse(call, "Failed", "Operation failed with ATT error: 0x0e")
-        case .dropWrites(let count) where writes % count == 0: return drop()
+        case .noAnswer(let count) where writeCount % count == 0: return host.log.write(settings.name, "write left unanswered")
+        case .refuse(let count) where writeCount % count == 0: return host.reject(call, "Failed", "Operation failed with ATT error: 0x0e")
+        case .dropWrites(let count) where writeCount % count == 0: return drop()
         default: break
         }
       }
-      host.answer(call)
-      written(bytes)
+      host.reply(to: call)
+      receiveWrite(bytes)
     }
   }
 
-  private func written(_ bytes: [UInt8]) {
+  private func receiveWrite(_ bytes: [UInt8]) {
     host.log.write(settings.name, "< \(Readable.text(bytes))")
     value = bytes
-    machine?.give(.received(.main, bytes), at: SimulatorClock.now)
+    machine?.feed(.received(.main, bytes), at: SimulatorClock.now)
   }
 
   private func notify(_ bytes: [UInt8]) {
@@ -257,17 +261,17 @@ final class SimulatedPeripheral {
   fileprivate func dropLater() { host.after(0) { [self] in drop() } }
 
   private func send(_ bytes: [UInt8]) {
-    notifications += 1
+    notificationCount += 1
     for fault in settings.faults {
       switch fault {
-      case .empty(let count) where notifications % count == 0: notify([])
-      case .drop(let count) where notifications % count == 0: dropLater()
-      case .serviceChange(let count) where notifications == count:
+      case .empty(let count) where notificationCount % count == 0: notify([])
+      case .drop(let count) where notificationCount % count == 0: dropLater()
+      case .serviceChange(let count) where notificationCount == count:
         host.after(0) { [self] in
           guard isConnected else { return }
           host.tree.set(path, MockBlueZ.deviceInterface, "ServicesResolved", .bool(false))
-          endTable()
-          host.later(50 * .millisecond) { [self] in resolve() }
+          removeTable()
+          host.afterRadioDelay(50 * .millisecond) { [self] in resolveServices() }
         }
       default: break
       }
@@ -276,11 +280,12 @@ final class SimulatedPeripheral {
   }
 }
 
+/// A running machine of any type.
 private protocol PeripheralMachine: EventSource {
-  func give(_ input: Input, at now: Instant)
+  func feed(_ input: Input, at now: Instant)
 }
 
-/// The machine of a connection; its sends are notifications.
+/// Runs the machine of the peripheral, and sends its output as notifications.
 private final class PeripheralHost<Peer: Machine>: MachineHost<Peer>, PeripheralMachine {
   private unowned let peripheral: SimulatedPeripheral
 
@@ -295,7 +300,7 @@ private final class PeripheralHost<Peer: Machine>: MachineHost<Peer>, Peripheral
     switch effect {
     case .send(_, let bytes, let id, _):
       peripheral.transmit(bytes)
-      if let id { give(.sent(id, failure: nil), at: now) }
+      if let id { feed(.sent(id, failure: nil), at: now) }
     case .resetLink: peripheral.dropLater()
     default: super.perform(effect, at: now)
     }

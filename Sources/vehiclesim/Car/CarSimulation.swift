@@ -10,7 +10,7 @@ struct CarSimulation: ParsableCommand {
     abstract: "Simulate the AutoTT RC car, which is driven by tilt.",
     discussion: """
       The program of the car serves a single client, keeps driving when that client is gone, and restarts after Disconnect. \
-      Its video server listens one port above: / is a web page, /video_feed the video.
+      Its video server listens on the next port: / is a web page, /video_feed the video.
 
       Faults (--fault, repeatable). WHEN is N for every Nth read of the car (default 100), or @S for once, S seconds \
       after the client connected:
@@ -72,7 +72,7 @@ struct CarSimulation: ParsableCommand {
     let loop = try EventLoop()
     let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
     var number: UInt64 = 0
-    let server = try CarServer(host: host, port: port, restart: Nanoseconds(restart * 1e9), loop: loop, log: log) {
+    let server = try CarServer(host: host, port: port, restartDelay: Nanoseconds(restart * 1e9), loop: loop, log: log) {
       defer { number += 1 }
       return AutoTTCar(dialect, without: Set(without), faults: fault, isInstant: instant, seed: seed &+ number)
     }

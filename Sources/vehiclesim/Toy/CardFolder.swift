@@ -1,5 +1,5 @@
 // The folder that holds the files of a simulated SD card. Files are replaced atomically. Other files in the folder are not touched:
-// the name of a card's file has lower-case letters and digits, and ends in `.txt`.
+// the name of a card's file consists of lower-case letters and digits, and ends in `.txt`.
 
 import Glibc
 import Protocols
@@ -14,7 +14,7 @@ struct CardFolder {
     if mkdir(path, 0o700) != 0, errno != EEXIST { throw SimulatorError("cannot create the folder \(path) for the card", errno: errno) }
   }
 
-  private static func isName(_ name: String) -> Bool {
+  private static func isCardFile(_ name: String) -> Bool {
     name.hasSuffix(".txt") && name.utf8.count > 4
       && name.utf8.dropLast(4).allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) }
   }
@@ -26,7 +26,7 @@ struct CardFolder {
     var files: [String: [UInt8]] = [:]
     while let entry = readdir(folder) {
       let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-      if Self.isName(name), let bytes = read(name) { files[name] = bytes }
+      if Self.isCardFile(name), let bytes = read(name) { files[name] = bytes }
     }
     return files
   }
@@ -42,18 +42,18 @@ struct CardFolder {
 
   /// Stores a file, or removes it if `bytes` is empty. Returns an error message on failure.
   func store(_ name: String, _ bytes: [UInt8]) -> String? {
-    guard Self.isName(name) else { return "invalid card file name \(name)" }
+    guard Self.isCardFile(name) else { return "invalid card file name \(name)" }
     let target = "\(path)/\(name)"
     if bytes.isEmpty {
       return unlink(target) == 0 || errno == ENOENT ? nil : "cannot remove \(target): \(String(cString: strerror(errno)))"
     }
-    let fresh = "\(path)/.\(name).new"
-    let file = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    let temporary = "\(path)/.\(name).new"
+    let file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard file >= 0 else { return "cannot write \(target): \(String(cString: strerror(errno)))" }
     let count = bytes.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
     let code = errno
     close(file)
     guard count == bytes.count else { return "cannot write \(target): \(count < 0 ? String(cString: strerror(code)) : "disk full")" }
-    return rename(fresh, target) == 0 ? nil : "cannot write \(target): \(String(cString: strerror(errno)))"
+    return rename(temporary, target) == 0 ? nil : "cannot write \(target): \(String(cString: strerror(errno)))"
   }
 }

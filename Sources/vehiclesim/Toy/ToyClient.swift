@@ -1,4 +1,4 @@
-// A simulated toy, which opens its own connections by name. A failed attempt is not repeated: the toy retries itself.
+// Runs a simulated toy and its connections. Failed connection attempts are not repeated: the toy retries itself.
 //
 //   openLink, listen     replace the connection of the link
 //   closeLink            close the connection and its listening socket
@@ -15,15 +15,15 @@ final class ToyClient: MachineHost<TriviaToy> {
   /// The last failure by URL: a repeated failure is logged once.
   private var reportedFailures: [String: String] = [:]
   private var acceptors: [LinkName: Acceptor] = [:]
-  private static let chunk = 16_384
+  private static let readSize = 16_384
 
   /// Resolves the URLs that the toy will connect to, and starts it with the files of its card.
-  init(_ toy: TriviaToy, reaches urls: [String], card: CardFolder?, loop: EventLoop, log: ActivityLog) throws {
+  init(_ toy: TriviaToy, connectsTo urls: [String], card: CardFolder?, loop: EventLoop, log: ActivityLog) throws {
     self.card = card
     super.init(toy, name: "toy", loop: loop, log: log)
     for url in urls {
       guard case .tcp(let host, let port) = try Endpoint(url) else { continue }
-      addresses[url] = try TCPAddress.find(host: host, port: port)
+      addresses[url] = try TCPAddress.resolve(host: host, port: port)
     }
     loop.add(self)
     start(restored: try card?.contents() ?? [:])
@@ -34,10 +34,10 @@ final class ToyClient: MachineHost<TriviaToy> {
     case .store(let key, let bytes):
       let failure = card?.store(key, bytes)
       if let failure { Console.writeError(failure) }
-      give(.stored(key: key, failure: failure), at: now)
+      feed(.stored(key: key, failure: failure), at: now)
     case .openLink(let link, let url):
       end(link)
-      dial(link, url, at: now)
+      connect(link, url, at: now)
     case .listen(let link, let address, _):
       end(link)
       listen(link, address, at: now)
@@ -47,40 +47,42 @@ final class ToyClient: MachineHost<TriviaToy> {
     }
   }
 
-  private func dial(_ link: LinkName, _ url: String, at now: Instant) {
-    guard let address = addresses[url]?.first else { return give(.linkChanged(link, .down("no address for \(url)")), at: now) }
-    guard let file = address.dial() else { return failed(link, url, String(cString: strerror(errno)), at: now) }
+  private func connect(_ link: LinkName, _ url: String, at now: Instant) {
+    guard let address = addresses[url]?.first else { return feed(.linkChanged(link, .down("no address for \(url)")), at: now) }
+    guard let file = address.startConnecting() else { return connectFailed(link, url, String(cString: strerror(errno)), at: now) }
     add(
-      Connection(file, link: link, name: link.description, owner: self, chunk: Self.chunk) { [unowned self] failure in
+      Connection(file, link: link, name: link.description, owner: self, readSize: Self.readSize) { [unowned self] failure in
         if let failure {
           close(link)
-          return failed(link, url, failure, at: SimulatorClock.now)
+          return connectFailed(link, url, failure, at: SimulatorClock.now)
         }
         reportedFailures[url] = nil
         if let connection = connections[link] { cameUp(connection) }
       })
   }
 
-  private func failed(_ link: LinkName, _ url: String, _ reason: String, at now: Instant) {
+  /// Logs and reports a failed attempt. The next attempt uses the next address.
+  private func connectFailed(_ link: LinkName, _ url: String, _ reason: String, at now: Instant) {
     if reportedFailures.updateValue(reason, forKey: url) != reason { log.write(link.description, "cannot reach \(url): \(reason)") }
     if let first = addresses[url]?.first { addresses[url] = (addresses[url]?.dropFirst() ?? []) + [first] }
-    give(.linkChanged(link, .down(reason)), at: now)
+    feed(.linkChanged(link, .down(reason)), at: now)
   }
 
   private func listen(_ link: LinkName, _ address: String, at now: Instant) {
     do {
       guard case .tcp(let host, let port) = try Endpoint("tcp:\(address)") else { return }
       let acceptor = Acceptor()
-      acceptor.file = try TCPPort.listen(host: host, port: port, queue: 1)
-      acceptor.isOpen = { [unowned self] in connections[link] == nil }
-      acceptor.came = { [unowned self] client in open(client, link, name: link.description, chunk: Self.chunk) }
+      acceptor.file = try TCPPort.listen(host: host, port: port, backlog: 1)
+      acceptor.mayAccept = { [unowned self] in connections[link] == nil }
+      acceptor.accepted = { [unowned self] client in open(client, link, name: link.description, readSize: Self.readSize) }
       acceptors[link] = acceptor
       loop.add(acceptor)
     } catch {
-      give(.linkChanged(link, .down("\(error)")), at: now)
+      feed(.linkChanged(link, .down("\(error)")), at: now)
     }
   }
 
+  /// Closes the connection and the listening socket of a link.
   private func end(_ link: LinkName, abruptly: Bool = false) {
     close(link, abruptly: abruptly)
     guard let acceptor = acceptors.removeValue(forKey: link) else { return }
@@ -88,13 +90,13 @@ final class ToyClient: MachineHost<TriviaToy> {
     acceptor.isClosed = true
   }
 
-  /// Closes the connection, unless the toy replaces it while it handles the failed send.
+  /// Reports a send in flight as failed, then closes the connection, unless the toy has replaced it in reaction.
   override func ended(_ connection: Connection, at now: Instant) {
     let (link, reason) = (connection.link, "closed by the other side")
     log.write(connection.name, reason)
-    if let id = connection.sending { give(.sent(id, failure: reason), at: now) }
+    if let id = connection.sending { feed(.sent(id, failure: reason), at: now) }
     guard connections[link] === connection else { return }
     close(link)
-    give(.linkChanged(link, .down(reason)), at: now)
+    feed(.linkChanged(link, .down(reason)), at: now)
   }
 }

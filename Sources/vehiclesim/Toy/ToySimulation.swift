@@ -124,7 +124,7 @@ struct ToySimulation: ParsableCommand {
     let (endpoint, endpoints) = try endpoints()
     let folder = try card.map { try CardFolder($0) }
     let client = try ToyClient(
-      TriviaToy(settings(endpoints)), reaches: [endpoints.phone, endpoints.server], card: folder, loop: loop, log: log)
+      TriviaToy(settings(endpoints)), connectsTo: [endpoints.phone, endpoints.server], card: folder, loop: loop, log: log)
     log.announce(endpoint)
     try withExtendedLifetime(client) { try loop.run() }
   }
@@ -137,10 +137,10 @@ struct ToySimulation: ParsableCommand {
       return (phone, (phone, server, nil))
     }
     guard case .tcp(let host, var port) = on ?? .tcp(host: "127.0.0.1", port: 8080) else { return ("", ("", server, nil)) }
-    // The toy listens only once its button is pressed; this checks now that the port is free, and which one it is.
-    let trial = try TCPPort.listen(host: host, port: port, queue: 1)
-    port = TCPPort.number(of: trial)
-    close(trial)
+    // The toy listens only after its button is pressed. Listen here first, to check the port, and to learn its number.
+    let probe = try TCPPort.listen(host: host, port: port, backlog: 1)
+    port = TCPPort.port(of: probe)
+    close(probe)
     let url = Endpoint.url(host: host, port: port)
     return (url, (url, server, String(url.dropFirst("tcp:".count))))
   }

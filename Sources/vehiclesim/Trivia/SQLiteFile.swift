@@ -1,6 +1,6 @@
 // A SQLite database with exclusive access: a file that only its owner can read, or memory. A corrupt file, or one that was
 // created by a different program, is never modified.
-// Facts: SQLite's C interface; its pragmas application_id, user_version, locking_mode and quick_check.
+// Source: SQLite's C interface; its pragmas application_id, user_version, locking_mode and quick_check.
 
 import CSQLite
 import Glibc
@@ -8,7 +8,7 @@ import Protocols
 
 /// An open database. It is not thread-safe.
 struct SQLiteFile {
-  /// Its name in error messages.
+  /// The name of the database in error messages.
   private let name: String
   private let database: OpaquePointer
 
@@ -16,7 +16,7 @@ struct SQLiteFile {
   /// a different application id or schema version.
   init(_ path: String?, application: Int32, version: Int32, schema: String) throws(ValueError) {
     name = path ?? "the database"
-    if let path { try Self.make(path) }
+    if let path { try Self.createFile(path) }
     var opened: OpaquePointer?
     let code = sqlite3_open_v2(path ?? ":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
     guard code == SQLITE_OK, let opened else {
@@ -25,7 +25,7 @@ struct SQLiteFile {
     }
     database = opened
     do throws(ValueError) {
-      try begin(application, version, schema)
+      try initialize(application, version, schema)
     } catch {
       sqlite3_close_v2(database)
       throw error
@@ -35,26 +35,27 @@ struct SQLiteFile {
   func close() { sqlite3_close_v2(database) }
 
   /// Creates an empty file with mode 0600 unless it exists.
-  private static func make(_ path: String) throws(ValueError) {
+  private static func createFile(_ path: String) throws(ValueError) {
     let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw ValueError("cannot open \(path): \(String(cString: strerror(errno)))") }
     Glibc.close(file)
   }
 
-  private func begin(_ application: Int32, _ version: Int32, _ schema: String) throws(ValueError) {
+  /// Checks the database, and creates the schema of a new one.
+  private func initialize(_ application: Int32, _ version: Int32, _ schema: String) throws(ValueError) {
     try run("PRAGMA locking_mode = EXCLUSIVE")
     try run("PRAGMA trusted_schema = OFF")
-    let (objects, owner) = (try number("SELECT count(*) FROM sqlite_schema"), try number("PRAGMA application_id"))
-    let isNew = objects == 0 && owner == 0
+    let (objects, foundApplication) = (try number("SELECT count(*) FROM sqlite_schema"), try number("PRAGMA application_id"))
+    let isNew = objects == 0 && foundApplication == 0
     if !isNew {
-      guard owner == Int(application) else {
+      guard foundApplication == Int(application) else {
         throw ValueError("\(name) was created by a different program: choose another file")
       }
       guard try number("PRAGMA user_version") == Int(version) else {
         throw ValueError("\(name) was created by a different version of vehiclesim: choose another file")
       }
-      let verdict = try rows("PRAGMA quick_check(1)").first?.first.flatMap { $0 }
-      guard verdict == .string("ok") else { throw corrupt }
+      let result = try rows("PRAGMA quick_check(1)").first?.first.flatMap { $0 }
+      guard result == .string("ok") else { throw corrupt }
     }
     // A single file can be copied and replaced; a leftover WAL would be applied to its replacement.
     try run("PRAGMA journal_mode = DELETE")

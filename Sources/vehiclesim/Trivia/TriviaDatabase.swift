@@ -39,9 +39,9 @@ final class TriviaDatabase: TriviaStore {
   }
 
   func account(_ email: String) throws(ValueError) -> (user: TriviaUser, password: TriviaPassword)? {
-    let found = try rows("SELECT id, name, email, downloaded, heard, password FROM users WHERE email = ?", [.string(email)]).first
-    guard let found, let user = Self.user(found) else { return nil }
-    guard let password = TriviaPassword(text: found[5]?.text ?? "") else {
+    let row = try rows("SELECT id, name, email, downloaded, heard, password FROM users WHERE email = ?", [.string(email)]).first
+    guard let row, let user = Self.user(row) else { return nil }
+    guard let password = TriviaPassword(text: row[5]?.text ?? "") else {
       throw ValueError("cannot read the password hash of user \(user.id)")
     }
     return (user, password)
@@ -64,20 +64,20 @@ final class TriviaDatabase: TriviaStore {
   }
 
   private static func user(_ row: [Value?]) -> TriviaUser? {
-    guard let id = row[0]?.whole, let email = row[2]?.text, let downloaded = row[3]?.whole, let heard = row[4]?.whole else { return nil }
+    guard let id = row[0]?.int, let email = row[2]?.text, let downloaded = row[3]?.int, let heard = row[4]?.int else { return nil }
     return TriviaUser(id: id, name: row[1]?.text, email: email, downloaded: downloaded, heard: heard)
   }
 
   // MARK: Facts
 
   func entries(_ ids: ClosedRange<Int>, of user: Int) throws(ValueError) -> [TriviaEntry] {
-    let found = try rows(
+    let results = try rows(
       """
       SELECT id, text, coalesce(sum(vote = 1), 0), coalesce(sum(vote = -1), 0), coalesce(sum(CASE user WHEN ? THEN vote END), 0)
       FROM facts LEFT JOIN votes ON fact = id WHERE id BETWEEN ? AND ? GROUP BY id ORDER BY id
       """, [.int(user), .int(ids.lowerBound), .int(ids.upperBound)])
-    return found.compactMap { row in
-      guard let fact = Self.fact(row), let up = row[2]?.whole, let down = row[3]?.whole, let vote = row[4]?.whole else { return nil }
+    return results.compactMap { row in
+      guard let fact = Self.fact(row), let up = row[2]?.int, let down = row[3]?.int, let vote = row[4]?.int else { return nil }
       return TriviaEntry(fact, upvotes: up, downvotes: down, vote: vote)
     }
   }
@@ -107,7 +107,7 @@ final class TriviaDatabase: TriviaStore {
   }
 
   private static func fact(_ row: [Value?]) -> TriviaFact? {
-    guard let id = row[0]?.whole, let text = row[1]?.text else { return nil }
+    guard let id = row[0]?.int, let text = row[1]?.text else { return nil }
     return TriviaFact(id, stored: text)
   }
 
@@ -121,10 +121,10 @@ final class TriviaDatabase: TriviaStore {
   }
 
   func owner(of hash: String) throws(ValueError) -> Int? {
-    try rows("SELECT user FROM tokens WHERE hash = ?", [.string(hash)]).first?[0]?.whole
+    try rows("SELECT user FROM tokens WHERE hash = ?", [.string(hash)]).first?[0]?.int
   }
 }
 
 extension Value {
-  fileprivate var whole: Int? { if case .int(let number) = self { number } else { nil } }
+  fileprivate var int: Int? { if case .int(let number) = self { number } else { nil } }
 }

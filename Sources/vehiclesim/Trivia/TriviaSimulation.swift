@@ -74,23 +74,24 @@ struct TriviaSimulation: ParsableCommand {
     }
     let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
     var number: UInt64 = 0
-    let link = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
+    let url = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
       defer { number += 1 }
       return TriviaServer(service, client: number, origin: start, faults: fault)
     }
-    log.announce(WebAddress.text(of: link))
+    log.announce(WebAddress.text(of: url))
     try loop.run()
   }
 
-  /// The store with its facts. A file of facts replaces facts with the same ids.
+  /// Opens the store and adds the facts: the built-in ones if the store is empty, then those of `--facts`, which replace facts with the
+  /// same ids.
   private func store() throws -> TriviaDatabase {
-    let given = try facts.map(Self.facts)
+    let customFacts = try facts.map(Self.facts)
     do throws(ValueError) {
       let store = try TriviaDatabase(database)
       if try store.fact(after: 0) == nil {
-        try store.load(TriviaFact.builtIn.filter { given == nil || $0.id <= TriviaUser.lastShippedFact }, replacing: false)
+        try store.load(TriviaFact.builtIn.filter { customFacts == nil || $0.id <= TriviaUser.lastShippedFact }, replacing: false)
       }
-      if let given { try store.load(given, replacing: true) }
+      if let customFacts { try store.load(customFacts, replacing: true) }
       return store
     } catch {
       throw SimulatorError(error.description)

@@ -16,7 +16,7 @@ struct CarCamera: Sendable {
 
   /// If there is no picture, the car may have ignored the queued commands: they must not succeed. These follow.
   static let noPicture = CommandError.refused(
-    code: "no-picture", "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program")
+    code: .noPicture, "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program")
   static let restart = [CarQueuedCommand(.video(false), [.videoStream(false)]), CarQueuedCommand(.greeting, [.modes])]
 
   private static let timeout: Nanoseconds = 15 * .second
