@@ -52,7 +52,7 @@ public struct TriviaToy: Machine {
   var presses: [Instant] = []
   var nextThrow: Instant?
   /// When the main loop retries failed requests.
-  var nextLoop: Instant = 0
+  var nextRetry: Instant = 0
   /// The number of connections to the phone since the button was pressed, and of those with a wrong first packet.
   var connections = 0
   var mismatches = 0
@@ -132,7 +132,7 @@ public struct TriviaToy: Machine {
   /// Enters the main loop.
   mutating func enterMainLoop(at now: Instant) {
     phase = .playing(.none)
-    nextLoop = now + timing.loopPeriod
+    nextRetry = now + timing.loopPeriod
     nextThrow = settings.throwEvery.map { now + $0 }
   }
 

@@ -15,7 +15,7 @@ extension TriviaToy {
 
   func nextWake(during exchange: ToyExchange) -> Instant? {
     switch exchange {
-    case .none: [presses.first, nextThrow, hasRetries ? nextLoop : nil].compactMap(\.self).min()
+    case .none: [presses.first, nextThrow, hasRetries ? nextRetry : nil].compactMap(\.self).min()
     case .dialling(_, let until), .waitingForReply(_, let until): until
     }
   }
@@ -29,7 +29,7 @@ extension TriviaToy {
       if let due = nextThrow, due <= now {
         skipThrows(until: now)
         handleThrow(at: now, &effects)
-      } else if hasRetries, nextLoop <= now {
+      } else if hasRetries, nextRetry <= now {
         connect(for: card.unreportedPlays > 0 ? .report(card.unreportedPlays) : .fetch(isRetry: true), at: now, &effects)
       }
     }
@@ -91,7 +91,7 @@ extension TriviaToy {
   private mutating func finish(_ request: ToyServerRequest, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     effects.append(.closeLink(Self.server))
     phase = .playing(.none)
-    nextLoop = now + timing.loopPeriod
+    nextRetry = now + timing.loopPeriod
     skipThrows(until: now)
     if let failure { report("failed", "\(failure): \(request.name) is retried later", &effects) }
     switch request {
