@@ -98,12 +98,12 @@ enum SignalSet {
     guard let digits = command["rax"]?.text else { return nil }
     let priority = String(header.text.prefix(2))
     let whole =
-      switch (header.isLong, digits.utf8.count) {
+      switch (header.is29Bit, digits.utf8.count) {
       case (true, 2): priority + "DAF1" + digits
       case (true, 6): priority + digits
       default: digits
       }
-    guard let reply = CANIdentifier(whole), reply.isLong == header.isLong else {
+    guard let reply = CANIdentifier(whole), reply.is29Bit == header.is29Bit else {
       throw ValueError("receive address \(visible(digits, limit: 20)) (rax) is not a CAN identifier")
     }
     return reply

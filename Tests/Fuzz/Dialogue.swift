@@ -31,7 +31,8 @@ private struct Ride {
     for reading in effects.readings { machine.check(reading, longest: 300) }
     for effect in effects.list { check(effect) }
     hold(
-      machine.session.dialogue.reply.count <= ELMDialogue.limit && machine.session.dialogue.strayText.count <= 256, "an unbounded dialogue")
+      machine.session.dialogue.reply.count <= ELMDialogue.maxReplyLength && machine.session.dialogue.unexpectedText.count <= 256,
+      "an unbounded dialogue")
     hold(machine.clients.queries.count <= Queries.maxWaiting, "an unbounded queue")
     machine.checkWake(at: now)
   }
@@ -70,7 +71,7 @@ private struct Ride {
     case .answerSetup: answerSetup()
     case .flood:
       // Twice is more than a reply can be.
-      if let last = heard.last { give(.received(.main, heard + Array(repeating: last, count: ELMDialogue.limit * 2 / 3))) }
+      if let last = heard.last { give(.received(.main, heard + Array(repeating: last, count: ELMDialogue.maxReplyLength * 2 / 3))) }
     case .wakeEarly: give(.wake)
     case .restore: give(.started(restored: ["request": heard], wall: WallTime(microseconds: 0)))
     case .stop: stop()

@@ -76,7 +76,7 @@ public struct OBDMachine: Machine {
   /// Sends the next command, if the adapter is idle.
   private mutating func advance(at now: Instant, _ effects: inout Effects) {
     guard session.dialogue.isIdle, hasSomethingDue(at: now) else { return }
-    if session.dialogue.isOutOfStep { return strayTextCame(at: now, &effects) }
+    if session.dialogue.hasUnexpectedText { return unexpectedTextReceived(at: now, &effects) }
     switch session.state {
     case .down, .measuringVoltage: break
     case .resting, .lowPower: setUp(at: now, &effects)
@@ -86,11 +86,11 @@ public struct OBDMachine: Machine {
       switch vehicle.next(session, hasQueries: clients.queries.areWaiting, at: now, &values, &effects) {
       case .nothing: break
       case .query:
-        let command = clients.begin(on: vehicle.bus, session, home: vehicle.home, &effects)
+        let command = clients.begin(on: vehicle.bus, session, fastAddressing: vehicle.fastAddressing, &effects)
         if let command { session.send(command, at: now, &effects) }
       case .measureVoltage(let isProbe): session.measureVoltage(isProbe: isProbe, at: now, &effects)
-      case .retarget(let there):
-        route(session.retarget(to: there, home: vehicle.home.target, at: now, &effects), at: now, &effects)
+      case .retarget(let destination):
+        route(session.retarget(to: destination, fastTarget: vehicle.fastAddressing.target, at: now, &effects), at: now, &effects)
       case .send(let bytes, let timeout): session.send(bytes, timeout: timeout, at: now, &effects)
       }
     }
@@ -107,8 +107,8 @@ public struct OBDMachine: Machine {
   }
 
   /// Unexpected text has come: resynchronise before the next command.
-  private mutating func strayTextCame(at now: Instant, _ effects: inout Effects) {
-    values.countBadReply(session.dialogue.strayText, &effects)
+  private mutating func unexpectedTextReceived(at now: Instant, _ effects: inout Effects) {
+    values.countBadReply(session.dialogue.unexpectedText, &effects)
     if session.isReady, !clients.queries.isRunning {
       count(.unusable("unexpected text", resynchronising: true), at: now, &effects)
     } else {
@@ -123,7 +123,7 @@ public struct OBDMachine: Machine {
     let arrival = session.receive(bytes, at: now)
     if arrival.replied { route(session.replied(at: now, &values, &effects), at: now, &effects) }
     if arrival.overflowed { route(session.overflowed(at: now, &values, &effects), at: now, &effects) }
-    if let status = arrival.unasked { route(session.heard(status, at: now, &values, &effects), at: now, &effects) }
+    if let status = arrival.unsolicited { route(session.statusReceived(status, at: now, &values, &effects), at: now, &effects) }
   }
 
   private mutating func route(_ event: AdapterEvent, at now: Instant, _ effects: inout Effects) {
@@ -132,9 +132,9 @@ public struct OBDMachine: Machine {
     case .ready: vehicle.adapterReady(session.traits.name, at: now, values, &effects)
     case .replied where clients.queries.isRunning:
       let parsed = clients.queries.awaitsVehicle ? session.parse() : .empty
-      follow(clients.replied(parsed, session, home: vehicle.home, values.scales, &effects), at: now, &effects)
+      follow(clients.replied(parsed, session, fastAddressing: vehicle.fastAddressing, values.scales, &effects), at: now, &effects)
     case .replied:
-      let parsed = session.parse(learnsChecks: vehicle.isPolling)
+      let parsed = session.parse(learnsChecksums: vehicle.isPolling)
       react(vehicle.replied(parsed, session, at: now, &values, &effects), at: now, &effects)
     case .failed(let failure) where clients.queries.isRunning:
       follow(clients.failed(failure, session.dialogue.command, &effects), at: now, &effects)
@@ -155,15 +155,15 @@ public struct OBDMachine: Machine {
   }
 
   private mutating func react(_ reaction: Reaction, at now: Instant, _ effects: inout Effects) {
-    session.take(reaction, &effects)
+    session.apply(reaction, &effects)
     switch reaction.demand {
     case .none: break
     case .resynchronise: session.resynchronise(at: now, &effects)
     case .count(let failure): count(failure, at: now, &effects)
     case .restoreEcho:
-      session.followEcho()
+      session.noteEchoHandled()
       setUp(at: now, &effects)
-    case .settingsLost(let status): route(session.lost(status, at: now, &values, &effects), at: now, &effects)
+    case .settingsLost(let status): route(session.settingsLost(status, at: now, &values, &effects), at: now, &effects)
     case .rest(let until, let reason): rest(until: until, reason, &effects)
     case .identifyProtocol: session.identifyProtocol()
     case .enterLowPower(let until): if !clients.queries.areWaiting { session.enterLowPower(until: until) }
@@ -219,8 +219,8 @@ public struct OBDMachine: Machine {
 
   /// Tries the next baud rate, or resets the link.
   private mutating func giveUp(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    if session.nextSpeed(&effects) { return setUp(at: now, &effects) }
-    let reason = session.setups.speedMessage ?? reason
+    if session.tryNextSpeed(&effects) { return setUp(at: now, &effects) }
+    let reason = session.setups.allRatesFailedMessage ?? reason
     values.publish(fault: reason, &effects)
     values.publish(status: .degraded, &effects)
     disconnect(reason, &effects)
@@ -259,7 +259,7 @@ public struct OBDMachine: Machine {
   }
 
   private mutating func follow(_ outcome: Queries.Outcome, at now: Instant, _ effects: inout Effects) {
-    session.follow(outcome.addressing)
+    session.apply(outcome.addressing)
     if outcome.hasCleared { vehicle.hasten() }
     switch outcome.followUp {
     case .none: break

@@ -6,15 +6,15 @@ struct Reaction: Sendable {
     let rawValue: UInt8
 
     /// The reply was usable.
-    static let inStep = Notices(rawValue: 1)
+    static let usableReply = Notices(rawValue: 1)
     /// The vehicle has answered the fast request.
     static let answered = Notices(rawValue: 2)
     /// Another fast request is polled.
     static let replaced = Notices(rawValue: 4)
     /// With STPX the adapter counts frames.
-    static let countsFrames = Notices(rawValue: 8)
+    static let stpxCountsFrames = Notices(rawValue: 8)
     /// The adapter does not support STPX.
-    static let rejectsExtended = Notices(rawValue: 16)
+    static let rejectsSTPX = Notices(rawValue: 16)
   }
 
   /// What the adapter does next.

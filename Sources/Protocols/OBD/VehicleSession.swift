@@ -17,7 +17,7 @@ struct VehicleSession: Sendable {
 
   var bus: VehicleBus { polling.detection.bus }
   /// The addressing of the fast request.
-  var home: ECUAddressing { polling.home }
+  var fastAddressing: ECUAddressing { polling.fastAddressing }
 
   // MARK: Connection
 
@@ -53,7 +53,7 @@ struct VehicleSession: Sendable {
     case .polling, .requesting: false
     case .paused(let until): until.map { now >= $0 } ?? false || hasQueries
     case .waiting:
-      now >= polling.scheduler.pace.due || hasQueries || now >= polling.scheduler.queue.nextDue || session.addressing != home
+      now >= polling.scheduler.pace.due || hasQueries || now >= polling.scheduler.queue.nextDue || session.addressing != fastAddressing
         || wantsVoltage(session, at: now)
     }
   }
@@ -111,16 +111,16 @@ struct VehicleSession: Sendable {
   ) {
     switch polling.evaluate(parsed, session.reader) {
     case .values(let data, let source):
-      reaction.note([.inStep, .answered])
+      reaction.note([.usableReply, .answered])
       endPauses()
       guard polling.answered(poll, data, from: source, session, at: now, &values, &effects) else { return }
       answered(session, at: now, &values, &effects, &reaction)
     case .foreignRecord:
-      reaction.note(.inStep)
+      reaction.note(.usableReply)
       let consequence = polling.foreignRecord(session.dialogue.reply, at: now, &values, &effects)
       follow(consequence, session, at: now, &values, &effects, &reaction)
     case .alive:
-      reaction.note(.inStep)
+      reaction.note(.usableReply)
       let consequence = polling.doubtAnswered(isProbing: sleep.isProbing, at: now)
       sleep.endProbing()
       follow(consequence, session, at: now, &values, &effects, &reaction)
@@ -158,11 +158,11 @@ struct VehicleSession: Sendable {
   /// The adapter did not reply, or did not end its reply.
   mutating func failed(_ failure: AdapterFailure, _ session: AdapterSession, at now: Instant, _ effects: inout Effects) -> Reaction {
     var reaction = Reaction()
-    let rejectsExtended = if case .timeout = failure { session.isExtended } else { false }
-    polling.aborted(rejectsExtended: rejectsExtended, at: now)
-    if rejectsExtended {
+    let rejectsSTPX = if case .timeout = failure { session.usesSTPX } else { false }
+    polling.aborted(rejectsSTPX: rejectsSTPX, at: now)
+    if rejectsSTPX {
       effects.append(.note("no reply to STPX: the adapter is retargeted for each ECU"))
-      reaction.note(.rejectsExtended)
+      reaction.note(.rejectsSTPX)
       reaction.demand(.resynchronise)
     } else {
       reaction.demand(.count(failure))

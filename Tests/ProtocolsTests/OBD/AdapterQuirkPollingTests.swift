@@ -110,10 +110,10 @@ import Testing
 
   @Test func `a command without a reply once is sent again`() {
     var unanswered = UnansweredCommands()
-    let results = [unanswered.add("ATCRA7EC\r".utf8), unanswered.holds("ATCRA")]
-    unanswered.isAnswered("ATCRA7EA\r".utf8)
+    let results = [unanswered.add("ATCRA7EC\r".utf8), unanswered.isDisabled("ATCRA")]
+    unanswered.recordReply(to: "ATCRA7EA\r".utf8)
     let again = [
-      unanswered.add("ATCRA7EC\r".utf8), unanswered.holds("ATCRA"), unanswered.add("ATCRA7EA\r".utf8), unanswered.holds("ATCRA"),
+      unanswered.add("ATCRA7EC\r".utf8), unanswered.isDisabled("ATCRA"), unanswered.add("ATCRA7EA\r".utf8), unanswered.isDisabled("ATCRA"),
     ]
     #expect(results == [false, false] && again == [false, false, true, true])
     // The request must have a header and data.

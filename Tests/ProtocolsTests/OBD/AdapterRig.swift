@@ -67,7 +67,7 @@ struct ScriptedAdapter {
     }
   }
 
-  /// Sends bytes unasked.
+  /// Sends bytes unsolicited.
   mutating func say(_ text: String, at now: Instant) { due.append((now, Array(text.utf8))) }
 
   var nextBytes: Instant? { due.map(\.at).min() }

@@ -9,14 +9,14 @@ import Testing
     return dialogue
   }
 
-  static func body(_ dialogue: ELMDialogue) -> String { printable(dialogue.reply[dialogue.body...]) }
+  static func body(_ dialogue: ELMDialogue) -> String { printable(dialogue.reply[dialogue.bodyStart...]) }
 
   @Test func onlyThePromptEndsAReply() {
     var dialogue = Self.asking()
     #expect(!dialogue.receive(Array("ATE0\rOK\r".utf8), at: 1).replied)
     #expect(dialogue.deadline == 5 * .second)
     #expect(dialogue.receive(Array("\r>".utf8), at: 2).replied)
-    #expect(lines(of: dialogue.reply[dialogue.body...]) == [Array("OK".utf8)])
+    #expect(lines(of: dialogue.reply[dialogue.bodyStart...]) == [Array("OK".utf8)])
     #expect(dialogue.isIdle && dialogue.deadline == nil)
   }
 
@@ -24,7 +24,7 @@ import Testing
   func anEchoOfTheCommandIsRecognisedInEveryForm(_ reply: String) {
     var dialogue = Self.asking()
     _ = dialogue.receive(Array(reply.utf8), at: 1)
-    #expect(lines(of: dialogue.reply[dialogue.body...]) == [Array("OK".utf8)])
+    #expect(lines(of: dialogue.reply[dialogue.bodyStart...]) == [Array("OK".utf8)])
   }
 
   @Test func anEchoOfAnotherCommandStays() {
@@ -38,7 +38,7 @@ import Testing
     #expect(!dialogue.receive([0, 0], at: 1).replied)
     #expect(dialogue.receive([0] + Array("O".utf8) + [0] + Array("K\r".utf8) + [0, prompt, 0], at: 2).replied)
     #expect(dialogue.reply == Array("OK\r".utf8))
-    #expect(!dialogue.isOutOfStep)
+    #expect(!dialogue.hasUnexpectedText)
   }
 
   @Test func aStaleDeadlineNeverEndsTheNextCommand() {
@@ -55,12 +55,12 @@ import Testing
     var dialogue = Self.asking()
     let arrival = dialogue.receive(Array("OK\r\r>7EC21EF6F0000000000\r".utf8), at: 1)
     #expect(arrival.replied)
-    #expect(dialogue.isOutOfStep)
-    #expect(dialogue.strayText == Array("7EC21EF6F0000000000".utf8))
+    #expect(dialogue.hasUnexpectedText)
+    #expect(dialogue.unexpectedText == Array("7EC21EF6F0000000000".utf8))
     dialogue.resynchronise(at: 1)
     #expect(dialogue.expire(at: 100 * .millisecond) == .nothing)
-    #expect(dialogue.expire(at: 1 + 100 * .millisecond) == .inStep)
-    #expect(!dialogue.isOutOfStep)
+    #expect(dialogue.expire(at: 1 + 100 * .millisecond) == .resynchronised)
+    #expect(!dialogue.hasUnexpectedText)
   }
 
   @Test func drainingWaitsForQuietAndGivesUpWithout() {
@@ -72,7 +72,7 @@ import Testing
       #expect(dialogue.expire(at: now) == .nothing)
       _ = dialogue.receive(Array("STOPPED\r\r>".utf8), at: now)
     }
-    #expect(dialogue.expire(at: now + 100 * .millisecond) == .inStep)
+    #expect(dialogue.expire(at: now + 100 * .millisecond) == .resynchronised)
     dialogue.resynchronise(at: now)
     let end = now + 5 * .second
     var expiry = ELMDialogue.Expiry.nothing
@@ -91,10 +91,10 @@ import Testing
     for _ in 0..<6 {
       dialogue.resynchronise(at: 0)
       quiet.append((dialogue.deadline ?? 0) / .millisecond)
-      #expect(dialogue.expire(at: .second) == .inStep)
+      #expect(dialogue.expire(at: .second) == .resynchronised)
     }
     #expect(quiet == [100, 200, 400, 800, 800, 800])
-    dialogue.isInStep()
+    dialogue.noteUsableReply()
     dialogue.resynchronise(at: 0)
     #expect(dialogue.deadline == 100 * .millisecond)
   }
@@ -103,16 +103,16 @@ import Testing
   func aRestartOrSleepThatNobodyAskedForIsHeard(_ text: String) {
     var dialogue = ELMDialogue()
     var heard: ELMStatus?
-    for byte in text.utf8 { heard = dialogue.receive([byte], at: 0).unasked ?? heard }
+    for byte in text.utf8 { heard = dialogue.receive([byte], at: 0).unsolicited ?? heard }
     #expect(heard != nil)
     var asking = Self.asking()
-    #expect(asking.receive(Array("OK\r\r>\(text)".utf8), at: 0).unasked == heard)
+    #expect(asking.receive(Array("OK\r\r>\(text)".utf8), at: 0).unsolicited == heard)
   }
 
   @Test func anActivityAlertChangesNothing() {
     var dialogue = ELMDialogue()
-    #expect(dialogue.receive(Array("\rACT ALERT\r\r>".utf8), at: 0).unasked == nil)
-    #expect(!dialogue.isOutOfStep)
+    #expect(dialogue.receive(Array("\rACT ALERT\r\r>".utf8), at: 0).unsolicited == nil)
+    #expect(!dialogue.hasUnexpectedText)
   }
 
   @Test func tenMegabytesWithoutAPromptNeedBoundedMemory() {
@@ -123,9 +123,9 @@ import Testing
     for round in 0..<2560 {
       if dialogue.receive(chunk, at: 0).overflowed { overflows += 1; dialogue.resynchronise(at: 0) }
       if round < 100 { _ = idle.receive(chunk, at: 0) }
-      #expect(dialogue.reply.count <= ELMDialogue.limit && idle.strayText.count <= 256)
+      #expect(dialogue.reply.count <= ELMDialogue.maxReplyLength && idle.unexpectedText.count <= 256)
     }
     #expect(overflows == 1)
-    #expect(idle.isOutOfStep)
+    #expect(idle.hasUnexpectedText)
   }
 }

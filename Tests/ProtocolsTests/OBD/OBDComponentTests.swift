@@ -31,8 +31,8 @@ import Testing
   @Test mutating func `a setup ends ready, and lost settings begin another one`() throws {
     _ = values.layOut(hasBatteryRecord: true, fast: nil, [], period: .second / 20)
     var session = adapter(["ATS0": "?"])
-    #expect(session.isReady && session.traits.name == "ELM327 v1.5" && session.traits.missing == [.spacesOff, .chipIdentity])
-    guard case .needsSetup = session.heard(.banner, at: 1, &values, &effects) else { throw Unreadable("no setup") }
+    #expect(session.isReady && session.traits.name == "ELM327 v1.5" && session.traits.unsupported == [.spacesOff, .chipIdentity])
+    guard case .needsSetup = session.statusReceived(.banner, at: 1, &values, &effects) else { throw Unreadable("no setup") }
     session.beginSetup(at: 1, &effects)
     guard case .settingUp(step: 0) = session.state else { throw Unreadable("\(session.state)") }
     #expect(sent(effects).last == " " && !session.dialogue.isIdle)
@@ -41,14 +41,14 @@ import Testing
   @Test mutating func `a rejected header refuses its ECU, unless it is that of the fast request`() throws {
     _ = values.layOut(hasBatteryRecord: true, fast: nil, [], period: .second / 20)
     var session = adapter()
-    let home = ECUAddressing(bus: .can, target: .battery)
-    for isHome in [false, true] {
-      _ = session.retarget(to: home, home: isHome ? home.target : .unaddressed, at: 1, &effects)
+    let addressing = ECUAddressing(bus: .can, target: .bms)
+    for isForFastRequest in [false, true] {
+      _ = session.retarget(to: addressing, fastTarget: isForFastRequest ? addressing.target : .unaddressed, at: 1, &effects)
       #expect(session.dialogue.command.starts(with: "ATSP6".utf8) || session.dialogue.command.starts(with: "ATSH".utf8))
       _ = session.receive(Array("?\r\r>".utf8), at: 1)
       switch session.replied(at: 1, &values, &effects) {
-      case .rejected(let target, let message): #expect(!isHome && target == .battery && message.contains("does not support AT"))
-      case .needsRest: #expect(isHome && session.addressing == nil)
+      case .rejected(let target, let message): #expect(!isForFastRequest && target == .bms && message.contains("does not support AT"))
+      case .needsRest: #expect(isForFastRequest && session.addressing == nil)
       case let event: throw Unreadable("\(event)")
       }
     }
@@ -64,25 +64,25 @@ import Testing
     #expect(counters.count(.timeout, &values, &effects) == .needsSetup)
   }
 
-  @Test mutating func `the long timeout ends after five prompt responses`() {
+  @Test mutating func `the long timeout ends after five responses without response pending`() {
     var timeout = ResponseTimeout()
     timeout.lengthen()
-    for _ in 0..<4 { timeout.answered(isPrompt: true) }
-    timeout.answered(isPrompt: false)
-    for _ in 0..<4 { timeout.answered(isPrompt: true) }
-    #expect(timeout.isLong && !timeout.countsFrames)
-    timeout.answered(isPrompt: true)
-    #expect(!timeout.isLong && timeout.countsFrames)
+    for _ in 0..<4 { timeout.answered(withoutPending: true) }
+    timeout.answered(withoutPending: false)
+    for _ in 0..<4 { timeout.answered(withoutPending: true) }
+    #expect(timeout.isLong && !timeout.allowsFrameCount)
+    timeout.answered(withoutPending: true)
+    #expect(!timeout.isLong && timeout.allowsFrameCount)
   }
 
   @Test func `a stored timing is valid for its adapter only`() {
     var timeout = ResponseTimeout()
     timeout.restore(Array("2 25 ELM327 v1.5".utf8))
     timeout.recall(for: "ELM327 v2.1")
-    #expect(timeout.usual == .initial)
+    #expect(timeout.timing == .initial)
     timeout.recall(for: "ELM327 v1.5")
-    #expect(timeout.usual == ReplyTiming(adaptive: 2, timeout: 25))
-    #expect(timeout.useDefault() && timeout.usual == .initial && !timeout.useDefault())
+    #expect(timeout.timing == ReplyTiming(adaptive: 2, timeout: 25))
+    #expect(timeout.useDefault() && timeout.timing == .initial && !timeout.useDefault())
   }
 
   // MARK: Detection
@@ -97,7 +97,7 @@ import Testing
       request = next.request
       requests.append(request.rawValue)
     }
-    #expect(requests == ["220101", "2101", "0100", "0100"] && detection.bus == .search)
+    #expect(requests == ["220101", "2101", "0100", "0100"] && detection.bus == .automatic)
     let last = detection.next(after: request, usual: nil)
     #expect(last.isLast && last.request == .uds && detection.bus == .can)
   }

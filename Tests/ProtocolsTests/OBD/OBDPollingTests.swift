@@ -86,7 +86,7 @@ import Testing
     rig.start(for: 2 * .second)
     rig.adapter.isMute = true
     rig.run(for: 6 * .second)
-    #expect(rig.status == "degraded" && rig.fault == AdapterSession.silence)
+    #expect(rig.status == "degraded" && rig.fault == AdapterSession.silentMessage)
     rig.adapter.isMute = false
     rig.run(for: 15 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)

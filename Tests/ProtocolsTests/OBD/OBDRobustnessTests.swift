@@ -59,7 +59,7 @@ import Testing
       now &+= Int64(dice.below(200)) * .millisecond
       _ = dialogue.expire(at: now)
       if dialogue.isIdle {
-        if dialogue.isOutOfStep {
+        if dialogue.hasUnexpectedText {
           dialogue.resynchronise(at: now)
         } else {
           dialogue.begin(Array("220101\r".utf8), deadline: now &+ .second)
@@ -67,9 +67,9 @@ import Testing
       }
       let bytes = Self.mutate(Self.seeds[dice.below(Self.seeds.count)], &dice)
       let cut = dice.below(bytes.count + 1)
-      if dialogue.receive(Array(bytes[..<cut]), at: now).replied { _ = dialogue.reply[dialogue.body...] }
+      if dialogue.receive(Array(bytes[..<cut]), at: now).replied { _ = dialogue.reply[dialogue.bodyStart...] }
       if dialogue.receive(Array(bytes[cut...]), at: now).overflowed { dialogue.resynchronise(at: now) }
-      #expect(dialogue.reply.count <= ELMDialogue.limit && dialogue.strayText.count <= 256)
+      #expect(dialogue.reply.count <= ELMDialogue.maxReplyLength && dialogue.unexpectedText.count <= 256)
     }
   }
 
@@ -169,7 +169,7 @@ import Testing
     }
     #expect(rig.resets.count > 10)
     #expect(OBDMachine.batteryProperties.allSatisfy { rig.number($0) == nil })
-    #expect(rig.machine.session.dialogue.reply.count <= ELMDialogue.limit)
+    #expect(rig.machine.session.dialogue.reply.count <= ELMDialogue.maxReplyLength)
   }
 
   @Test func tenMegabytesWithoutAPromptResetTheLink() {
@@ -181,7 +181,7 @@ import Testing
     for _ in 0..<1024 {
       rig.give(.received(.main, chunk))
       rig.run(for: 10 * .millisecond)
-      #expect(rig.machine.session.dialogue.reply.count <= ELMDialogue.limit)
+      #expect(rig.machine.session.dialogue.reply.count <= ELMDialogue.maxReplyLength)
     }
     #expect(rig.resets == ["the adapter's replies are unreadable; check baud rate and wiring"])
     #expect(rig.number("bad-replies") == 1)

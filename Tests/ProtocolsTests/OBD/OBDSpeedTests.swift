@@ -101,7 +101,7 @@ extension [UInt8] {
     rig.start(restored: kept("9600 serial:/dev/ttyUSB0"))
     rig.run(for: 60 * .second)
     #expect(rig.bauds.isEmpty && rig.heard("ATZ") == 3)
-    #expect(rig.resets == [AdapterSession.silence] && rig.fault == AdapterSession.silence)
+    #expect(rig.resets == [AdapterSession.silentMessage] && rig.fault == AdapterSession.silentMessage)
   }
 
   @Test func `without a reply the tried baud rates are reported once`() {
@@ -134,7 +134,7 @@ extension [UInt8] {
     rig.adapter.isMute = true
     rig.start(restored: kept("9600 serial:/dev/ttyUSB0"))
     rig.run(for: 6 * .second)
-    #expect(rig.bauds == [9600] && rig.fault == AdapterSession.silence)
+    #expect(rig.bauds == [9600] && rig.fault == AdapterSession.silentMessage)
     rig.run(for: 54 * .second)
     #expect(rig.heard("ATZ") == 3 && rig.resets.count == 1)
     #expect(rig.faults.count == 2 && rig.fault?.hasPrefix("no adapter responds at 9600, 38400, 230400, ") == true)
@@ -152,7 +152,7 @@ extension [UInt8] {
     #expect(rig.status == "polling")
     rig.adapter.isMute = true
     rig.run(for: 120 * .second)
-    #expect(rig.bauds == [9600] && rig.resets == [AdapterSession.silence])
+    #expect(rig.bauds == [9600] && rig.resets == [AdapterSession.silentMessage])
   }
 
   @Test func `a link that is never quiet at one baud rate is tried at the next`() {
@@ -185,6 +185,6 @@ extension [UInt8] {
 
   @Test func `the kind passes its link`() throws {
     let machine = try Kind.obd.make(Setup(links: [.main: Self.link])) as? OBDMachine
-    #expect(machine?.session.setups.line.link == Self.link)
+    #expect(machine?.session.setups.speed.link == Self.link)
   }
 }

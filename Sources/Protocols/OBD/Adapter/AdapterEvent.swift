@@ -1,32 +1,35 @@
-// What the adapter session reports to the others.
+// The events that the adapter session returns to its owner.
 
-/// What happened, for the others.
+/// An event of the adapter session. Some require a call of the owner.
 enum AdapterEvent {
   case none
-  /// The setup is done.
+  /// The setup is complete.
   case ready
-  /// The reply to a command of the others is complete.
+  /// The reply to a command of the owner is complete.
   case replied
-  /// A command of the others failed; `count` follows.
+  /// A command of the owner failed; the owner calls `count` next.
   case failed(AdapterFailure)
-  /// The adapter needs all its settings: `beginSetup` follows.
+  /// The adapter must be initialised; the owner calls `beginSetup` next.
   case needsSetup
-  /// The adapter fails for now: `rest` follows.
+  /// The adapter cannot be used until then, for this reason; the owner calls `rest` next.
   case needsRest(until: Instant, String)
-  /// No adapter responds: `nextSpeed` or `disconnect` follows.
+  /// The setup has failed repeatedly, for this reason; the owner calls `tryNextSpeed` or `disconnect` next.
   case gaveUp(String)
-  /// Retargeting took this long; nil: after a setup, which takes longer.
+  /// The adapter is retargeted. nil if this followed a setup: the duration is then not representative.
   case retargeted(took: Nanoseconds?)
-  /// The adapter cannot address this ECU.
+  /// The adapter cannot address this ECU, for this reason.
   case rejected(Target?, String)
+  /// The adapter has reported the detected protocol; nil: it does not support this.
   case identified(VehicleBus?)
-  /// In V; nil: not supported, or unreadable.
+  /// The voltage in V; nil: not supported, or unreadable.
   case measured(Double?, isProbe: Bool)
+  /// The adapter did not reply to the voltage query; the owner calls `count` next.
   case measurementFailed(AdapterFailure)
+  /// The adapter does not support low power mode.
   case staysAwake
 }
 
-/// A command that brought no usable reply.
+/// Why a command had no usable reply.
 enum AdapterFailure {
   case timeout
   /// More bytes than a reply can have.
@@ -35,7 +38,8 @@ enum AdapterFailure {
 }
 
 extension AdapterSession {
-  private static let sleepTakes: Nanoseconds = 3 * .second
+  /// The time that an adapter needs to fall asleep.
+  private static let sleepDelay: Nanoseconds = 3 * .second
 
   var isReady: Bool { if case .ready = state { true } else { false } }
   /// The reason why the link is down.
@@ -43,12 +47,12 @@ extension AdapterSession {
   /// The reason why no query can be sent, not even later.
   var reasonUnavailable: String? { if case .resting(_, let reason) = state { reason } else { reasonDown } }
 
-  /// The request in flight carries its header.
-  var isExtended: Bool { dialogue.command.starts(with: "STPX".utf8) }
+  /// The command in flight is STPX, which carries the header of its request.
+  var usesSTPX: Bool { dialogue.command.starts(with: "STPX".utf8) }
 
-  /// The adapter has lost its settings, or will.
-  func lost(_ status: ELMStatus, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
+  /// Handles a status after which the adapter has lost its settings, or is about to lose them.
+  func settingsLost(_ status: ELMStatus, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     values.publish(fault: status.message, &effects)
-    return status.demand == .wake ? .needsRest(until: now &+ Self.sleepTakes, status.message) : .needsSetup
+    return status.demand == .wake ? .needsRest(until: now &+ Self.sleepDelay, status.message) : .needsSetup
   }
 }

@@ -1,5 +1,5 @@
-// The session with the adapter: setup, ECU addressing, voltage, low power, and the command in flight. Missing commands of a clone cost
-// single features; silence and unreadable replies reset the link after three attempts. Failures never become values; they are counted.
+// The session with the adapter: setup, ECU addressing, voltage, low power, and the command in flight. A command that a clone does not support
+// disables one feature. After three failed setups the link is reset. A failed command is counted and never becomes a value.
 //
 //   down ─ link up ─▶ settingUp ─▶ ready ⇄ retargeting, identifyingProtocol, measuringVoltage
 //                       ▲           ├─▶ enteringLowPower ─▶ lowPower ──┐
@@ -7,33 +7,33 @@
 //                       └──────────────────────────────────────────────┘  any state: link down ─▶ down, settings lost ─▶ settingUp
 
 struct AdapterSession: Sendable {
-  static let silence = "the adapter does not respond; check its power"
-  static let nonsense = "the adapter's replies are unreadable; check baud rate and wiring"
+  static let silentMessage = "the adapter does not respond; check its power"
+  static let unreadableMessage = "the adapter's replies are unreadable; check baud rate and wiring"
   static let timeout: Nanoseconds = 5 * .second
-  private static let noVoltage = "the adapter does not report it"
-  private static let withoutExtendedKey = "no-stpx"
-  private static let whichProtocol = Array("ATDPN\r".utf8)
-  private static let voltage = Array("ATRV\r".utf8)
-  private static let lowPower = Array("ATLP\r".utf8)
-  /// A rejected setting stays rejected unless the adapter is replaced.
-  private static let slowRetry: Nanoseconds = 60 * .second
+  private static let noVoltageMessage = "the adapter does not report it"
+  private static let adapterWithoutSTPXKey = "no-stpx"
+  private static let protocolQuery = Array("ATDPN\r".utf8)
+  private static let voltageQuery = Array("ATRV\r".utf8)
+  private static let lowPowerCommand = Array("ATLP\r".utf8)
+  /// The interval of setups of an adapter that does not support a required command: it may be replaced meanwhile.
+  private static let unsupportedRetry: Nanoseconds = 60 * .second
 
   enum State: Sendable {
-    /// No link, or one about to be reset: nothing is due.
+    /// There is no link, or it is about to be reset, for this reason.
     case down(String)
     /// This step of the setup is in flight or next.
     case settingUp(step: Int)
-    /// Commands of the others are in flight or next.
+    /// Commands of the owner are in flight or next.
     case ready
     case retargeting(Retargeting)
-    /// The adapter has detected the protocol and is asked for it.
+    /// The adapter has detected the protocol; the query for it is in flight or next.
     case identifyingProtocol
-    /// After a probe's measurement comes a request.
+    /// `isProbe`: polling is paused, and resumes if the voltage allows it.
     case measuringVoltage(isProbe: Bool)
     case enteringLowPower(until: Instant)
-    /// The adapter sleeps until then, or until a query.
+    /// The adapter sleeps until then, or until a client sends a query.
     case lowPower(until: Instant)
-    /// The adapter failed; it is reinitialised then.
+    /// The adapter failed for this reason; nothing is sent until it is reinitialised at this time.
     case resting(until: Instant, String)
   }
 
@@ -45,10 +45,10 @@ struct AdapterSession: Sendable {
   private(set) var addressing: ECUAddressing?
   private(set) var setups: SetupAttempts
   private var unanswered = UnansweredCommands()
-  /// The adapter was reinitialised on this link because its echo was on again.
-  private var hasFollowedEcho = false
-  /// The adapter of this name identifies as an STN chip but does not support STPX.
-  private var withoutExtended: String?
+  /// The adapter was reinitialised since the link came up because its echo was on again.
+  private var hasHandledEcho = false
+  /// The name of an adapter that identifies as an STN chip but does not support STPX.
+  private var adapterWithoutSTPX: String?
   private var failures = FailureCounters()
 
   init(link: String = "") { setups = SetupAttempts(link: link) }
@@ -56,15 +56,14 @@ struct AdapterSession: Sendable {
   // MARK: Link
 
   mutating func restore(_ stored: [String: [UInt8]]) {
-    withoutExtended = stored[Self.withoutExtendedKey].map { String(decoding: $0, as: UTF8.self) }
+    adapterWithoutSTPX = stored[Self.adapterWithoutSTPXKey].map { String(decoding: $0, as: UTF8.self) }
     setups.restore(stored[LineSpeed.key])
   }
 
   mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
     setups.linkCameUp(baud: baud, &effects)
     dialogue.reset()
-    (traits, unanswered) = (AdapterTraits(), UnansweredCommands())
-    hasFollowedEcho = false
+    (traits, unanswered, hasHandledEcho) = (AdapterTraits(), UnansweredCommands(), false)
     parser = ReplyParser()
     failures.reset()
     state = .settingUp(step: 0)
@@ -75,9 +74,9 @@ struct AdapterSession: Sendable {
     dialogue.reset()
   }
 
-  /// Switches to the next rate on the same link. Returns false if there is none.
-  mutating func nextSpeed(_ effects: inout Effects) -> Bool {
-    guard setups.nextSpeed(&effects) else { return false }
+  /// Switches to the next baud rate on the same link. Returns false if there is none.
+  mutating func tryNextSpeed(_ effects: inout Effects) -> Bool {
+    guard setups.tryNextSpeed(&effects) else { return false }
     dialogue.reset()
     return true
   }
@@ -89,27 +88,28 @@ struct AdapterSession: Sendable {
     effects.send(.main, bytes)
   }
 
-  /// Sends the next command of the present state, if that has one.
+  /// Sends the next command of the current state, if that has one.
   mutating func sendNext(at now: Instant, _ effects: inout Effects) {
     switch state {
     case .settingUp(let step): send(SetupStep.allCases[step].bytes + [carriageReturn], timeout: setups.timeout, at: now, &effects)
     case .retargeting(let retargeting): send(retargeting.command, at: now, &effects)
-    case .identifyingProtocol: send(Self.whichProtocol, at: now, &effects)
-    case .measuringVoltage: send(Self.voltage, at: now, &effects)
-    case .enteringLowPower: send(Self.lowPower, at: now, &effects)
+    case .identifyingProtocol: send(Self.protocolQuery, at: now, &effects)
+    case .measuringVoltage: send(Self.voltageQuery, at: now, &effects)
+    case .enteringLowPower: send(Self.lowPowerCommand, at: now, &effects)
     case .down, .ready, .lowPower, .resting: break
     }
   }
 
+  /// Aborts a running command, and discards input until the adapter is quiet.
   mutating func resynchronise(at now: Instant, _ effects: inout Effects) {
     dialogue.resynchronise(at: now)
     effects.send(.main, [space])
   }
 
-  /// The adapter has found the vehicle's protocol: it is asked for it.
+  /// Queries the protocol that the adapter has detected.
   mutating func identifyProtocol() { state = .identifyingProtocol }
 
-  /// Measures the voltage; after a probe's measurement (`isProbe`) comes a request.
+  /// Measures the voltage at the OBD connector.
   mutating func measureVoltage(isProbe: Bool, at now: Instant, _ effects: inout Effects) {
     state = .measuringVoltage(isProbe: isProbe)
     sendNext(at: now, &effects)
@@ -117,9 +117,10 @@ struct AdapterSession: Sendable {
 
   mutating func enterLowPower(until: Instant) { state = .enteringLowPower(until: until) }
 
+  /// Sends nothing until then; the adapter is reinitialised afterwards.
   mutating func rest(until: Instant, _ reason: String) { state = .resting(until: until, reason) }
 
-  /// Everything from the reset on, after a space that wakes a sleeping adapter and stops a busy one.
+  /// Initialises the adapter, beginning with a space that wakes a sleeping adapter and stops a busy one, and a reset.
   mutating func beginSetup(at now: Instant, _ effects: inout Effects) {
     traits = AdapterTraits(unanswered)
     addressing = nil
@@ -132,16 +133,16 @@ struct AdapterSession: Sendable {
 
   mutating func receive(_ bytes: [UInt8], at now: Instant) -> ELMDialogue.Arrival {
     let arrival = dialogue.receive(bytes, at: now)
-    if arrival.replied { unanswered.isAnswered(dialogue.command) }
+    if arrival.replied { unanswered.recordReply(to: dialogue.command) }
     return arrival
   }
 
   /// Handles an expired deadline.
   mutating func expire(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     switch dialogue.expire(at: now) {
-    case .nothing, .inStep: .none
+    case .nothing, .resynchronised: .none
     case .timedOut: timedOut(at: now, &values, &effects)
-    case .neverQuiet: .gaveUp(Self.nonsense)
+    case .neverQuiet: .gaveUp(Self.unreadableMessage)
     }
   }
 
@@ -149,7 +150,7 @@ struct AdapterSession: Sendable {
   mutating func replied(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     switch state {
     case .retargeting, .identifyingProtocol, .measuringVoltage, .enteringLowPower:
-      if let status = dialogue.restart { return lost(status, at: now, &values, &effects) }
+      if let status = dialogue.restartStatus { return settingsLost(status, at: now, &values, &effects) }
     case .down, .resting, .lowPower, .ready, .settingUp: break
     }
     switch state {
@@ -159,83 +160,83 @@ struct AdapterSession: Sendable {
     case .retargeting(let retargeting): return retargetReplied(retargeting, at: now, &values, &effects)
     case .identifyingProtocol:
       state = .ready
-      return .identified(lines(of: dialogue.reply[dialogue.body...]).first.flatMap { VehicleBus(digits: $0) })
+      return .identified(lines(of: dialogue.reply[dialogue.bodyStart...]).first.flatMap { VehicleBus(digits: $0) })
     case .measuringVoltage(let isProbe): return voltageReplied(isProbe: isProbe, &values, &effects)
     case .enteringLowPower(let until): return lowPowerReplied(until: until, &effects)
     }
   }
 
-  /// Parses the reply to a poll (`learnsChecks`) or another request.
-  mutating func parse(learnsChecks: Bool = false) -> CANReader.Outcome { parser.parse(dialogue, learnsChecks: learnsChecks) }
+  /// Parses the reply. `learnsChecksums`: it is the reply to a poll, which shows whether the adapter omits checksums.
+  mutating func parse(learnsChecksums: Bool = false) -> CANReader.Outcome { parser.parse(dialogue, learnsChecksums: learnsChecksums) }
 
   /// The messages of the last parsed reply.
   var reader: CANReader { parser.reader }
 
-  /// The adapter sent a status unasked: it restarted, or goes to sleep.
-  mutating func heard(_ status: ELMStatus, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
+  /// Handles an unsolicited status: the adapter restarted, or is going to sleep.
+  mutating func statusReceived(_ status: ELMStatus, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     switch state {
     // A banner before the reset is expected.
     case .down, .resting, .settingUp(step: 0), .enteringLowPower, .lowPower: .none
     case .settingUp: setups.failed(status.message, isSilent: false, at: now, &values, &effects)
-    case .ready, .retargeting, .identifyingProtocol, .measuringVoltage: lost(status, at: now, &values, &effects)
+    case .ready, .retargeting, .identifyingProtocol, .measuringVoltage: settingsLost(status, at: now, &values, &effects)
     }
   }
 
-  /// Takes what a reply of the vehicle has shown.
-  mutating func take(_ reaction: Reaction, _ effects: inout Effects) {
+  /// Applies what a reply of the vehicle has revealed about the adapter.
+  mutating func apply(_ reaction: Reaction, _ effects: inout Effects) {
     let notices = reaction.notices
-    if notices.contains(.inStep) { dialogue.isInStep() }
+    if notices.contains(.usableReply) { dialogue.noteUsableReply() }
     if notices.contains(.answered) { failures.reset() }
     if notices.contains(.replaced) { failures.resetUnusable() }
     if let bus = reaction.foundProtocol {
       addressing = ECUAddressing(bus: bus, target: .unaddressed, timing: addressing?.timing ?? .initial)
     }
-    if notices.contains(.countsFrames) { traits.doesCountFrames() }
-    if notices.contains(.rejectsExtended) { rejectsExtended(&effects) }
+    if notices.contains(.stpxCountsFrames) { traits.noteFrameCounting() }
+    if notices.contains(.rejectsSTPX) { disableSTPX(&effects) }
   }
 
-  /// Echo is on again: the adapter may have restarted unnoticed, and use the wrong ECU and protocol. Once per link.
-  var hasLostEchoSetting: Bool { dialogue.hasEcho && !traits.missing.contains(.echoOff) && !hasFollowedEcho }
-  mutating func followEcho() { hasFollowedEcho = true }
+  /// Whether the echo is on again: the adapter may have restarted unnoticed and lost its addressing. False once this was handled on this link.
+  var hasLostEchoSetting: Bool { dialogue.hasEcho && !traits.unsupported.contains(.echoOff) && !hasHandledEcho }
+  mutating func noteEchoHandled() { hasHandledEcho = true }
 
   // MARK: Setup
 
   private mutating func setupReplied(
     _ step: SetupStep, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> AdapterEvent {
-    switch SetupAnswer(to: step, dialogue.reply[dialogue.body...], &traits) {
+    switch SetupAnswer(to: step, dialogue.reply[dialogue.bodyStart...], &traits) {
     case .done:
-      if step == .reset { setups.answered(&effects) }
+      if step == .reset { setups.bannerReceived(&effects) }
     case .unknownCommand:
-      traits.lacks(step)
+      traits.disable(step)
       if let loss = step.loss { effects.append(.note(loss)) }
-    case .nonsense:
+    case .unreadable:
       values.countBadReply(dialogue.reply, &effects)
-      return setups.failed(Self.nonsense, isSilent: false, at: now, &values, &effects)
+      return setups.failed(Self.unreadableMessage, isSilent: false, at: now, &values, &effects)
     }
-    let begun = (SetupStep.allCases.firstIndex(of: step) ?? 0) + 1
-    if let next = SetupStep.allCases.indices.first(where: { $0 >= begun && !traits.missing.contains(SetupStep.allCases[$0]) }) {
+    let nextIndex = (SetupStep.allCases.firstIndex(of: step) ?? 0) + 1
+    if let next = SetupStep.allCases.indices.first(where: { $0 >= nextIndex && !traits.unsupported.contains(SetupStep.allCases[$0]) }) {
       state = .settingUp(step: next)
       return .none
     }
     if let name = traits.name { values.publish(.adapter, .string(name), &effects) }
-    if withoutExtended == traits.name { traits.takesNoHeader() }
-    if !traits.hasVoltage { values.withdraw(.adapterVoltage, Self.noVoltage, &effects) }
+    if adapterWithoutSTPX == traits.name { traits.disableSTPX() }
+    if !traits.hasVoltage { values.withdraw(.adapterVoltage, Self.noVoltageMessage, &effects) }
     addressing = nil
-    dialogue.isInStep()
+    dialogue.noteUsableReply()
     state = .ready
     return .ready
   }
 
   // MARK: Addressing
 
-  /// Retargets the adapter, `home` being the ECU of the fast request. For functional requests before CAN it must have no header set: it is
-  /// reinitialised.
-  mutating func retarget(to there: ECUAddressing, home: Target?, at now: Instant, _ effects: inout Effects) -> AdapterEvent {
-    if there.target?.request == nil, let addressing, addressing.target != .unaddressed { return .needsSetup }
-    let retargeting = Retargeting(there, steps: there.steps(from: addressing, traits), isHome: there.target == home, at: now)
+  /// Retargets the adapter; `fastTarget` is the ECU of the fast request. To remove a header before CAN, the adapter is reinitialised.
+  mutating func retarget(to destination: ECUAddressing, fastTarget: Target?, at now: Instant, _ effects: inout Effects) -> AdapterEvent {
+    if destination.target?.request == nil, let addressing, addressing.target != .unaddressed { return .needsSetup }
+    let retargeting = Retargeting(
+      destination, steps: destination.steps(from: addressing, traits), isForFastRequest: destination.target == fastTarget, at: now)
     if retargeting.isDone {
-      addressing = there
+      addressing = destination
     } else {
       state = .retargeting(retargeting)
       sendNext(at: now, &effects)
@@ -250,12 +251,12 @@ struct AdapterSession: Sendable {
     switch retargeting.replied(dialogue) {
     case .accepted, .skipped(hasNoFilter: false): break
     case .skipped(hasNoFilter: true):
-      traits.lacksFilter()
+      traits.disableFilter()
       effects.append(.note(AdapterTraits.filterLoss))
     case .rejected: return retargetRejected(retargeting, at: now, &values, &effects)
     case .unreadable:
       values.countBadReply(dialogue.reply, &effects)
-      if addressing == nil { return setups.failed(Self.nonsense, isSilent: false, at: now, &values, &effects) }
+      if addressing == nil { return setups.failed(Self.unreadableMessage, isSilent: false, at: now, &values, &effects) }
       values.publish(fault: "the adapter rejected \(retargeting.text): reinitialising it", &effects)
       return .needsSetup
     }
@@ -263,7 +264,7 @@ struct AdapterSession: Sendable {
       state = .retargeting(retargeting)
       return .none
     }
-    // From a fresh setup more steps are needed.
+    // After a setup more commands are needed than between two ECUs.
     let took = addressing == nil ? nil : now &- retargeting.began
     addressing = retargeting.addressing
     setups.reset()
@@ -271,26 +272,26 @@ struct AdapterSession: Sendable {
     return .retargeted(took: took)
   }
 
-  /// The adapter cannot address this target. Without the fast request nothing is left; other requests are rejected.
+  /// Handles a target that the adapter cannot address: rejects its requests, or reinitialises the adapter for the fast request.
   private mutating func retargetRejected(
     _ retargeting: Retargeting, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> AdapterEvent {
     let command = retargeting.text
-    if !retargeting.isHome {
+    if !retargeting.isForFastRequest {
       addressing = addressing?.withoutTarget
       state = .ready
       return .rejected(retargeting.addressing.target, "the adapter does not support \(command)")
     }
     if addressing == nil {
       return .needsRest(
-        until: now &+ Self.slowRetry, "the adapter does not support \(command) and cannot be set up safely; use another adapter")
+        until: now &+ Self.unsupportedRetry, "the adapter does not support \(command) and cannot be set up safely; use another adapter")
     }
     values.publish(fault: "the adapter rejected \(command): reinitialising it", &effects)
     return .needsSetup
   }
 
-  /// A query has changed the addressing.
-  mutating func follow(_ change: Queries.Outcome.Addressing) {
+  /// Updates the addressing after a command of a query has changed it.
+  mutating func apply(_ change: Queries.Outcome.Addressing) {
     switch change {
     case .unchanged: break
     case .unknownTarget: addressing = addressing?.withoutTarget
@@ -298,24 +299,24 @@ struct AdapterSession: Sendable {
     }
   }
 
-  /// The adapter identifies as an STN chip without being one.
-  private mutating func rejectsExtended(_ effects: inout Effects) {
-    traits.takesNoHeader()
-    withoutExtended = traits.name
-    effects.append(.store(key: Self.withoutExtendedKey, Array((traits.name ?? "").utf8)))
+  /// Stores that the adapter identifies as an STN chip but does not support STPX.
+  private mutating func disableSTPX(_ effects: inout Effects) {
+    traits.disableSTPX()
+    adapterWithoutSTPX = traits.name
+    effects.append(.store(key: Self.adapterWithoutSTPXKey, Array((traits.name ?? "").utf8)))
     // The default filter was sufficient for STPX; the fast request sets a narrower one.
     addressing = addressing?.withoutTarget
   }
 
   // MARK: Voltage and low power
 
-  /// Handles the voltage, `12.4V`, or that it is not supported.
+  /// Handles the reply to the voltage query: `12.4V`, or `?` if the adapter does not support it.
   private mutating func voltageReplied(isProbe: Bool, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     let volts = dialogue.voltage
     if let volts {
       values.publish(.adapterVoltage, .float(volts), &effects)
     } else if dialogue.isNotUnderstood {
-      lacksVoltage(values, &effects)
+      disableVoltage(values, &effects)
     } else {
       values.countBadReply(dialogue.reply, &effects)
     }
@@ -323,18 +324,18 @@ struct AdapterSession: Sendable {
     return .measured(volts, isProbe: isProbe)
   }
 
-  private mutating func lacksVoltage(_ values: ValueTable, _ effects: inout Effects) {
-    traits.lacksVoltage()
-    values.withdraw(.adapterVoltage, Self.noVoltage, &effects)
+  private mutating func disableVoltage(_ values: ValueTable, _ effects: inout Effects) {
+    traits.disableVoltage()
+    values.withdraw(.adapterVoltage, Self.noVoltageMessage, &effects)
   }
 
-  /// The adapter has accepted the sleep command, or does not support it.
+  /// Handles the reply to the sleep command.
   private mutating func lowPowerReplied(until: Instant, _ effects: inout Effects) -> AdapterEvent {
-    if SetupAnswer(dialogue.reply[dialogue.body...]) == .done {
+    if SetupAnswer(dialogue.reply[dialogue.bodyStart...]) == .done {
       state = .lowPower(until: until)
       return .none
     }
-    traits.cannotSleep()
+    traits.disableLowPower()
     effects.append(.note("the adapter does not support ATLP: it stays awake while the vehicle sleeps"))
     state = .ready
     return .staysAwake
@@ -345,21 +346,20 @@ struct AdapterSession: Sendable {
   private mutating func timedOut(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     values.countTimeout(&effects)
     if unanswered.add(dialogue.command) {
-      // Learning that a command is unsupported does not count as a failure.
+      // A setup that failed because of an unsupported command does not count as a failure.
       setups.reset()
       let command = String(decoding: dialogue.command.dropLast(), as: UTF8.self)
       effects.append(.note("the adapter repeatedly does not respond to \(command): the command is no longer used"))
     }
     switch state {
-    case .settingUp, .identifyingProtocol: return setups.failed(Self.silence, isSilent: true, at: now, &values, &effects)
-    case .retargeting where addressing == nil: return setups.failed(Self.silence, isSilent: true, at: now, &values, &effects)
-    // The addressing is unknown now.
+    case .settingUp, .identifyingProtocol: return setups.failed(Self.silentMessage, isSilent: true, at: now, &values, &effects)
+    case .retargeting where addressing == nil: return setups.failed(Self.silentMessage, isSilent: true, at: now, &values, &effects)
     case .retargeting(let retargeting):
       values.publish(fault: "the adapter does not respond to \(retargeting.text): reinitialising it", &effects)
       return .needsSetup
     case .measuringVoltage:
       state = .ready
-      if unanswered.holds("ATRV") { lacksVoltage(values, &effects) }
+      if unanswered.isDisabled("ATRV") { disableVoltage(values, &effects) }
       return .measurementFailed(.timeout)
     case .enteringLowPower(let until):
       state = .lowPower(until: until)
@@ -369,11 +369,11 @@ struct AdapterSession: Sendable {
     }
   }
 
-  /// Handles an overflow without a prompt.
+  /// Handles a reply that is too long.
   mutating func overflowed(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     values.countBadReply(dialogue.reply, &effects)
     switch state {
-    case .settingUp: return setups.failed(Self.nonsense, isSilent: false, at: now, &values, &effects)
+    case .settingUp: return setups.failed(Self.unreadableMessage, isSilent: false, at: now, &values, &effects)
     case .retargeting, .identifyingProtocol: return .needsSetup
     case .measuringVoltage:
       state = .ready
@@ -386,7 +386,7 @@ struct AdapterSession: Sendable {
     }
   }
 
-  /// Counts a failure of a command of the others, and resynchronises.
+  /// Counts a failure of a command of the owner, and resynchronises if necessary.
   mutating func count(
     _ failure: AdapterFailure, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> AdapterEvent {

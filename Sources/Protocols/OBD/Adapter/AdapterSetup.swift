@@ -1,5 +1,5 @@
-// The initialisation of the adapter as a table: each command, and the effect if a clone does not support it. The protocol and the
-// addressing follow (`Target`). Nothing is written to the EEPROM: ATM0 precedes ATSP, and an adapter without ATM0 gets ATTP.
+// The commands that initialise the adapter, and what an adapter does not support. `ECUAddressing` has the commands for protocol and header.
+// Nothing is written to the EEPROM of the adapter: ATM0 precedes ATSP, and an adapter without ATM0 receives ATTP instead.
 
 /// One command of the setup.
 enum SetupStep: String, CaseIterable, Sendable {
@@ -12,10 +12,10 @@ enum SetupStep: String, CaseIterable, Sendable {
   case identity = "ATI"
   case chipIdentity = "STI"
 
-  /// The handling of a response.
-  enum Need { case banner, text, ok }
+  /// The reply that a step expects.
+  enum ExpectedReply { case banner, text, ok }
 
-  var need: Need {
+  var expectedReply: ExpectedReply {
     switch self {
     case .reset: .banner
     case .identity, .chipIdentity: .text
@@ -24,11 +24,11 @@ enum SetupStep: String, CaseIterable, Sendable {
   }
 
   /// Whether it sets something that a reset or a raw command can change.
-  var isSetting: Bool { need == .ok }
+  var isSetting: Bool { expectedReply == .ok }
 
   var bytes: [UInt8] { Array(rawValue.utf8) }
 
-  /// The feature that is lost if the adapter does not support it.
+  /// A message about the feature that is lost if the adapter does not support the command.
   var loss: String? {
     switch self {
     case .memoryOff: "the adapter does not support ATM0: the protocol is set without storing it"
@@ -39,74 +39,76 @@ enum SetupStep: String, CaseIterable, Sendable {
   }
 }
 
-/// Commands without a reply since the link came up. After two failures a command is no longer sent: some clones hang instead of replying
-/// `?`. A reply removes the command from the list.
+/// The commands that had no reply since the link came up. A command is disabled after two missing replies, because some clones hang instead of
+/// replying `?`. A reply resets its count.
 struct UnansweredCommands: Sendable {
-  /// Optional commands, by their prefix.
-  private static let dispensable =
+  /// The prefixes of the commands that can be disabled.
+  private static let optional =
     SetupStep.allCases.filter { $0 != .reset }.map(\.rawValue) + ["ATCRA", "ATAR", "ATAT", "ATST", "ATDPN", "ATRV"]
-  private var times: [String: Int] = [:]
+  private var missingReplies: [String: Int] = [:]
 
   private static func name(of command: some Sequence<UInt8>) -> String? {
     let command = Array(command)
-    return dispensable.first { command.starts(with: $0.utf8) }
+    return optional.first { command.starts(with: $0.utf8) }
   }
 
-  /// Counts a missing reply. Returns true if the command will not be sent again.
+  /// Counts a missing reply. Returns true if this disables the command.
   mutating func add(_ command: some Sequence<UInt8>) -> Bool {
     guard let name = Self.name(of: command) else { return false }
-    times[name, default: 0] += 1
-    return times[name] == 2
+    missingReplies[name, default: 0] += 1
+    return missingReplies[name] == 2
   }
 
-  mutating func isAnswered(_ command: some Sequence<UInt8>) {
-    guard !times.isEmpty, let name = Self.name(of: command) else { return }
-    times[name] = nil
+  mutating func recordReply(to command: some Sequence<UInt8>) {
+    guard !missingReplies.isEmpty, let name = Self.name(of: command) else { return }
+    missingReplies[name] = nil
   }
 
-  func holds(_ name: String) -> Bool { times[name, default: 0] >= 2 }
+  func isDisabled(_ name: String) -> Bool { missingReplies[name, default: 0] >= 2 }
 }
 
-/// The capabilities of an adapter, per connection.
+/// The capabilities of an adapter, as learned since the link came up.
 struct AdapterTraits: Sendable {
-  /// Commands replied to with `?`.
-  private(set) var missing: Set<SetupStep> = []
-  /// It can filter for one ECU.
+  /// The setup steps that it does not support.
+  private(set) var unsupported: Set<SetupStep> = []
+  /// It can filter for the responses of one ECU.
   private(set) var hasFilter = true
-  /// It supports adaptive timing, or a timeout setting.
+  /// It supports adaptive timing (AT AT).
   private(set) var hasAdaptiveTiming = true
-  private(set) var hasTimeout = true
+  /// Its timeout can be set (AT ST).
+  private(set) var hasTimeoutSetting = true
   /// It reports the detected protocol.
-  private(set) var namesBus = true
+  private(set) var reportsProtocol = true
   /// It reports the voltage at the OBD connector.
   private(set) var hasVoltage = true
   /// It supports low power mode.
   private(set) var canSleep = true
-  /// It is an STN chip, which takes the header with the request (STPX).
-  private(set) var takesHeader = false
-  /// With STPX it counts frames instead of messages.
-  private(set) var countsFrames = false
+  /// It is an STN chip: a request can carry its header (STPX).
+  private(set) var supportsSTPX = false
+  /// The expected number of responses in STPX (`R:`) counts frames instead of messages.
+  private(set) var stpxCountsFrames = false
+  /// Its identification strings.
   private(set) var names: [String] = []
 
   static let filterLoss = "the adapter does not support ATCRA: responses of other ECUs are not filtered out"
 
   init(_ unanswered: UnansweredCommands = UnansweredCommands()) {
-    missing = Set(SetupStep.allCases.filter { unanswered.holds($0.rawValue) })
-    hasFilter = !unanswered.holds("ATCRA") && !unanswered.holds("ATAR")
-    (hasAdaptiveTiming, hasTimeout) = (!unanswered.holds("ATAT"), !unanswered.holds("ATST"))
-    (namesBus, hasVoltage) = (!unanswered.holds("ATDPN"), !unanswered.holds("ATRV"))
+    unsupported = Set(SetupStep.allCases.filter { unanswered.isDisabled($0.rawValue) })
+    hasFilter = !unanswered.isDisabled("ATCRA") && !unanswered.isDisabled("ATAR")
+    (hasAdaptiveTiming, hasTimeoutSetting) = (!unanswered.isDisabled("ATAT"), !unanswered.isDisabled("ATST"))
+    (reportsProtocol, hasVoltage) = (!unanswered.isDisabled("ATDPN"), !unanswered.isDisabled("ATRV"))
   }
 
-  mutating func lacks(_ step: SetupStep) { missing.insert(step) }
-  mutating func lacksFilter() { hasFilter = false }
-  mutating func lacksVoltage() { hasVoltage = false }
-  mutating func cannotSleep() { canSleep = false }
-  mutating func takesNoHeader() { takesHeader = false }
-  mutating func doesCountFrames() { countsFrames = true }
+  mutating func disable(_ step: SetupStep) { unsupported.insert(step) }
+  mutating func disableFilter() { hasFilter = false }
+  mutating func disableVoltage() { hasVoltage = false }
+  mutating func disableLowPower() { canSleep = false }
+  mutating func disableSTPX() { supportsSTPX = false }
+  mutating func noteFrameCounting() { stpxCountsFrames = true }
 
-  /// An identification string of the adapter.
-  mutating func isCalled(_ name: String, by step: SetupStep) {
-    if step == .chipIdentity { takesHeader = name.hasPrefix("STN") }
+  /// Adds the identification string that the adapter sent in a setup step.
+  mutating func addName(_ name: String, from step: SetupStep) {
+    if step == .chipIdentity { supportsSTPX = name.hasPrefix("STN") }
     if !name.isEmpty && !names.contains(name) { names.append(name) }
   }
 
@@ -116,33 +118,33 @@ struct AdapterTraits: Sendable {
     return names.count > 1 ? "\(first) (\(names.dropFirst().joined(separator: ", ")))" : first
   }
 
-  /// The settings again, without those that the adapter does not support.
-  var settings: [SetupStep] { SetupStep.allCases.filter { $0.isSetting && !missing.contains($0) } }
+  /// The setup steps to repeat after a command that may have changed any setting.
+  var settingsToRestore: [SetupStep] { SetupStep.allCases.filter { $0.isSetting && !unsupported.contains($0) } }
 }
 
 /// The result of a setup command.
 enum SetupAnswer: Equatable {
   case done
   case unknownCommand
-  case nonsense
+  case unreadable
 
-  /// Evaluates the reply to a setup step; stores the adapter's name in `traits`.
+  /// Evaluates the reply to a setup step, and adds an identification string to `traits`.
   init(to step: SetupStep, _ reply: ArraySlice<UInt8>, _ traits: inout AdapterTraits) {
     // Banners may contain noise from a chip that has just started.
     let lines = lines(of: reply.filter { $0 < 0x80 })
     let statuses = lines.map { line -> ELMStatus? in if case .status(let status) = ELMLine(line) { status } else { nil } }
-    switch step.need {
+    switch step.expectedReply {
     case .banner, .text:
-      if step.need == .text && statuses.contains(.notUnderstood) { self = .unknownCommand; return }
-      // A name in ASCII; at the wrong baud rate any bytes.
+      if step.expectedReply == .text && statuses.contains(.notUnderstood) { self = .unknownCommand; return }
+      // A name is printable ASCII; at the wrong baud rate a reply is any bytes.
       let isName = { (line: [UInt8]) in line.count >= 3 && line.allSatisfy { $0 >= 0x20 && $0 < 0x7F } }
       let name = zip(lines, statuses).first { isName($0.0) && ($0.1 == nil || $0.1 == .banner) }?.0
       let isPlain = reply.allSatisfy { $0 < 0x80 }
       guard let name, isPlain || name.starts(with: "ELM327".utf8) else {
-        self = step.need == .text ? .unknownCommand : .nonsense
+        self = step.expectedReply == .text ? .unknownCommand : .unreadable
         return
       }
-      if step.need == .text { traits.isCalled(printable(name, limit: 60), by: step) }
+      if step.expectedReply == .text { traits.addName(printable(name, limit: 60), from: step) }
       self = .done
     case .ok: self.init(statuses)
     }
@@ -154,6 +156,6 @@ enum SetupAnswer: Equatable {
   }
 
   private init(_ statuses: [ELMStatus?]) {
-    self = statuses.last == .ok ? .done : statuses.contains(.notUnderstood) ? .unknownCommand : .nonsense
+    self = statuses.last == .ok ? .done : statuses.contains(.notUnderstood) ? .unknownCommand : .unreadable
   }
 }

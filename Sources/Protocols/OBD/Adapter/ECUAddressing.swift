@@ -1,4 +1,4 @@
-// The addressing of the adapter for a request, and the commands to retarget it. Facts: the ELM327 data sheet on SP, SH, CP, CRA, AR, FC SH,
+// The addressing of the adapter for a request, and the commands that change it. Source: ELM327 data sheet, AT SP, SH, CP, CRA, AR, FC SH,
 // FC SD, FC SM, AT and ST.
 
 struct ECUAddressing: Equatable, Sendable {
@@ -9,31 +9,32 @@ struct ECUAddressing: Equatable, Sendable {
 
   init(bus: VehicleBus, target: Target?, timing: ReplyTiming = .initial) { (self.bus, self.target, self.timing) = (bus, target, timing) }
 
-  /// A command was rejected, or is in flight.
+  /// This addressing with an unknown target, for use while a command is in flight or after one was rejected.
   var withoutTarget: ECUAddressing { ECUAddressing(bus: bus, target: nil, timing: timing) }
 
   /// One retargeting command.
   enum Step: Equatable, Sendable {
-    /// Without it the request goes to another ECU.
+    /// If the adapter does not support it, the ECU cannot be addressed.
     case required(String)
-    /// A filter: without it, responses are distinguished by their source.
+    /// A filter. If the adapter does not support it, responses are distinguished by their source.
     case preferred(String)
-    /// Alternative to the previous step, for adapters that do not support that.
-    case instead(String)
-    /// Without it responses take longer, or may come too late.
+    /// Replaces the previous step if the adapter does not support that one.
+    case fallback(String)
+    /// If the adapter does not support it, responses take longer or come too late.
     case optional(String)
 
     var bytes: [UInt8] {
       switch self {
-      case .required(let text), .preferred(let text), .instead(let text), .optional(let text): Array(text.utf8)
+      case .required(let text), .preferred(let text), .fallback(let text), .optional(let text): Array(text.utf8)
       }
     }
   }
 
-  /// The commands from `addressing` to this addressing; nil: the adapter was just set up. Target and protocol must match.
+  /// Returns the commands that change the adapter from `addressing` (nil: it was just initialised) to this one. The identifiers of the target
+  /// must have the length that the protocol uses.
   func steps(from addressing: ECUAddressing?, _ traits: AdapterTraits) -> [Step] {
     var steps: [Step] = []
-    if addressing?.bus != bus { steps.append(.required((traits.missing.contains(.memoryOff) ? "ATTP" : "ATSP") + bus.digit)) }
+    if addressing?.bus != bus { steps.append(.required((traits.unsupported.contains(.memoryOff) ? "ATTP" : "ATSP") + bus.digit)) }
     if let target, addressing?.target != target || addressing?.bus != bus { steps += target.steps(from: addressing, traits) }
     return steps + timing.steps(from: addressing?.timing ?? .initial, traits)
   }
@@ -45,46 +46,48 @@ extension Target {
     var steps: [ECUAddressing.Step] = []
     let digits = request.text
     // 18 is the default priority, but a previous 29-bit target may have changed it.
-    if request.isLong { steps.append(.required("ATCP" + digits.prefix(2))) }
-    steps.append(.required("ATSH" + (request.isLong ? digits.suffix(6) : digits[...])))
+    if request.is29Bit { steps.append(.required("ATCP" + digits.prefix(2))) }
+    steps.append(.required("ATSH" + (request.is29Bit ? digits.suffix(6) : digits[...])))
     steps += flowControl(from: addressing)
-    // An adapter that takes the header with the request must hear all ECUs; the default filter is narrow enough.
-    let hearsAll = traits.takesHeader && isUsual
-    if hearsAll, addressing?.target?.isUsual ?? (addressing == nil) { return steps }
+    // With STPX the header changes per request, so responses of all OBD ECUs must pass. The default filter (7E8 to 7EF, 18DAF1xx) does this.
+    let usesDefaultFilter = traits.supportsSTPX && passesDefaultFilter
+    if usesDefaultFilter, addressing?.target?.passesDefaultFilter ?? (addressing == nil) { return steps }
     guard traits.hasFilter else { return steps }
-    if let reply, !hearsAll { return steps + [.preferred("ATCRA" + reply.text)] }
-    return steps + [.preferred("ATCRA"), .instead("ATAR")]
+    if let reply, !usesDefaultFilter { return steps + [.preferred("ATCRA" + reply.text)] }
+    return steps + [.preferred("ATCRA"), .fallback("ATAR")]
   }
 
-  /// The header and data of flow control, before the mode that uses them; or automatic flow control.
+  /// Returns the commands for user-defined flow control if the target needs it, otherwise for automatic flow control. Header and data precede
+  /// the mode that uses them.
   private func flowControl(from addressing: ECUAddressing?) -> [ECUAddressing.Step] {
     // nil: unknown after a rejected command.
-    let old: Bool? = addressing.map { $0.target?.needsFlowControl } ?? false
-    guard needsFlowControl, let request else { return old == false ? [] : [.optional("ATFCSM0")] }
+    let wasUserDefined: Bool? = addressing.map { $0.target?.needsFlowControl } ?? false
+    guard needsFlowControl, let request else { return wasUserDefined == false ? [] : [.optional("ATFCSM0")] }
     let header = ECUAddressing.Step.optional("ATFCSH" + request.text)
-    return old == true ? [header] : [header, .optional("ATFCSD300000"), .optional("ATFCSM1")]
+    return wasUserDefined == true ? [header] : [header, .optional("ATFCSD300000"), .optional("ATFCSM1")]
   }
 }
 
-/// The timeout of the adapter for a response and for further frames.
+/// How long the adapter waits for a response, and for each further frame.
 struct ReplyTiming: Hashable, Sendable {
-  /// AT AT: 0: fixed `timeout`; 1 and 2: adaptive.
+  /// The mode of AT AT: 0 waits for `timeout`; 1 and 2 adapt to the ECU.
   let adaptive: Int
-  /// AT ST, in steps of 4.096 ms.
+  /// The argument of AT ST, in units of 4.096 ms.
   let timeout: UInt8
 
-  /// The default of every adapter.
+  /// The default after a reset, 205 ms.
   static let initial = ReplyTiming(adaptive: 1, timeout: 0x32)
   /// For functional requests: adaptive timing learned from fast ECUs would miss slow ones.
-  static let thorough = ReplyTiming(adaptive: 0, timeout: 0x32)
+  static let functional = ReplyTiming(adaptive: 0, timeout: 0x32)
   /// For ECUs that report response pending (7F xx 78).
-  static let patient = ReplyTiming(adaptive: 0, timeout: 0xFF)
+  static let responsePending = ReplyTiming(adaptive: 0, timeout: 0xFF)
 
   /// The displayed form: `AT1 ST32`.
   var text: String { "AT\(adaptive) ST\(String(decoding: hexText([timeout]), as: UTF8.self))" }
 
   fileprivate func steps(from old: ReplyTiming, _ traits: AdapterTraits) -> [ECUAddressing.Step] {
     (adaptive == old.adaptive || !traits.hasAdaptiveTiming ? [] : [.optional("ATAT\(adaptive)")])
-      + (timeout == old.timeout || !traits.hasTimeout ? [] : [.optional("ATST\(String(decoding: hexText([timeout]), as: UTF8.self))")])
+      + (timeout == old.timeout || !traits.hasTimeoutSetting
+        ? [] : [.optional("ATST\(String(decoding: hexText([timeout]), as: UTF8.self))")])
   }
 }

@@ -1,19 +1,19 @@
-// The serial dialogue: one command in flight, its reply ended by `>` only, with a deadline per command. To resynchronise it sends a space
-// (which aborts a running command and does nothing else; a carriage return would repeat the last one) and drains until the line is quiet.
-// Keeps at most 16 KiB.
+// The serial dialogue: one command in flight with a deadline; only the prompt `>` ends its reply. To resynchronise, a space is sent (which
+// aborts a running command and does nothing else; a carriage return would repeat the last one), and input is discarded until the line is
+// quiet. Stores at most 16 KiB.
 
 struct ELMDialogue: Sendable {
   private enum State {
     /// The adapter waits for a command.
     case idle
-    /// A command was sent; its prompt is due by then.
+    /// A command was sent; the prompt is due by then.
     case awaiting(deadline: Instant)
     /// A space was sent; input is discarded until the line is quiet.
     case draining(quietAt: Instant, giveUpAt: Instant)
   }
 
   /// The result of a deadline.
-  enum Expiry { case nothing, timedOut, inStep, neverQuiet }
+  enum Expiry { case nothing, timedOut, resynchronised, neverQuiet }
 
   /// The result of received bytes.
   struct Arrival {
@@ -21,13 +21,14 @@ struct ELMDialogue: Sendable {
     fileprivate(set) var replied = false
     /// More than 16 KiB without a prompt.
     fileprivate(set) var overflowed = false
-    /// The adapter sent this status unasked.
-    fileprivate(set) var unasked: ELMStatus?
+    /// The adapter sent this status without a command.
+    fileprivate(set) var unsolicited: ELMStatus?
   }
 
-  static let limit = 16 * 1024
-  private static let lineLimit = 256
-  private static let quiet: Nanoseconds = 100 * .millisecond
+  static let maxReplyLength = 16 * 1024
+  private static let maxLineLength = 256
+  /// A line without input for this long is quiet.
+  private static let quietTime: Nanoseconds = 100 * .millisecond
   private static let timeout: Nanoseconds = 5 * .second
 
   private var state = State.idle
@@ -36,19 +37,22 @@ struct ELMDialogue: Sendable {
   /// The command in flight or just answered, with its carriage return.
   private(set) var command: [UInt8] = []
   /// The last unexpected line that is not a notice.
-  private var stray: [UInt8] = []
-  private var strayLine: [UInt8] = []
-  private var heardNoise = false
-  /// Drains without a good reply in between; a slow link needs longer ones.
-  private var drains = 0
+  private var unexpectedLine: [UInt8] = []
+  /// The unexpected line that is being received.
+  private var partialLine: [UInt8] = []
+  private var receivedNoise = false
+  /// Consecutive resynchronisations without a usable reply. Each waits longer than the previous one, for slow links.
+  private var resynchronisations = 0
 
-  /// Unexpected text has come: drain the line before the next command.
-  var isOutOfStep: Bool { heardNoise || !stray.isEmpty || !strayLine.isEmpty }
+  /// Whether unexpected text was received: resynchronise before the next command.
+  var hasUnexpectedText: Bool { receivedNoise || !unexpectedLine.isEmpty || !partialLine.isEmpty }
 
   /// The unexpected text, for display.
-  var strayText: [UInt8] { !stray.isEmpty ? stray : !strayLine.isEmpty ? strayLine : Array("(noise)".utf8) }
+  var unexpectedText: [UInt8] {
+    !unexpectedLine.isEmpty ? unexpectedLine : !partialLine.isEmpty ? partialLine : Array("(noise)".utf8)
+  }
 
-  /// Nothing is in flight and nothing is being drained.
+  /// Whether no command is in flight, and no resynchronisation is in progress.
   var isIdle: Bool { if case .idle = state { true } else { false } }
 
   /// The next deadline, or nil.
@@ -69,22 +73,22 @@ struct ELMDialogue: Sendable {
   mutating func begin(_ command: [UInt8], deadline: Instant) {
     self.command = command
     reply.removeAll(keepingCapacity: true)
-    forgetStray()
+    discardUnexpectedText()
     state = .awaiting(deadline: deadline)
   }
 
   /// Begins a resynchronisation; the caller sends the space.
   mutating func resynchronise(at now: Instant) {
-    let longer = Self.quiet << Int64(min(drains, 3))
-    drains += 1
-    forgetStray()
+    let quietTime = Self.quietTime << Int64(min(resynchronisations, 3))
+    resynchronisations += 1
+    discardUnexpectedText()
     reply.removeAll(keepingCapacity: reply.count < 1024)
-    state = .draining(quietAt: now &+ longer, giveUpAt: now &+ Self.timeout)
+    state = .draining(quietAt: now &+ quietTime, giveUpAt: now &+ Self.timeout)
   }
 
-  /// The last reply was usable.
-  mutating func isInStep() {
-    drains = 0
+  /// Records that the last reply was usable.
+  mutating func noteUsableReply() {
+    resynchronisations = 0
   }
 
   /// Handles an expired deadline. Call it before anything else: bytes after their deadline belong to no command.
@@ -95,8 +99,8 @@ struct ELMDialogue: Sendable {
       return .timedOut
     case .draining(let quietAt, _) where now >= quietAt:
       state = .idle
-      forgetStray()
-      return .inStep
+      discardUnexpectedText()
+      return .resynchronised
     case .draining(_, let giveUpAt) where now >= giveUpAt:
       state = .idle
       return .neverQuiet
@@ -104,18 +108,18 @@ struct ELMDialogue: Sendable {
     }
   }
 
-  /// Takes bytes in any segmentation.
+  /// Processes received bytes, which can be split anywhere.
   mutating func receive(_ bytes: [UInt8], at now: Instant) -> Arrival {
     var arrival = Arrival()
     switch state {
-    case .idle: listen(to: bytes[...], &arrival)
+    case .idle: scanUnsolicited(bytes[...], &arrival)
     case .draining(_, let giveUpAt):
-      state = .draining(quietAt: now &+ Self.quiet << Int64(min(max(drains - 1, 0), 3)), giveUpAt: giveUpAt)
-      listen(to: bytes[...], &arrival)
+      state = .draining(quietAt: now &+ Self.quietTime << Int64(min(max(resynchronisations - 1, 0), 3)), giveUpAt: giveUpAt)
+      scanUnsolicited(bytes[...], &arrival)
     case .awaiting:
       let scan = Self.scan(bytes)
       let end = scan.prompt ?? bytes.count
-      if reply.count &+ end > Self.limit {
+      if reply.count &+ end > Self.maxReplyLength {
         state = .idle
         arrival.overflowed = true
         return arrival
@@ -125,7 +129,7 @@ struct ELMDialogue: Sendable {
       if scan.prompt != nil {
         state = .idle
         arrival.replied = true
-        if end + 1 < bytes.count { listen(to: bytes[(end + 1)...], &arrival) }
+        if end + 1 < bytes.count { scanUnsolicited(bytes[(end + 1)...], &arrival) }
       }
     }
     return arrival
@@ -143,68 +147,68 @@ struct ELMDialogue: Sendable {
     }
   }
 
-  /// Text without a command: a restart or an alert is reported, anything else means out of step.
-  private mutating func listen(to bytes: ArraySlice<UInt8>, _ arrival: inout Arrival) {
+  /// Processes text that is not a reply: a restart or an alert is reported, any other text is unexpected.
+  private mutating func scanUnsolicited(_ bytes: ArraySlice<UInt8>, _ arrival: inout Arrival) {
     for byte in bytes where byte != 0 {
       if isLineEnd(byte) || byte == prompt {
-        finishStrayLine(&arrival)
+        finishUnsolicitedLine(&arrival)
       } else if byte >= 0x80 {
-        heardNoise = true
-      } else if byte != space && strayLine.count < Self.lineLimit {
-        strayLine.append(byte)
+        receivedNoise = true
+      } else if byte != space && partialLine.count < Self.maxLineLength {
+        partialLine.append(byte)
       }
     }
   }
 
-  private mutating func finishStrayLine(_ arrival: inout Arrival) {
-    guard !strayLine.isEmpty else { return }
-    switch ELMLine(strayLine) {
+  private mutating func finishUnsolicitedLine(_ arrival: inout Arrival) {
+    guard !partialLine.isEmpty else { return }
+    switch ELMLine(partialLine) {
     case .nothing: break
-    case .status(let status) where status.demand == .reinitialize || status.demand == .wake: arrival.unasked = status
-    default: swap(&stray, &strayLine)
+    case .status(let status) where status.demand == .reinitialize || status.demand == .wake: arrival.unsolicited = status
+    default: swap(&unexpectedLine, &partialLine)
     }
-    strayLine.removeAll(keepingCapacity: true)
+    partialLine.removeAll(keepingCapacity: true)
   }
 
-  private mutating func forgetStray() {
-    guard isOutOfStep else { return }
-    stray.removeAll(keepingCapacity: true)
-    strayLine.removeAll(keepingCapacity: true)
-    heardNoise = false
+  private mutating func discardUnexpectedText() {
+    guard hasUnexpectedText else { return }
+    unexpectedLine.removeAll(keepingCapacity: true)
+    partialLine.removeAll(keepingCapacity: true)
+    receivedNoise = false
   }
 
-  /// The last line of the reply is `OK`.
+  /// Whether the last line of the reply is `OK`.
   var isAcknowledged: Bool {
-    let text = reply[body...]
+    let text = reply[bodyStart...]
     guard let end = text.lastIndex(where: { !isBlank($0) }) else { return false }
     let start = text[...end].lastIndex(where: isLineEnd) ?? text.startIndex
     return text[start...end].drop(while: isBlank).elementsEqual("OK".utf8)
   }
 
-  /// The adapter restarted instead of replying to a command that it should acknowledge.
-  var restart: ELMStatus? {
+  /// The status of an adapter that restarted instead of acknowledging the command; nil: it did not.
+  var restartStatus: ELMStatus? {
     if isAcknowledged { return nil }
-    for line in lines(of: reply[body...]) {
+    for line in lines(of: reply[bodyStart...]) {
       if case .status(let status) = ELMLine(line), status.demand == .reinitialize { return status }
     }
     return nil
   }
 
-  /// The reply is a voltage, `12.4V`.
+  /// The voltage of a reply such as `12.4V`, in V; nil for any other reply.
   var voltage: Double? {
     let text = String(decoding: firstLine, as: UTF8.self)
     return text.hasSuffix("V") ? Double(text.dropLast()).flatMap { (0...60).contains($0) ? $0 : nil } : nil
   }
 
   var isNotUnderstood: Bool { ELMLine(firstLine) == .status(.notUnderstood) }
-  private var firstLine: [UInt8] { lines(of: reply[body...]).first ?? [] }
+  private var firstLine: [UInt8] { lines(of: reply[bodyStart...]).first ?? [] }
 
-  /// The start of the reply after the echo of the command, if there is one.
-  var body: Int { start.body }
-  /// The reply begins with the echo of the command.
+  /// The index in `reply` at which the reply proper begins: after the echo of the command, if there is one.
+  var bodyStart: Int { start.bodyStart }
+  /// Whether the reply begins with the echo of the command.
   var hasEcho: Bool { start.hasEcho }
 
-  private var start: (body: Int, hasEcho: Bool) {
+  private var start: (bodyStart: Int, hasEcho: Bool) {
     let start = reply.firstIndex { !isBlank($0) } ?? reply.count
     let echo = command.dropLast()
     let end = start + echo.count

@@ -1,6 +1,6 @@
-// The status messages of an ELM327 and what each demands. Whole lines only: hex digits are never picked out of text ("NO DATA" holds DA,
-// "CAN ERROR" holds CA). Facts: the ELM327 data sheet's "Error Messages and Alerts", and the behaviour of clones (spaces dropped under
-// ATS0, text glued to a truncated frame).
+// The status messages of an ELM327 and what each demands. Only whole lines are recognised, because a status can contain hex digits ("NO DATA"
+// contains DA). Source: ELM327 data sheet, "Error Messages and Alerts"; clones, which drop spaces under ATS0 and append the text to a truncated
+// frame.
 
 /// A status message of the adapter.
 enum ELMStatus: String, CaseIterable, Sendable {
@@ -24,19 +24,19 @@ enum ELMStatus: String, CaseIterable, Sendable {
   case lowPowerAlert = "LP ALERT"
   case banner = "ELM327"
 
-  /// The reaction to a status.
+  /// What a status means for the command, the vehicle or the adapter.
   enum Demand: Sendable {
-    /// Reply to a setting.
+    /// The adapter has accepted a setting.
     case acknowledge
-    /// The command is not supported.
-    case refuse
-    /// No response: after three in a row the vehicle may be off.
-    case wait
-    /// The bus does not work: back off at once.
+    /// The adapter does not support the command.
+    case unsupported
+    /// The vehicle does not respond: after three in a row it may be off.
+    case noResponse
+    /// The bus does not work: pause polling at once.
     case backOff
     /// The bus is disturbed: retry, then reinitialise the adapter.
     case retry
-    /// The reply is corrupt, the dialogue is not.
+    /// The reply is corrupt: discard it. The next command can be sent.
     case discard
     /// A byte interrupted a running command: resynchronise.
     case resynchronise
@@ -44,15 +44,15 @@ enum ELMStatus: String, CaseIterable, Sendable {
     case reinitialize
     /// The adapter falls asleep: wake and reinitialise it.
     case wake
-    /// No reaction.
+    /// The status has no consequences.
     case ignore
   }
 
   var demand: Demand {
     switch self {
     case .ok: .acknowledge
-    case .notUnderstood: .refuse
-    case .noData: .wait
+    case .notUnderstood: .unsupported
+    case .noData: .noResponse
     case .unableToConnect, .busInitError, .canError, .feedbackError: .backOff
     case .busBusy, .busError: .retry
     case .dataError, .lineDataError, .lineReceiveError, .bufferFull: .discard
@@ -63,7 +63,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     }
   }
 
-  /// The message: what happened; what to do.
+  /// The message for the user: what happened; what to do.
   var message: String {
     switch self {
     case .ok: "the adapter sent OK instead of data"
@@ -87,10 +87,10 @@ enum ELMStatus: String, CaseIterable, Sendable {
     }
   }
 
-  /// The same texts without spaces, which some clones drop.
+  /// The texts without spaces, which some clones drop.
   private static let compact: [(status: ELMStatus, text: [UInt8])] = allCases.map { ($0, $0.rawValue.utf8.filter { $0 != space }) }
-  /// Statuses that are glued to the end of a line.
-  private static let glued: Set<ELMStatus> = [
+  /// The statuses that an adapter appends to a truncated data line.
+  private static let appended: Set<ELMStatus> = [
     .bufferFull, .stopped, .lineDataError, .lineReceiveError, .dataError, .canError, .lowVoltageReset,
   ]
 
@@ -104,7 +104,8 @@ enum ELMStatus: String, CaseIterable, Sendable {
       default: if line == text { return status }
       }
     }
-    return compact.first { glued.contains($0.status) && line.count > $0.text.count && line.suffix($0.text.count) == $0.text[...] }?.status
+    return compact.first { appended.contains($0.status) && line.count > $0.text.count && line.suffix($0.text.count) == $0.text[...] }?
+      .status
   }
 }
 
@@ -112,7 +113,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
 enum ELMLine: Equatable {
   /// Only a notice: `SEARCHING...`, `BUS INIT: OK`, dots, blanks.
   case nothing
-  /// The data after a notice: hex digits and colons, spaces removed.
+  /// Data after an optional notice: hex digits and colons, without spaces.
   case hex([UInt8])
   case status(ELMStatus)
   case text

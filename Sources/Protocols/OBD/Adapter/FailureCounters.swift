@@ -1,7 +1,8 @@
-// Consecutive failures of the adapter since the vehicle last answered: at first they are reported, then the adapter is initialised again.
+// Counts the failures of the adapter since the last response of the vehicle. Repeated failures are reported; further ones reinitialise the
+// adapter.
 
 struct FailureCounters: Sendable {
-  private static let unusableSuspicion = 4
+  private static let minUnusableToReport = 4
   private static let maxUnusable = 10
   private static let maxTimeouts = 3
 
@@ -11,21 +12,21 @@ struct FailureCounters: Sendable {
   enum Consequence { case goOn, resynchronise, needsSetup }
 
   mutating func reset() { self = FailureCounters() }
-  /// Another request is polled.
+  /// Resets the count of unusable replies, because another request is polled.
   mutating func resetUnusable() { unusable = 0 }
 
   mutating func count(_ failure: AdapterFailure, _ values: inout ValueTable, _ effects: inout Effects) -> Consequence {
     switch failure {
     case .timeout:
       timeouts += 1
-      values.publish(fault: AdapterSession.silence, &effects)
+      values.publish(fault: AdapterSession.silentMessage, &effects)
       values.publish(status: .degraded, &effects)
       return timeouts >= Self.maxTimeouts ? .needsSetup : .resynchronise
     case .overflow:
-      return count(.unusable("no prompt in \(ELMDialogue.limit) bytes", resynchronising: true), &values, &effects)
+      return count(.unusable("no prompt in \(ELMDialogue.maxReplyLength) bytes", resynchronising: true), &values, &effects)
     case .unusable(let reason, let resynchronising):
       unusable += 1
-      if unusable >= Self.unusableSuspicion {
+      if unusable >= Self.minUnusableToReport {
         values.publish(fault: "the adapter's replies are unusable (\(reason)): reinitialising it", &effects)
         values.publish(status: .degraded, &effects)
       }

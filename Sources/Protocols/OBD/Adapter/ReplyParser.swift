@@ -2,21 +2,21 @@
 
 struct ReplyParser: Sendable {
   private(set) var reader = CANReader()
-  /// Replies whose lines lacked only their checksum; nil: one had it.
-  private var missingChecks: Int? = 0
+  /// The number of replies that were complete except for the checksum; nil after a reply with a valid checksum.
+  private var repliesWithoutChecksum: Int? = 0
 
-  /// Parses the reply to a poll (`learnsChecks`) or another request.
-  mutating func parse(_ dialogue: ELMDialogue, learnsChecks: Bool) -> CANReader.Outcome {
-    let outcome = reader.read(dialogue.reply, from: dialogue.body)
-    guard learnsChecks else { return outcome }
+  /// Parses the reply. `learnsChecksums`: it is the reply to a poll, which shows whether the adapter omits checksums.
+  mutating func parse(_ dialogue: ELMDialogue, learnsChecksums: Bool) -> CANReader.Outcome {
+    let outcome = reader.read(dialogue.reply, from: dialogue.bodyStart)
+    guard learnsChecksums else { return outcome }
     if reader.checksums.areValid {
-      missingChecks = nil
+      repliesWithoutChecksum = nil
       reader.expectChecksums(true)
     }
-    guard !reader.omitsChecksums, reader.checksums.areMissing, let missing = missingChecks else { return outcome }
-    missingChecks = missing + 1
+    guard !reader.omitsChecksums, reader.checksums.areMissing, let missing = repliesWithoutChecksum else { return outcome }
+    repliesWithoutChecksum = missing + 1
     guard missing >= 2 else { return outcome }
     reader.expectChecksums(false)
-    return reader.read(dialogue.reply, from: dialogue.body)
+    return reader.read(dialogue.reply, from: dialogue.bodyStart)
   }
 }

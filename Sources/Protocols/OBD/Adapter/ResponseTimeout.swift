@@ -1,96 +1,96 @@
-// The adapter's timeout for responses: the default one, the one of an ECU that reports response pending, or a tuned one, which is stored with
-// the adapter's name and valid for adapters of that name only.
+// The adapter's timeout for responses: the default, a long one for an ECU that reports response pending, or a tuned one. The tuned timeout is
+// stored with the adapter's name and is valid for adapters of that name only.
 
 struct ResponseTimeout: Sendable {
   static let key = "timing"
-  /// Prompt responses until the long timeout is no longer needed.
-  private static let maxPromptResponses = 5
+  /// The number of consecutive responses without response pending after which the long timeout ends.
+  private static let responsesUntilShort = 5
 
-  /// The timing for the ECU of the fast request.
-  private(set) var usual = ReplyTiming.initial
-  /// The ECU of the fast request reports response pending: the long timeout is used.
+  /// The timing for the ECU of the fast request while the long timeout is not used.
+  private(set) var timing = ReplyTiming.initial
+  /// The long timeout is used, because the ECU of the fast request reports response pending.
   private(set) var isLong = false
-  /// Consecutive responses that did not need the long timeout.
-  private var promptResponses = 0
+  /// The number of consecutive responses without response pending.
+  private var responsesWithoutPending = 0
   private var tuning: TimeoutTuning?
   private var stored = ""
 
   var isTuning: Bool { tuning != nil }
-  /// The fast request may carry a frame count, which avoids the wait.
-  var countsFrames: Bool { !isLong && !isTuning }
+  /// Whether the fast request may carry a frame count, so that the adapter need not wait for its timeout.
+  var allowsFrameCount: Bool { !isLong && !isTuning }
 
   mutating func restore(_ bytes: [UInt8]?) { stored = String(decoding: bytes ?? [], as: UTF8.self) }
 
   mutating func linkCameUp() { isLong = false }
 
-  /// The stored timing is valid for an adapter of this name, which setup has just read.
+  /// Uses the stored timing if it is that of an adapter of this name, otherwise the default.
   mutating func recall(for adapter: String?) {
     let parts = stored.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, let adaptive = Int(parts[0]), (0...2).contains(adaptive), let timeout = UInt8(parts[1]), timeout > 0,
       parts[2] == adapter ?? ""
-    else { return usual = .initial }
-    usual = ReplyTiming(adaptive: adaptive, timeout: timeout)
+    else { return timing = .initial }
+    timing = ReplyTiming(adaptive: adaptive, timeout: timeout)
   }
 
-  /// Returns to the default: a tuned timeout may be too short for other ECUs. Returns false if it is in use, or being tuned.
+  /// Uses the default timing, because a tuned one may be too short for other ECUs. Returns false if the default is in use, or being tuned.
   mutating func useDefault() -> Bool {
-    guard tuning == nil, usual != .initial else { return false }
-    usual = .initial
+    guard tuning == nil, timing != .initial else { return false }
+    timing = .initial
     return true
   }
 
-  /// All candidates were tried: the tuned timeout may have been too short for them.
+  /// Switches between the default and the tuned timeout after all candidates have failed: the tuned one may have been too short.
   mutating func alternate(for adapter: String?) {
-    if usual == .initial { recall(for: adapter) } else { usual = .initial }
+    if timing == .initial { recall(for: adapter) } else { timing = .initial }
   }
 
-  /// Responses repeatedly come after the adapter's timeout.
+  /// Uses the long timeout, because responses repeatedly come after the adapter's timeout.
   mutating func lengthen() {
-    if !isLong { (isLong, promptResponses) = (true, 0) }
+    if !isLong { (isLong, responsesWithoutPending) = (true, 0) }
   }
 
-  /// An ECU that responds promptly for a while no longer needs the long timeout.
-  mutating func answered(isPrompt: Bool) {
+  /// Counts a response. Several in a row without response pending end the long timeout.
+  mutating func answered(withoutPending: Bool) {
     guard isLong else { return }
-    promptResponses = isPrompt ? promptResponses + 1 : 0
-    if promptResponses >= Self.maxPromptResponses { isLong = false }
+    responsesWithoutPending = withoutPending ? responsesWithoutPending + 1 : 0
+    if responsesWithoutPending >= Self.responsesUntilShort { isLong = false }
   }
 
   // MARK: Tuning
 
-  /// Starts tuning for a caller.
+  /// Starts tuning for a client.
   mutating func tune(_ id: CommandID, for adapter: String?, _ effects: inout Effects) {
     guard tuning == nil else {
       return effects.append(.complete(id, .failure(.refused(code: .busy, "tuning is already running; wait until it is done"))))
     }
-    tuning = TimeoutTuning(id, before: usual)
+    tuning = TimeoutTuning(id, previous: timing)
     followTuning(for: adapter, &effects)
   }
 
-  /// The setting under test, without a frame count.
+  /// Uses the next setting under test, or stores the best one and ends tuning.
   private mutating func followTuning(for adapter: String?, _ effects: inout Effects) {
     guard let tuning else { return }
     if let timing = tuning.timing {
-      usual = timing
+      self.timing = timing
       effects.append(.progress(tuning.id, Report(text: "trying \(timing.text)", progress: tuning.progress)))
     } else {
-      usual = tuning.best
-      stored = usual == .initial ? "" : "\(usual.adaptive) \(usual.timeout) \(adapter ?? "")"
+      timing = tuning.best
+      stored = timing == .initial ? "" : "\(timing.adaptive) \(timing.timeout) \(adapter ?? "")"
       effects.append(.store(key: Self.key, Array(stored.utf8)))
       effects.append(.complete(tuning.id, .success(tuning.report)))
       self.tuning = nil
     }
   }
 
-  /// Takes the round trip of a poll; nil: no response.
-  mutating func polled(_ roundTrip: Nanoseconds?, for adapter: String?, _ effects: inout Effects) {
+  /// Records the round trip of a poll (nil: no response), if tuning is running.
+  mutating func recordPoll(_ roundTrip: Nanoseconds?, for adapter: String?, _ effects: inout Effects) {
     if tuning?.add(roundTrip) ?? false { followTuning(for: adapter, &effects) }
   }
 
-  /// The caller has disconnected.
+  /// Ends tuning because its client has disconnected.
   mutating func cancelTuning(_ id: CommandID) {
     guard let tuning, tuning.id == id else { return }
-    (usual, self.tuning) = (tuning.before, nil)
+    (timing, self.tuning) = (tuning.previous, nil)
   }
 
   /// Ends tuning with an error.

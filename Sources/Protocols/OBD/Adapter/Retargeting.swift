@@ -1,17 +1,17 @@
-// Retargeting of the adapter: protocol, header, filter and timeout for a request. A rejected protocol or header stops the requests that need
-// it; after any other reply than OK the addressing is unknown.
+// The commands that retarget the adapter for a request: protocol, header, filter and timeout. If the adapter rejects a protocol or header, the
+// requests that need it are not sent; after an unreadable reply the addressing is unknown.
 
 struct Retargeting: Sendable {
-  /// The addressing afterwards.
+  /// The addressing after the last command.
   let addressing: ECUAddressing
-  /// It leads to the ECU of the fast request.
-  let isHome: Bool
+  /// The target is the ECU of the fast request.
+  let isForFastRequest: Bool
   let began: Instant
   private let steps: [ECUAddressing.Step]
   private var position = 0
 
-  init(_ addressing: ECUAddressing, steps: [ECUAddressing.Step], isHome: Bool, at now: Instant) {
-    (self.addressing, self.steps, self.isHome, began) = (addressing, steps, isHome, now)
+  init(_ addressing: ECUAddressing, steps: [ECUAddressing.Step], isForFastRequest: Bool, at now: Instant) {
+    (self.addressing, self.steps, self.isForFastRequest, began) = (addressing, steps, isForFastRequest, now)
   }
 
   var isDone: Bool { position >= steps.count }
@@ -19,33 +19,33 @@ struct Retargeting: Sendable {
   var command: [UInt8] { isDone ? [] : steps[position].bytes + [carriageReturn] }
   var text: String { String(decoding: command.dropLast(), as: UTF8.self) }
 
-  /// What a reply means.
+  /// The result of a command.
   enum Answer {
     case accepted
-    /// The adapter does not support the command, which is not required; `hasNoFilter`: responses of other ECUs are not filtered out.
+    /// The adapter does not support the command, which is not required. `hasNoFilter`: it was the last command that sets a filter.
     case skipped(hasNoFilter: Bool)
-    /// Without this command the ECU cannot be addressed.
+    /// The adapter does not support the command, which is required.
     case rejected
     case unreadable
   }
 
   mutating func replied(_ dialogue: ELMDialogue) -> Answer {
-    switch dialogue.isAcknowledged ? .done : SetupAnswer(dialogue.reply[dialogue.body...]) {
+    switch dialogue.isAcknowledged ? .done : SetupAnswer(dialogue.reply[dialogue.bodyStart...]) {
     case .done:
-      position += hasAlternative ? 2 : 1
+      position += hasFallback ? 2 : 1
       return .accepted
     case .unknownCommand:
       if case .required = steps[position] { return .rejected }
       let isFilter = if case .preferred = steps[position] { true } else { false }
       defer { position += 1 }
-      return .skipped(hasNoFilter: isFilter && !hasAlternative)
-    case .nonsense: return .unreadable
+      return .skipped(hasNoFilter: isFilter && !hasFallback)
+    case .unreadable: return .unreadable
     }
   }
 
-  /// The next command is an alternative to this one.
-  private var hasAlternative: Bool {
-    guard position + 1 < steps.count, case .instead = steps[position + 1] else { return false }
+  /// Whether the next command replaces this one if the adapter does not support it.
+  private var hasFallback: Bool {
+    guard position + 1 < steps.count, case .fallback = steps[position + 1] else { return false }
     return true
   }
 }

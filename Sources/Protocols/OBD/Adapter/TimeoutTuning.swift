@@ -4,6 +4,7 @@
 
 /// The settings and their results.
 struct TimeoutTuning: Sendable {
+  /// The polls with one setting.
   struct Trial: Sendable {
     let timing: ReplyTiming
     private(set) var roundTrips: [Nanoseconds] = []
@@ -15,15 +16,15 @@ struct TimeoutTuning: Sendable {
       if let roundTrip { roundTrips.append(roundTrip) } else { failures += 1 }
     }
 
-    var isOver: Bool { roundTrips.count + failures >= TimeoutTuning.polls || failures >= TimeoutTuning.maxFailures }
+    var isOver: Bool { roundTrips.count + failures >= TimeoutTuning.pollsPerTrial || failures >= TimeoutTuning.maxFailures }
     var median: Nanoseconds { roundTrips.isEmpty ? .max : roundTrips.sorted()[roundTrips.count / 2] }
     var longest: Nanoseconds { roundTrips.max() ?? .max }
   }
 
-  fileprivate static let polls = 24
+  fileprivate static let pollsPerTrial = 24
   fileprivate static let maxFailures = 2
   /// The first polls of a setting may still use the previous timing.
-  private static let skipped = 2
+  private static let skippedPolls = 2
   /// From the safest to the fastest: 205, 102, 49 and 25 ms at most.
   private static let timings: [ReplyTiming] = [
     .initial, ReplyTiming(adaptive: 2, timeout: 0x32), ReplyTiming(adaptive: 2, timeout: 0x19), ReplyTiming(adaptive: 0, timeout: 0x19),
@@ -31,15 +32,15 @@ struct TimeoutTuning: Sendable {
   ]
 
   let id: CommandID
-  /// The setting before.
-  let before: ReplyTiming
+  /// The setting before the tuning.
+  let previous: ReplyTiming
   private(set) var trials: [Trial] = []
-  private var rest: [ReplyTiming]
-  private var toSkip = skipped
+  private var untried: [ReplyTiming]
+  private var toSkip = skippedPolls
 
-  init(_ id: CommandID, before: ReplyTiming) {
-    (self.id, self.before) = (id, before)
-    rest = ([before] + Self.timings.filter { $0 != before }).reversed()
+  init(_ id: CommandID, previous: ReplyTiming) {
+    (self.id, self.previous) = (id, previous)
+    untried = ([previous] + Self.timings.filter { $0 != previous }).reversed()
     next()
   }
 
@@ -47,11 +48,11 @@ struct TimeoutTuning: Sendable {
   var timing: ReplyTiming? { trials.last.flatMap { $0.isOver ? nil : $0.timing } }
 
   private mutating func next() {
-    if let timing = rest.popLast() { trials.append(Trial(timing)) }
-    toSkip = Self.skipped
+    if let timing = untried.popLast() { trials.append(Trial(timing)) }
+    toSkip = Self.skippedPolls
   }
 
-  /// Takes the round trip of a poll (nil: no response). Returns true when a setting is done.
+  /// Records the round trip of a poll (nil: no response). Returns true when all polls with a setting are done.
   mutating func add(_ roundTrip: Nanoseconds?) -> Bool {
     guard !trials.isEmpty else { return true }
     if roundTrip != nil, toSkip > 0 { toSkip -= 1; return false }
@@ -61,14 +62,14 @@ struct TimeoutTuning: Sendable {
     return true
   }
 
-  var progress: Double { Double(trials.count - 1) / Double(trials.count + rest.count) }
+  var progress: Double { Double(trials.count - 1) / Double(trials.count + untried.count) }
 
-  /// The first setting without a loss within 10 % of the fastest.
+  /// The safest of the settings that lost no response and are within 10 % of the fastest.
   var best: ReplyTiming {
-    let whole = trials.filter { $0.failures == 0 && $0.roundTrips.count >= Self.polls }
-    let quickest = whole.map(\.median).min() ?? 0
+    let lossless = trials.filter { $0.failures == 0 && $0.roundTrips.count >= Self.pollsPerTrial }
+    let quickest = lossless.map(\.median).min() ?? 0
     let order = Self.timings
-    let good = whole.filter { $0.median <= quickest + quickest / 10 }
+    let good = lossless.filter { $0.median <= quickest + quickest / 10 }
     return good.min { (order.firstIndex(of: $0.timing) ?? 0) < (order.firstIndex(of: $1.timing) ?? 0) }?.timing ?? .initial
   }
 
@@ -79,13 +80,13 @@ struct TimeoutTuning: Sendable {
       [
         trial.timing.text, milliseconds(trial.median), milliseconds(trial.longest),
         "\(trial.roundTrips.count) of \(trial.roundTrips.count + trial.failures)",
-        [trial.timing == before ? "before" : "", trial.timing == best ? "now" : ""].filter { !$0.isEmpty }.joined(separator: ", "),
+        [trial.timing == previous ? "before" : "", trial.timing == best ? "now" : ""].filter { !$0.isEmpty }.joined(separator: ", "),
       ]
     }
-    let (old, new) = (trials.first { $0.timing == before }?.median ?? .max, trials.first { $0.timing == best }?.median ?? .max)
+    let (old, new) = (trials.first { $0.timing == previous }?.median ?? .max, trials.first { $0.timing == best }?.median ?? .max)
     return Report(
       text:
-        "a response without a frame count took \(milliseconds(old)) ms before (\(before.text)) and takes \(milliseconds(new)) ms now (\(best.text))",
+        "a response without a frame count took \(milliseconds(old)) ms before (\(previous.text)) and takes \(milliseconds(new)) ms now (\(best.text))",
       columns: ["setting", "median ms", "max ms", "answered", ""], rows: rows)
   }
 }

@@ -1,5 +1,5 @@
 // The OBD protocols, and how requests are addressed on each.
-// Facts: SAE J1979 and the ELM327 data sheet's list of protocols (AT SP, AT DPN).
+// Source: SAE J1979 and the ELM327 data sheet's list of protocols (AT SP, AT DPN).
 //
 //   11-bit CAN   functional 7DF · 7E0… respond as 7E8…       29-bit CAN   18DB33F1 · 18DA10F1 responds as 18DAF110
 //   before CAN   the adapter addresses all ECUs itself; one PID per request; any ECU that supports it responds
@@ -8,8 +8,8 @@
 struct VehicleBus: Hashable, Sendable {
   let number: UInt8
 
-  /// Not known yet: the adapter tries all of them.
-  static let search = VehicleBus(number: 0)
+  /// The adapter tries all protocols, because that of the vehicle is not known yet.
+  static let automatic = VehicleBus(number: 0)
   /// The protocol of nearly every car since 2008.
   static let can = VehicleBus(number: 6)
 
@@ -31,25 +31,26 @@ struct VehicleBus: Hashable, Sendable {
     number = hexValue(digits[0])
   }
 
-  /// The protocol implied by a response identifier, if the adapter does not report it.
-  init(answeringFrom source: UInt32?) {
+  /// The protocol that the source of a response implies, for adapters that do not report it; automatic if it implies none.
+  init(impliedBy source: UInt32?) {
     number = source.map { $0 > 0x7FF ? 7 : $0 > 0xFF ? 6 : 0 } ?? 0
   }
 
   var digit: String { String(number) }
   var name: String? { number == 0 ? nil : Self.names[Int(number) - 1] }
   var isCAN: Bool { (6...9).contains(number) }
-  var isLong: Bool { number == 7 || number == 9 }
+  /// Its CAN identifiers have 29 bits instead of 11.
+  var is29Bit: Bool { number == 7 || number == 9 }
 
-  /// All ECUs with SAE J1979.
-  var everybody: Target {
-    isCAN ? Target(isLong ? .functionalLong : .functional) : .unaddressed
+  /// The functional address, at which all ECUs with SAE J1979 respond.
+  var allECUs: Target {
+    isCAN ? Target(is29Bit ? .functional29Bit : .functional) : .unaddressed
   }
 
-  /// The same bit rate with identifiers of this target's length. Addressed requests always use CAN.
-  func carrying(_ target: Target) -> VehicleBus {
+  /// This protocol with identifiers as long as those of the target, at the same bit rate. A target with an identifier implies CAN.
+  func adapted(to target: Target) -> VehicleBus {
     guard let request = target.request else { return self }
-    guard isCAN else { return request.isLong ? VehicleBus(number: 7) : .can }
-    return request.isLong == isLong ? self : VehicleBus(number: isLong ? number - 1 : number + 1)
+    guard isCAN else { return request.is29Bit ? VehicleBus(number: 7) : .can }
+    return request.is29Bit == is29Bit ? self : VehicleBus(number: is29Bit ? number - 1 : number + 1)
   }
 }

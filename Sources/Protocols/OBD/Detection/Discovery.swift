@@ -45,7 +45,7 @@ struct Discovery: Sendable, Equatable {
 
   /// Parses the stored form; nil if it is invalid.
   init?(stored bytes: [UInt8]) {
-    bus = .search
+    bus = .automatic
     var stored: VehicleBus?
     for line in bytes.split(separator: lineFeed) {
       let fields = line.split(separator: space)
@@ -72,7 +72,7 @@ struct Discovery: Sendable, Equatable {
       controllers.append(Controller(identifier: identifier, parameters: parameters.filter { once.insert($0).inserted }))
     }
     guard let first = controllers.first else { return nil }
-    bus = stored ?? VehicleBus(answeringFrom: first.identifier)
+    bus = stored ?? VehicleBus(impliedBy: first.identifier)
   }
 
   /// The stored form: the protocol, the VIN hash, then one line per ECU with its identifier and its PIDs in hex digits.

@@ -10,10 +10,10 @@ extension RequestLayout {
   /// The requests: the VIN of any ECU, the calibration identifiers of each.
   static func identity(of controllers: [Discovery.Controller], on bus: VehicleBus) -> [RequestLayout] {
     let vin = Property("vin", .string, lifetime: .retained, help: "Vehicle identification number (VIN); personal data")
-    var layouts = [identity(bus.everybody, VehicleInformation.vinRequest, vin)]
+    var layouts = [identity(bus.allECUs, VehicleInformation.vinRequest, vin)]
     for (place, controller) in controllers.enumerated() {
       // Before CAN only the first ECU that responds is heard.
-      let target = bus.isCAN ? Target(answeringFrom: CANIdentifier(controller.identifier)) : place == 0 ? .unaddressed : nil
+      let target = bus.isCAN ? Target(respondingFrom: CANIdentifier(controller.identifier)) : place == 0 ? .unaddressed : nil
       guard let target else { continue }
       let property = Property(
         calibrationNames[place], .string, lifetime: .retained,
@@ -23,7 +23,7 @@ extension RequestLayout {
     }
     if !controllers.isEmpty {
       // ECUs that were slow or asleep during detection are queried later.
-      layouts.append(RequestLayout(PollRequest(bus.everybody, [0x01, 0x00], period: identityPeriod, for: .check), []))
+      layouts.append(RequestLayout(PollRequest(bus.allECUs, [0x01, 0x00], period: identityPeriod, for: .check), []))
     }
     return layouts
   }
@@ -38,7 +38,7 @@ extension CANReader {
   /// The response to an identification request, possibly in several messages; nil: none.
   func identity(_ request: PollRequest) -> (texts: VehicleInformation.Answer, source: UInt32?)? {
     let answers = messages.filter {
-      request.target.isAnswered(from: $0.source, before: request.answerer) && bytes(of: $0).starts(with: request.echo)
+      request.target.accepts($0.source, responder: request.responder) && bytes(of: $0).starts(with: request.echo)
     }
     guard let source = answers.map(\.source).min(by: { $0 ?? 0 < $1 ?? 0 }) else { return nil }
     return (VehicleInformation.read(answers.filter { $0.source == source }.map { bytes(of: $0) }), source)

@@ -18,11 +18,11 @@ enum VehicleChoice: String, CaseIterable, Sendable {
     case .auto:
       [
         ProtocolCandidate(.can, .uds), ProtocolCandidate(.can, .kwp), ProtocolCandidate(discoveryOn: .can),
-        ProtocolCandidate(discoveryOn: .search),
+        ProtocolCandidate(discoveryOn: .automatic),
       ]
     case .eGMP: [ProtocolCandidate(.can, .uds)]
     case .hkmcEV: [ProtocolCandidate(.can, .uds), ProtocolCandidate(.can, .kwp)]
-    case .ice: [ProtocolCandidate(discoveryOn: .can), ProtocolCandidate(discoveryOn: .search)]
+    case .ice: [ProtocolCandidate(discoveryOn: .can), ProtocolCandidate(discoveryOn: .automatic)]
     }
   }
 }
@@ -154,12 +154,12 @@ struct ProtocolDetection: Sendable {
   private func places() -> [Int] {
     let isKnown = storedRequest != nil || storedECUs != nil
     let searches = !isKnown || pauses % Self.searchEvery == 0
-    return candidates.indices.filter { searches || candidates[$0].bus != .search || $0 == storedECUs.flatMap(place) }
+    return candidates.indices.filter { searches || candidates[$0].bus != .automatic || $0 == storedECUs.flatMap(place) }
   }
 
   /// The candidate that detects this vehicle.
   private func place(of found: Discovery) -> Int? {
-    candidates.firstIndex { $0.request.isDiscovery && $0.bus == found.bus } ?? candidates.firstIndex { $0.bus == .search }
+    candidates.firstIndex { $0.request.isDiscovery && $0.bus == found.bus } ?? candidates.firstIndex { $0.bus == .automatic }
   }
 
   /// The vehicle has answered the fast request.
@@ -194,7 +194,7 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Handles a reply to the request for supported PIDs from `base` on.
-  mutating func discovered(_ reader: CANReader, base: UInt8, namesBus: Bool) -> DiscoveryResult {
+  mutating func discovered(_ reader: CANReader, base: UInt8, reportsProtocol: Bool) -> DiscoveryResult {
     let answers = reader.bitmaps(base: base)
     if answers.count > 1, answers.contains(where: { $0.source == nil }) {
       return .failed("several ECUs respond, and this adapter does not show which")
@@ -207,8 +207,8 @@ struct ProtocolDetection: Sendable {
     for answer in answers { discovery.add(answer.bitmap, base: base, from: answer.source ?? 0x7E8) }
     // An adapter that searches although a protocol was set is revealed by the response identifiers.
     let isOlder = answers.allSatisfy { $0.source.map { $0 <= 0xFF } ?? false }
-    guard bus == .search || bus.isCAN && isOlder else { return next(after: base) }
-    if namesBus { return .identifyProtocol }
+    guard bus == .automatic || bus.isCAN && isOlder else { return next(after: base) }
+    if reportsProtocol { return .identifyProtocol }
     return identified(nil, after: base)
   }
 
@@ -218,7 +218,7 @@ struct ProtocolDetection: Sendable {
 
   /// Handles the protocol that the adapter names. If it does not, the ECU addresses are sufficient.
   mutating func identified(_ named: VehicleBus?, after base: UInt8) -> DiscoveryResult {
-    let answering = VehicleBus(answeringFrom: discovery.controllers.first?.identifier)
+    let answering = VehicleBus(impliedBy: discovery.controllers.first?.identifier)
     bus = named.flatMap { $0.isCAN && !answering.isCAN ? nil : $0 } ?? answering
     discovery.found(on: bus)
     return next(after: base)

@@ -32,7 +32,7 @@ struct StandardCar {
     var (layouts, scaleLayouts): ([RequestLayout], [RequestLayout]) = ([], [])
     let most = found.bus.isCAN ? found.most : 1
     for controller in found.controllers {
-      let target = found.bus.isCAN ? Target(answeringFrom: CANIdentifier(controller.identifier)) : .unaddressed
+      let target = found.bus.isCAN ? Target(respondingFrom: CANIdentifier(controller.identifier)) : .unaddressed
       guard let target else { continue }
       let known = controller.parameters.compactMap { taken.contains($0) ? nil : StandardParameter.all[$0] }
       taken.formUnion(known.map(\.number))

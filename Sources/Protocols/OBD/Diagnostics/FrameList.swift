@@ -121,7 +121,7 @@ struct FrameList: MultiECUQuery {
 
   /// Queries the ECU of this source; before CAN all ECUs, once.
   private mutating func ask(_ purpose: Purpose, _ frame: UInt8, _ source: UInt32?) {
-    let target = isCAN ? source.flatMap { Target(answeringFrom: CANIdentifier($0)) } : nil
+    let target = isCAN ? source.flatMap { Target(respondingFrom: CANIdentifier($0)) } : nil
     let question = Question(frame: frame, purpose: purpose, target: target)
     if !plan.contains(question) { plan.append(question) }
   }

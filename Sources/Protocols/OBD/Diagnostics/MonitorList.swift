@@ -71,7 +71,7 @@ struct MonitorList: MultiECUQuery {
   private mutating func takeBitmap(_ answer: ECUAnswer, _ base: UInt8) {
     guard answer.bytes.count == 6 else { return }
     let numbers = StandardParameter.supported(answer.bytes[2...], base: base)
-    let target = answer.source.flatMap { Target(answeringFrom: CANIdentifier($0)) }
+    let target = answer.source.flatMap { Target(respondingFrom: CANIdentifier($0)) }
     for number in numbers where number % 0x20 != 0 || base < 0xE0 && number == base + 0x20 {
       let question = Question(bytes: [0x06, number], target: target)
       if !plan.contains(question) { plan.append(question) }

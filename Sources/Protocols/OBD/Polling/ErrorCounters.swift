@@ -65,8 +65,8 @@ struct ErrorCounters: Sendable {
     case .negative(let code): return rejected(code, pollsPIDs: fast.pollsPIDs)
     case .status(let status):
       switch status.demand {
-      case .refuse: return .replace(status.message, otherwise: .tryOther(status.message, isFinal: false))
-      case .wait: return silent(status.message, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
+      case .unsupported: return .replace(status.message, otherwise: .tryOther(status.message, isFinal: false))
+      case .noResponse: return silent(status.message, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
       // Another protocol may be the right one.
       case .backOff where !isSettled: return .tryOther(status.message, isFinal: false)
       case .backOff: return isProbing || !fast.beginDoubt(status.message, on: bus) ? .pause(status.message) : .retry

@@ -21,7 +21,7 @@ struct FastPoll: Sendable {
   private(set) var period: Nanoseconds?
   private(set) var count = FrameCount()
   /// The ECU that answered the previous functional request.
-  private(set) var answerer: UInt32?
+  private(set) var responder: UInt32?
   /// Why `usual` is in doubt.
   private(set) var doubt: String?
   private(set) var failsTogether = FailsTogether.no
@@ -57,7 +57,7 @@ struct FastPoll: Sendable {
   }
 
   private mutating func ask(_ next: RecordRequest) {
-    (request, count, answerer) = (next, FrameCount(), nil)
+    (request, count, responder) = (next, FrameCount(), nil)
     bytes.removeAll(keepingCapacity: true)
   }
 
@@ -91,7 +91,7 @@ struct FastPoll: Sendable {
   /// It was answered, in this many frames if that may serve as the count.
   mutating func answered(frames: Int?, by source: UInt32?) {
     if let frames { count.answered(frames: frames) }
-    answerer = source
+    responder = source
   }
 
   mutating func dropCount() { count.drop() }

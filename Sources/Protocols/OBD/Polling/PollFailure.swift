@@ -69,7 +69,7 @@ extension VehiclePolling {
 extension FastPoll {
   /// Evaluates the reply to the fast request, parsed as `outcome`. `isDoubtful`: a data record must pass the plausibility check.
   func evaluate(_ reader: CANReader, isDoubtful: Bool) -> PollResult {
-    switch reader.answer(echo: request.echo, parameters: request.parameters, from: request.target, before: answerer) {
+    switch reader.answer(echo: request.echo, parameters: request.parameters, from: request.target, before: responder) {
     case .message(let answer):
       let head = request.echo.count
       let data = answer.start + head..<answer.start + answer.length

@@ -42,7 +42,7 @@ struct PollRequest: Sendable {
   let echo: [UInt8]
   private(set) var rows: [Row] = []
   /// The ECU that answered it on this connection.
-  private(set) var answerer: UInt32?
+  private(set) var responder: UInt32?
   /// It shares the device's rate with the fast request.
   let isFast: Bool
   let purpose: Purpose
@@ -158,7 +158,7 @@ struct PollRequest: Sendable {
   /// The vehicle has answered it, in this many frames if that may serve as the count.
   mutating func answered(at now: Instant, took: Nanoseconds, frames: Int?, by source: UInt32?) {
     standing = .answered
-    answerer = source
+    responder = source
     misses = 0
     // The duration falls slowly and rises at once.
     let knewFrames = count.frames != nil
@@ -235,7 +235,7 @@ struct PollRequest: Sendable {
   mutating func begin() {
     (due, samples, misses, standing, shortAnswers) = (.min, 0, 0, .unknown, 0)
     (count, cost) = (FrameCount(), 60 * .millisecond)
-    (isTimed, answerer, isPatient) = (false, nil, false)
+    (isTimed, responder, isPatient) = (false, nil, false)
     answers.forget()
   }
 }

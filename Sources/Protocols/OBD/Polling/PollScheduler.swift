@@ -323,7 +323,7 @@ struct PollScheduler: Sendable {
     switch outcome {
     case .answered(let share, _): fast.requestedAlone(isAnswered: share == .whole)
     case .missed: fast.requestedAlone(isAnswered: false)
-    case .settingsLost, .rejectsExtended, .unusable, .identified: break
+    case .settingsLost, .rejectsSTPX, .unusable, .identified: break
     }
     return outcome
   }

@@ -16,12 +16,12 @@ struct RecordRequest: Equatable, Sendable {
   static let kwp = RecordRequest(page: [0x21, 0x01])
 
   private init(page bytes: [UInt8]) {
-    self.init(.battery, bytes, parameters: [], echo: [bytes[0] + 0x40] + bytes.dropFirst())
+    self.init(.bms, bytes, parameters: [], echo: [bytes[0] + 0x40] + bytes.dropFirst())
   }
 
   /// Requests the supported PIDs from this base on: 0x00, 0x20, … 0xE0. All ECUs respond.
   init(supportedFrom base: UInt8, on bus: VehicleBus) {
-    self.init(bus.everybody, [0x01, base], parameters: [], echo: [0x41, base])
+    self.init(bus.allECUs, [0x01, base], parameters: [], echo: [0x41, base])
   }
 
   /// Requests PIDs of one ECU.

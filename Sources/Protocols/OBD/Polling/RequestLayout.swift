@@ -49,8 +49,8 @@ struct RequestLayout {
 extension VehicleBus {
   /// The target of a custom signal without a header, or with a functional one: it depends on the protocol.
   fileprivate func target(of signal: CustomSignal) -> Target {
-    if signal.header == .functional { return everybody }
-    if signal.header == .engine, isLong { return Target(.engineLong) }
+    if signal.header == .functional { return allECUs }
+    if signal.header == .engine, is29Bit { return Target(.engine29Bit) }
     return Target(signal.header, reply: signal.reply)
   }
 }

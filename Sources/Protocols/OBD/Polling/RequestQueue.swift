@@ -66,24 +66,26 @@ struct RequestQueue: Sendable {
   struct AdapterAddressing {
     let addressing: ECUAddressing?
     /// The addressing that the fast request needs.
-    let home: ECUAddressing
-    /// From `home` the adapter takes the header with the request, for all ECUs that its default filter passes.
-    let takesHeader: Bool
+    let fastAddressing: ECUAddressing
+    /// From `fastAddressing` the adapter takes the header with the request, for all ECUs that its default filter passes.
+    let supportsSTPX: Bool
 
     func isAt(_ request: PollRequest) -> Bool { request.target == addressing?.target && !request.isPatient }
 
     /// Whether the header can go with the request. Not for functional requests: the adapter waits for the message of one ECU.
     func reaches(_ request: PollRequest) -> Bool {
-      takesHeader && addressing == home && request.target.isUsual && home.bus.carrying(request.target) == home.bus
+      supportsSTPX && addressing == fastAddressing && request.target.passesDefaultFilter
+        && fastAddressing.bus.adapted(to: request.target) == fastAddressing.bus
     }
 
     /// The number of times the adapter is retargeted, there and back.
     func retargets(_ request: PollRequest) -> Nanoseconds {
-      isAt(request) || reaches(request) ? addressing == home ? 0 : 1 : request.target == home.target && !request.isPatient ? 1 : 2
+      isAt(request) || reaches(request)
+        ? addressing == fastAddressing ? 0 : 1 : request.target == fastAddressing.target && !request.isPatient ? 1 : 2
     }
   }
 
-  /// The request to send now; the adapter must be back at `home` within `room`.
+  /// The request to send now; the adapter must be back at `fastAddressing` within `room`.
   mutating func pick(at now: Instant, room: Nanoseconds, _ adapter: AdapterAddressing) -> Int? {
     guard now >= nextDue else { return nil }
     var best: Int?
@@ -94,7 +96,7 @@ struct RequestQueue: Sendable {
       guard needed <= room || isForced(request, at: now) else { continue }
       // Requests at the current target come first, to avoid retargeting twice.
       let rank = (
-        request.priority, adapter.isAt(request) && adapter.addressing != adapter.home ? 0 : 1,
+        request.priority, adapter.isAt(request) && adapter.addressing != adapter.fastAddressing ? 0 : 1,
         request.due == .min ? .min : request.due &+ request.period
       )
       if best == nil || rank < urgency { (best, urgency) = (index, rank) }
@@ -169,11 +171,11 @@ struct RequestQueue: Sendable {
     case .status(let status):
       switch status.demand {
       case .reinitialize, .wake: return .settingsLost(status)
-      case .wait, .backOff, .retry: return missed(index, requests[index].message(for: status), took: took, at: now, &values, &effects)
-      case .refuse where session.isExtended:
+      case .noResponse, .backOff, .retry: return missed(index, requests[index].message(for: status), took: took, at: now, &values, &effects)
+      case .unsupported where session.usesSTPX:
         requests[index].postpone(until: now)
-        return .rejectsExtended
-      case .refuse:
+        return .rejectsSTPX
+      case .unsupported:
         // The adapter does not support the digit or the length of the request.
         requests[index].countRefused()
         return missed(index, status.message, took: took, at: now, &values, &effects)

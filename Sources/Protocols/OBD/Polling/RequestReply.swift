@@ -6,7 +6,7 @@ enum RequestOutcome: Sendable {
   case missed
   case settingsLost(ELMStatus)
   /// The adapter does not support STPX.
-  case rejectsExtended
+  case rejectsSTPX
   /// The reply is damaged.
   case unusable(String, isUnreadable: Bool)
   case identified(String)
@@ -31,7 +31,7 @@ extension PollRequest {
       guard case .texts(let texts) = answer else { return .damagedIdentity }
       return .identity(texts, from: source)
     }
-    switch reader.answer(echo: echo, parameters: parameters, from: target, before: answerer) {
+    switch reader.answer(echo: echo, parameters: parameters, from: target, before: responder) {
     case .message(let answer): return .values(answer.start + echo.count..<answer.start + answer.length, from: answer.source)
     case .refusal(let code): return .refused(code)
     case .nothing(let reason): return .unusable(reason)

@@ -82,22 +82,22 @@ struct VehiclePolling: Sendable {
 
   mutating func woke(at now: Instant) { scheduler.woke(at: now) }
 
-  /// The fast request at its slot, requests that fit in the gap, then the way back to `home`. `isProbing`: only the fast request.
+  /// The fast request at its slot, requests that fit in the gap, then the way back to `fastAddressing`. `isProbing`: only the fast request.
   mutating func next(
     _ session: AdapterSession, isProbing: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> VehicleSession.Next {
-    let takesHeader = session.traits.takesHeader && scheduler.fast.request.target.isUsual
-    let adapter = RequestQueue.AdapterAddressing(addressing: session.addressing, home: home, takesHeader: takesHeader)
+    let supportsSTPX = session.traits.supportsSTPX && scheduler.fast.request.target.passesDefaultFilter
+    let adapter = RequestQueue.AdapterAddressing(addressing: session.addressing, fastAddressing: fastAddressing, supportsSTPX: supportsSTPX)
     // Back to back there are no gaps: overdue requests go between two polls.
     if !isProbing, !timeout.isTuning, let index = scheduler.pick(at: now, adapter) {
       return request(index, session, adapter, at: now, &values, &effects)
     }
     scheduler.nothingBegins()
-    if session.addressing != adapter.home { return retarget(to: adapter.home, &values, &effects) }
+    if session.addressing != adapter.fastAddressing { return retarget(to: adapter.fastAddressing, &values, &effects) }
     guard now >= scheduler.pace.due else { return .nothing }
     let isKnown = detection.bus.isCAN || scheduler.isSettled
     return .send(
-      scheduler.poll(countsFrames: timeout.countsFrames, at: now), timeout: isKnown ? AdapterSession.timeout : Self.searchTimeout)
+      scheduler.poll(countsFrames: timeout.allowsFrameCount, at: now), timeout: isKnown ? AdapterSession.timeout : Self.searchTimeout)
   }
 
   private mutating func request(
@@ -111,12 +111,12 @@ struct VehiclePolling: Sendable {
     scheduler.request(index, at: now)
     if isThere { return .send(request.bytes, timeout: AdapterSession.timeout) }
     return .send(
-      request.bytes(countingFrames: session.traits.countsFrames),
+      request.bytes(countingFrames: session.traits.stpxCountsFrames),
       timeout: request.isPatient ? AdapterSession.timeout : Self.extendedTimeout)
   }
 
   private mutating func retarget(to there: ECUAddressing, _ values: inout ValueTable, _ effects: inout Effects) -> VehicleSession.Next {
-    guard let target = there.target, target.request != nil, !detection.bus.isCAN, detection.bus != .search else {
+    guard let target = there.target, target.request != nil, !detection.bus.isCAN, detection.bus != .automatic else {
       return .retarget(there)
     }
     refuse(target, VehicleBus.noCAN, &values, &effects)
@@ -169,14 +169,14 @@ struct VehiclePolling: Sendable {
       if share == .none { values.countBadReply(session.dialogue.reply, &effects) }
       scheduler.judge(share)
     }
-    timeout.answered(isPrompt: session.reader.messages.count == 1)
+    timeout.answered(withoutPending: session.reader.messages.count == 1)
     if detection.isMissed {
       detection.identifyAgain()
       values.forgetScales()
       scheduler.identifyAgain()
     }
     scheduler.finish(poll, isFirst: isFirst, at: now)
-    timeout.polled(max(now &- poll.sent, 0), for: session.traits.name, &effects)
+    timeout.recordPoll(max(now &- poll.sent, 0), for: session.traits.name, &effects)
     if isFirst {
       values.publish(.request, .string(scheduler.fast.request.rawValue), &effects)
       detection.store(scheduler.fast.request, &effects)
@@ -225,7 +225,7 @@ struct VehiclePolling: Sendable {
     if let message = scheduler.endDoubt() {
       switch failure {
       // No ECU responds to the request that all support: the vehicle is silent.
-      case .status(let status) where status.demand == .wait || status.demand == .backOff: return .pause(message)
+      case .status(let status) where status.demand == .noResponse || status.demand == .backOff: return .pause(message)
       case .negative: return .replace(Self.unanswered, otherwise: .pause(message))
       default: break
       }
@@ -235,14 +235,14 @@ struct VehiclePolling: Sendable {
     case .retry: return .retry
     case .none: break
     }
-    timeout.polled(nil, for: session.traits.name, &effects)
+    timeout.recordPoll(nil, for: session.traits.name, &effects)
     scheduler.publishCounters(at: now, values, &effects)
     if poll.isCounted, scheduler.doubtsCount(failure) { return .retry }
     return scheduler.judge(failure, isProbing: isProbing, hasLostEcho: session.hasLostEchoSetting, on: detection.bus)
   }
 
   /// The adapter did not reply to the request in flight, or did not end its reply.
-  mutating func aborted(rejectsExtended: Bool, at now: Instant) { scheduler.aborted(isRepeated: rejectsExtended, at: now) }
+  mutating func aborted(rejectsSTPX: Bool, at now: Instant) { scheduler.aborted(isRepeated: rejectsSTPX, at: now) }
 
   /// Responses repeatedly come after the adapter's timeout.
   mutating func lengthenTimeout() { timeout.lengthen() }
@@ -273,9 +273,9 @@ struct VehiclePolling: Sendable {
   ) -> DiscoveryOutcome {
     let before = detection.bus
     let base = scheduler.fast.request.bytes[1]
-    let result = detection.discovered(session.reader, base: base, namesBus: session.traits.namesBus)
+    let result = detection.discovered(session.reader, base: base, reportsProtocol: session.traits.reportsProtocol)
     if case .failed(let reason) = result { return .failed(.unusable(reason)) }
-    reaction.note(.inStep)
+    reaction.note(.usableReply)
     if detection.bus != before { reaction.found(detection.bus) }
     return .done(proceed(result, at: now, &values, &effects, &reaction))
   }
@@ -367,20 +367,20 @@ struct VehiclePolling: Sendable {
     switch scheduler.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects) {
     case .missed: break
     case .settingsLost(let status): reaction.demand(.settingsLost(status))
-    case .rejectsExtended: reaction.note(.rejectsExtended)
+    case .rejectsSTPX: reaction.note(.rejectsSTPX)
     case .unusable(let reason, let isUnreadable):
-      if isUnreadable, session.isExtended { reaction.note(.countsFrames) }
+      if isUnreadable, session.usesSTPX { reaction.note(.stpxCountsFrames) }
       values.countBadReply(session.dialogue.reply, &effects)
       reaction.demand(.count(.unusable(reason, resynchronising: true)))
     case .identified(let texts):
-      reaction.note(.inStep)
+      reaction.note(.usableReply)
       guard let position = request.rows.first?.position, values.name(at: position) == "vin",
         detection.isOther(vin: texts, &effects)
       else { return }
       values.withdrawAll(except: position, "the VIN has changed", &effects)
       detectAgain("the VIN has changed", &effects, &reaction)
     case .answered(let share, let isSplit):
-      reaction.note(.inStep)
+      reaction.note(.usableReply)
       // An ECU that answers only the first of several PIDs is remembered as answering one PID at a time.
       if isSplit, share == .one { detection.limitToOnePID(&effects) }
       if request.isReplaced, share == .whole, case .standard = detection.vehicle { scheduler.restore(index, most: detection.maxPIDs) }

@@ -25,16 +25,16 @@ struct ClientSession: Sendable {
     if let query = diagnostics.stored(key, failure, motion, mustAnswer: bus.isCAN, &effects) { queries.prepend(query) }
   }
 
-  /// Begins the next query; `home` is the addressing of polls. Returns its first command; nil: it was rejected.
-  mutating func begin(on bus: VehicleBus, _ session: AdapterSession, home: ECUAddressing, _ effects: inout Effects) -> [UInt8]? {
-    queries.begin(on: bus, session.traits, from: session.addressing, home: home, &effects)
+  /// Begins the next query; `fastAddressing` is the addressing of polls. Returns its first command; nil: it was rejected.
+  mutating func begin(on bus: VehicleBus, _ session: AdapterSession, fastAddressing: ECUAddressing, _ effects: inout Effects) -> [UInt8]? {
+    queries.begin(on: bus, session.traits, from: session.addressing, fastAddressing: fastAddressing, &effects)
     return queries.isRunning ? queries.command : nil
   }
 
   /// Takes a reply; `parsed` is that of the vehicle.
   mutating func replied(
-    _ parsed: CANReader.Outcome, _ session: AdapterSession, home: ECUAddressing, _ scales: Scales, _ effects: inout Effects
-  ) -> Queries.Outcome { follow(queries.replied(parsed, session, home: home, scales, &effects), &effects) }
+    _ parsed: CANReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
+  ) -> Queries.Outcome { follow(queries.replied(parsed, session, fastAddressing: fastAddressing, scales, &effects), &effects) }
 
   /// The adapter did not reply to `command`, or did not end its reply.
   mutating func failed(_ failure: AdapterFailure, _ command: [UInt8], _ effects: inout Effects) -> Queries.Outcome {

@@ -165,13 +165,13 @@ struct OBDQuery: Sendable {
   var isRestoring: Bool { if case .restore = step { true } else { false } }
 
   /// The next command is an alternative to this one.
-  var hasAlternative: Bool {
-    guard position + 1 < script.count, case .prepare(.instead) = script[position + 1] else { return false }
+  var hasFallback: Bool {
+    guard position + 1 < script.count, case .prepare(.fallback) = script[position + 1] else { return false }
     return true
   }
 
   /// The command was accepted; its alternative is skipped.
-  mutating func prepared() { position += hasAlternative ? 2 : 1 }
+  mutating func prepared() { position += hasFallback ? 2 : 1 }
 
   /// The alternative, or the next setting, follows.
   mutating func advance() { position += 1 }
@@ -180,9 +180,9 @@ struct OBDQuery: Sendable {
   mutating func cancel() { isWanted = false }
 
   /// Repeats the request with the long timeout: its response is pending.
-  mutating func repeatPatiently(_ place: Int, for traits: AdapterTraits, from addressing: ECUAddressing?, home: ECUAddressing) {
+  mutating func repeatPatiently(_ place: Int, for traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing) {
     isPatient = true
-    prepare(for: traits, aimedAt: addressing, home: home, from: place)
+    prepare(for: traits, aimedAt: addressing, fastAddressing: fastAddressing, from: place)
   }
 
   /// Skips the rest of the request.
@@ -191,9 +191,9 @@ struct OBDQuery: Sendable {
   }
 
   /// Tuned timing is that of the polled ECU. Functional requests use the full timeout; clearing codes may take long.
-  private func timing(of target: Target, _ home: ECUAddressing) -> ReplyTiming {
-    if isPatient || multiECU is CodeClearing { return .patient }
-    return target.reply == nil ? .thorough : target == home.target ? home.timing : .initial
+  private func timing(of target: Target, _ fastAddressing: ECUAddressing) -> ReplyTiming {
+    if isPatient || multiECU is CodeClearing { return .responsePending }
+    return target.reply == nil ? .functional : target == fastAddressing.target ? fastAddressing.timing : .initial
   }
 
   /// It is read-only and may be repeated automatically.
@@ -202,16 +202,16 @@ struct OBDQuery: Sendable {
     return text.count >= 2 && text.allSatisfy(isHexDigit) && Self.readServices.contains(hexValue(text[0]) << 4 | hexValue(text[1]))
   }
 
-  /// Builds the script of the request at this index; `home` is the addressing of polls.
-  mutating func prepare(for traits: AdapterTraits, aimedAt addressing: ECUAddressing?, home: ECUAddressing, from place: Int = 0) {
+  /// Builds the script of the request at this index; `fastAddressing` is the addressing of polls.
+  mutating func prepare(for traits: AdapterTraits, aimedAt addressing: ECUAddressing?, fastAddressing: ECUAddressing, from place: Int = 0) {
     guard let service else {
       self.addressing = isRaw ? nil : addressing
-      return script = [.ask(place)] + (isRaw ? traits.settings.map { .restore($0.bytes) } : [])
+      return script = [.ask(place)] + (isRaw ? traits.settingsToRestore.map { .restore($0.bytes) } : [])
     }
     // Services of SAE J1979 go to all ECUs, manufacturer-specific ones to the polled ECU.
-    let usual = service <= 0x0A || multiECU != nil ? home.bus.everybody : home.target ?? .unaddressed
+    let usual = service <= 0x0A || multiECU != nil ? fastAddressing.bus.allECUs : fastAddressing.target ?? .unaddressed
     let target = header.map { Target($0) } ?? multiECU?.target(of: place) ?? usual
-    let there = ECUAddressing(bus: home.bus.carrying(target), target: target, timing: timing(of: target, home))
+    let there = ECUAddressing(bus: fastAddressing.bus.adapted(to: target), target: target, timing: timing(of: target, fastAddressing))
     script = there.steps(from: addressing, traits).map { .prepare($0) } + [.ask(place)]
     position = 0
     self.addressing = there

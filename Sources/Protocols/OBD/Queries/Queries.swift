@@ -67,21 +67,21 @@ struct Queries: Sendable {
   /// Goes before all others: it continues a query that has already waited.
   mutating func prepend(_ query: OBDQuery) { waiting.insert(query, at: 0) }
 
-  /// Begins the next query; `home` is the addressing of polls.
+  /// Begins the next query; `fastAddressing` is the addressing of polls.
   mutating func begin(
-    on bus: VehicleBus, _ traits: AdapterTraits, from addressing: ECUAddressing?, home: ECUAddressing, _ effects: inout Effects
+    on bus: VehicleBus, _ traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing, _ effects: inout Effects
   ) {
     var query = waiting.removeFirst()
-    if query.header != nil, !bus.isCAN, bus != .search {
+    if query.header != nil, !bus.isCAN, bus != .automatic {
       return effects.append(.complete(query.id, .failure(.refused(code: .noCAN, "\(VehicleBus.noCAN); leave it out"))))
     }
-    query.prepare(for: traits, aimedAt: addressing, home: home)
+    query.prepare(for: traits, aimedAt: addressing, fastAddressing: fastAddressing)
     state = .running(query)
   }
 
   /// Takes a reply; `parsed` is that of the vehicle.
   mutating func replied(
-    _ parsed: CANReader.Outcome, _ session: AdapterSession, home: ECUAddressing, _ scales: Scales, _ effects: inout Effects
+    _ parsed: CANReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
   ) -> Outcome {
     guard case .running(var query) = state else { return Outcome() }
     let dialogue = session.dialogue
@@ -93,9 +93,9 @@ struct Queries: Sendable {
       if dialogue.isAcknowledged {
         if query.isWanted { query.prepared() } else { query.skipToRestore() }
         if case .ask = query.step { outcome.addressing = .changed(query.addressing) }
-      } else if !query.hasAlternative {
+      } else if !query.hasFallback {
         let command = String(decoding: query.command.dropLast(), as: UTF8.self)
-        let message = "the adapter rejected \(command): \(printable(dialogue.reply[dialogue.body...]))"
+        let message = "the adapter rejected \(command): \(printable(dialogue.reply[dialogue.bodyStart...]))"
         complete(query, .failure(.refused(code: .adapterRefused, message)), command: dialogue.command, &outcome, &effects)
         query.skipToRestore()
       } else {
@@ -103,7 +103,7 @@ struct Queries: Sendable {
       }
     case .ask(let place):
       if query.isWanted, !query.isPatient, query.isHarmless(place), parsed == .messages, session.reader.isPending {
-        query.repeatPatiently(place, for: session.traits, from: session.addressing, home: home)
+        query.repeatPatiently(place, for: session.traits, from: session.addressing, fastAddressing: fastAddressing)
         break
       }
       let result = query.take(parsed, dialogue, session.reader, scales, place)
@@ -114,7 +114,7 @@ struct Queries: Sendable {
       if let result {
         finish(&query, result, command: dialogue.command, &outcome, &effects)
       } else if query.isWanted {
-        query.prepare(for: session.traits, aimedAt: session.addressing, home: home, from: place + 1)
+        query.prepare(for: session.traits, aimedAt: session.addressing, fastAddressing: fastAddressing, from: place + 1)
         reportProgress(query, behind: place, &effects)
       } else {
         // A request that changes something is not sent without a caller.
@@ -185,7 +185,7 @@ struct Queries: Sendable {
   mutating func overflowed(_ command: [UInt8], _ effects: inout Effects) -> Outcome {
     guard case .running(var query) = state else { return Outcome() }
     var outcome = Outcome()
-    complete(query, .failure(.refused(code: .badReply, AdapterSession.nonsense)), command: command, &outcome, &effects)
+    complete(query, .failure(.refused(code: .badReply, AdapterSession.unreadableMessage)), command: command, &outcome, &effects)
     outcome.followUp = .resynchronise
     query.skipToRestore()
     proceed(query, &outcome)

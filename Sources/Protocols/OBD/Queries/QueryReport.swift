@@ -13,7 +13,7 @@ extension OBDQuery {
       case .messages:
         let answers = try reader.answers(to: query.questions[place])
         let target = query.target(of: place)
-        try query.take(answers.filter { target?.isAnswered(from: $0.source, before: nil) ?? true }, place)
+        try query.take(answers.filter { target?.accepts($0.source, responder: nil) ?? true }, place)
       // No ECU has data or supports the service.
       case .status(.noData): try query.take([], place)
       // An adapter that restarted, or has no bus, cannot answer the following requests.
@@ -22,7 +22,7 @@ extension OBDQuery {
       case .empty, .unreadable, .status: return failure(outcome, dialogue, reader, scales)
       }
     } catch {
-      guard query.missed(place, error.reason) else { return Self.broken(error.reason, dialogue.reply[dialogue.body...]) }
+      guard query.missed(place, error.reason) else { return Self.broken(error.reason, dialogue.reply[dialogue.bodyStart...]) }
     }
     update(query)
     if let objection = query.objection { return .failure(objection) }
@@ -43,7 +43,7 @@ extension OBDQuery {
   private func result(
     _ outcome: CANReader.Outcome, _ dialogue: ELMDialogue, _ reader: CANReader, _ scales: Scales
   ) -> Result<Report, CommandError> {
-    let body = dialogue.reply[dialogue.body...]
+    let body = dialogue.reply[dialogue.bodyStart...]
     if service == nil { return adapterAnswer(body) }
     switch outcome {
     case .messages: return answers(reader, scales, body)
@@ -53,7 +53,7 @@ extension OBDQuery {
       switch status.demand {
       case .discard, .resynchronise, .acknowledge: return Self.broken(status.message, body)
       case .reinitialize, .wake: return .failure(.refused(code: .adapterRestarted, status.message))
-      case .refuse, .wait, .backOff, .retry, .ignore:
+      case .unsupported, .noResponse, .backOff, .retry, .ignore:
         return .success(Report(columns: Self.columns, rows: [["", "", "\(status.rawValue): \(status.message)"]]))
       }
     }

@@ -16,11 +16,11 @@ extension CANReader {
     return messages.reduce(0) { $0 + ISOTPMessage.frames(for: $1.length) }
   }
 
-  /// The response with prefix `echo` and one of the PIDs, if given; `answerer` is the ECU of the previous response.
-  func answer(echo: [UInt8], parameters: [PollRequest.Parameter] = [], from target: Target, before answerer: UInt32?) -> Answer {
+  /// The response with prefix `echo` and one of the PIDs, if given; `responder` is the ECU of the previous response.
+  func answer(echo: [UInt8], parameters: [PollRequest.Parameter] = [], from target: Target, before responder: UInt32?) -> Answer {
     var answer: ISOTPMessage?
     var refusal: UInt8?
-    for message in messages where target.isAnswered(from: message.source, before: answerer) {
+    for message in messages where target.accepts(message.source, responder: responder) {
       let bytes = bytes(of: message)
       if bytes.starts(with: echo), parameters.isEmpty || parameters.contains(where: { $0.number == bytes.dropFirst().first }) {
         guard let earlier = answer else { answer = message; continue }

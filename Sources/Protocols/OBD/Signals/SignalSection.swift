@@ -46,7 +46,7 @@ extension CustomSignal {
     let valid = section.options["valid"].map { Self.expression("valid", $0.text, &problems) }
     let header = Self.identifier("header", text("header"), &problems)
     let reply = Self.identifier("reply", text("reply"), &problems)
-    if let header, let reply, header.isLong != reply.isLong {
+    if let header, let reply, header.is29Bit != reply.is29Bit {
       problems.append(
         OptionError("reply", "\(reply.text) cannot be the response identifier of \(header.text); write both with 3 or both with 8 digits"))
     }

@@ -32,7 +32,7 @@ import Varlink
     let battery = try #require(signal(["header": .string("7e4"), "request": .string("0x2101")]))
     #expect(battery.header.text == "7E4" && battery.reply?.text == "7EC" && battery.request.echo == [0x61, 0x01])
     let long = try #require(signal(["header": .string("18DA10F1")]))
-    #expect(long.header.isLong && long.reply?.text == "18DAF110")
+    #expect(long.header.is29Bit && long.reply?.text == "18DAF110")
     let told = try #require(signal(["header": .string("744"), "reply": .string("74D")]))
     #expect(told.reply?.text == "74D")
     #expect(CANIdentifier("18DB33F1")?.reply == nil && CANIdentifier("7FF")?.reply == nil)
