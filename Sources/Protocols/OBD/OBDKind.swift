@@ -42,15 +42,16 @@ extension Kind {
     let choice = VehicleChoice(rawValue: setup.options["vehicle"]?.text ?? "") ?? .auto
     // A recording has only the answers to its own requests: no other requests are sent in the gaps.
     let isReplay = setup.links[.main]?.hasPrefix("replay:") ?? false
-    let usual = CarCare()
+    let defaults = PauseConditions()
     let time = { (key: String) in setup.options[key]?.number.map { Nanoseconds($0 * 1e9) } }
-    let care = CarCare(
-      floor: setup.options["min-voltage"]?.number ?? usual.floor, pause: time("probe-interval") ?? usual.pause,
-      idleAfter: time("idle-after") ?? usual.idleAfter, sleepsAdapter: setup.options["low-power"] == .bool(true))
+    let pauseConditions = PauseConditions(
+      minVoltage: setup.options["min-voltage"]?.number ?? defaults.minVoltage,
+      probeInterval: time("probe-interval") ?? defaults.probeInterval,
+      idleAfter: time("idle-after") ?? defaults.idleAfter, sleepsAdapter: setup.options["low-power"] == .bool(true))
     return OBDMachine(
       link: setup.links[.main] ?? "", rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
       isFastOnly: isReplay || setup.options["poll"] == .string("fast"), signals: isReplay ? [] : signals,
-      overrides: PropertyOverrides(overrides), care: isReplay ? nil : care)
+      overrides: PropertyOverrides(overrides), pauseConditions: isReplay ? nil : pauseConditions)
   }
 }
 

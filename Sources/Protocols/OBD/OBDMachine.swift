@@ -22,14 +22,15 @@ public struct OBDMachine: Machine {
   /// `link`.
   init(
     link: String = "", rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle choice: VehicleChoice = .auto,
-    isFastOnly: Bool = false, signals: [CustomSignal] = [], overrides: PropertyOverrides = PropertyOverrides(), care: CarCare? = nil
+    isFastOnly: Bool = false, signals: [CustomSignal] = [], overrides: PropertyOverrides = PropertyOverrides(),
+    pauseConditions: PauseConditions? = nil
   ) {
     self.allowRaw = allowRaw
     session = AdapterSession(link: link)
     values = ValueTable(actions: Self.actions, signals: signals, overrides: overrides)
     let polling = VehiclePolling(
       rate: rate.isFinite ? rate : 20, phase: phase, choice, isFastOnly: isFastOnly, signals, overrides, &values)
-    vehicle = VehicleSession(polling, care)
+    vehicle = VehicleSession(polling, pauseConditions)
   }
 
   public var schema: Schema { values.schema }
@@ -260,7 +261,7 @@ public struct OBDMachine: Machine {
 
   private mutating func follow(_ outcome: Queries.Outcome, at now: Instant, _ effects: inout Effects) {
     session.apply(outcome.addressing)
-    if outcome.hasCleared { vehicle.hasten() }
+    if outcome.hasCleared { vehicle.requestAllNow() }
     switch outcome.followUp {
     case .none: break
     case .resynchronise: session.resynchronise(at: now, &effects)

@@ -1,7 +1,7 @@
-// What a reply, or a failed request, of the vehicle means for the adapter.
+// What a reply of the vehicle, or a failed request, reveals about the adapter and requires of it.
 
 struct Reaction: Sendable {
-  /// What has turned out.
+  /// What the reply has revealed.
   struct Notices: OptionSet, Sendable {
     let rawValue: UInt8
 
@@ -21,9 +21,12 @@ struct Reaction: Sendable {
   enum Demand: Sendable {
     case none
     case resynchronise
+    /// Count this failure.
     case count(AdapterFailure)
+    /// Reinitialise the adapter, because its echo is on again.
     case restoreEcho
     case settingsLost(ELMStatus)
+    /// Send nothing until then, for this reason.
     case rest(until: Instant, String)
     case identifyProtocol
     /// Polling pauses until then: the adapter may sleep.
@@ -31,11 +34,11 @@ struct Reaction: Sendable {
   }
 
   private(set) var notices: Notices = []
-  /// The protocol that the adapter has found itself.
-  private(set) var foundProtocol: VehicleBus?
+  /// The protocol that the adapter has detected.
+  private(set) var detectedProtocol: VehicleBus?
   private(set) var demand = Demand.none
 
   mutating func note(_ notice: Notices) { notices.insert(notice) }
-  mutating func found(_ bus: VehicleBus) { foundProtocol = bus }
+  mutating func found(_ bus: VehicleBus) { detectedProtocol = bus }
   mutating func demand(_ demand: Demand) { self.demand = demand }
 }

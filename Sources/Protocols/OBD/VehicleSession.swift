@@ -1,11 +1,11 @@
-// The session with the vehicle: routes replies to its polling, and decides with the sleep policy when to leave it alone. It publishes whether
-// the vehicle responds, and returns what the adapter does next.
+// The session with the vehicle: routes replies to polling, and pauses polling as the sleep policy decides. It publishes whether the vehicle
+// responds, and returns what the adapter does next.
 
 struct VehicleSession: Sendable {
   private(set) var polling: VehiclePolling
   private(set) var sleep: SleepPolicy
 
-  /// The next command while the adapter is ready.
+  /// The next command while the adapter is ready; `query` is the next query of a client.
   enum Next {
     case nothing, query
     case measureVoltage(isProbe: Bool)
@@ -13,7 +13,7 @@ struct VehicleSession: Sendable {
     case send([UInt8], timeout: Nanoseconds)
   }
 
-  init(_ polling: VehiclePolling, _ care: CarCare?) { (self.polling, sleep) = (polling, SleepPolicy(care)) }
+  init(_ polling: VehiclePolling, _ pauseConditions: PauseConditions?) { (self.polling, sleep) = (polling, SleepPolicy(pauseConditions)) }
 
   var bus: VehicleBus { polling.detection.bus }
   /// The addressing of the fast request.
@@ -31,7 +31,7 @@ struct VehicleSession: Sendable {
     values.forgetScales()
   }
 
-  /// The adapter is set up.
+  /// Handles the end of a setup of the adapter with this name.
   mutating func adapterReady(_ adapter: String?, at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
     polling.adapterReady(adapter, isProbing: sleep.isProbing, at: now)
     guard polling.scheduler.pace.period == 0 else { return }
@@ -64,7 +64,7 @@ struct VehicleSession: Sendable {
 
   mutating func woke(at now: Instant) { polling.woke(at: now) }
 
-  /// Queries first, then the voltage, then polls.
+  /// The next command: first queries of clients, then a voltage measurement, then polls.
   mutating func next(
     _ session: AdapterSession, hasQueries: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Next {
@@ -86,7 +86,7 @@ struct VehicleSession: Sendable {
 
   // MARK: Replies
 
-  /// The reply in flight is that to the fast request.
+  /// Whether the fast request is in flight.
   var isPolling: Bool { if case .polling = polling.scheduler.state { true } else { false } }
 
   /// Handles the reply to the request in flight.
@@ -121,7 +121,7 @@ struct VehicleSession: Sendable {
       follow(consequence, session, at: now, &values, &effects, &reaction)
     case .alive:
       reaction.note(.usableReply)
-      let consequence = polling.doubtAnswered(isProbing: sleep.isProbing, at: now)
+      let consequence = polling.livenessCheckAnswered(isProbing: sleep.isProbing, at: now)
       sleep.endProbing()
       follow(consequence, session, at: now, &values, &effects, &reaction)
     case .supportedPIDs:
@@ -133,13 +133,13 @@ struct VehicleSession: Sendable {
     }
   }
 
-  /// The vehicle responds; polling pauses if it is not used.
+  /// Handles a response of the vehicle. Pauses polling if the vehicle is not in use.
   private mutating func answered(
     _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     if values.inUseAt == now { sleep.vehicleUsed(at: now) }
     if values.hasSignsOfUse, !polling.timeout.isTuning, let pause = sleep.pauseIfIdle(at: now, session.traits) {
-      return leaveAlone(pause, session, at: now, &values, &effects, &reaction)
+      return pausePolling(pause, session, at: now, &values, &effects, &reaction)
     }
     sleep.endProbing()
     values.publish(status: .polling, &effects)
@@ -155,7 +155,7 @@ struct VehicleSession: Sendable {
     follow(consequence, session, at: now, &values, &effects, &reaction)
   }
 
-  /// The adapter did not reply, or did not end its reply.
+  /// Handles a request to which the adapter did not reply, or did not end its reply.
   mutating func failed(_ failure: AdapterFailure, _ session: AdapterSession, at now: Instant, _ effects: inout Effects) -> Reaction {
     var reaction = Reaction()
     let rejectsSTPX = if case .timeout = failure { session.usesSTPX } else { false }
@@ -170,7 +170,7 @@ struct VehicleSession: Sendable {
     return reaction
   }
 
-  /// The adapter has named the protocol that it has found; nil: it cannot.
+  /// Handles the protocol that the adapter has detected; nil: it does not report it.
   mutating func identified(
     _ bus: VehicleBus?, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
@@ -180,7 +180,7 @@ struct VehicleSession: Sendable {
     return reaction
   }
 
-  /// Does what a failed poll calls for.
+  /// Executes what a failed poll calls for.
   private mutating func follow(
     _ consequence: PollConsequence, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
@@ -189,7 +189,7 @@ struct VehicleSession: Sendable {
     case .retry: break
     case .unusable(let reason, let resynchronising):
       unusable(reason, resynchronising: resynchronising, session, &values, &effects, &reaction)
-    case .misfit(let reason, let isRepeated):
+    case .malformed(let reason, let isRepeated):
       if isRepeated, replace(reason, at: now, &values, &effects, &reaction) {
         values.countBadReply(session.dialogue.reply, &effects)
       } else {
@@ -205,7 +205,7 @@ struct VehicleSession: Sendable {
     case .responsePending(let message, let times):
       // The response repeatedly comes after the adapter's timeout: use the long one.
       if times >= 3 { polling.lengthenTimeout() }
-      // It has just said that it is there.
+      // The ECU responds, so only this request fails: poll another one.
       if times > 3, replace(message, at: now, &values, &effects, &reaction) { return }
       if times > 3 { vehicleSilent("\(message); retrying every second", .carSilent, &values, &effects) }
       polling.pause(until: now &+ .second)
@@ -234,12 +234,13 @@ struct VehicleSession: Sendable {
     return isReplaced
   }
 
-  /// The vehicle does not support this request, or never answered it: try the next, and after all of them pause.
+  /// Tries the next request or protocol candidate, because this one was never answered or is not supported. After the last one polling pauses,
+  /// or stops if `isFinal`.
   private mutating func tryOther(
     _ message: String, isFinal: Bool, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
-    // The ECUs have just reported their supported PIDs.
+    // The ECUs have just reported their supported PIDs, so the protocol is right.
     if polling.detection.hasDiscovered, replace(message, at: now, &values, &effects, &reaction) { return }
     if polling.tryOther(for: session.traits.name) { return }
     if isFinal { stop(message, &values, &effects) } else { pause(message, session, at: now, &values, &effects, &reaction) }
@@ -259,12 +260,12 @@ struct VehicleSession: Sendable {
     let pause = sleep.pauseIfSilent(session.traits)
     polling.pausesChanged(to: sleep.pauses)
     vehicleSilent(pause.message.map { "\(message); \($0)" } ?? message, pause.status, &values, &effects)
-    leaveAlone(for: pause.length, session, at: now, &reaction)
-    // Every fourth time the request that all ECUs support is sent.
+    pausePolling(for: pause.length, session, at: now, &reaction)
+    // After every fourth pause, poll the request that all ECUs support instead.
     polling.paused(message, probes: sleep.pauses % 4 == 3)
   }
 
-  /// Repeating the request could cause a lock-out.
+  /// Stops polling until the link is opened again: repeating the request could cause a lock-out.
   private mutating func stop(_ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
     vehicleSilent("\(message); disconnect and connect to retry", .carSilent, &values, &effects)
     polling.pause(until: nil)
@@ -289,41 +290,43 @@ struct VehicleSession: Sendable {
   }
 
   /// Pauses polling of a vehicle that is not in use, or whose battery is low.
-  private mutating func leaveAlone(
+  private mutating func pausePolling(
     _ pause: SleepPolicy.Pause, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
     withdrawVehicle(pause.message ?? "", &values, &effects)
     values.publish(status: pause.status, &effects)
     values.publish(fault: pause.message, &effects)
-    leaveAlone(for: pause.length, session, at: now, &reaction)
+    pausePolling(for: pause.length, session, at: now, &reaction)
   }
 
-  /// Delays the next probe; the adapter may sleep meanwhile if the pause is long.
-  private mutating func leaveAlone(for length: Nanoseconds, _ session: AdapterSession, at now: Instant, _ reaction: inout Reaction) {
+  /// Pauses polling for this long. The adapter may sleep meanwhile if the pause is long.
+  private mutating func pausePolling(for length: Nanoseconds, _ session: AdapterSession, at now: Instant, _ reaction: inout Reaction) {
     polling.pause(until: now &+ length)
     if sleep.beginPause(length, session.traits) { reaction.demand(.enterLowPower(until: now &+ length)) }
   }
 
-  /// Takes a measured voltage; nil: the adapter does not report it.
+  /// Handles a measured voltage in V; nil: the adapter does not report it.
   mutating func measured(
     _ volts: Double?, isProbe: Bool, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
     var reaction = Reaction()
     sleep.measured(volts, at: now)
     if let pause = sleep.pauseIfLow(at: now, session.traits) {
-      leaveAlone(pause, session, at: now, &values, &effects, &reaction)
+      pausePolling(pause, session, at: now, &values, &effects, &reaction)
     } else if isProbe {
       polling.resume(at: now)
     }
     return reaction
   }
 
+  /// Handles a voltage query without a reply.
   mutating func measurementFailed(at now: Instant) { sleep.measured(nil, at: now) }
 
   // MARK: Commands
 
-  mutating func hasten() { polling.hasten() }
+  /// Requests all values at once, because clearing trouble codes has changed some.
+  mutating func requestAllNow() { polling.requestAllNow() }
 
   mutating func publishCounters(at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
     polling.publishCounters(at: now, values, &effects)
@@ -337,7 +340,7 @@ struct VehicleSession: Sendable {
 
   mutating func tune(_ id: CommandID, for adapter: String?, _ effects: inout Effects) throws(CommandError) {
     let scheduler = polling.scheduler
-    guard scheduler.isSettled, !sleep.isProbing, !polling.timeout.isLong, !scheduler.fast.request.isDiscovery else {
+    guard scheduler.isConfirmed, !sleep.isProbing, !polling.timeout.isLong, !scheduler.fast.request.isDiscovery else {
       throw .refused(code: .notPolling, "the vehicle does not respond; switch it on")
     }
     polling.tune(id, for: adapter, &effects)

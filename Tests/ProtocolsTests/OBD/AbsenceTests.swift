@@ -25,7 +25,7 @@ import Testing
 
   @Test func `a parked car's values give the reason of the pause, probe after probe`() throws {
     var rig = try VehicleRig(
-      PetrolCar(.can11, CarCareTests.turned((.on, 60))), care: CarCare(floor: 0, idleAfter: 120 * .second))
+      PetrolCar(.can11, PauseConditionsTests.turned((.on, 60))), pauseConditions: PauseConditions(minVoltage: 0, idleAfter: 120 * .second))
     rig.run(for: 600 * .second)
     #expect(rig.status == "parked")
     let words = "the vehicle has not been used for 120 s: it is polled every 30 s"

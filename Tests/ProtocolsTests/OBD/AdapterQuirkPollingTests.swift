@@ -66,12 +66,12 @@ import Testing
 
   @Test(arguments: faults) func `no fault of an adapter causes a wrong value`(_ fault: String) throws {
     for chip in ELM327Adapter.Personality.allCases {
-      var electric = try VehicleRig(Self.kona, chip: chip, faults: [fault], care: CarCare(idleAfter: 0))
+      var electric = try VehicleRig(Self.kona, chip: chip, faults: [fault], pauseConditions: PauseConditions(idleAfter: 0))
       electric.run(for: 60 * .second)
       #expect(
         electric.seen["rpm"] ?? [] == ["824"] && electric.seen["battery-voltage"] ?? [] == ["375.2"], "\(chip) \(electric.fault ?? "")")
       #expect(electric.seen["state-of-charge"] ?? [] == ["65"])
-      var standard = try VehicleRig(Self.petrol, chip: chip, faults: [fault], care: CarCare(idleAfter: 0))
+      var standard = try VehicleRig(Self.petrol, chip: chip, faults: [fault], pauseConditions: PauseConditions(idleAfter: 0))
       standard.run(for: 60 * .second)
       #expect(standard.seen["rpm"] ?? ["861"] == ["861"] && standard.seen["speed"] ?? ["50"] == ["50"], "\(chip) \(standard.fault ?? "")")
       #expect(standard.seen["coolant-temperature"] ?? ["60"] == ["60"])

@@ -13,7 +13,9 @@ import Testing
     return rig
   }
 
-  private static func petrol(_ bus: DiagnosticBus = .can11) throws -> VehicleRig { try rig(PetrolCar(bus, CarCareTests.turned((.on, 0)))) }
+  private static func petrol(_ bus: DiagnosticBus = .can11) throws -> VehicleRig {
+    try rig(PetrolCar(bus, PauseConditionsTests.turned((.on, 0))))
+  }
 
   /// Polling continues as before.
   private static func polls(_ rig: inout VehicleRig) -> Bool {
@@ -42,7 +44,7 @@ import Testing
 
   @Test func `an ECU that answers one PID of several is queried for each`() throws {
     struct OneByOne: Car {
-      var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
+      var car = PetrolCar(.can11, PauseConditionsTests.turned((.on, 0)))
       let answersFirst: Bool
       var bus: DiagnosticBus { car.bus }
       var padding: UInt8? { car.padding }
@@ -183,7 +185,7 @@ import Testing
       return if case .failure(.refused(let code, _))? = rig.act("ecu-codes", for: 30 * .second) { code.rawValue } else { nil }
     }
     #expect(refusal(try Self.petrol(.kwp)) == "no-can")
-    var asleep = try VehicleRig(PetrolCar(.can11, CarCareTests.turned((.run, 0), (.off, 10))))
+    var asleep = try VehicleRig(PetrolCar(.can11, PauseConditionsTests.turned((.run, 0), (.off, 10))))
     asleep.run(for: 60 * .second)
     #expect(refusal(asleep) == "no-answer")
   }

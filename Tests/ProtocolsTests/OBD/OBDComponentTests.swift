@@ -89,16 +89,16 @@ import Testing
 
   @Test func `candidates are tried in turn, and after the last one a pause follows`() {
     var detection = ProtocolDetection(.auto)
-    var request = detection.begin(0, usual: nil)
+    var request = detection.begin(0, vehicleRequest: nil)
     var requests = [request.rawValue]
     for _ in 0..<3 {
-      let next = detection.next(after: request, usual: nil)
+      let next = detection.next(after: request, vehicleRequest: nil)
       #expect(!next.isLast)
       request = next.request
       requests.append(request.rawValue)
     }
     #expect(requests == ["220101", "2101", "0100", "0100"] && detection.bus == .automatic)
-    let last = detection.next(after: request, usual: nil)
+    let last = detection.next(after: request, vehicleRequest: nil)
     #expect(last.isLast && last.request == .uds && detection.bus == .can)
   }
 
@@ -118,7 +118,7 @@ import Testing
   @Test func `a fast request is polled at its slot, and a failed one at the next`() {
     var scheduler = PollScheduler(rate: 20, phase: 0, first: .uds)
     scheduler.resume(at: .second)
-    #expect(scheduler.poll(countsFrames: true, at: .second) == Array("220101\r".utf8))
+    #expect(scheduler.poll(allowsFrameCount: true, at: .second) == Array("220101\r".utf8))
     #expect(scheduler.overdueAt == .second + .second / 20 && scheduler.nextWake(after: .second) == nil)
     scheduler.woke(at: .second + .second / 20)
     #expect(scheduler.overdueAt == nil)
@@ -128,7 +128,7 @@ import Testing
     #expect(scheduler.nextWake(after: .second) == 9 * .second)
   }
 
-  @Test func `a silent vehicle is in doubt at the third silence, and a bus error before the first answer tries another protocol`() {
+  @Test func `the third missing response begins a liveness check, and a bus error before the first answer tries another protocol`() {
     var (counters, fast) = (ErrorCounters(), FastPoll(.uds))
     func judge(_ status: ELMStatus) -> String {
       switch counters.judge(.status(status), &fast, isProbing: false, hasLostEcho: false, on: .can) {
@@ -141,10 +141,10 @@ import Testing
     #expect(judge(.noData) == "other" && judge(.canError) == "other")
     counters.answered()
     #expect([judge(.noData), judge(.noData), judge(.noData)] == ["retry", "retry", "pause"])
-    let pids = [PollRequest.Parameter(number: 0x0C, count: 2), PollRequest.Parameter(number: 0x0D, count: 1)]
+    let pids = [PollRequest.Parameter(number: 0x0C, length: 2), PollRequest.Parameter(number: 0x0D, length: 1)]
     fast.begin(RecordRequest(pids, of: Target(.engine)), every: nil)
-    #expect(judge(.noData) == "retry" && fast.doubt != nil && fast.request.rawValue == "0100")
-    #expect(fast.endDoubt() != nil && fast.request.rawValue == "010C0D")
+    #expect(judge(.noData) == "retry" && fast.questionedFailure != nil && fast.request.rawValue == "0100")
+    #expect(fast.endLivenessCheck() != nil && fast.request.rawValue == "010C0D")
   }
 
   @Test func `the bytes of the fast request follow its frame count`() {
@@ -158,7 +158,7 @@ import Testing
   // MARK: Sleep
 
   @Test func `pauses grow to the interval of probes, and start again after an answer`() {
-    var sleep = SleepPolicy(CarCare(pause: 30 * .second))
+    var sleep = SleepPolicy(PauseConditions(probeInterval: 30 * .second))
     let traits = AdapterTraits()
     let lengths = (0..<6).map { _ in sleep.pauseIfSilent(traits).length / .second }
     #expect(lengths == [1, 2, 5, 10, 30, 30])

@@ -94,7 +94,7 @@ import Testing
       ("0C0D74000000", false), ("0C0D74000001", true), ("0C0D740000", true), ("0C0D7400", true), ("000000000000", true),
     ] {
       let data = stride(from: 0, to: bytes.count, by: 2).compactMap { UInt8(bytes.dropFirst($0).prefix(2), radix: 16) }
-      let end = data.withUnsafeBufferPointer { CANReader.end(of: [PollRequest.Parameter(number: 0x0C, count: 2)], in: $0, isBare: isBare) }
+      let end = data.withUnsafeBufferPointer { CANReader.end(of: [PollRequest.Parameter(number: 0x0C, length: 2)], in: $0, isBare: isBare) }
       #expect(end == nil, "\(bytes)")
     }
   }

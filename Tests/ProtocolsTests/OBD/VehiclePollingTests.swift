@@ -168,7 +168,7 @@ import Testing
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.number("fuel-level") != nil && rig.status == "polling")
     #expect(rig.disk["controllers"] == first.disk["controllers"])
     // However many ECUs have responded, the adapter waits for the others as well.
-    var check = try #require(rig.machine.vehicle.polling.scheduler.queue.requests.first { $0.isCheck })
+    var check = try #require(rig.machine.vehicle.polling.scheduler.queue.requests.first { $0.isSupportCheck })
     check.answered(at: rig.now, took: .millisecond, frames: 2, by: nil)
     #expect(String(decoding: check.bytes, as: UTF8.self) == "0100\r")
     // Known ECUs are not queried again.
@@ -325,7 +325,7 @@ import Testing
   @Test func `back to back the others have a fifth of the time`() throws {
     var rig = try VehicleRig(PetrolCar(.can11), rate: 0)
     rig.run(for: 60 * .second)
-    let lively = rig.machine.vehicle.polling.scheduler.queue.requests.filter { $0.period == .second / 2 && $0.standing == .answered }
+    let lively = rig.machine.vehicle.polling.scheduler.queue.requests.filter { $0.period == .second / 2 && $0.support == .answered }
     #expect(lively.count > 2 && lively.allSatisfy { ($0.rate(at: rig.now) ?? 0) > 1 }, "\(lively.map { $0.rate(at: rig.now) })")
     #expect(rig.number("poll-rate").map { $0 > 90 } == true, "\(rig.number("poll-rate") ?? 0)")
   }

@@ -46,9 +46,9 @@ extension VehicleRig {
     _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, signals: [CustomSignal] = [],
     chip: ELM327Adapter.Personality = .elm327, faults: [String] = [], unknown: Set<String> = [], mute: Set<String> = [],
     overrides: [PropertyOverride] = [],
-    care: CarCare? = CarCare(), latency: Nanoseconds = AdapterTiming.real.latency, disk: [String: [UInt8]] = [:]
+    pauseConditions: PauseConditions? = PauseConditions(), latency: Nanoseconds = AdapterTiming.real.latency, disk: [String: [UInt8]] = [:]
   ) throws {
-    let machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals, overrides: PropertyOverrides(overrides), care: care)
+    let machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals, overrides: PropertyOverrides(overrides), pauseConditions: pauseConditions)
     var timing = AdapterTiming.real
     timing.latency = latency
     let adapter = ELM327Adapter(car: car, personality: chip, timing: timing, faults: try faults.map { try AdapterFault($0) })

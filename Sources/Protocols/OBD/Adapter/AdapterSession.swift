@@ -188,7 +188,7 @@ struct AdapterSession: Sendable {
     if notices.contains(.usableReply) { dialogue.noteUsableReply() }
     if notices.contains(.answered) { failures.reset() }
     if notices.contains(.replaced) { failures.resetUnusable() }
-    if let bus = reaction.foundProtocol {
+    if let bus = reaction.detectedProtocol {
       addressing = ECUAddressing(bus: bus, target: .unaddressed, timing: addressing?.timing ?? .initial)
     }
     if notices.contains(.stpxCountsFrames) { traits.noteFrameCounting() }

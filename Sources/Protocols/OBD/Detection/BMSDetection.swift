@@ -33,5 +33,5 @@ extension BMSRecord {
 
 extension RecordRequest {
   /// The request is for BMS data.
-  var isPage: Bool { parameters.isEmpty && !isDiscovery }
+  var isBMSRecord: Bool { parameters.isEmpty && !isDiscovery }
 }

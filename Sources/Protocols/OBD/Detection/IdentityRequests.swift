@@ -23,7 +23,7 @@ extension RequestLayout {
     }
     if !controllers.isEmpty {
       // ECUs that were slow or asleep during detection are queried later.
-      layouts.append(RequestLayout(PollRequest(bus.allECUs, [0x01, 0x00], period: identityPeriod, for: .check), []))
+      layouts.append(RequestLayout(PollRequest(bus.allECUs, [0x01, 0x00], period: identityPeriod, for: .supportCheck), []))
     }
     return layouts
   }

@@ -122,13 +122,13 @@ struct ProtocolDetection: Sendable {
   mutating func adapterWasSetUp() { mark = nil }
 
   /// The request of a candidate (nil: the present one): the PIDs of known ECUs, or the request for supported PIDs on their protocol.
-  /// `usual` is the fast request of the vehicle.
-  mutating func begin(_ place: Int? = nil, usual: RecordRequest?) -> RecordRequest {
+  /// `vehicleRequest` is the fast request of the vehicle.
+  mutating func begin(_ place: Int? = nil, vehicleRequest: RecordRequest?) -> RecordRequest {
     let place = place ?? candidate
     candidate = place
     var next = candidates[place]
-    if case .standard(let found) = vehicle, self.place(of: found) == place, let usual {
-      next = ProtocolCandidate(found.bus, usual)
+    if case .standard(let found) = vehicle, self.place(of: found) == place, let vehicleRequest {
+      next = ProtocolCandidate(found.bus, vehicleRequest)
     } else if let storedECUs, self.place(of: storedECUs) == place, pauses % Self.searchEvery != 0 {
       next = ProtocolCandidate(discoveryOn: storedECUs.bus)
     }
@@ -138,13 +138,13 @@ struct ProtocolDetection: Sendable {
   }
 
   /// The next candidate, and whether all were tried, for a pause. `request` was not answered.
-  mutating func next(after request: RecordRequest, usual: RecordRequest?) -> (request: RecordRequest, isLast: Bool) {
+  mutating func next(after request: RecordRequest, vehicleRequest: RecordRequest?) -> (request: RecordRequest, isLast: Bool) {
     hasDiscovered = false
     failures += 1
     // PIDs that are no longer answered: the ECUs are queried again in turn.
     if !request.parameters.isEmpty { vehicle = .unknown }
     let places = places()
-    let next = begin(places.first { $0 > candidate } ?? places[0], usual: usual)
+    let next = begin(places.first { $0 > candidate } ?? places[0], vehicleRequest: vehicleRequest)
     guard failures >= places.count else { return (next, false) }
     failures = 0
     return (next, true)
@@ -241,9 +241,9 @@ struct ProtocolDetection: Sendable {
   }
 
   /// All ECUs have reported. The results so far may be of another vehicle: if detection fails, start over.
-  mutating func discoveryEnded(usual: RecordRequest?) -> (found: Discovery, request: RecordRequest) {
+  mutating func discoveryEnded(vehicleRequest: RecordRequest?) -> (found: Discovery, request: RecordRequest) {
     let found = discovery
-    let request = begin(usual: usual)
+    let request = begin(vehicleRequest: vehicleRequest)
     hasDiscovered = true
     return (found, request)
   }
@@ -268,7 +268,7 @@ struct ProtocolDetection: Sendable {
 
   /// Whether a record must pass the plausibility check: unless the vehicle is configured, at the first response of a connection and after
   /// each silence.
-  func doubts(_ request: RecordRequest, isSettled: Bool) -> Bool { choice == .auto && !isSettled && request.isPage }
+  func requiresPlausibility(_ request: RecordRequest, isConfirmed: Bool) -> Bool { choice == .auto && !isConfirmed && request.isBMSRecord }
 
   /// What a response that is not BMS data means.
   enum ForeignRecord { case retry, pause, tryOther }
@@ -331,10 +331,10 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Detection begins again. Returns the first request.
-  mutating func startOver(usual: RecordRequest?) -> RecordRequest {
+  mutating func startOver(vehicleRequest: RecordRequest?) -> RecordRequest {
     let place = if case .standard(let found) = vehicle { self.place(of: found) } else { Int?.none }
     vehicle = .unknown
     defer { answered() }
-    return begin(place, usual: usual)
+    return begin(place, vehicleRequest: vehicleRequest)
   }
 }

@@ -88,7 +88,7 @@ extension ECUCodeList {
       known.insert(Target(identifier))
     }
     known.formUnion(ecus.compactMap { Target(respondingFrom: CANIdentifier($0.identifier)) })
-    known.formUnion(polled.filter { $0.standing == .answered }.map(\.target))
+    known.formUnion(polled.filter { $0.support == .answered }.map(\.target))
     known = known.filter { $0.reply != nil }
     let reserved = bus.is29Bit ? [] : (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
     let all = known.union(reserved + polled.map(\.target) + [fast]).filter { $0.reply != nil }

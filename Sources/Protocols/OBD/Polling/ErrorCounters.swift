@@ -1,91 +1,92 @@
-// Consecutive failures of the fast request since the last response, and what each calls for.
+// Counts the consecutive failures of the fast request since the last response, and decides what each calls for.
 
 struct ErrorCounters: Sendable {
-  /// The number of failing requests before the vehicle as a whole counts as silent.
+  /// The number of failing requests after which the whole vehicle counts as silent.
   private static let maxReplaced = 6
 
-  /// The vehicle has answered this request on this connection.
-  private(set) var isSettled = false
-  /// Polls answered in part.
-  private var shortAnswers = 0
-  private var silences = 0
-  private var disturbances = 0
-  private var busy = 0
+  /// The vehicle has answered the fast request on this connection.
+  private(set) var isConfirmed = false
+  /// Responses with only some of the requested PIDs.
+  private var partialResponses = 0
+  private var missingResponses = 0
+  private var busErrors = 0
+  /// Negative responses "busy" and "response pending".
+  private var busyResponses = 0
   /// Replies that were damaged or interrupted.
   private var damaged = 0
   /// Responses of wrong length.
-  private var misfits = 0
+  private var malformedResponses = 0
   /// Negative responses to PIDs.
-  private var negatives = 0
-  /// Requests replaced by the next.
+  private var negativeResponses = 0
+  /// Fast requests that were replaced by the next one.
   private var replacements = 0
 
   var mayReplace: Bool { replacements < Self.maxReplaced }
 
-  /// The vehicle has answered.
+  /// Resets the failures: the vehicle has answered.
   mutating func answered() {
-    let shortAnswers = shortAnswers
+    let partialResponses = partialResponses
     self = ErrorCounters()
-    (isSettled, self.shortAnswers) = (true, shortAnswers)
+    (isConfirmed, self.partialResponses) = (true, partialResponses)
   }
 
-  /// A request is polled that was never answered.
-  mutating func candidateBegins() { isSettled = false }
+  /// Handles the start of a request that was never answered.
+  mutating func candidateBegan() { isConfirmed = false }
 
-  /// The vehicle responds to the request that all ECUs support.
-  mutating func heard() { silences = 0 }
+  /// Handles a response to the request that all ECUs support.
+  mutating func vehicleResponded() { missingResponses = 0 }
 
-  /// Another fast request is polled.
+  /// Handles the replacement of the fast request.
   mutating func replaced() {
     replacements += 1
-    (silences, misfits, negatives, busy, damaged, disturbances) = (0, 0, 0, 0, 0, 0)
+    (missingResponses, malformedResponses, negativeResponses, busyResponses, damaged, busErrors) = (0, 0, 0, 0, 0, 0)
   }
 
   mutating func resetReplaced() { replacements = 0 }
 
-  /// Whether only some PIDs are answered, repeatedly.
-  mutating func isRepeatedlyShort(_ share: ValueTable.Share) -> Bool {
-    shortAnswers = share == .whole ? 0 : shortAnswers + 1
-    guard shortAnswers >= 2 else { return false }
-    shortAnswers = 0
+  /// Counts a response with this share of its PIDs. Returns true if it is repeatedly only a part of them.
+  mutating func recordShare(_ share: ValueTable.Share) -> Bool {
+    partialResponses = share == .whole ? 0 : partialResponses + 1
+    guard partialResponses >= 2 else { return false }
+    partialResponses = 0
     return true
   }
 
-  /// Counts a failure of the fast request, which can be in doubt from then on, and decides what follows.
+  /// Counts a failure of the fast request and decides what follows. Can begin a liveness check.
   mutating func judge(
     _ failure: PollFailure, _ fast: inout FastPoll, isProbing: Bool, hasLostEcho: Bool, on bus: VehicleBus
   ) -> PollConsequence {
     switch failure {
     case .unusable(let reason):
-      suspect(reason, &fast, isProbing: isProbing, on: bus)
+      countDamaged(reason, &fast, isProbing: isProbing, on: bus)
       return .unusable(reason, resynchronising: true)
-    case .misfit(let reason):
-      misfits += 1
-      return .misfit(reason, isRepeated: misfits >= 3)
+    case .malformed(let reason):
+      malformedResponses += 1
+      return .malformed(reason, isRepeated: malformedResponses >= 3)
     case .negative(let code): return rejected(code, pollsPIDs: fast.pollsPIDs)
     case .status(let status):
       switch status.demand {
       case .unsupported: return .replace(status.message, otherwise: .tryOther(status.message, isFinal: false))
-      case .noResponse: return silent(status.message, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
-      // Another protocol may be the right one.
-      case .backOff where !isSettled: return .tryOther(status.message, isFinal: false)
-      case .backOff: return isProbing || !fast.beginDoubt(status.message, on: bus) ? .pause(status.message) : .retry
-      case .retry: return disturbed(status.message, &fast, isProbing: isProbing, on: bus)
+      case .noResponse: return missingResponse(status.message, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
+      // The vehicle may use another protocol.
+      case .backOff where !isConfirmed: return .tryOther(status.message, isFinal: false)
+      case .backOff: return isProbing || !fast.beginLivenessCheck(status.message, on: bus) ? .pause(status.message) : .retry
+      case .retry: return busError(status.message, &fast, isProbing: isProbing, on: bus)
       case .discard:
-        suspect(status.message, &fast, isProbing: isProbing, on: bus)
+        countDamaged(status.message, &fast, isProbing: isProbing, on: bus)
         return .unusable(status.message, resynchronising: false)
       case .resynchronise, .acknowledge, .ignore:
-        suspect(status.message, &fast, isProbing: isProbing, on: bus)
+        countDamaged(status.message, &fast, isProbing: isProbing, on: bus)
         return .unusable(status.message, resynchronising: true)
       case .reinitialize, .wake: return .settingsLost(status)
       }
     }
   }
 
-  /// Repeated failures may be the fault of this request alone: the next poll asks for the PIDs that every ECU supports.
-  private mutating func suspect(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: VehicleBus) {
+  /// Counts a damaged reply. After several a liveness check shows whether only this request fails.
+  private mutating func countDamaged(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: VehicleBus) {
     damaged += 1
-    if damaged % 3 == 0, !isProbing { _ = fast.beginDoubt(message, on: bus) }
+    if damaged % 3 == 0, !isProbing { _ = fast.beginLivenessCheck(message, on: bus) }
   }
 
   private mutating func rejected(_ code: UInt8, pollsPIDs: Bool) -> PollConsequence {
@@ -95,34 +96,34 @@ struct ErrorCounters: Sendable {
     switch demand {
     case .tryOther: consequence = .tryOther("\(message): this car may not be supported", isFinal: code == 0x33)
     case .askAgain:
-      busy += 1
-      return busy > 3 ? .replace(message, otherwise: .pause("\(message); retrying later")) : .retry
+      busyResponses += 1
+      return busyResponses > 3 ? .replace(message, otherwise: .pause("\(message); retrying later")) : .retry
     case .pause:
-      busy += 1
-      return .responsePending(message, times: busy)
+      busyResponses += 1
+      return .responsePending(message, times: busyResponses)
     case .backOff: consequence = .pause("\(message); retrying later")
     case .giveUp: consequence = .stop(message)
     }
     // An ECU that repeatedly rejects one request may answer others.
     guard pollsPIDs else { return consequence }
-    negatives += 1
-    return negatives < 3 ? .retry : .replace(message, otherwise: consequence)
+    negativeResponses += 1
+    return negativeResponses < 3 ? .retry : .replace(message, otherwise: consequence)
   }
 
-  private mutating func silent(
+  private mutating func missingResponse(
     _ message: String, _ fast: inout FastPoll, isProbing: Bool, hasLostEcho: Bool, on bus: VehicleBus
   ) -> PollConsequence {
     if hasLostEcho { return .echoReturned }
-    guard isSettled else { return .tryOther(message, isFinal: false) }
-    silences += 1
-    guard silences >= 3 else { return .retry }
-    return isProbing || !fast.beginDoubt(message, on: bus) ? .pause(message) : .retry
+    guard isConfirmed else { return .tryOther(message, isFinal: false) }
+    missingResponses += 1
+    guard missingResponses >= 3 else { return .retry }
+    return isProbing || !fast.beginLivenessCheck(message, on: bus) ? .pause(message) : .retry
   }
 
-  private mutating func disturbed(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: VehicleBus) -> PollConsequence {
-    disturbances += 1
-    guard disturbances >= 3 else { return .retry }
-    if disturbances == 3, !isProbing, fast.beginDoubt(message, on: bus) { return .retry }
+  private mutating func busError(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: VehicleBus) -> PollConsequence {
+    busErrors += 1
+    guard busErrors >= 3 else { return .retry }
+    if busErrors == 3, !isProbing, fast.beginLivenessCheck(message, on: bus) { return .retry }
     return .rest(message)
   }
 }

@@ -1,52 +1,52 @@
-// The request polled at the device's rate: its rows, its frame count, and the bytes as sent. It can be in doubt: meanwhile the request that all
-// ECUs support is polled, to distinguish a silent vehicle from a request that fails.
+// The fast request, which is polled at the device's rate: its rows, its frame count, and the bytes as sent. If it fails, a liveness check polls
+// the request that all ECUs support instead, to distinguish a silent vehicle from a request that fails.
 
 struct FastPoll: Sendable {
-  /// The meaning of PIDs that are not answered together.
-  enum FailsTogether {
-    case no
-    /// They are being requested one by one to find out.
-    case open
-    /// Each is answered alone: the ECU supports one PID per request.
-    case proven
+  /// The test whether the ECU supports only one PID per request.
+  enum OnePIDTest {
+    case none
+    /// The PIDs are being requested one by one.
+    case running
+    /// Each PID is answered alone, but not together.
+    case confirmed
   }
 
   /// The request that is polled now.
   private(set) var request: RecordRequest
-  /// The vehicle's fast request, as its properties are laid out; nil: the vehicle is not known by its PIDs.
-  private(set) var usual: RecordRequest?
-  /// The rows of `usual`.
+  /// The fast request of the detected vehicle; nil: no vehicle with SAE J1979 PIDs is detected.
+  private(set) var vehicleRequest: RecordRequest?
+  /// The rows of `vehicleRequest`.
   private(set) var rows: [PollRequest.Row] = []
-  /// Its period, if it is not that of the device's rate.
+  /// The period of `vehicleRequest`; nil: the device's rate.
   private(set) var period: Nanoseconds?
-  private(set) var count = FrameCount()
+  private(set) var frameCount = FrameCount()
   /// The ECU that answered the previous functional request.
   private(set) var responder: UInt32?
-  /// Why `usual` is in doubt.
-  private(set) var doubt: String?
-  private(set) var failsTogether = FailsTogether.no
-  /// The request as sent, with this frame count and the carriage return.
+  /// The failure of `vehicleRequest` that led to the liveness check in progress.
+  private(set) var questionedFailure: String?
+  private(set) var onePIDTest = OnePIDTest.none
+  /// The request as sent, with the frame count `bytesCount` and the carriage return.
   private var bytes: [UInt8] = []
-  private var writtenCount: Int?
+  private var bytesCount: Int?
 
   init(_ request: RecordRequest) { self.request = request }
 
-  /// The request as sent, digit and carriage return included.
+  /// The request as sent, with the carriage return, and with the frame count if wanted and known.
   mutating func bytes(withCount: Bool) -> [UInt8] {
-    let frames = withCount ? count.frames : nil
-    if bytes.isEmpty || frames != writtenCount {
+    let frames = withCount ? frameCount.frames : nil
+    if bytes.isEmpty || frames != bytesCount {
       bytes = Array(request.rawValue.utf8)
       if let frames { bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8) }
       bytes.append(carriageReturn)
-      writtenCount = frames
+      bytesCount = frames
     }
     return bytes
   }
 
   /// The configured period of the request that is polled now; nil: the device's rate.
-  var currentPeriod: Nanoseconds? { request == usual ? period : nil }
+  var currentPeriod: Nanoseconds? { request == vehicleRequest ? period : nil }
 
-  /// PIDs of a standard vehicle are polled.
+  /// Whether PIDs of a standard vehicle are polled.
   var pollsPIDs: Bool { !request.parameters.isEmpty }
 
   /// The fast request as one of the other requests; `rate` is the device's period.
@@ -56,72 +56,73 @@ struct FastPoll: Sendable {
       isFast: period == nil)
   }
 
-  private mutating func ask(_ next: RecordRequest) {
-    (request, count, responder) = (next, FrameCount(), nil)
+  private mutating func select(_ next: RecordRequest) {
+    (request, frameCount, responder) = (next, FrameCount(), nil)
     bytes.removeAll(keepingCapacity: true)
   }
 
-  /// The request of a protocol candidate.
+  /// Polls the request of a protocol candidate.
   mutating func begin(_ next: RecordRequest) {
-    ask(next)
-    doubt = nil
+    select(next)
+    questionedFailure = nil
   }
 
-  /// The next request for supported PIDs.
+  /// Polls the next request for supported PIDs.
   mutating func proceed(to next: RecordRequest) {
     request = next
     bytes.removeAll(keepingCapacity: true)
   }
 
-  /// The fast request of a detected vehicle.
+  /// Polls the fast request of a detected vehicle.
   mutating func begin(_ next: RecordRequest, every period: Nanoseconds?) {
-    ask(next)
-    (usual, self.period, failsTogether) = (next, period, .no)
+    select(next)
+    (vehicleRequest, self.period, onePIDTest) = (next, period, .none)
   }
 
-  mutating func place(_ rows: [PollRequest.Row]) { self.rows = rows }
+  mutating func setRows(_ rows: [PollRequest.Row]) { self.rows = rows }
 
   /// Polls this request from now on, at the device's rate or its configured period.
   mutating func replace(with next: PollRequest) {
     (rows, period) = (next.rows, next.isFast ? nil : next.period)
-    ask(RecordRequest(next.parameters, of: next.target))
-    usual = request
+    select(RecordRequest(next.parameters, of: next.target))
+    vehicleRequest = request
   }
 
-  /// It was answered, in this many frames if that may serve as the count.
+  /// Records a response. `frames` is the number of its frames, or nil if it must not be used as the frame count.
   mutating func answered(frames: Int?, by source: UInt32?) {
-    if let frames { count.answered(frames: frames) }
+    if let frames { frameCount.answered(frames: frames) }
     responder = source
   }
 
-  mutating func dropCount() { count.drop() }
-  mutating func countRefused() { count.isRefused() }
+  mutating func dropCount() { frameCount.drop() }
+  mutating func disableCount() { frameCount.disable() }
 
   // MARK: PIDs one by one
 
-  mutating func testOneByOne() { failsTogether = .open }
-  mutating func endTest() { failsTogether = .no }
+  mutating func beginOnePIDTest() { onePIDTest = .running }
+  mutating func endOnePIDTest() { onePIDTest = .none }
 
-  /// A PID of it was requested alone.
-  mutating func requestedAlone(isAnswered: Bool) {
-    if failsTogether == .open { failsTogether = isAnswered ? .proven : .no }
+  /// Records the result of requesting one PID of the fast request alone.
+  mutating func recordSinglePID(isAnswered: Bool) {
+    if onePIDTest == .running { onePIDTest = isAnswered ? .confirmed : .none }
   }
 
-  // MARK: Doubt
+  // MARK: Liveness check
 
-  /// Polls the request that all ECUs support instead. Returns false if that cannot help.
-  mutating func beginDoubt(_ message: String, on bus: VehicleBus) -> Bool {
-    guard request == usual, !request.parameters.isEmpty else { return false }
-    doubt = message
-    ask(RecordRequest(supportedFrom: 0, on: bus))
+  /// Polls the request that all ECUs support instead of the fast request, which failed with this message. Returns false if that cannot help:
+  /// it is polled already, or a data record is.
+  mutating func beginLivenessCheck(_ message: String, on bus: VehicleBus) -> Bool {
+    guard request == vehicleRequest, !request.parameters.isEmpty else { return false }
+    questionedFailure = message
+    select(RecordRequest(supportedFrom: 0, on: bus))
     return true
   }
 
-  /// Resumes the fast request. Returns why it was in doubt, if it was.
-  mutating func endDoubt() -> String? {
-    guard let message = doubt, let usual else { return nil }
-    doubt = nil
-    ask(usual)
+  /// Resumes the fast request. Returns the failure that led to the check; nil: no check was in progress.
+  mutating func endLivenessCheck() -> String? {
+    guard let message = questionedFailure, let vehicleRequest else { return nil }
+    questionedFailure = nil
+    select(vehicleRequest)
     return message
   }
 }

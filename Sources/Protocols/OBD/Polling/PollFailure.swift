@@ -1,50 +1,55 @@
-// Why a poll brought no values, and what that calls for.
+// The outcomes of a poll: values, or the reason why there are none and what that calls for.
 
-/// The reason why a poll brought no values.
+/// The reason why a poll had no values.
 enum PollFailure: Sendable {
   case status(ELMStatus)
+  /// A negative response with this code.
   case negative(UInt8)
   /// A response of the right ECU that violates SAE J1979.
-  case misfit(String)
+  case malformed(String)
   case unusable(String)
 }
 
-/// What a failed poll calls for.
+/// What follows a failed poll. The strings are messages about the failure.
 indirect enum PollConsequence: Sendable {
-  /// It is repeated at the next slot.
+  /// Repeat it at the next slot.
   case retry
+  /// Count an unusable reply.
   case unusable(String, resynchronising: Bool)
-  /// The response violates SAE J1979, repeatedly or now.
-  case misfit(String, isRepeated: Bool)
+  /// The response violates SAE J1979: count it, or replace the request if this is repeated.
+  case malformed(String, isRepeated: Bool)
+  /// Reinitialise the adapter, which sent this status.
   case settingsLost(ELMStatus)
-  /// The echo of the adapter is on again: it may have restarted unnoticed.
+  /// Reinitialise the adapter: its echo is on again, so it may have restarted unnoticed.
   case echoReturned
-  /// Another PID may be answered.
+  /// Replace the request, because another PID may be answered; `otherwise` applies if none is left.
   case replace(String, otherwise: PollConsequence)
-  /// Another protocol candidate may be answered; `isFinal`: after the last one polling stops.
+  /// Try the next protocol candidate. `isFinal`: after the last one polling stops.
   case tryOther(String, isFinal: Bool)
-  /// The ECU has reported that the response follows, so many times in a row.
+  /// Wait for the ECU, which has reported response pending this many times in a row.
   case responsePending(String, times: Int)
+  /// Pause polling: the vehicle does not respond.
   case pause(String)
-  /// The bus is disturbed: the adapter rests.
+  /// Send nothing to the adapter for some time, then reinitialise it: the bus is disturbed.
   case rest(String)
-  /// Repeating the request could cause a lock-out.
+  /// Stop polling until the link is opened again, because repeating the request could cause a lock-out.
   case stop(String)
 }
 
-/// What the reply to a poll is.
+/// The kind of reply to a poll.
 enum PollResult: Sendable {
   /// The data in this range of the payload, from this ECU.
   case values(Range<Int>, from: UInt32?)
-  /// The record at this address is that of another maker.
+  /// The data record is not that of a Hyundai or Kia BMS.
   case foreignRecord
-  /// The vehicle responds to the request that all ECUs support.
+  /// The vehicle has answered the liveness check.
   case alive
+  /// The vehicle has reported supported PIDs.
   case supportedPIDs
   case failed(PollFailure)
 }
 
-/// What the reply to a request for supported PIDs calls for.
+/// The result of handling a reply to a request for supported PIDs.
 enum DiscoveryOutcome: Sendable {
   case failed(PollFailure)
   case done(PollConsequence)
@@ -54,11 +59,12 @@ extension VehiclePolling {
   /// Evaluates the reply to the fast request, parsed as `parsed`.
   func evaluate(_ parsed: CANReader.Outcome, _ reader: CANReader) -> PollResult {
     switch parsed {
-    case .messages where scheduler.fast.doubt != nil:
+    case .messages where scheduler.fast.questionedFailure != nil:
       reader.bitmaps(base: 0).isEmpty ? .failed(.unusable("response to another request")) : .alive
     case .messages where scheduler.fast.request.isDiscovery: .supportedPIDs
     case .messages:
-      scheduler.fast.evaluate(reader, isDoubtful: detection.doubts(scheduler.fast.request, isSettled: scheduler.isSettled))
+      scheduler.fast.evaluate(
+        reader, mustBePlausible: detection.requiresPlausibility(scheduler.fast.request, isConfirmed: scheduler.isConfirmed))
     case .empty: .failed(.unusable("empty reply"))
     case .unreadable(let reason): .failed(.unusable(reason))
     case .status(let status): .failed(.status(status))
@@ -67,18 +73,18 @@ extension VehiclePolling {
 }
 
 extension FastPoll {
-  /// Evaluates the reply to the fast request, parsed as `outcome`. `isDoubtful`: a data record must pass the plausibility check.
-  func evaluate(_ reader: CANReader, isDoubtful: Bool) -> PollResult {
+  /// Evaluates the messages of a reply to the fast request. `mustBePlausible`: a data record must pass the plausibility check.
+  func evaluate(_ reader: CANReader, mustBePlausible: Bool) -> PollResult {
     switch reader.answer(echo: request.echo, parameters: request.parameters, from: request.target, before: responder) {
     case .message(let answer):
       let head = request.echo.count
       let data = answer.start + head..<answer.start + answer.length
-      if isDoubtful, !reader.payload.withUnsafeBufferPointer({ BMSRecord.isPlausible(UnsafeBufferPointer(rebasing: $0[data])) }) {
+      if mustBePlausible, !reader.payload.withUnsafeBufferPointer({ BMSRecord.isPlausible(UnsafeBufferPointer(rebasing: $0[data])) }) {
         return .foreignRecord
       }
       if request.parameters.isEmpty, answer.length < head + BMSRecord.minLength { return .failed(.unusable("response too short")) }
       if !request.parameters.isEmpty, reader.end(of: request.parameters, in: answer) == nil {
-        return .failed(.misfit("response length differs from SAE J1979"))
+        return .failed(.malformed("response length differs from SAE J1979"))
       }
       return .values(data, from: answer.source)
     case .refusal(let code): return .failed(.negative(code))

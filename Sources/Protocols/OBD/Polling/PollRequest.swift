@@ -1,34 +1,34 @@
-// A poll request and its statistics: duration, rate, and whether the vehicle supports it. The requestQueue decides when it is sent.
+// A poll request and its statistics: duration, rate, and whether the vehicle supports it. `RequestQueue` decides when it is sent.
 
 /// A request with its own period, and the properties of its response.
 struct PollRequest: Sendable {
   /// A property at its position in the schema, with its decoder.
   struct Row: Sendable {
     let position: Int
-    /// The PID that holds it, if a response holds several.
+    /// The PID that contains it, for a request of several PIDs.
     let parameter: UInt8?
     let row: DataRow
   }
 
-  /// A PID of service 01 and its length, which separates several in one response.
+  /// A PID of service 01, and the length of its data in bytes, which separates the PIDs of one response.
   struct Parameter: Equatable, Sendable {
     let number: UInt8
-    let count: Int
+    let length: Int
   }
 
-  /// What its response is used for.
+  /// What the response is used for.
   enum Purpose: Sendable {
     case values
-    /// It requests the supported PIDs again.
-    case check
-    /// Its response is text, possibly in several messages: one property.
+    /// It requests the supported PIDs again, to find ECUs that did not respond during detection.
+    case supportCheck
+    /// The response is a text for one property, possibly in several messages.
     case identity
   }
 
-  /// Whether the vehicle supports it.
-  enum Standing: Sendable, Equatable {
+  /// Whether the vehicle supports the request.
+  enum Support: Sendable, Equatable {
     case unknown, answered
-    /// The vehicle rejected it or did not respond; it is retried then.
+    /// The vehicle or the adapter rejected it, for this reason; it is sent again at this time.
     case refused(String, until: Instant)
   }
 
@@ -38,37 +38,37 @@ struct PollRequest: Sendable {
   /// The PIDs of a request of service 01, each with its length.
   let parameters: [Parameter]
   private(set) var period: Nanoseconds
-  /// The prefix of a response: the service, and the identifier if it is not one of several PIDs.
+  /// The first bytes of a response: the service, and the identifier unless PIDs are requested.
   let echo: [UInt8]
   private(set) var rows: [Row] = []
-  /// The ECU that answered it on this connection.
+  /// The ECU that answered the request on this connection.
   private(set) var responder: UInt32?
-  /// It shares the device's rate with the fast request.
+  /// It is polled as often as the fast request, which alternates with it.
   let isFast: Bool
   let purpose: Purpose
-  /// It was the fast request and failed: once answered it takes its place again.
+  /// It was the fast request and failed. When the ECU answers it again, it becomes the fast request again.
   private(set) var isReplaced = false
   private(set) var priority = Priority.normal
-  /// Its ECU reports response pending.
-  private(set) var isPatient = false
-  /// The next due time.
+  /// It is sent with the long timeout, because its ECU reports response pending.
+  private(set) var usesLongTimeout = false
+  /// When it is due next; `.min`: at once.
   private(set) var due: Instant = .min
   /// The recent duration.
-  private(set) var cost: Nanoseconds = 60 * .millisecond
-  private(set) var count = FrameCount()
-  private(set) var standing = Standing.unknown
+  private(set) var duration: Nanoseconds = 60 * .millisecond
+  private(set) var frameCount = FrameCount()
+  private(set) var support = Support.unknown
   /// Responses with fewer PIDs than requested.
-  private(set) var shortAnswers = 0
-  /// Consecutive missing responses.
+  private(set) var partialResponses = 0
+  /// The number of consecutive requests without a usable response.
   private(set) var misses = 0
-  /// The duration was measured with the current form of the request.
-  private var isTimed = false
-  /// Its first round trips measure the duration: it need not fit before.
+  /// The duration was measured with the current form of the request: with or without a frame count.
+  private var isDurationCurrent = false
+  /// The number of measured round trips. Until its duration is measured, it may be sent even if it does not fit into a gap.
   private(set) var samples = 0
-  private(set) var answers = Answers()
+  private(set) var recentResponses = RecentResponses()
 
-  /// The recent rate: the responses of this window and the previous one.
-  struct Answers: Sendable {
+  /// The responses of the current and the previous time window, for the recent rate.
+  struct RecentResponses: Sendable {
     private var began: Instant?
     private var middle: Instant?
     private var last: Instant = .min
@@ -84,9 +84,9 @@ struct PollRequest: Sendable {
       counts.now += 1
     }
 
-    mutating func forget() { self = Answers() }
+    mutating func forget() { self = RecentResponses() }
 
-    /// Responses per second, once there were two; an overdue one lowers the rate.
+    /// Responses per second; nil before the second response. An overdue response lowers the rate.
     func rate(at now: Instant, period: Nanoseconds) -> Double? {
       let intervals = counts.before + counts.now - 1
       guard let began, intervals > 0 else { return nil }
@@ -103,123 +103,127 @@ struct PollRequest: Sendable {
     self.echo = echo ?? request.prefix(1).map { $0 &+ 0x40 } + (parameters.isEmpty ? request.dropFirst() : [])
   }
 
-  /// The same request with its rows at their positions in the schema.
+  /// This request with rows, period and priority.
   func placed(_ rows: [Row], every period: Nanoseconds, _ priority: Priority) -> PollRequest {
     var placed = self
     (placed.rows, placed.period, placed.priority) = (rows, period, priority)
     return placed
   }
 
-  /// It is also sent for a property with this period.
+  /// Shortens the period for a further property with this period.
   mutating func shorten(to period: Nanoseconds) { self.period = min(self.period, period) }
 
-  var isCheck: Bool { purpose == .check }
+  var isSupportCheck: Bool { purpose == .supportCheck }
   var isIdentity: Bool { purpose == .identity }
   var service: UInt8 { request.first ?? 0 }
 
-  /// The command as sent, with the frame count if it is known.
+  /// The request as sent, with the carriage return, and with the frame count if it is known.
   var bytes: [UInt8] {
     var bytes = hexText(request)
-    // The first frame may be response pending, and an ECU that has not answered before has no count.
-    if !isPatient, !isCheck, let frames = count.frames { bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8) }
+    // The first frame may be response pending; and to a support check, ECUs can respond that did not before.
+    if !usesLongTimeout, !isSupportCheck, let frames = frameCount.frames {
+      bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8)
+    }
     bytes.append(carriageReturn)
     return bytes
   }
 
-  /// The same for an STN chip, with the header.
-  func bytes(countingFrames: Bool) -> [UInt8] {
+  /// The request as sent with STPX, which carries the header. `countingFrames`: the adapter counts frames instead of messages.
+  func stpxBytes(countingFrames: Bool) -> [UInt8] {
     var text = "STPX H:\(target.text),D:\(String(decoding: hexText(request), as: UTF8.self))"
-    if isPatient { text += ",T:2000" } else if let number = countingFrames ? count.frames : 1 { text += ",R:\(number)" }
+    if usesLongTimeout { text += ",T:2000" } else if let number = countingFrames ? frameCount.frames : 1 { text += ",R:\(number)" }
     return Array(text.utf8) + [carriageReturn]
   }
 
-  /// It is sent so rarely that its duration does not matter.
-  private var isOnce: Bool { isIdentity || isCheck || asksScales }
-  /// It requests only the scaling of other PIDs.
-  var asksScales: Bool { !parameters.isEmpty && parameters.allSatisfy { Scales.parameters.contains($0.number) } }
+  /// Whether it is sent so rarely that its duration does not matter.
+  private var isRare: Bool { isIdentity || isSupportCheck || requestsScaling }
+  /// Whether it requests only the scaling of other PIDs.
+  var requestsScaling: Bool { !parameters.isEmpty && parameters.allSatisfy { Scales.parameters.contains($0.number) } }
 
-  var isSurveyed: Bool {
-    if case .refused = standing { true } else { samples >= (isOnce ? 1 : 2) || misses >= 1 }
+  /// Whether its duration is known, or it is not answered.
+  var isMeasured: Bool {
+    if case .refused = support { true } else { samples >= (isRare ? 1 : 2) || misses >= 1 }
   }
 
   private var window: Nanoseconds { max(10 * .second, 3 &* period) }
 
   /// Responses per second, if measured.
-  func rate(at now: Instant) -> Double? { answers.rate(at: now, period: period) }
+  func rate(at now: Instant) -> Double? { recentResponses.rate(at: now, period: period) }
 
   // MARK: Results
 
-  /// It is sent now: the next one is due a period later on its grid; missed slots count once.
-  mutating func asked(at now: Instant) {
+  /// Handles its sending: it is due again a period after it was due, or at the next multiple of the period after that.
+  mutating func sent(at now: Instant) {
     let late = due == .min ? 0 : max(now &- due, 0)
     due = due == .min ? now &+ period : due &+ (late / period &+ 1) &* period
   }
 
-  /// The vehicle has answered it, in this many frames if that may serve as the count.
+  /// Records a response that took this long. `frames` is the number of its frames, or nil if it must not be used as the frame count.
   mutating func answered(at now: Instant, took: Nanoseconds, frames: Int?, by source: UInt32?) {
-    standing = .answered
+    support = .answered
     responder = source
     misses = 0
     // The duration falls slowly and rises at once.
-    let knewFrames = count.frames != nil
-    if let frames { count.answered(frames: frames) }
-    cost = !isTimed || took > cost ? took : cost - (cost - took) / 8
-    isTimed = knewFrames == (count.frames != nil)
+    let hadCount = frameCount.frames != nil
+    if let frames { frameCount.answered(frames: frames) }
+    duration = !isDurationCurrent || took > duration ? took : duration - (duration - took) / 8
+    isDurationCurrent = hadCount == (frameCount.frames != nil)
     samples += 1
-    // With the frame count it is faster: measure that at once.
-    if samples < 2, !isOnce { due = now } else { answers.add(at: now, window: window) }
+    // With the frame count it is faster: measure that duration at once.
+    if samples < 2, !isRare { due = now } else { recentResponses.add(at: now, window: window) }
   }
 
-  /// No usable response came.
+  /// Records that no usable response came within this time.
   mutating func missed(at now: Instant, took: Nanoseconds) {
     misses += 1
-    cost = max(cost, took)
-    count.drop()
+    duration = max(duration, took)
+    frameCount.drop()
     // An ECU that does not respond is retried at growing intervals, ten minutes at most.
     due = max(due, now &+ min(period << Int64(min(misses, 10)), maxPause))
   }
 
-  /// A former fast request is retried soon.
+  /// The maximum interval of retries. A former fast request is retried more often.
   private var maxPause: Nanoseconds { (isFast || isReplaced ? 15 : 600) * .second }
 
-  /// The ECU is busy: it is sent again soon.
+  /// Records that the ECU is busy: it is sent again at this time.
   mutating func busy(until: Instant) {
     misses += 1
     due = until
   }
 
   /// Sets the next due time.
-  mutating func postpone(until due: Instant) { self.due = due }
+  mutating func setDue(_ due: Instant) { self.due = due }
 
-  /// The response held fewer PIDs than requested.
-  mutating func answeredShort() { shortAnswers += 1 }
+  /// Records a response with fewer PIDs than requested.
+  mutating func answeredPartially() { partialResponses += 1 }
 
-  /// The adapter does not support the frame count.
-  mutating func countRefused() { count.isRefused() }
+  /// Sends no frame count, because the adapter does not support it.
+  mutating func disableCount() { frameCount.disable() }
 
-  /// It is replaced as the fast request and retried after some seconds.
+  /// Records that it failed as the fast request and was replaced; it is retried after some seconds.
   mutating func replaced(at now: Instant) {
     (isReplaced, misses) = (true, 5)
     missed(at: now, took: 0)
   }
 
+  /// Records that it is answered again.
   mutating func restored() { isReplaced = false }
 
-  /// The vehicle rejects it.
+  /// Records that the vehicle or the adapter rejects it; it is not sent before this time.
   mutating func refused(_ message: String, until: Instant) {
-    standing = .refused(message, until: until)
+    support = .refused(message, until: until)
     due = max(due, until)
   }
 
-  /// It is sent with the long timeout, and less often, because that blocks other requests.
-  mutating func becomePatient(until due: Instant) {
-    isPatient = true
+  /// Uses the long timeout, and a longer period because that blocks other requests; it is due at this time.
+  mutating func useLongTimeout(until due: Instant) {
+    usesLongTimeout = true
     period = max(period, 10 * .second)
     self.due = due
   }
 
-  /// The same request for some of its PIDs.
-  func asking(for some: some Sequence<Parameter>) -> PollRequest {
+  /// This request for some of its PIDs only.
+  func requesting(only some: some Sequence<Parameter>) -> PollRequest {
     let some = Array(some)
     var part = PollRequest(
       target, request.prefix(1) + some.map(\.number), parameters: some, period: period,
@@ -228,14 +232,14 @@ struct PollRequest: Sendable {
     return part
   }
 
-  /// Resets the request.
-  mutating func startOver() { (due, samples, misses, standing) = (.min, 0, 0, .unknown) }
+  /// Resets due time and support: the vehicle may be another one.
+  mutating func startOver() { (due, samples, misses, support) = (.min, 0, 0, .unknown) }
 
-  /// A connection begins: earlier timing is invalid.
+  /// Resets everything that was learned, at the beginning of a connection.
   mutating func begin() {
-    (due, samples, misses, standing, shortAnswers) = (.min, 0, 0, .unknown, 0)
-    (count, cost) = (FrameCount(), 60 * .millisecond)
-    (isTimed, responder, isPatient) = (false, nil, false)
-    answers.forget()
+    (due, samples, misses, support, partialResponses) = (.min, 0, 0, .unknown, 0)
+    (frameCount, duration) = (FrameCount(), 60 * .millisecond)
+    (isDurationCurrent, responder, usesLongTimeout) = (false, nil, false)
+    recentResponses.forget()
   }
 }

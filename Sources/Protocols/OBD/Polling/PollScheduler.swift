@@ -1,5 +1,5 @@
-// Decides what is polled when: the fast request at each slot of an absolute grid, the other requests in the gaps, and pauses. It counts the
-// consecutive failures of the fast request and decides what each means; a failing request is replaced by the next one and retried beside it.
+// Decides what is polled when: the fast request at each slot of an absolute grid, other requests in the gaps, and nothing during pauses. A fast
+// request that fails is replaced by another one, and retried in the gaps.
 //
 //   waiting ─ slot ─▶ polling ──── answered or failed ──▶ waiting ─ pause ─▶ paused ─ due ─▶ waiting
 //      └─ gap ─▶ requesting ─┘
@@ -12,12 +12,14 @@ struct PollScheduler: Sendable {
     case polling(Poll)
     /// A request of the queue is in flight.
     case requesting(Int, sent: Instant)
-    /// The vehicle does not respond, or is left alone; nil: until the link comes up again.
+    /// Polling is paused until then; nil: until the link comes up again.
     case paused(until: Instant?)
   }
 
+  /// The poll in flight.
   struct Poll: Sendable {
     let sent: Instant
+    /// The delay after its slot; nil if it had no slot.
     let lateness: Nanoseconds?
     /// The request carried a response-count digit.
     let isCounted: Bool
@@ -39,27 +41,27 @@ struct PollScheduler: Sendable {
   }
 
   /// The vehicle has answered the fast request on this connection.
-  var isSettled: Bool { errors.isSettled }
-  /// Requests have failed so often that another one would not help.
+  var isConfirmed: Bool { errors.isConfirmed }
+  /// Whether a failing fast request may be replaced. False after so many replacements that another one would not help.
   var mayReplace: Bool { fast.pollsPIDs && errors.mayReplace }
 
   // MARK: Connection and vehicle
 
-  /// Nothing is in flight, and no failure is counted: the link has come up, or other requests are polled from now on.
+  /// Resets state and failures: the link has come up, or other requests are polled from now on.
   mutating func startOver() {
     state = .waiting
     errors = ErrorCounters()
   }
 
-  /// The adapter is set up; earlier timing is invalid.
+  /// Handles the end of a setup of the adapter, which invalidates earlier timing.
   mutating func adapterReady(isProbing: Bool, at now: Instant) {
     queue.begin()
     pace.begin(at: now)
-    // A paused vehicle is not polled more than before.
+    // A setup does not end a pause.
     state = isProbing ? .paused(until: now) : .waiting
   }
 
-  /// Nothing is in flight any more.
+  /// Handles the loss of the request in flight.
   mutating func interrupted() {
     state = .waiting
     statistics.forget()
@@ -73,7 +75,7 @@ struct PollScheduler: Sendable {
 
   /// Polls a request that was never answered.
   mutating func tryOther(_ request: RecordRequest) {
-    errors.candidateBegins()
+    errors.candidateBegan()
     begin(request)
   }
 
@@ -83,7 +85,7 @@ struct PollScheduler: Sendable {
     resume(at: now)
   }
 
-  /// The ECUs have reported all supported PIDs.
+  /// Handles the end of discovery: the ECUs have reported all supported PIDs.
   mutating func discoveryEnded() { errors.resetReplaced() }
 
   /// Polls the fast request of a detected vehicle, at its configured period or the device's rate.
@@ -92,12 +94,13 @@ struct PollScheduler: Sendable {
     follow(period)
   }
 
-  mutating func place(_ layout: ValueTable.Layout) {
-    fast.place(layout.fast)
+  /// Polls the requests of this layout.
+  mutating func apply(_ layout: ValueTable.Layout) {
+    fast.setRows(layout.fast)
     queue.replace(with: layout.requests)
   }
 
-  /// Detection begins again with this request.
+  /// Begins detection again with this request.
   mutating func startOver(_ request: RecordRequest) {
     begin(request)
     errors = ErrorCounters()
@@ -109,7 +112,7 @@ struct PollScheduler: Sendable {
 
   // MARK: Sending
 
-  /// The next slot, or the next request of the queue, while waiting.
+  /// When the next request or the end of a pause is due; nil while a request is in flight.
   func nextWake(after now: Instant) -> Instant? {
     switch state {
     // Due requests that do not fit wait for the next response.
@@ -119,38 +122,40 @@ struct PollScheduler: Sendable {
     }
   }
 
-  /// When the next slot comes before the reply to the poll in flight; waiting for it from the start saves setting the timer twice per poll.
+  /// The next slot, at which a poll still in flight becomes overdue; nil if none does. It is the timer's target from the start, so that the timer
+  /// is not set twice per poll.
   var overdueAt: Instant? {
     if case .polling(let poll) = state, pace.period > 0, !poll.isOverdue { pace.due } else { nil }
   }
 
+  /// Marks the poll in flight as overdue at the next slot.
   mutating func woke(at now: Instant) {
     guard case .polling(var poll) = state, now >= pace.due else { return }
     poll.isOverdue = true
     state = .polling(poll)
   }
 
-  /// The request of the queue to send now, if it fits. The fast request comes first at its slot, except for overdue requests.
+  /// The index of the request of the queue to send now; nil: none fits. At its slot the fast request comes first, except for forced requests.
   mutating func pick(at now: Instant, _ adapter: RequestQueue.AdapterAddressing) -> Int? {
     let room = pace.due &- now
-    guard now < pace.due || queue.hasForced(at: now), errors.isSettled else { return nil }
+    guard now < pace.due || queue.hasForced(at: now), errors.isConfirmed else { return nil }
     return queue.pick(at: now, room: max(room, 0), adapter)
   }
 
-  mutating func nothingBegins() { queue.nothingBegins() }
+  mutating func endForcedWindow() { queue.endForcedWindow() }
 
-  /// Sends the fast request: returns its bytes.
-  mutating func poll(countsFrames: Bool, at now: Instant) -> [UInt8] {
+  /// Begins a poll of the fast request, and returns the bytes to send. `allowsFrameCount`: they may include the frame count.
+  mutating func poll(allowsFrameCount: Bool, at now: Instant) -> [UInt8] {
     statistics.sent()
     // While the gaps are being measured, polls may be late.
-    if !queue.isSurveyed, pace.period > 0 { pace.begin(at: now) }
-    state = .polling(Poll(sent: now, lateness: pace.take(at: now), isCounted: countsFrames && fast.count.frames != nil))
-    return fast.bytes(withCount: countsFrames)
+    if !queue.isMeasured, pace.period > 0 { pace.begin(at: now) }
+    state = .polling(Poll(sent: now, lateness: pace.take(at: now), isCounted: allowsFrameCount && fast.frameCount.frames != nil))
+    return fast.bytes(withCount: allowsFrameCount)
   }
 
-  /// Sends a request of the queue.
+  /// Begins a request of the queue, which the caller sends.
   mutating func request(_ index: Int, at now: Instant) {
-    queue.asked(index, at: now, room: max(pace.due &- now, 0))
+    queue.sent(index, at: now, room: max(pace.due &- now, 0))
     state = .requesting(index, sent: now)
   }
 
@@ -159,7 +164,7 @@ struct PollScheduler: Sendable {
   // MARK: Pauses
 
   mutating func pause(until: Instant?) { state = .paused(until: until) }
-  /// A pause has ended with a measurement; polling follows if the voltage allows.
+  /// Ends a pause for a voltage measurement. Polling resumes only if the voltage allows it.
   mutating func endPause() { state = .waiting }
 
   /// Polls at once, then on the grid.
@@ -168,48 +173,49 @@ struct PollScheduler: Sendable {
     pace.begin(at: now)
   }
 
-  /// The paused vehicle responds to the request that all ECUs support.
-  mutating func heard(at now: Instant) {
-    errors.heard()
+  /// Handles a response of the paused vehicle to the request that all ECUs support.
+  mutating func vehicleResponded(at now: Instant) {
+    errors.vehicleResponded()
     pace.begin(at: now)
   }
 
   // MARK: Replies to the fast request
 
-  /// The poll in flight has ended, whatever its reply.
-  mutating func ended() { state = .waiting }
+  /// Ends the poll in flight, whatever its reply.
+  mutating func pollEnded() { state = .waiting }
 
-  /// The vehicle has answered. Returns whether it is the first answer since a silence.
+  /// Handles a response to the fast request. Returns true if it is the first one of this request on this connection.
   mutating func answered() -> Bool {
     defer {
       state = .waiting
       errors.answered()
     }
-    return !errors.isSettled
+    return !errors.isConfirmed
   }
 
-  /// The values of an answered poll are published.
+  /// Completes a poll whose values were published.
   mutating func finish(_ poll: Poll, isFirst: Bool, at now: Instant) {
     queue.fastAnswered(afterSilence: isFirst, isLate: pace.period == 0 || now >= pace.due)
     statistics.answered(at: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
   }
 
-  /// It was answered in this many frames, by this ECU.
-  mutating func counted(frames: Int?, from source: UInt32?) { fast.answered(frames: frames, by: source) }
+  /// Records the ECU that answered the fast request. `frames` is the number of frames, or nil if it must not be used as the frame count.
+  mutating func recordResponse(frames: Int?, from source: UInt32?) { fast.answered(frames: frames, by: source) }
 
-  /// If only some PIDs were answered, they are requested one by one.
+  /// Polls the first PID alone, and requests the others in the gaps, if repeatedly only some PIDs are answered.
   mutating func judge(_ share: ValueTable.Share) {
     guard fast.request.parameters.count > 1 else { return }
-    if errors.isRepeatedlyShort(share) { splitFast() }
+    if errors.recordShare(share) { splitFast() }
   }
 
-  /// The poll brought no values: back to back, a pause follows.
+  /// Ends a poll without values. A short pause follows if polling is back to back.
   mutating func failed(at now: Instant) {
     state = .waiting
     pace.failed(at: now)
   }
 
-  /// The adapter did not reply to the request in flight, or did not end its reply. `isRepeated`: for a reason that is not the request's.
+  /// Ends the request in flight, because the adapter did not reply or did not end its reply. `isRepeated`: the request did not cause the failure
+  /// and is sent again immediately.
   mutating func aborted(isRepeated: Bool, at now: Instant) {
     switch state {
     case .polling(let poll):
@@ -223,17 +229,16 @@ struct PollScheduler: Sendable {
     }
   }
 
-  /// An incomplete response to a request with a count may be due to the count. Drops it; returns whether the request must be repeated
-  /// without it.
-  mutating func doubtsCount(_ failure: PollFailure) -> Bool {
+  /// Drops the frame count if it may have caused this failure. Returns whether the request must be repeated without it.
+  mutating func dropCount(after failure: PollFailure) -> Bool {
     switch failure {
     case .status(.notUnderstood):
-      fast.countRefused()
+      fast.disableCount()
       return true
     case .status(.noData), .negative(0x11), .negative(0x12), .negative(0x13), .negative(0x31):
       fast.dropCount()
       return true
-    case .unusable, .misfit:
+    case .unusable, .malformed:
       fast.dropCount()
       return false
     case .status(let status):
@@ -248,19 +253,19 @@ struct PollScheduler: Sendable {
     errors.judge(failure, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
   }
 
-  // MARK: Fallback of the fast request
+  // MARK: Replacement of the fast request
 
-  /// Splits or replaces a fast request that fails although the vehicle responds; `isReset`: the adapter's default timeout is used again
-  /// instead. Returns false if no request is left, and the request that is retried beside the new one.
+  /// Splits or replaces a fast request that fails although the vehicle responds. `isReset`: the adapter's default timeout is now used again, so
+  /// the same request is tried first. Returns false if no request is left, and the failed request, which is retried in the gaps.
   mutating func replaceFast(isReset: Bool, at now: Instant) -> (isReplaced: Bool, failed: PollRequest?) {
     var failed: PollRequest?
     if isReset {
     } else if fast.request.parameters.count > 1 {
       splitFast()
-      fast.testOneByOne()
+      fast.beginOnePIDTest()
     } else {
       guard let next = queue.successor else { return (false, nil) }
-      fast.endTest()
+      fast.endOnePIDTest()
       poll(queue.exchange(next, with: fast.asPollRequest(at: pace.period), failedAt: now))
       failed = queue.requests[next]
     }
@@ -277,35 +282,36 @@ struct PollScheduler: Sendable {
   /// Polls the first PID alone; the others follow in the queue.
   private mutating func splitFast() {
     let whole = fast.asPollRequest(at: pace.period)
-    queue.append(whole.asking(for: fast.request.parameters.dropFirst()))
-    poll(whole.asking(for: fast.request.parameters.prefix(1)))
+    queue.append(whole.requesting(only: fast.request.parameters.dropFirst()))
+    poll(whole.requesting(only: fast.request.parameters.prefix(1)))
   }
 
-  /// Restores a request that is answered again, beside the one that shares its rate or instead of it; `most` is the maximum number of PIDs.
-  mutating func restore(_ index: Int, most: Int) {
-    guard fast.pollsPIDs, fast.doubt == nil else { return }
+  /// Makes a former fast request that is answered again the fast request: together with the current one if both are polled at the device's rate
+  /// and have at most `maxPIDs` PIDs, otherwise instead of a slower one.
+  mutating func restore(_ index: Int, maxPIDs: Int) {
+    guard fast.pollsPIDs, fast.questionedFailure == nil else { return }
     queue.restored(index)
     let current = fast.asPollRequest(at: pace.period)
     if fast.period != nil { return poll(queue.exchange(index, with: current, failedAt: nil)) }
-    let back = queue.requests[index]
-    let parameters = (fast.request.parameters + back.parameters).sorted { $0.number < $1.number }
-    guard back.isFast, back.target == fast.request.target, parameters.count <= most else { return }
+    let restored = queue.requests[index]
+    let parameters = (fast.request.parameters + restored.parameters).sorted { $0.number < $1.number }
+    guard restored.isFast, restored.target == fast.request.target, parameters.count <= maxPIDs else { return }
     _ = queue.remove(index)
     poll(
       PollRequest(
-        back.target, back.request, parameters: parameters, period: back.period, rows: fast.rows + back.rows, isFast: true))
+        restored.target, restored.request, parameters: parameters, period: restored.period, rows: fast.rows + restored.rows, isFast: true))
   }
 
-  /// It is known whether the PIDs are answered together.
-  mutating func endTest() { fast.endTest() }
+  /// Ends the test whether the ECU supports only one PID per request.
+  mutating func endOnePIDTest() { fast.endOnePIDTest() }
 
-  /// Polls the request that all ECUs support, to find out whether the vehicle is silent.
-  mutating func beginDoubt(_ message: String, on bus: VehicleBus) { _ = fast.beginDoubt(message, on: bus) }
+  /// Polls the request that all ECUs support, to check whether the vehicle responds.
+  mutating func beginLivenessCheck(_ message: String, on bus: VehicleBus) { _ = fast.beginLivenessCheck(message, on: bus) }
 
-  /// Resumes the fast request. Returns why it was in doubt, if it was.
-  mutating func endDoubt() -> String? { fast.endDoubt() }
+  /// Resumes the fast request. Returns the failure that led to the check; nil: no check was in progress.
+  mutating func endLivenessCheck() -> String? { fast.endLivenessCheck() }
 
-  /// The vehicle is silent as a whole.
+  /// Handles a vehicle that does not respond to any request.
   mutating func vehicleSilent() { errors.resetReplaced() }
 
   // MARK: Other requests
@@ -321,19 +327,20 @@ struct PollScheduler: Sendable {
     guard request.isFast else { return outcome }
     // A PID of the fast request was requested alone.
     switch outcome {
-    case .answered(let share, _): fast.requestedAlone(isAnswered: share == .whole)
-    case .missed: fast.requestedAlone(isAnswered: false)
+    case .answered(let share, _): fast.recordSinglePID(isAnswered: share == .whole)
+    case .missed: fast.recordSinglePID(isAnswered: false)
     case .settingsLost, .rejectsSTPX, .unusable, .identified: break
     }
     return outcome
   }
 
-  /// The adapter cannot address this ECU. Returns its requests.
+  /// Stops the requests to an ECU that the adapter cannot address, and returns them.
   mutating func refuse(_ target: Target?, _ message: String) -> [PollRequest] { queue.refuse(target, message) }
 
+  /// Requests the identification of the vehicle again.
   mutating func identifyAgain() { queue.identifyAgain() }
-  /// The vehicle has changed: its other properties are requested at once.
-  mutating func hasten() { queue.hasten() }
+  /// Requests all other properties at once, because they may have changed.
+  mutating func requestAllNow() { queue.requestAllNow() }
 
   // MARK: Statistics
 

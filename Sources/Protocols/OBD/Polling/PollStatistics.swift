@@ -16,7 +16,7 @@ struct PollStatistics: Sendable {
     timing.add(answered: now, roundTrip: roundTrip, lateness: lateness)
   }
 
-  /// A second has passed since the counters were published.
+  /// Whether the counters were published more than a second ago, or never.
   func isDue(at now: Instant) -> Bool { published == .min || now &- published >= .second }
 
   mutating func publish(missed: Int, at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
@@ -44,7 +44,7 @@ struct PollStatistics: Sendable {
     values.publish(p99, .float(Self.milliseconds(percentiles.p99)), &effects)
   }
 
-  /// The report of target and actual rates, the fast request first.
+  /// The report of target and actual rates, with the fast request first.
   func report(_ fast: FastPoll, every period: Nanoseconds, _ queue: RequestQueue, _ values: ValueTable, at now: Instant) -> Report {
     let named = { (rows: [PollRequest.Row]) in rows.map { values.name(at: $0.position) }.joined(separator: " ") }
     let request = fast.request
@@ -59,7 +59,7 @@ struct PollStatistics: Sendable {
     ]
     for request in queue.requests where !request.rows.isEmpty {
       let achieved: String
-      switch request.standing {
+      switch request.support {
       case .refused(let message, _): achieved = message
       case .unknown: achieved = request.misses > 0 ? "no response" : ""
       case .answered: achieved = request.misses > 0 ? "no response" : request.rate(at: now).map(Self.hertz) ?? ""
@@ -67,7 +67,7 @@ struct PollStatistics: Sendable {
       rows.append([
         String(decoding: hexText(request.request), as: UTF8.self), request.target.text,
         Self.hertz(1e9 / Double(max(request.period, 1))), achieved,
-        request.samples > 0 ? Value.text(Self.milliseconds(request.cost)) : "", named(request.rows),
+        request.samples > 0 ? Value.text(Self.milliseconds(request.duration)) : "", named(request.rows),
       ])
     }
     return Report(columns: ["request", "ecu", "target Hz", "actual Hz", "ms", "properties"], rows: rows)

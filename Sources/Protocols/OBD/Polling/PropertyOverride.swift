@@ -1,5 +1,5 @@
 // `[property.NAME]`: the configured override of a property's poll period and priority, or that it is not polled. Properties of one response
-// share a request: the shortest period applies.
+// share a request, whose period is the shortest of theirs.
 
 /// The order of due requests when there is not enough time for all.
 enum Priority: String, CaseIterable, Comparable, Sendable {
@@ -82,7 +82,7 @@ struct PropertyOverrides: Sendable, Equatable {
 
   func polls(_ name: String) -> Bool { overrides[name]?.isPolled ?? true }
 
-  /// The period of a request that holds these properties; nil: not polled.
+  /// The period of a request for these properties; nil: not polled. `usual` is the period without an override.
   func period(of names: [String], usual: Nanoseconds) -> Nanoseconds? {
     names.isEmpty ? usual : names.filter(polls).map { overrides[$0]?.period ?? usual }.min()
   }

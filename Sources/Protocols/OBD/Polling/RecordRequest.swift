@@ -1,5 +1,5 @@
-// The request polled at the device's rate: BMS data record 0x01 in its two forms, a few PIDs of the engine ECU, or the request for
-// supported PIDs during detection.
+// The content of the fast request: BMS data record 0x01 over UDS or KWP, a few PIDs of an ECU, or, during detection and liveness checks, the
+// request for supported PIDs.
 
 struct RecordRequest: Equatable, Sendable {
   /// Hex digits as sent, without the frame count.
@@ -9,13 +9,15 @@ struct RecordRequest: Equatable, Sendable {
   let bytes: [UInt8]
   /// The PIDs of service 01, each with its length; empty for a data record.
   let parameters: [PollRequest.Parameter]
-  /// The prefix of a response.
+  /// The first bytes of a response.
   let echo: [UInt8]
 
-  static let uds = RecordRequest(page: [0x22, 0x01, 0x01])
-  static let kwp = RecordRequest(page: [0x21, 0x01])
+  /// The BMS data record over UDS.
+  static let uds = RecordRequest(record: [0x22, 0x01, 0x01])
+  /// The BMS data record over KWP, in older vehicles.
+  static let kwp = RecordRequest(record: [0x21, 0x01])
 
-  private init(page bytes: [UInt8]) {
+  private init(record bytes: [UInt8]) {
     self.init(.bms, bytes, parameters: [], echo: [bytes[0] + 0x40] + bytes.dropFirst())
   }
 
@@ -34,13 +36,13 @@ struct RecordRequest: Equatable, Sendable {
     rawValue = String(decoding: hexText(bytes), as: UTF8.self)
   }
 
-  /// One of the BMS requests by its text.
+  /// The request for the BMS data record with this text; nil for any other text.
   init?(rawValue: String) {
-    guard let page = [Self.uds, .kwp].first(where: { $0.rawValue == rawValue }) else { return nil }
-    self = page
+    guard let request = [Self.uds, .kwp].first(where: { $0.rawValue == rawValue }) else { return nil }
+    self = request
   }
 
   var service: UInt8 { bytes[0] }
-  /// It requests supported PIDs and carries no values.
+  /// Whether it requests the supported PIDs.
   var isDiscovery: Bool { service == 0x01 && parameters.isEmpty }
 }

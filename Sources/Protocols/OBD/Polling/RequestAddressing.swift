@@ -4,18 +4,18 @@ extension VehiclePolling {
   /// The addressing of the fast request.
   var fastAddressing: ECUAddressing {
     let request = scheduler.fast.request
-    return addressing(of: request.target, isPatient: timeout.isLong, asksAll: request.isDiscovery)
+    return addressing(of: request.target, usesLongTimeout: timeout.isLong, requestsAllECUs: request.isDiscovery)
   }
 
   func addressing(of request: PollRequest) -> ECUAddressing {
-    addressing(of: request.target, isPatient: request.isPatient, asksAll: request.isCheck)
+    addressing(of: request.target, usesLongTimeout: request.usesLongTimeout, requestsAllECUs: request.isSupportCheck)
   }
 
-  /// Tuned timing is that of the polled ECU. On CAN discovery uses the full timeout, because all ECUs respond.
-  private func addressing(of target: Target, isPatient: Bool, asksAll: Bool) -> ECUAddressing {
+  /// Tuned timing applies to the ECU of the fast request only. Requests to all ECUs on CAN wait for the full timeout.
+  private func addressing(of target: Target, usesLongTimeout: Bool, requestsAllECUs: Bool) -> ECUAddressing {
     let isTuned = target == scheduler.fast.request.target && target.reply != nil
     let timing: ReplyTiming =
-      isPatient ? .responsePending : asksAll && detection.bus.isCAN ? .functional : isTuned ? timeout.timing : .initial
+      usesLongTimeout ? .responsePending : requestsAllECUs && detection.bus.isCAN ? .functional : isTuned ? timeout.timing : .initial
     return ECUAddressing(bus: detection.bus.adapted(to: target), target: target, timing: timing)
   }
 }

@@ -1,28 +1,28 @@
-// A polled request with the properties that its response holds, before their positions in the schema are known.
+// A poll request and the properties in its response, before their positions in the schema are known.
 
 struct RequestLayout {
   private(set) var request: PollRequest
   private(set) var rows: [(parameter: UInt8?, row: DataRow)]
-  /// A custom signal: its name has precedence.
-  let isOwn: Bool
+  /// Its properties are custom signals, whose names have precedence.
+  let isCustom: Bool
 
-  init(_ request: PollRequest, _ rows: [DataRow], isOwn: Bool = false) {
-    (self.request, self.rows, self.isOwn) = (request, rows.map { (nil, $0) }, isOwn)
+  init(_ request: PollRequest, _ rows: [DataRow], isCustom: Bool = false) {
+    (self.request, self.rows, self.isCustom) = (request, rows.map { (nil, $0) }, isCustom)
   }
 
   /// PIDs of service 01 in one request.
   init(
     _ parameters: [StandardParameter], of target: Target, period: Nanoseconds, isFast: Bool = false, priority: Priority = .normal
   ) {
-    let lengths = parameters.map { PollRequest.Parameter(number: $0.number, count: $0.bytes) }
+    let lengths = parameters.map { PollRequest.Parameter(number: $0.number, length: $0.bytes) }
     request = PollRequest(
       target, [0x01] + parameters.map(\.number), parameters: lengths, period: period, isFast: isFast, priority: priority)
     rows = parameters.flatMap { parameter in parameter.rows.map { (parameter.number, $0) } }
-    isOwn = false
+    isCustom = false
   }
 
-  /// The requests of the custom signals. Signals of one response share a request with the shortest period.
-  static func own(_ signals: [CustomSignal], on bus: VehicleBus) -> [RequestLayout] {
+  /// The requests of the custom signals. Signals of one response share a request, whose period is the shortest of theirs.
+  static func custom(_ signals: [CustomSignal], on bus: VehicleBus) -> [RequestLayout] {
     var layouts: [RequestLayout] = []
     for signal in signals {
       let target = bus.target(of: signal)
@@ -31,7 +31,7 @@ struct RequestLayout {
         layouts[index].rows.append((nil, signal.row))
       } else {
         let request = PollRequest(target, signal.request.bytes, echo: signal.request.echo, period: signal.period)
-        layouts.append(RequestLayout(request, [signal.row], isOwn: true))
+        layouts.append(RequestLayout(request, [signal.row], isCustom: true))
       }
     }
     return layouts
@@ -47,7 +47,7 @@ struct RequestLayout {
 }
 
 extension VehicleBus {
-  /// The target of a custom signal without a header, or with a functional one: it depends on the protocol.
+  /// The target of a custom signal. The functional header and that of the engine ECU (the default) stand for those of the protocol.
   fileprivate func target(of signal: CustomSignal) -> Target {
     if signal.header == .functional { return allECUs }
     if signal.header == .engine, is29Bit { return Target(.engine29Bit) }

@@ -1,31 +1,33 @@
-// Selects the request to send in the gaps of the fast request: earliest deadline first, if it completes, including retargeting, before the
-// next slot. A request that never fits is sent once it is a period late, at most one per second.
+// The other requests, and which of them to send next in the gaps of the fast request: earliest deadline first, if it completes, including
+// retargeting, before the next slot. A request that never fits is forced, that is, sent although it delays the fast request: once it is a period
+// late, at most one per second.
 
 struct RequestQueue: Sendable {
   private(set) var requests: [PollRequest] = []
   /// The recent duration of retargeting the adapter.
-  private(set) var retargetCost: Nanoseconds = 12 * .millisecond
-  /// The next due time of the requests that are not rejected.
+  private(set) var retargetDuration: Nanoseconds = 12 * .millisecond
+  /// The earliest due time of all requests.
   private(set) var nextDue: Instant = .max
-  /// All requests have been tried, so their durations are known.
-  private(set) var isSurveyed = true
+  /// The durations of all requests are known, or they are not answered.
+  private(set) var isMeasured = true
   private var lastForced: Instant = .min
   /// The fast request takes longer than its period: there are no gaps.
   private var isCrowded = false
-  /// The fast request was answered since the last request that did not fit.
+  /// No request was started since the last response to the fast request, so that one may be forced.
   private var mayForce = false
-  private var mayAlternate = false
+  /// The same for a request at the rate of the fast request, which alternates with it.
+  private var mayForceFast = false
 
   private static let margin: Nanoseconds = 2 * .millisecond
   private static let forcedPause: Nanoseconds = .second
-  private static let refusalLasts: Nanoseconds = 600 * .second
-  private static let scalesLast: Nanoseconds = 600 * .second
+  private static let rejectionLifetime: Nanoseconds = 600 * .second
+  private static let scalingLifetime: Nanoseconds = 600 * .second
   private static let busyPause: Nanoseconds = 100 * .millisecond
 
-  /// Recomputes the next due time.
-  private mutating func settle() {
+  /// Recomputes `nextDue` and `isMeasured`.
+  private mutating func update() {
     nextDue = requests.lazy.map(\.due).min() ?? .max
-    isSurveyed = requests.allSatisfy(\.isSurveyed)
+    isMeasured = requests.allSatisfy(\.isMeasured)
   }
 
   /// Sets the requests of a vehicle.
@@ -38,61 +40,66 @@ struct RequestQueue: Sendable {
   mutating func begin() {
     for index in requests.indices { requests[index].begin() }
     (lastForced, mayForce) = (.min, false)
-    settle()
+    update()
   }
 
-  /// Allows a request that does not fit. After a silence all missed requests are due.
+  /// Handles a response to the fast request: a request that does not fit may be forced. `afterSilence`: all unanswered requests are due.
+  /// `isLate`: the next slot has passed.
   mutating func fastAnswered(afterSilence: Bool, isLate: Bool) {
-    (mayForce, mayAlternate) = (true, true)
+    (mayForce, mayForceFast) = (true, true)
     isCrowded = isLate
     guard afterSilence else { return }
-    for index in requests.indices where requests[index].misses > 0 { requests[index].postpone(until: .min) }
-    settle()
+    for index in requests.indices where requests[index].misses > 0 { requests[index].setDue(.min) }
+    update()
   }
 
-  /// Makes all requests that were answered before due at once, because the vehicle has changed.
-  mutating func hasten() {
-    for index in requests.indices where requests[index].standing == .answered { requests[index].postpone(until: .min) }
-    settle()
+  /// Makes all requests that were answered before due at once, because their values may have changed.
+  mutating func requestAllNow() {
+    for index in requests.indices where requests[index].support == .answered { requests[index].setDue(.min) }
+    update()
   }
 
-  /// A request that does not fit starts right after the fast request or not before its next response: started at the slot it would delay
-  /// the fast request by its full duration.
-  mutating func nothingBegins() { mayForce = false }
+  /// Handles that no request was started after the fast request. A request that does not fit then waits for the next response to the fast
+  /// request: started later, it would delay the fast request by its full duration.
+  mutating func endForcedWindow() { mayForce = false }
 
-  mutating func retargeted(took: Nanoseconds) { retargetCost = took > retargetCost ? took : retargetCost - (retargetCost - took) / 8 }
+  /// Records the duration of retargeting the adapter.
+  mutating func retargeted(took: Nanoseconds) {
+    retargetDuration = took > retargetDuration ? took : retargetDuration - (retargetDuration - took) / 8
+  }
 
   /// The current addressing of the adapter.
   struct AdapterAddressing {
     let addressing: ECUAddressing?
     /// The addressing that the fast request needs.
     let fastAddressing: ECUAddressing
-    /// From `fastAddressing` the adapter takes the header with the request, for all ECUs that its default filter passes.
+    /// The adapter supports STPX, and is at `fastAddressing` set to its default filter.
     let supportsSTPX: Bool
 
-    func isAt(_ request: PollRequest) -> Bool { request.target == addressing?.target && !request.isPatient }
+    /// Whether the adapter is set to the target of this request.
+    func isAt(_ request: PollRequest) -> Bool { request.target == addressing?.target && !request.usesLongTimeout }
 
-    /// Whether the header can go with the request. Not for functional requests: the adapter waits for the message of one ECU.
-    func reaches(_ request: PollRequest) -> Bool {
+    /// Whether the request can be sent with STPX. Not a functional request: the adapter would wait for the message of one ECU only.
+    func canUseSTPX(for request: PollRequest) -> Bool {
       supportsSTPX && addressing == fastAddressing && request.target.passesDefaultFilter
         && fastAddressing.bus.adapted(to: request.target) == fastAddressing.bus
     }
 
-    /// The number of times the adapter is retargeted, there and back.
-    func retargets(_ request: PollRequest) -> Nanoseconds {
-      isAt(request) || reaches(request)
-        ? addressing == fastAddressing ? 0 : 1 : request.target == fastAddressing.target && !request.isPatient ? 1 : 2
+    /// How many times the adapter must be retargeted for this request, including back to `fastAddressing`.
+    func retargetCount(for request: PollRequest) -> Nanoseconds {
+      isAt(request) || canUseSTPX(for: request)
+        ? addressing == fastAddressing ? 0 : 1 : request.target == fastAddressing.target && !request.usesLongTimeout ? 1 : 2
     }
   }
 
-  /// The request to send now; the adapter must be back at `fastAddressing` within `room`.
+  /// The index of the request to send now; nil: none fits. It must complete, with the adapter back at `fastAddressing`, within `room`.
   mutating func pick(at now: Instant, room: Nanoseconds, _ adapter: AdapterAddressing) -> Int? {
     guard now >= nextDue else { return nil }
     var best: Int?
     var urgency: (Priority, Int, Instant) = (.low, 0, 0)
     for index in requests.indices where requests[index].due <= now {
       let request = requests[index]
-      let needed = request.cost &+ request.cost / 8 &+ adapter.retargets(request) &* retargetCost &+ Self.margin
+      let needed = request.duration &+ request.duration / 8 &+ adapter.retargetCount(for: request) &* retargetDuration &+ Self.margin
       guard needed <= room || isForced(request, at: now) else { continue }
       // Requests at the current target come first, to avoid retargeting twice.
       let rank = (
@@ -106,11 +113,11 @@ struct RequestQueue: Sendable {
 
   /// Whether the request is sent although it delays the fast request.
   private func isForced(_ request: PollRequest, at now: Instant) -> Bool {
-    if request.isFast { return mayAlternate }
+    if request.isFast { return mayForceFast }
     guard mayForce else { return false }
-    if !request.isSurveyed { return true }
-    // If the fast request leaves no gaps, a fifth of the time is for the others.
-    let pause = isCrowded ? min(4 &* request.cost, Self.forcedPause) : Self.forcedPause
+    if !request.isMeasured { return true }
+    // If the fast request leaves no gaps, a fifth of the time is for the other requests.
+    let pause = isCrowded ? min(4 &* request.duration, Self.forcedPause) : Self.forcedPause
     guard lastForced == .min || now &- lastForced >= pause else { return false }
     return request.due != .min && now &- request.due >= (isCrowded ? 0 : max(request.period, .second))
   }
@@ -119,50 +126,51 @@ struct RequestQueue: Sendable {
   private mutating func split(_ index: Int) {
     let whole = requests[index]
     let half = whole.parameters.count / 2
-    requests[index] = whole.asking(for: whole.parameters.prefix(half))
-    requests.append(whole.asking(for: whole.parameters.dropFirst(half)))
-    settle()
+    requests[index] = whole.requesting(only: whole.parameters.prefix(half))
+    requests.append(whole.requesting(only: whole.parameters.dropFirst(half)))
+    update()
   }
 
-  /// The request to poll if the fast request fails: one that shares its rate, else one that was answered, else any candidate.
+  /// The index of the request that replaces a failing fast request: one at its rate, else one that was answered, else any other.
   var successor: Int? {
-    let able = requests.indices.filter { index in
+    let eligible = requests.indices.filter { index in
       let request = requests[index]
-      if case .refused = request.standing { return false }
-      return !request.parameters.isEmpty && !request.asksScales && request.misses == 0
+      if case .refused = request.support { return false }
+      return !request.parameters.isEmpty && !request.requestsScaling && request.misses == 0
     }
-    return able.first { requests[$0].isFast } ?? able.first { requests[$0].standing == .answered } ?? able.first
+    return eligible.first { requests[$0].isFast } ?? eligible.first { requests[$0].support == .answered } ?? eligible.first
   }
 
-  /// Rejects all requests for a target and returns them.
+  /// Stops all requests for a target, and returns them.
   mutating func refuse(_ target: Target?, _ message: String) -> [PollRequest] {
     let indices = requests.indices.filter { requests[$0].target == target }
     for index in indices { requests[index].refused(message, until: .max) }
-    settle()
+    update()
     return indices.map { requests[$0] }
   }
 
-  /// Whether a request is waiting that goes before the fast request.
+  /// Whether a waiting request takes precedence over the fast request.
   func hasForced(at now: Instant) -> Bool {
     guard now >= nextDue else { return false }
     return requests.contains { $0.due <= now && isForced($0, at: now) }
   }
 
-  mutating func asked(_ index: Int, at now: Instant, room: Nanoseconds) {
-    if requests[index].cost > room, !requests[index].isFast { lastForced = now }
-    if requests[index].isFast { mayAlternate = false } else { mayForce = false }
-    requests[index].asked(at: now)
-    settle()
+  /// Handles the sending of a request; `room` is the time before the next slot.
+  mutating func sent(_ index: Int, at now: Instant, room: Nanoseconds) {
+    if requests[index].duration > room, !requests[index].isFast { lastForced = now }
+    if requests[index].isFast { mayForceFast = false } else { mayForce = false }
+    requests[index].sent(at: now)
+    update()
   }
 
   // MARK: Replies
 
-  /// Handles the reply to a request: publishes its values, and counts it.
+  /// Handles the reply to a request: publishes its values, or counts a failure.
   mutating func replied(
     _ index: Int, took: Nanoseconds, _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
-    defer { settle() }
+    defer { update() }
     switch parsed {
     case .messages: return judge(index, took: took, session, at: now, &values, &effects)
     case .empty: return unusable(index, "empty reply", took: took, at: now, &values, &effects)
@@ -173,11 +181,11 @@ struct RequestQueue: Sendable {
       case .reinitialize, .wake: return .settingsLost(status)
       case .noResponse, .backOff, .retry: return missed(index, requests[index].message(for: status), took: took, at: now, &values, &effects)
       case .unsupported where session.usesSTPX:
-        requests[index].postpone(until: now)
+        requests[index].setDue(now)
         return .rejectsSTPX
       case .unsupported:
-        // The adapter does not support the digit or the length of the request.
-        requests[index].countRefused()
+        // The adapter does not support the response-count digit, or the length of the request.
+        requests[index].disableCount()
         return missed(index, status.message, took: took, at: now, &values, &effects)
       case .discard, .resynchronise, .acknowledge, .ignore:
         return unusable(index, status.message, took: took, at: now, &values, &effects)
@@ -209,21 +217,21 @@ struct RequestQueue: Sendable {
         }
       }
       requests[index].answered(at: now, took: took, frames: frames, by: source)
-      if request.asksScales {
+      if request.requestsScaling {
         values.takeScales(reader)
         // An ECU's scaling does not change while it runs.
-        if share == .whole { requests[index].postpone(until: now &+ Self.scalesLast) }
+        if share == .whole { requests[index].setDue(now &+ Self.scalingLifetime) }
       }
-      return .answered(share, isSplit: share != .whole && request.parameters.count > 1 && answeredShort(index))
+      return .answered(share, isSplit: share != .whole && request.parameters.count > 1 && answeredPartially(index))
     case .refused(let code): return refused(index, code, took: took, at: now, &values, &effects)
     case .unusable(let reason): return unusable(index, reason, took: took, at: now, &values, &effects)
     }
   }
 
-  /// A response held fewer PIDs than requested: repeatedly short ones get smaller requests. Returns whether the request was split.
-  private mutating func answeredShort(_ index: Int) -> Bool {
-    requests[index].answeredShort()
-    guard requests[index].shortAnswers >= 2 else { return false }
+  /// Handles a response with fewer PIDs than requested. Splits the request if this is repeated, and returns whether it did.
+  private mutating func answeredPartially(_ index: Int) -> Bool {
+    requests[index].answeredPartially()
+    guard requests[index].partialResponses >= 2 else { return false }
     split(index)
     return true
   }
@@ -235,13 +243,13 @@ struct RequestQueue: Sendable {
     let message = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
     switch NegativeResponse.demand(of: code) {
     case .tryOther where !request.isFast && !request.isReplaced:
-      requests[index].refused(message, until: now &+ Self.refusalLasts)
+      requests[index].refused(message, until: now &+ Self.rejectionLifetime)
       values.withdraw(request, message, &effects)
     case .giveUp:
       requests[index].refused(message, until: .max)
       values.withdraw(request, message, &effects)
-    // The response came after the adapter's timeout. It is requested again later, with a longer one.
-    case .pause where !request.isPatient: requests[index].becomePatient(until: now &+ Self.busyPause)
+    // The response came after the adapter's timeout: send the request again later, with the long timeout.
+    case .pause where !request.usesLongTimeout: requests[index].useLongTimeout(until: now &+ Self.busyPause)
     case .askAgain where request.misses < 3: requests[index].busy(until: now &+ Self.busyPause)
     case .tryOther, .askAgain, .pause, .backOff: return missed(index, message, took: took, at: now, &values, &effects)
     }
@@ -253,11 +261,11 @@ struct RequestQueue: Sendable {
   ) -> RequestOutcome {
     requests[index].missed(at: now, took: took)
     let request = requests[index]
-    // Identification must not be that of another vehicle.
+    // A VIN must not remain published if another vehicle may be connected.
     guard request.misses >= (request.isIdentity ? 1 : 2) else { return .missed }
     values.withdraw(request, message, &effects)
-    // Perhaps there were too many PIDs in one request.
-    if request.standing == .unknown, request.parameters.count > 1 { split(index) }
+    // The ECU may support fewer PIDs per request.
+    if request.support == .unknown, request.parameters.count > 1 { split(index) }
     return .missed
   }
 
@@ -270,43 +278,43 @@ struct RequestQueue: Sendable {
     return .unusable(reason, isUnreadable: isUnreadable)
   }
 
-  /// The adapter did not reply, or did not end its reply; `isRepeated`: for a reason that is not the request's.
+  /// Counts a request without a complete reply of the adapter. `isRepeated`: the request did not cause the failure and is sent again immediately.
   mutating func aborted(_ index: Int, took: Nanoseconds, isRepeated: Bool, at now: Instant) {
     requests[index].missed(at: now, took: took)
-    if isRepeated { requests[index].postpone(until: now) }
-    settle()
+    if isRepeated { requests[index].setDue(now) }
+    update()
   }
 
-  /// The vehicle was silent, and may be another one: it is identified again.
+  /// Requests the identification again, because the vehicle was silent and may be another one.
   mutating func identifyAgain() {
-    for index in requests.indices where requests[index].isIdentity || requests[index].isCheck || requests[index].asksScales {
+    for index in requests.indices where requests[index].isIdentity || requests[index].isSupportCheck || requests[index].requestsScaling {
       requests[index].startOver()
     }
-    settle()
+    update()
   }
 
   // MARK: Exchange with the fast request
 
   mutating func append(_ request: PollRequest) {
     requests.append(request)
-    settle()
+    update()
   }
 
-  /// Takes a request out; `old`, the fast request, is polled in its place, soon after it failed.
+  /// Replaces a request by `old`, the former fast request, and returns it. If `old` failed at `now`, it is retried soon.
   mutating func exchange(_ index: Int, with old: PollRequest, failedAt now: Instant?) -> PollRequest {
     let new = requests[index]
     requests[index] = old
     if let now { requests[index].replaced(at: now) }
-    settle()
+    update()
     return new
   }
 
-  /// Takes out a request that is answered again.
+  /// Removes and returns a request that becomes part of the fast request.
   mutating func remove(_ index: Int) -> PollRequest {
-    defer { settle() }
+    defer { update() }
     return requests.remove(at: index)
   }
 
-  /// A request that failed as the fast one is answered again.
+  /// Records that a former fast request is answered again.
   mutating func restored(_ index: Int) { requests[index].restored() }
 }

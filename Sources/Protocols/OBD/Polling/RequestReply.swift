@@ -1,25 +1,30 @@
-// What the reply to a request beside the fast one is, and what it means.
+// The outcomes of a request of the queue.
 
-/// What a reply means for the others.
+/// The result of handling a reply.
 enum RequestOutcome: Sendable {
-  /// It is counted; the vehicle did not answer, or rejects the request.
+  /// The vehicle did not answer or rejects the request, which was counted.
   case missed
+  /// The adapter has restarted or is going to sleep.
   case settingsLost(ELMStatus)
   /// The adapter does not support STPX.
   case rejectsSTPX
   /// The reply is damaged.
   case unusable(String, isUnreadable: Bool)
+  /// The text of an identification request.
   case identified(String)
-  /// So many of its PIDs; `isSplit`: repeatedly not all of them, so that it was split.
+  /// The response contains this share of the requested PIDs. `isSplit`: this is repeated, so the request was split.
   case answered(ValueTable.Share, isSplit: Bool)
 }
 
+/// The kind of reply to a request.
 enum RequestReply: Sendable {
   /// The data in this range of the payload, from this ECU.
   case values(Range<Int>, from: UInt32?)
+  /// The texts of an identification request, from this ECU.
   case identity([String], from: UInt32?)
-  /// The requested texts cannot be read.
+  /// The texts of an identification request cannot be read.
   case damagedIdentity
+  /// A negative response with this code.
   case refused(UInt8)
   case unusable(String)
 }

@@ -1,11 +1,10 @@
-// The polling of the vehicle: routes between the detection of its protocol, the poll scheduler and the response timeout. It selects the next
-// request, publishes the values of replies, and decides what a failed poll calls for.
+// The polling of the vehicle: routes between protocol detection, poll scheduler and response timeout, and publishes the values of replies.
 
 struct VehiclePolling: Sendable {
-  /// Protocol detection by the adapter tries several, one of them at 5 baud.
-  private static let searchTimeout: Nanoseconds = 12 * .second
-  /// The timeout of a chip with STPX: 200 ms.
-  private static let extendedTimeout: Nanoseconds = .second
+  /// The timeout while the adapter detects the protocol: it tries several, one of them at 5 baud.
+  private static let protocolDetectionTimeout: Nanoseconds = 12 * .second
+  /// The timeout of a request with STPX, for which the adapter waits 200 ms.
+  private static let stpxTimeout: Nanoseconds = .second
   private static let unanswered = "the vehicle does not respond to this request"
 
   private(set) var detection: ProtocolDetection
@@ -24,12 +23,12 @@ struct VehiclePolling: Sendable {
     scheduler = PollScheduler(rate: rate, phase: phase, first: choice.candidates[0].request)
     (self.isFastOnly, self.signals, self.overrides) = (isFastOnly, signals, overrides)
     let layouts = layouts(of: choice == .eGMP ? .eGMP : nil)
-    scheduler.place(values.layOut(hasBatteryRecord: choice != .ice, fast: nil, layouts, period: scheduler.pace.period))
+    scheduler.apply(values.layOut(hasBatteryRecord: choice != .ice, fast: nil, layouts, period: scheduler.pace.period))
   }
 
   private func layouts(of family: VehicleFamily?) -> [RequestLayout] {
     let known = family.map { RequestLayout.records(of: $0) + RequestLayout.identity(of: [], on: .can) } ?? []
-    return (isFastOnly ? [] : known) + RequestLayout.own(signals, on: detection.bus)
+    return (isFastOnly ? [] : known) + RequestLayout.custom(signals, on: detection.bus)
   }
 
   // MARK: Connection
@@ -49,29 +48,29 @@ struct VehiclePolling: Sendable {
     begin()
   }
 
-  /// The adapter is set up.
+  /// Handles the end of a setup of the adapter with this name.
   mutating func adapterReady(_ adapter: String?, isProbing: Bool, at now: Instant) {
     timeout.recall(for: adapter)
     detection.adapterWasSetUp()
     scheduler.adapterReady(isProbing: isProbing, at: now)
   }
 
-  /// The adapter is set up again, or the link is down: nothing is in flight, and tuning ends.
+  /// Ends tuning and the request in flight, because the adapter is set up again or the link is down.
   mutating func interrupt(_ error: CommandError, _ effects: inout Effects) {
     timeout.endTuning(error, &effects)
     scheduler.interrupted()
   }
 
-  /// The adapter rests.
-  mutating func adapterRests() { scheduler.ended() }
+  /// Ends the request in flight, because nothing is sent to the adapter for some time.
+  mutating func adapterRests() { scheduler.pollEnded() }
 
   private mutating func begin(_ candidate: Int? = nil) {
-    scheduler.begin(detection.begin(candidate, usual: scheduler.fast.usual))
+    scheduler.begin(detection.begin(candidate, vehicleRequest: scheduler.fast.vehicleRequest))
   }
 
   // MARK: Addressing
 
-  /// The adapter cannot address this ECU.
+  /// Stops the requests to an ECU that the adapter cannot address, and withdraws their values.
   mutating func refuse(_ target: Target?, _ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
     for request in scheduler.refuse(target, message) { values.withdraw(request, message, &effects) }
   }
@@ -82,22 +81,23 @@ struct VehiclePolling: Sendable {
 
   mutating func woke(at now: Instant) { scheduler.woke(at: now) }
 
-  /// The fast request at its slot, requests that fit in the gap, then the way back to `fastAddressing`. `isProbing`: only the fast request.
+  /// The next command: the fast request at its slot, in the gap a request that fits, otherwise retargeting for the fast request. `isProbing`: only
+  /// the fast request is sent.
   mutating func next(
     _ session: AdapterSession, isProbing: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> VehicleSession.Next {
     let supportsSTPX = session.traits.supportsSTPX && scheduler.fast.request.target.passesDefaultFilter
     let adapter = RequestQueue.AdapterAddressing(addressing: session.addressing, fastAddressing: fastAddressing, supportsSTPX: supportsSTPX)
-    // Back to back there are no gaps: overdue requests go between two polls.
     if !isProbing, !timeout.isTuning, let index = scheduler.pick(at: now, adapter) {
       return request(index, session, adapter, at: now, &values, &effects)
     }
-    scheduler.nothingBegins()
+    scheduler.endForcedWindow()
     if session.addressing != adapter.fastAddressing { return retarget(to: adapter.fastAddressing, &values, &effects) }
     guard now >= scheduler.pace.due else { return .nothing }
-    let isKnown = detection.bus.isCAN || scheduler.isSettled
+    let isKnown = detection.bus.isCAN || scheduler.isConfirmed
     return .send(
-      scheduler.poll(countsFrames: timeout.allowsFrameCount, at: now), timeout: isKnown ? AdapterSession.timeout : Self.searchTimeout)
+      scheduler.poll(allowsFrameCount: timeout.allowsFrameCount, at: now),
+      timeout: isKnown ? AdapterSession.timeout : Self.protocolDetectionTimeout)
   }
 
   private mutating func request(
@@ -105,19 +105,20 @@ struct VehiclePolling: Sendable {
     _ effects: inout Effects
   ) -> VehicleSession.Next {
     let request = scheduler.queue.requests[index]
-    let there = addressing(of: request)
-    let isThere = there == session.addressing
-    guard isThere || adapter.reaches(request) else { return retarget(to: there, &values, &effects) }
+    let destination = addressing(of: request)
+    let isAtDestination = destination == session.addressing
+    guard isAtDestination || adapter.canUseSTPX(for: request) else { return retarget(to: destination, &values, &effects) }
     scheduler.request(index, at: now)
-    if isThere { return .send(request.bytes, timeout: AdapterSession.timeout) }
+    if isAtDestination { return .send(request.bytes, timeout: AdapterSession.timeout) }
     return .send(
-      request.bytes(countingFrames: session.traits.stpxCountsFrames),
-      timeout: request.isPatient ? AdapterSession.timeout : Self.extendedTimeout)
+      request.stpxBytes(countingFrames: session.traits.stpxCountsFrames),
+      timeout: request.usesLongTimeout ? AdapterSession.timeout : Self.stpxTimeout)
   }
 
-  private mutating func retarget(to there: ECUAddressing, _ values: inout ValueTable, _ effects: inout Effects) -> VehicleSession.Next {
-    guard let target = there.target, target.request != nil, !detection.bus.isCAN, detection.bus != .automatic else {
-      return .retarget(there)
+  private mutating func retarget(to destination: ECUAddressing, _ values: inout ValueTable, _ effects: inout Effects) -> VehicleSession.Next
+  {
+    guard let target = destination.target, target.request != nil, !detection.bus.isCAN, detection.bus != .automatic else {
+      return .retarget(destination)
     }
     refuse(target, VehicleBus.noCAN, &values, &effects)
     return .nothing
@@ -126,19 +127,19 @@ struct VehiclePolling: Sendable {
   // MARK: Pauses
 
   mutating func pause(until: Instant?) { scheduler.pause(until: until) }
-  /// A pause has ended with a measurement; polling follows if the voltage allows.
+  /// Ends a pause for a voltage measurement. Polling resumes only if the voltage allows it.
   mutating func endPause() { scheduler.endPause() }
   mutating func resume(at now: Instant) { scheduler.resume(at: now) }
 
-  /// The vehicle is silent; `probes`: the next poll is the request that all ECUs support.
+  /// Handles a pause of a silent vehicle. `probes`: the next poll is the request that all ECUs support.
   mutating func pausesChanged(to count: Int) { detection.pausesChanged(to: count) }
 
   mutating func paused(_ message: String, probes: Bool) {
     scheduler.vehicleSilent()
-    if probes { scheduler.beginDoubt(message, on: detection.bus) }
+    if probes { scheduler.beginLivenessCheck(message, on: detection.bus) }
   }
 
-  /// Values and statistics are withdrawn.
+  /// Handles a vehicle that does not respond: ends tuning.
   mutating func vehicleSilent(_ message: String, _ effects: inout Effects) {
     timeout.endTuning(.refused(code: .noAnswer, message), &effects)
     detection.vehicleSilent()
@@ -155,12 +156,12 @@ struct VehiclePolling: Sendable {
   ) -> Bool {
     let isFirst = scheduler.answered()
     detection.answered()
-    if scheduler.fast.failsTogether == .proven {
+    if scheduler.fast.onePIDTest == .confirmed {
       pollOneByOne(at: now, &values, &effects)
       return false
     }
     let request = scheduler.fast.request
-    scheduler.counted(frames: session.reader.frames(askedOf: request.target), from: source)
+    scheduler.recordResponse(frames: session.reader.frames(askedOf: request.target), from: source)
     if request.parameters.isEmpty {
       if isFirst { recognise(session.reader, data, &values, &effects) }
       values.publishRecord(session.reader, data, at: now, &effects)
@@ -185,25 +186,25 @@ struct VehiclePolling: Sendable {
     return true
   }
 
-  /// Each PID is answered alone but not together: one PID per request, which is stored.
+  /// Polls one PID per request from now on, because the ECU answers each PID alone but not several together.
   private mutating func pollOneByOne(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) {
-    scheduler.endTest()
+    scheduler.endOnePIDTest()
     guard let found = detection.limitedToOnePID() else { return }
     scheduler.startOver()
     _ = recognise(found, &values, &effects)
     scheduler.resume(at: now)
   }
 
-  /// The vehicle responds to the request that all ECUs support. If it was paused, polling resumes; otherwise the fast request is at fault.
-  mutating func doubtAnswered(isProbing: Bool, at now: Instant) -> PollConsequence {
-    scheduler.ended()
-    guard let message = scheduler.endDoubt() else { return .retry }
+  /// Handles a response to the liveness check. If polling was paused, it resumes; otherwise the fast request is replaced.
+  mutating func livenessCheckAnswered(isProbing: Bool, at now: Instant) -> PollConsequence {
+    scheduler.pollEnded()
+    guard let message = scheduler.endLivenessCheck() else { return .retry }
     if !isProbing { return .replace(Self.unanswered, otherwise: .pause(message)) }
-    scheduler.heard(at: now)
+    scheduler.vehicleResponded(at: now)
     return .retry
   }
 
-  /// The response is not BMS data.
+  /// Handles a response that is not BMS data.
   mutating func foreignRecord(_ reply: [UInt8], at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> PollConsequence {
     scheduler.failed(at: now)
     values.countBadReply(reply, &effects)
@@ -216,15 +217,15 @@ struct VehiclePolling: Sendable {
     }
   }
 
-  /// The fast request brought no values.
+  /// Handles a failure of the fast request.
   mutating func failed(
     _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: AdapterSession, isProbing: Bool, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
   ) -> PollConsequence {
     scheduler.failed(at: now)
-    if let message = scheduler.endDoubt() {
+    if let message = scheduler.endLivenessCheck() {
       switch failure {
-      // No ECU responds to the request that all support: the vehicle is silent.
+      // No ECU responds to the request that all ECUs support: the vehicle is silent.
       case .status(let status) where status.demand == .noResponse || status.demand == .backOff: return .pause(message)
       case .negative: return .replace(Self.unanswered, otherwise: .pause(message))
       default: break
@@ -237,28 +238,27 @@ struct VehiclePolling: Sendable {
     }
     timeout.recordPoll(nil, for: session.traits.name, &effects)
     scheduler.publishCounters(at: now, values, &effects)
-    if poll.isCounted, scheduler.doubtsCount(failure) { return .retry }
+    if poll.isCounted, scheduler.dropCount(after: failure) { return .retry }
     return scheduler.judge(failure, isProbing: isProbing, hasLostEcho: session.hasLostEchoSetting, on: detection.bus)
   }
 
-  /// The adapter did not reply to the request in flight, or did not end its reply.
+  /// Ends the request in flight, because the adapter did not reply or did not end its reply.
   mutating func aborted(rejectsSTPX: Bool, at now: Instant) { scheduler.aborted(isRepeated: rejectsSTPX, at: now) }
 
-  /// Responses repeatedly come after the adapter's timeout.
+  /// Uses the long timeout, because responses repeatedly come after the adapter's timeout.
   mutating func lengthenTimeout() { timeout.lengthen() }
 
   /// Splits or replaces a fast request that fails although the vehicle responds. Returns false if no request is left.
   mutating func replace(_ message: String, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
     guard scheduler.mayReplace else { return false }
-    // The tuned timeout may be too short for the remaining ECUs.
     let (isReplaced, failed) = scheduler.replaceFast(isReset: timeout.useDefault(), at: now)
     if let failed { values.withdraw(failed, message, &effects) }
     return isReplaced
   }
 
-  /// Tries the next protocol candidate. Returns false after the last one, for a pause.
+  /// Selects the next protocol candidate. Returns false if all were tried, so that a pause follows.
   mutating func tryOther(for adapter: String?) -> Bool {
-    let (request, isLast) = detection.next(after: scheduler.fast.request, usual: scheduler.fast.usual)
+    let (request, isLast) = detection.next(after: scheduler.fast.request, vehicleRequest: scheduler.fast.vehicleRequest)
     scheduler.tryOther(request)
     if isLast { timeout.alternate(for: adapter) }
     return !isLast
@@ -280,7 +280,7 @@ struct VehiclePolling: Sendable {
     return .done(proceed(result, at: now, &values, &effects, &reaction))
   }
 
-  /// The adapter has named the protocol that it has found; nil: it cannot.
+  /// Handles the protocol that the adapter has detected; nil: it does not report it.
   mutating func identified(
     _ bus: VehicleBus?, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) -> PollConsequence {
@@ -293,7 +293,7 @@ struct VehiclePolling: Sendable {
     _ result: ProtocolDetection.DiscoveryResult, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) -> PollConsequence {
-    scheduler.ended()
+    scheduler.pollEnded()
     switch result {
     case .failed: break
     case .next(let request): scheduler.proceed(to: request, at: now)
@@ -306,8 +306,8 @@ struct VehiclePolling: Sendable {
   private mutating func discoveryEnded(
     at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> PollConsequence {
-    scheduler.ended()
-    let (found, request) = detection.discoveryEnded(usual: scheduler.fast.usual)
+    scheduler.pollEnded()
+    let (found, request) = detection.discoveryEnded(vehicleRequest: scheduler.fast.vehicleRequest)
     scheduler.begin(request)
     scheduler.discoveryEnded()
     guard recognise(found, &values, &effects) else { return .tryOther("the vehicle supports no known PID", isFinal: false) }
@@ -322,7 +322,7 @@ struct VehiclePolling: Sendable {
     let request = scheduler.fast.request
     let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, record: UnsafeBufferPointer(rebasing: $0[data])) }
     if detection.recognised(family, &effects) {
-      scheduler.place(
+      scheduler.apply(
         values.declare(
           hasBatteryRecord: true, fast: nil, layouts(of: family), period: scheduler.pace.period, of: [], &effects))
     }
@@ -336,8 +336,8 @@ struct VehiclePolling: Sendable {
     detection.recognised(found)
     scheduler.begin(car.request, every: car.fast.request.isFast ? nil : car.fast.request.period)
     let known = isFastOnly ? [] : car.layouts + RequestLayout.identity(of: found.controllers, on: found.bus)
-    let layouts = known + RequestLayout.own(signals, on: found.bus)
-    scheduler.place(
+    let layouts = known + RequestLayout.custom(signals, on: found.bus)
+    scheduler.apply(
       values.declare(
         hasBatteryRecord: false, fast: car.fast, layouts, period: scheduler.pace.period, of: found.controllers, &effects))
     let names = found.controllers.map { $0.text }.joined(separator: ", ")
@@ -346,10 +346,10 @@ struct VehiclePolling: Sendable {
     return true
   }
 
-  /// Detection begins again: the vehicle is another one, or has more ECUs.
+  /// Begins detection again, because the vehicle is another one or has more ECUs.
   private mutating func detectAgain(_ note: String, _ effects: inout Effects, _ reaction: inout Reaction) {
     effects.append(.note("\(note): repeating vehicle detection"))
-    scheduler.startOver(detection.startOver(usual: scheduler.fast.usual))
+    scheduler.startOver(detection.startOver(vehicleRequest: scheduler.fast.vehicleRequest))
     reaction.note(.answered)
   }
 
@@ -361,7 +361,7 @@ struct VehiclePolling: Sendable {
     _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     let request = scheduler.queue.requests[index]
-    if request.isCheck, parsed == .messages, detection.hasMore(session.reader) {
+    if request.isSupportCheck, parsed == .messages, detection.hasMore(session.reader) {
       detectAgain("new ECUs or PIDs found", &effects, &reaction)
     }
     switch scheduler.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects) {
@@ -381,14 +381,14 @@ struct VehiclePolling: Sendable {
       detectAgain("the VIN has changed", &effects, &reaction)
     case .answered(let share, let isSplit):
       reaction.note(.usableReply)
-      // An ECU that answers only the first of several PIDs is remembered as answering one PID at a time.
+      // Store that the ECU answers only the first of several PIDs.
       if isSplit, share == .one { detection.limitToOnePID(&effects) }
-      if request.isReplaced, share == .whole, case .standard = detection.vehicle { scheduler.restore(index, most: detection.maxPIDs) }
+      if request.isReplaced, share == .whole, case .standard = detection.vehicle { scheduler.restore(index, maxPIDs: detection.maxPIDs) }
     }
   }
 
-  /// Codes were cleared: the values that depend on them are requested at once.
-  mutating func hasten() { scheduler.hasten() }
+  /// Requests all values at once, because clearing trouble codes has changed some.
+  mutating func requestAllNow() { scheduler.requestAllNow() }
 
   mutating func publishCounters(at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
     scheduler.publishCounters(at: now, values, &effects)

@@ -55,8 +55,8 @@ extension CANReader {
     var values: [UInt8: [UInt8]] = [:]
     var at = 0
     while at < end, let parameter = parameters.first(where: { $0.number == data[at] }) {
-      values[parameter.number] = Array(data[at + 1..<at + 1 + parameter.count])
-      at += 1 + parameter.count
+      values[parameter.number] = Array(data[at + 1..<at + 1 + parameter.length])
+      at += 1 + parameter.length
     }
     return values
   }
@@ -73,7 +73,7 @@ extension CANReader {
   /// without headers (`isBare`) print all seven bytes of a frame, padded with zeros.
   static func end(of parameters: [PollRequest.Parameter], in data: UnsafeBufferPointer<UInt8>, isBare: Bool) -> Int? {
     var end = 0
-    while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.count }
+    while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.length }
     if end == data.count { return end > 0 ? end : nil }
     return isBare && data.count == 6 && end > 0 && end < 6 && data[end...].allSatisfy { $0 == 0 } ? end : nil
   }

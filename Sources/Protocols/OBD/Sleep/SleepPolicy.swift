@@ -1,101 +1,103 @@
-// Decides when to leave the vehicle alone: when the voltage is measured, how long a pause is, whether the adapter sleeps meanwhile, and which
-// state is shown. A probe is a measurement and, if the voltage allows, one request; a response resumes polling.
+// Decides when the voltage is measured, how long polling pauses, whether the adapter sleeps meanwhile, and which state is shown. During a pause
+// the vehicle is probed: a voltage measurement and, if the voltage allows, one request; a response resumes polling.
 
 struct SleepPolicy: Sendable {
   private static let pauseSeconds: [Int64] = [1, 2, 5, 10, 30, 60]
-  private static let measureTakes: Nanoseconds = 15 * .millisecond
-  /// The maximum age of a measurement before it is forced.
-  private static let measureLatest: Nanoseconds = 5 * .second
+  /// The duration of a measurement.
+  private static let measurementDuration: Nanoseconds = 15 * .millisecond
+  /// A measurement that is overdue by this much delays the next poll.
+  private static let maxMeasurementDelay: Nanoseconds = 5 * .second
 
   /// When to pause polling; nil: never.
-  private var care: CarCare?
+  private var conditions: PauseConditions?
   /// Polling is paused, except for probes.
   private(set) var isProbing = false
-  /// Consecutive pauses without a response.
+  /// The number of pauses since the last response.
   private(set) var pauses = 0
 
   /// A pause of polling.
   struct Pause {
     let length: Nanoseconds
     let status: ValueTable.StatusWord
-    /// What happens meanwhile; nil: a short pause.
+    /// Why polling is paused, and until when; nil for a short pause.
     let message: String?
   }
 
-  init(_ care: CarCare?) { self.care = care }
+  init(_ conditions: PauseConditions?) { self.conditions = conditions }
 
-  /// Polling pauses for a parked vehicle or a low battery.
-  var isActive: Bool { care != nil }
+  /// Whether polling pauses for a parked vehicle or a low battery.
+  var isActive: Bool { conditions != nil }
 
   mutating func linkCameUp() {
     (isProbing, pauses) = (false, 0)
-    care?.begin()
+    conditions?.begin()
   }
 
-  /// The vehicle responds.
+  /// Handles a response of the vehicle.
   mutating func answered() { pauses = 0 }
   mutating func endProbing() { isProbing = false }
-  mutating func vehicleUsed(at now: Instant) { care?.isUsed(at: now) }
+  mutating func vehicleUsed(at now: Instant) { conditions?.vehicleUsed(at: now) }
 
   // MARK: Voltage
 
   /// Whether a measurement is due and fits into the time before the next poll.
   func wantsVoltage(at now: Instant, room: Nanoseconds) -> Bool {
-    guard let care, now >= care.due else { return false }
-    return room >= Self.measureTakes || care.due == .min || now &- care.due >= Self.measureLatest
+    guard let conditions, now >= conditions.due else { return false }
+    return room >= Self.measurementDuration || conditions.due == .min || now &- conditions.due >= Self.maxMeasurementDelay
   }
 
-  /// Takes a measured voltage; nil: there is none.
-  mutating func measured(_ volts: Double?, at now: Instant) { care?.measured(volts, at: now) }
+  /// Handles a measured voltage in V; nil: there is none.
+  mutating func measured(_ volts: Double?, at now: Instant) { conditions?.measured(volts, at: now) }
 
-  /// The pause while the battery is low.
+  /// The pause for a low battery; nil: it is not low.
   mutating func pauseIfLow(at now: Instant, _ traits: AdapterTraits) -> Pause? {
-    guard care?.isLow(at: now) ?? false, let care else { return nil }
-    return Pause(length: care.pause, status: pausedStatus(.carAsleep, traits), message: care.lowWords)
+    guard conditions?.checkLow(at: now) ?? false, let conditions else { return nil }
+    return Pause(length: conditions.probeInterval, status: pausedStatus(.carAsleep, traits), message: conditions.lowMessage)
   }
 
   // MARK: Pauses
 
-  /// The pause for an unused vehicle, so that it can fall asleep.
+  /// The pause for a vehicle that is not in use, so that it can fall asleep; nil: it is in use.
   mutating func pauseIfIdle(at now: Instant, _ traits: AdapterTraits) -> Pause? {
-    guard care?.isIdle(at: now) ?? false, let care else { return nil }
-    return Pause(length: care.pause, status: pausedStatus(.parked, traits), message: care.idleWords)
+    guard conditions?.checkIdle(at: now) ?? false, let conditions else { return nil }
+    return Pause(length: conditions.probeInterval, status: pausedStatus(.parked, traits), message: conditions.idleMessage)
   }
 
-  /// The pause for a vehicle that does not respond. Pauses grow.
+  /// The pause for a vehicle that does not respond. Each is longer than the previous one, up to `probeInterval`.
   mutating func pauseIfSilent(_ traits: AdapterTraits) -> Pause {
-    guard let care else { return Pause(length: nextLength(), status: .carSilent, message: nil) }
-    guard pauses >= Self.pauseSeconds.prefix(while: { $0 * .second < care.pause }).count else {
+    guard let conditions else { return Pause(length: nextLength(), status: .carSilent, message: nil) }
+    guard pauses >= Self.pauseSeconds.prefix(while: { $0 * .second < conditions.probeInterval }).count else {
       return Pause(length: nextLength(), status: silentStatus, message: nil)
     }
     pauses += 1
-    return Pause(length: care.pause, status: pausedStatus(silentStatus, traits), message: care.pauseWords)
+    return Pause(length: conditions.probeInterval, status: pausedStatus(silentStatus, traits), message: conditions.probeMessage)
   }
 
+  /// Counts a pause, and returns its length.
   mutating func nextLength() -> Nanoseconds {
     let seconds = Self.pauseSeconds[min(pauses, Self.pauseSeconds.count - 1)]
     pauses += 1
     return seconds * .second
   }
 
-  /// Polling pauses for this long. Returns whether the adapter may sleep meanwhile.
+  /// Begins a pause of this length. Returns whether the adapter may sleep meanwhile.
   mutating func beginPause(_ length: Nanoseconds, _ traits: AdapterTraits) -> Bool {
     isProbing = true
     return sleepsAdapter(length, traits)
   }
 
   private func sleepsAdapter(_ length: Nanoseconds, _ traits: AdapterTraits) -> Bool {
-    care.map { $0.sleepsAdapter && traits.canSleep && length >= $0.pause } ?? false
+    conditions.map { $0.sleepsAdapter && traits.canSleep && length >= $0.probeInterval } ?? false
   }
 
   /// The state of a vehicle that does not respond, by its voltage.
   var silentStatus: ValueTable.StatusWord {
-    guard let care, care.volts != nil else { return .carSilent }
-    return !care.isInVehicle ? .noCar : care.isCharging ? .carSilent : .carAsleep
+    guard let conditions, conditions.volts != nil else { return .carSilent }
+    return !conditions.isInVehicle ? .noCar : conditions.isCharging ? .carSilent : .carAsleep
   }
 
   /// The state while polling is paused.
   private func pausedStatus(_ word: ValueTable.StatusWord, _ traits: AdapterTraits) -> ValueTable.StatusWord {
-    sleepsAdapter(care?.pause ?? 0, traits) ? .adapterAsleep : word
+    sleepsAdapter(conditions?.probeInterval ?? 0, traits) ? .adapterAsleep : word
   }
 }

@@ -75,7 +75,7 @@ struct ValueTable: Sendable {
       // Requests that share the device's rate are not sent more often.
       let period = layout.request.isFast ? max(wanted, period) : wanted
       return layout.rows.compactMap { parameter, row in
-        let isWanted = layout.isOwn || !claimed.contains(row.property.name) && overrides.polls(row.property.name)
+        let isWanted = layout.isCustom || !claimed.contains(row.property.name) && overrides.polls(row.property.name)
         guard isWanted, names.insert(row.property.name).inserted else { return nil }
         var property = row.property
         if case .fresh = property.lifetime { property.lifetime = .fresh(max(3 &* period, 2 * .second)) }
@@ -87,7 +87,7 @@ struct ValueTable: Sendable {
     let requests = layouts.compactMap { layout -> PollRequest? in
       let names = layout.rows.map(\.row.property.name)
       let usual = layout.request.period
-      guard let period = layout.isOwn ? usual : overrides.period(of: names, usual: usual) else { return nil }
+      guard let period = layout.isCustom ? usual : overrides.period(of: names, usual: usual) else { return nil }
       let priority = names.isEmpty ? layout.request.priority : overrides.priority(of: names)
       return layout.request.placed(place(layout, every: period), every: period, priority)
     }
@@ -168,12 +168,12 @@ struct ValueTable: Sendable {
       guard let end = CANReader.end(of: parameters, in: data, isBare: source == nil) else { return .none }
       var (at, found) = (0, 0)
       while at < end, let parameter = parameters.first(where: { $0.number == data[at] }) {
-        let part = UnsafeBufferPointer(rebasing: data[at + 1..<at + 1 + parameter.count])
+        let part = UnsafeBufferPointer(rebasing: data[at + 1..<at + 1 + parameter.length])
         for row in rows where row.parameter == parameter.number {
           publish(row.row.value(part, scales, from: source), at: row.position, at: now, &effects)
         }
         speeds.take(parameter.number, part, at: now)
-        at += 1 + parameter.count
+        at += 1 + parameter.length
         found += 1
       }
       return found >= parameters.count ? .whole : found > 1 ? .part : .one

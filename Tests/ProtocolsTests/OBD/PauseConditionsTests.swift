@@ -5,7 +5,7 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-@Suite struct CarCareTests {
+@Suite struct PauseConditionsTests {
   static func turned(_ turns: (Ignition.Position, Int64)...) -> Ignition { Ignition(turns.map { Ignition.Turn($0.0, at: $0.1 * .second) }) }
 
   static func bus(_ rig: VehicleRig, after: Instant) -> [Instant] {
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test func `a low battery ends the polling, and a charged one begins it`() throws {
-    var rig = try VehicleRig(WeakCar(volts: { $0 < 100 * .second || $0 > 1000 * .second ? 12_500 : 11_700 }), care: CarCare(idleAfter: 0))
+    var rig = try VehicleRig(WeakCar(volts: { $0 < 100 * .second || $0 > 1000 * .second ? 12_500 : 11_700 }), pauseConditions: PauseConditions(idleAfter: 0))
     rig.run(for: 120 * .second)
     #expect(rig.status == "polling")
     rig.run(for: 30 * .second)
@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test func `a voltage drop by the starter is not a low battery`() throws {
-    var rig = try VehicleRig(WeakCar(volts: { $0 % (60 * .second) < 11 * .second ? 9_000 : 12_400 }), care: CarCare(idleAfter: 0))
+    var rig = try VehicleRig(WeakCar(volts: { $0 % (60 * .second) < 11 * .second ? 9_000 : 12_400 }), pauseConditions: PauseConditions(idleAfter: 0))
     rig.run(for: 300 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
   }
@@ -58,12 +58,12 @@ import Testing
   }
 
   @Test func `polling of a parked 24 V lorry is paused`() throws {
-    var rig = try VehicleRig(WeakCar(volts: { _ in 24_600 }), care: CarCare(idleAfter: 60 * .second))
+    var rig = try VehicleRig(WeakCar(volts: { _ in 24_600 }), pauseConditions: PauseConditions(idleAfter: 60 * .second))
     rig.run(for: 200 * .second)
     #expect(rig.status == "parked")
     var driven = WeakCar(volts: { _ in 28_200 })
     driven.car = PetrolCar(.can11)
-    var other = try VehicleRig(driven, care: CarCare(idleAfter: 60 * .second))
+    var other = try VehicleRig(driven, pauseConditions: PauseConditions(idleAfter: 60 * .second))
     other.run(for: 200 * .second)
     #expect(other.status == "polling")
   }
@@ -90,7 +90,7 @@ import Testing
 
   @Test(arguments: [CarModel.eGMP, .petrol]) func `polling of an unused car is paused until it is used`(_ model: CarModel) throws {
     var rig = try VehicleRig(
-      model.car(Self.turned((.on, 60), (.run, 2000))), care: CarCare(floor: 0, idleAfter: 120 * .second))
+      model.car(Self.turned((.on, 60), (.run, 2000))), pauseConditions: PauseConditions(minVoltage: 0, idleAfter: 120 * .second))
     rig.run(for: 100 * .second)
     #expect(rig.status == "polling")
     rig.run(for: 1400 * .second)
@@ -105,7 +105,7 @@ import Testing
 
   @Test func `the adapter sleeps with the car and is woken for every probe and query`() throws {
     var rig = try VehicleRig(
-      PetrolCar(.can11, Self.turned((.off, 60), (.run, 2000))), care: CarCare(sleepsAdapter: true))
+      PetrolCar(.can11, Self.turned((.off, 60), (.run, 2000))), pauseConditions: PauseConditions(sleepsAdapter: true))
     rig.run(for: 600 * .second)
     #expect(rig.status == "adapter-asleep" && rig.asked.last?.command == "ATLP")
     let began = rig.asked.count
@@ -116,14 +116,14 @@ import Testing
     #expect(voltage.rows.first?[2].hasSuffix("V") == true)
     rig.run(for: 1140 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
-    var clone = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATLP"], care: CarCare(sleepsAdapter: true))
+    var clone = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATLP"], pauseConditions: PauseConditions(sleepsAdapter: true))
     clone.run(for: 600 * .second)
     #expect(clone.status == "car-asleep" && clone.asked.count { $0.command == "ATLP" } == 1)
   }
 
   @Test(arguments: ["LV RESET\r\r>", "\r\rELM327 v1.5\r\r>"])
   func `an adapter that restarts during a voltage measurement is reinitialised`(_ text: String) {
-    var rig = AdapterRig(care: CarCare())
+    var rig = AdapterRig(pauseConditions: PauseConditions())
     rig.adapter.answer("ATRV", text, "12.6V\r\r>")
     rig.start(for: 2 * .second)
     rig.run(for: 3 * .second)
@@ -132,7 +132,7 @@ import Testing
 
   @Test(arguments: ["12.6\r\r>", "-3V\r\r>", "nanV\r\r>", "1e9V\r\r>", "OK\r\r>", "\u{80}V\r\r>", "\r>"])
   func `an invalid voltage is absent and is measured again`(_ text: String) {
-    var rig = AdapterRig(care: CarCare())
+    var rig = AdapterRig(pauseConditions: PauseConditions())
     rig.adapter.answer("ATRV", text, "12.6V\r\r>")
     rig.start(for: 2 * .second)
     #expect(rig.number("adapter-voltage") == nil && rig.number("bad-replies") == 1)
@@ -141,7 +141,7 @@ import Testing
   }
 
   @Test func `a low battery stays low after reconnecting`() {
-    var rig = AdapterRig(care: CarCare())
+    var rig = AdapterRig(pauseConditions: PauseConditions())
     rig.adapter.answer("ATRV", "11.2V\r\r>")
     rig.adapter.page = Vector.glued
     rig.start(for: 2 * .second)
@@ -164,7 +164,7 @@ import Testing
     let volts: @Sendable (Instant) -> Int
     var isDead = false
     /// Ignition on, engine off.
-    var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
+    var car = PetrolCar(.can11, PauseConditionsTests.turned((.on, 0)))
 
     init(volts: @escaping @Sendable (Instant) -> Int, isDead: Bool = false) { (self.volts, self.isDead) = (volts, isDead) }
 

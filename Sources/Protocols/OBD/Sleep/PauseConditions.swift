@@ -1,0 +1,84 @@
+// The conditions under which polling pauses: the 12 V battery is low, or the vehicle is not in use and should fall asleep. A lead battery at
+// rest has 12.4 to 12.7 V when full and 11.8 V when nearly empty, and 13 V and more while it is charged. An adapter without a vehicle measures a
+// few volts of its own supply, or none.
+
+struct PauseConditions: Sendable, Equatable {
+  /// Polling pauses below this voltage, in V; 0: never.
+  let minVoltage: Double
+  /// The interval of probes while polling is paused.
+  let probeInterval: Nanoseconds
+  /// Polling pauses when the vehicle has not been in use for this long; 0: never.
+  let idleAfter: Nanoseconds
+  /// The adapter sleeps between probes.
+  let sleepsAdapter: Bool
+
+  /// The last voltage at the OBD connector in V; nil: not measured.
+  private(set) var volts: Double?
+  private var lastMeasurement: Instant?
+  private var lowSince: Instant?
+  /// The voltage has been low for long enough to pause polling.
+  private var isLow = false
+  private var lastUse: Instant?
+
+  /// The interval of measurements while polling.
+  private static let measurementInterval: Nanoseconds = 10 * .second
+  /// The battery must be low for this long: longer than the voltage drop of a starter.
+  private static let minLowDuration: Nanoseconds = 30 * .second
+  /// The rise above `minVoltage` that ends a pause, in V: without load the voltage of a battery rises a little.
+  private static let hysteresis = 0.3
+  private static let minCharging = 13.0
+  /// Above this voltage it is a 24 V system.
+  private static let max12V = 18.0
+  private static let minInVehicle = 6.0
+
+  init(
+    minVoltage: Double = 11.8, probeInterval: Nanoseconds = 30 * .second, idleAfter: Nanoseconds = 600 * .second,
+    sleepsAdapter: Bool = false
+  ) {
+    (self.minVoltage, self.probeInterval, self.idleAfter, self.sleepsAdapter) = (minVoltage, probeInterval, idleAfter, sleepsAdapter)
+  }
+
+  /// Resets for a new link. A low battery remains so until it is measured again.
+  mutating func begin() { (volts, lastMeasurement, lastUse) = (nil, nil, nil) }
+
+  /// When the next measurement is due while polling; `.min`: at once.
+  var due: Instant { lastMeasurement.map { $0 &+ Self.measurementInterval } ?? .min }
+
+  /// Handles a measured voltage in V; nil: the adapter does not report it.
+  mutating func measured(_ volts: Double?, at now: Instant) {
+    self.volts = volts
+    lastMeasurement = now
+    if isCharging { lastUse = now }
+    guard let volts, isInVehicle, volts < minVoltage + (isLow ? Self.hysteresis : 0) else { return (lowSince, isLow) = (nil, false) }
+    lowSince = lowSince ?? now
+  }
+
+  /// Whether the adapter measures a vehicle's battery; true if it cannot measure.
+  var isInVehicle: Bool { volts.map { $0 >= Self.minInVehicle } ?? true }
+  /// Whether the battery is being charged, by a running engine or otherwise.
+  var isCharging: Bool { volts.map { $0 >= ($0 > Self.max12V ? 2 : 1) * Self.minCharging } ?? false }
+
+  /// Returns whether the battery has been low for long enough to pause polling.
+  mutating func checkLow(at now: Instant) -> Bool {
+    // A vehicle in use charges its battery, whatever the adapter measures.
+    guard let lowSince, lastUse.map({ now &- $0 >= Self.minLowDuration }) ?? true else { return false }
+    if now &- lowSince >= Self.minLowDuration { isLow = true }
+    return isLow
+  }
+
+  /// Records that the vehicle is driven or charged, or its ignition is on.
+  mutating func vehicleUsed(at now: Instant) { lastUse = now }
+
+  /// Returns whether the vehicle has not been in use for `idleAfter`. The time starts with the first call.
+  mutating func checkIdle(at now: Instant) -> Bool {
+    guard idleAfter > 0 else { return false }
+    if lastUse == nil { lastUse = now }
+    return now &- (lastUse ?? now) >= idleAfter
+  }
+
+  var probeMessage: String { "it is polled every \(probeInterval / .second) s" }
+  var lowMessage: String {
+    "the 12 V battery is low (min-voltage = \(minVoltage)): polling is paused until it reaches \(((minVoltage + Self.hysteresis) * 10).rounded() / 10) V"
+  }
+  var idleMessage: String { "the vehicle has not been used for \(idleAfter / .second) s: \(probeMessage)" }
+}
