@@ -45,13 +45,13 @@ private func checkTables(_ bytes: ArraySlice<UInt8>) {
 /// Whatever controllers say, who has not said so has not cleared, and what is kept of it is a line.
 private func checkSurveys(_ reader: CANReader) {
   var loss = CodeLoss(isConfirmed: true)
-  for (place, question) in loss.questions.enumerated() {
-    if let answers = try? reader.answers(to: question) { try? loss.take(answers, place) }
+  for (place, question) in loss.requests.enumerated() {
+    if let answers = try? reader.answers(to: question) { try? loss.process(answers, place) }
   }
   hold(loss.message.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } && loss.message.utf8.count < 100_000, "what is lost is no line")
-  hold(!loss.motion.isMoving || loss.objection != nil, "it moves and nobody minds")
-  var clearing = CodeClearing(loss.controllers, Motion(), mustAnswer: true)
-  if let answers = try? reader.answers(to: [0x04]) { try? clearing.take(answers, CodeClearing.place) }
+  hold(!loss.motion.isMoving || loss.abortError != nil, "it moves and nobody minds")
+  var clearing = CodeClearing(loss.ecus, Motion(), mustAnswer: true)
+  if let answers = try? reader.answers(to: [0x04]) { try? clearing.process(answers, CodeClearing.clearIndex) }
   hold(!clearing.hasCleared || reader.messages.contains { reader.bytes(of: $0).first == 0x44 }, "cleared without a word")
 }
 

@@ -1,4 +1,4 @@
-// ELM327 adapters on Bluetooth Low Energy. Facts: published GATT tables (Veepeak, KONNWEI and OBDLink CX; HM-10 and LELink; Vgate iCar Pro
+// ELM327 adapters on Bluetooth Low Energy. Source: published GATT tables (Veepeak, KONNWEI and OBDLink CX; HM-10 and LELink; Vgate iCar Pro
 // and vLinker; Microchip and Nordic modules). Other devices use the same services: a device found by its name alone must answer ATI first.
 
 extension GATTRole {

@@ -1,6 +1,5 @@
-// The `obd` machine: routes inputs to its components, and what they want done to each other. One command is in flight at a time; `advance`
-// sends the next one. A late byte, wrong reply or noise never becomes a value. Facts: ELM327 data sheet, ISO 15765-2, and the files beside
-// this.
+// The `obd` machine: routes inputs to its components, and their requests to each other. One command is in flight at a time; `advance` sends the
+// next one. A late byte, an unexpected reply or noise never becomes a value.
 //
 //   OBDMachine ┬ AdapterSession      dialogue, setup, addressing, voltage, low power
 //              ├ VehicleSession      ┬ VehiclePolling ┬ ProtocolDetection, PollScheduler, ResponseTimeout
@@ -47,7 +46,7 @@ public struct OBDMachine: Machine {
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     lastTurn = now
     switch input {
-    // The dialogue ends with its link: an overdue command must not be answered over a closed link.
+    // A closed link ends the dialogue; an expired deadline has no consequences then.
     case .linkChanged(.main, _), .stopping: break
     default: route(session.expire(at: now, &values, &effects), at: now, &effects)
     }
@@ -107,7 +106,7 @@ public struct OBDMachine: Machine {
     }
   }
 
-  /// Unexpected text has come: resynchronise before the next command.
+  /// Resynchronises after unexpected text, before the next command is sent.
   private mutating func unexpectedTextReceived(at now: Instant, _ effects: inout Effects) {
     values.countBadReply(session.dialogue.unexpectedText, &effects)
     if session.isReady, !clients.queries.isRunning {
@@ -176,7 +175,7 @@ public struct OBDMachine: Machine {
     route(session.count(failure, at: now, &values, &effects), at: now, &effects)
   }
 
-  /// Everything from the reset on.
+  /// Initialises the adapter again, beginning with a reset.
   private mutating func setUp(at now: Instant, _ effects: inout Effects) {
     let error = CommandError.notConnected("the adapter is being reinitialised")
     clients.interrupt(error, session.dialogue.command, &effects)

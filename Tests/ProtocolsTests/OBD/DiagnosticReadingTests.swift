@@ -218,14 +218,14 @@ import Testing
     for round in 0..<600 {
       var survey: any MultiECUQuery = [FrameList(isCAN: round % 2 == 0), MonitorList(isCAN: true), ECUCodeList(ecus, known: [])][round % 3]
       var place = 0
-      while place < survey.questions.count, place < 5000, survey.objection == nil {
-        let question = survey.questions[place]
+      while place < survey.requests.count, place < 5000, survey.abortError == nil {
+        let question = survey.requests[place]
         let answers = (0..<Int.random(in: 0...3, using: &random)).map { number -> ECUAnswer in
           let head = Bool.random(using: &random) ? [question[0] + 0x40] + question.dropFirst() : [0x7F, question[0]]
           let data = (0..<Int.random(in: 0...20, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
           return ECUAnswer(source: number == 2 ? nil : 0x7E8 + UInt32(number), bytes: head + data)
         }
-        do throws(Unreadable) { try survey.take(answers, place) } catch { _ = survey.missed(place, error.reason) }
+        do throws(Unreadable) { try survey.process(answers, place) } catch { _ = survey.missed(place, error.reason) }
         place += 1
       }
       #expect(place < 5000 && survey.report.rows.allSatisfy { $0.count == survey.report.columns.count })

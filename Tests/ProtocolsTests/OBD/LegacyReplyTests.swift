@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test func standardECUAddressesAreRecognised() {
-    for source in [nil, 0x7E8, 0x7EF, 0x10, 0xF1, 0x18DA_F110, 0x18DA_F1FF] as [UInt32?] { #expect(CANReader.isController(source)) }
-    for source in [0x7E7, 0x7F0, 0x78E, 0x18DA_F210, 0x18AD_F110, 0x100] as [UInt32] { #expect(!CANReader.isController(source)) }
+    for source in [nil, 0x7E8, 0x7EF, 0x10, 0xF1, 0x18DA_F110, 0x18DA_F1FF] as [UInt32?] { #expect(CANReader.isOBDSource(source)) }
+    for source in [0x7E7, 0x7F0, 0x78E, 0x18DA_F210, 0x18AD_F110, 0x100] as [UInt32] { #expect(!CANReader.isOBDSource(source)) }
   }
 }

@@ -19,8 +19,8 @@ import Testing
 
   @Test func everyCodeHasAReactionOfTheScheduler() {
     let remedies: [(NegativeResponse.Remedy, [UInt8])] = [
-      (.askLater, [0x10, 0x25, 0xF5]), (.leaveService, [0x11]), (.leaveIdentifier, [0x12, 0x31]), (.correct, [0x13]), (.split, [0x14]),
-      (.askSoon, [0x21]), (.backOff, [0x22, 0x83, 0x88, 0x92, 0x93]), (.openSession, [0x24, 0x7E, 0x7F]),
+      (.repeatLater, [0x10, 0x25, 0xF5]), (.dropService, [0x11]), (.dropIdentifier, [0x12, 0x31]), (.correct, [0x13]), (.split, [0x14]),
+      (.repeatSoon, [0x21]), (.backOff, [0x22, 0x83, 0x88, 0x92, 0x93]), (.openSession, [0x24, 0x7E, 0x7F]),
       (.never, [0x33, 0x35, 0x36, 0x37, 0x72]), (.wait, [0x78]),
     ]
     for (remedy, codes) in remedies { for code in codes { #expect(NegativeResponse.remedy(of: code) == remedy, "\(code)") } }
@@ -30,6 +30,6 @@ import Testing
     for code in [0x11, 0x12, 0x31, 0x33] as [UInt8] { #expect(NegativeResponse.demand(of: code) == .tryOther) }
     for code in [0x35, 0x36, 0x37, 0x72] as [UInt8] { #expect(NegativeResponse.demand(of: code) == .giveUp) }
     for code in [0x10, 0x13, 0x14, 0x22, 0x24, 0x7E, 0x92] as [UInt8] { #expect(NegativeResponse.demand(of: code) == .backOff) }
-    #expect(NegativeResponse.demand(of: 0x21) == .askAgain && NegativeResponse.demand(of: 0x78) == .pause)
+    #expect(NegativeResponse.demand(of: 0x21) == .repeatRequest && NegativeResponse.demand(of: 0x78) == .pause)
   }
 }

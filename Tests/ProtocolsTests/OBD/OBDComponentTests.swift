@@ -106,11 +106,11 @@ import Testing
     var detection = ProtocolDetection(.ice)
     var found = Discovery(on: .can)
     found.add([0x18, 0x18, 0, 0], base: 0, from: 0x7E8)
-    found.identify(Discovery.mark(of: "first"))
+    found.identify(Discovery.vinHash(of: "first"))
     detection.recognised(found)
-    #expect(detection.isOther(vin: "second", &effects) && !detection.isOther(vin: "second", &effects))
+    #expect(detection.recordVIN("second", &effects) && !detection.recordVIN("second", &effects))
     detection.identifyAgain()
-    #expect(!detection.isOther(vin: "first", &effects))
+    #expect(!detection.recordVIN("first", &effects))
   }
 
   // MARK: Polling

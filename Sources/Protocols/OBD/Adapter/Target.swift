@@ -29,7 +29,7 @@ struct Target: Hashable, Sendable {
   }
 
   /// Whether its responses pass the adapter's default filter.
-  var passesDefaultFilter: Bool { reply.map { CANReader.isController($0.number) } ?? false }
+  var passesDefaultFilter: Bool { reply.map { CANReader.isOBDSource($0.number) } ?? false }
 
   /// Whether the adapter's automatic flow control does not reach it, so that long responses would end after their first frame.
   var needsFlowControl: Bool { reply != nil && request != nil && reply != request?.reply }
@@ -42,6 +42,6 @@ struct Target: Hashable, Sendable {
   func accepts(_ source: UInt32?, responder: UInt32?) -> Bool {
     guard let source else { return true }
     if let reply { return source == reply.number }
-    return responder.map { $0 == source } ?? CANReader.isController(source)
+    return responder.map { $0 == source } ?? CANReader.isOBDSource(source)
   }
 }

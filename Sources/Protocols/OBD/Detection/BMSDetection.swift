@@ -14,17 +14,17 @@ extension BMSRecord {
     let voltage = Double(NumberLayout.u16.raw(data, 12)) / 10
     let (highest, lowest) = (Double(data[23]) / 50, Double(data[25]) / 50)
     let (warmest, coldest) = (NumberLayout.s8.raw(data, 14), NumberLayout.s8.raw(data, 15))
-    let signs = [
+    let checks = [
       (40...1000).contains(voltage),
       lowest >= 1 && lowest <= highest && highest <= 4.5 && (10...260).contains(voltage / lowest),
       coldest >= -40 && coldest <= warmest && warmest <= 85 && warmest - coldest <= 40,
       Double(NumberLayout.u16.raw(data, 51)) <= voltage + 20,
       isMean(voltage, data, charge: 30, energy: 38) && isMean(voltage, data, charge: 34, energy: 42),
     ]
-    return signs.count { $0 } >= minAgreement
+    return checks.count { $0 } >= minAgreement
   }
 
-  /// Lifetime energy (0.1 kWh) divided by lifetime charge (0.1 Ah) is the average pack voltage, in thousands: near the present one.
+  /// Whether lifetime energy divided by lifetime charge (0.1 kWh per 0.1 Ah), the average pack voltage in kV, is near the current voltage.
   private static func isMean(_ voltage: Double, _ data: UnsafeBufferPointer<UInt8>, charge: Int, energy: Int) -> Bool {
     let (charge, energy) = (NumberLayout.u32.raw(data, charge), NumberLayout.u32.raw(data, energy))
     return charge > 0 && (voltage * 0.6...voltage * 1.4).contains(Double(energy) * 1000 / Double(charge))
@@ -32,6 +32,6 @@ extension BMSRecord {
 }
 
 extension RecordRequest {
-  /// The request is for BMS data.
+  /// Whether the BMS data record is requested.
   var isBMSRecord: Bool { parameters.isEmpty && !isDiscovery }
 }

@@ -1,45 +1,44 @@
-// Reads which PIDs the ECUs support, from all at once, 32 at a time. Each response counts for its own ECU; ambiguous responses are
-// rejected. Facts: SAE J1979, service 01 with PIDs 00, 20, 40 …
+// The PIDs that each ECU supports. All ECUs are requested at once, for 32 PIDs at a time; ambiguous responses are rejected. Source: SAE J1979, service 01 with PIDs 00, 20, 40 …
 
 /// The supported PIDs reported so far.
 struct Discovery: Sendable, Equatable {
   /// One ECU, by its response identifier.
-  struct Controller: Sendable, Equatable {
+  struct ECU: Sendable, Equatable {
     let identifier: UInt32
     fileprivate(set) var parameters: [UInt8] = []
 
-    /// The usual notation: `7E8`, `18DAF110`, on a K-line `10`.
+    /// The displayed form: `7E8`, `18DAF110`, on a K-line `10`.
     var text: String { CANReader.name(of: identifier) }
   }
 
   /// ISO 15765-4 defines eight addresses on 11-bit CAN.
-  static let maxControllers = 8
+  static let maxECUs = 8
 
   private(set) var bus: VehicleBus
-  private(set) var controllers: [Controller] = []
+  private(set) var ecus: [ECU] = []
 
   /// The maximum number of PIDs that an ECU answers in one request.
-  private(set) var most = 6
-  /// A hash of the VIN, if it is known.
-  private(set) var mark: UInt32?
+  private(set) var maxPIDsPerRequest = 6
+  /// The hash of the VIN; nil: not known.
+  private(set) var vinHash: UInt32?
 
   init(on bus: VehicleBus) { self.bus = bus }
 
-  /// The adapter has reported the protocol.
+  /// Sets the protocol that the adapter has reported.
   mutating func found(on bus: VehicleBus) { self.bus = bus }
-  /// The ECUs answer one PID per request.
-  mutating func limitToOne() { most = 1 }
-  /// The VIN is known.
-  mutating func identify(_ mark: UInt32) { self.mark = mark }
+  /// Limits requests to one PID, because the ECUs support no more.
+  mutating func limitToOne() { maxPIDsPerRequest = 1 }
+  /// Sets the hash of the VIN.
+  mutating func identify(_ vinHash: UInt32) { self.vinHash = vinHash }
 
-  /// Takes the response of an ECU to the request at `base`.
+  /// Adds the PIDs that an ECU reports in response to the request from `base` on.
   mutating func add(_ bitmap: some Sequence<UInt8>, base: UInt8, from identifier: UInt32) {
     let found = StandardParameter.supported(bitmap, base: base)
-    if let index = controllers.firstIndex(where: { $0.identifier == identifier }) {
-      controllers[index].parameters += found.filter { !controllers[index].parameters.contains($0) }
-    } else if controllers.count < Self.maxControllers {
-      controllers.append(Controller(identifier: identifier, parameters: found))
-      controllers.sort { $0.identifier < $1.identifier }
+    if let index = ecus.firstIndex(where: { $0.identifier == identifier }) {
+      ecus[index].parameters += found.filter { !ecus[index].parameters.contains($0) }
+    } else if ecus.count < Self.maxECUs {
+      ecus.append(ECU(identifier: identifier, parameters: found))
+      ecus.sort { $0.identifier < $1.identifier }
     }
   }
 
@@ -56,34 +55,35 @@ struct Discovery: Sendable, Equatable {
         continue
       }
       if fields[0].elementsEqual("mark".utf8) {
-        mark = UInt32(String(decoding: fields[1], as: UTF8.self), radix: 16)
+        vinHash = UInt32(String(decoding: fields[1], as: UTF8.self), radix: 16)
         continue
       }
       if fields[0].elementsEqual("most".utf8) {
-        most = fields[1].elementsEqual("1".utf8) ? 1 : most
+        maxPIDsPerRequest = fields[1].elementsEqual("1".utf8) ? 1 : maxPIDsPerRequest
         continue
       }
       let digits = Array(fields[1])
       guard let identifier = UInt32(String(decoding: fields[0], as: UTF8.self), radix: 16), digits.count.isMultiple(of: 2),
-        digits.allSatisfy(isHexDigit), controllers.count < Self.maxControllers, digits.count <= 512
+        digits.allSatisfy(isHexDigit), ecus.count < Self.maxECUs, digits.count <= 512
       else { return nil }
       let parameters = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
       var once: Set<UInt8> = []
-      controllers.append(Controller(identifier: identifier, parameters: parameters.filter { once.insert($0).inserted }))
+      ecus.append(ECU(identifier: identifier, parameters: parameters.filter { once.insert($0).inserted }))
     }
-    guard let first = controllers.first else { return nil }
+    guard let first = ecus.first else { return nil }
     bus = stored ?? VehicleBus(impliedBy: first.identifier)
   }
 
   /// The stored form: the protocol, the VIN hash, then one line per ECU with its identifier and its PIDs in hex digits.
   var bytes: [UInt8] {
-    Array("bus \(bus.digit)\n\(most == 1 ? "most 1\n" : "")".utf8) + (mark.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? [])
-      + controllers.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
+    Array("bus \(bus.digit)\n\(maxPIDsPerRequest == 1 ? "most 1\n" : "")".utf8)
+      + (vinHash.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? [])
+      + ecus.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
   }
 
-  /// The next base to request, or nil when complete.
+  /// The base of the next request for supported PIDs; nil: none follows.
   func next(after base: UInt8) -> UInt8? {
-    guard base < 0xE0, controllers.contains(where: { $0.parameters.contains(base + 0x20) }) else { return nil }
+    guard base < 0xE0, ecus.contains(where: { $0.parameters.contains(base + 0x20) }) else { return nil }
     return base + 0x20
   }
 }
@@ -93,7 +93,7 @@ extension CANReader {
   func bitmaps(base: UInt8) -> [(source: UInt32?, bitmap: ArraySlice<UInt8>)] {
     messages.compactMap { message in
       let bytes = bytes(of: message)
-      guard message.length >= 6, bytes.starts(with: [0x41, base]), Self.isController(message.source) else { return nil }
+      guard message.length >= 6, bytes.starts(with: [0x41, base]), Self.isOBDSource(message.source) else { return nil }
       return (message.source, bytes.dropFirst(2).prefix(4))
     }
   }
@@ -101,5 +101,5 @@ extension CANReader {
 
 extension Discovery {
   /// A hash of the VIN that does not reveal it (FNV-1a).
-  static func mark(of vin: String) -> UInt32 { vin.utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 } }
+  static func vinHash(of vin: String) -> UInt32 { vin.utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 } }
 }

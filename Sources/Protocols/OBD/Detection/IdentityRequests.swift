@@ -4,24 +4,24 @@
 extension RequestLayout {
   private static let identityPeriod: Nanoseconds = 3600 * .second
 
-  /// By index of the ECU.
-  static let calibrationNames = (1...Discovery.maxControllers).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
+  /// The names of the properties with the calibration identifiers, by index of the ECU.
+  static let calibrationNames = (1...Discovery.maxECUs).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
 
-  /// The requests: the VIN of any ECU, the calibration identifiers of each.
-  static func identity(of controllers: [Discovery.Controller], on bus: VehicleBus) -> [RequestLayout] {
+  /// The requests for the VIN of any ECU, and for the calibration identifiers of each.
+  static func identity(of ecus: [Discovery.ECU], on bus: VehicleBus) -> [RequestLayout] {
     let vin = Property("vin", .string, lifetime: .retained, help: "Vehicle identification number (VIN); personal data")
     var layouts = [identity(bus.allECUs, VehicleInformation.vinRequest, vin)]
-    for (place, controller) in controllers.enumerated() {
-      // Before CAN only the first ECU that responds is heard.
-      let target = bus.isCAN ? Target(respondingFrom: CANIdentifier(controller.identifier)) : place == 0 ? .unaddressed : nil
+    for (index, ecu) in ecus.enumerated() {
+      // Before CAN only the response of the first ECU counts.
+      let target = bus.isCAN ? Target(respondingFrom: CANIdentifier(ecu.identifier)) : index == 0 ? .unaddressed : nil
       guard let target else { continue }
       let property = Property(
-        calibrationNames[place], .string, lifetime: .retained,
-        help: "Calibration identifiers of ECU \(controller.text)"
+        calibrationNames[index], .string, lifetime: .retained,
+        help: "Calibration identifiers of ECU \(ecu.text)"
       )
       layouts.append(identity(target, VehicleInformation.calibrationRequest, property))
     }
-    if !controllers.isEmpty {
+    if !ecus.isEmpty {
       // ECUs that were slow or asleep during detection are queried later.
       layouts.append(RequestLayout(PollRequest(bus.allECUs, [0x01, 0x00], period: identityPeriod, for: .supportCheck), []))
     }
@@ -35,7 +35,7 @@ extension RequestLayout {
 }
 
 extension CANReader {
-  /// The response to an identification request, possibly in several messages; nil: none.
+  /// The texts in the response to an identification request, possibly in several messages; nil: there is no response to it.
   func identity(_ request: PollRequest) -> (texts: VehicleInformation.Answer, source: UInt32?)? {
     let answers = messages.filter {
       request.target.accepts($0.source, responder: request.responder) && bytes(of: $0).starts(with: request.echo)

@@ -1,5 +1,5 @@
-// Protocol and vehicle detection: which request is polled, on which protocol. The configuration may set the vehicle; otherwise candidates
-// are tried in turn and the result is stored. A candidate that requests the supported PIDs continues with the PIDs that follow.
+// Protocol and vehicle detection. The configuration may set the vehicle type; otherwise protocol candidates are tried in turn and the result is
+// stored. A candidate that requests the supported PIDs continues with the next 32 PIDs until all are known.
 //
 //   candidate ─ answered ─▶ vehicle (electric, or standard with its ECUs) ─ another VIN, or PIDs no longer answered ─▶ unknown
 //    ▲      │
@@ -45,14 +45,14 @@ enum Vehicle: Equatable, Sendable {
 }
 
 struct ProtocolDetection: Sendable {
-  /// A known vehicle is searched on other protocols every so many pauses.
-  private static let searchEvery = 10
-  private static let maxForeign = 3
+  /// The number of pauses of a known vehicle after which all protocols are tried once.
+  private static let pausesPerSearch = 10
+  private static let maxForeignRecords = 3
 
   private let choice: VehicleChoice
   private let candidates: [ProtocolCandidate]
   private var candidate = 0
-  /// The vehicle's protocol, as far as it is known.
+  /// The protocol of the current candidate or of the detected vehicle.
   private(set) var bus: VehicleBus
   private(set) var vehicle = Vehicle.unknown
   private var discovery = Discovery(on: .can)
@@ -60,16 +60,16 @@ struct ProtocolDetection: Sendable {
   private var discoveryMisses = 0
   /// The ECUs have just reported their supported PIDs.
   private(set) var hasDiscovered = false
-  /// Candidates without an answer.
+  /// The number of candidates without an answer since the last response.
   private var failures = 0
   /// Consecutive pauses without a response.
   private var pauses = 0
   /// Consecutive responses that are not BMS data.
   private var foreignRecords = 0
   /// The hash of the VIN on this connection.
-  private var mark: UInt32?
-  /// The vehicle has been silent since it reported its VIN.
-  private(set) var isMissed = false
+  private var vinHash: UInt32?
+  /// The vehicle was silent: its identification is requested again.
+  private(set) var mustIdentifyAgain = false
   /// Detection was repeated on this connection because ECUs or PIDs were new.
   private var hasChecked = false
   /// The stored request and ECUs.
@@ -83,53 +83,53 @@ struct ProtocolDetection: Sendable {
   }
 
   /// The known ECUs of a standard vehicle.
-  var ecus: [Discovery.Controller] { if case .standard(let found) = vehicle { found.controllers } else { [] } }
+  var ecus: [Discovery.ECU] { if case .standard(let found) = vehicle { found.ecus } else { [] } }
   /// The maximum number of PIDs in one request.
-  var maxPIDs: Int { if case .standard(let found) = vehicle, bus.isCAN { found.most } else { 1 } }
+  var maxPIDs: Int { if case .standard(let found) = vehicle, bus.isCAN { found.maxPIDsPerRequest } else { 1 } }
 
   // MARK: Candidates
 
+  /// Restores the stored request. Returns the index of its candidate; nil: there is none.
   mutating func restore(request bytes: [UInt8]?) -> Int? {
     guard let bytes, let known = RecordRequest(rawValue: String(decoding: bytes, as: UTF8.self)),
-      let place = candidates.firstIndex(where: { $0.request == known })
+      let index = candidates.firstIndex(where: { $0.request == known })
     else { return nil }
     storedRequest = known
-    return place
+    return index
   }
 
-  /// The stored ECUs, if this vehicle may have them.
+  /// The stored ECUs; nil if they are invalid, or do not fit the configured vehicle type.
   func ecus(in bytes: [UInt8]?) -> Discovery? {
     guard choice == .auto || choice == .ice else { return nil }
     return bytes.flatMap { Discovery(stored: $0) }
   }
 
-  /// These stored ECUs are the vehicle. Returns the candidate to begin with.
+  /// Uses the stored ECUs as those of the vehicle. Returns the index of the candidate to begin with.
   mutating func restored(_ found: Discovery) -> Int {
     storedECUs = found
-    // An electric car whose battery slept before may respond now: its request is tried first. Known ones use this protocol.
-    return choice == .auto && found.bus == .can ? candidates.firstIndex { $0.request == storedRequest } ?? 0 : place(of: found) ?? 0
+    // The vehicle may be an electric car whose BMS was asleep before, on this protocol: its request is tried first.
+    return choice == .auto && found.bus == .can ? candidates.firstIndex { $0.request == storedRequest } ?? 0 : index(for: found) ?? 0
   }
 
   mutating func linkCameUp() {
-    (mark, hasChecked, pauses) = (nil, false, 0)
+    (vinHash, hasChecked, pauses) = (nil, false, 0)
     answered()
   }
 
-  /// The number of consecutive pauses without a response. Every few of them another vehicle is considered.
+  /// Sets the number of consecutive pauses without a response. Every few of them another vehicle is considered.
   mutating func pausesChanged(to count: Int) { pauses = count }
 
-  /// The lost settings may be due to a loose connector: the VIN is compared again.
-  mutating func adapterWasSetUp() { mark = nil }
+  /// Handles the end of a setup. The adapter may have been moved to another vehicle: the VIN is compared again.
+  mutating func adapterWasSetUp() { vinHash = nil }
 
-  /// The request of a candidate (nil: the present one): the PIDs of known ECUs, or the request for supported PIDs on their protocol.
-  /// `vehicleRequest` is the fast request of the vehicle.
-  mutating func begin(_ place: Int? = nil, vehicleRequest: RecordRequest?) -> RecordRequest {
-    let place = place ?? candidate
-    candidate = place
-    var next = candidates[place]
-    if case .standard(let found) = vehicle, self.place(of: found) == place, let vehicleRequest {
+  /// Begins a candidate (nil: the current one) and returns its request; for a known vehicle that is `vehicleRequest`, its fast request.
+  mutating func begin(_ index: Int? = nil, vehicleRequest: RecordRequest?) -> RecordRequest {
+    let index = index ?? candidate
+    candidate = index
+    var next = candidates[index]
+    if case .standard(let found) = vehicle, self.index(for: found) == index, let vehicleRequest {
       next = ProtocolCandidate(found.bus, vehicleRequest)
-    } else if let storedECUs, self.place(of: storedECUs) == place, pauses % Self.searchEvery != 0 {
+    } else if let storedECUs, self.index(for: storedECUs) == index, pauses % Self.pausesPerSearch != 0 {
       next = ProtocolCandidate(discoveryOn: storedECUs.bus)
     }
     bus = next.bus
@@ -137,35 +137,35 @@ struct ProtocolDetection: Sendable {
     return next.request
   }
 
-  /// The next candidate, and whether all were tried, for a pause. `request` was not answered.
+  /// Begins the next candidate because `request` was not answered. `isLast`: all were tried, so that a pause follows.
   mutating func next(after request: RecordRequest, vehicleRequest: RecordRequest?) -> (request: RecordRequest, isLast: Bool) {
     hasDiscovered = false
     failures += 1
-    // PIDs that are no longer answered: the ECUs are queried again in turn.
+    // If PIDs are no longer answered, the supported PIDs are requested again.
     if !request.parameters.isEmpty { vehicle = .unknown }
-    let places = places()
-    let next = begin(places.first { $0 > candidate } ?? places[0], vehicleRequest: vehicleRequest)
-    guard failures >= places.count else { return (next, false) }
+    let eligible = eligibleCandidates()
+    let next = begin(eligible.first { $0 > candidate } ?? eligible[0], vehicleRequest: vehicleRequest)
+    guard failures >= eligible.count else { return (next, false) }
     failures = 0
     return (next, true)
   }
 
-  /// The useful candidates: a known vehicle that sleeps has no other protocol, but every few pauses another vehicle is considered.
-  private func places() -> [Int] {
+  /// The indices of the candidates to try: for a known vehicle only those without protocol detection, except every `pausesPerSearch` pauses.
+  private func eligibleCandidates() -> [Int] {
     let isKnown = storedRequest != nil || storedECUs != nil
-    let searches = !isKnown || pauses % Self.searchEvery == 0
-    return candidates.indices.filter { searches || candidates[$0].bus != .automatic || $0 == storedECUs.flatMap(place) }
+    let searchesAll = !isKnown || pauses % Self.pausesPerSearch == 0
+    return candidates.indices.filter { searchesAll || candidates[$0].bus != .automatic || $0 == storedECUs.flatMap(index(for:)) }
   }
 
-  /// The candidate that detects this vehicle.
-  private func place(of found: Discovery) -> Int? {
+  /// The index of the candidate that detects this vehicle.
+  private func index(for found: Discovery) -> Int? {
     candidates.firstIndex { $0.request.isDiscovery && $0.bus == found.bus } ?? candidates.firstIndex { $0.bus == .automatic }
   }
 
-  /// The vehicle has answered the fast request.
+  /// Handles a response to the fast request.
   mutating func answered() { (failures, foreignRecords, hasDiscovered) = (0, 0, false) }
 
-  /// Stores what the vehicle answered first on this connection.
+  /// Stores the first request that the vehicle has answered on this connection.
   mutating func store(_ request: RecordRequest, _ effects: inout Effects) {
     if !request.parameters.isEmpty {
       storeECUs(&effects)
@@ -184,11 +184,11 @@ struct ProtocolDetection: Sendable {
 
   // MARK: Supported PIDs
 
-  /// What a reply to the request for supported PIDs means.
+  /// What follows a reply to the request for supported PIDs.
   enum DiscoveryResult {
     case failed(String)
     case next(RecordRequest)
-    /// The adapter is asked for the protocol that it has found.
+    /// Query the protocol that the adapter has detected.
     case identifyProtocol
     case ended
   }
@@ -205,9 +205,9 @@ struct ProtocolDetection: Sendable {
     }
     discoveryMisses = 0
     for answer in answers { discovery.add(answer.bitmap, base: base, from: answer.source ?? 0x7E8) }
-    // An adapter that searches although a protocol was set is revealed by the response identifiers.
-    let isOlder = answers.allSatisfy { $0.source.map { $0 <= 0xFF } ?? false }
-    guard bus == .automatic || bus.isCAN && isOlder else { return next(after: base) }
+    // The response addresses reveal an adapter that detects the protocol although one was set.
+    let isBeforeCAN = answers.allSatisfy { $0.source.map { $0 <= 0xFF } ?? false }
+    guard bus == .automatic || bus.isCAN && isBeforeCAN else { return next(after: base) }
     if reportsProtocol { return .identifyProtocol }
     return identified(nil, after: base)
   }
@@ -216,18 +216,18 @@ struct ProtocolDetection: Sendable {
     discovery.next(after: base).map { .next(RecordRequest(supportedFrom: $0, on: bus)) } ?? .ended
   }
 
-  /// Handles the protocol that the adapter names. If it does not, the ECU addresses are sufficient.
+  /// Handles the protocol that the adapter reports; nil: it reports none, so that the ECU addresses must imply it.
   mutating func identified(_ named: VehicleBus?, after base: UInt8) -> DiscoveryResult {
-    let answering = VehicleBus(impliedBy: discovery.controllers.first?.identifier)
+    let answering = VehicleBus(impliedBy: discovery.ecus.first?.identifier)
     bus = named.flatMap { $0.isCAN && !answering.isCAN ? nil : $0 } ?? answering
     discovery.found(on: bus)
     return next(after: base)
   }
 
-  /// What a failed request for supported PIDs means.
+  /// What follows a failed request; `none`: it was not a request for supported PIDs, or nothing special.
   enum DiscoveryMiss { case none, retry, ended }
 
-  /// A later bitmap without a response is not supported by any ECU.
+  /// Handles a failed request. Supported PIDs after the first 32 are optional: two missing responses end the discovery.
   mutating func missed(_ request: RecordRequest, _ failure: PollFailure) -> DiscoveryMiss {
     guard request.isDiscovery else { return .none }
     if request.bytes[1] > 0 {
@@ -240,7 +240,7 @@ struct ProtocolDetection: Sendable {
     return discoveryMisses == 1 ? .retry : .none
   }
 
-  /// All ECUs have reported. The results so far may be of another vehicle: if detection fails, start over.
+  /// Ends the discovery. Returns the ECUs, and the request to poll if they turn out to be unusable.
   mutating func discoveryEnded(vehicleRequest: RecordRequest?) -> (found: Discovery, request: RecordRequest) {
     let found = discovery
     let request = begin(vehicleRequest: vehicleRequest)
@@ -250,14 +250,14 @@ struct ProtocolDetection: Sendable {
 
   // MARK: Vehicle
 
-  /// These ECUs are the vehicle.
+  /// Sets the detected vehicle: one with these ECUs.
   mutating func recognised(_ found: Discovery) {
     var found = found
-    if let mark { found.identify(mark) }
+    if let vinHash { found.identify(vinHash) }
     (bus, vehicle) = (found.bus, .standard(found))
   }
 
-  /// A BMS data record identifies the family. Returns false if it is the one known before.
+  /// Sets the detected vehicle: an electric one of this family. Returns false if it was known before.
   mutating func recognised(_ family: VehicleFamily?, _ effects: inout Effects) -> Bool {
     guard vehicle != .electric(family) else { return false }
     vehicle = .electric(family)
@@ -270,13 +270,13 @@ struct ProtocolDetection: Sendable {
   /// each silence.
   func requiresPlausibility(_ request: RecordRequest, isConfirmed: Bool) -> Bool { choice == .auto && !isConfirmed && request.isBMSRecord }
 
-  /// What a response that is not BMS data means.
+  /// What follows a response that is not BMS data.
   enum ForeignRecord { case retry, pause, tryOther }
 
-  /// The response is not BMS data. A vehicle known before may have just woken up; with any other the next candidate is tried.
+  /// Handles a response that is not BMS data. A known vehicle may have just woken up; for any other the next candidate is tried.
   mutating func foreignRecord(_ request: RecordRequest, _ effects: inout Effects) -> ForeignRecord {
     foreignRecords += 1
-    if foreignRecords < Self.maxForeign { return storedRequest == request ? .pause : .retry }
+    if foreignRecords < Self.maxForeignRecords { return storedRequest == request ? .pause : .retry }
     foreignRecords = 0
     if storedRequest == request {
       storedRequest = nil
@@ -285,31 +285,31 @@ struct ProtocolDetection: Sendable {
     return .tryOther
   }
 
-  /// The ECUs answer one PID per request, which is stored.
+  /// Stores that the ECUs answer only one PID per request.
   mutating func limitToOnePID(_ effects: inout Effects) {
     guard let found = limitedToOnePID() else { return }
     vehicle = .standard(found)
     storeECUs(&effects)
   }
 
-  /// The ECUs with one PID per request; nil if that was known before.
+  /// The ECUs, limited to one PID per request; nil if this was known before.
   func limitedToOnePID() -> Discovery? {
-    guard case .standard(var found) = vehicle, found.most > 1 else { return nil }
+    guard case .standard(var found) = vehicle, found.maxPIDsPerRequest > 1 else { return nil }
     found.limitToOne()
     return found
   }
 
   // MARK: Identity
 
-  /// The vehicle was silent: another one may respond now.
-  mutating func identifyAgain() { (isMissed, mark, hasChecked) = (false, nil, false) }
-  mutating func vehicleSilent() { isMissed = true }
+  /// Forgets the VIN of this connection, because the vehicle was silent and may be another one.
+  mutating func identifyAgain() { (mustIdentifyAgain, vinHash, hasChecked) = (false, nil, false) }
+  mutating func vehicleSilent() { mustIdentifyAgain = true }
 
-  /// The ECUs have reported their supported PIDs again. Returns whether there are more: once per connection.
-  mutating func hasMore(_ reader: CANReader) -> Bool {
+  /// Compares the supported PIDs that the ECUs have reported again. Returns true, once per connection, if ECUs or PIDs are new.
+  mutating func checkForMore(_ reader: CANReader) -> Bool {
     guard case .standard(let found) = vehicle, !hasChecked else { return false }
     let isMore = reader.bitmaps(base: 0).contains { source, bitmap in
-      guard let known = found.controllers.first(where: { $0.identifier == source ?? 0x7E8 }) else { return true }
+      guard let known = found.ecus.first(where: { $0.identifier == source ?? 0x7E8 }) else { return true }
       return StandardParameter.supported(bitmap, base: 0).contains { !known.parameters.contains($0) }
     }
     hasChecked = hasChecked || isMore
@@ -317,24 +317,24 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Compares the reported VIN with the stored one. Returns true if it is another vehicle.
-  mutating func isOther(vin: String, _ effects: inout Effects) -> Bool {
-    guard case .standard(var found) = vehicle, self.mark == nil else { return false }
+  mutating func recordVIN(_ vin: String, _ effects: inout Effects) -> Bool {
+    guard case .standard(var found) = vehicle, self.vinHash == nil else { return false }
     // Once after each silence: vehicles do not change while polling, and ECUs that report changing VINs must not cause a loop.
-    let mark = Discovery.mark(of: vin)
-    self.mark = mark
-    if found.mark == mark { return false }
-    if found.mark != nil { return true }
-    found.identify(mark)
+    let vinHash = Discovery.vinHash(of: vin)
+    self.vinHash = vinHash
+    if found.vinHash == vinHash { return false }
+    if found.vinHash != nil { return true }
+    found.identify(vinHash)
     vehicle = .standard(found)
     storeECUs(&effects)
     return false
   }
 
-  /// Detection begins again. Returns the first request.
+  /// Begins detection again. Returns the first request.
   mutating func startOver(vehicleRequest: RecordRequest?) -> RecordRequest {
-    let place = if case .standard(let found) = vehicle { self.place(of: found) } else { Int?.none }
+    let index = if case .standard(let found) = vehicle { self.index(for: found) } else { Int?.none }
     vehicle = .unknown
     defer { answered() }
-    return begin(place, vehicleRequest: vehicleRequest)
+    return begin(index, vehicleRequest: vehicleRequest)
   }
 }

@@ -9,9 +9,10 @@ struct StandardCar {
 
   var request: RecordRequest { RecordRequest(fast.request.parameters, of: fast.request.target) }
 
+  /// Engine and road speed.
   private static let fastest: [UInt8] = [0x0C, 0x0D]
   /// PIDs requested elsewhere: the DTC of the freeze frame, bitmaps, and the scaling of each ECU.
-  private static let left: Set<UInt8> = [0x02, 0x4F, 0x50]
+  private static let excluded: Set<UInt8> = [0x02, 0x4F, 0x50]
   /// The period of a request for scaling until it is answered.
   private static let scalePeriod: Nanoseconds = 5 * .second
 
@@ -28,14 +29,15 @@ struct StandardCar {
 
   /// nil if no ECU supports a known PID.
   init?(_ found: Discovery, _ overrides: PropertyOverrides = PropertyOverrides()) {
-    var (taken, asked): (Set<UInt8>, Set<UInt8>) = (Self.left, [])
+    // PIDs that are in a request already, and scaling PIDs that are.
+    var (covered, coveredScales): (Set<UInt8>, Set<UInt8>) = (Self.excluded, [])
     var (layouts, scaleLayouts): ([RequestLayout], [RequestLayout]) = ([], [])
-    let most = found.bus.isCAN ? found.most : 1
-    for controller in found.controllers {
-      let target = found.bus.isCAN ? Target(respondingFrom: CANIdentifier(controller.identifier)) : .unaddressed
+    let maxPIDs = found.bus.isCAN ? found.maxPIDsPerRequest : 1
+    for ecu in found.ecus {
+      let target = found.bus.isCAN ? Target(respondingFrom: CANIdentifier(ecu.identifier)) : .unaddressed
       guard let target else { continue }
-      let known = controller.parameters.compactMap { taken.contains($0) ? nil : StandardParameter.all[$0] }
-      taken.formUnion(known.map(\.number))
+      let known = ecu.parameters.compactMap { covered.contains($0) ? nil : StandardParameter.all[$0] }
+      covered.formUnion(known.map(\.number))
       // PIDs of one request share the configured override.
       let groups = Dictionary(grouping: known) { parameter in
         let names = parameter.rows.map(\.property.name)
@@ -45,17 +47,17 @@ struct StandardCar {
           isFast: Self.fastest.contains(parameter.number) && !overrides.hasPeriod(names))
       }
       for (group, parameters) in groups.sorted(by: { $0.key < $1.key }) where group.period > 0 {
-        for start in stride(from: 0, to: parameters.count, by: most) {
+        for start in stride(from: 0, to: parameters.count, by: maxPIDs) {
           let layout = RequestLayout(
-            Array(parameters[start..<min(start + most, parameters.count)]), of: target, period: group.period, isFast: group.isFast)
+            Array(parameters[start..<min(start + maxPIDs, parameters.count)]), of: target, period: group.period, isFast: group.isFast)
           layouts.append(layout)
         }
       }
       // Before CAN requests are functional: each is sent once.
-      let scales = controller.scales(of: known).filter { found.bus.isCAN || asked.insert($0.number).inserted }
-      for start in stride(from: 0, to: scales.count, by: most) {
-        let asked = Array(scales[start..<min(start + most, scales.count)])
-        scaleLayouts.append(RequestLayout(asked, of: target, period: Self.scalePeriod, priority: .high))
+      let scales = ecu.scales(of: known).filter { found.bus.isCAN || coveredScales.insert($0.number).inserted }
+      for start in stride(from: 0, to: scales.count, by: maxPIDs) {
+        let parameters = Array(scales[start..<min(start + maxPIDs, scales.count)])
+        scaleLayouts.append(RequestLayout(parameters, of: target, period: Self.scalePeriod, priority: .high))
       }
     }
     // The first ECU with one of these PIDs, or the PIDs with the shortest period.

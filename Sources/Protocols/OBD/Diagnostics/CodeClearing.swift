@@ -1,17 +1,17 @@
 // Clears the trouble codes after the loss report was stored: checks again that the vehicle is stationary, sends service 04 once, then reads
-// the codes again. Never repeated automatically. Facts: SAE J1979 service 04: 44 is the positive response, 7F 04 22 means that conditions
+// the codes again. Never repeated automatically. Source: SAE J1979 service 04: 44 is the positive response, 7F 04 22 means that conditions
 // are not correct.
 
 struct CodeClearing: MultiECUQuery {
   /// The index of service 04 among the requests.
-  static let place = Motion.questions.count
+  static let clearIndex = Motion.requests.count
 
-  /// The ECUs that responded before.
-  let controllers: [UInt32?]
+  /// The ECUs that responded when the codes were read.
+  let ecus: [UInt32?]
   private var motion: Motion
-  /// The outcome by ECU; nil if no response to service 04 was understood.
+  /// The outcome by ECU; nil until a response to service 04 was processed.
   private(set) var outcomes: [(source: UInt32?, outcome: Outcome)]?
-  private var left: CodeList
+  private var remaining: CodeList
 
   enum Outcome: Sendable, Equatable {
     case cleared, silent
@@ -33,16 +33,16 @@ struct CodeClearing: MultiECUQuery {
     }
   }
 
-  init(_ controllers: [UInt32?], _ motion: Motion, mustAnswer: Bool) {
-    (self.controllers, self.motion, left) = (controllers, motion, CodeList(mustAnswer: mustAnswer))
+  init(_ ecus: [UInt32?], _ motion: Motion, mustAnswer: Bool) {
+    (self.ecus, self.motion, remaining) = (ecus, motion, CodeList(mustAnswer: mustAnswer))
   }
 
-  var questions: [[UInt8]] { Motion.questions + [[0x04]] + left.questions }
+  var requests: [[UInt8]] { Motion.requests + [[0x04]] + remaining.requests }
 
-  mutating func take(_ answers: [ECUAnswer], _ place: Int) throws(Unreadable) {
-    if place < Self.place { try motion.take(answers) }
-    if place == Self.place { outcomes = outcomes(of: answers) }
-    if place > Self.place { left.take(answers, place - Self.place - 1) }
+  mutating func process(_ answers: [ECUAnswer], _ index: Int) throws(Unreadable) {
+    if index < Self.clearIndex { try motion.process(answers) }
+    if index == Self.clearIndex { outcomes = outcomes(of: answers) }
+    if index > Self.clearIndex { remaining.process(answers, index - Self.clearIndex - 1) }
   }
 
   /// One outcome per ECU. Without headers, each response counts as one ECU.
@@ -50,14 +50,14 @@ struct CodeClearing: MultiECUQuery {
     let cleared = answers.filter { $0.refusal == nil }
     // A response pending followed by a positive response is not a rejection.
     let refused = answers.filter { answer in answer.source == nil || !cleared.contains { $0.source == answer.source } }
-    let silent = controllers.filter { source in source != nil && !answers.contains { $0.source == source } }
+    let silent = ecus.filter { source in source != nil && !answers.contains { $0.source == source } }
     let found =
       cleared.map { ($0.source, Outcome.cleared) } + refused.compactMap { answer in answer.refusal.map { (answer.source, .refused($0)) } }
       + silent.map { ($0, .silent) }
     return found.sorted { $0.0 ?? 0 < $1.0 ?? 0 }
   }
 
-  /// At least one ECU has cleared its codes.
+  /// Whether at least one ECU has cleared its codes.
   var hasCleared: Bool { outcomes?.contains { $0.outcome == .cleared } ?? false }
 
   /// `7E8 cleared; 7E9 refused (conditions not correct: stop, …)`
@@ -69,11 +69,11 @@ struct CodeClearing: MultiECUQuery {
     return parts.isEmpty ? "no ECU responds" : parts.joined(separator: "; ")
   }
 
-  /// No ECU has confirmed, and at least one has not responded.
+  /// Whether no ECU has confirmed, and at least one has not responded.
   var isUnknown: Bool { !hasCleared && outcomes?.contains { $0.outcome == .silent || $0.outcome == .refused(0x78) } ?? false }
 
-  var objection: CommandError? {
-    if let refusal = motion.refusal { return refusal }
+  var abortError: CommandError? {
+    if let refusal = motion.clearingError { return refusal }
     if outcomes == nil || hasCleared { return nil }
     if isUnknown { return .refused(code: .outcomeUnknown, "unknown whether codes were cleared (\(message)); read them again") }
     return .refused(code: .notCleared, "no trouble code was cleared: \(message)")
@@ -83,15 +83,15 @@ struct CodeClearing: MultiECUQuery {
 
   func report(isReadAgain: Bool) -> Report {
     let cleared = (outcomes ?? []).map { [CANReader.name(of: $0), "clearing", $1.message.result, "", $1.message.reason] }
-    let codes = left.entries.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
+    let codes = remaining.entries.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
     var text = "the cleared data is stored in the journal, and in the state directory as \(Diagnostics.key)"
-    if !isReadAgain || left.objection != nil {
+    if !isReadAgain || remaining.abortError != nil {
       text += "\ncannot read which codes remain; read them again"
-    } else if !left.doubts.isEmpty {
-      text += "\n" + left.doubts.joined(separator: "\n")
+    } else if !remaining.problems.isEmpty {
+      text += "\n" + remaining.problems.joined(separator: "\n")
     } else if codes.isEmpty {
       text += "\nno trouble codes remain"
-    } else if let message = left.permanentMessage {
+    } else if let message = remaining.permanentMessage {
       text += "\n\(message)"
     }
     return Report(text: text, columns: CodeLoss.columns, rows: cleared + (isReadAgain ? codes : []))

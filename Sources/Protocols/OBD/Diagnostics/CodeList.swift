@@ -1,5 +1,5 @@
 // The trouble codes of a vehicle: stored, pending and permanent ones, by ECU, each once with its states. No response to a service means no
-// codes or an unsupported service. On CAN an awake ECU reports that it has none, so no response at all there is an error. Facts: SAE J1979,
+// codes or an unsupported service. On CAN an awake ECU reports that it has none, so no response at all there is an error. Source: SAE J1979,
 // services 03, 07 and 0A.
 
 struct CodeList: MultiECUQuery {
@@ -20,13 +20,13 @@ struct CodeList: MultiECUQuery {
 
   private var found: [Entry] = []
   /// Messages about codes that could not be read.
-  private(set) var doubts: [String] = []
+  private(set) var problems: [String] = []
   /// At least one ECU must respond (CAN).
   private let mustAnswer: Bool
   /// The vehicle responds to other requests.
   private let isResponding: Bool
   private var isAnswered = false
-  private var asked = 0
+  private var processed = 0
 
   init(mustAnswer: Bool = false, isResponding: Bool = false) {
     (self.mustAnswer, self.isResponding) = (mustAnswer, isResponding)
@@ -41,29 +41,29 @@ struct CodeList: MultiECUQuery {
     return codes.isEmpty ? nil : "permanent codes remain until the vehicle itself verifies the repair: \(codes.joined(separator: ", "))"
   }
 
-  var questions: [[UInt8]] { Self.services.map { [$0] } }
-  var objection: CommandError? {
-    guard mustAnswer, asked == Self.services.count, !isAnswered else { return nil }
+  var requests: [[UInt8]] { Self.services.map { [$0] } }
+  var abortError: CommandError? {
+    guard mustAnswer, processed == Self.services.count, !isAnswered else { return nil }
     guard isResponding else { return .refused(code: .noAnswer, "no ECU responds; switch the ignition on") }
     return .refused(
       code: .noAnswer,
       "the vehicle reports no trouble codes of SAE J1979 (OBD-II), like many electric cars; use ecu-codes (vehiclectl dtc --ecu)")
   }
 
-  mutating func take(_ answers: [ECUAnswer], _ place: Int) {
-    asked += 1
+  mutating func process(_ answers: [ECUAnswer], _ index: Int) {
+    processed += 1
     if !answers.isEmpty { isAnswered = true }
-    for (source, message) in answers.putOff { doubt(source, message, place) }
+    for (source, message) in answers.failedECUs { addProblem(source, message, index) }
     for answer in answers where answer.refusal == nil {
       switch TroubleCode.read(answer.bytes[...], onCAN: mustAnswer) {
-      case .broken(let reason): doubt(answer.source, reason, place)
-      case .codes(let codes): for code in codes { add(code, Self.states[place], from: answer.source) }
+      case .broken(let reason): addProblem(answer.source, reason, index)
+      case .codes(let codes): for code in codes { add(code, Self.states[index], from: answer.source) }
       }
     }
   }
 
-  private mutating func doubt(_ source: UInt32?, _ reason: String, _ place: Int) {
-    doubts.append(ECUAnswer.message(source, "does not report its \(Self.states[place]) codes: \(reason)"))
+  private mutating func addProblem(_ source: UInt32?, _ reason: String, _ index: Int) {
+    problems.append(ECUAnswer.message(source, "does not report its \(Self.states[index]) codes: \(reason)"))
   }
 
   private mutating func add(_ code: TroubleCode, _ state: String, from source: UInt32?) {
@@ -76,8 +76,8 @@ struct CodeList: MultiECUQuery {
 
   var report: Report {
     let rows = entries.map { [CANReader.name(of: $0.source), $0.code.text, $0.stateText, $0.meaning] }
-    let doubts = doubts.isEmpty ? nil : doubts.joined(separator: "\n") + "\nread the codes again"
-    guard rows.isEmpty else { return Report(text: doubts, columns: Self.columns, rows: rows) }
-    return Report(text: doubts ?? "no trouble codes: none stored, pending or permanent")
+    let problems = problems.isEmpty ? nil : problems.joined(separator: "\n") + "\nread the codes again"
+    guard rows.isEmpty else { return Report(text: problems, columns: Self.columns, rows: rows) }
+    return Report(text: problems ?? "no trouble codes: none stored, pending or permanent")
   }
 }

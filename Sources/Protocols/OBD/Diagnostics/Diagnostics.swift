@@ -17,7 +17,7 @@ struct Diagnostics: Sendable {
     case timing(CommandID, CodeLoss)
     /// The codes are being written to disk.
     case storing(CommandID, CodeLoss, stored: [UInt8])
-    /// The codes are being written, but the caller has disconnected.
+    /// The codes are being written, but the client has disconnected.
     case abandoned(CommandID)
   }
 
@@ -42,10 +42,10 @@ struct Diagnostics: Sendable {
     return CodeLoss(isConfirmed: isConfirmed, motion, known: ecus)
   }
 
-  /// The requests of a confirmed clearing are queued.
+  /// Begins a confirmed clearing, whose requests are queued.
   mutating func begin(_ id: CommandID) { state = .requesting(id) }
 
-  /// The codes of a confirmed clearing were read: they are stored first.
+  /// Requests the wall-clock time after the codes of a confirmed clearing were read.
   mutating func codesRead(by query: OBDQuery, _ effects: inout Effects) {
     guard id == query.id, let loss = query.confirmedLoss else { return }
     state = .timing(query.id, loss)
@@ -63,7 +63,7 @@ struct Diagnostics: Sendable {
     effects.append(.progress(id, Report(text: "codes stored", progress: 0.5)))
   }
 
-  /// The codes are on disk, or could not be stored. Returns the requests that clear them.
+  /// Handles the result of storing the codes. Returns the query that clears them; nil: there is none.
   mutating func stored(
     _ key: String, _ failure: String?, _ motion: Motion, mustAnswer: Bool, _ effects: inout Effects
   ) -> OBDQuery? {
@@ -82,16 +82,16 @@ struct Diagnostics: Sendable {
       }
       lines = stored
       state = .requesting(id)
-      return OBDQuery(id, CodeClearing(loss.controllers, motion, mustAnswer: mustAnswer))
+      return OBDQuery(id, CodeClearing(loss.ecus, motion, mustAnswer: mustAnswer))
     }
   }
 
-  /// The query has completed.
+  /// Handles the completion of a query.
   mutating func completed(_ id: CommandID) {
     if self.id == id { state = .idle }
   }
 
-  /// The caller has disconnected.
+  /// Handles a client that has disconnected.
   mutating func cancelled(_ id: CommandID) {
     guard self.id == id else { return }
     if case .storing = state { state = .abandoned(id) } else { state = .idle }
@@ -109,7 +109,7 @@ struct Diagnostics: Sendable {
 }
 
 extension CodeClearing {
-  /// The outcome of service 04 for the journal: logged even if the caller has disconnected. nil: there is none.
+  /// The outcome of service 04 for the journal: logged even if the client has disconnected. nil: there is none.
   var event: Effect? {
     guard outcomes != nil else { return nil }
     return .event(
@@ -118,14 +118,14 @@ extension CodeClearing {
 }
 
 extension OBDQuery {
-  /// The codes of a confirmed clearing.
+  /// The codes that a confirmed clearing has read; nil for any other query.
   var confirmedLoss: CodeLoss? { (multiECU as? CodeLoss).flatMap { $0.isConfirmed ? $0 : nil } }
 
-  /// The result for the caller: once service 04 was sent, its outcome has precedence over later errors.
+  /// The result for the client: once service 04 was sent, its outcome has precedence over later errors.
   func reported(_ result: Result<Report, CommandError>, lastCommand: [UInt8]) -> Result<Report, CommandError> {
     guard case .failure = result, let clearing = multiECU as? CodeClearing else { return result }
     if clearing.hasCleared { return .success(clearing.report(isReadAgain: false)) }
-    guard clearing.outcomes == nil, step == .ask(CodeClearing.place), lastCommand == command else { return result }
+    guard clearing.outcomes == nil, step == .request(CodeClearing.clearIndex), lastCommand == command else { return result }
     return .failure(
       .refused(code: .outcomeUnknown, "the clear request was sent, but its outcome is unknown; read the codes again"))
   }

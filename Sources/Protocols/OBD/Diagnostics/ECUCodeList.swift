@@ -4,57 +4,57 @@
 struct ECUCodeList: MultiECUQuery {
   /// The ECUs, in order of the requests.
   let ecus: [Target]
-  /// The known ones of them.
+  /// The ECUs that are known to exist, and are reported if they do not respond.
   let known: Set<Target>
 
   private var found: [(source: String, code: UDSTroubleCode)] = []
   private var unsupported: [String] = []
   private var silent: [String] = []
-  /// ECUs that support the service.
+  /// The number of ECUs that have reported their codes.
   private var readable = 0
   /// Messages about codes that could not be read.
-  private var doubts: [String] = []
-  private var asked = 0
+  private var problems: [String] = []
+  private var processed = 0
 
   init(_ ecus: [Target], known: Set<Target>) { (self.ecus, self.known) = (ecus, known) }
 
-  var questions: [[UInt8]] { ecus.map { _ in UDSTroubleCode.request } }
-  func target(of place: Int) -> Target? { ecus[place] }
+  var requests: [[UInt8]] { ecus.map { _ in UDSTroubleCode.request } }
+  func target(of index: Int) -> Target? { ecus[index] }
   var isLong: Bool { true }
 
-  mutating func take(_ answers: [ECUAnswer], _ place: Int) throws(Unreadable) {
-    let name = name(of: place)
-    asked = place + 1
+  mutating func process(_ answers: [ECUAnswer], _ index: Int) throws(Unreadable) {
+    let name = name(of: index)
+    processed = index + 1
     guard !answers.isEmpty else {
-      if known.contains(ecus[place]) { silent.append(name) }
+      if known.contains(ecus[index]) { silent.append(name) }
       return
     }
-    if let (_, message) = answers.putOff.first { return doubts.append("\(name) does not report its codes: \(message)") }
+    if let (_, message) = answers.failedECUs.first { return problems.append("\(name) does not report its codes: \(message)") }
     guard let answer = answers.first(where: { $0.refusal == nil }) else { return unsupported.append(name) }
     switch UDSTroubleCode.read(answer.bytes) {
-    case .broken(let reason): doubts.append("\(name) does not report its codes: \(reason)")
+    case .broken(let reason): problems.append("\(name) does not report its codes: \(reason)")
     case .codes(let codes):
       readable += 1
       found += codes.map { (name, $0) }
     }
   }
 
-  mutating func missed(_ place: Int, _ reason: String) -> Bool {
-    asked = place + 1
-    doubts.append("\(name(of: place)) does not report its codes: \(reason)")
+  mutating func missed(_ index: Int, _ reason: String) -> Bool {
+    processed = index + 1
+    problems.append("\(name(of: index)) does not report its codes: \(reason)")
     return true
   }
 
   /// The response identifier, as in the other reports.
-  private func name(of place: Int) -> String { ecus[place].reply?.text ?? ecus[place].text }
+  private func name(of index: Int) -> String { ecus[index].reply?.text ?? ecus[index].text }
 
-  var objection: CommandError? {
-    guard asked == ecus.count, readable == 0, unsupported.isEmpty, doubts.isEmpty else { return nil }
+  var abortError: CommandError? {
+    guard processed == ecus.count, readable == 0, unsupported.isEmpty, problems.isEmpty else { return nil }
     return .refused(code: .noAnswer, "no ECU responds to UDS (service 19); switch the ignition on")
   }
 
   var report: Report {
-    var lines = doubts
+    var lines = problems
     if found.isEmpty, readable > 0 { lines.append("no trouble codes over UDS in \(readable) ECU\(readable == 1 ? "" : "s")") }
     if !unsupported.isEmpty {
       lines.append("trouble codes over UDS (service 19) are not supported by \(unsupported.joined(separator: ", "))")
@@ -72,7 +72,7 @@ extension ECUCodeList {
   /// The ECUs to query: those of the vehicle, the addresses reserved by ISO 15765-4, those of the polled requests (`fast` is the ECU of the
   /// fast one), and those given.
   init(
-    _ arguments: [String: Value], on bus: VehicleBus, _ ecus: [Discovery.Controller], polled: [PollRequest], fast: Target
+    _ arguments: [String: Value], on bus: VehicleBus, _ ecus: [Discovery.ECU], polled: [PollRequest], fast: Target
   ) throws(CommandError) {
     guard bus.isCAN else {
       throw .refused(
@@ -96,11 +96,11 @@ extension ECUCodeList {
       throw .invalid(argument: Self.argument, "more than \(Self.maxECUs) ECUs; give fewer at a time")
     }
     // An ECU with several request identifiers is queried once.
-    var asked: Set<CANIdentifier?> = []
+    var queriedIdentifiers: Set<CANIdentifier?> = []
     let sorted = all.sorted {
       ($0.request?.number ?? 0, known.contains($0) ? 0 : 1) < ($1.request?.number ?? 0, known.contains($1) ? 0 : 1)
     }
-    let queried = sorted.filter { asked.insert($0.request).inserted }
+    let queried = sorted.filter { queriedIdentifiers.insert($0.request).inserted }
     guard !queried.isEmpty else {
       throw .refused(
         code: .noECU, "no ECU of this vehicle is known yet; give some, as in ecus 18DA10F1, or try again once the vehicle responds")

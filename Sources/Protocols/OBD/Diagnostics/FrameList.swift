@@ -1,5 +1,5 @@
 // The freeze frames of all ECUs (SAE J1979, service 02): the trouble code and every known value. Each ECU is queried for its supported PIDs
-// and then for those, three per request on CAN, singly if that fails. Only complete responses count; an ECU may have no frame or not
+// and then for their values, three per request on CAN, singly if that fails. Only complete responses count; an ECU may have no frame or not
 // support the service.
 
 struct FrameList: MultiECUQuery {
@@ -14,7 +14,7 @@ struct FrameList: MultiECUQuery {
     case values([UInt8])
   }
 
-  private struct Question: Equatable {
+  private struct Request: Equatable {
     let frame: UInt8
     let purpose: Purpose
     let target: Target?
@@ -37,44 +37,44 @@ struct FrameList: MultiECUQuery {
 
   private let isCAN: Bool
   private let scales: Scales
-  private var plan = [Question(frame: 0, purpose: .code, target: nil)]
+  private var plan = [Request(frame: 0, purpose: .code, target: nil)]
   private var frames: [Frame] = []
   private var isAnswered = false
-  private var doubts: [String] = []
+  private var problems: [String] = []
 
   init(isCAN: Bool, scales: Scales = Scales()) {
     self.isCAN = isCAN
     self.scales = scales
   }
 
-  var questions: [[UInt8]] { plan.map(\.bytes) }
-  func target(of place: Int) -> Target? { plan[place].target }
+  var requests: [[UInt8]] { plan.map(\.bytes) }
+  func target(of index: Int) -> Target? { plan[index].target }
   var isLong: Bool { true }
-  var objection: CommandError? { nil }
+  var abortError: CommandError? { nil }
 
-  mutating func take(_ answers: [ECUAnswer], _ place: Int) throws(Unreadable) {
-    let question = plan[place]
-    switch question.purpose {
-    case .code: try takeCodes(answers, question.frame)
-    case .bitmap(let base): takeBitmaps(answers, base, question)
-    case .values(let numbers): takeValues(answers, numbers, question)
+  mutating func process(_ answers: [ECUAnswer], _ index: Int) throws(Unreadable) {
+    let request = plan[index]
+    switch request.purpose {
+    case .code: try takeCodes(answers, request.frame)
+    case .bitmap(let base): takeBitmaps(answers, base, request)
+    case .values(let numbers): takeValues(answers, numbers, request)
     }
   }
 
-  mutating func missed(_ place: Int, _ reason: String) -> Bool {
-    let question = plan[place]
-    if case .values(let numbers) = question.purpose, numbers.count > 1 {
-      askAlone(numbers, question)
+  mutating func missed(_ index: Int, _ reason: String) -> Bool {
+    let request = plan[index]
+    if case .values(let numbers) = request.purpose, numbers.count > 1 {
+      addSingleRequests(numbers, request)
     } else {
-      doubts.append("frame \(question.frame): \(spacedHex(question.bytes)): \(reason)")
+      problems.append("frame \(request.frame): \(spacedHex(request.bytes)): \(reason)")
     }
     return true
   }
 
   private mutating func takeCodes(_ answers: [ECUAnswer], _ frame: UInt8) throws(Unreadable) {
     let known = frames.count
-    for (source, message) in answers.putOff where frame == 0 {
-      doubts.append(ECUAnswer.message(source, "does not report its freeze frame: \(message)"))
+    for (source, message) in answers.failedECUs where frame == 0 {
+      problems.append(ECUAnswer.message(source, "does not report its freeze frame: \(message)"))
     }
     for answer in answers where answer.refusal == nil {
       isAnswered = true
@@ -84,46 +84,46 @@ struct FrameList: MultiECUQuery {
       frames.append(Frame(source: answer.source, number: frame, code: code))
     }
     guard frames.count > known else { return }
-    for found in frames[known...] { ask(.bitmap(0), frame, found.source) }
-    if frame + 1 < Self.maxFrames { plan.append(Question(frame: frame + 1, purpose: .code, target: nil)) }
+    for found in frames[known...] { addRequest(.bitmap(0), frame, found.source) }
+    if frame + 1 < Self.maxFrames { plan.append(Request(frame: frame + 1, purpose: .code, target: nil)) }
   }
 
-  private mutating func takeBitmaps(_ answers: [ECUAnswer], _ base: UInt8, _ question: Question) {
-    for answer in answers where answer.bytes.count == 7 && answer.bytes.starts(with: [0x42, base, question.frame]) {
+  private mutating func takeBitmaps(_ answers: [ECUAnswer], _ base: UInt8, _ request: Request) {
+    for answer in answers where answer.bytes.count == 7 && answer.bytes.starts(with: [0x42, base, request.frame]) {
       let numbers = StandardParameter.supported(answer.bytes[3...], base: base)
       let values = numbers.filter { $0 % 0x20 != 0 && $0 != 0x02 && StandardParameter.all[$0] != nil }
-      let most = isCAN ? 3 : 1
-      for start in stride(from: 0, to: values.count, by: most) {
-        ask(.values(Array(values[start..<min(start + most, values.count)])), question.frame, answer.source)
+      let maxPIDs = isCAN ? 3 : 1
+      for start in stride(from: 0, to: values.count, by: maxPIDs) {
+        addRequest(.values(Array(values[start..<min(start + maxPIDs, values.count)])), request.frame, answer.source)
       }
-      if base < 0xE0, numbers.contains(base + 0x20) { ask(.bitmap(base + 0x20), question.frame, answer.source) }
+      if base < 0xE0, numbers.contains(base + 0x20) { addRequest(.bitmap(base + 0x20), request.frame, answer.source) }
     }
   }
 
-  private mutating func takeValues(_ answers: [ECUAnswer], _ numbers: [UInt8], _ question: Question) {
+  private mutating func takeValues(_ answers: [ECUAnswer], _ numbers: [UInt8], _ request: Request) {
     var missing = Set(numbers)
     for answer in answers where answer.refusal == nil {
       var read = FreezeFrame()
-      var told: [UInt8] = []
-      let problem = StandardParameter.split(answer.bytes[...], where: numbers.contains) { number, _ in told.append(number) }
-      guard problem == nil, read.add(answer.bytes[...], scales, from: answer.source) == nil, read.frame == question.frame,
-        let index = frames.firstIndex(where: { $0.source == answer.source && $0.number == question.frame })
+      var received: [UInt8] = []
+      let problem = StandardParameter.split(answer.bytes[...], where: numbers.contains) { number, _ in received.append(number) }
+      guard problem == nil, read.add(answer.bytes[...], scales, from: answer.source) == nil, read.frame == request.frame,
+        let index = frames.firstIndex(where: { $0.source == answer.source && $0.number == request.frame })
       else { continue }
       frames[index].items += read.items
-      missing.subtract(told)
+      missing.subtract(received)
     }
-    if numbers.count > 1, !missing.isEmpty { askAlone(numbers.filter(missing.contains), question) }
+    if numbers.count > 1, !missing.isEmpty { addSingleRequests(numbers.filter(missing.contains), request) }
   }
 
-  private mutating func askAlone(_ numbers: [UInt8], _ question: Question) {
-    for number in numbers { plan.append(Question(frame: question.frame, purpose: .values([number]), target: question.target)) }
+  private mutating func addSingleRequests(_ numbers: [UInt8], _ request: Request) {
+    for number in numbers { plan.append(Request(frame: request.frame, purpose: .values([number]), target: request.target)) }
   }
 
   /// Queries the ECU of this source; before CAN all ECUs, once.
-  private mutating func ask(_ purpose: Purpose, _ frame: UInt8, _ source: UInt32?) {
+  private mutating func addRequest(_ purpose: Purpose, _ frame: UInt8, _ source: UInt32?) {
     let target = isCAN ? source.flatMap { Target(respondingFrom: CANIdentifier($0)) } : nil
-    let question = Question(frame: frame, purpose: purpose, target: target)
-    if !plan.contains(question) { plan.append(question) }
+    let request = Request(frame: frame, purpose: purpose, target: target)
+    if !plan.contains(request) { plan.append(request) }
   }
 
   var report: Report {
@@ -135,7 +135,7 @@ struct FrameList: MultiECUQuery {
         return head + [item.name, value, item.unit ?? ""]
       }
     }
-    var lines = doubts
+    var lines = problems
     if rows.isEmpty {
       lines.append(
         isAnswered ? "no freeze frame is stored" : "no freeze frame: no ECU responds to service 02, which not every vehicle supports")

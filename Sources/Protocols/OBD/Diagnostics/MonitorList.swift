@@ -6,7 +6,7 @@ struct MonitorList: MultiECUQuery {
   /// The values of column `what`.
   static let (lamp, codes, readiness, test) = ("lamp", "codes", "readiness", "test")
 
-  private struct Question: Equatable {
+  private struct Request: Equatable {
     let bytes: [UInt8]
     let target: Target?
 
@@ -14,32 +14,32 @@ struct MonitorList: MultiECUQuery {
   }
 
   private let isCAN: Bool
-  private var plan: [Question]
+  private var plan: [Request]
   private var rows: [(source: UInt32?, cells: [String])] = []
   /// The ECUs that responded, and those with test results.
   private var ecus: Set<UInt32?> = []
   private var tested: Set<UInt32?> = []
-  private var doubts: [String] = []
-  private var asked = 0
+  private var problems: [String] = []
+  private var processed = 0
 
   init(isCAN: Bool) {
     self.isCAN = isCAN
-    plan = [Question(bytes: [0x01, 0x01]), Question(bytes: [0x01, 0x41])] + (isCAN ? [Question(bytes: [0x06, 0x00])] : [])
+    plan = [Request(bytes: [0x01, 0x01]), Request(bytes: [0x01, 0x41])] + (isCAN ? [Request(bytes: [0x06, 0x00])] : [])
   }
 
-  var questions: [[UInt8]] { plan.map(\.bytes) }
-  func target(of place: Int) -> Target? { plan[place].target }
+  var requests: [[UInt8]] { plan.map(\.bytes) }
+  func target(of index: Int) -> Target? { plan[index].target }
   var isLong: Bool { true }
 
-  mutating func take(_ answers: [ECUAnswer], _ place: Int) throws(Unreadable) {
-    asked += 1
-    let question = plan[place].bytes
-    for (source, message) in answers.putOff {
-      doubts.append(ECUAnswer.message(source, "does not report \(spacedHex(question)): \(message)"))
+  mutating func process(_ answers: [ECUAnswer], _ index: Int) throws(Unreadable) {
+    processed += 1
+    let request = plan[index].bytes
+    for (source, message) in answers.failedECUs {
+      problems.append(ECUAnswer.message(source, "does not report \(spacedHex(request)): \(message)"))
     }
     for answer in answers where answer.refusal == nil {
       ecus.insert(answer.source)
-      switch (question[0], question[1]) {
+      switch (request[0], request[1]) {
       case (0x01, let number): try takeReadiness(answer, number)
       case (_, let base) where base % 0x20 == 0: takeBitmap(answer, base)
       default: try takeResults(answer)
@@ -47,9 +47,9 @@ struct MonitorList: MultiECUQuery {
     }
   }
 
-  mutating func missed(_ place: Int, _ reason: String) -> Bool {
-    asked += 1
-    doubts.append("\(plan[place].target.map { "\($0.reply?.text ?? $0.text): " } ?? "")\(spacedHex(plan[place].bytes)): \(reason)")
+  mutating func missed(_ index: Int, _ reason: String) -> Bool {
+    processed += 1
+    problems.append("\(plan[index].target.map { "\($0.reply?.text ?? $0.text): " } ?? "")\(spacedHex(plan[index].bytes)): \(reason)")
     return true
   }
 
@@ -73,8 +73,8 @@ struct MonitorList: MultiECUQuery {
     let numbers = StandardParameter.supported(answer.bytes[2...], base: base)
     let target = answer.source.flatMap { Target(respondingFrom: CANIdentifier($0)) }
     for number in numbers where number % 0x20 != 0 || base < 0xE0 && number == base + 0x20 {
-      let question = Question(bytes: [0x06, number], target: target)
-      if !plan.contains(question) { plan.append(question) }
+      let request = Request(bytes: [0x06, number], target: target)
+      if !plan.contains(request) { plan.append(request) }
     }
     tested.insert(answer.source)
   }
@@ -97,14 +97,14 @@ struct MonitorList: MultiECUQuery {
 
   private mutating func add(_ source: UInt32?, _ cells: [String]) { rows.append((source, [CANReader.name(of: source)] + cells)) }
 
-  var objection: CommandError? {
-    guard asked >= (isCAN ? 3 : 2), ecus.isEmpty, doubts.isEmpty else { return nil }
+  var abortError: CommandError? {
+    guard processed >= (isCAN ? 3 : 2), ecus.isEmpty, problems.isEmpty else { return nil }
     return .refused(
       code: .noAnswer, "no ECU responds: the ignition is off, or the vehicle has no SAE J1979 (OBD-II) monitors, like many electric cars")
   }
 
   var report: Report {
-    var lines = doubts
+    var lines = problems
     let without = ecus.subtracting(tested).sorted { $0 ?? 0 < $1 ?? 0 }.map { CANReader.name(of: $0) }
     if !isCAN {
       lines.append("test results (service 06) are read on CAN only")

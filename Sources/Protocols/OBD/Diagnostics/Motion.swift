@@ -1,8 +1,8 @@
-// Whether the vehicle moves or its engine runs, as reported by its ECUs. An unreported speed is unknown, never 0. Facts: SAE J1979, PIDs 0C
+// Whether the vehicle moves or its engine runs, as reported by its ECUs. An unreported speed is unknown, never 0. Source: SAE J1979, PIDs 0C
 // and 0D; the BMS data of electric Hyundai and Kia.
 
 struct Motion: Sendable, Equatable {
-  static let questions: [[UInt8]] = [[0x01, 0x0D], [0x01, 0x0C]]
+  static let requests: [[UInt8]] = [[0x01, 0x0D], [0x01, 0x0C]]
 
   /// km/h, the highest of all ECUs.
   private(set) var roadSpeed: Int?
@@ -26,30 +26,30 @@ struct Motion: Sendable, Equatable {
       let speed: Double
       let at: Instant
 
-      private static let lasts: Nanoseconds = 2 * .second
+      private static let lifetime: Nanoseconds = 2 * .second
 
-      func value(at now: Instant) -> Double? { now &- at <= Self.lasts ? speed : nil }
+      func value(at now: Instant) -> Double? { now &- at <= Self.lifetime ? speed : nil }
     }
 
     private(set) var motor: Speed?
     private(set) var road: Speed?
     private(set) var engine: Speed?
 
-    /// A data record with motor speeds follows.
+    /// Resets the motor speed before a data record with motor speeds is read.
     mutating func beginRecord() { motor = nil }
 
-    /// Takes the speed of a drive motor in rpm; of several motors the fastest counts.
+    /// Records the speed of a drive motor in rpm; of several motors the fastest counts.
     mutating func take(motor speed: Double, at now: Instant) { motor = Speed(speed: max(abs(speed), motor?.speed ?? 0), at: now) }
 
-    /// Takes the bytes of a PID, if it is one of them.
+    /// Records the speed in the data of PID 0C or 0D; ignores other PIDs.
     mutating func take(_ parameter: UInt8, _ data: UnsafeBufferPointer<UInt8>, at now: Instant) {
       if parameter == 0x0D, data.count == 1 { road = Speed(speed: Double(data[0]), at: now) }
       if parameter == 0x0C, data.count == 2 { engine = Speed(speed: Double(UInt16(data[0]) << 8 | UInt16(data[1])) / 4, at: now) }
     }
   }
 
-  mutating func take(_ answers: [ECUAnswer]) throws(Unreadable) {
-    for answer in try answers.told() {
+  mutating func process(_ answers: [ECUAnswer]) throws(Unreadable) {
+    for answer in try answers.positiveResponses() {
       let bytes = answer.bytes[...]
       let problem = StandardParameter.split(bytes) { number, data in
         let first = data.lowerBound
@@ -71,11 +71,11 @@ struct Motion: Sendable, Equatable {
     ].compactMap { $0 }.joined(separator: ", ")
   }
 
-  /// The reason not to clear codes now.
-  var objection: String? {
+  /// The reason why codes are not cleared now; nil: the vehicle is not known to move.
+  var reasonNotToClear: String? {
     isMoving ? "trouble codes are cleared only while the vehicle is stationary and its engine off (\(message)); \(Self.remedy)" : nil
   }
-  var refusal: CommandError? { objection.map { .refused(code: .moving, $0) } }
+  var clearingError: CommandError? { reasonNotToClear.map { .refused(code: .moving, $0) } }
 
   /// The conditions under which ECUs accept clearing.
   static let remedy = "stop, switch the engine off, and leave the ignition on"

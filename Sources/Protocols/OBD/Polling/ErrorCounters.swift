@@ -95,7 +95,7 @@ struct ErrorCounters: Sendable {
     let consequence: PollConsequence
     switch demand {
     case .tryOther: consequence = .tryOther("\(message): this car may not be supported", isFinal: code == 0x33)
-    case .askAgain:
+    case .repeatRequest:
       busyResponses += 1
       return busyResponses > 3 ? .replace(message, otherwise: .pause("\(message); retrying later")) : .retry
     case .pause:

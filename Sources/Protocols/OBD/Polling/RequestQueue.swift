@@ -197,7 +197,7 @@ struct RequestQueue: Sendable {
     _ index: Int, took: Nanoseconds, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
     let (request, reader) = (requests[index], session.reader)
-    let frames = reader.frames(askedOf: request.target)
+    let frames = reader.frameCount(from: request.target)
     switch request.evaluate(reader) {
     case .identity(let texts, let source):
       requests[index].answered(at: now, took: took, frames: frames, by: source)
@@ -250,8 +250,8 @@ struct RequestQueue: Sendable {
       values.withdraw(request, message, &effects)
     // The response came after the adapter's timeout: send the request again later, with the long timeout.
     case .pause where !request.usesLongTimeout: requests[index].useLongTimeout(until: now &+ Self.busyPause)
-    case .askAgain where request.misses < 3: requests[index].busy(until: now &+ Self.busyPause)
-    case .tryOther, .askAgain, .pause, .backOff: return missed(index, message, took: took, at: now, &values, &effects)
+    case .repeatRequest where request.misses < 3: requests[index].busy(until: now &+ Self.busyPause)
+    case .tryOther, .repeatRequest, .pause, .backOff: return missed(index, message, took: took, at: now, &values, &effects)
     }
     return .missed
   }

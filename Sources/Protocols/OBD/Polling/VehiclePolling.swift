@@ -161,7 +161,7 @@ struct VehiclePolling: Sendable {
       return false
     }
     let request = scheduler.fast.request
-    scheduler.recordResponse(frames: session.reader.frames(askedOf: request.target), from: source)
+    scheduler.recordResponse(frames: session.reader.frameCount(from: request.target), from: source)
     if request.parameters.isEmpty {
       if isFirst { recognise(session.reader, data, &values, &effects) }
       values.publishRecord(session.reader, data, at: now, &effects)
@@ -171,7 +171,7 @@ struct VehiclePolling: Sendable {
       scheduler.judge(share)
     }
     timeout.answered(withoutPending: session.reader.messages.count == 1)
-    if detection.isMissed {
+    if detection.mustIdentifyAgain {
       detection.identifyAgain()
       values.forgetScales()
       scheduler.identifyAgain()
@@ -335,12 +335,12 @@ struct VehiclePolling: Sendable {
     guard let car = StandardCar(found, overrides) else { return false }
     detection.recognised(found)
     scheduler.begin(car.request, every: car.fast.request.isFast ? nil : car.fast.request.period)
-    let known = isFastOnly ? [] : car.layouts + RequestLayout.identity(of: found.controllers, on: found.bus)
+    let known = isFastOnly ? [] : car.layouts + RequestLayout.identity(of: found.ecus, on: found.bus)
     let layouts = known + RequestLayout.custom(signals, on: found.bus)
     scheduler.apply(
       values.declare(
-        hasBatteryRecord: false, fast: car.fast, layouts, period: scheduler.pace.period, of: found.controllers, &effects))
-    let names = found.controllers.map { $0.text }.joined(separator: ", ")
+        hasBatteryRecord: false, fast: car.fast, layouts, period: scheduler.pace.period, of: found.ecus, &effects))
+    let names = found.ecus.map { $0.text }.joined(separator: ", ")
     values.publish(.vehicle, .string("standard OBD-II (\(names))"), &effects)
     if let name = found.bus.name { values.publish(.protocol, .string(name), &effects) }
     return true
@@ -361,7 +361,7 @@ struct VehiclePolling: Sendable {
     _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     let request = scheduler.queue.requests[index]
-    if request.isSupportCheck, parsed == .messages, detection.hasMore(session.reader) {
+    if request.isSupportCheck, parsed == .messages, detection.checkForMore(session.reader) {
       detectAgain("new ECUs or PIDs found", &effects, &reaction)
     }
     switch scheduler.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects) {
@@ -375,7 +375,7 @@ struct VehiclePolling: Sendable {
     case .identified(let texts):
       reaction.note(.usableReply)
       guard let position = request.rows.first?.position, values.name(at: position) == "vin",
-        detection.isOther(vin: texts, &effects)
+        detection.recordVIN(texts, &effects)
       else { return }
       values.withdrawAll(except: position, "the VIN has changed", &effects)
       detectAgain("the VIN has changed", &effects, &reaction)

@@ -11,16 +11,16 @@ struct ClientSession: Sendable {
     if query.confirmedLoss != nil { diagnostics.begin(query.id) }
   }
 
-  /// The caller has disconnected.
+  /// Cancels the query of a client that has disconnected.
   mutating func cancel(_ id: CommandID) {
     queries.cancel(id)
     diagnostics.cancelled(id)
   }
 
-  /// The wall clock time is known.
+  /// Handles the requested wall-clock time.
   mutating func timeReceived(_ wall: WallTime, _ effects: inout Effects) { diagnostics.timeReceived(wall, &effects) }
 
-  /// A value was stored, or could not be.
+  /// Handles the result of storing a value.
   mutating func stored(_ key: String, _ failure: String?, _ motion: Motion, on bus: VehicleBus, _ effects: inout Effects) {
     if let query = diagnostics.stored(key, failure, motion, mustAnswer: bus.isCAN, &effects) { queries.prepend(query) }
   }
@@ -31,12 +31,12 @@ struct ClientSession: Sendable {
     return queries.isRunning ? queries.command : nil
   }
 
-  /// Takes a reply; `parsed` is that of the vehicle.
+  /// Handles a reply; `parsed` is its content if it is a reply of the vehicle.
   mutating func replied(
     _ parsed: CANReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
   ) -> Queries.Outcome { follow(queries.replied(parsed, session, fastAddressing: fastAddressing, scales, &effects), &effects) }
 
-  /// The adapter did not reply to `command`, or did not end its reply.
+  /// Handles a `command` to which the adapter did not reply, or did not end its reply.
   mutating func failed(_ failure: AdapterFailure, _ command: [UInt8], _ effects: inout Effects) -> Queries.Outcome {
     if case .timeout = failure { return follow(queries.timedOut(command, after: AdapterSession.timeout, &effects), &effects) }
     return follow(queries.overflowed(command, &effects), &effects)
@@ -48,12 +48,12 @@ struct ClientSession: Sendable {
     return outcome
   }
 
-  /// The adapter is initialised again: ends the running query. `command` is in flight.
+  /// Ends the running query, because the adapter is initialised again. `command` is in flight.
   mutating func interrupt(_ error: CommandError, _ command: [UInt8], _ effects: inout Effects) {
     if let id = queries.failRunning(error, command: command, &effects) { diagnostics.completed(id) }
   }
 
-  /// The adapter is gone for a while: ends all queries.
+  /// Ends all queries, because the adapter cannot be used.
   mutating func failAll(_ error: CommandError, _ command: [UInt8], _ effects: inout Effects) {
     interrupt(error, command, &effects)
     for id in queries.failWaiting(error, &effects) { diagnostics.completed(id) }

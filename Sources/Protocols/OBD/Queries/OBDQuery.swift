@@ -7,11 +7,11 @@ struct OBDQuery: Sendable {
     /// Protocol, header or filter; must be acknowledged.
     case prepare(ECUAddressing.Step)
     /// The request at this index of `texts`.
-    case ask(Int)
+    case request(Int)
     /// Restores a setting; must be acknowledged.
     case restore([UInt8])
 
-    var isQuestion: Bool { if case .ask = self { true } else { false } }
+    var isRequest: Bool { if case .request = self { true } else { false } }
   }
 
   /// The kind of result.
@@ -39,15 +39,15 @@ struct OBDQuery: Sendable {
   private(set) var addressing: ECUAddressing?
   /// The command of the script that is in flight or next.
   private(set) var position = 0
-  /// A response is pending: the adapter must wait longer.
-  private(set) var isPatient = false
-  /// The caller waits for the result.
-  private(set) var isWanted = true
+  /// The adapter waits longer, because an ECU has reported response pending.
+  private(set) var usesLongTimeout = false
+  /// The client still waits for the result.
+  private(set) var hasClient = true
 
   static let argumentNames = (request: "request", header: "header")
   /// Read-only services of ISO 15031 and ISO 14229.
   static let readServices: Set<UInt8> = [0x01, 0x02, 0x03, 0x06, 0x07, 0x09, 0x0A, 0x19, 0x1A, 0x21, 0x22]
-  private static let questions: Set<String> = ["ATI", "ATRV", "ATDPN", "STI"]
+  private static let readCommands: Set<String> = ["ATI", "ATRV", "ATDPN", "STI"]
   private static let maxRawLength = 64
 
   /// Parses the arguments of the action. Throws if they are invalid.
@@ -72,20 +72,20 @@ struct OBDQuery: Sendable {
       guard text.count <= 15 else {
         throw .invalid(argument: Self.argumentNames.request, "\(word) is too long: a request has at most 7 bytes")
       }
-      guard service != 0x04 else { throw Self.clears }
+      guard service != 0x04 else { throw Self.clearsCodes }
       guard allowRaw || Self.readServices.contains(service) else { throw Self.notAllowed("service \(spacedHex([service]))") }
       self.service = service
       isRaw = false
     } else {
-      guard allowRaw || Self.questions.contains(word) else {
+      guard allowRaw || Self.readCommands.contains(word) else {
         if word.hasPrefix("AT") || word.hasPrefix("ST") { throw Self.notAllowed(word) }
         throw .invalid(
           argument: Self.argumentNames.request,
-          "\(word) is not a request; write hex digits, as in 010C, or one of \(Self.questions.sorted().joined(separator: ", "))")
+          "\(word) is not a request; write hex digits, as in 010C, or one of \(Self.readCommands.sorted().joined(separator: ", "))")
       }
       try Self.refuseHidden(text, word)
       service = nil
-      isRaw = !Self.questions.contains(word)
+      isRaw = !Self.readCommands.contains(word)
     }
     header = try Self.header(in: arguments)
     if header != nil && service == nil {
@@ -96,31 +96,31 @@ struct OBDQuery: Sendable {
   /// The requests of a multi-ECU query.
   init(_ id: CommandID, _ query: any MultiECUQuery) {
     self.id = id
-    texts = query.questions.map { hexText($0) }
+    texts = query.requests.map { hexText($0) }
     purpose = .multiECU(query)
-    (service, header, isRaw) = (query.questions.first?.first, nil, false)
+    (service, header, isRaw) = (query.requests.first?.first, nil, false)
   }
 
-  /// The multi-ECU query has taken a reply, which may have led to more requests.
+  /// Replaces the multi-ECU query after it has processed a reply, which may have appended requests.
   mutating func update(_ query: any MultiECUQuery) {
     purpose = .multiECU(query)
-    texts = query.questions.map { hexText($0) }
+    texts = query.requests.map { hexText($0) }
   }
 
-  private static let clears = CommandError.refused(
+  private static let clearsCodes = CommandError.refused(
     code: .rawNotAllowed, "04 clears trouble codes unread; use dtc-clear, which stores them first")
 
   /// Service 04 hidden in adapter commands: in the data of STPX, in the K-line wake-up message after three header bytes, and, without the
-  /// adapter's formatting, in any request with 04 as its second byte, polls included. Facts: ELM327DSH, AT WM and AT CAF; STN1100 FRPM,
+  /// adapter's formatting, in any request with 04 as its second byte, polls included. Source: ELM327 data sheet, AT WM and AT CAF; STN1100 FRPM,
   /// STPX.
   private static func refuseHidden(_ text: [UInt8], _ word: String) throws(CommandError) {
     if word.hasPrefix("ATCAF0") {
       throw .refused(code: .rawNotAllowed, "ATCAF0 changes the meaning of every request: 0104 becomes service 04; leave it out")
     }
-    if word.hasPrefix("ATWM"), text.dropFirst(10).starts(with: "04".utf8) { throw clears }
+    if word.hasPrefix("ATWM"), text.dropFirst(10).starts(with: "04".utf8) { throw clearsCodes }
     guard word.hasPrefix("STPX") else { return }
     for field in text.dropFirst(4).split(separator: UInt8(ascii: ",")) {
-      if field.starts(with: "D:04".utf8) { throw clears }
+      if field.starts(with: "D:04".utf8) { throw clearsCodes }
       if field.starts(with: "L:".utf8) {
         throw .invalid(argument: argumentNames.request, "L: sends the next command as data; give the data here, as in D:0104")
       }
@@ -155,34 +155,36 @@ struct OBDQuery: Sendable {
     switch step {
     case .prepare(let step): step.bytes + [carriageReturn]
     case .restore(let bytes): bytes + [carriageReturn]
-    case .ask(let place): texts[place] + [carriageReturn]
+    case .request(let index): texts[index] + [carriageReturn]
     case nil: []
     }
   }
 
-  /// The request has not been answered yet.
-  var isPending: Bool { position <= (script.lastIndex { $0.isQuestion } ?? 0) }
+  /// Whether the request has not been answered yet.
+  var isPending: Bool { position <= (script.lastIndex { $0.isRequest } ?? 0) }
   var isRestoring: Bool { if case .restore = step { true } else { false } }
 
-  /// The next command is an alternative to this one.
+  /// Whether the next command replaces this one if the adapter does not support it.
   var hasFallback: Bool {
     guard position + 1 < script.count, case .prepare(.fallback) = script[position + 1] else { return false }
     return true
   }
 
-  /// The command was accepted; its alternative is skipped.
+  /// Continues after an accepted command; a fallback for it is skipped.
   mutating func prepared() { position += hasFallback ? 2 : 1 }
 
-  /// The alternative, or the next setting, follows.
+  /// Continues with the next command of the script.
   mutating func advance() { position += 1 }
 
-  /// The caller has disconnected.
-  mutating func cancel() { isWanted = false }
+  /// Discards the result, because the client has disconnected.
+  mutating func cancel() { hasClient = false }
 
-  /// Repeats the request with the long timeout: its response is pending.
-  mutating func repeatPatiently(_ place: Int, for traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing) {
-    isPatient = true
-    prepare(for: traits, aimedAt: addressing, fastAddressing: fastAddressing, from: place)
+  /// Repeats the request with the long timeout, because its response is pending.
+  mutating func repeatWithLongTimeout(
+    _ index: Int, for traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing
+  ) {
+    usesLongTimeout = true
+    prepare(for: traits, from: addressing, fastAddressing: fastAddressing, at: index)
   }
 
   /// Skips the rest of the request.
@@ -190,30 +192,30 @@ struct OBDQuery: Sendable {
     while step != nil, !isRestoring { position += 1 }
   }
 
-  /// Tuned timing is that of the polled ECU. Functional requests use the full timeout; clearing codes may take long.
+  /// Tuned timing applies to the polled ECU only. Functional requests wait for the full timeout; clearing codes may take long.
   private func timing(of target: Target, _ fastAddressing: ECUAddressing) -> ReplyTiming {
-    if isPatient || multiECU is CodeClearing { return .responsePending }
+    if usesLongTimeout || multiECU is CodeClearing { return .responsePending }
     return target.reply == nil ? .functional : target == fastAddressing.target ? fastAddressing.timing : .initial
   }
 
-  /// It is read-only and may be repeated automatically.
-  func isHarmless(_ place: Int) -> Bool {
-    let text = texts[place]
+  /// Whether the request is read-only, so that it may be repeated automatically.
+  func isRepeatable(_ index: Int) -> Bool {
+    let text = texts[index]
     return text.count >= 2 && text.allSatisfy(isHexDigit) && Self.readServices.contains(hexValue(text[0]) << 4 | hexValue(text[1]))
   }
 
   /// Builds the script of the request at this index; `fastAddressing` is the addressing of polls.
-  mutating func prepare(for traits: AdapterTraits, aimedAt addressing: ECUAddressing?, fastAddressing: ECUAddressing, from place: Int = 0) {
+  mutating func prepare(for traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing, at index: Int = 0) {
     guard let service else {
       self.addressing = isRaw ? nil : addressing
-      return script = [.ask(place)] + (isRaw ? traits.settingsToRestore.map { .restore($0.bytes) } : [])
+      return script = [.request(index)] + (isRaw ? traits.settingsToRestore.map { .restore($0.bytes) } : [])
     }
     // Services of SAE J1979 go to all ECUs, manufacturer-specific ones to the polled ECU.
     let usual = service <= 0x0A || multiECU != nil ? fastAddressing.bus.allECUs : fastAddressing.target ?? .unaddressed
-    let target = header.map { Target($0) } ?? multiECU?.target(of: place) ?? usual
-    let there = ECUAddressing(bus: fastAddressing.bus.adapted(to: target), target: target, timing: timing(of: target, fastAddressing))
-    script = there.steps(from: addressing, traits).map { .prepare($0) } + [.ask(place)]
+    let target = header.map { Target($0) } ?? multiECU?.target(of: index) ?? usual
+    let destination = ECUAddressing(bus: fastAddressing.bus.adapted(to: target), target: target, timing: timing(of: target, fastAddressing))
+    script = destination.steps(from: addressing, traits).map { .prepare($0) } + [.request(index)]
     position = 0
-    self.addressing = there
+    self.addressing = destination
   }
 }

@@ -1,5 +1,5 @@
 // Queries of clients between two polls: a query waits for the command in flight, goes before the next poll, and restores header and
-// filter. Each query completes exactly once, unless its caller has disconnected.
+// filter. Each query completes exactly once, unless its client has disconnected.
 //
 //   idle ─ begin ─▶ running ─ last command answered ─▶ idle
 //                   │  ▲ the next command of its script
@@ -17,7 +17,7 @@ struct Queries: Sendable {
   private(set) var state = State.idle
   private var waiting: [OBDQuery] = []
 
-  /// What a reply means for the others.
+  /// What a reply requires of other components.
   struct Outcome {
     enum Addressing {
       case unchanged
@@ -37,10 +37,11 @@ struct Queries: Sendable {
 
     fileprivate(set) var addressing = Addressing.unchanged
     fileprivate(set) var followUp = FollowUp.none
+    /// The query that was completed.
     fileprivate(set) var completed: CommandID?
-    /// The codes of a confirmed clearing were read: they are stored first.
+    /// The query that has read the codes of a confirmed clearing, which must be stored first.
     fileprivate(set) var codesRead: OBDQuery?
-    /// Codes were cleared: other values have changed.
+    /// Codes were or may have been cleared, which changes other values.
     fileprivate(set) var hasCleared = false
   }
 
@@ -51,9 +52,9 @@ struct Queries: Sendable {
   /// The next command of the running query, carriage return included.
   var command: [UInt8] { if case .running(let query) = state { query.command } else { [] } }
 
-  /// The reply in flight answers a request to the vehicle.
+  /// Whether the command in flight is a request to the vehicle.
   var awaitsVehicle: Bool {
-    guard case .running(let query) = state, query.service != nil, case .ask = query.step else { return false }
+    guard case .running(let query) = state, query.service != nil, case .request = query.step else { return false }
     return true
   }
 
@@ -64,7 +65,7 @@ struct Queries: Sendable {
     waiting.append(query)
   }
 
-  /// Goes before all others: it continues a query that has already waited.
+  /// Adds a query before all others, because it continues one that has already waited.
   mutating func prepend(_ query: OBDQuery) { waiting.insert(query, at: 0) }
 
   /// Begins the next query; `fastAddressing` is the addressing of polls.
@@ -75,11 +76,11 @@ struct Queries: Sendable {
     if query.header != nil, !bus.isCAN, bus != .automatic {
       return effects.append(.complete(query.id, .failure(.refused(code: .noCAN, "\(VehicleBus.noCAN); leave it out"))))
     }
-    query.prepare(for: traits, aimedAt: addressing, fastAddressing: fastAddressing)
+    query.prepare(for: traits, from: addressing, fastAddressing: fastAddressing)
     state = .running(query)
   }
 
-  /// Takes a reply; `parsed` is that of the vehicle.
+  /// Handles a reply; `parsed` is its content if it is a reply of the vehicle.
   mutating func replied(
     _ parsed: CANReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
   ) -> Outcome {
@@ -91,8 +92,8 @@ struct Queries: Sendable {
       // Until the last of them is accepted the addressing is unknown.
       outcome.addressing = .unknownTarget
       if dialogue.isAcknowledged {
-        if query.isWanted { query.prepared() } else { query.skipToRestore() }
-        if case .ask = query.step { outcome.addressing = .changed(query.addressing) }
+        if query.hasClient { query.prepared() } else { query.skipToRestore() }
+        if case .request = query.step { outcome.addressing = .changed(query.addressing) }
       } else if !query.hasFallback {
         let command = String(decoding: query.command.dropLast(), as: UTF8.self)
         let message = "the adapter rejected \(command): \(printable(dialogue.reply[dialogue.bodyStart...]))"
@@ -101,23 +102,23 @@ struct Queries: Sendable {
       } else {
         query.advance()
       }
-    case .ask(let place):
-      if query.isWanted, !query.isPatient, query.isHarmless(place), parsed == .messages, session.reader.isPending {
-        query.repeatPatiently(place, for: session.traits, from: session.addressing, fastAddressing: fastAddressing)
+    case .request(let index):
+      if query.hasClient, !query.usesLongTimeout, query.isRepeatable(index), parsed == .messages, session.reader.isPending {
+        query.repeatWithLongTimeout(index, for: session.traits, from: session.addressing, fastAddressing: fastAddressing)
         break
       }
-      let result = query.take(parsed, dialogue, session.reader, scales, place)
-      if place == CodeClearing.place, let clearing = query.multiECU as? CodeClearing, let event = clearing.event {
+      let result = query.process(parsed, dialogue, session.reader, scales, index)
+      if index == CodeClearing.clearIndex, let clearing = query.multiECU as? CodeClearing, let event = clearing.event {
         effects.append(event)
         outcome.hasCleared = clearing.hasCleared || clearing.isUnknown
       }
       if let result {
         finish(&query, result, command: dialogue.command, &outcome, &effects)
-      } else if query.isWanted {
-        query.prepare(for: session.traits, aimedAt: session.addressing, fastAddressing: fastAddressing, from: place + 1)
-        reportProgress(query, behind: place, &effects)
+      } else if query.hasClient {
+        query.prepare(for: session.traits, from: session.addressing, fastAddressing: fastAddressing, at: index + 1)
+        reportProgress(query, after: index, &effects)
       } else {
-        // A request that changes something is not sent without a caller.
+        // Without a client no further request is sent.
         query.skipToRestore()
       }
     case .restore:
@@ -135,7 +136,7 @@ struct Queries: Sendable {
   private mutating func finish(
     _ query: inout OBDQuery, _ result: Result<Report, CommandError>, command: [UInt8], _ outcome: inout Outcome, _ effects: inout Effects
   ) {
-    if case .success = result, query.isWanted, query.confirmedLoss != nil {
+    if case .success = result, query.hasClient, query.confirmedLoss != nil {
       outcome.codesRead = query
     } else {
       complete(query, result, command: command, &outcome, &effects)
@@ -146,11 +147,11 @@ struct Queries: Sendable {
     if code == .adapterRestarted { outcome.followUp = .setUp(fault: message) }
   }
 
-  /// Long queries report progress, because callers time out.
-  private func reportProgress(_ query: OBDQuery, behind place: Int, _ effects: inout Effects) {
+  /// Reports the progress of a long query, because clients time out.
+  private func reportProgress(_ query: OBDQuery, after index: Int, _ effects: inout Effects) {
     guard query.multiECU?.isLong ?? false else { return }
-    let progress = Double(place + 1) / Double(query.texts.count)
-    effects.append(.progress(query.id, Report(text: "\(place + 1) of \(query.texts.count) requests", progress: progress)))
+    let progress = Double(index + 1) / Double(query.texts.count)
+    effects.append(.progress(query.id, Report(text: "\(index + 1) of \(query.texts.count) requests", progress: progress)))
   }
 
   private mutating func proceed(_ query: OBDQuery, _ outcome: inout Outcome) {
@@ -160,7 +161,7 @@ struct Queries: Sendable {
     if query.isRaw { outcome.addressing = .changed(nil) }
   }
 
-  /// The adapter has not replied to a command.
+  /// Handles a command without a reply.
   mutating func timedOut(_ command: [UInt8], after timeout: Nanoseconds, _ effects: inout Effects) -> Outcome {
     guard case .running(var query) = state else { return Outcome() }
     var outcome = Outcome()
@@ -181,7 +182,7 @@ struct Queries: Sendable {
     return outcome
   }
 
-  /// The reply had no end.
+  /// Handles a reply that is too long.
   mutating func overflowed(_ command: [UInt8], _ effects: inout Effects) -> Outcome {
     guard case .running(var query) = state else { return Outcome() }
     var outcome = Outcome()
@@ -198,12 +199,12 @@ struct Queries: Sendable {
   private func complete(
     _ query: OBDQuery, _ result: Result<Report, CommandError>, command: [UInt8], _ outcome: inout Outcome, _ effects: inout Effects
   ) {
-    guard query.isWanted && query.isPending else { return }
+    guard query.hasClient && query.isPending else { return }
     effects.append(.complete(query.id, query.reported(result, lastCommand: command)))
     outcome.completed = query.id
   }
 
-  /// The caller has disconnected: the query is dropped, or its result discarded.
+  /// Removes the query of a client that has disconnected, or discards its result.
   mutating func cancel(_ id: CommandID) {
     waiting.removeAll { $0.id == id }
     guard case .running(var query) = state, query.id == id else { return }
@@ -220,7 +221,7 @@ struct Queries: Sendable {
     return outcome.completed
   }
 
-  /// Ends the waiting queries with an error: there is no link. Returns their IDs.
+  /// Ends the waiting queries with an error. Returns their IDs.
   mutating func failWaiting(_ error: CommandError, _ effects: inout Effects) -> [CommandID] {
     defer { waiting.removeAll() }
     for query in waiting { effects.append(.complete(query.id, .failure(error))) }

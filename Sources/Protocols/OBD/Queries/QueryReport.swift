@@ -3,30 +3,30 @@
 extension OBDQuery {
   private static let columns = ["ecu", "data", "meaning"]
 
-  /// Takes the reply to the request at `place`, parsed as `outcome`. Returns the result, or nil while more requests follow.
-  mutating func take(
-    _ outcome: CANReader.Outcome, _ dialogue: ELMDialogue, _ reader: CANReader, _ scales: Scales, _ place: Int
+  /// Processes the reply to the request at `index`, parsed as `outcome`. Returns the result; nil: more requests follow.
+  mutating func process(
+    _ outcome: CANReader.Outcome, _ dialogue: ELMDialogue, _ reader: CANReader, _ scales: Scales, _ index: Int
   ) -> Result<Report, CommandError>? {
     guard case .multiECU(var query) = purpose else { return result(outcome, dialogue, reader, scales) }
     do throws(Unreadable) {
       switch outcome {
       case .messages:
-        let answers = try reader.answers(to: query.questions[place])
-        let target = query.target(of: place)
-        try query.take(answers.filter { target?.accepts($0.source, responder: nil) ?? true }, place)
+        let answers = try reader.answers(to: query.requests[index])
+        let target = query.target(of: index)
+        try query.process(answers.filter { target?.accepts($0.source, responder: nil) ?? true }, index)
       // No ECU has data or supports the service.
-      case .status(.noData): try query.take([], place)
+      case .status(.noData): try query.process([], index)
       // An adapter that restarted, or has no bus, cannot answer the following requests.
-      case .status(let status) where ![.reinitialize, .wake, .backOff].contains(status.demand) && query.missed(place, status.message): break
-      case .unreadable(let reason) where query.missed(place, reason): break
+      case .status(let status) where ![.reinitialize, .wake, .backOff].contains(status.demand) && query.missed(index, status.message): break
+      case .unreadable(let reason) where query.missed(index, reason): break
       case .empty, .unreadable, .status: return failure(outcome, dialogue, reader, scales)
       }
     } catch {
-      guard query.missed(place, error.reason) else { return Self.broken(error.reason, dialogue.reply[dialogue.bodyStart...]) }
+      guard query.missed(index, error.reason) else { return Self.broken(error.reason, dialogue.reply[dialogue.bodyStart...]) }
     }
     update(query)
-    if let objection = query.objection { return .failure(objection) }
-    return place + 1 < texts.count ? nil : .success(query.report)
+    if let abortError = query.abortError { return .failure(abortError) }
+    return index + 1 < texts.count ? nil : .success(query.report)
   }
 
   /// The error for a reply without a usable response.
@@ -76,7 +76,7 @@ extension OBDQuery {
     return .success(
       Report(
         columns: Self.columns,
-        rows: lines.prefix(64).map { ["", "", $0 == [UInt8(ascii: "?")] ? ELMStatus.unknownCommandWords : printable($0)] }))
+        rows: lines.prefix(64).map { ["", "", $0 == [UInt8(ascii: "?")] ? ELMStatus.unknownCommandMessage : printable($0)] }))
   }
 
   private static func broken(_ reason: String, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
@@ -85,5 +85,5 @@ extension OBDQuery {
 }
 
 extension ELMStatus {
-  fileprivate static let unknownCommandWords = "?: the adapter does not support this command"
+  fileprivate static let unknownCommandMessage = "?: the adapter does not support this command"
 }

@@ -23,10 +23,10 @@ enum ResponseDescription {
       if number % 0x20 == 0 {
         found.append("supported \(spacedHex([number &+ 1]))-\(spacedHex([number &+ 0x20])): \(spacedHex(message[data]))")
       } else if let parameter = StandardParameter.all[number] {
-        let said = message[data].withUnsafeBufferPointer { bytes in
+        let texts = message[data].withUnsafeBufferPointer { bytes in
           parameter.rows.compactMap { text(for: $0, bytes, scales, from: source) }
         }
-        found += said.isEmpty ? ["PID \(spacedHex([number])): \(spacedHex(message[data]))"] : said
+        found += texts.isEmpty ? ["PID \(spacedHex([number])): \(spacedHex(message[data]))"] : texts
       }
     }
     return problem == nil ? found.joined(separator: ", ") : ""

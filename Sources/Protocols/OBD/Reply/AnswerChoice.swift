@@ -1,5 +1,5 @@
-// Selection of the message that answers a request: it repeats the identifier and comes from the right ECU. Late and repeated responses are
-// skipped; contradictory ones are rejected, except for functional requests, where the lowest address wins.
+// Selects the message that answers a request: it repeats the identifier and comes from the right ECU. Other and repeated responses are
+// skipped. Contradictory ones of one ECU are rejected; of several ECUs the lowest address has precedence.
 
 extension CANReader {
   enum Answer {
@@ -10,8 +10,8 @@ extension CANReader {
     case nothing(String)
   }
 
-  /// The number of frames, if it may serve as the count: from one ECU, or from all addressed.
-  func frames(askedOf target: Target) -> Int? {
+  /// The number of frames of the response; nil if it must not be used as the frame count, because several ECUs responded to a request to one.
+  func frameCount(from target: Target) -> Int? {
     guard messages.count == 1 || target.reply == nil else { return nil }
     return messages.reduce(0) { $0 + ISOTPMessage.frames(for: $1.length) }
   }
@@ -24,8 +24,8 @@ extension CANReader {
       let bytes = bytes(of: message)
       if bytes.starts(with: echo), parameters.isEmpty || parameters.contains(where: { $0.number == bytes.dropFirst().first }) {
         guard let earlier = answer else { answer = message; continue }
-        if earlier.source == message.source, let fuller = agreeing(earlier, message, on: parameters) {
-          answer = fuller
+        if earlier.source == message.source, let merged = merged(earlier, message, on: parameters) {
+          answer = merged
           continue
         }
         guard let first = earlier.source, let source = message.source, first != source, target.reply == nil else {
@@ -39,8 +39,8 @@ extension CANReader {
     return answer.map { .message($0) } ?? refusal.map { .refusal($0) } ?? .nothing("response to another request")
   }
 
-  /// The more complete of two messages of one ECU, if they do not contradict each other.
-  private func agreeing(_ one: ISOTPMessage, _ other: ISOTPMessage, on parameters: [PollRequest.Parameter]) -> ISOTPMessage? {
+  /// The more complete of two messages of one ECU; nil if they contradict each other.
+  private func merged(_ one: ISOTPMessage, _ other: ISOTPMessage, on parameters: [PollRequest.Parameter]) -> ISOTPMessage? {
     if bytes(of: one) == bytes(of: other) { return one }
     guard let values = self.values(of: parameters, in: one), let others = self.values(of: parameters, in: other),
       others.allSatisfy({ (values[$0.key] ?? $0.value) == $0.value })
@@ -53,10 +53,10 @@ extension CANReader {
     guard let end = self.end(of: parameters, in: message) else { return nil }
     let data = Array(bytes(of: message).dropFirst())
     var values: [UInt8: [UInt8]] = [:]
-    var at = 0
-    while at < end, let parameter = parameters.first(where: { $0.number == data[at] }) {
-      values[parameter.number] = Array(data[at + 1..<at + 1 + parameter.length])
-      at += 1 + parameter.length
+    var position = 0
+    while position < end, let parameter = parameters.first(where: { $0.number == data[position] }) {
+      values[parameter.number] = Array(data[position + 1..<position + 1 + parameter.length])
+      position += 1 + parameter.length
     }
     return values
   }
@@ -69,8 +69,8 @@ extension CANReader {
     }
   }
 
-  /// The same for the data after the service. Only requested PIDs have a known length; a mismatch rejects the response. Some adapters
-  /// without headers (`isBare`) print all seven bytes of a frame, padded with zeros.
+  /// The end of the requested PIDs in the data after the service; nil if the lengths do not match. Without headers (`isBare`) some adapters
+  /// print all seven bytes of a frame, padded with zeros.
   static func end(of parameters: [PollRequest.Parameter], in data: UnsafeBufferPointer<UInt8>, isBare: Bool) -> Int? {
     var end = 0
     while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.length }

@@ -1,4 +1,4 @@
-// Parses a reply into messages, in every form an ELM327 prints: with headers (`7EC103E62…`, `18DAF111…`), with spaces, without headers
+// Parses a reply into messages, in every form that an ELM327 prints: with headers (`7EC103E62…`, `18DAF111…`), with spaces, without headers
 // (`03E`, `0:62…`, `1:…`), without line ends. One wrong character rejects the whole reply; interleaved ECUs without headers are ambiguous.
 // Hot path: works on bytes in place and reuses its storage.
 
@@ -7,7 +7,7 @@ struct CANReader: Sendable {
   enum Outcome: Equatable {
     /// One or more complete messages, in `messages`.
     case messages
-    /// Nothing between command and prompt.
+    /// There is nothing between command and prompt.
     case empty
     case status(ELMStatus)
     /// Unusable, with the reason.
@@ -24,6 +24,7 @@ struct CANReader: Sendable {
   /// Whether the last reply held lines with a valid checksum, and lines that are complete except for the checksum.
   private(set) var checksums: (areValid: Bool, areMissing: Bool) = (false, false)
 
+  /// Sets whether lines of the protocols before CAN must have a checksum.
   mutating func expectChecksums(_ expects: Bool) { omitsChecksums = !expects }
 
   mutating func noteValidChecksum() { checksums.areValid = true }
@@ -31,8 +32,8 @@ struct CANReader: Sendable {
 
   /// The length of the longest data line: a 29-bit header and eight bytes, or a K-line frame.
   private static let maxLineLength = 32
-  /// The same for data glued to negative responses.
-  private static let digitLimit = 128
+  /// The same for a line with negative responses of other ECUs before it, if the line ends are missing.
+  private static let maxDigits = 128
 
   /// The bytes of a message of the last reply.
   func bytes(of message: ISOTPMessage) -> ArraySlice<UInt8> { payload[message.start..<message.start + message.length] }
@@ -49,7 +50,7 @@ struct CANReader: Sendable {
       if !isHex { return readText(reply[min(start, reply.count)...]) }
       for message in messages where !message.isComplete { throw Unreadable("incomplete message") }
     } catch {
-      if readGlued(reply[min(start, reply.count)...]) { return .messages }
+      if readWithoutLineEnds(reply[min(start, reply.count)...]) { return .messages }
       // A frame may be truncated for the reason printed after it: BUFFER FULL, LV RESET.
       if case .status(let status) = readText(reply[min(start, reply.count)...], includingData: false) { return .status(status) }
       return .unreadable(error.reason)
@@ -58,7 +59,7 @@ struct CANReader: Sendable {
   }
 
   /// Frames with headers but without line ends: all have full length and form complete messages.
-  private mutating func readGlued(_ reply: ArraySlice<UInt8>) -> Bool {
+  private mutating func readWithoutLineEnds(_ reply: ArraySlice<UInt8>) -> Bool {
     let text = reply.filter { $0 != space && $0 != tab }.drop(while: isLineEnd)
     let digits = text.prefix { !isLineEnd($0) }
     guard digits.count > Self.maxLineLength, digits.allSatisfy(isHexDigit), text.dropFirst(digits.count).allSatisfy(isLineEnd) else {
@@ -74,7 +75,7 @@ struct CANReader: Sendable {
     return false
   }
 
-  /// An identifier of 11 or 29 bits and eight bytes.
+  /// The number of digits of a line with an identifier of 11 or 29 bits and eight bytes.
   private static let fullLines = [19, 24]
 
   /// A reply with other characters than hex digits: a notice before the data, a status, or unknown text.
@@ -97,17 +98,17 @@ struct CANReader: Sendable {
 
   /// Parses lines of hex digits; returns false at another character.
   private mutating func readHex(_ text: UnsafeBufferPointer<UInt8>) throws(Unreadable) -> Bool {
-    try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.digitLimit) { digits throws(Unreadable) in
+    try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.maxDigits) { digits throws(Unreadable) in
       var count = 0
       var segment = Segment.line
       for byte in text {
         let value = hexValue(byte)
         if value < 16 {
-          guard count < Self.digitLimit else { throw Unreadable("line too long") }
+          guard count < Self.maxDigits else { throw Unreadable("line too long") }
           digits[count] = value
           count += 1
         } else if isLineEnd(byte) {
-          if count > 0 || segment != .line { try take(segment, digits, count) }
+          if count > 0 || segment != .line { try addLine(segment, digits, count) }
           segment = .line
           count = 0
         } else if byte == colon {
@@ -117,7 +118,7 @@ struct CANReader: Sendable {
           let number = digits[count - 1]
           let skipped = segment == .line && number == 0 ? Self.negativeResponseDigits(before: 3, digits, count - 1) : 0
           if count > 1 || segment != .line {
-            try take(segment, Digits(rebasing: digits[skipped...]), count - 1 - skipped)
+            try addLine(segment, Digits(rebasing: digits[skipped...]), count - 1 - skipped)
           }
           segment = .numbered(number)
           count = 0
@@ -125,11 +126,12 @@ struct CANReader: Sendable {
           return false
         }
       }
-      if count > 0 || segment != .line { try take(segment, digits, count) }
+      if count > 0 || segment != .line { try addLine(segment, digits, count) }
       return true
     }
   }
 
+  /// A line, or one with a line number and a colon before it.
   private enum Segment: Equatable {
     case line
     case numbered(UInt8)
@@ -145,7 +147,7 @@ struct CANReader: Sendable {
   }
 
   /// Parses one line. The length shows its kind: 11-bit identifiers give an odd number of digits.
-  private mutating func take(_ segment: Segment, _ digits: Digits, _ count: Int) throws(Unreadable) {
+  private mutating func addLine(_ segment: Segment, _ digits: Digits, _ count: Int) throws(Unreadable) {
     if case .numbered(let number) = segment {
       guard count.isMultiple(of: 2), count <= 14 else { throw Unreadable("numbered line of wrong length") }
       try continueUnattributed(number, Octets(digits, 0, count))
@@ -154,24 +156,24 @@ struct CANReader: Sendable {
     } else if count > 3 && !count.isMultiple(of: 2) {
       let source = UInt32(digits[0]) << 8 | UInt32(digits[1]) << 4 | UInt32(digits[2])
       guard source <= 0x7FF else { throw Unreadable("line without a CAN identifier") }
-      try take(frame: Octets(digits, 3, count), from: source)
+      try add(frame: Octets(digits, 3, count), from: source)
     } else if count >= 2 && count.isMultiple(of: 2) {
-      try takeEven(digits, count)
+      try addWholeBytes(digits, count)
     } else {
       throw Unreadable("line too short")
     }
   }
 
   /// A line of whole bytes: a frame with a 29-bit identifier, a K-line or J1850 frame, or a message without a header.
-  private mutating func takeEven(_ digits: Digits, _ count: Int) throws(Unreadable) {
+  private mutating func addWholeBytes(_ digits: Digits, _ count: Int) throws(Unreadable) {
     let octets = Octets(digits, 0, count)
     switch octets[0] {
     case 0..<0x20 where count >= 10:
       let source = UInt32(octets[0]) << 24 | UInt32(octets[1]) << 16 | UInt32(octets[2]) << 8 | UInt32(octets[3])
-      try take(frame: Octets(digits, 8, count), from: source)
-    case 0x80..<0xC0 where octets.count >= 5: try takeKLine(octets)
+      try add(frame: Octets(digits, 8, count), from: source)
+    case 0x80..<0xC0 where octets.count >= 5: try addKLine(octets)
     case 0x48 where octets.count >= 2 && octets[1] == 0x6B, 0x41 where octets.count >= 5 && octets[1] == 0x6B && octets.hasCRC:
-      try takeHeaded(octets)
+      try addLegacyFrame(octets)
     case 0x40..<0x80 where octets.count <= 7:
       try begin(source: nil, length: octets.count)
       append(octets, from: 0, to: messages.count - 1)
@@ -196,10 +198,10 @@ struct CANReader: Sendable {
 
   // MARK: Messages
 
-  private static let messageLimit = 32
+  private static let maxMessages = 32
 
   /// One CAN frame: the first four bits give its type: single, first, consecutive or flow control (ISO 15765-2).
-  mutating func take(frame: Octets, from source: UInt32) throws(Unreadable) {
+  mutating func add(frame: Octets, from source: UInt32) throws(Unreadable) {
     guard frame.count >= 1, frame.count <= 8 else { throw Unreadable("frame of wrong length") }
     let open = messages.lastIndex { $0.source == source && !$0.isComplete }
     let low = Int(frame[0] & 15)
@@ -227,6 +229,7 @@ struct CANReader: Sendable {
     }
   }
 
+  /// Begins a message without a header, of this length.
   mutating func beginUnattributed(length: Int) throws(Unreadable) {
     guard length > 7 else { throw Unreadable("length line with too small a length") }
     if let last = messages.last(where: { $0.source == nil && $0.isMultiFrame }), !last.isComplete {
@@ -235,6 +238,7 @@ struct CANReader: Sendable {
     try begin(source: nil, length: length)
   }
 
+  /// Continues a message without a header with a numbered line.
   mutating func continueUnattributed(_ number: UInt8, _ octets: Octets) throws(Unreadable) {
     guard let open = messages.lastIndex(where: { $0.source == nil && !$0.isComplete }) else {
       throw Unreadable("numbered line without a length")
@@ -245,7 +249,7 @@ struct CANReader: Sendable {
   }
 
   mutating func begin(source: UInt32?, length: Int) throws(Unreadable) {
-    guard messages.count < Self.messageLimit else { throw Unreadable("too many messages") }
+    guard messages.count < Self.maxMessages else { throw Unreadable("too many messages") }
     if let first = messages.first, (first.source == nil) != (source == nil) { throw Unreadable("mixed lines with and without headers") }
     messages.append(ISOTPMessage(source: source, start: payload.count, length: length))
     payload.append(contentsOf: repeatElement(0, count: length))
@@ -266,6 +270,6 @@ struct CANReader: Sendable {
     payload.withUnsafeMutableBufferPointer { payload in
       for offset in 0..<count { payload[place + offset] = octets[first + offset] }
     }
-    messages[index].took(count)
+    messages[index].recordFrame(count)
   }
 }

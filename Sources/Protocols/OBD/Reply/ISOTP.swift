@@ -1,10 +1,11 @@
-// Assembles frames into messages (ISO 15765-2). No frame is taken out of order and no more bytes than announced: the rest is padding.
+// A message assembled from frames (ISO 15765-2). Frames out of order are rejected; bytes beyond the announced length are padding.
 // Messages of several ECUs are assembled in parallel if headers are shown, and are ambiguous otherwise.
 
 /// A message of one ECU. Its bytes are in the reader.
 struct ISOTPMessage: Equatable, Sendable {
   /// The CAN identifier or K-line address of the sender, if the adapter shows it.
   let source: UInt32?
+  /// The index of the first byte in the payload of the reader.
   let start: Int
   /// The announced length in bytes.
   let length: Int
@@ -26,8 +27,8 @@ struct ISOTPMessage: Equatable, Sendable {
   /// The number of frames of a message: one, or six bytes in the first and seven in each further one, 1 + ceil((length - 6) / 7).
   static func frames(for length: Int) -> Int { length <= 7 ? 1 : 1 + length / 7 }
 
-  /// Counts the bytes of the next frame.
-  mutating func took(_ count: Int) {
+  /// Records that the next frame has filled this many bytes.
+  mutating func recordFrame(_ count: Int) {
     if filled > 0 { next = (next + 1) & 15 }
     filled += count
   }

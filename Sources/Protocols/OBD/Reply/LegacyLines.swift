@@ -1,5 +1,5 @@
 // Lines of the protocols before CAN, as an ELM327 prints them with headers: three header bytes, the message, one checksum byte. A line with
-// a wrong checksum is rejected; where the adapter omits checksums, the length must match. Facts: ISO 14230-2, ISO 9141-2, SAE J1850, the
+// a wrong checksum is rejected; where the adapter omits checksums, the length must match. Source: ISO 14230-2, ISO 9141-2, SAE J1850, the
 // examples of the ELM327 data sheet.
 
 extension CANReader.Octets {
@@ -25,33 +25,33 @@ extension CANReader {
   private static let maxMessageLength = 7
 
   /// ISO 14230: format and length, target, source, a length byte if the format has none, data, checksum.
-  mutating func takeKLine(_ octets: Octets) throws(Unreadable) {
+  mutating func addKLine(_ octets: Octets) throws(Unreadable) {
     let isLong = octets[0] & 0x3F == 0
     let head = isLong ? 4 : 3
     let length = Int(isLong ? octets[3] : octets[0] & 0x3F)
     let isWhole = length >= 1 && octets.count == head + length + 1 && octets.hasSum
     guard isWhole || length >= 1 && octets.count == head + length else { throw Unreadable("K-line frame with wrong checksum") }
-    try see(check: isWhole)
+    try recordChecksum(isPresent: isWhole)
     try begin(source: UInt32(octets[2]), length: length)
     append(octets, from: head, to: messages.count - 1)
   }
 
   /// ISO 9141-2 (sum) and SAE J1850 (CRC): priority, target, source, up to seven bytes, checksum.
-  mutating func takeHeaded(_ octets: Octets) throws(Unreadable) {
+  mutating func addLegacyFrame(_ octets: Octets) throws(Unreadable) {
     let standard = Self.length(of: octets, from: 3)
     // The last byte of a message may match as a checksum by chance.
     let isChecked = (octets.hasSum || octets.hasCRC) && standard != octets.count - 3
     let length = octets.count - (isChecked ? 4 : 3)
     guard length >= 1, length <= Self.maxMessageLength else { throw Unreadable("frame of wrong length") }
     guard isChecked || length == standard else { throw Unreadable("frame with wrong checksum") }
-    try see(check: isChecked)
+    try recordChecksum(isPresent: isChecked)
     try begin(source: UInt32(octets[2]), length: length)
     append(octets, from: 3, to: messages.count - 1)
   }
 
-  /// Counts a line with a valid checksum, or one that is complete without it.
-  private mutating func see(check isThere: Bool) throws(Unreadable) {
-    if isThere { return noteValidChecksum() }
+  /// Records whether a complete line had a valid checksum. Throws if it had none although the adapter prints them.
+  private mutating func recordChecksum(isPresent: Bool) throws(Unreadable) {
+    if isPresent { return noteValidChecksum() }
     noteMissingChecksum()
     guard omitsChecksums else { throw Unreadable("frame without checksum") }
   }
@@ -67,13 +67,13 @@ extension CANReader {
     }
   }
 
-  /// The source of a message in the usual notation: `7E8`, `18DAF110`, before CAN `10`; empty if the adapter does not show it.
+  /// The displayed form of the source of a message: `7E8`, `18DAF110`, before CAN `10`; empty if the adapter does not show it.
   static func name(of source: UInt32?) -> String {
     source.map { $0 > 0xFF ? CANIdentifier($0).text : spacedHex([UInt8($0)]) } ?? ""
   }
 
   /// Whether the source is an ECU that responds to SAE J1979 requests: 7E8 to 7EF, 18DAF1xx, an address before CAN, or unknown.
-  static func isController(_ source: UInt32?) -> Bool {
+  static func isOBDSource(_ source: UInt32?) -> Bool {
     guard let source else { return true }
     return (0x7E8...0x7EF).contains(source) || source & 0xFFFF_FF00 == 0x18DA_F100 || source <= 0xFF
   }

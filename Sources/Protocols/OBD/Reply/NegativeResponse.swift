@@ -1,15 +1,16 @@
-// The negative response codes of ISO 14229, with their names and reactions.
+// The negative response codes of ISO 14229: their names, and what follows each.
 
 /// A code of `7F service code`.
 enum NegativeResponse {
-  /// The reaction of the fast request.
+  /// What follows a negative response to the fast request.
   enum Demand {
     /// Try another request: this service or identifier is not supported.
     case tryOther
     /// Repeat at the next slot.
-    case askAgain
+    case repeatRequest
     /// The response is pending: do not repeat at once.
     case pause
+    /// Pause polling.
     case backOff
     /// Never repeat automatically: each attempt may lead to a lock-out.
     case giveUp
@@ -17,30 +18,30 @@ enum NegativeResponse {
 
   static func demand(of code: UInt8) -> Demand {
     switch remedy(of: code) {
-    case .leaveService, .leaveIdentifier: .tryOther
-    case .askSoon: .askAgain
+    case .dropService, .dropIdentifier: .tryOther
+    case .repeatSoon: .repeatRequest
     case .wait: .pause
     // Only this request needs security access: another one may not.
     case .never where code == 0x33: .tryOther
     case .never: .giveUp
-    case .askLater, .backOff, .correct, .split, .openSession: .backOff
+    case .repeatLater, .backOff, .correct, .split, .openSession: .backOff
     }
   }
 
-  /// The reaction of the requestQueue of many requests.
+  /// What follows a negative response in general.
   enum Remedy {
     /// No specific error: repeat later.
-    case askLater
+    case repeatLater
     /// Do not use this service of this ECU again.
-    case leaveService
+    case dropService
     /// Do not use this identifier again.
-    case leaveIdentifier
+    case dropIdentifier
     /// The request or its frame count is wrong: report once, and drop the count.
     case correct
     /// Request less at a time.
     case split
     /// Repeat after 10 to 100 ms, three times at most.
-    case askSoon
+    case repeatSoon
     /// The conditions are not correct: repeat at growing intervals.
     case backOff
     /// Only in another session, which is never opened without a request.
@@ -50,22 +51,22 @@ enum NegativeResponse {
     /// The response follows: wait for it and send nothing.
     case wait
 
-    /// The ECU does not support the request.
-    var isIgnorance: Bool { self == .leaveService || self == .leaveIdentifier }
+    /// Whether the ECU does not support the request.
+    var meansUnsupported: Bool { self == .dropService || self == .dropIdentifier }
   }
 
   static func remedy(of code: UInt8) -> Remedy {
     switch code {
-    case 0x11: .leaveService
-    case 0x12, 0x31: .leaveIdentifier
+    case 0x11: .dropService
+    case 0x12, 0x31: .dropIdentifier
     case 0x13: .correct
     case 0x14: .split
-    case 0x21: .askSoon
+    case 0x21: .repeatSoon
     case 0x24, 0x7E, 0x7F: .openSession
     case 0x33...0x37, 0x70...0x73: .never
     case 0x78: .wait
     case 0x22, 0x81...0x8D, 0x8F...0x94: .backOff
-    default: .askLater
+    default: .repeatLater
     }
   }
 

@@ -36,20 +36,20 @@ struct Scales: Sendable {
   /// The PIDs with the scaling, four bytes each.
   static let parameters: [UInt8] = [0x4F, 0x50]
 
-  private let controllers: [Discovery.Controller]
+  private let ecus: [Discovery.ECU]
   private var reported: [UInt32: [UInt8: [UInt8]]] = [:]
 
-  init(of controllers: [Discovery.Controller] = []) { self.controllers = controllers }
+  init(of ecus: [Discovery.ECU] = []) { self.ecus = ecus }
 
   /// The identifier of the ECU that sent a message. Without headers it is unknown (nil), unless the vehicle has only one ECU.
-  private func ecu(of source: UInt32?) -> UInt32? { source ?? (controllers.count == 1 ? controllers[0].identifier : nil) }
+  private func ecu(of source: UInt32?) -> UInt32? { source ?? (ecus.count == 1 ? ecus[0].identifier : nil) }
 
   /// The maximum of a quantity at this ECU; nil if it is not reported yet, 0 if the ECU does not support the PID.
   func highest(_ quantity: ScaledQuantity, at source: UInt32?) -> UInt8? {
     guard let source = ecu(of: source) else { return nil }
     if let bytes = reported[source]?[quantity.source.parameter] { return bytes[quantity.source.byte] }
-    guard let controller = controllers.first(where: { $0.identifier == source }) else { return nil }
-    return controller.mayHave(quantity.source.parameter) ? nil : 0
+    guard let ecu = ecus.first(where: { $0.identifier == source }) else { return nil }
+    return ecu.mayHave(quantity.source.parameter) ? nil : 0
   }
 
   /// Stores the scaling, if this PID reports one.
@@ -62,7 +62,7 @@ struct Scales: Sendable {
   mutating func forget() { reported = [:] }
 }
 
-extension Discovery.Controller {
+extension Discovery.ECU {
   /// Whether the ECU supports this PID, or may support it because its bitmap has not been received.
   func mayHave(_ number: UInt8) -> Bool {
     let page = (number - 1) & 0xE0

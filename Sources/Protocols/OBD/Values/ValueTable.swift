@@ -101,7 +101,7 @@ struct ValueTable: Sendable {
 
   /// Publishes the schema. Must precede all values of the turn, because it changes the positions of properties.
   mutating func declare(
-    hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds, of ecus: [Discovery.Controller],
+    hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds, of ecus: [Discovery.ECU],
     _ effects: inout Effects
   ) -> Layout {
     assert(effects.readings.isEmpty)
