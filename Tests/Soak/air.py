@@ -1,7 +1,7 @@
 """A mock BlueZ with several peripherals. Each `vehiclesim … --on ble:` is a mock BlueZ with one peripheral on a message bus of its own.
 This message bus combines them into one BlueZ with one adapter and all their peripherals for the daemon. The adapter can be switched
 off; BlueZ and the bus can end. It parses headers and the first string of bodies, and passes on everything else.
-Facts: the D-Bus specification (marshalling, EXTERNAL, NEGOTIATE_UNIX_FD); BlueZ's adapter-api.txt."""
+Sources: the D-Bus specification (marshalling, EXTERNAL, NEGOTIATE_UNIX_FD); BlueZ's adapter-api.txt."""
 import array, asyncio, itertools, os, socket, struct
 from contextlib import suppress
 

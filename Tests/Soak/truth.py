@@ -1,6 +1,6 @@
 """The values that the simulators send, as functions of the seconds since their start. A value with a wrong age, or from another device,
 does not match the value of its time.
-Facts: Sources/Peers (DriveCycle, ElectricCar, PetrolDrive, BoardRide, VESCRide, WornSensor, ForecastReply)."""
+Sources: Sources/Peers (DriveCycle, ElectricCar, PetrolDrive, BoardRide, VESCRide, WearableSensor, ForecastReply)."""
 import math
 
 STEP = 0.1  # of a table, in seconds
