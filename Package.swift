@@ -80,7 +80,8 @@ let package = Package(
 if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   package.products = []
   package.dependencies.removeAll { !$0.isCrypto }
-  package.targets.removeAll { !["Protocols", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests"].contains($0.name) }
+  let needed = ["Protocols", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests"]
+  package.targets.removeAll { !needed.contains($0.name) }
 }
 
 extension Package.Dependency {

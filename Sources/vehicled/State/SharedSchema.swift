@@ -2,6 +2,7 @@
 // one table.
 
 import Protocols
+import Varlink
 
 @Loop final class SharedSchema {
   let schema: Schema
