@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 // Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Peers (simulated devices, no I/O), and the programs vehicled,
 // vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With
-// VEHICLED_PROTOCOLS_ONLY set, the package is only what the tests of Protocols need: the quick loop of `make protocols`.
+// VEHICLED_PROTOCOLS_ONLY set, the package is only the targets without I/O and their tests: the quick loop of `make protocols`.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -78,9 +78,12 @@ let package = Package(
 )
 
 if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
+  let needed: Set = [
+    "Protocols", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests", "VarlinkTests",
+    "SignalImportTests",
+  ]
   package.products = []
   package.dependencies.removeAll { !$0.isCrypto }
-  let needed = ["Protocols", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests"]
   package.targets.removeAll { !needed.contains($0.name) }
 }
 

@@ -2,7 +2,9 @@
 // validation of the configuration. Ambiguous signals are skipped with a reason, because a misread formula gives wrong numbers. The input is
 // untrusted: the import never traps, and all text in the result is bounded and escaped.
 
-import Protocols\n\npublic struct ImportedSignals: Sendable {
+import Protocols
+
+public struct ImportedSignals: Sendable {
   /// Why a signal was skipped, or a remark on an imported signal.
   public struct Remark: Sendable, Equatable {
     /// The place in the input: `line 7`, or the id of the signal.

@@ -110,5 +110,7 @@ import Testing
     #expect(VarlinkReply.message(report) == VarlinkReply.empty)
     let property = Property("x", .float, range: 0 ... .infinity, help: "")
     #expect(Contract.Property(property).maximum == nil && Contract.Property(property).minimum == 0)
+    let below = Property("x", .float, range: -.infinity...5, help: "")
+    #expect(Contract.Property(below).minimum == nil && Contract.Property(below).maximum == 5)
   }
 }

@@ -53,13 +53,10 @@ import Protocols
     rateLimitTimer.set(rateLimiter.due)
   }
 
-  /// Creates a device with this machine; `open` starts it.
+  /// Creates a device; `open` starts it.
   init(name: String, kind: String, machine: any Machine, links: [(LinkRole, LinkURL)], warning: String? = nil, services: Services) {
-    self.name = name
-    self.kind = kind
-    self.machine = machine
-    self.warning = warning
-    self.services = services
+    (self.name, self.kind, self.warning) = (name, kind, warning)
+    (self.machine, self.services) = (machine, services)
     schema = machine.schema
     var log = Logger(label: "vehicled")
     log[metadataKey: "device"] = "\(name)"
@@ -351,14 +348,7 @@ import Protocols
   var guardianUnavailableReason: String? { services.guardian.unavailableReason }
 
   /// Why the device cannot be reached, or nil while its link is up.
-  var unreachableReason: String? {
-    guard let port = port(.main) else { return "the device has no link" }
-    switch port.state {
-    case .up: return nil
-    case .connecting: return port.waitReason ?? "connecting"
-    case .down(let reason): return reason
-    }
-  }
+  var unreachableReason: String? { port(.main).map(\.downReason) ?? "the device has no link" }
 
   /// Ends the lease with this token because its holder disconnected. Does nothing if the lease has already ended.
   func endLease(_ token: String, _ reason: String) {
@@ -403,6 +393,6 @@ import Protocols
   }
 
   private func withdraw(_ id: CommandID) {
-    if queuedCommands != nil { queuedCommands?.removeAll { $0.id == id } } else { handle(.cancelled(id)) }
+    if queuedCommands == nil { handle(.cancelled(id)) } else { queuedCommands?.removeAll { $0.id == id } }
   }
 }

@@ -51,6 +51,15 @@ import Protocols
     if case .up = state { true } else { false }
   }
 
+  /// Why the link is not up, or nil while it is.
+  var downReason: String? {
+    switch state {
+    case .up: nil
+    case .connecting: waitReason ?? "connecting"
+    case .down(let reason): reason
+    }
+  }
+
   /// Starts to connect now, regardless of the backoff.
   func open() {
     guard link == nil else { return }

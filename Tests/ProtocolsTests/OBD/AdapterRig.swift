@@ -119,11 +119,11 @@ struct ScriptedLink: LinkedSurroundings {
 extension AdapterRig {
   /// Disk and clock reply when a test says so.
   init(
-    link: String = "", rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle: VehicleChoice = .auto, care: CarCare? = nil,
-    at now: Instant = 0
+    link: String = "", rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle: VehicleChoice = .auto,
+    pauseConditions: PauseConditions? = nil, at now: Instant = 0
   ) {
     let machine = OBDMachine(
-      link: link, rate: rate, allowRaw: allowRaw, phase: phase, vehicle: vehicle, isFastOnly: true, care: care)
+      link: link, rate: rate, allowRaw: allowRaw, phase: phase, vehicle: vehicle, isFastOnly: true, pauseConditions: pauseConditions)
     self.init(machine, ScriptedLink(), now: now)
     (diskIsQuick, clockIsQuick) = (false, false)
   }

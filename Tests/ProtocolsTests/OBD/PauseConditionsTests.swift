@@ -31,7 +31,8 @@ import Testing
   }
 
   @Test func `a low battery ends the polling, and a charged one begins it`() throws {
-    var rig = try VehicleRig(WeakCar(volts: { $0 < 100 * .second || $0 > 1000 * .second ? 12_500 : 11_700 }), pauseConditions: PauseConditions(idleAfter: 0))
+    var rig = try VehicleRig(
+      WeakCar(volts: { $0 < 100 * .second || $0 > 1000 * .second ? 12_500 : 11_700 }), pauseConditions: PauseConditions(idleAfter: 0))
     rig.run(for: 120 * .second)
     #expect(rig.status == "polling")
     rig.run(for: 30 * .second)
@@ -44,7 +45,8 @@ import Testing
   }
 
   @Test func `a voltage drop by the starter is not a low battery`() throws {
-    var rig = try VehicleRig(WeakCar(volts: { $0 % (60 * .second) < 11 * .second ? 9_000 : 12_400 }), pauseConditions: PauseConditions(idleAfter: 0))
+    var rig = try VehicleRig(
+      WeakCar(volts: { $0 % (60 * .second) < 11 * .second ? 9_000 : 12_400 }), pauseConditions: PauseConditions(idleAfter: 0))
     rig.run(for: 300 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
   }
@@ -116,7 +118,8 @@ import Testing
     #expect(voltage.rows.first?[2].hasSuffix("V") == true)
     rig.run(for: 1140 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
-    var clone = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATLP"], pauseConditions: PauseConditions(sleepsAdapter: true))
+    var clone = try VehicleRig(
+      PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATLP"], pauseConditions: PauseConditions(sleepsAdapter: true))
     clone.run(for: 600 * .second)
     #expect(clone.status == "car-asleep" && clone.asked.count { $0.command == "ATLP" } == 1)
   }

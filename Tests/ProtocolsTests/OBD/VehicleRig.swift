@@ -48,7 +48,8 @@ extension VehicleRig {
     overrides: [PropertyOverride] = [],
     pauseConditions: PauseConditions? = PauseConditions(), latency: Nanoseconds = AdapterTiming.real.latency, disk: [String: [UInt8]] = [:]
   ) throws {
-    let machine = OBDMachine(rate: rate, vehicle: vehicle, signals: signals, overrides: PropertyOverrides(overrides), pauseConditions: pauseConditions)
+    let machine = OBDMachine(
+      rate: rate, vehicle: vehicle, signals: signals, overrides: PropertyOverrides(overrides), pauseConditions: pauseConditions)
     var timing = AdapterTiming.real
     timing.latency = latency
     let adapter = ELM327Adapter(car: car, personality: chip, timing: timing, faults: try faults.map { try AdapterFault($0) })

@@ -394,8 +394,6 @@ struct VehiclePolling: Sendable {
     scheduler.publishCounters(at: now, values, &effects)
   }
 
-  // MARK: Tuning
-
   mutating func tune(_ id: CommandID, for adapter: String?, _ effects: inout Effects) { timeout.tune(id, for: adapter, &effects) }
   mutating func cancelTuning(_ id: CommandID) { timeout.cancelTuning(id) }
 }

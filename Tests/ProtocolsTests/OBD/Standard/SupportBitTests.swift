@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test func `a simulated car reports them`() throws {
-    let rig = try VehicleRig(PetrolCar(.can11))
+    var rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 30 * .second)
     #expect(rig.number("long-o2-trim-1") == 0.78 && rig.number("egr-a") == 11 && rig.absence("egr-b") == "not reported by this car")
     let rates = (try #require(rig.number("fuel-rate")), try #require(rig.number("fuel-mass-rate")))
