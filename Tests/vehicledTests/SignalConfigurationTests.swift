@@ -48,7 +48,10 @@ import Testing
     let configuration = try Configuration.load(path, kinds: registry)
     #expect(names(configuration) == ["ev": ["mine", "all"], "van": ["all", "one"], "torq": []])
     let all = try #require(configuration.devices[1].sections["signal"]?.first)
-    #expect(all.options == ["request": .string("2101"), "value": .string("A"), "period": .float(1), "type": .string("float")])
+    #expect(
+      all.options == [
+        "request": .string("2101"), "value": .string("A"), "period": .float(1), "type": .string("float"), "retained": .bool(false),
+      ])
     try folder.write("[signal.all]\nrequest = \"2101\"\nvalue = \"C\"\n", to: "signals.d/a.toml")
     #expect(try Configuration.load(path, kinds: registry) != configuration, "a reload detects the change")
   }
