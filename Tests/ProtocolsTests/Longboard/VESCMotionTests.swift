@@ -108,7 +108,7 @@ import Testing
     rig.run(for: VESCMotion.minInterval)
     rig.set("target-duty", .float(-20), id: 3)
     #expect(rig.vesc.motorCommands.last?.command == .duty(-0.2) && rig.absence("brake-current") == "target-duty is active")
-    rig.run(for: VESCMotion.shortest)
+    rig.run(for: VESCMotion.minInterval)
     rig.set("handbrake-current", .float(4), id: 4)
     #expect(rig.vesc.motorCommands.last?.command == .handbrake(4))
     #expect((1...4).allSatisfy { rig.isDone($0) })
@@ -270,7 +270,7 @@ import Testing
     rig.takesWrites = true
     rig.around.restoreWrites()
     rig.give(.sent(waiting, failure: nil))
-    rig.run(for: VESCMotion.shortest)
+    rig.run(for: VESCMotion.minInterval)
     #expect(rig.vesc.motorCommands.map(\.command) == [.current(1), .current(5)])
     #expect((1...5).allSatisfy { rig.isDone($0) })
   }

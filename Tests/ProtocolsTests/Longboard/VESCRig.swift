@@ -30,7 +30,7 @@ struct VESCLink: LinkedSurroundings {
   }
 
   mutating func started(at now: Instant) -> [Input] { change(.up(maximumSend: nil), at: now) }
-  mutating func passed(to now: Instant) { vesc.roll(to: now) }
+  mutating func passed(to now: Instant) { vesc.advance(to: now) }
 
   mutating func change(_ state: LinkState, at now: Instant) -> [Input] {
     if case .up = state { isUp = true } else { isUp = false }
@@ -94,5 +94,5 @@ extension VESCRig {
     start()
   }
 
-  func heard(_ command: VESCCommand) -> Int { around.vesc.heard[command.rawValue] ?? 0 }
+  func heard(_ command: VESCCommand) -> Int { around.vesc.receivedCommands[command.rawValue] ?? 0 }
 }

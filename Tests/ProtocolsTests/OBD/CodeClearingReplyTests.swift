@@ -67,7 +67,7 @@ import Testing
 
   /// A car with a second ECU that responds after a delay.
   struct SlowSecond: Car {
-    var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
+    var car = PetrolCar(.can11, PauseConditionsTests.turned((.on, 0)))
     let delay: Nanoseconds
     var isMute = false
 
@@ -88,7 +88,7 @@ import Testing
     let kept = ["timing": Array("0 6 ELM327 v1.5".utf8)]
     var rig = try VehicleRig(SlowSecond(delay: 38 * .millisecond), disk: kept)
     rig.run(for: 20 * .second)
-    #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.machine.vehicle.polling.timeout.usual.timeout == 6)
+    #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.machine.vehicle.polling.timeout.timing.timeout == 6)
     let codes = try rig.report("dtc")
     #expect(codes.rows.contains { $0[0] == "7E9" && $0[1] == "P0715" })
     let cleared = try rig.report("dtc-clear", ["confirm": .bool(true)], for: 20 * .second)
@@ -98,7 +98,7 @@ import Testing
 
   /// A car whose second ECU sends response pending before its pending codes.
   struct PatientSecond: Car {
-    var car = PetrolCar(.can11, CarCareTests.turned((.on, 0)))
+    var car = PetrolCar(.can11, PauseConditionsTests.turned((.on, 0)))
     var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
     var ignition: Ignition { car.ignition }
@@ -109,7 +109,7 @@ import Testing
         var late = reply
         late.delay += 600 * .millisecond
         late.payload = [0x47, 0x01, 0x07, 0x16]
-        return [Reply(id: reply.id, payload: Reply.refusal(0x07, 0x78), delay: reply.delay), late]
+        return [Reply(id: reply.id, payload: Reply.negativeResponse(0x07, 0x78), delay: reply.delay), late]
       }
     }
   }
@@ -138,7 +138,7 @@ import Testing
   }
 
   @Test func `a sleeping car is not reported without codes`() throws {
-    var rig = try VehicleRig(PetrolCar(.can11, CarCareTests.turned((.run, 0), (.off, 10))))
+    var rig = try VehicleRig(PetrolCar(.can11, PauseConditionsTests.turned((.run, 0), (.off, 10))))
     rig.run(for: 30 * .second)
     let result = rig.act("dtc")
     guard case .failure(.refused(code: .noAnswer, _))? = result else { Issue.record("\(String(describing: result))"); return }
@@ -215,7 +215,7 @@ import Testing
     for (place, reply) in replies.enumerated() {
       let outcome = reader.read(reply.dropLast())
       try #require(outcome == .messages || outcome == .status(.noData), "\(outcome)")
-      try survey.take(outcome == .messages ? reader.answers(to: survey.questions[place]) : [], place)
+      try survey.process(outcome == .messages ? reader.answers(to: survey.requests[place]) : [], place)
     }
     return survey
   }
@@ -231,9 +231,9 @@ import Testing
         Vector.reply(frame(0x83, 0xF1, 0x10, 0x41, 0x0D, 0x00)), Vector.reply(frame(0x84, 0xF1, 0x10, 0x41, 0x0C, 0, 0)),
       ])
     #expect(loss.message == "10 P0133 (stored), P0171 (stored), P0300 (stored), P0420 (stored), freeze frame of P0133; 18 no code")
-    #expect(loss.objection == nil && loss.motion.isKnown)
+    #expect(loss.abortError == nil && loss.motion.isKnown)
     let clearing = try Self.taken(
-      CodeClearing(loss.controllers, Motion(), mustAnswer: false),
+      CodeClearing(loss.ecus, Motion(), mustAnswer: false),
       [none, none, Vector.reply(frame(0x81, 0xF1, 0x10, 0x44), frame(0x83, 0xF1, 0x18, 0x7F, 0x04, 0x22)), none, none, none])
     #expect(clearing.report.rows.map { $0.prefix(3).joined(separator: " ") } == ["10 clearing cleared", "18 clearing refused"])
     #expect(clearing.report.text?.hasSuffix("no trouble codes remain") == true)
@@ -256,7 +256,7 @@ import Testing
     let replies = ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) }
     let codes = try Self.taken(CodeList(mustAnswer: true), replies)
     #expect(codes.report.text?.contains("7E8 does not report its stored codes") == true)
-    #expect(try Self.taken(CodeLoss(isConfirmed: true), replies).objection != nil)
+    #expect(try Self.taken(CodeLoss(isConfirmed: true), replies).abortError != nil)
   }
 
   @Test(arguments: ["11", "12", "31"]) func `an ECU without the service has no such codes`(_ code: String) throws {
@@ -267,9 +267,9 @@ import Testing
   @Test func `without headers a pending ECU is not taken for the one that responded`() throws {
     let codes = try Self.taken(
       CodeList(mustAnswer: true), [Vector.reply("43010133", "7F0378"), Vector.reply("4700"), Vector.reply("4A00")])
-    #expect(codes.doubts.count == 1 && codes.entries.count == 1)
+    #expect(codes.problems.count == 1 && codes.entries.count == 1)
     let same = try Self.taken(CodeList(mustAnswer: true), [Vector.reply("7F0378", "43010133"), Vector.reply("4700"), Vector.reply("4A00")])
-    #expect(same.doubts.isEmpty && same.entries.count == 1)
+    #expect(same.problems.isEmpty && same.entries.count == 1)
   }
 
   @Test func `codes are not cleared while polled values show motion`() throws {
@@ -292,15 +292,15 @@ import Testing
     let quiet = [none, none, none, none, none, none]
     let long = try Self.taken(
       CodeLoss(isConfirmed: true), [Vector.reply("18DAF1100443010133000000", "18DAF118024300")] + quiet)
-    #expect(long.message == "18DAF110 P0133 (stored); 18DAF118 no code" && long.objection == nil)
+    #expect(long.message == "18DAF110 P0133 (stored); 18DAF118 no code" && long.abortError == nil)
     let cleared = try Self.taken(
-      CodeClearing(long.controllers, Motion(), mustAnswer: true),
+      CodeClearing(long.ecus, Motion(), mustAnswer: true),
       [none, none, Vector.reply("18DAF1180144", "18DAF110037F0422")] + quiet.prefix(3))
     #expect(cleared.message.hasPrefix("18DAF110 refused (conditions not correct") && cleared.message.hasSuffix("; 18DAF118 cleared"))
     let nameless = try Self.taken(CodeLoss(isConfirmed: true), [Vector.reply("43010133", "430104 20")] + quiet)
     #expect(nameless.message == "P0133 (stored), P0420 (stored)")
     let both = try Self.taken(
-      CodeClearing(nameless.controllers, Motion(), mustAnswer: true), [none, none, Vector.reply("44", "7F0422")] + quiet.prefix(3))
+      CodeClearing(nameless.ecus, Motion(), mustAnswer: true), [none, none, Vector.reply("44", "7F0422")] + quiet.prefix(3))
     #expect(both.hasCleared && both.report.rows.map { $0[2] } == ["cleared", "refused"])
   }
 }

@@ -137,14 +137,15 @@ import Testing
   }
 
   @Test func `an electric car that responds is not asked for its ignition`() throws {
-    guard case .failure(.refused(code: .noAnswer, let words))? = try Self.rig(ElectricCar(.kona)).act("dtc", for: 30 * .second) else {
-      Issue.record("a car without service 03 told of codes")
+    var electric = try Self.rig(ElectricCar(.kona))
+    guard case .failure(.refused(code: .noAnswer, let words))? = electric.act("dtc", for: 30 * .second) else {
+      Issue.record("a car without service 03 reported codes")
       return
     }
     #expect(words.hasPrefix("the vehicle reports no trouble codes of SAE J1979") && words.contains("ecu-codes"))
     var silent = CodeList(mustAnswer: true)
-    for place in silent.questions.indices { silent.take([], place) }
-    #expect(silent.objection == .refused(code: .noAnswer, "no ECU responds; switch the ignition on"))
+    for place in silent.requests.indices { silent.process([], place) }
+    #expect(silent.abortError == .refused(code: .noAnswer, "no ECU responds; switch the ignition on"))
   }
 
   // MARK: ECUs beyond emissions
