@@ -110,7 +110,8 @@ extension WholeHouse {
       try house.write("[device.ev]\nkind = \"obd\"\nlink = \"replay:\(house.directory)/ride.ndjson?speed=0.3\"\n")
       let player = try house.daemon()
       #expect(wait { house.get("battery-voltage") != nil })
-      #expect(wait { house.vehiclectl("status", "ev").output.contains("the recording has ended") })
+      // It lasts as long as the 30 polls took, divided by the speed.
+      #expect(wait(seconds: 60) { house.vehiclectl("status", "ev").output.contains("the recording has ended") })
       #expect(player.isRunning)
     }
 

@@ -93,7 +93,7 @@ struct ValueTable: Sendable {
     }
     ownBase = properties.count
     properties += Signal.properties(period: period)
-    schema = Schema(properties: properties, actions: actions)
+    schema = Schema(properties: properties.map(\.self), actions: actions)  // a copy without spare capacity, for each device
     signsOfUse = ownBase == 0 ? [] : Self.signNames.compactMap { name in properties[..<ownBase].firstIndex { $0.name == name } }
     absences = [Absence](repeating: .none, count: properties.count)
     return Layout(fast: fastRows, requests: requests)
