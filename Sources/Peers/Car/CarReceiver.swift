@@ -1,5 +1,5 @@
-// The frame parser of the car. As built it parses each read separately, so that a split frame and the next one are lost; as documented, or
-// without that flaw, it reassembles frames. Source: TCP.py of task123/AutoTT: recv(1024), split at `#$#`, then at `%^%` CR LF.
+// The frame parser of the car. In the dialect as-built the car parses each read separately: a frame that is split across two reads
+// is lost, and so is the next one. In the dialect documented, or if this flaw is switched off, it reassembles frames. Source: TCP.py of task123/AutoTT: recv(1024), split at `#$#`, then at `%^%` CR LF.
 //
 //   TYPE 23 24 23 BODY 25 5E 25 0D 0A        documented: TYPE 23 24 23 BODY 25 5E 25, and optional line ends
 

@@ -19,7 +19,7 @@ struct DoCommand: Subcommand {
   var reference: String
   @Argument(parsing: .allUnrecognized, help: ArgumentHelp("The arguments, in the order that describe shows.", valueName: "arg"))
   var arguments: [String] = []
-  @Flag(help: "Run until Ctrl-C; for actions with an argument \(DoCommand.holding).")
+  @Flag(help: "Run until Ctrl-C; only for actions that have an argument named \"\(DoCommand.holding)\".")
   var hold = false
 
   /// The name of the argument that marks an action as one that can be held.

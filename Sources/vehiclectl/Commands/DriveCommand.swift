@@ -9,14 +9,14 @@ struct DriveCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "drive", abstract: "Drive with keys, a gamepad, or set-points from stdin.",
     discussion: """
-      On a terminal, steer a car with the arrow keys or WASD. Space stops it, Enter continues, 1 to 9 and 0 set the maximum tilt, the \
-      , and . keys toggle its left and right buttons, q quits. On a gamepad or wheel, A continues, B stops, the shoulder buttons act as \
+      On a terminal, steer a car with the arrow keys or WASD. Space stops it and Enter continues. 1 to 9 and 0 limit the tilt, which \
+      sets speed and steering, to 10 to 100 %. "," and "." toggle the car's left and right buttons (its indicators). q quits. On a gamepad or wheel, A continues, B stops, the shoulder buttons act as \
       the car's buttons, and Start quits. A device without the action tilt, such as a longboard, cannot be driven from a terminal: pipe \
       set-points into the command.
       Otherwise each line of stdin is a JSON object: one motion property, as in {"target-current": 2.5}, the arguments of a motion \
       action, as in {"roll": 0.1, "pitch": 0}, or any action by name, as in {"do": "stop"}. List them with "vehiclectl describe". If \
       several set-points are queued, only the last one is sent.
-      If no set-point arrives within the deadline, the lease is lost and the vehicle stops. It also stops at the end of the input, on \
+      If no set-point arrives within the deadline, the command loses the exclusive right to drive (the motion lease), and the vehicle stops. It also stops at the end of the input, on \
       Ctrl-C, and if the link or the daemon fails. Only one client can drive a device at a time.
       """)
 

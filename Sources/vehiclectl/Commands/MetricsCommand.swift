@@ -8,7 +8,8 @@ struct MetricsCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "metrics", abstract: "Print values and statistics as OpenMetrics text.",
     discussion: """
-      Values of vehicles are vehicle_PROPERTY_UNIT{device="NAME"}, those of the daemon vehicled_…; unavailable values are omitted.
+      Metrics of vehicles are named vehicle_PROPERTY_UNIT{device="NAME"}; metrics of the daemon start with vehicled_. Unavailable values \
+      are omitted.
       To write a file for the textfile collector of node_exporter: systemctl enable --now vehicled-metrics.timer
       """)
 

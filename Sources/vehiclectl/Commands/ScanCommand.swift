@@ -10,7 +10,8 @@ struct ScanCommand: Subcommand {
     commandName: "scan", abstract: "Find serial ports and Bluetooth devices in range.",
     discussion: """
       Devices that vehicled supports are marked with their kind. Open links are not interrupted.
-      Without Bluetooth, the serial ports are listed before the error; the exit status is 1 only if there are none.
+      If Bluetooth is unavailable, the command lists the serial ports and then prints the error. The exit status is 0 if a serial port was \
+      found, unless ble is given.
       With --json each line is {"transport","address","name","rssi","kind","time"}.
       """)
 

@@ -67,7 +67,7 @@ extension BLETarget.Match: CustomStringConvertible {
     case .name(let name): quoted(name)
     case .prefix(let text): "a name starting with \(quoted(text))"
     case .part(let text): "a name containing \(quoted(text))"
-    case .auto: "any adapter with a known name"
+    case .auto: "any peripheral with a known name"
     }
   }
 }

@@ -5,7 +5,7 @@
 protocol MultiECUQuery: Sendable {
   /// The requests in order, each with service and identifiers. A response may append more.
   var requests: [[UInt8]] { get }
-  /// The ECU of the request at this index; nil: all with SAE J1979.
+  /// The target of the request at this index; nil addresses all ECUs that support SAE J1979 (functional addressing).
   func target(of index: Int) -> Target?
   /// Processes the responses to the request at this index; empty if there are none. Throws if they are unusable.
   mutating func process(_ answers: [ECUAnswer], _ index: Int) throws(Unreadable)
@@ -41,7 +41,7 @@ struct ECUAnswer: Sendable, Equatable {
 extension CANReader {
   /// The messages of the last reply that answer the request, negative responses included.
   func answers(to request: [UInt8]) throws(Unreadable) -> [ECUAnswer] {
-    // These repeat the identifier; of several PIDs of a freeze frame the first may be missing.
+    // Responses to these services echo the identifier. That to a freeze frame request for several PIDs may omit the first PID.
     let repeats = [0x01, 0x06, 0x19].contains(request[0]) || request[0] == 0x02 && request.count <= 3
     let echo = [request[0] + 0x40] + (repeats ? request.dropFirst().prefix(1) : [])
     let answers = messages.map { ECUAnswer(source: $0.source, bytes: Array(bytes(of: $0))) }

@@ -68,7 +68,7 @@ struct OBDQuery: Sendable {
     let word = String(decoding: text, as: UTF8.self)
     if text.count >= 2, text.allSatisfy(isHexDigit) {
       let service = hexValue(text[0]) << 4 | hexValue(text[1])
-      // One frame takes seven bytes; an odd digit at the end is the frame count.
+      // A single frame holds seven bytes. If the number of digits is odd, the last digit is the frame count.
       guard text.count <= 15 else {
         throw .invalid(argument: Self.argumentNames.request, "\(word) is too long: a request has at most 7 bytes")
       }
@@ -83,7 +83,7 @@ struct OBDQuery: Sendable {
           argument: Self.argumentNames.request,
           "\(word) is not a request; write hex digits, as in 010C, or one of \(Self.readCommands.sorted().joined(separator: ", "))")
       }
-      try Self.refuseHidden(text, word)
+      try Self.rejectHiddenClear(text, word)
       service = nil
       isRaw = !Self.readCommands.contains(word)
     }
@@ -110,10 +110,10 @@ struct OBDQuery: Sendable {
   private static let clearsCodes = CommandError.refused(
     code: .rawNotAllowed, "04 clears trouble codes unread; use dtc-clear, which stores them first")
 
-  /// Service 04 hidden in adapter commands: in the data of STPX, in the K-line wake-up message after three header bytes, and, without the
-  /// adapter's formatting, in any request with 04 as its second byte, polls included. Source: ELM327 data sheet, AT WM and AT CAF; STN1100 FRPM,
+  /// Throws if an adapter command would send service 04 (clear trouble codes): in the data of STPX, or in the K-line wake-up message after its
+  /// three header bytes. Rejects AT CAF0 too: without automatic formatting, any request with 04 as its second byte becomes service 04. Source: ELM327 data sheet, AT WM and AT CAF; STN1100 FRPM,
   /// STPX.
-  private static func refuseHidden(_ text: [UInt8], _ word: String) throws(CommandError) {
+  private static func rejectHiddenClear(_ text: [UInt8], _ word: String) throws(CommandError) {
     if word.hasPrefix("ATCAF0") {
       throw .refused(code: .rawNotAllowed, "ATCAF0 changes the meaning of every request: 0104 becomes service 04; leave it out")
     }
@@ -170,8 +170,8 @@ struct OBDQuery: Sendable {
     return true
   }
 
-  /// Continues after an accepted command; a fallback for it is skipped.
-  mutating func prepared() { position += hasFallback ? 2 : 1 }
+  /// Continues after the adapter has accepted a command. Skips the fallback for it.
+  mutating func advancePastFallback() { position += hasFallback ? 2 : 1 }
 
   /// Continues with the next command of the script.
   mutating func advance() { position += 1 }

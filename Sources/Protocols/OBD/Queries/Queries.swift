@@ -92,7 +92,7 @@ struct Queries: Sendable {
       // Until the last of them is accepted the addressing is unknown.
       outcome.addressing = .unknownTarget
       if dialogue.isAcknowledged {
-        if query.hasClient { query.prepared() } else { query.skipToRestore() }
+        if query.hasClient { query.advancePastFallback() } else { query.skipToRestore() }
         if case .request = query.step { outcome.addressing = .changed(query.addressing) }
       } else if !query.hasFallback {
         let command = String(decoding: query.command.dropLast(), as: UTF8.self)
