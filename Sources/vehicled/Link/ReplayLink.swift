@@ -12,6 +12,8 @@ import Varlink
   /// The monotonic time that corresponds to time 0 of the recording.
   private var offset: Int64 = 0
   private lazy var timer = Timer { [weak self] now in self?.play(now) }
+  /// How long messages without a recorded reply are accepted after the end of the recording: longer than any timeout of a machine.
+  private static let grace: Nanoseconds = 15 * .second
   /// Larger than the files of `record = true`.
   private nonisolated static let maxFileSize = 96 << 20
 
@@ -31,7 +33,9 @@ import Varlink
   func send(_ bytes: [UInt8], id: SendID?) {
     if let id { Loop.post { [weak self] in self?.owner?.linkSent(id, failure: nil) } }
     guard let index = lines.firstIndex(where: { $0.direction == .sent && $0.bytes == bytes }) else {
-      if !lines.contains(where: { $0.direction == .sent }) { end("the recording has ended") }
+      // Messages that the device does not send again must not keep the link up for ever.
+      let isOver = Clock.monotonic() > offset + scaled(lines.last?.t ?? 0) + Self.grace
+      if isOver || !lines.contains(where: { $0.direction == .sent }) { end("the recording has ended") }
       return
     }
     offset = Clock.monotonic() - scaled(lines[index].t)
