@@ -55,6 +55,16 @@ import Varlink
     }
   }
 
+  @Test func `devices with equal schemas share one table`() {
+    let rig = Rig()
+    let other = vehicledTests.device(Probe(), named: "other", Self.schema)
+    let different = vehicledTests.device(Probe(), named: "different", Schema(properties: Array(Self.schema.properties.dropLast())))
+    rig.hub.add(other)
+    rig.hub.add(different)
+    let tables = rig.hub.states.map(\.table)
+    #expect(tables[0] === tables[1] && tables[0] !== tables[2])
+  }
+
   @Test func `a value is published with its unit and time`() throws {
     let rig = Rig()
     #expect(try rig.get("rpm").reason == "not known yet")

@@ -19,7 +19,7 @@ import Protocols
 
   private var machine: any Machine
   private var effects = Effects()
-  /// The buffer that a device borrows for `effects` during a turn. All devices share it, because turns do not overlap.
+  /// The storage of effects outside of turns, which all devices share. If turns overlap, the inner one allocates its own.
   private static var effectsStorage = Effects()
   private var inputs: [Input] = []
   private var isHandling = false
