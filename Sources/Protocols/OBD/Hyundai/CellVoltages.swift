@@ -1,6 +1,6 @@
 // Cell voltages: 32 per data record, one byte each, 20 mV per step. A missing cell reads 0, an unreadable one an implausible value; both
 // are absent.
-// Source: captures of Kona, Ioniq 28 kWh, Ioniq 5 and EV6 (OBDb).
+// Source: captures of Kona, Ioniq 28 kWh, Ioniq 5 and EV6.
 
 enum CellVoltages {
   private static let first = 4

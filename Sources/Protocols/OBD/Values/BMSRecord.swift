@@ -1,7 +1,7 @@
 // BMS data record 0x01 of Hyundai and Kia, identical for requests 220101 and 2101: the vehicle families, and the values that no formula can
 // express. The other rows are in Vehicles/hyundai.toml. Offsets count from the first byte after the echoed identifier, not from the 0x62
 // before it: with the wrong base the motor speed is a plausible constant 3329 rpm.
-// Source: captures of Kona, Niro, Ioniq 5, EV6 and Soul (OBDb), which agree with published tables.
+// Source: captures of Kona, Niro, Ioniq 5, EV6 and Soul, which agree with published tables.
 
 enum BMSRecord {
   /// The vehicle family, by the bitmap of fields at the start of the record.
