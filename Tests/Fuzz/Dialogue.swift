@@ -31,9 +31,10 @@ private struct Ride {
     for reading in effects.readings { machine.check(reading, longest: 300) }
     for effect in effects.list { check(effect) }
     hold(
-      machine.session.dialogue.reply.count <= ELMDialogue.maxReplyLength && machine.session.dialogue.unexpectedText.count <= 256,
+      machine.router.session.dialogue.reply.count <= ELMDialogue.maxReplyLength
+        && machine.router.session.dialogue.unexpectedText.count <= 256,
       "an unbounded dialogue")
-    hold(machine.clients.queries.count <= Queries.maxWaiting, "an unbounded queue")
+    hold(machine.router.clients.queries.count <= Queries.maxWaiting, "an unbounded queue")
     machine.checkWake(at: now)
   }
 

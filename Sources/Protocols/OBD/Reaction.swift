@@ -17,28 +17,12 @@ struct Reaction: Sendable {
     static let rejectsSTPX = Notices(rawValue: 16)
   }
 
-  /// What the adapter does next.
-  enum Demand: Sendable {
-    case none
-    case resynchronise
-    /// Count this failure.
-    case count(AdapterFailure)
-    /// Reinitialise the adapter, because its echo is on again.
-    case restoreEcho
-    case settingsLost(ELMStatus)
-    /// Send nothing until then, for this reason.
-    case rest(until: Instant, String)
-    case identifyProtocol
-    /// Polling pauses until then: the adapter may sleep.
-    case enterLowPower(until: Instant)
-  }
-
   private(set) var notices: Notices = []
   /// The protocol that the adapter has detected.
   private(set) var detectedProtocol: VehicleBus?
-  private(set) var demand = Demand.none
+  private(set) var demand = AdapterDemand.none
 
   mutating func note(_ notice: Notices) { notices.insert(notice) }
   mutating func found(_ bus: VehicleBus) { detectedProtocol = bus }
-  mutating func demand(_ demand: Demand) { self.demand = demand }
+  mutating func demand(_ demand: AdapterDemand) { self.demand = demand }
 }

@@ -195,7 +195,7 @@ struct VehicleSession: Sendable {
       } else {
         unusable(reason, resynchronising: false, session, &values, &effects, &reaction)
       }
-    case .settingsLost(let status): reaction.demand(.settingsLost(status))
+    case .settingsLost(let status): reaction.demand(.settingsLost(status, at: now))
     case .echoReturned: reaction.demand(.restoreEcho)
     case .replace(let message, let otherwise):
       if !replace(message, at: now, &values, &effects, &reaction) {

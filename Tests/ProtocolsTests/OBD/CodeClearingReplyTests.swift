@@ -88,7 +88,7 @@ import Testing
     let kept = ["timing": Array("0 6 ELM327 v1.5".utf8)]
     var rig = try VehicleRig(SlowSecond(delay: 38 * .millisecond), disk: kept)
     rig.run(for: 20 * .second)
-    #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.machine.vehicle.polling.timeout.timing.timeout == 6)
+    #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.machine.router.vehicle.polling.timeout.timing.timeout == 6)
     let codes = try rig.report("dtc")
     #expect(codes.rows.contains { $0[0] == "7E9" && $0[1] == "P0715" })
     let cleared = try rig.report("dtc-clear", ["confirm": .bool(true)], for: 20 * .second)

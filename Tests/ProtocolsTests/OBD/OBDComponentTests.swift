@@ -32,7 +32,7 @@ import Testing
     _ = values.layOut(hasBatteryRecord: true, fast: nil, [], period: .second / 20)
     var session = adapter(["ATS0": "?"])
     #expect(session.isReady && session.traits.name == "ELM327 v1.5" && session.traits.unsupported == [.spacesOff, .chipIdentity])
-    guard case .needsSetup = session.statusReceived(.banner, at: 1, &values, &effects) else { throw Unreadable("no setup") }
+    guard case .needs(.setUp) = session.statusReceived(.banner, at: 1, &values, &effects) else { throw Unreadable("no setup") }
     session.beginSetup(at: 1, &effects)
     guard case .settingUp(step: 0) = session.state else { throw Unreadable("\(session.state)") }
     #expect(sent(effects).last == " " && !session.dialogue.isIdle)
@@ -48,7 +48,7 @@ import Testing
       _ = session.receive(Array("?\r\r>".utf8), at: 1)
       switch session.replied(at: 1, &values, &effects) {
       case .rejected(let target, let message): #expect(!isForFastRequest && target == .bms && message.contains("does not support AT"))
-      case .needsRest: #expect(isForFastRequest && session.addressing == nil)
+      case .needs(.rest): #expect(isForFastRequest && session.addressing == nil)
       case let event: throw Unreadable("\(event)")
       }
     }

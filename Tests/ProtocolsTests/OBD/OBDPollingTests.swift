@@ -26,11 +26,11 @@ import Testing
     rig.adapter.sleepFor("2201019", 120 * .millisecond)
     rig.start(for: 2 * .second)
     let before = rig.adapter.heard.count
-    let missed = rig.machine.vehicle.polling.scheduler.pace.missed
+    let missed = rig.machine.router.vehicle.polling.scheduler.pace.missed
     rig.run(for: 60 * .second)
     let polls = rig.adapter.heard.dropFirst(before)
     #expect(abs(polls.count - 500) <= 1)
-    #expect(abs(rig.machine.vehicle.polling.scheduler.pace.missed - missed - 700) <= 2)
+    #expect(abs(rig.machine.router.vehicle.polling.scheduler.pace.missed - missed - 700) <= 2)
     #expect(zip(polls, polls.dropFirst()).allSatisfy { $1.at - $0.at == 120 * .millisecond })
     #expect(rig.adapter.stops == 0)
   }
@@ -46,7 +46,7 @@ import Testing
     rig.run(for: 500 * .millisecond)
     let times = rig.adapter.heard.filter { $0.at > start }.map { ($0.at - start) / .millisecond }
     #expect(Array(times.prefix(3)) == [80, 100, 150])
-    #expect(rig.machine.vehicle.polling.scheduler.pace.missed == 0)
+    #expect(rig.machine.router.vehicle.polling.scheduler.pace.missed == 0)
   }
 
   @Test func backToBackTheNextRequestFollowsTheReply() {
@@ -178,7 +178,7 @@ import Testing
     #expect(rig.number("timeouts") == 1)
     #expect(rig.adapter.heard[count].command == "220101")
     #expect(rig.heard("ATZ") == 1)
-    #expect(rig.machine.vehicle.polling.scheduler.pace.missed >= 99)
+    #expect(rig.machine.router.vehicle.polling.scheduler.pace.missed >= 99)
   }
 
   @Test func aResponseAfterItsDeadlineIsNoValue() {

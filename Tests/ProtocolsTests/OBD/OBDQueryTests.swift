@@ -21,7 +21,7 @@ import Testing
     #expect(rig.rows() == [["7E8", "41 0C 0D 74", "rpm 861"], ["7EA", "41 0C 0D 75", "rpm 861.25"]])
     rig.run(for: .second)
     #expect(rig.status == "polling" && rig.number("bad-replies") == 0 && rig.adapter.stops == 0)
-    #expect(rig.machine.vehicle.polling.scheduler.pace.missed == 0)
+    #expect(rig.machine.router.vehicle.polling.scheduler.pace.missed == 0)
   }
 
   @Test func aManufacturerSpecificRequestGoesToThePolledECU() {

@@ -169,7 +169,7 @@ import Testing
     }
     #expect(rig.resets.count > 10)
     #expect(OBDMachine.batteryProperties.allSatisfy { rig.number($0) == nil })
-    #expect(rig.machine.session.dialogue.reply.count <= ELMDialogue.maxReplyLength)
+    #expect(rig.machine.router.session.dialogue.reply.count <= ELMDialogue.maxReplyLength)
   }
 
   @Test func tenMegabytesWithoutAPromptResetTheLink() {
@@ -181,7 +181,7 @@ import Testing
     for _ in 0..<1024 {
       rig.give(.received(.main, chunk))
       rig.run(for: 10 * .millisecond)
-      #expect(rig.machine.session.dialogue.reply.count <= ELMDialogue.maxReplyLength)
+      #expect(rig.machine.router.session.dialogue.reply.count <= ELMDialogue.maxReplyLength)
     }
     #expect(rig.resets == ["the adapter's replies are unreadable; check baud rate and wiring"])
     #expect(rig.number("bad-replies") == 1)

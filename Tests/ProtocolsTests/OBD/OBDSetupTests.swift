@@ -168,7 +168,7 @@ import Testing
     rig.run(for: 50 * .millisecond)
     rig.hear("\r\rELM327 v1.5\r\r>")
     rig.run(for: 2 * .second)
-    #expect(rig.heard("ATZ") == 2 && rig.status == "polling" && rig.machine.session.setups.failures == 0)
+    #expect(rig.heard("ATZ") == 2 && rig.status == "polling" && rig.machine.router.session.setups.failures == 0)
     // The capabilities of the adapter are determined again.
     #expect(rig.heard("ATTP6") == 1 && rig.heard("ATSP6") == 1)
     #expect(rig.faults == [ELMStatus.lowVoltageReset.message])

@@ -50,7 +50,7 @@ import Testing
     rig.run(for: 10 * .second)
     let ended = rig.act("tune", for: 30 * .second)
     guard case .failure(.refused(code: .noAnswer, _))? = ended else { Issue.record("\(String(describing: ended))"); return }
-    #expect(rig.machine.vehicle.polling.timeout.timing == .initial && rig.disk["timing"] == nil)
+    #expect(rig.machine.router.vehicle.polling.timeout.timing == .initial && rig.disk["timing"] == nil)
   }
 
   @Test func `a stored setting that is too fast for this vehicle is not kept`() throws {
@@ -61,7 +61,7 @@ import Testing
     for damaged in ["", "0 6", "9 50 ELM327 v1.5", "0 0 ELM327 v1.5", "0 999 ELM327 v1.5", "x y ELM327 v1.5"] {
       var rig = try VehicleRig(ElectricCar(.eGMP), disk: ["timing": Array(damaged.utf8)])
       rig.run(for: 5 * .second)
-      #expect(rig.status == "polling" && rig.machine.vehicle.polling.timeout.timing == .initial)
+      #expect(rig.status == "polling" && rig.machine.router.vehicle.polling.timeout.timing == .initial)
     }
   }
 

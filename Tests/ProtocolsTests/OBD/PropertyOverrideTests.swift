@@ -73,7 +73,8 @@ import Testing
   @Test func `every polled property can be configured`() throws {
     var rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 20 * .second)
-    let asked = rig.machine.vehicle.polling.scheduler.queue.requests.flatMap(\.rows).map { rig.machine.schema.properties[$0.position].name }
+    let rows = rig.machine.router.vehicle.polling.scheduler.queue.requests.flatMap(\.rows)
+    let asked = rows.map { rig.machine.schema.properties[$0.position].name }
     #expect(asked.contains("calibration-ids-2"))
     var setup = Setup(options: [:])
     setup.sections["property"] = asked.map { Setup.Subsection($0, ["period": .float(60)]) }

@@ -168,7 +168,7 @@ import Testing
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.number("fuel-level") != nil && rig.status == "polling")
     #expect(rig.disk["controllers"] == first.disk["controllers"])
     // However many ECUs have responded, the adapter waits for the others as well.
-    var check = try #require(rig.machine.vehicle.polling.scheduler.queue.requests.first { $0.isSupportCheck })
+    var check = try #require(rig.machine.router.vehicle.polling.scheduler.queue.requests.first { $0.isSupportCheck })
     check.answered(at: rig.now, took: .millisecond, frames: 2, by: nil)
     #expect(String(decoding: check.bytes, as: UTF8.self) == "0100\r")
     // Known ECUs are not queried again.
@@ -206,7 +206,8 @@ import Testing
     var rig = try VehicleRig(Self.car(answers))
     for _ in 0..<5 {
       rig.run(for: 20 * .second)
-      #expect(rig.number("rpm") == 861 && rig.number("speed") == 50 && rig.machine.vehicle.polling.scheduler.queue.requests.count <= 4)
+      #expect(
+        rig.number("rpm") == 861 && rig.number("speed") == 50 && rig.machine.router.vehicle.polling.scheduler.queue.requests.count <= 4)
       rig.reconnect()
     }
     rig.run(for: 20 * .second)
@@ -325,7 +326,7 @@ import Testing
   @Test func `back to back the others have a fifth of the time`() throws {
     var rig = try VehicleRig(PetrolCar(.can11), rate: 0)
     rig.run(for: 60 * .second)
-    let lively = rig.machine.vehicle.polling.scheduler.queue.requests.filter { $0.period == .second / 2 && $0.support == .answered }
+    let lively = rig.machine.router.vehicle.polling.scheduler.queue.requests.filter { $0.period == .second / 2 && $0.support == .answered }
     #expect(lively.count > 2 && lively.allSatisfy { ($0.rate(at: rig.now) ?? 0) > 1 }, "\(lively.map { $0.rate(at: rig.now) })")
     #expect(rig.number("poll-rate").map { $0 > 90 } == true, "\(rig.number("poll-rate") ?? 0)")
   }

@@ -60,7 +60,7 @@ extension VehicleRig {
   /// Breaks the link and brings it up again.
   mutating func reconnect() {
     disconnect("unplugged")
-    forget(machine.values.livelyProperties)
+    forget(machine.router.values.livelyProperties)
     connect()
   }
 

@@ -9,12 +9,8 @@ enum AdapterEvent {
   case replied
   /// A command of the owner failed; the owner calls `count` next.
   case failed(AdapterFailure)
-  /// The adapter must be initialised; the owner calls `beginSetup` next.
-  case needsSetup
-  /// The adapter cannot be used until then, for this reason; the owner calls `rest` next.
-  case needsRest(until: Instant, String)
-  /// The setup has failed repeatedly, for this reason; the owner calls `tryNextSpeed` or `disconnect` next.
-  case gaveUp(String)
+  /// The adapter cannot continue without this.
+  case needs(AdapterDemand)
   /// The adapter is retargeted. nil if this followed a setup: the duration is then not representative.
   case retargeted(took: Nanoseconds?)
   /// The adapter cannot address this ECU, for this reason.
@@ -38,9 +34,6 @@ enum AdapterFailure {
 }
 
 extension AdapterSession {
-  /// The time that an adapter needs to fall asleep.
-  private static let sleepDelay: Nanoseconds = 3 * .second
-
   var isReady: Bool { if case .ready = state { true } else { false } }
   /// The reason why the link is down.
   var reasonDown: String? { if case .down(let reason) = state { reason } else { nil } }
@@ -49,10 +42,4 @@ extension AdapterSession {
 
   /// The command in flight is STPX, which carries the header of its request.
   var usesSTPX: Bool { dialogue.command.starts(with: "STPX".utf8) }
-
-  /// Handles a status after which the adapter has lost its settings, or is about to lose them.
-  func settingsLost(_ status: ELMStatus, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
-    values.publish(fault: status.message, &effects)
-    return status.demand == .wake ? .needsRest(until: now &+ Self.sleepDelay, status.message) : .needsSetup
-  }
 }

@@ -142,7 +142,7 @@ struct AdapterSession: Sendable {
     switch dialogue.expire(at: now) {
     case .nothing, .resynchronised: .none
     case .timedOut: timedOut(at: now, &values, &effects)
-    case .neverQuiet: .gaveUp(Self.unreadableMessage)
+    case .neverQuiet: .needs(.giveUp(Self.unreadableMessage))
     }
   }
 
@@ -150,7 +150,7 @@ struct AdapterSession: Sendable {
   mutating func replied(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     switch state {
     case .retargeting, .identifyingProtocol, .measuringVoltage, .enteringLowPower:
-      if let status = dialogue.restartStatus { return settingsLost(status, at: now, &values, &effects) }
+      if let status = dialogue.restartStatus { return .needs(.settingsLost(status, at: now)) }
     case .down, .resting, .lowPower, .ready, .settingUp: break
     }
     switch state {
@@ -178,7 +178,7 @@ struct AdapterSession: Sendable {
     // A banner before the reset is expected.
     case .down, .resting, .settingUp(step: 0), .enteringLowPower, .lowPower: .none
     case .settingUp: setups.failed(status.message, isSilent: false, at: now, &values, &effects)
-    case .ready, .retargeting, .identifyingProtocol, .measuringVoltage: settingsLost(status, at: now, &values, &effects)
+    case .ready, .retargeting, .identifyingProtocol, .measuringVoltage: .needs(.settingsLost(status, at: now))
     }
   }
 
@@ -232,7 +232,7 @@ struct AdapterSession: Sendable {
 
   /// Retargets the adapter; `fastTarget` is the ECU of the fast request. To remove a header before CAN, the adapter is reinitialised.
   mutating func retarget(to destination: ECUAddressing, fastTarget: Target?, at now: Instant, _ effects: inout Effects) -> AdapterEvent {
-    if destination.target?.request == nil, let addressing, addressing.target != .unaddressed { return .needsSetup }
+    if destination.target?.request == nil, let addressing, addressing.target != .unaddressed { return .needs(.setUp(fault: nil)) }
     let retargeting = Retargeting(
       destination, steps: destination.steps(from: addressing, traits), isForFastRequest: destination.target == fastTarget, at: now)
     if retargeting.isDone {
@@ -257,8 +257,7 @@ struct AdapterSession: Sendable {
     case .unreadable:
       values.countBadReply(dialogue.reply, &effects)
       if addressing == nil { return setups.failed(Self.unreadableMessage, isSilent: false, at: now, &values, &effects) }
-      values.publish(fault: "the adapter rejected \(retargeting.text): reinitialising it", &effects)
-      return .needsSetup
+      return .needs(.setUp(fault: "the adapter rejected \(retargeting.text): reinitialising it"))
     }
     guard retargeting.isDone else {
       state = .retargeting(retargeting)
@@ -283,11 +282,11 @@ struct AdapterSession: Sendable {
       return .rejected(retargeting.addressing.target, "the adapter does not support \(command)")
     }
     if addressing == nil {
-      return .needsRest(
-        until: now &+ Self.unsupportedRetry, "the adapter does not support \(command) and cannot be set up safely; use another adapter")
+      return .needs(
+        .rest(
+          until: now &+ Self.unsupportedRetry, "the adapter does not support \(command) and cannot be set up safely; use another adapter"))
     }
-    values.publish(fault: "the adapter rejected \(command): reinitialising it", &effects)
-    return .needsSetup
+    return .needs(.setUp(fault: "the adapter rejected \(command): reinitialising it"))
   }
 
   /// Updates the addressing after a command of a query has changed it.
@@ -355,8 +354,7 @@ struct AdapterSession: Sendable {
     case .settingUp, .identifyingProtocol: return setups.failed(Self.silentMessage, isSilent: true, at: now, &values, &effects)
     case .retargeting where addressing == nil: return setups.failed(Self.silentMessage, isSilent: true, at: now, &values, &effects)
     case .retargeting(let retargeting):
-      values.publish(fault: "the adapter does not respond to \(retargeting.text): reinitialising it", &effects)
-      return .needsSetup
+      return .needs(.setUp(fault: "the adapter does not respond to \(retargeting.text): reinitialising it"))
     case .measuringVoltage:
       state = .ready
       if unanswered.isDisabled("ATRV") { disableVoltage(values, &effects) }
@@ -374,7 +372,7 @@ struct AdapterSession: Sendable {
     values.countBadReply(dialogue.reply, &effects)
     switch state {
     case .settingUp: return setups.failed(Self.unreadableMessage, isSilent: false, at: now, &values, &effects)
-    case .retargeting, .identifyingProtocol: return .needsSetup
+    case .retargeting, .identifyingProtocol: return .needs(.setUp(fault: nil))
     case .measuringVoltage:
       state = .ready
       return .measurementFailed(.overflow)
@@ -391,7 +389,7 @@ struct AdapterSession: Sendable {
     _ failure: AdapterFailure, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> AdapterEvent {
     switch failures.count(failure, &values, &effects) {
-    case .needsSetup: return .needsSetup
+    case .needsSetup: return .needs(.setUp(fault: nil))
     case .resynchronise: resynchronise(at: now, &effects)
     case .goOn: break
     }

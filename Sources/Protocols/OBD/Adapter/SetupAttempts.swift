@@ -43,13 +43,13 @@ struct SetupAttempts: Sendable {
     _ reason: String, isSilent: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> AdapterEvent {
     failures += 1
-    if failures >= (isSilent && speed.isUntested ? 1 : Self.maxFailures) { return .gaveUp(reason) }
+    if failures >= (isSilent && speed.isUntested ? 1 : Self.maxFailures) { return .needs(.giveUp(reason)) }
     // The adapter may have read bytes at another baud rate as the beginning of this command.
-    if speed.isUntested { return .needsSetup }
+    if speed.isUntested { return .needs(.setUp(fault: nil)) }
     // After an unreadable reply more output may follow, so wait. After a timeout nothing followed.
-    if !isSilent { return .needsRest(until: now &+ .second, reason) }
+    if !isSilent { return .needs(.rest(until: now &+ .second, reason)) }
     // Keep the message that all baud rates have failed, if there is one.
     if values.fault == nil || !speed.canChange { values.publish(fault: reason, &effects) }
-    return .needsSetup
+    return .needs(.setUp(fault: nil))
   }
 }

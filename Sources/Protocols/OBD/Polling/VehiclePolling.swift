@@ -366,7 +366,7 @@ struct VehiclePolling: Sendable {
     }
     switch scheduler.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects) {
     case .missed: break
-    case .settingsLost(let status): reaction.demand(.settingsLost(status))
+    case .settingsLost(let status): reaction.demand(.settingsLost(status, at: now))
     case .rejectsSTPX: reaction.note(.rejectsSTPX)
     case .unusable(let reason, let isUnreadable):
       if isUnreadable, session.usesSTPX { reaction.note(.stpxCountsFrames) }

@@ -26,17 +26,8 @@ struct Queries: Sendable {
       /// nil: any setting may have changed.
       case changed(ECUAddressing?)
     }
-    enum FollowUp {
-      case none
-      /// Another reply may follow an unusable one.
-      case resynchronise
-      case countTimeout
-      /// The adapter has lost its settings, or rejects them; the fault, if there is one.
-      case setUp(fault: String?)
-    }
-
     fileprivate(set) var addressing = Addressing.unchanged
-    fileprivate(set) var followUp = FollowUp.none
+    fileprivate(set) var demand = AdapterDemand.none
     /// The query that was completed.
     fileprivate(set) var completed: CommandID?
     /// The query that has read the codes of a confirmed clearing, which must be stored first.
@@ -123,7 +114,7 @@ struct Queries: Sendable {
       }
     case .restore:
       guard dialogue.isAcknowledged else {
-        outcome.followUp = .setUp(fault: "the adapter did not accept its previous settings: reinitialising it")
+        outcome.demand = .setUp(fault: "the adapter did not accept its previous settings: reinitialising it")
         return outcome
       }
       query.advance()
@@ -143,8 +134,8 @@ struct Queries: Sendable {
     }
     query.skipToRestore()
     guard case .failure(.refused(let code, let message)) = result else { return }
-    if code == .badReply { outcome.followUp = .resynchronise }
-    if code == .adapterRestarted { outcome.followUp = .setUp(fault: message) }
+    if code == .badReply { outcome.demand = .resynchronise }
+    if code == .adapterRestarted { outcome.demand = .setUp(fault: message) }
   }
 
   /// Reports the progress of a long query, because clients time out.
@@ -173,9 +164,9 @@ struct Queries: Sendable {
       complete(query, .failure(.timeout(milliseconds: Int(timeout / .millisecond))), command: command, &outcome, &effects)
     }
     if query.isRestoring {
-      outcome.followUp = .setUp(fault: nil)
+      outcome.demand = .setUp(fault: nil)
     } else {
-      outcome.followUp = .countTimeout
+      outcome.demand = .count(.timeout)
       query.skipToRestore()
       proceed(query, &outcome)
     }
@@ -187,7 +178,7 @@ struct Queries: Sendable {
     guard case .running(var query) = state else { return Outcome() }
     var outcome = Outcome()
     complete(query, .failure(.refused(code: .badReply, AdapterSession.unreadableMessage)), command: command, &outcome, &effects)
-    outcome.followUp = .resynchronise
+    outcome.demand = .resynchronise
     query.skipToRestore()
     proceed(query, &outcome)
     return outcome

@@ -150,7 +150,7 @@ import Testing
   @Test func `the kind passes them to its machine`() throws {
     let setup = Setup(sections: ["signal": [section([:]), section(["value": .string("B")], "other")]])
     let machine = try #require(try Kind.obd.make(setup) as? OBDMachine)
-    let rows = machine.vehicle.polling.scheduler.queue.requests.flatMap { $0.rows }
+    let rows = machine.router.vehicle.polling.scheduler.queue.requests.flatMap { $0.rows }
     #expect(rows.map { $0.row.property.name } == ["mine", "other"])
     #expect(throws: OptionError.self) { _ = try Kind.obd.make(Setup(sections: ["signal": [section(["value": .string("")])]])) }
   }

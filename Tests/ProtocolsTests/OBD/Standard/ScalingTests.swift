@@ -110,6 +110,6 @@ import Testing
     }
     // The scaling is not valid for the next connection's vehicle.
     scaled.reconnect()
-    #expect(scaled.machine.values.scales.highest(.airFlow, at: 0x7E8) == nil)
+    #expect(scaled.machine.router.values.scales.highest(.airFlow, at: 0x7E8) == nil)
   }
 }
