@@ -66,6 +66,8 @@ public struct Property: Sendable, Equatable {
     var choices: [String]
     var access: Access
     var remembered: Bool
+    var group: PropertyGroup
+    var rank: PropertyRank
     var help: String
   }
 
@@ -105,6 +107,16 @@ public struct Property: Sendable, Equatable {
     get { definition.remembered }
     set { definition.remembered = newValue }
   }
+  /// The group that clients show it in.
+  public var group: PropertyGroup {
+    get { definition.group }
+    set { definition.group = newValue }
+  }
+  /// Its importance within the group.
+  public var rank: PropertyRank {
+    get { definition.rank }
+    set { definition.rank = newValue }
+  }
   /// A description in one line.
   public var help: String { definition.help }
   /// How long a value is valid.
@@ -113,11 +125,13 @@ public struct Property: Sendable, Equatable {
   /// Declares a property. By default a value is valid for two seconds.
   public init(
     _ name: String, _ type: ValueType, unit: String? = nil, range: ClosedRange<Double>? = nil, choices: [String] = [],
-    access: Access = .read, remembered: Bool = false, lifetime: Lifetime = .fresh(2 * .second), help: String
+    access: Access = .read, remembered: Bool = false, lifetime: Lifetime = .fresh(2 * .second), group: PropertyGroup = .general,
+    rank: PropertyRank = .main, help: String
   ) {
     shared = Shared(
       Definition(
-        name: name, type: type, unit: unit, range: range, choices: choices, access: access, remembered: remembered, help: help))
+        name: name, type: type, unit: unit, range: range, choices: choices, access: access, remembered: remembered, group: group,
+        rank: rank, help: help))
     self.lifetime = lifetime
   }
 

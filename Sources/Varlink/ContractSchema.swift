@@ -6,7 +6,9 @@ import Protocols
 extension Contract {
   /// A declared property.
   public struct Property: VarlinkParameters, Equatable {
-    public enum CodingKeys: CodingKey, CaseIterable { case name, type, unit, minimum, maximum, choices, writable, motion, help }
+    public enum CodingKeys: CodingKey, CaseIterable {
+      case name, type, unit, minimum, maximum, choices, writable, motion, help, group, rank
+    }
 
     public var name: String
     public var type: String
@@ -18,6 +20,10 @@ extension Contract {
     /// Whether the property is writable only under a motion lease.
     public var motion: Bool
     public var help: String
+    /// The group to show it in; nil: the daemon is older than groups.
+    public var group: String?
+    /// Its importance: 1 (headline) to 4 (statistic).
+    public var rank: Int?
 
     /// Converts a machine's declaration.
     public init(_ property: Protocols.Property) {
@@ -30,6 +36,8 @@ extension Contract {
       writable = property.access != .read
       motion = property.access == .motion
       help = property.help
+      group = property.group.rawValue
+      rank = property.rank.rawValue
     }
   }
 

@@ -4,6 +4,7 @@ A TOML file becomes rows (DataRow) in records of a maker, or in PIDs of SAE J197
 sae-j1979.toml explain their keys. A mistake ends the build with its place.
 """
 
+import fnmatch
 import json
 import pathlib
 import re
@@ -12,6 +13,7 @@ import tomllib
 
 SIGNAL_KEYS = {
     "value", "type", "decimals", "labels", "unit", "min", "max", "length", "valid", "retained", "help",  # keys of signals.d
+    "group", "rank",  # set by [groups] and [ranks] of the file
     "request", "period", "families", "except", "each", "padding", "swift", "scaled-by",
 }
 
@@ -84,6 +86,18 @@ def signals(table):
         entries = entries[count:]
 
 
+def arranged(data, found):
+    """The signals with group and rank: those of the first pattern in [groups] and [ranks] that matches the name."""
+    for signal in found:
+        for key, table in (("group", "groups"), ("rank", "ranks")):
+            matches = [one for one, patterns in data[table].items() if any(fnmatch.fnmatchcase(signal["name"], p) for p in patterns)]
+            if not matches and key == "group":
+                raise Mistake(f"{signal['name']}: no pattern of [groups] matches the name")
+            if matches:
+                signal.setdefault(key, matches[0])
+    return found
+
+
 def text(value):
     return json.dumps(value, ensure_ascii=False)
 
@@ -118,6 +132,9 @@ def row(signal):
         parts.append(f"valid: {text(signal['valid'])}")
     if signal.get("retained"):
         parts.append("retained: true")
+    parts.append(f"group: .{signal['group']}")
+    if "rank" in signal:
+        parts.append(f"rank: .{signal['rank']}")
     return f"DataRow({', '.join(parts)}, help: {text(signal['help'])})"
 
 
@@ -131,7 +148,7 @@ def manufacturer(data):
     output, calls = [], []
     for record in [copy for entry in data["record"] for copy in expanded(entry)]:
         whole = {key: record[key] for key in ("length", "valid") if key in record}
-        found = [{**whole, **signal} for signal in signals(record["signal"])]
+        found = arranged(data, [{**whole, **signal} for signal in signals(record["signal"])])
         lines = [f"    let row{index} = {row(signal)}" for index, signal in enumerate(found)]
         if "table" in record:
             rows = [
@@ -159,7 +176,7 @@ def manufacturer(data):
 def standard(data):
     """The PIDs of SAE J1979, sixteen in a function."""
     parameters = {pid: {"length": length} for pid, length in data["lengths"].items()}
-    for signal in signals(data["signal"]):
+    for signal in arranged(data, list(signals(data["signal"]))):
         request, length, period = signal.pop("request"), signal.pop("length"), signal.pop("period", 5)
         if not re.fullmatch("01[0-9A-F]{2}", request):
             raise Mistake(f"{signal['name']}: {request} is not a PID of service 01")

@@ -28,6 +28,7 @@ enum CarSignal: Int, CaseIterable, Sendable {
 
   private func property(_ options: CarOptions) -> Property {
     var property = declaration
+    (property.group, property.rank) = (group, rank)
     switch self {
     case .mode, .leftButton, .rightButton, .video: property.access = .write
     case .sensitivity, .webPage, .videoQuality:
@@ -45,6 +46,31 @@ enum CarSignal: Int, CaseIterable, Sendable {
     default: break
     }
     return property
+  }
+
+  private var group: PropertyGroup {
+    switch self {
+    case .connected, .running, .mode, .modeNumber, .modes, .roll, .pitch, .yaw, .tiltRate, .leftButton, .rightButton, .buttonsEnabled,
+      .speechEnabled:
+      .drive
+    case .motorBatteryVoltage, .piBatteryVoltage: .battery
+    case .temperature: .temperatures
+    case .cpuUsage, .memoryUsed, .memoryFree, .diskUsed, .diskFree, .status, .message: .diagnostics
+    case .video, .videoQuality, .videoURL, .webPage: .display
+    case .sensitivity, .neutralRoll, .neutralPitch, .neutralYaw: .settings
+    case .messages, .badFrames: .statistics
+    }
+  }
+
+  private var rank: PropertyRank {
+    switch self {
+    case .running, .mode, .motorBatteryVoltage: .headline
+    case .modeNumber, .modes, .yaw, .tiltRate, .buttonsEnabled, .speechEnabled, .memoryUsed, .memoryFree, .diskUsed, .diskFree, .status,
+      .videoURL, .webPage, .neutralRoll, .neutralPitch, .neutralYaw:
+      .detail
+    case .messages, .badFrames: .statistic
+    default: .main
+    }
   }
 
   private var declaration: Property {

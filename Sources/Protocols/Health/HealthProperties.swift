@@ -23,12 +23,13 @@ enum HealthMetric: Int, CaseIterable, Sendable {
       let row = metric.declaration
       return Property(
         row.name, metric == .steps ? .int : .float, unit: row.unit, range: row.range, access: .write,
-        lifetime: metric.isSum ? .retained : .fresh(heartRateMaxAge), help: row.help)
+        lifetime: metric.isSum ? .retained : .fresh(heartRateMaxAge), group: .health,
+        rank: metric == .heartRate || metric == .steps ? .headline : .main, help: row.help)
     }
       + allCases.map { metric in
         Property(
           "\(metric.name)-source", .string, lifetime: metric.isSum ? .retained : .fresh(heartRateMaxAge),
-          help: "Source and age of \(metric.name)")
+          group: .health, rank: .detail, help: "Source and age of \(metric.name)")
       }
   }
 

@@ -22,10 +22,14 @@ struct HeartRateMeasurement: SensorMeasurement, Equatable {
 
   static let properties = [
     Property(
-      "heart-rate", .float, unit: "bpm", range: 20...300, lifetime: .fresh(5 * .second), help: "Heart rate; absent without skin contact"),
-    Property("contact", .bool, lifetime: .fresh(5 * .second), help: "The strap has skin contact"),
-    Property("energy-expended", .float, unit: "kcal", lifetime: .whileUp, help: "Energy expended since the strap was reset"),
-    Property("rr-interval", .float, unit: "ms", lifetime: .fresh(5 * .second), help: "Interval between the last two heartbeats (RR)"),
+      "heart-rate", .float, unit: "bpm", range: 20...300, lifetime: .fresh(5 * .second), group: .health, rank: .headline,
+      help: "Heart rate; absent without skin contact"),
+    Property("contact", .bool, lifetime: .fresh(5 * .second), group: .health, help: "The strap has skin contact"),
+    Property(
+      "energy-expended", .float, unit: "kcal", lifetime: .whileUp, group: .health, help: "Energy expended since the strap was reset"),
+    Property(
+      "rr-interval", .float, unit: "ms", lifetime: .fresh(5 * .second), group: .health, rank: .detail,
+      help: "Interval between the last two heartbeats (RR)"),
   ]
 
   static let remedy = "check that it is worn, its electrodes are moist and its battery is charged"

@@ -18,11 +18,14 @@ struct RunningMeasurement: SensorMeasurement, Equatable {
   var isRunning: Bool
 
   static let properties = [
-    Property("speed", .float, unit: "km/h", range: 0...922, lifetime: .fresh(5 * .second), help: "Speed"),
-    Property("cadence", .int, unit: "steps/min", range: 0...255, lifetime: .fresh(5 * .second), help: "Steps per minute"),
-    Property("stride-length", .float, unit: "m", range: 0...656, lifetime: .fresh(5 * .second), help: "Stride length"),
-    Property("distance", .float, unit: "km", range: 0...430_000, lifetime: .whileUp, help: "Distance since the sensor was reset"),
-    Property("running", .bool, lifetime: .fresh(5 * .second), help: "Running, not walking"),
+    Property("speed", .float, unit: "km/h", range: 0...922, lifetime: .fresh(5 * .second), group: .health, rank: .headline, help: "Speed"),
+    Property(
+      "cadence", .int, unit: "steps/min", range: 0...255, lifetime: .fresh(5 * .second), group: .health, rank: .headline,
+      help: "Steps per minute"),
+    Property("stride-length", .float, unit: "m", range: 0...656, lifetime: .fresh(5 * .second), group: .health, help: "Stride length"),
+    Property(
+      "distance", .float, unit: "km", range: 0...430_000, lifetime: .whileUp, group: .health, help: "Distance since the sensor was reset"),
+    Property("running", .bool, lifetime: .fresh(5 * .second), group: .health, help: "Running, not walking"),
   ]
 
   static let remedy = "check that it is moving and its battery is charged"

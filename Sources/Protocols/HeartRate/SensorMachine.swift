@@ -27,8 +27,11 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
 
   let schema = Schema(
     properties: Measurement.properties + [
-      Property("bad-messages", .int, lifetime: .retained, help: "Notifications that could not be parsed"),
-      Property("last-bad-message", .string, lifetime: .retained, help: "The last notification that could not be parsed"),
+      Property(
+        "bad-messages", .int, lifetime: .retained, group: .statistics, rank: .statistic, help: "Notifications that could not be parsed"),
+      Property(
+        "last-bad-message", .string, lifetime: .retained, group: .statistics, rank: .statistic,
+        help: "The last notification that could not be parsed"),
     ])
   private var state = State.down
   private var badMessages = 0

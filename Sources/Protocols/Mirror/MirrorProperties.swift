@@ -27,7 +27,15 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
       let isSet = !sent.contains(signal)
       return Property(
         row.name, row.type, unit: row.unit, range: row.range, access: isSet ? .write : .read, remembered: isSet, lifetime: .retained,
-        help: row.help)
+        group: isSet ? .settings : .display, rank: signal.rank, help: row.help)
+    }
+  }
+
+  private var rank: PropertyRank {
+    switch self {
+    case .led, .username: .headline
+    case .sendHeartRate, .sendActiveEnergy, .sendSteps, .sendDistance, .sentName, .sentLED: .detail
+    default: .main
     }
   }
 

@@ -6,7 +6,17 @@ enum ToySignal: Int, CaseIterable, Sendable {
 
   static let properties: [Property] = allCases.map { signal in
     let row = signal.declaration
-    return Property(row.name, row.type, choices: signal == .setup ? ToySetup.stateNames : [], lifetime: .retained, help: row.help)
+    return Property(
+      row.name, row.type, choices: signal == .setup ? ToySetup.stateNames : [], lifetime: .retained,
+      rank: signal.rank, help: row.help)
+  }
+
+  private var rank: PropertyRank {
+    switch self {
+    case .name, .facts: .headline
+    case .pendingVotes, .lastVote, .setup: .main
+    case .userID, .category: .detail
+    }
   }
 
   private var declaration: (name: String, type: ValueType, help: String) {

@@ -20,20 +20,27 @@ enum WeatherProperty: Int, CaseIterable {
 
   static func table(freshFor: Nanoseconds) -> [Property] {
     allCases.map { one in
-      switch one {
-      case .temperature:
-        Property(
-          "temperature", .float, unit: "°C", range: one.range, lifetime: .fresh(freshFor), help: "Air temperature, 2 m above the ground")
-      case .humidity:
-        Property(
-          "humidity", .float, unit: "%", range: one.range, lifetime: .fresh(freshFor), help: "Relative humidity, 2 m above the ground")
-      case .condition:
-        Property(
-          "condition", .string, lifetime: .fresh(freshFor), help: "Weather condition")
-      case .uvIndex: Property("uv-index", .float, range: one.range, lifetime: .fresh(freshFor), help: "UV index")
-      case .place: Property("place", .string, lifetime: .retained, help: "Place that the configured name was resolved to")
-      case .lastUpdate: Property("last-update", .string, lifetime: .retained, help: "Time of the last response (UTC)")
-      }
+      var property = one.declaration(freshFor: freshFor)
+      property.group = .weather
+      property.rank = one == .temperature || one == .condition ? .headline : .main
+      return property
+    }
+  }
+
+  private func declaration(freshFor: Nanoseconds) -> Property {
+    switch self {
+    case .temperature:
+      Property(
+        "temperature", .float, unit: "°C", range: range, lifetime: .fresh(freshFor), help: "Air temperature, 2 m above the ground")
+    case .humidity:
+      Property(
+        "humidity", .float, unit: "%", range: range, lifetime: .fresh(freshFor), help: "Relative humidity, 2 m above the ground")
+    case .condition:
+      Property(
+        "condition", .string, lifetime: .fresh(freshFor), help: "Weather condition")
+    case .uvIndex: Property("uv-index", .float, range: range, lifetime: .fresh(freshFor), help: "UV index")
+    case .place: Property("place", .string, lifetime: .retained, help: "Place that the configured name was resolved to")
+    case .lastUpdate: Property("last-update", .string, lifetime: .retained, help: "Time of the last response (UTC)")
     }
   }
 }

@@ -158,7 +158,9 @@ struct CarStatus: Sendable {
     var number = 2
     while schema.properties.contains(where: { $0.name == name }) { (name, number) = ("\(base)-\(number)", number + 1) }
     extras[line.label] = schema.properties.count
-    return Property(name, type.0, unit: type.1, lifetime: lifetime, help: "From the car's status: \(line.label.prefix(80))")
+    return Property(
+      name, type.0, unit: type.1, lifetime: lifetime, group: .diagnostics, rank: .detail,
+      help: "From the car's status: \(line.label.prefix(80))")
   }
 
   private func content(of line: CarStatusLine, at index: Int, unit: String?) -> Reading.Content {

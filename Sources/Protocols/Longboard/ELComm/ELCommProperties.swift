@@ -22,7 +22,28 @@ enum ELCommSignal: Int, CaseIterable, Sendable {
     let row = declaration
     return Property(
       row.name, row.type, unit: row.unit, range: row.range, access: self == .buzzer || self == .name ? .write : .read,
-      remembered: self == .name, lifetime: Self.live.contains(self) ? .fresh(freshFor) : .retained, help: row.help)
+      remembered: self == .name, lifetime: Self.live.contains(self) ? .fresh(freshFor) : .retained, group: group,
+      rank: rank, help: row.help)
+  }
+
+  private var group: PropertyGroup {
+    switch self {
+    case .speed, .distance, .totalDistance, .mode: .drive
+    case .battery, .batteryRaw: .battery
+    case .connected: .diagnostics
+    case .buzzer, .name: .settings
+    case .extra: .general
+    case .dialect, .cycleRate, .roundTrip, .missed, .messages, .badMessages, .lastBadMessage: .statistics
+    }
+  }
+
+  private var rank: PropertyRank {
+    switch self {
+    case .speed, .battery, .distance: .headline
+    case .batteryRaw, .mode, .extra, .dialect, .cycleRate: .detail
+    case .roundTrip, .missed, .messages, .badMessages, .lastBadMessage: .statistic
+    case .connected, .totalDistance, .buzzer, .name: .main
+    }
   }
 
   private typealias Row = (name: String, type: ValueType, unit: String?, range: ClosedRange<Double>?, help: String)

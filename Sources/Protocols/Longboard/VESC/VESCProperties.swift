@@ -30,7 +30,8 @@ enum VESCSignal: Int, CaseIterable, Sendable {
 
   private func property(_ options: VESCOptions, _ period: Nanoseconds) -> Property {
     let row = declaration(options)
-    var property = Property(row.name, row.type, unit: row.unit, range: row.range, lifetime: .fresh(lifetime(period)), help: row.help)
+    var property = Property(
+      row.name, row.type, unit: row.unit, range: row.range, lifetime: .fresh(lifetime(period)), group: group, rank: rank, help: row.help)
     switch self {
     case .firmware, .hardware, .polls, .missed, .timeouts, .badFrames, .totalDistance: property.lifetime = .retained
     case .mode:
@@ -41,6 +42,32 @@ enum VESCSignal: Int, CaseIterable, Sendable {
     default: break
     }
     return property
+  }
+
+  private var group: PropertyGroup {
+    switch self {
+    case .speed, .distance, .totalDistance, .motorCurrent, .duty, .erpm, .rpm, .mode, .targetCurrent, .brakeCurrent, .targetDuty,
+      .handbrakeCurrent:
+      .drive
+    case .battery, .batteryVoltage, .batteryCurrent, .batteryPower, .chargeUsed, .chargeRegenerated, .energyUsed, .energyRegenerated,
+      .energyLeft:
+      .battery
+    case .mosfetTemperature, .motorTemperature, .mosfetTemperature1, .mosfetTemperature2, .mosfetTemperature3: .temperatures
+    case .connected, .faultCode, .timedOut, .killSwitch: .diagnostics
+    case .vescs, .controllerID, .uptime, .firmware, .hardware: .identity
+    case .pollRate, .roundTrip, .roundTripP99, .lateness, .latenessP99, .polls, .missed, .timeouts, .badFrames: .statistics
+    }
+  }
+
+  private var rank: PropertyRank {
+    switch self {
+    case .speed, .battery, .batteryPower: .headline
+    case .duty, .erpm, .rpm, .mosfetTemperature1, .mosfetTemperature2, .mosfetTemperature3, .chargeUsed, .chargeRegenerated, .energyUsed,
+      .energyRegenerated, .timedOut, .killSwitch, .controllerID, .uptime, .hardware, .pollRate:
+      .detail
+    case .roundTrip, .roundTripP99, .lateness, .latenessP99, .polls, .missed, .timeouts, .badFrames: .statistic
+    default: .main
+    }
   }
 
   /// The lifetime of a value: three poll periods, but at least two seconds; twice as long for values that are not polled in every slot.

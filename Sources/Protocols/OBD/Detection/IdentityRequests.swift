@@ -9,14 +9,14 @@ extension RequestLayout {
 
   /// The requests for the VIN of any ECU, and for the calibration identifiers of each.
   static func identity(of ecus: [Discovery.ECU], on bus: VehicleBus) -> [RequestLayout] {
-    let vin = Property("vin", .string, lifetime: .retained, help: "Vehicle identification number (VIN); personal data")
+    let vin = Property("vin", .string, lifetime: .retained, group: .identity, help: "Vehicle identification number (VIN); personal data")
     var layouts = [identity(bus.allECUs, VehicleInformation.vinRequest, vin)]
     for (index, ecu) in ecus.enumerated() {
       // Before CAN only the response of the first ECU counts.
       let target = bus.isCAN ? Target(respondingFrom: CANIdentifier(ecu.identifier)) : index == 0 ? .unaddressed : nil
       guard let target else { continue }
       let property = Property(
-        calibrationNames[index], .string, lifetime: .retained,
+        calibrationNames[index], .string, lifetime: .retained, group: .identity, rank: .detail,
         help: "Calibration identifiers of ECU \(ecu.text)"
       )
       layouts.append(identity(target, VehicleInformation.calibrationRequest, property))

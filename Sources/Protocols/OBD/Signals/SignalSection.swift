@@ -25,6 +25,12 @@ extension CustomSignal {
       Option("valid", ValueRule(.string), help: "Formula that is 0 if the value is implausible in this response"),
       Option("retained", ValueRule(.bool), default: .bool(false), help: "Keep the last value, with its age, while the vehicle is off"),
       Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), default: .float(1), help: "Seconds between two polls"),
+      Option(
+        "group", ValueRule(.string, choices: PropertyGroup.allCases.map(\.rawValue)),
+        help: "Group in which clients show the value"),
+      Option(
+        "rank", ValueRule(.int, range: 1...4),
+        help: "Importance: 1 also in one-line summaries, 2 and 3 in the group, 4 only on request"),
       Option("help", ValueRule(.string), help: "One-line description"),
     ],
     help: "Signal of your own", folder: "signals.d", maxNameLength: maxNameLength
@@ -64,6 +70,8 @@ extension CustomSignal {
     let property = Property(
       section.name, type, unit: text("unit").flatMap { $0.isEmpty ? nil : $0 }, range: range, choices: Set(labels.values).sorted(),
       lifetime: section.options["retained"] == .bool(true) ? .retained : Self.lifetime(period),
+      group: text("group").flatMap(PropertyGroup.init) ?? .general,
+      rank: section.options["rank"]?.number.flatMap { PropertyRank(rawValue: Int($0)) } ?? .main,
       help: text("help") ?? "Custom signal: \(text("value") ?? "") of \(request.text)")
     let row = DataRow(
       property, .formula(expression), decimals: decimals, labels: labels, length: length, valid: valid ?? nil, outside: .outOfRange)

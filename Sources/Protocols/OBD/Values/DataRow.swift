@@ -129,11 +129,12 @@ extension DataRow {
   /// A row with the keys of a signal; `valid` is a formula.
   convenience init(
     _ name: String, _ type: ValueType, _ source: Source, unit: String? = nil, range: ClosedRange<Double>? = nil, decimals: Int? = nil,
-    labels: [Int: String] = [:], length: Int? = nil, valid: String? = nil, retained: Bool = false, help: String
+    labels: [Int: String] = [:], length: Int? = nil, valid: String? = nil, retained: Bool = false, group: PropertyGroup,
+    rank: PropertyRank = .main, help: String
   ) {
     let property = Property(
       name, type, unit: unit, range: range, choices: Set(labels.values).sorted(), lifetime: retained ? .retained : .fresh(2 * .second),
-      help: help)
+      group: group, rank: rank, help: help)
     self.init(property, source, decimals: decimals, labels: labels, length: length, valid: valid.map(Expression.builtIn))
   }
 }

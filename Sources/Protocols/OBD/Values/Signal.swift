@@ -22,7 +22,8 @@ enum Signal: Int, CaseIterable, Sendable {
   /// Shared by all devices that poll more than 1.5 times per second.
   private static let usual = allCases.map { signal in
     let row = signal.declaration
-    return signal.property(Property(row.name, row.type, unit: row.unit, range: row.range, help: row.help), 2 * .second)
+    return signal.property(
+      Property(row.name, row.type, unit: row.unit, range: row.range, group: signal.group, rank: signal.rank, help: row.help), 2 * .second)
   }
 
   private func property(_ property: Property, _ freshFor: Nanoseconds) -> Property {
@@ -31,6 +32,23 @@ enum Signal: Int, CaseIterable, Sendable {
     property.lifetime =
       self == .adapterVoltage ? .fresh(90 * .second) : rawValue >= Signal.adapter.rawValue ? .retained : .fresh(freshFor)
     return property
+  }
+
+  private var group: PropertyGroup {
+    switch self {
+    case .adapter, .adapterVoltage, .protocol: .adapter
+    case .vehicle: .identity
+    case .pollRate, .roundTrip, .roundTripP99, .lateness, .latenessP99, .request, .polls, .missed, .timeouts, .badReplies, .lastBadReply:
+      .statistics
+    }
+  }
+
+  private var rank: PropertyRank {
+    switch self {
+    case .adapter, .adapterVoltage, .vehicle: .main
+    case .protocol, .pollRate: .detail
+    default: .statistic
+    }
   }
 
   private typealias Row = (name: String, type: ValueType, unit: String?, range: ClosedRange<Double>?, help: String)
