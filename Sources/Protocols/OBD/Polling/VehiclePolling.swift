@@ -326,7 +326,7 @@ struct VehiclePolling: Sendable {
         values.declare(
           hasBatteryRecord: true, fast: nil, layouts(of: family), period: scheduler.pace.period, of: [], &effects))
     }
-    values.publish(.vehicle, .string("electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? "")), &effects)
+    values.publish(vehicle: "electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? ""), &effects)
     if let name = detection.bus.name { values.publish(.protocol, .string(name), &effects) }
   }
 
@@ -341,7 +341,7 @@ struct VehiclePolling: Sendable {
       values.declare(
         hasBatteryRecord: false, fast: car.fast, layouts, period: scheduler.pace.period, of: found.ecus, &effects))
     let names = found.ecus.map { $0.text }.joined(separator: ", ")
-    values.publish(.vehicle, .string("standard OBD-II (\(names))"), &effects)
+    values.publish(vehicle: "standard OBD-II (\(names))", &effects)
     if let name = found.bus.name { values.publish(.protocol, .string(name), &effects) }
     return true
   }

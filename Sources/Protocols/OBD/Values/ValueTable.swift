@@ -18,6 +18,8 @@ struct ValueTable: Sendable {
   private(set) var speeds = Motion.Polled()
   private(set) var status = StatusWord?.none
   private(set) var fault: String?
+  /// The vehicle that was reported last.
+  private var vehicle: String?
   private var timeouts = 0
   private var badReplies = 0
   private let actions: [Action]
@@ -127,6 +129,13 @@ struct ValueTable: Sendable {
 
   func publish(_ signal: Signal, _ value: Value, _ effects: inout Effects) { effects.publish(position(signal), value) }
   func withdraw(_ signal: Signal, _ reason: String, _ effects: inout Effects) { effects.withdraw(position(signal), reason) }
+
+  /// Publishes the detected vehicle, and reports it as an event if it is another one than before.
+  mutating func publish(vehicle name: String, _ effects: inout Effects) {
+    publish(.vehicle, .string(name), &effects)
+    if vehicle != name { effects.append(.event(name: "vehicle", text: "vehicle detected: \(name)")) }
+    vehicle = name
+  }
 
   /// Publishes the value of a property, or its absence.
   mutating func publish(_ decoded: Decoded, at position: Int, at now: Instant, _ effects: inout Effects) {
