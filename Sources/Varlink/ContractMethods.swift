@@ -8,7 +8,7 @@ extension Contract {
   public static let methods: [any VarlinkMethod.Type] = [
     Status.self, Describe.self, Get.self, Set.self, Call.self, Watch.self, Drive.self, Scan.self, Diagnose.self, Statistics.self,
     Record.self,
-    Connect.self, Disconnect.self, Reload.self, LogLevel.self,
+    Connect.self, Disconnect.self, Reload.self, LogLevel.self, Log.self,
   ]
 
   /// The parameters of a method that takes one device or all.
@@ -166,11 +166,56 @@ extension Contract {
     public typealias Parameters = NoParameters
 
     public struct Result: VarlinkParameters, Equatable {
-      public enum CodingKeys: CodingKey, CaseIterable { case changed }
+      public enum CodingKeys: CodingKey, CaseIterable { case changed, added, removed }
       public var changed: [String]
+      /// Those of `changed` that are new, and those that are no longer configured.
+      public var added: [String]?
+      public var removed: [String]?
 
-      /// The names of the changed devices.
-      public init(changed: [String]) { self.changed = changed }
+      /// The names of devices and sections.
+      public init(changed: [String], added: [String]? = nil, removed: [String]? = nil) {
+        (self.changed, self.added, self.removed) = (changed, added, removed)
+      }
+    }
+  }
+
+  /// A log record of the daemon.
+  public struct LogRecord: VarlinkParameters, Equatable {
+    public enum CodingKeys: CodingKey, CaseIterable { case time, level, device, link, message, details }
+    /// Microseconds since the Unix epoch.
+    public var time: Int
+    public var level: String
+    public var device: String?
+    public var link: String?
+    public var message: String
+    public var details: [String: String]?
+
+    /// A record.
+    public init(time: Int, level: String, device: String?, link: String?, message: String, details: [String: String]?) {
+      (self.time, self.level, self.device, self.link, self.message, self.details) = (time, level, device, link, message, details)
+    }
+  }
+
+  public enum Log: VarlinkMethod {
+    public static let name = "io.vehicled.Log"
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case device, level }
+      public var device: String?
+      public var level: String?
+
+      /// The records about one device, or all; of a level or more severe.
+      public init(device: String? = nil, level: String? = nil) { (self.device, self.level) = (device, level) }
+    }
+
+    public struct Result: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case records, omitted }
+      public var records: [LogRecord]
+      /// The number of records that the client has missed before these.
+      public var omitted: Int?
+
+      /// Records, oldest first.
+      public init(records: [LogRecord], omitted: Int? = nil) { (self.records, self.omitted) = (records, omitted) }
     }
   }
 }

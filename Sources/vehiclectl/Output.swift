@@ -9,6 +9,7 @@ enum Style: String {
   case bold = "1"
   case dim = "2"
   case good = "32"
+  case warning = "33"
   case bad = "31"
 }
 

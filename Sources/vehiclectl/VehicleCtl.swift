@@ -35,8 +35,8 @@ struct VehicleCtl: ParsableCommand {
       CommandGroup(
         name: "Maintenance",
         subcommands: [
-          DoctorCommand.self, BugreportCommand.self, ReloadCommand.self, LogLevelCommand.self, CallCommand.self, VersionCommand.self,
-          CompletionsCommand.self,
+          DoctorCommand.self, LogCommand.self, LogLevelCommand.self, BugreportCommand.self, ReloadCommand.self, CallCommand.self,
+          VersionCommand.self, CompletionsCommand.self,
         ]),
     ],
     defaultSubcommand: StatusCommand.self)

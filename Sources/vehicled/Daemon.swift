@@ -61,7 +61,7 @@ import Varlink
   }
 
   /// Reloads the configuration and returns the names of what changed. An invalid file changes nothing.
-  func reload() -> Result<[String], ContractError> {
+  func reload() -> Result<Contract.Reload.Result, ContractError> {
     Notify.send("RELOADING=1\nMONOTONIC_USEC=\(Clock.monotonic() / .microsecond)")
     defer {
       Notify.send("READY=1")
@@ -73,6 +73,7 @@ import Varlink
       log.error("configuration rejected; keeping the running one")
       return .failure(.configurationInvalid(message: error.description))
     }
+    let before = Set(devices.map(\.configuration.name))
     var changed: [String] = []
     for entry in devices where !new.devices.contains(entry.configuration) {
       changed.append(entry.configuration.name)
@@ -99,7 +100,11 @@ import Varlink
     configuration = new
     share()
     log.notice("configuration reloaded; changed: \(changed.isEmpty ? "nothing" : changed.joined(separator: ", "))")
-    return .success(changed)
+    let after = Set(devices.map(\.configuration.name))
+    return .success(
+      Contract.Reload.Result(
+        changed: changed, added: changed.filter { after.contains($0) && !before.contains($0) },
+        removed: changed.filter { before.contains($0) && !after.contains($0) }))
   }
 
   /// Ends all motion leases, answers pending calls, lets every device run its shutdown sequence, and syncs the disk. Takes at most 2 s.

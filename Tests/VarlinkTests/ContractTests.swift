@@ -19,7 +19,7 @@ import Testing
 
   @Test func `both interface texts are parsed completely`() {
     #expect(Self.vehicled.name == "io.vehicled")
-    #expect(Self.vehicled.types.count == 13 && Self.vehicled.methods.count == 15 && Self.vehicled.errors.count == 13)
+    #expect(Self.vehicled.types.count == 14 && Self.vehicled.methods.count == 16 && Self.vehicled.errors.count == 13)
     #expect(Self.service.name == "org.varlink.service" && Self.service.methods.count == 2 && Self.service.errors.count == 6)
     #expect(Self.vehicled.methods[2].output == [.init(name: "readings", type: "[]Reading")])
   }
@@ -42,7 +42,7 @@ import Testing
       ("Property", Contract.Property.self),
       ("Argument", Contract.Argument.self), ("Action", Contract.Action.self), ("Schema", Contract.Schema.self),
       ("Event", Contract.Event.self), ("Row", Contract.Row.self), ("Discovery", Contract.Discovery.self),
-      ("Finding", Contract.Finding.self), ("Statistic", Contract.Statistic.self),
+      ("Finding", Contract.Finding.self), ("Statistic", Contract.Statistic.self), ("LogRecord", Contract.LogRecord.self),
     ]
     func fields<T: VarlinkParameters>(_ type: T.Type) -> [String] { T.CodingKeys.allCases.map(\.stringValue) }
     for type in Self.vehicled.types where type.name != "Value" {

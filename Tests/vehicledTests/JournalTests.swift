@@ -64,6 +64,16 @@ import Testing
     #expect(lines.dropFirst(13) == "debug two\n")
   }
 
+  @Test func `on a terminal level and device are columns, and colours show the level`() {
+    let lines = [
+      LineHandler.coloured(.warning, "no answer", ["device": "ev", "link": "main", "attempt": "3"]),
+      LineHandler.coloured(.info, "ready", [:]),
+    ]
+    let plain = lines.map { $0.replacing(/\u{1b}\[\d+m/, with: "") }
+    #expect(plain == ["warning  ev/main    no answer attempt=3", "info                ready"])
+    #expect(lines[0].hasPrefix("\u{1b}[33mwarning") && lines.allSatisfy { $0.hasSuffix("\u{1b}[0m") })
+  }
+
   @Test func `a journal record has the priority, the identifier and the metadata as fields`() {
     let fields = JournalHandler.fields(.critical, "gone", ["device": "ev", "next-attempt": "1\ns", "é": "x", "_A9": "y"])
     #expect(

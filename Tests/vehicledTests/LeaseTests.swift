@@ -150,7 +150,7 @@ import Testing
     let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["4711"])))
     rig.methods.reload = {
       rig.methods.access = Access(Configuration.Control(lists: .init(controlUsers: ["4712"])))
-      return .success(["control"])
+      return .success(.init(changed: ["control"]))
     }
     let owner = try Client(rig.methods, user: 4711)
     #expect(await owner.ask(#"{"method":"io.vehicled.Reload"}"#).contains("\"changed\":[\"control\"]"))

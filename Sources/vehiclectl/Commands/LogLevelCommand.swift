@@ -14,16 +14,14 @@ struct LogLevelCommand: Subcommand {
 
   @OptionGroup var common: CommonOptions
 
-  private static let levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
-
   @Argument(
     help: ArgumentHelp("trace, debug, info, notice, warning, error or critical (default: show the level).", valueName: "level"),
-    completion: .list(levels), transform: level)
+    completion: .list(LogFormat.levels), transform: level)
   var level: String?
 
-  private static func level(_ text: String) throws -> String {
-    guard levels.contains(text) else {
-      throw ValidationError("\"\(text)\" is not a log level; use one of \(levels.joined(separator: ", "))")
+  static func level(_ text: String) throws -> String {
+    guard LogFormat.levels.contains(text) else {
+      throw ValidationError("\"\(text)\" is not a log level; use one of \(LogFormat.levels.joined(separator: ", "))")
     }
     return text
   }

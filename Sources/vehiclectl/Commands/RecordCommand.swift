@@ -27,7 +27,9 @@ struct RecordCommand: Subcommand {
     var descriptor: Int32?  // the file is created with the first line
     var count = 0
     var size = 0
+    var reported = 0.0
     defer {
+      if file != "-" { output.progress(nil) }
       if let descriptor, descriptor != STDOUT_FILENO { close(descriptor) }
       if descriptor != nil, output.json, file != "-" {
         output.json(["lines": .int(count), "bytes": .int(size)])
@@ -55,6 +57,11 @@ struct RecordCommand: Subcommand {
       guard let start else {  // nothing was recorded
         if Interrupt.received { throw Failure.other("interrupted") }
         return true
+      }
+      let elapsed = Clock.monotonic - start
+      if file != "-", elapsed - reported >= 0.5 {
+        reported = elapsed
+        output.progress("recording \(device): \(count) lines, \(size) bytes in \(Format.duration(elapsed)); press Ctrl-C to end")
       }
       return !Interrupt.received && seconds.map { Clock.monotonic - start < Double($0) } ?? true
     }

@@ -1,4 +1,4 @@
-// reload: has the daemon reload its configuration; prints what changed.
+// reload: has the daemon reload its configuration; prints what was added, removed or changed.
 
 import ArgumentParser
 import Protocols
@@ -6,14 +6,23 @@ import Varlink
 
 struct ReloadCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "reload", abstract: "Reload the daemon's configuration.")
+    commandName: "reload", abstract: "Reload the daemon's configuration.",
+    discussion: "Prints what changed: +DEVICE added, -DEVICE removed, ~NAME changed.")
 
   @OptionGroup var common: CommonOptions
 
   func perform(_ output: Output) throws {
-    let changed = try common.connect(output).call(Contract.Reload.self, .init()).changed
-    if output.json { return output.json(["changed": .array(changed.map(JSON.string))]) }
-    if changed.isEmpty { output.note("nothing changed") }
-    output.lines(changed.map(Output.oneLine))
+    let result = try common.connect(output).call(Contract.Reload.self, .init())
+    let (added, removed) = (result.added ?? [], result.removed ?? [])
+    if output.json {
+      let names = { (names: [String]) in JSON.array(names.map(JSON.string)) }
+      return output.json(["changed": names(result.changed), "added": names(added), "removed": names(removed)])
+    }
+    if result.changed.isEmpty { output.note("nothing changed") }
+    output.lines(
+      result.changed.map { name in
+        let (sign, style): (String, Style) = added.contains(name) ? ("+", .good) : removed.contains(name) ? ("-", .bad) : ("~", .warning)
+        return output.paint(sign + Output.oneLine(name), style)
+      })
   }
 }

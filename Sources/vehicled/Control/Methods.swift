@@ -27,7 +27,7 @@ import Varlink
   let accounts: Accounts
   let polkit = Polkit(SystemBus())
   /// Reloads the configuration and returns what changed; set by the daemon.
-  var reload: @Loop () -> Result<[String], ContractError> = { .success([]) }
+  var reload: @Loop () -> Result<Contract.Reload.Result, ContractError> = { .success(.init(changed: [])) }
 
   init(hub: DeviceHub, access: Access, blueZ: BlueZ, directory: String, accounts: Accounts = Accounts(), admission: Admission = Admission())
   {
@@ -62,6 +62,7 @@ import Varlink
     Contract.Disconnect.name: (.control, .someDevice, disconnect),
     Contract.Reload.name: (.control, .daemon, reloadConfiguration),
     Contract.LogLevel.name: (.control, .daemon, logLevel),
+    Contract.Log.name: (.observe, .someDevice, log),
   ]
 
   func answer(_ call: Call) {
@@ -345,7 +346,7 @@ import Varlink
 
   private func reloadConfiguration(_ call: Call) throws {
     _ = try call.request.parameters(as: NoParameters.self)
-    call.reply(Contract.Reload.Result(changed: try reload().get()))
+    call.reply(try reload().get())
   }
 
   /// Passes a command to the device and its result to the caller; cancels the command if the caller disconnects.

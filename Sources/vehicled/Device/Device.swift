@@ -286,7 +286,8 @@ import Protocols
   private func report(fault text: String?) {
     fault = text
     observer?.deviceFaultOrLeaseChanged()
-    if let text { logLimited(.warning, text) } else if port(.main)?.isUp != false { logLimited(.notice, "fault cleared", isRecovery: true) }
+    if let text { return logLimited(.warning, text) }
+    if port(.main)?.isUp != false, !isClosing { logLimited(.notice, "fault cleared", isRecovery: true) }
   }
 
   /// Logs a line, rate limited.

@@ -8,6 +8,8 @@ import Synchronization
 
 /// The destination and the level of log records.
 enum Journal {
+  /// The latest records.
+  static let ring = LogRing()
   private static let minLevel = Atomic(index(of: .info))
 
   /// The minimum log level, for every logger of the process; settable at any time.
@@ -21,7 +23,11 @@ enum Journal {
     self.level = level
     let structured = isConnected(to: STDERR_FILENO, getenv("JOURNAL_STREAM").map { String(cString: $0) })
     let handler: @Sendable (String, Logger.MetadataProvider?) -> any LogHandler = { _, provider in
-      if structured { JournalHandler(metadataProvider: provider) } else { LineHandler(metadataProvider: provider) }
+      if structured {
+        JournalHandler(metadataProvider: provider)
+      } else {
+        LineHandler(metadataProvider: provider, isForTerminal: LineHandler.hasTerminal)
+      }
     }
     LoggingSystem.bootstrap(handler, metadataProvider: nil)
   }
@@ -69,7 +75,13 @@ extension RecordHandler {
     if let given = event.metadata { all.merge(given) { $1 } }
     if let error = event.error { all["error"] = "\(error)" }
     Journal.count(event.level)
-    write(event.level, printable(event.message.description, limit: 4096), all)
+    let message = printable(event.message.description, limit: 4096)
+    let text = { (key: String) in all[key].map { printable("\($0)", limit: 200) } }
+    let details = all.filter { $0.key != "device" && $0.key != "link" }.mapValues { printable("\($0)", limit: 200) }
+    Journal.ring.append(
+      LogRing.Record(wall: Clock.wall(), level: event.level, device: text("device"), link: text("link"), message: message, details: details)
+    )
+    write(event.level, message, all)
   }
 }
 
@@ -121,23 +133,32 @@ struct JournalHandler: RecordHandler {
   }
 }
 
-/// Writes `12:00:00.000 warning ev/main: no answer error=timeout` with one write(2). Never blocks: a line for which a pipe has no room
+/// Writes `12:00:00.000 warning ev/main: no answer error=timeout` with one write(2), on a terminal aligned and coloured by level. Never blocks: a line for which a pipe has no room
 /// is dropped, and the next line gives the number of dropped lines.
 struct LineHandler: RecordHandler {
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
   var descriptor: Int32 = STDERR_FILENO
+  /// Whether lines are aligned and coloured.
+  var isForTerminal = false
+
+  /// Whether to write lines for people: standard error is a terminal that shows colours, and the user has not turned them off.
+  static let hasTerminal: Bool = {
+    let text = { (name: String) in getenv(name).map { String(cString: $0) } ?? "" }
+    return isatty(STDERR_FILENO) == 1 && text("NO_COLOR").isEmpty && !["", "dumb"].contains(text("TERM"))
+  }()
 
   func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
     let dropped = LineHandler.dropped.exchange(0, ordering: .relaxed)
     let note = dropped == 0 ? "" : " (\(dropped) earlier lines were dropped: standard error was not read)"
-    var line = Array("\(LineHandler.now()) \(LineHandler.text(level, message, metadata))\(note)".utf8)
+    let text = isForTerminal ? LineHandler.coloured(level, message, metadata) : LineHandler.text(level, message, metadata)
+    var line = Array("\(LineHandler.now()) \(text)\(note)".utf8)
     // A pipe that is ready for writing accepts PIPE_BUF bytes without blocking.
     if line.count >= PIPE_BUF {
       line.removeSubrange((Int(PIPE_BUF) - 4)...)
       while let last = line.last, last & 0xC0 == 0x80 { line.removeLast() }
       line[line.count - 1] = UInt8(ascii: " ")
-      line += "…".utf8
+      line += (isForTerminal ? "…\u{1b}[0m" : "…").utf8
     }
     line.append(UInt8(ascii: "\n"))
     var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
@@ -151,10 +172,29 @@ struct LineHandler: RecordHandler {
 
   /// The record without its time.
   static func text(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {
+    let (subject, details) = parts(of: metadata)
+    return "\(level.rawValue) " + (subject.isEmpty ? "" : "\(subject): ") + message + details
+  }
+
+  /// The record without its time, in columns and colours.
+  static func coloured(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {
+    let (subject, details) = parts(of: metadata)
+    let colour =
+      switch level {
+      case .critical, .error: "31"
+      case .warning: "33"
+      case .trace, .debug: "2"
+      case .info, .notice: "0"
+      }
+    let pad = { (text: String, width: Int) in text + String(repeating: " ", count: max(0, width - text.count)) }
+    return "\u{1b}[\(colour)m\(pad(level.rawValue, 8))\u{1b}[0m \u{1b}[1m\(pad(subject, 10))\u{1b}[0m \u{1b}[\(colour)m\(message)\u{1b}[0m"
+      + (details.isEmpty ? "" : "\u{1b}[2m\(details)\u{1b}[0m")
+  }
+
+  private static func parts(of metadata: Logger.Metadata) -> (subject: String, details: String) {
     let subject = ["device", "link"].compactMap { metadata[$0].map { printable("\($0)") } }.joined(separator: "/")
     let further = metadata.filter { $0.key != "device" && $0.key != "link" }.sorted { $0.key < $1.key }
-    let details = further.map { " \(printable($0.key))=\(printable("\($0.value)"))" }.joined()
-    return "\(level.rawValue) " + (subject.isEmpty ? "" : "\(subject): ") + message + details
+    return (subject, further.map { " \(printable($0.key))=\(printable("\($0.value)"))" }.joined())
   }
 
   private static func now() -> String {

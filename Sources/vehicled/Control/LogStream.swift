@@ -1,0 +1,39 @@
+// The method Log: the latest log records, for clients that cannot read the journal.
+
+import Logging
+import Protocols
+import Varlink
+
+extension Methods {
+  func log(_ call: Call) throws {
+    let parameters = try call.request.parameters(as: Contract.Log.Parameters.self)
+    guard let level = parameters.level.map(Logger.Level.init(rawValue:)) ?? .info else {
+      throw ContractError.invalidParameter(parameter: "level")
+    }
+    if let device = parameters.device { _ = try state(of: device, for: call) }
+    let isWanted = { @Loop (record: LogRing.Record) -> Bool in
+      guard record.level >= level else { return false }
+      if let device = parameters.device { return record.device == device }
+      return record.device.map(call.rights.show) ?? call.rights.include(.observe, on: .daemon)
+    }
+    let stored = Contract.Log.Result(records: Journal.ring.records.filter(isWanted).map(\.contract))
+    guard call.request.more else { return call.reply(stored) }
+    call.isStream = true
+    call.continue(stored)
+    var omitted = 0
+    let observer = Journal.ring.observe { [weak call] record in
+      guard let call, isWanted(record) else { return }
+      guard call.hasRoom else { return omitted += 1 }
+      call.continue(Contract.Log.Result(records: [record.contract], omitted: omitted == 0 ? nil : omitted))
+      omitted = 0
+    }
+    call.cancel = { Journal.ring.remove(observer) }
+  }
+}
+
+extension LogRing.Record {
+  fileprivate var contract: Contract.LogRecord {
+    Contract.LogRecord(
+      time: Int(wall), level: level.rawValue, device: device, link: link, message: message, details: details.isEmpty ? nil : details)
+  }
+}
