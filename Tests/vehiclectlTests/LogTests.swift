@@ -43,7 +43,8 @@ import Varlink
   @Test func `a line has time, level, device, link, message and fields`() {
     func line(_ seconds: Double, _ level: String, _ device: String?, _ link: String?, _ details: [String: String]? = nil) -> String {
       let time = Int((now + seconds) * 1e6)
-      let record = Contract.LogRecord(time: time, level: level, device: device, link: link, message: "link\u{1b}[2J is up", details: details)
+      let record = Contract.LogRecord(
+        time: time, level: level, device: device, link: link, message: "link\u{1b}[2J is up", details: details)
       return LogFormat.line(record, now: now) { text, _ in text }
     }
     #expect(line(-5, "notice", "ev", "main") == "14:30:00 notice   ev/main  link [2J is up")
