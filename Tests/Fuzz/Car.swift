@@ -44,11 +44,10 @@ private struct Ride {
     }
     for effect in effects.list { check(effect) }
     isDriven = isHeld
-    hold(
-      machine.reader.buffered <= CarDecoder.limit && machine.motion.sender.queue.commands.count <= CarSendQueue.maxCommands + 4, "unbounded"
-    )
+    let queue = machine.router.motion.sender.queue
+    hold(machine.router.reader.buffered <= CarDecoder.limit && queue.commands.count <= CarSendQueue.maxCommands + 4, "unbounded")
     hold(machine.schema.properties.count <= CarSignal.allCases.count + 32, "the schema grows without end")
-    hold(machine.motion.driving.isHeld == isHeld, "the machine and the device do not agree on who drives")
+    hold(machine.router.motion.driving.isHeld == isHeld, "the machine and the device do not agree on who drives")
     machine.checkWake(at: now)
   }
 

@@ -64,6 +64,9 @@ struct CarFeatures: Sendable {
     connectionTest = CarConnectionTest()
   }
 
+  /// Why driving is not possible now, or nil if it is.
+  var drivingRefusal: String? { status.isUnanswered ? CarMotion.lost : camera.drivingRefusal }
+
   // MARK: Commands
 
   /// Changes a setting; returns false if the property is not a setting.
@@ -169,10 +172,15 @@ struct CarFeatures: Sendable {
 
   // MARK: Messages
 
-  mutating func connectionTestRequested(_ seconds: Double?, at now: Instant) { connectionTest.requested(seconds: seconds, at: now) }
-
-  /// Handles the description of a mode; returns false if none was requested.
-  mutating func received(modeInfo body: [UInt8], _ effects: inout Effects) -> Bool { modeQuery.received(body, modes, &effects) }
+  /// Handles one message, if it concerns these features; returns false if it describes a mode and no description was requested.
+  mutating func received(_ report: CarReport, at now: Instant, _ effects: inout Effects) -> Bool {
+    switch report {
+    case .modeInfo(let body): return modeQuery.received(body, modes, &effects)
+    case .connectionTest(let seconds): connectionTest.requested(seconds: seconds, at: now)
+    case .tiltInterval, .tiltStopped, .buttons, .other: break
+    }
+    return true
+  }
 
   /// Handles the car's list of modes; nil if this read contained none.
   mutating func received(modes body: [UInt8]?, _ effects: inout Effects) {

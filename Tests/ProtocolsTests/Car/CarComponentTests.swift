@@ -211,7 +211,7 @@ import Testing
     session.linkUp(at: 0, &effects)
     motion.linkUp(context(session), at: 0, &effects)
     _ = session.responded(&effects)
-    motion.tiltRequested(20 * .millisecond)
+    motion.received(.tiltInterval(20 * .millisecond), context(session), at: 0, &effects)
     motion.begin(context(session), at: 0, &effects)
     _ = drain(&motion, session, from: 0)
     return (motion, session)
@@ -235,7 +235,7 @@ import Testing
   @Test func stopIsTheNextMessageBeforeQueuedCommandsWhateverEndsALease() {
     let session = Self.ready().session
     var (motion, effects) = (Self.ready().motion, Effects())
-    motion.beginLease(300 * .millisecond, at: Self.later, &effects)
+    motion.beginLease(300 * .millisecond, refusal: nil, at: Self.later, &effects)
     motion.proceed(for: 1, &effects)
     motion.add(CarQueuedCommand(.message, [.message("x")], for: 2), &effects)
     #expect(motion.driving.isHeld && motion.nextWake(Self.context(session)) != nil)
@@ -257,7 +257,7 @@ import Testing
   @Test func aModeChangeWithoutRoomBehindTheReleasedButtonsIsRejectedAndNotForgotten() {
     let session = Self.ready(.documented).session
     var (motion, effects) = (Self.ready(.documented).motion, Effects())
-    motion.beginLease(.second, at: Self.later, &effects)
+    motion.beginLease(.second, refusal: nil, at: Self.later, &effects)
     for (id, side) in zip([1, 2] as [CommandID], CarSide.allCases) { motion.press(side, true, for: id, Self.context(session), &effects) }
     #expect(Self.drain(&motion, session, from: Self.later) == ["LeftButtonTouchDownn", "RightButtonTouchDownn"])
     for id in 3...17 { motion.add(CarQueuedCommand(.message, [.message("x")], for: CommandID(id)), &effects) }

@@ -110,7 +110,8 @@ import Testing
         for reading in effects.readings { Self.check(reading, machine) }
         #expect(watch.complaints == [], "seed \(seed)")
         if !watch.complaints.isEmpty { return }
-        #expect(machine.motion.sender.queue.commands.count <= CarSendQueue.maxCommands + 4 && machine.reader.buffered <= CarDecoder.limit)
+        let (reader, queue) = (machine.router.reader, machine.router.motion.sender.queue)
+        #expect(queue.commands.count <= CarSendQueue.maxCommands + 4 && reader.buffered <= CarDecoder.limit)
         #expect(machine.schema.properties.count <= CarSignal.allCases.count + 32)
       }
       effects.removeAll()

@@ -157,7 +157,11 @@ import Testing
     for isPoll in [true, false] {
       var road = CarRoad(.asBuilt, ["status-interval": .float(isPoll ? 5 : 0)])
       road.start(for: 2 * .second)
-      if isPoll { while road.machine.features.status.deadline == nil { road.run(for: 10 * .millisecond) } } else { _ = road.act(.refresh) }
+      if isPoll {
+        while road.machine.router.features.status.deadline == nil { road.run(for: 10 * .millisecond) }
+      } else {
+        _ = road.act(.refresh)
+      }
       road.run(for: wait * .millisecond)
       road.give(.leaseBegan(deadline: 300 * .millisecond))
       road.drive(0.4, 0, for: 2 * .second)

@@ -64,24 +64,21 @@ struct CarMotion: Sendable {
     withdraw(CarSession.silence, context, &effects)
   }
 
-  mutating func linkLost(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+  mutating func linkDown(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     if driving.isHeld { revokeLease(reason, context, at: now, &effects) }
-    standstill.linkLost(hasStops: !sender.queue.stops.isEmpty)
+    if context.session.isEnding {
+      standstill.shutdownEnded()
+    } else {
+      standstill.linkLost(hasStops: !sender.queue.stops.isEmpty)
+    }
     reset(.notConnected(reason), &effects)
-    sender.linkLost()
+    sender.linkDown()
   }
 
   /// Ends the lease and the queued commands, because the shutdown sequence begins.
   mutating func end(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     if driving.isHeld { revokeLease(reason, context, at: now, &effects) }
     reset(.notConnected(reason), &effects)
-  }
-
-  /// Resets the state after the shutdown sequence.
-  mutating func ended(_ reason: String, _ effects: inout Effects) {
-    reset(.notConnected(reason), &effects)
-    sender.linkLost()
-    standstill.ended()
   }
 
   /// Fails all waiting commands.
@@ -95,8 +92,9 @@ struct CarMotion: Sendable {
 
   // MARK: Lease
 
-  mutating func beginLease(_ deadline: Nanoseconds, at now: Instant, _ effects: inout Effects) {
-    if let reason = drivingRefusal { return effects.append(.leaseLost(reason)) }
+  /// Begins a lease, or revokes it at once. `refusal`: why other components do not allow driving now; nil if they do.
+  mutating func beginLease(_ deadline: Nanoseconds, refusal: String?, at now: Instant, _ effects: inout Effects) {
+    if let reason = refusal ?? drivingRefusal { return effects.append(.leaseLost(reason)) }
     driving.begin(deadline: deadline, at: now)
     for signal in CarSignal.tilts { effects.withdraw(signal, "no set-point") }
   }
@@ -211,15 +209,18 @@ struct CarMotion: Sendable {
 
   // MARK: Messages of the car
 
-  mutating func tiltRequested(_ interval: Nanoseconds) { driving.request(interval) }
-
-  mutating func tiltRefused(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    driving.mute()
-    // The car drives on with the last tilt.
-    if driving.isHeld { revokeLease("the car stopped accepting tilt (GyroStop)", context, at: now, &effects) }
+  /// Handles one message, if it concerns motion.
+  mutating func received(_ report: CarReport, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    switch report {
+    case .tiltInterval(let interval): driving.request(interval)
+    case .tiltStopped:
+      driving.mute()
+      // The car drives on with the last tilt.
+      if driving.isHeld { revokeLease("the car stopped accepting tilt (GyroStop)", context, at: now, &effects) }
+    case .buttons(let isEnabled): buttons.enable(isEnabled)
+    case .modeInfo, .connectionTest, .other: break
+    }
   }
-
-  mutating func buttonsEnabled(_ isEnabled: Bool) { buttons.enable(isEnabled) }
 
   /// Handles the messages of one read. Each list of modes is a response, which confirms all earlier commands.
   mutating func received(_ latest: CarReader.Latest, _ context: CarContext, at now: Instant, _ effects: inout Effects) {

@@ -13,6 +13,14 @@ struct CarContext: Sendable {
   let statusDeadline: Instant?
 }
 
+extension CarContext {
+  init(_ session: CarSession, _ features: CarFeatures) {
+    self.init(
+      session: session, mode: features.modes.current, isCameraBlocking: features.camera.isBlocking,
+      statusDeadline: features.status.deadline)
+  }
+}
+
 extension CarMotion {
   /// The kind of the next write.
   enum WriteKind { case stop, disconnect, command, tilt, livenessCheck }

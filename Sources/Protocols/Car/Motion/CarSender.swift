@@ -42,7 +42,7 @@ struct CarSender: Sendable {
   }
 
   /// Forgets the write in flight, because the link is lost or closed.
-  mutating func linkLost() { write.reset() }
+  mutating func linkDown() { write.reset() }
 
   // MARK: Queue
 

@@ -114,7 +114,7 @@ struct CarStandstill: Sendable {
   mutating func linkLost(hasStops: Bool) { hasUnsentStop = hasUnsentStop || hasStops }
 
   /// Discards unsent stop messages after the shutdown sequence.
-  mutating func ended() { hasUnsentStop = false }
+  mutating func shutdownEnded() { hasUnsentStop = false }
 
   mutating func fail(_ error: CommandError, _ effects: inout Effects) {
     var error = error

@@ -1,0 +1,157 @@
+// Owns the components of the `car` machine, and passes the results of one to the others: changes of the session, timeouts, the car's
+// messages and ended writes. It has no state of its own.
+
+struct CarRouter: Sendable {
+  private(set) var session = CarSession()
+  private(set) var reader = CarReader()
+  private(set) var motion: CarMotion
+  private(set) var features: CarFeatures
+
+  init(_ options: CarOptions) { (motion, features) = (CarMotion(options), CarFeatures(options)) }
+
+  var context: CarContext { CarContext(session, features) }
+
+  mutating func start(_ stored: [String: [UInt8]], _ effects: inout Effects) {
+    motion.restore(stored, context, &effects)
+    reader.start(&effects)
+    features.start(stored, &effects)
+  }
+
+  // MARK: Session
+
+  mutating func linkUp(at now: Instant, _ effects: inout Effects) {
+    if session.isUp { linkDown("the link was reopened", at: now, &effects) }
+    features.linkUp(&effects)
+    session.linkUp(at: now, &effects)
+    motion.linkUp(context, at: now, &effects)
+  }
+
+  /// Handles the loss of the link, and the end of the shutdown sequence. After the sequence the link is closed at once: if the car closed
+  /// it first, its next program could not bind the port.
+  mutating func linkDown(_ reason: String, at now: Instant, _ effects: inout Effects) {
+    let isEnding = session.isEnding
+    let reason = isEnding ? CarSession.closing : reason
+    if session.isUp {
+      motion.linkDown(reason, context, at: now, &effects)
+      features.fail(.notConnected(reason), &effects)
+      reader.reset()
+    }
+    session.linkDown(reason)
+    motion.publish(context, &effects)
+    if isEnding { effects.append(.stopped) }
+  }
+
+  /// Resets a link that cannot be used any more.
+  private mutating func resetLink(_ reason: String, at now: Instant, _ effects: inout Effects) {
+    linkDown(reason, at: now, &effects)
+    effects.append(.resetLink(.main, reason: reason))
+  }
+
+  /// Begins the shutdown sequence, because the daemon stops or a client disconnects the device: Stop, Stop, Disconnect.
+  mutating func shutDown(at now: Instant, _ effects: inout Effects) {
+    guard session.isUp else { return effects.append(.stopped) }
+    if session.isEnding { return }
+    motion.end(CarSession.closing, context, at: now, &effects)
+    features.fail(.notConnected(CarSession.closing), &effects)
+    reader.reset()
+    motion.halt(.notConnected(CarSession.closing), times: 2, context, at: now, &effects)
+    session.end(at: now)
+  }
+
+  // MARK: Time
+
+  mutating func expireLease(at now: Instant, _ effects: inout Effects) { motion.expireLease(context, at: now, &effects) }
+
+  mutating func expire(at now: Instant, _ effects: inout Effects) {
+    motion.expire(context, at: now, &effects)
+    if motion.sender.write.isOverdue(at: now) {
+      return session.isEnding ? linkDown(CarSession.closing, at: now, &effects) : resetLink("write timeout", at: now, &effects)
+    }
+    switch session.expire(at: now, &effects) {
+    case .greeting:
+      motion.becameSilent(context, &effects)
+      features.withdraw(CarSession.silence, &effects)
+    case .ending: linkDown(CarSession.closing, at: now, &effects)
+    case .nothing where session.isReady:
+      if features.status.isOverdue(at: now) { reader.note("no response to Status", at: now, &effects) }
+      if features.expire(at: now, &effects) { motion.replaceQueue(with: CarCamera.restart, CarCamera.noPicture, &effects) }
+      while let queued = features.takeDue(motion.sender.queue, isDriven: motion.driving.isHeld, at: now) { motion.addIfPossible(queued) }
+      motion.checkLiveness(context, at: now, &effects)
+    case .nothing: break
+    }
+  }
+
+  /// Sends what is due, and sets last-will frames, status and fault.
+  mutating func advance(at now: Instant, _ effects: inout Effects) {
+    if session.isReady, let queued = features.takeModeInfo(motion.sender.queue, &effects) { motion.addIfPossible(queued) }
+    if motion.advance(context, at: now, &effects) { features.videoRequested(at: now, &effects) }
+    motion.renewLastWill(context, &effects)
+    CarCondition.publish(session, motion, features, &effects)
+  }
+
+  // MARK: Messages
+
+  mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+    guard session.isUp, !session.isEnding || motion.awaitsResponse else { return }
+    var rest = bytes[...]
+    while let report = reader.next(&rest, at: now, &effects) {
+      motion.received(report, context, at: now, &effects)
+      let isExpected = features.received(report, at: now, &effects)
+      if !isExpected { reader.note("ignored: unexpected description of a mode", at: now, &effects) }
+      responded(at: now, &effects)
+    }
+    let latest = reader.finish(&effects)
+    features.received(modes: latest.modes, &effects)
+    motion.received(latest, context, at: now, &effects)
+    features.received(status: latest.status, &effects)
+  }
+
+  private mutating func responded(at now: Instant, _ effects: inout Effects) {
+    if session.isReady { return features.responded(&effects) }
+    guard session.responded(&effects) else { return }
+    features.begin(at: now, &effects)
+    motion.begin(context, at: now, &effects)
+  }
+
+  /// Handles the end of a write; `failure` is nil if the link has accepted the message.
+  mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
+    let action = motion.sent(id, failure, context, at: now, &effects)
+    switch action {
+    case .shutDown: resetLink("shutdown command sent", at: now, &effects)
+    case .disconnected: linkDown(CarSession.closing, at: now, &effects)
+    default: features.sent(action, at: now, &effects)
+    }
+  }
+
+  mutating func cameraLinkChanged(_ change: LinkState, at now: Instant, _ effects: inout Effects) {
+    if let request = features.cameraLinkChanged(change, at: now, &effects) { effects.send(.video, request, motion.drawSendID()) }
+  }
+
+  mutating func received(picture bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
+    guard case .retry(let message) = features.received(picture: bytes, &effects) else { return }
+    reader.note("the camera's server: \(message)", at: now, &effects)
+    features.retryCamera(at: now, &effects)
+  }
+
+  // MARK: Clients and the disk
+
+  mutating func perform(_ command: CarCommand, at now: Instant, _ effects: inout Effects) {
+    command.perform(on: &motion, &features, context, at: now, &effects)
+  }
+
+  mutating func beginLease(_ deadline: Nanoseconds, at now: Instant, _ effects: inout Effects) {
+    motion.beginLease(deadline, refusal: session.unavailability ?? features.drivingRefusal, at: now, &effects)
+  }
+
+  mutating func endLease(_ reason: String, at now: Instant, _ effects: inout Effects) {
+    if motion.driving.isHeld { motion.endLease(reason, context, at: now, &effects) }
+  }
+
+  mutating func cancel(_ id: CommandID) {
+    motion.forget(id)
+    features.forget(id)
+  }
+
+  mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) { features.stored(key, failure, &effects) }
+  mutating func publishEarly(_ effects: inout Effects) { features.publishEarly(&effects) }
+}
