@@ -38,7 +38,8 @@ private struct Ride {
     machine.handle(input, at: now, &effects)
     for reading in effects.readings { machine.check(reading, longest: 64) }
     for effect in effects.list { check(effect) }
-    hold(machine.session.reader.waiting <= 2 * VESCFrame.longest && machine.queue.count <= VESCCommandQueue.limit + 1, "unbounded")
+    let (reader, queue) = (machine.router.session.reader, machine.router.requests.queue)
+    hold(reader.waiting <= 2 * VESCFrame.longest && queue.count <= VESCCommandQueue.limit + 1, "unbounded")
     machine.checkWake(at: now)
   }
 
@@ -102,7 +103,7 @@ private struct Ride {
   /// What was heard is the contents of an answer to the question that is on its way, in a frame as it should be.
   private mutating func answer() {
     if outstanding != nil { take(.sent, 0) }
-    guard let request = machine.session.request else { return }
+    guard let request = machine.router.session.request else { return }
     give(.received(.main, VESCFrame.around([request.command.rawValue] + heard.prefix(1000))))
     heard = []
   }

@@ -163,7 +163,7 @@ import Testing
     rig.start()
     rig.run(for: 3 * .second)
     let payload = (rig.vesc.reply(to: [91], as: 1, at: rig.now) ?? []).dropLast(4) + [0, 0, 0, 0]
-    rig.run(until: { if case .ready = $0.machine.session.state { true } else { false } })
+    rig.run(until: { if case .ready = $0.machine.router.session.state { true } else { false } })
     rig.isWired = false
     rig.set("mode", .string("eco"), id: 1)
     rig.give(.received(.main, VESCFrame.around(Array(payload))))

@@ -132,10 +132,10 @@ import Testing
 
   @Test func pollingGoesOnWhileSomebodyDrives() throws {
     var rig = try Self.rolling(.v600, ["rate": .float(50)])
-    let missed = rig.machine.polling.missed
-    let polls = rig.machine.polling.statistics.polls
+    let missed = rig.machine.router.requests.polling.missed
+    let polls = rig.machine.router.requests.polling.statistics.polls
     Self.drive(&rig, for: 10 * .second)
-    #expect(rig.machine.polling.missed == missed && rig.machine.polling.statistics.polls - polls >= 499)
+    #expect(rig.machine.router.requests.polling.missed == missed && rig.machine.router.requests.polling.statistics.polls - polls >= 499)
     #expect(rig.vesc.speed > 3 && rig.lost.isEmpty && !rig.vesc.isTimedOut)
     #expect((100..<300).allSatisfy { rig.isDone($0) })
     #expect(abs((rig.number("speed") ?? 0) - rig.vesc.speed * 3.6) < 1)
@@ -175,9 +175,9 @@ import Testing
     Self.drive(&rig, for: 2 * .second)
     rig.give(.stopping)
     #expect(rig.lost == ["the link is being closed"] && !rig.hasStopped && rig.vesc.motorCommands.last?.command == .current(0))
-    let polls = rig.machine.polling.statistics.polls
+    let polls = rig.machine.router.requests.polling.statistics.polls
     rig.run(for: 150 * .millisecond)
-    #expect(rig.hasStopped && rig.machine.nextWake == nil && rig.machine.polling.statistics.polls == polls)
+    #expect(rig.hasStopped && rig.machine.nextWake == nil && rig.machine.router.requests.polling.statistics.polls == polls)
     #expect(rig.vesc.motorCommands.suffix(3).allSatisfy { $0.command == .current(0) })
     Self.expectAtRest(&rig)
   }
@@ -226,7 +226,7 @@ import Testing
     } else {
       Self.drive(&rig, for: 3 * .second, from: 500)
     }
-    #expect(!rig.machine.motion.isHeld && rig.vesc.motorCommands.count == before, "the VESC has heard none of it")
+    #expect(!rig.machine.router.motion.isHeld && rig.vesc.motorCommands.count == before, "the VESC has heard none of it")
     rig.isWired = true
     rig.run(for: .second)
     #expect(rig.vesc.motorCommands.suffix(3).map(\.command) == [.current(0), .current(0), .current(0)])
@@ -245,8 +245,8 @@ import Testing
     Self.drive(&rig, for: .second)
     // The link holds one write; set-points and wishes pile up behind it.
     rig.takesWrites = false
-    rig.run(until: { $0.machine.session.write != nil })
-    let waiting = rig.machine.session.write?.id ?? 0
+    rig.run(until: { $0.machine.router.session.write != nil })
+    let waiting = rig.machine.router.session.write?.id ?? 0
     for id in 1...3 { rig.set("target-current", .float(Double(id)), id: CommandID(id)) }
     rig.give(.perform(9, .run(action: 0, arguments: [:])))
     rig.give(.leaseEnded("the driver let go"))
@@ -264,7 +264,7 @@ import Testing
     rig.run(for: 20 * .millisecond)
     rig.takesWrites = false
     rig.set("target-current", .float(1), id: 1)
-    let waiting = rig.machine.session.write?.id ?? 0
+    let waiting = rig.machine.router.session.write?.id ?? 0
     for id in 2...5 { rig.set("target-current", .float(Double(id)), id: CommandID(id)) }
     #expect(rig.results.isEmpty)
     rig.takesWrites = true
@@ -291,13 +291,13 @@ import Testing
 
   @Test func aFloodOfSetPointsDoesNotFillTheLine() throws {
     var rig = try Self.rolling()
-    let polls = rig.machine.polling.statistics.polls
+    let polls = rig.machine.router.requests.polling.statistics.polls
     let sends = rig.sends.count
     for id in 0..<3000 {
       rig.set("target-current", .float(Double(id % 20)), id: CommandID(100 + id))
       rig.run(for: .millisecond)
     }
-    #expect(rig.sends.count - sends <= 3 * (100 + 20) + 2 && rig.machine.polling.statistics.polls - polls >= 59)
+    #expect(rig.sends.count - sends <= 3 * (100 + 20) + 2 && rig.machine.router.requests.polling.statistics.polls - polls >= 59)
     rig.run(for: 20 * .millisecond)
     #expect((100..<3100).allSatisfy { rig.isDone(CommandID($0)) } && rig.lost.isEmpty)
     #expect(rig.vesc.motorCommands.last?.command == .current(19))

@@ -32,8 +32,8 @@ import Testing
     let lost = rig.number("timeouts") ?? 0
     rig.run(for: 30 * .second)
     #expect(rig.number("timeouts") == lost && lost <= 6 && rig.number("poll-rate") == 20)
-    #expect(rig.machine.polling.selection == (model.knowsSelection ? .supported : .unsupported))
-    #expect(rig.machine.polling.setup == (model.knowsSetup ? .supported : .unsupported))
+    #expect(rig.machine.router.requests.polling.selection == (model.knowsSelection ? .supported : .unsupported))
+    #expect(rig.machine.router.requests.polling.setup == (model.knowsSetup ? .supported : .unsupported))
   }
 
   @Test func whereNobodyKnowsTheBoardTheKeysToSetAreNamed() throws {
@@ -59,13 +59,13 @@ import Testing
     rig.start()
     rig.run(for: 10 * .second)
     let before = rig.sends.count
-    let missed = rig.machine.polling.missed
+    let missed = rig.machine.router.requests.polling.missed
     let wakes = rig.wakes
     let time: Nanoseconds = rate < 1 ? 1000 * .second : 100 * .second
     rig.run(for: time)
     let sends = rig.sends.dropFirst(before)
     #expect(abs(Double(sends.count) - rate * Double(time / .second)) <= 1)
-    #expect(rig.machine.polling.missed == missed)
+    #expect(rig.machine.router.requests.polling.missed == missed)
     let period = Int64((1e9 / rate).rounded())
     let offset = Int64(Double(period) * 0.3)
     #expect(sends.allSatisfy { ($0.at - offset) % period == 0 })
@@ -123,7 +123,7 @@ import Testing
     rig.run(for: 60 * .second)
     #expect(rig.faults.isEmpty && rig.number("speed") != nil && rig.resets.isEmpty)
     #expect((rig.number("polls") ?? 0) > 700)
-    #expect(rig.machine.polling.selection == .supported && rig.machine.polling.setup == .supported)
+    #expect(rig.machine.router.requests.polling.selection == .supported && rig.machine.router.requests.polling.setup == .supported)
     // A run of noise is at most one wrong frame, and no value is read from it.
     #expect((rig.number("poll-rate") ?? 0) > 10)
   }
@@ -208,7 +208,9 @@ import Testing
     rig.start()
     rig.run(for: 5 * .second)
     rig.isWired = false
-    rig.run(until: { $0.machine.telemetry.values[.fault] != nil && $0.sends.last?.bytes[2] == 51 && $0.sends.last?.at == $0.now })
+    rig.run(until: {
+      $0.machine.router.requests.telemetry.values[.fault] != nil && $0.sends.last?.bytes[2] == 51 && $0.sends.last?.at == $0.now
+    })
     rig.give(.received(.main, VESCFrame.around([0x33] + VESCCommand.bytes(1 << 5 | 1 << 16 as UInt32) + [0, 0, 0, 0, 5])))
     #expect(rig.text("fault-code") == "over-temp-fet" && rig.fault == "the VESC reports over-temp-fet")
     rig.isWired = true

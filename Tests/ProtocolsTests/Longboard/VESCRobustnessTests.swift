@@ -75,7 +75,8 @@ import Testing
           }
         }
         for reading in effects.readings { Self.check(reading, machine) }
-        #expect(machine.queue.count <= VESCCommandQueue.limit + 1 && machine.session.reader.waiting <= 2 * VESCFrame.longest)
+        let (reader, queue) = (machine.router.session.reader, machine.router.requests.queue)
+        #expect(queue.count <= VESCCommandQueue.limit + 1 && reader.waiting <= 2 * VESCFrame.longest)
       }
       effects.removeAll()
       machine.handle(.stopping, at: now, &effects)
@@ -126,7 +127,7 @@ import Testing
     case 27: return .received(.main, (0..<dice.below(600)).map { _ in dice.byte() })
     case 28: return .received("other", [1, 2, 3])
     case 29..<40:
-      if let request = machine.session.request, let answer = answers.first(where: { $0[2] == request.command.rawValue }) {
+      if let request = machine.router.session.request, let answer = answers.first(where: { $0[2] == request.command.rawValue }) {
         return .received(.main, dice.below(4) == 0 ? OBDRobustnessTests.mutate(answer, &dice) : answer)
       }
       return .received(.main, OBDRobustnessTests.mutate(answers[dice.below(answers.count)], &dice))
@@ -143,7 +144,7 @@ import Testing
     rig.isWired = false
     rig.run(for: 60 * .millisecond)
     for _ in 0..<200 { rig.give(.received(.main, VESCVector.values600 + VESCVector.selection + VESCVector.firmware600)) }
-    #expect(rig.sends.count - polls <= 8 && rig.machine.session.reader.waiting == 0)
+    #expect(rig.sends.count - polls <= 8 && rig.machine.router.session.reader.waiting == 0)
     _ = erpm
     rig.isWired = true
     rig.run(for: 2 * .second)
@@ -158,7 +159,7 @@ import Testing
     for _ in 0..<100 {
       rig.give(.received(.main, Array(VESCVector.values600.prefix(40))))
       rig.run(for: 100 * .millisecond)
-      #expect(rig.machine.session.reader.waiting <= 2 * VESCFrame.longest)
+      #expect(rig.machine.router.session.reader.waiting <= 2 * VESCFrame.longest)
     }
     #expect(rig.status == "degraded" && rig.fault?.contains("115200") == true && rig.number("speed") == nil)
     rig.isWired = true
@@ -170,9 +171,9 @@ import Testing
     var rig = try VESCRig(.v600, ["wheel-diameter": .float(85)])
     rig.start()
     rig.run(for: 3 * .second)
-    rig.run(until: { if case .ready = $0.machine.session.state { true } else { false } })
+    rig.run(until: { if case .ready = $0.machine.router.session.state { true } else { false } })
     rig.isWired = false
-    rig.run(until: { $0.machine.session.request?.command == .selectSetup })
+    rig.run(until: { $0.machine.router.session.request?.command == .selectSetup })
     let payload =
       [51] + VESCCommand.bytes(VESCValues.fastMask) + hex("7F FF FF FF 80 00 00 00 7F FF 80 00 00 00 80 00 00 00 80 00 80 00 FF")
     rig.give(.received(.main, VESCFrame.around(payload)))
@@ -186,13 +187,13 @@ import Testing
     var rig = try VESCRig(.v340)
     rig.start()
     rig.run(for: 12 * .second)
-    let total = rig.machine.telemetry.odometer.total
+    let total = rig.machine.router.requests.telemetry.odometer.total
     rig.isWired = false
-    rig.run(until: { $0.machine.session.request?.command == .setup })
+    rig.run(until: { $0.machine.router.session.request?.command == .setup })
     var answer = rig.vesc.reply(to: [47], as: 1, at: rig.now) ?? []
     answer.replaceSubrange(43..<51, with: VESCCommand.bytes(-5000 as Int32) + VESCCommand.bytes(-7000 as Int32))
     rig.give(.received(.main, VESCFrame.around(answer)))
-    #expect(rig.number("distance") == -0.005 && rig.machine.telemetry.odometer.total == total)
+    #expect(rig.number("distance") == -0.005 && rig.machine.router.requests.telemetry.odometer.total == total)
   }
 
   @Test func aLinkThatTakesNothingIsReset() throws {
