@@ -1,6 +1,6 @@
-// A formula over the data bytes of a response. ExpressionParser compiles it once to a flat program, which is evaluated per response without
-// allocating, and never traps. If a byte is missing, or there is no result, the value is absent. Bytes are A … Z, AA … ZZ; A is the first
-// byte after the echoed identifier, as in Torque.
+// A formula over the data bytes of a response. ExpressionParser compiles it once to a flat program for a stack machine. Evaluating the
+// program allocates no memory and never traps. If a byte is missing, or there is no result, the value is absent. Bytes are A … Z, AA … ZZ;
+// A is the first byte after the echoed identifier, as in Torque.
 
 struct Expression: Sendable, Equatable {
   /// One instruction. Jumps only lead forward, so every program ends.
@@ -8,18 +8,19 @@ struct Expression: Sendable, Equatable {
     case number(Double)
     case byte(Int)
     case bit(Int, UInt8)
-    case one(Unary)
-    case two(Binary)
+    case unary(Unary)
+    case binary(Binary)
     case float32
     case absent(Absence)
     /// The number of data bytes.
     case length
-    case skipIfZero(to: Int)
-    case skip(to: Int)
+    /// Removes the top of the stack, and jumps to this step if it is 0.
+    case jumpIfZero(to: Int)
+    case jump(to: Int)
   }
 
   /// The stack size; the parser rejects programs that need more.
-  static let deepest = 16
+  static let maxDepth = 16
 
   let steps: [Step]
 
@@ -51,11 +52,11 @@ struct Expression: Sendable, Equatable {
         guard offset < data.count else { return .absent(.notReported) }
         stack[depth] = Double(data[offset] >> bit & 1)
         depth += 1
-      case .one(let operation):
-        guard let result = operation.of(stack[depth - 1]) else { return .absent(.undefined) }
+      case .unary(let operation):
+        guard let result = operation(stack[depth - 1]) else { return .absent(.undefined) }
         stack[depth - 1] = result
-      case .two(let operation):
-        guard let result = operation.of(stack[depth - 2], stack[depth - 1]), result.isFinite else { return .absent(.undefined) }
+      case .binary(let operation):
+        guard let result = operation(stack[depth - 2], stack[depth - 1]), result.isFinite else { return .absent(.undefined) }
         depth -= 1
         stack[depth - 1] = result
       case .float32:
@@ -68,10 +69,10 @@ struct Expression: Sendable, Equatable {
       case .length:
         stack[depth] = Double(data.count)
         depth += 1
-      case .skipIfZero(let target):
+      case .jumpIfZero(let target):
         depth -= 1
         if stack[depth] == 0 { position = target }
-      case .skip(let target): position = target
+      case .jump(let target): position = target
       }
     }
     return .number(stack[0] + 0)  // -0 becomes 0

@@ -1,5 +1,5 @@
-// Operators and functions of formulas. They return nil if there is no result: for a division by zero, bits of a fraction, or a number that a
-// Double cannot hold exactly. They never trap.
+// Operators and functions of formulas. They return nil if there is no result: for a division by zero, a bit operation on a fraction, or a
+// number that a Double cannot hold exactly. They never trap.
 
 extension Expression {
   /// Functions and operators with one operand.
@@ -8,7 +8,7 @@ extension Expression {
     /// Two's complement of this many bits.
     case signed(Int)
 
-    func of(_ value: Double) -> Double? {
+    func callAsFunction(_ value: Double) -> Double? {
       switch self {
       case .negative: -value
       case .complement: Expression.whole(value).map { Double(~$0) }
@@ -23,19 +23,19 @@ extension Expression {
 
   /// Functions and operators with two operands. Comparisons give 1 or 0.
   enum Binary: Sendable, Equatable {
-    case plus, minus, times, over, modulo
+    case add, subtract, multiply, divide, modulo
     case and, or, xor, shiftLeft, shiftRight
     case equal, unequal, less, lessOrEqual, greater, greaterOrEqual
     case minimum, maximum
     /// Two's complement of the first operand with the second as its width in bits.
     case signed
 
-    func of(_ left: Double, _ right: Double) -> Double? {
+    func callAsFunction(_ left: Double, _ right: Double) -> Double? {
       switch self {
-      case .plus: left + right
-      case .minus: left - right
-      case .times: left * right
-      case .over: right == 0 ? nil : left / right
+      case .add: left + right
+      case .subtract: left - right
+      case .multiply: left * right
+      case .divide: right == 0 ? nil : left / right
       case .modulo: right == 0 ? nil : left.truncatingRemainder(dividingBy: right)
       case .and: bits(left, right) { $0 & $1 }
       case .or: bits(left, right) { $0 | $1 }
@@ -54,29 +54,30 @@ extension Expression {
       }
     }
 
-    private func bits(_ left: Double, _ right: Double, _ join: (Int, Int) -> Int) -> Double? {
+    private func bits(_ left: Double, _ right: Double, _ operation: (Int, Int) -> Int) -> Double? {
       guard let left = Expression.whole(left), let right = Expression.whole(right) else { return nil }
-      return Double(join(left, right))
+      return Double(operation(left, right))
     }
 
     /// Shifts a whole number; nil if the result is not exact.
-    private func shift(_ value: Double, _ count: Double, _ join: (Double, Int) -> Double) -> Double? {
+    private func shift(_ value: Double, _ count: Double, _ operation: (Double, Int) -> Double) -> Double? {
       guard Expression.whole(value) != nil, let count = Expression.whole(count), Expression.shifts.contains(count) else { return nil }
-      return Expression.whole(join(value, count)).map(Double.init)
+      return Expression.whole(operation(value, count)).map(Double.init)
     }
   }
 
-  /// The valid shifts in bits.
+  /// The valid shifts, in bits.
   static let shifts = 0...52
-  /// The valid widths of a signed number in bits.
+  /// The valid widths of a signed number, in bits.
   static let widths = 2...53
 
+  /// A number of this many bits, read as two's complement.
   fileprivate static func signed(_ value: Double, _ bits: Int) -> Double? {
     guard widths.contains(bits), let number = Expression.whole(value), number >= 0, number < 1 << bits else { return nil }
     return Double(number < 1 << (bits - 1) ? number : number - 1 << bits)
   }
 
-  /// The whole number, if a Double holds it exactly.
+  /// The number as an integer; nil if it has a fraction, or is too large for a Double to hold every integer up to it.
   static func whole(_ number: Double) -> Int? {
     number.rounded() == number && Swift.abs(number) < 0x1p53 ? Int(number) : nil
   }

@@ -1,4 +1,4 @@
-// Tokens of formulas: numbers, bytes, bit tests, functions and operators, and the errors for invalid characters.
+// The operators, constants and functions of formulas.
 
 extension ExpressionParser {
   /// The comparisons; a longer operator precedes its prefix.
@@ -8,10 +8,11 @@ extension ExpressionParser {
 
   /// The operators by precedence, lowest first.
   static let levels: [[(String, Expression.Binary)]] = [
-    [("|", .or)], [("^", .xor)], [("&", .and)], [("<<", .shiftLeft), (">>", .shiftRight)], [("+", .plus), ("-", .minus)],
-    [("*", .times), ("/", .over), ("%", .modulo)],
+    [("|", .or)], [("^", .xor)], [("&", .and)], [("<<", .shiftLeft), (">>", .shiftRight)], [("+", .add), ("-", .subtract)],
+    [("*", .multiply), ("/", .divide), ("%", .modulo)],
   ]
 
+  /// The operators of two characters, which must not be read as one of one character.
   static let operators = ["||", "&&", "==", "!=", "<=", ">=", "<<", ">>"]
 
   /// The names of constants: the reasons for the absence of a value, and the number of data bytes.
@@ -19,11 +20,11 @@ extension ExpressionParser {
     "absent": .absent(.notAvailable), "unreported": .absent(.notReported), "implausible": .absent(.implausible), "length": .length,
   ]
 
-  /// The arguments of functions: values, or the bytes of a number, most significant first.
   enum Function: String, CaseIterable {
     case signed, signed8, signed16, signed24, signed32, float32, abs, min, max, int, round
 
-    var form: String {
+    /// The arguments, for error messages: values, or the bytes of a number, most significant first.
+    var argumentsText: String {
       switch self {
       case .signed: "a byte, or a number and its width in bits, as in signed(A) or signed(A*256+B, 16)"
       case .signed8: "one value, as in signed8(A)"
@@ -36,7 +37,8 @@ extension ExpressionParser {
       }
     }
 
-    func takes(_ count: Int) -> Bool {
+    /// Whether the function can have this many arguments.
+    func accepts(_ count: Int) -> Bool {
       switch self {
       case .signed: count == 1 || count == 2
       case .signed16: count == 1 || count == 2

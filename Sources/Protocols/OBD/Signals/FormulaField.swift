@@ -1,46 +1,48 @@
-// Recognises formulas that read one number and scale it, which are then evaluated without their program. The result is exactly that of the
-// program: whole numbers are exact in both, and the operations that round are the same, in the same order.
+// Recognises formulas that read one number and convert it linearly. These are evaluated without their program, with exactly the same
+// result: whole numbers are exact in both, and the operations that round are the same, in the same order.
 
 extension DataRow.Source {
-  /// The number that the formula reads, or its program.
-  static func formula(_ expression: Expression) -> DataRow.Source { ScaledField(expression).map { .field($0) } ?? .program(expression) }
+  /// A field if the formula reads one number and converts it linearly, otherwise the formula's program.
+  static func formula(_ expression: Expression) -> DataRow.Source { LinearField(expression).map { .field($0) } ?? .program(expression) }
 }
 
-extension ScaledField {
+extension LinearField {
   /// Recognises a linear formula, such as `(A*256+B)/10-40` or `A == 255 ? absent : A-40`; nil for other formulas.
   init?(_ expression: Expression) {
     let steps = expression.steps
-    guard let test = steps.firstIndex(where: { if case .skipIfZero = $0 { true } else { false } }) else {
+    guard let jump = steps.firstIndex(where: { if case .jumpIfZero = $0 { true } else { false } }) else {
       guard let field = Self.field(of: steps[...]) else { return nil }
       self = field
       return
     }
-    // X, N, ==, skipIfZero, absent, skip, Y
-    guard test >= 3, test + 3 < steps.count, steps[test] == .skipIfZero(to: test + 3), steps[test - 1] == .two(.equal),
-      case .number(let constant) = steps[test - 2], let raw = Expression.whole(constant), case .absent(let why) = steps[test + 1],
-      steps[test + 2] == .skip(to: steps.count), let tested = Self.field(of: steps[..<(test - 2)]),
-      let field = Self.field(of: steps[(test + 3)...]), tested == ScaledField(field.number)
+    // `X == N ? absent : Y` is the program X, N, ==, jumpIfZero, absent, jump, Y.
+    guard jump >= 3, jump + 3 < steps.count, steps[jump] == .jumpIfZero(to: jump + 3), steps[jump - 1] == .binary(.equal),
+      case .number(let constant) = steps[jump - 2], let raw = Expression.whole(constant), case .absent(let reason) = steps[jump + 1],
+      steps[jump + 2] == .jump(to: steps.count), let tested = Self.field(of: steps[..<(jump - 2)]),
+      let field = Self.field(of: steps[(jump + 3)...]), tested == LinearField(field.number)
     else { return nil }
-    self.init(field.number, times: field.times, over: field.over, plus: field.plus, sentinel: Sentinel(raw: raw, why: why))
+    self.init(
+      field.number, factor: field.factor, divisor: field.divisor, offset: field.offset, sentinel: Sentinel(raw: raw, reason: reason))
   }
 
-  private static func field(of steps: ArraySlice<Expression.Step>) -> ScaledField? {
+  /// The field that these steps compute; nil if they compute anything else.
+  private static func field(of steps: ArraySlice<Expression.Step>) -> LinearField? {
     var stack: [Term] = []
     for step in steps {
       switch step {
       case .number(let constant): stack.append(.constant(constant))
       case .byte(let offset): stack.append(.bytes([offset: 1]))
-      case .bit(let offset, let bit): stack.append(.line(ScaledField(NumberField(at: offset, layout: .bit(bit)))))
-      case .one(let operation):
+      case .bit(let offset, let bit): stack.append(.linear(LinearField(NumberField(byteOffset: offset, layout: .bit(bit)))))
+      case .unary(let operation):
         guard let term = stack.popLast()?.applying(operation) else { return nil }
         stack.append(term)
-      case .two(let operation):
+      case .binary(let operation):
         guard let right = stack.popLast(), let term = stack.popLast()?.applying(operation, right) else { return nil }
         stack.append(term)
-      case .float32, .absent, .length, .skipIfZero, .skip: return nil
+      case .float32, .absent, .length, .jumpIfZero, .jump: return nil
       }
     }
-    return stack.count == 1 ? stack[0].line : nil
+    return stack.count == 1 ? stack[0].linear : nil
   }
 
   /// A part of a formula during recognition.
@@ -48,32 +50,32 @@ extension ScaledField {
     case constant(Double)
     /// A number that is being assembled: the weights of its bytes (powers of 256), by offset.
     case bytes([Int: Double])
-    case line(ScaledField)
+    case linear(LinearField)
 
     private static let weights = [1, 0x100, 0x1_0000, 0x100_0000] as [Double]
 
     /// The term as a linear conversion; nil if it is none.
-    var line: ScaledField? {
+    var linear: LinearField? {
       switch self {
       case .constant: return nil
-      case .line(let line): return line
+      case .linear(let field): return field
       case .bytes(let bytes):
         let places = bytes.sorted { $0.key < $1.key }
         let (first, weights) = (places[0].key, places.map(\.value))
         guard places.enumerated().allSatisfy({ $0.element.key == first + $0.offset }) else { return nil }
         switch weights {
-        case [0x100, 1]: return ScaledField(.u16(first))
-        case [1, 0x100]: return ScaledField(.littleU16(first))
-        case [0x1_0000, 0x100, 1]: return ScaledField(.u24(first))
-        case [0x100_0000, 0x1_0000, 0x100, 1]: return ScaledField(.u32(first))
-        default: return weights.count == 1 ? ScaledField(.u8(first), times: weights[0]) : nil
+        case [0x100, 1]: return LinearField(.u16(first))
+        case [1, 0x100]: return LinearField(.littleU16(first))
+        case [0x1_0000, 0x100, 1]: return LinearField(.u24(first))
+        case [0x100_0000, 0x1_0000, 0x100, 1]: return LinearField(.u32(first))
+        default: return weights.count == 1 ? LinearField(.u8(first), factor: weights[0]) : nil
         }
       }
     }
 
     func applying(_ operation: Expression.Unary) -> Term? {
       switch operation {
-      case .negative: return line.map { .line(ScaledField($0.number, times: -$0.times, over: $0.over, plus: 0 - $0.plus)) }
+      case .negative: return linear.map { .linear(LinearField($0.number, factor: -$0.factor, divisor: $0.divisor, offset: 0 - $0.offset)) }
       case .signed(let bits): return signed(bits)
       default: return nil
       }
@@ -81,22 +83,22 @@ extension ScaledField {
 
     func applying(_ operation: Expression.Binary, _ right: Term) -> Term? {
       switch (operation, self, right) {
-      case (.plus, .bytes(let left), .bytes(let right)), (.or, .bytes(let left), .bytes(let right)):
+      case (.add, .bytes(let left), .bytes(let right)), (.or, .bytes(let left), .bytes(let right)):
         let all = left.merging(right) { $0 + $1 }
         guard all.count == left.count + right.count, Set(all.values).count == all.count else { return nil }
         return .bytes(all)
-      case (.times, .bytes(let bytes), .constant(let factor)), (.times, .constant(let factor), .bytes(let bytes)):
-        return shifted(bytes, factor) ?? Self.bytes(bytes).line?.multiplied(by: factor)
+      case (.multiply, .bytes(let bytes), .constant(let factor)), (.multiply, .constant(let factor), .bytes(let bytes)):
+        return shifted(bytes, factor) ?? Self.bytes(bytes).linear?.multiplied(by: factor)
       case (.shiftLeft, .bytes(let bytes), .constant(let count)):
         return Expression.whole(count).flatMap { Expression.shifts.contains($0) ? shifted(bytes, Double(1 << $0)) : nil }
       case (.signed, _, .constant(let bits)): return Expression.whole(bits).flatMap(signed)
-      case (.times, _, .constant(let factor)): return line?.multiplied(by: factor)
-      case (.times, .constant(let factor), _): return right.line?.multiplied(by: factor)
-      case (.over, _, .constant(let divisor)): return line?.divided(by: divisor)
-      case (.plus, _, .constant(let constant)): return line?.adding(constant)
-      case (.plus, .constant(let constant), _): return right.line?.adding(constant)
-      case (.minus, _, .constant(let constant)): return line?.adding(-constant)
-      case (.minus, .constant(let constant), _): return right.applying(.negative)?.line?.adding(constant)
+      case (.multiply, _, .constant(let factor)): return linear?.multiplied(by: factor)
+      case (.multiply, .constant(let factor), _): return right.linear?.multiplied(by: factor)
+      case (.divide, _, .constant(let divisor)): return linear?.divided(by: divisor)
+      case (.add, _, .constant(let constant)): return linear?.adding(constant)
+      case (.add, .constant(let constant), _): return right.linear?.adding(constant)
+      case (.subtract, _, .constant(let constant)): return linear?.adding(-constant)
+      case (.subtract, .constant(let constant), _): return right.applying(.negative)?.linear?.adding(constant)
       default: return nil
       }
     }
@@ -108,28 +110,30 @@ extension ScaledField {
     }
 
     private func signed(_ bits: Int) -> Term? {
-      guard case .bytes = self, let line, line.times == 1, 8 * line.number.layout.size == bits else { return nil }
-      let at = line.number.at
-      switch line.number.layout {
-      case .u8: return .line(ScaledField(.s8(at)))
-      case .u16: return .line(ScaledField(.s16(at)))
-      case .littleU16: return .line(ScaledField(.littleS16(at)))
+      guard case .bytes = self, let linear, linear.factor == 1, 8 * linear.number.layout.size == bits else { return nil }
+      let offset = linear.number.byteOffset
+      switch linear.number.layout {
+      case .u8: return .linear(LinearField(.s8(offset)))
+      case .u16: return .linear(LinearField(.s16(offset)))
+      case .littleU16: return .linear(LinearField(.littleS16(offset)))
       default: return nil
       }
     }
   }
 
-  /// A factor, a divisor and a summand, each once and in this order; adding zero turns -0 into 0.
+  // A factor, a divisor and an offset, each at most once and in this order. Adding zero turns -0 into 0.
   private func multiplied(by factor: Double) -> Term? {
-    abs(times) == 1 && over == 1 && plus == 0 && Self.isUsable(factor) ? .line(ScaledField(number, times: times * factor)) : nil
+    abs(self.factor) == 1 && divisor == 1 && offset == 0 && Self.isUsable(factor)
+      ? .linear(LinearField(number, factor: self.factor * factor)) : nil
   }
 
   private func divided(by divisor: Double) -> Term? {
-    over == 1 && plus == 0 && Self.isUsable(divisor) ? .line(ScaledField(number, times: times, over: divisor)) : nil
+    self.divisor == 1 && offset == 0 && Self.isUsable(divisor) ? .linear(LinearField(number, factor: factor, divisor: divisor)) : nil
   }
 
   private func adding(_ constant: Double) -> Term? {
-    plus == 0 && (constant == 0 || Self.isUsable(constant)) ? .line(ScaledField(number, times: times, over: over, plus: constant + 0)) : nil
+    offset == 0 && (constant == 0 || Self.isUsable(constant))
+      ? .linear(LinearField(number, factor: factor, divisor: divisor, offset: constant + 0)) : nil
   }
 
   /// Whether a constant is in a range in which no result is infinite or rounded to zero.

@@ -30,7 +30,7 @@ final class DataRow: Sendable {
 
   /// Where the number or the value comes from.
   enum Source: Sendable {
-    case field(ScaledField)
+    case field(LinearField)
     case program(Expression)
     /// A number with ECU-specific scaling; the standard scaling is used if the ECU has reported none.
     case scaled(NumberField, ScaledQuantity)
@@ -86,7 +86,7 @@ final class DataRow: Sendable {
     switch source {
     case .field(let field):
       guard let raw = field.number.raw(data) else { return .absent(.notReported) }
-      if let sentinel = field.sentinel, raw == sentinel.raw { return .absent(sentinel.why) }
+      if let sentinel = field.sentinel, raw == sentinel.raw { return .absent(sentinel.reason) }
       return decoded(field.value(raw))
     case .program(let program):
       switch program.evaluate(data) {
@@ -144,7 +144,7 @@ extension DataRow.Source {
 
   /// The formula reads the raw number.
   static func scaled(_ text: String, by quantity: ScaledQuantity) -> DataRow.Source {
-    guard let field = ScaledField(.builtIn(text)) else { preconditionFailure("\(text): not one number") }
+    guard let field = LinearField(.builtIn(text)) else { preconditionFailure("\(text): not one number") }
     return .scaled(field.number, quantity)
   }
 }

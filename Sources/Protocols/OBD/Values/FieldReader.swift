@@ -4,7 +4,7 @@
 struct FieldReader: Sendable {
   private enum Form { case whole, decimal, bool }
 
-  private let field: ScaledField
+  private let field: LinearField
   private let form: Form
   private let low: Double
   private let high: Double
@@ -12,7 +12,7 @@ struct FieldReader: Sendable {
   private let outside: Absence
 
   /// nil if the value must be rounded to the decimals of the power of ten `scale`, or stands for a string.
-  init?(_ field: ScaledField, as property: Property, scale: Double, outside: Absence) {
+  init?(_ field: LinearField, as property: Property, scale: Double, outside: Absence) {
     switch property.type {
     case .int where field.isWhole: form = .whole
     case .float where field.isDecimal(scale): form = .decimal
@@ -25,7 +25,7 @@ struct FieldReader: Sendable {
 
   @inline(__always) func read(_ data: DataRow.Data) -> Decoded {
     guard let raw = field.number.raw(data) else { return .absent(.notReported) }
-    if let sentinel = field.sentinel, raw == sentinel.raw { return .absent(sentinel.why) }
+    if let sentinel = field.sentinel, raw == sentinel.raw { return .absent(sentinel.reason) }
     switch form {
     case .whole:
       let whole = field.whole(raw)

@@ -22,73 +22,73 @@ enum NumberLayout: Sendable, Equatable {
     }
   }
 
-  /// The number at this offset; all of its bytes must be present.
-  @inline(__always) func raw(_ data: UnsafeBufferPointer<UInt8>, _ at: Int) -> Int {
+  /// The number at this byte offset; all of its bytes must be present.
+  @inline(__always) func raw(_ data: UnsafeBufferPointer<UInt8>, _ offset: Int) -> Int {
     switch self {
-    case .u8: Int(data[at])
-    case .s8: Int(Int8(bitPattern: data[at]))
-    case .u16: Int(data[at]) << 8 | Int(data[at + 1])
-    case .s16: Int(Int16(bitPattern: UInt16(data[at]) << 8 | UInt16(data[at + 1])))
-    case .littleU16: Int(data[at + 1]) << 8 | Int(data[at])
-    case .littleS16: Int(Int16(bitPattern: UInt16(data[at + 1]) << 8 | UInt16(data[at])))
-    case .u24: Int(data[at]) << 16 | Int(data[at + 1]) << 8 | Int(data[at + 2])
-    case .u32: Int(data[at]) << 24 | Int(data[at + 1]) << 16 | Int(data[at + 2]) << 8 | Int(data[at + 3])
-    case .bit(let number): Int(data[at] >> number & 1)
+    case .u8: Int(data[offset])
+    case .s8: Int(Int8(bitPattern: data[offset]))
+    case .u16: Int(data[offset]) << 8 | Int(data[offset + 1])
+    case .s16: Int(Int16(bitPattern: UInt16(data[offset]) << 8 | UInt16(data[offset + 1])))
+    case .littleU16: Int(data[offset + 1]) << 8 | Int(data[offset])
+    case .littleS16: Int(Int16(bitPattern: UInt16(data[offset + 1]) << 8 | UInt16(data[offset])))
+    case .u24: Int(data[offset]) << 16 | Int(data[offset + 1]) << 8 | Int(data[offset + 2])
+    case .u32: Int(data[offset]) << 24 | Int(data[offset + 1]) << 16 | Int(data[offset + 2]) << 8 | Int(data[offset + 3])
+    case .bit(let number): Int(data[offset] >> number & 1)
     }
   }
 }
 
 /// The offset and the layout of a number in a response.
 struct NumberField: Sendable, Equatable {
-  let at: Int
+  let byteOffset: Int
   let layout: NumberLayout
 
-  static func u8(_ at: Int) -> NumberField { NumberField(at: at, layout: .u8) }
-  static func s8(_ at: Int) -> NumberField { NumberField(at: at, layout: .s8) }
-  static func u16(_ at: Int) -> NumberField { NumberField(at: at, layout: .u16) }
-  static func s16(_ at: Int) -> NumberField { NumberField(at: at, layout: .s16) }
-  static func u24(_ at: Int) -> NumberField { NumberField(at: at, layout: .u24) }
-  static func u32(_ at: Int) -> NumberField { NumberField(at: at, layout: .u32) }
-  static func littleU16(_ at: Int) -> NumberField { NumberField(at: at, layout: .littleU16) }
-  static func littleS16(_ at: Int) -> NumberField { NumberField(at: at, layout: .littleS16) }
+  static func u8(_ offset: Int) -> NumberField { NumberField(byteOffset: offset, layout: .u8) }
+  static func s8(_ offset: Int) -> NumberField { NumberField(byteOffset: offset, layout: .s8) }
+  static func u16(_ offset: Int) -> NumberField { NumberField(byteOffset: offset, layout: .u16) }
+  static func s16(_ offset: Int) -> NumberField { NumberField(byteOffset: offset, layout: .s16) }
+  static func u24(_ offset: Int) -> NumberField { NumberField(byteOffset: offset, layout: .u24) }
+  static func u32(_ offset: Int) -> NumberField { NumberField(byteOffset: offset, layout: .u32) }
+  static func littleU16(_ offset: Int) -> NumberField { NumberField(byteOffset: offset, layout: .littleU16) }
+  static func littleS16(_ offset: Int) -> NumberField { NumberField(byteOffset: offset, layout: .littleS16) }
 
   /// The number, or nil if the response is too short.
   func raw(_ data: UnsafeBufferPointer<UInt8>) -> Int? {
-    at >= 0 && at <= data.count - layout.size ? layout.raw(data, at) : nil
+    byteOffset >= 0 && byteOffset <= data.count - layout.size ? layout.raw(data, byteOffset) : nil
   }
 }
 
-/// A number with a linear conversion, raw * times / over + plus. A formula that reads one number is compiled to this.
-struct ScaledField: Sendable, Equatable {
-  /// A raw number that means that there is no value, and why.
+/// A number with a linear conversion: raw * factor / divisor + offset. A formula that does no more is compiled to this.
+struct LinearField: Sendable, Equatable {
+  /// A raw number that stands for the absence of a value, and the reason for it.
   struct Sentinel: Sendable, Equatable {
     let raw: Int
-    let why: Absence
+    let reason: Absence
   }
 
   let number: NumberField
-  let times: Double
-  let over: Double
-  let plus: Double
+  let factor: Double
+  let divisor: Double
+  let offset: Double
   let sentinel: Sentinel?
 
-  init(_ number: NumberField, times: Double = 1, over: Double = 1, plus: Double = 0, sentinel: Sentinel? = nil) {
-    (self.number, self.times, self.over, self.plus, self.sentinel) = (number, times, over, plus, sentinel)
+  init(_ number: NumberField, factor: Double = 1, divisor: Double = 1, offset: Double = 0, sentinel: Sentinel? = nil) {
+    (self.number, self.factor, self.divisor, self.offset, self.sentinel) = (number, factor, divisor, offset, sentinel)
   }
 
-  @inline(__always) func value(_ raw: Int) -> Double { Double(raw) * times / over + plus }
+  @inline(__always) func value(_ raw: Int) -> Double { Double(raw) * factor / divisor + offset }
 
   /// The value of a raw number, for conversions with `isWhole`.
-  @inline(__always) func whole(_ raw: Int) -> Int { raw * Int(times) + Int(plus) }
+  @inline(__always) func whole(_ raw: Int) -> Int { raw * Int(factor) + Int(offset) }
 
   /// Whether every raw number gives a whole number, without a division.
-  var isWhole: Bool { over == 1 && [times, plus].allSatisfy { $0.rounded() == $0 && abs($0) < 0x1p20 } }
+  var isWhole: Bool { divisor == 1 && [factor, offset].allSatisfy { $0.rounded() == $0 && abs($0) < 0x1p20 } }
 
   /// Whether the value is the raw number, or a whole multiple of it, divided by a power of ten up to `scale`.
   func isDecimal(_ scale: Double) -> Bool {
-    guard plus == 0, times.rounded() == times, abs(times) < 0x1p20 else { return false }
+    guard offset == 0, factor.rounded() == factor, abs(factor) < 0x1p20 else { return false }
     var power = 1.0
-    while power < scale, power < over { power *= 10 }
-    return power == over
+    while power < scale, power < divisor { power *= 10 }
+    return power == divisor
   }
 }

@@ -6,29 +6,35 @@ import Testing
 @testable import Protocols
 
 @Suite struct FormulaFieldTests {
-  private static let fields: [(String, ScaledField)] = [
-    ("A", ScaledField(.u8(0))), ("signed(C)", ScaledField(.s8(2))), ("A-40", ScaledField(.u8(0), plus: -40)),
-    ("A*100/255", ScaledField(.u8(0), times: 100, over: 255)), ("(A*256+B)/4", ScaledField(.u16(0), over: 4)),
-    ("(B + A*256)*2/65536", ScaledField(.u16(0), times: 2, over: 65536)), ("B<<8|A", ScaledField(.littleU16(0))),
-    ("signed16(B,C)/10", ScaledField(.s16(1), over: 10)), ("signed(C*256+B, 16)/64", ScaledField(.littleS16(1), over: 64)),
-    ("G*65536+H*256+I", ScaledField(.u24(6))), ("((A*256+B)*256+C)*256+D", ScaledField(.u32(0))),
-    ("{J:5}", ScaledField(NumberField(at: 9, layout: .bit(5)))),
-    ("327 - (S*256+T)/100", ScaledField(.u16(18), times: -1, over: 100, plus: 327)),
-    ("-A", ScaledField(.u8(0), times: -1)), ("0.079*(A*256+B)", ScaledField(.u16(0), times: 0.079)),
-    ("A*256", ScaledField(.u8(0), times: 256)),
-    ("A == 255 ? absent : A/2-40", ScaledField(.u8(0), over: 2, plus: -40, sentinel: ScaledField.Sentinel(raw: 255, why: .notAvailable))),
-    ("signed16(A,B) == -1 ? unreported : signed16(A,B)", ScaledField(.s16(0), sentinel: ScaledField.Sentinel(raw: -1, why: .notReported))),
+  private static let fields: [(String, LinearField)] = [
+    ("A", LinearField(.u8(0))), ("signed(C)", LinearField(.s8(2))), ("A-40", LinearField(.u8(0), offset: -40)),
+    ("A*100/255", LinearField(.u8(0), factor: 100, divisor: 255)), ("(A*256+B)/4", LinearField(.u16(0), divisor: 4)),
+    ("(B + A*256)*2/65536", LinearField(.u16(0), factor: 2, divisor: 65536)), ("B<<8|A", LinearField(.littleU16(0))),
+    ("signed16(B,C)/10", LinearField(.s16(1), divisor: 10)), ("signed(C*256+B, 16)/64", LinearField(.littleS16(1), divisor: 64)),
+    ("G*65536+H*256+I", LinearField(.u24(6))), ("((A*256+B)*256+C)*256+D", LinearField(.u32(0))),
+    ("{J:5}", LinearField(NumberField(byteOffset: 9, layout: .bit(5)))),
+    ("327 - (S*256+T)/100", LinearField(.u16(18), factor: -1, divisor: 100, offset: 327)),
+    ("-A", LinearField(.u8(0), factor: -1)), ("0.079*(A*256+B)", LinearField(.u16(0), factor: 0.079)),
+    ("A*256", LinearField(.u8(0), factor: 256)),
+    (
+      "A == 255 ? absent : A/2-40",
+      LinearField(.u8(0), divisor: 2, offset: -40, sentinel: LinearField.Sentinel(raw: 255, reason: .notAvailable))
+    ),
+    (
+      "signed16(A,B) == -1 ? unreported : signed16(A,B)",
+      LinearField(.s16(0), sentinel: LinearField.Sentinel(raw: -1, reason: .notReported))
+    ),
   ]
 
-  @Test(arguments: fields) func `a formula of one number is a field`(_ text: String, _ field: ScaledField) throws {
-    #expect(ScaledField(try Expression(text)) == field)
+  @Test(arguments: fields) func `a formula of one number is a field`(_ text: String, _ field: LinearField) throws {
+    #expect(LinearField(try Expression(text)) == field)
   }
 
   @Test(arguments: [
     "A+B", "A*256+C", "A*B", "(A-40)*2", "A/2/3", "A/2*3", "A-1-1", "A & 15", "round(A/2)", "signed(A, 4)", "signed16(A,C)", "A*1e300",
     "A*0", "A == 255 ? absent : B", "A == 1 ? 2 : A", "A/2 == 3 ? absent : A", "length*A", "1/A", "signed24(A,B,C)", "B*256*256+A",
   ]) func `any other formula stays a program`(_ text: String) throws {
-    #expect(ScaledField(try Expression(text)) == nil)
+    #expect(LinearField(try Expression(text)) == nil)
   }
 
   /// The value without compilation.
@@ -50,7 +56,7 @@ import Testing
         text = operation == "/" || Bool.random(using: &random) ? "\(text)\(operation)(\(constant))" : "(\(constant))\(operation)(\(text))"
       }
       if Bool.random(using: &random) { text = "\(number) == 0xFF ? absent : \(text)" }
-      guard let program = try? Expression(text), let field = ScaledField(program) else { continue }
+      guard let program = try? Expression(text), let field = LinearField(program) else { continue }
       compiled += 1
       for type in [ValueType.float, .int, .bool] {
         let row = DataRow(Property("own", type, help: ""), .field(field), outside: .outOfRange)
