@@ -30,8 +30,8 @@ private func checkTables(_ bytes: ArraySlice<UInt8>) {
     for row in StandardParameter.all[number]?.rows ?? [] { checkRow(row, bytes[data]) }
   }
   hold(problem == nil ? covered == bytes.count : covered == 1, "parts of an answer that does not come out even")
-  for (index, page) in ManufacturerRecord.all.enumerated() where index % 8 == bytes.count % 8 || bytes.starts(with: page.echo) {
-    for row in page.rows { checkRow(row, bytes.dropFirst(page.echo.count)) }
+  for (index, page) in ManufacturerRecord.all.enumerated() where index % 8 == bytes.count % 8 || bytes.starts(with: page.responsePrefix) {
+    for row in page.rows { checkRow(row, bytes.dropFirst(page.responsePrefix.count)) }
   }
   if case .codes(let codes) = TroubleCode.read(bytes) {
     hold(2 * codes.count < bytes.count, "more codes than bytes")

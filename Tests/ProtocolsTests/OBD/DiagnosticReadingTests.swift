@@ -226,7 +226,7 @@ import Testing
           let data = (0..<Int.random(in: 0...20, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
           return ECUAnswer(source: number == 2 ? nil : 0x7E8 + UInt32(number), bytes: head + data)
         }
-        do throws(Unreadable) { try survey.process(answers, place) } catch { _ = survey.missed(place, error.reason) }
+        do throws(Unreadable) { try survey.process(answers, place) } catch { _ = survey.handleUnusableReply(to: place, error.reason) }
         place += 1
       }
       #expect(place < 5000 && survey.report.rows.allSatisfy { $0.count == survey.report.columns.count })

@@ -17,13 +17,14 @@ import Testing
     ] as [(UInt8, String)])
   func everyCodeHasItsName(_ code: UInt8, _ name: String) { #expect(NegativeResponse.name(of: code) == name) }
 
-  @Test func everyCodeHasAReactionOfTheScheduler() {
-    let remedies: [(NegativeResponse.Remedy, [UInt8])] = [
-      (.repeatLater, [0x10, 0x25, 0xF5]), (.dropService, [0x11]), (.dropIdentifier, [0x12, 0x31]), (.correct, [0x13]), (.split, [0x14]),
-      (.repeatSoon, [0x21]), (.backOff, [0x22, 0x83, 0x88, 0x92, 0x93]), (.openSession, [0x24, 0x7E, 0x7F]),
-      (.never, [0x33, 0x35, 0x36, 0x37, 0x72]), (.wait, [0x78]),
+  @Test func everyCodeHasItsHandling() {
+    let handlings: [(NegativeResponse.Handling, [UInt8])] = [
+      (.repeatLater, [0x10, 0x25, 0xF5]), (.dropService, [0x11]), (.dropIdentifier, [0x12, 0x31]), (.correctLength, [0x13]),
+      (.requestLess, [0x14]),
+      (.repeatSoon, [0x21]), (.backOff, [0x22, 0x83, 0x88, 0x92, 0x93]), (.changeSession, [0x24, 0x7E, 0x7F]),
+      (.neverRepeat, [0x33, 0x35, 0x36, 0x37, 0x72]), (.wait, [0x78]),
     ]
-    for (remedy, codes) in remedies { for code in codes { #expect(NegativeResponse.remedy(of: code) == remedy, "\(code)") } }
+    for (handling, codes) in handlings { for code in codes { #expect(NegativeResponse.handling(of: code) == handling, "\(code)") } }
   }
 
   @Test func everyCodeHasAReactionOfTheFastRequest() {

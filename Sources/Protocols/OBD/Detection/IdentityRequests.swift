@@ -38,7 +38,7 @@ extension CANReader {
   /// The texts in the response to an identification request, possibly in several messages; nil: there is no response to it.
   func identity(_ request: PollRequest) -> (texts: VehicleInformation.Answer, source: UInt32?)? {
     let answers = messages.filter {
-      request.target.accepts($0.source, responder: request.responder) && bytes(of: $0).starts(with: request.echo)
+      request.target.accepts($0.source, responder: request.responder) && bytes(of: $0).starts(with: request.responsePrefix)
     }
     guard let source = answers.map(\.source).min(by: { $0 ?? 0 < $1 ?? 0 }) else { return nil }
     return (VehicleInformation.read(answers.filter { $0.source == source }.map { bytes(of: $0) }), source)

@@ -47,12 +47,13 @@ struct CodeClearing: MultiECUQuery {
 
   /// One outcome per ECU. Without headers, each response counts as one ECU.
   private func outcomes(of answers: [ECUAnswer]) -> [(source: UInt32?, outcome: Outcome)] {
-    let cleared = answers.filter { $0.refusal == nil }
+    let cleared = answers.filter { $0.isPositive }
     // A response pending followed by a positive response is not a rejection.
     let refused = answers.filter { answer in answer.source == nil || !cleared.contains { $0.source == answer.source } }
     let silent = ecus.filter { source in source != nil && !answers.contains { $0.source == source } }
     let found =
-      cleared.map { ($0.source, Outcome.cleared) } + refused.compactMap { answer in answer.refusal.map { (answer.source, .refused($0)) } }
+      cleared.map { ($0.source, Outcome.cleared) }
+      + refused.compactMap { answer in answer.negativeResponseCode.map { (answer.source, .refused($0)) } }
       + silent.map { ($0, .silent) }
     return found.sorted { $0.0 ?? 0 < $1.0 ?? 0 }
   }
@@ -70,12 +71,12 @@ struct CodeClearing: MultiECUQuery {
   }
 
   /// Whether no ECU has confirmed, and at least one has not responded.
-  var isUnknown: Bool { !hasCleared && outcomes?.contains { $0.outcome == .silent || $0.outcome == .refused(0x78) } ?? false }
+  var isOutcomeUnknown: Bool { !hasCleared && outcomes?.contains { $0.outcome == .silent || $0.outcome == .refused(0x78) } ?? false }
 
   var abortError: CommandError? {
-    if let refusal = motion.clearingError { return refusal }
+    if let error = motion.clearingError { return error }
     if outcomes == nil || hasCleared { return nil }
-    if isUnknown { return .refused(code: .outcomeUnknown, "unknown whether codes were cleared (\(message)); read them again") }
+    if isOutcomeUnknown { return .refused(code: .outcomeUnknown, "unknown whether codes were cleared (\(message)); read them again") }
     return .refused(code: .notCleared, "no trouble code was cleared: \(message)")
   }
 

@@ -1,6 +1,6 @@
 // The trouble codes of a vehicle: stored, pending and permanent ones, by ECU, each once with its states. No response to a service means no
-// codes or an unsupported service. On CAN an awake ECU reports that it has none, so no response at all there is an error. Source: SAE J1979,
-// services 03, 07 and 0A.
+// codes or an unsupported service. On CAN an awake ECU reports that it has none, so no response at all there is an error. Source: SAE
+// J1979, services 03, 07 and 0A.
 
 struct CodeList: MultiECUQuery {
   /// The requested services, in this order.
@@ -54,7 +54,7 @@ struct CodeList: MultiECUQuery {
     processed += 1
     if !answers.isEmpty { isAnswered = true }
     for (source, message) in answers.failedECUs { addProblem(source, message, index) }
-    for answer in answers where answer.refusal == nil {
+    for answer in answers where answer.isPositive {
       switch TroubleCode.read(answer.bytes[...], onCAN: mustAnswer) {
       case .broken(let reason): addProblem(answer.source, reason, index)
       case .codes(let codes): for code in codes { add(code, Self.states[index], from: answer.source) }

@@ -113,7 +113,8 @@ extension CodeClearing {
   var event: Effect? {
     guard outcomes != nil else { return nil }
     return .event(
-      name: hasCleared ? "codes-cleared" : isUnknown ? "codes-clear-unconfirmed" : "codes-not-cleared", text: "trouble codes: \(message)")
+      name: hasCleared ? "codes-cleared" : isOutcomeUnknown ? "codes-clear-unconfirmed" : "codes-not-cleared",
+      text: "trouble codes: \(message)")
   }
 }
 

@@ -30,7 +30,7 @@ struct ECUCodeList: MultiECUQuery {
       return
     }
     if let (_, message) = answers.failedECUs.first { return problems.append("\(name) does not report its codes: \(message)") }
-    guard let answer = answers.first(where: { $0.refusal == nil }) else { return unsupported.append(name) }
+    guard let answer = answers.first(where: { $0.isPositive }) else { return unsupported.append(name) }
     switch UDSTroubleCode.read(answer.bytes) {
     case .broken(let reason): problems.append("\(name) does not report its codes: \(reason)")
     case .codes(let codes):
@@ -39,7 +39,7 @@ struct ECUCodeList: MultiECUQuery {
     }
   }
 
-  mutating func missed(_ index: Int, _ reason: String) -> Bool {
+  mutating func handleUnusableReply(to index: Int, _ reason: String) -> Bool {
     processed = index + 1
     problems.append("\(name(of: index)) does not report its codes: \(reason)")
     return true

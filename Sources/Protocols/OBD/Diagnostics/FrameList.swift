@@ -61,7 +61,7 @@ struct FrameList: MultiECUQuery {
     }
   }
 
-  mutating func missed(_ index: Int, _ reason: String) -> Bool {
+  mutating func handleUnusableReply(to index: Int, _ reason: String) -> Bool {
     let request = plan[index]
     if case .values(let numbers) = request.purpose, numbers.count > 1 {
       addSingleRequests(numbers, request)
@@ -76,7 +76,7 @@ struct FrameList: MultiECUQuery {
     for (source, message) in answers.failedECUs where frame == 0 {
       problems.append(ECUAnswer.message(source, "does not report its freeze frame: \(message)"))
     }
-    for answer in answers where answer.refusal == nil {
+    for answer in answers where answer.isPositive {
       isAnswered = true
       var read = FreezeFrame()
       if let problem = read.add(answer.bytes[...]) { throw Unreadable(problem) }
@@ -102,7 +102,7 @@ struct FrameList: MultiECUQuery {
 
   private mutating func takeValues(_ answers: [ECUAnswer], _ numbers: [UInt8], _ request: Request) {
     var missing = Set(numbers)
-    for answer in answers where answer.refusal == nil {
+    for answer in answers where answer.isPositive {
       var read = FreezeFrame()
       var received: [UInt8] = []
       let problem = StandardParameter.split(answer.bytes[...], where: numbers.contains) { number, _ in received.append(number) }

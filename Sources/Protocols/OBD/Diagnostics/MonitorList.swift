@@ -37,7 +37,7 @@ struct MonitorList: MultiECUQuery {
     for (source, message) in answers.failedECUs {
       problems.append(ECUAnswer.message(source, "does not report \(spacedHex(request)): \(message)"))
     }
-    for answer in answers where answer.refusal == nil {
+    for answer in answers where answer.isPositive {
       ecus.insert(answer.source)
       switch (request[0], request[1]) {
       case (0x01, let number): try takeReadiness(answer, number)
@@ -47,7 +47,7 @@ struct MonitorList: MultiECUQuery {
     }
   }
 
-  mutating func missed(_ index: Int, _ reason: String) -> Bool {
+  mutating func handleUnusableReply(to index: Int, _ reason: String) -> Bool {
     processed += 1
     problems.append("\(plan[index].target.map { "\($0.reply?.text ?? $0.text): " } ?? "")\(spacedHex(plan[index].bytes)): \(reason)")
     return true

@@ -20,7 +20,7 @@ struct ManufacturerRecord: Sendable {
   }
 
   /// The prefix of a response.
-  var echo: [UInt8] { request.enumerated().map { $0.offset == 0 ? $0.element &+ 0x40 : $0.element } }
+  var responsePrefix: [UInt8] { request.enumerated().map { $0.offset == 0 ? $0.element &+ 0x40 : $0.element } }
 
   static let all: [ManufacturerRecord] = hyundai
 }

@@ -75,9 +75,11 @@ extension VehiclePolling {
 extension FastPoll {
   /// Evaluates the messages of a reply to the fast request. `mustBePlausible`: a data record must pass the plausibility check.
   func evaluate(_ reader: CANReader, mustBePlausible: Bool) -> PollResult {
-    switch reader.answer(echo: request.echo, parameters: request.parameters, from: request.target, before: responder) {
+    switch reader.answer(
+      withPrefix: request.responsePrefix, parameters: request.parameters, from: request.target, previousResponder: responder)
+    {
     case .message(let answer):
-      let head = request.echo.count
+      let head = request.responsePrefix.count
       let data = answer.start + head..<answer.start + answer.length
       if mustBePlausible, !reader.payload.withUnsafeBufferPointer({ BMSRecord.isPlausible(UnsafeBufferPointer(rebasing: $0[data])) }) {
         return .foreignRecord
@@ -87,7 +89,7 @@ extension FastPoll {
         return .failed(.malformed("response length differs from SAE J1979"))
       }
       return .values(data, from: answer.source)
-    case .refusal(let code): return .failed(.negative(code))
+    case .negative(let code): return .failed(.negative(code))
     case .nothing(let reason): return .failed(.unusable(reason))
     }
   }

@@ -39,7 +39,7 @@ struct PollRequest: Sendable {
   let parameters: [Parameter]
   private(set) var period: Nanoseconds
   /// The first bytes of a response: the service, and the identifier unless PIDs are requested.
-  let echo: [UInt8]
+  let responsePrefix: [UInt8]
   private(set) var rows: [Row] = []
   /// The ECU that answered the request on this connection.
   private(set) var responder: UInt32?
@@ -95,12 +95,13 @@ struct PollRequest: Sendable {
   }
 
   init(
-    _ target: Target, _ request: [UInt8], parameters: [Parameter] = [], echo: [UInt8]? = nil, period: Nanoseconds, rows: [Row] = [],
+    _ target: Target, _ request: [UInt8], parameters: [Parameter] = [], responsePrefix: [UInt8]? = nil, period: Nanoseconds,
+    rows: [Row] = [],
     isFast: Bool = false, priority: Priority = .normal, for purpose: Purpose = .values
   ) {
     (self.target, self.request, self.parameters, self.period) = (target, request, parameters, period)
     (self.rows, self.isFast, self.priority, self.purpose) = (rows, isFast, priority, purpose)
-    self.echo = echo ?? request.prefix(1).map { $0 &+ 0x40 } + (parameters.isEmpty ? request.dropFirst() : [])
+    self.responsePrefix = responsePrefix ?? request.prefix(1).map { $0 &+ 0x40 } + (parameters.isEmpty ? request.dropFirst() : [])
   }
 
   /// This request with rows, period and priority.

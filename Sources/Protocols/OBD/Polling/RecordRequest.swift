@@ -1,5 +1,5 @@
-// The content of the fast request: BMS data record 0x01 over UDS or KWP, a few PIDs of an ECU, or, during detection and liveness checks, the
-// request for supported PIDs.
+// The content of the fast request: BMS data record 0x01 over UDS or KWP, a few PIDs of an ECU, or, during detection and liveness checks,
+// the request for supported PIDs.
 
 struct RecordRequest: Equatable, Sendable {
   /// Hex digits as sent, without the frame count.
@@ -10,7 +10,7 @@ struct RecordRequest: Equatable, Sendable {
   /// The PIDs of service 01, each with its length; empty for a data record.
   let parameters: [PollRequest.Parameter]
   /// The first bytes of a response.
-  let echo: [UInt8]
+  let responsePrefix: [UInt8]
 
   /// The BMS data record over UDS.
   static let uds = RecordRequest(record: [0x22, 0x01, 0x01])
@@ -18,21 +18,21 @@ struct RecordRequest: Equatable, Sendable {
   static let kwp = RecordRequest(record: [0x21, 0x01])
 
   private init(record bytes: [UInt8]) {
-    self.init(.bms, bytes, parameters: [], echo: [bytes[0] + 0x40] + bytes.dropFirst())
+    self.init(.bms, bytes, parameters: [], responsePrefix: [bytes[0] + 0x40] + bytes.dropFirst())
   }
 
   /// Requests the supported PIDs from this base on: 0x00, 0x20, … 0xE0. All ECUs respond.
   init(supportedFrom base: UInt8, on bus: VehicleBus) {
-    self.init(bus.allECUs, [0x01, base], parameters: [], echo: [0x41, base])
+    self.init(bus.allECUs, [0x01, base], parameters: [], responsePrefix: [0x41, base])
   }
 
   /// Requests PIDs of one ECU.
   init(_ parameters: [PollRequest.Parameter], of target: Target) {
-    self.init(target, [0x01] + parameters.map(\.number), parameters: parameters, echo: [0x41])
+    self.init(target, [0x01] + parameters.map(\.number), parameters: parameters, responsePrefix: [0x41])
   }
 
-  private init(_ target: Target, _ bytes: [UInt8], parameters: [PollRequest.Parameter], echo: [UInt8]) {
-    (self.target, self.bytes, self.parameters, self.echo) = (target, bytes, parameters, echo)
+  private init(_ target: Target, _ bytes: [UInt8], parameters: [PollRequest.Parameter], responsePrefix: [UInt8]) {
+    (self.target, self.bytes, self.parameters, self.responsePrefix) = (target, bytes, parameters, responsePrefix)
     rawValue = String(decoding: hexText(bytes), as: UTF8.self)
   }
 

@@ -30,7 +30,7 @@ struct RequestLayout {
         layouts[index].request.shorten(to: signal.period)
         layouts[index].rows.append((nil, signal.row))
       } else {
-        let request = PollRequest(target, signal.request.bytes, echo: signal.request.echo, period: signal.period)
+        let request = PollRequest(target, signal.request.bytes, responsePrefix: signal.request.responsePrefix, period: signal.period)
         layouts.append(RequestLayout(request, [signal.row], isCustom: true))
       }
     }

@@ -1,6 +1,6 @@
 // The other requests, and which of them to send next in the gaps of the fast request: earliest deadline first, if it completes, including
-// retargeting, before the next slot. A request that never fits is forced, that is, sent although it delays the fast request: once it is a period
-// late, at most one per second.
+// retargeting, before the next slot. A request that never fits is forced, that is, sent although it delays the fast request: once it is a
+// period late, at most one per second.
 
 struct RequestQueue: Sendable {
   private(set) var requests: [PollRequest] = []
@@ -223,7 +223,7 @@ struct RequestQueue: Sendable {
         if share == .whole { requests[index].setDue(now &+ Self.scalingLifetime) }
       }
       return .answered(share, isSplit: share != .whole && request.parameters.count > 1 && answeredPartially(index))
-    case .refused(let code): return refused(index, code, took: took, at: now, &values, &effects)
+    case .negative(let code): return handleNegativeResponse(index, code, took: took, at: now, &values, &effects)
     case .unusable(let reason): return unusable(index, reason, took: took, at: now, &values, &effects)
     }
   }
@@ -236,7 +236,7 @@ struct RequestQueue: Sendable {
     return true
   }
 
-  private mutating func refused(
+  private mutating func handleNegativeResponse(
     _ index: Int, _ code: UInt8, took: Nanoseconds, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
     let request = requests[index]
@@ -278,7 +278,8 @@ struct RequestQueue: Sendable {
     return .unusable(reason, isUnreadable: isUnreadable)
   }
 
-  /// Counts a request without a complete reply of the adapter. `isRepeated`: the request did not cause the failure and is sent again immediately.
+  /// Counts a request without a complete reply of the adapter. `isRepeated`: the request did not cause the failure and is sent again
+  /// immediately.
   mutating func aborted(_ index: Int, took: Nanoseconds, isRepeated: Bool, at now: Instant) {
     requests[index].missed(at: now, took: took)
     if isRepeated { requests[index].setDue(now) }

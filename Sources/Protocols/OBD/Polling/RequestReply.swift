@@ -25,7 +25,7 @@ enum RequestReply: Sendable {
   /// The texts of an identification request cannot be read.
   case damagedIdentity
   /// A negative response with this code.
-  case refused(UInt8)
+  case negative(UInt8)
   case unusable(String)
 }
 
@@ -36,9 +36,9 @@ extension PollRequest {
       guard case .texts(let texts) = answer else { return .damagedIdentity }
       return .identity(texts, from: source)
     }
-    switch reader.answer(echo: echo, parameters: parameters, from: target, before: responder) {
-    case .message(let answer): return .values(answer.start + echo.count..<answer.start + answer.length, from: answer.source)
-    case .refusal(let code): return .refused(code)
+    switch reader.answer(withPrefix: responsePrefix, parameters: parameters, from: target, previousResponder: responder) {
+    case .message(let answer): return .values(answer.start + responsePrefix.count..<answer.start + answer.length, from: answer.source)
+    case .negative(let code): return .negative(code)
     case .nothing(let reason): return .unusable(reason)
     }
   }

@@ -1,5 +1,5 @@
-// A multi-ECU query combines several requests, to all ECUs or to single ones, into one report: trouble codes, freeze frames, monitors, clearing.
-// An ECU that does not support a request need not respond; an ECU that supports it but cannot answer is reported.
+// A multi-ECU query combines several requests, to all ECUs or to single ones, into one report: trouble codes, freeze frames, monitors,
+// clearing. An ECU that does not support a request need not respond; an ECU that supports it but cannot answer is reported.
 
 /// The requests and the results so far.
 protocol MultiECUQuery: Sendable {
@@ -9,8 +9,8 @@ protocol MultiECUQuery: Sendable {
   func target(of index: Int) -> Target?
   /// Processes the responses to the request at this index; empty if there are none. Throws if they are unusable.
   mutating func process(_ answers: [ECUAnswer], _ index: Int) throws(Unreadable)
-  /// Handles an unusable reply. Returns false if the query cannot continue without it.
-  mutating func missed(_ index: Int, _ reason: String) -> Bool
+  /// Handles an unusable reply to the request at this index. Returns false if the query cannot continue without it.
+  mutating func handleUnusableReply(to index: Int, _ reason: String) -> Bool
   /// Whether it has so many requests that the client receives progress reports.
   var isLong: Bool { get }
   /// The error that ends the query before its last request; nil: continue.
@@ -21,7 +21,7 @@ protocol MultiECUQuery: Sendable {
 
 extension MultiECUQuery {
   func target(of index: Int) -> Target? { nil }
-  mutating func missed(_ index: Int, _ reason: String) -> Bool { false }
+  mutating func handleUnusableReply(to index: Int, _ reason: String) -> Bool { false }
   var isLong: Bool { false }
 }
 
@@ -31,21 +31,22 @@ struct ECUAnswer: Sendable, Equatable {
   let source: UInt32?
   let bytes: [UInt8]
 
-  /// The negative response code, ISO 14229.
-  var refusal: UInt8? { bytes.first == 0x7F && bytes.count >= 3 ? bytes[2] : nil }
+  /// The code of a negative response (ISO 14229); nil for a positive response.
+  var negativeResponseCode: UInt8? { bytes.first == 0x7F && bytes.count >= 3 ? bytes[2] : nil }
+  var isPositive: Bool { negativeResponseCode == nil }
 
-  /// `7E8 cleared`
-  static func message(_ source: UInt32?, _ rest: String) -> String { source == nil ? rest : "\(CANReader.name(of: source)) \(rest)" }
+  /// The text with the name of the ECU before it: `7E8 cleared`.
+  static func message(_ source: UInt32?, _ text: String) -> String { source == nil ? text : "\(CANReader.name(of: source)) \(text)" }
 }
 
 extension CANReader {
   /// The messages of the last reply that answer the request, negative responses included.
   func answers(to request: [UInt8]) throws(Unreadable) -> [ECUAnswer] {
-    // Responses to these services echo the identifier. That to a freeze frame request for several PIDs may omit the first PID.
-    let repeats = [0x01, 0x06, 0x19].contains(request[0]) || request[0] == 0x02 && request.count <= 3
-    let echo = [request[0] + 0x40] + (repeats ? request.dropFirst().prefix(1) : [])
+    // Responses to these services repeat the identifier. A response to a freeze frame request for several PIDs may lack the first PID.
+    let repeatsIdentifier = [0x01, 0x06, 0x19].contains(request[0]) || request[0] == 0x02 && request.count <= 3
+    let prefix = [request[0] + 0x40] + (repeatsIdentifier ? request.dropFirst().prefix(1) : [])
     let answers = messages.map { ECUAnswer(source: $0.source, bytes: Array(bytes(of: $0))) }
-      .filter { $0.bytes.starts(with: echo) || $0.refusal != nil && $0.bytes[1] == request[0] }
+      .filter { $0.bytes.starts(with: prefix) || $0.negativeResponseCode != nil && $0.bytes[1] == request[0] }
     if answers.isEmpty { throw Unreadable("response to another request") }
     return answers
   }
@@ -58,20 +59,24 @@ extension [ECUAnswer] {
   /// The positive responses. Throws if an ECU supports the request but rejects it.
   func positiveResponses() throws(Unreadable) -> [ECUAnswer] {
     if let (_, message) = failedECUs.first { throw Unreadable("negative response: \(message)") }
-    return filter { $0.refusal == nil }
+    return filter(\.isPositive)
   }
 
-  /// ECUs that support the request but could not answer, with the reason. Without headers, a later response counts as the one that was
-  /// pending.
+  /// The ECUs that support the request but could not answer it, with the reason. Without headers, a later positive response counts as that
+  /// of the ECU that reported response pending.
   var failedECUs: [(source: UInt32?, message: String)] {
     indices.compactMap { index in
       let answer = self[index]
       let others = answer.source == nil ? self[index...] : self[...]
-      guard let code = answer.refusal, !others.contains(where: { $0.source == answer.source && $0.refusal == nil }) else { return nil }
-      return NegativeResponse.remedy(of: code).meansUnsupported ? nil : (answer.source, NegativeResponse.name(of: code))
+      guard let code = answer.negativeResponseCode, !others.contains(where: { $0.source == answer.source && $0.isPositive }) else {
+        return nil
+      }
+      return NegativeResponse.handling(of: code).meansUnsupported ? nil : (answer.source, NegativeResponse.name(of: code))
     }
   }
 
   /// Whether an ECU has reported response pending but no response followed.
-  var isPending: Bool { contains { $0.refusal == 0x78 } && failedECUs.contains { $0.message == NegativeResponse.name(of: 0x78) } }
+  var isPending: Bool {
+    contains { $0.negativeResponseCode == 0x78 } && failedECUs.contains { $0.message == NegativeResponse.name(of: 0x78) }
+  }
 }

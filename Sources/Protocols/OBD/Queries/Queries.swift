@@ -101,7 +101,7 @@ struct Queries: Sendable {
       let result = query.process(parsed, dialogue, session.reader, scales, index)
       if index == CodeClearing.clearIndex, let clearing = query.multiECU as? CodeClearing, let event = clearing.event {
         effects.append(event)
-        outcome.hasCleared = clearing.hasCleared || clearing.isUnknown
+        outcome.hasCleared = clearing.hasCleared || clearing.isOutcomeUnknown
       }
       if let result {
         finish(&query, result, command: dialogue.command, &outcome, &effects)

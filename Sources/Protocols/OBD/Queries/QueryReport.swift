@@ -17,12 +17,15 @@ extension OBDQuery {
       // No ECU has data or supports the service.
       case .status(.noData): try query.process([], index)
       // An adapter that restarted, or has no bus, cannot answer the following requests.
-      case .status(let status) where ![.reinitialize, .wake, .backOff].contains(status.demand) && query.missed(index, status.message): break
-      case .unreadable(let reason) where query.missed(index, reason): break
+      case .status(let status)
+      where ![.reinitialize, .wake, .backOff].contains(status.demand) && query.handleUnusableReply(to: index, status.message): break
+      case .unreadable(let reason) where query.handleUnusableReply(to: index, reason): break
       case .empty, .unreadable, .status: return failure(outcome, dialogue, reader, scales)
       }
     } catch {
-      guard query.missed(index, error.reason) else { return Self.broken(error.reason, dialogue.reply[dialogue.bodyStart...]) }
+      guard query.handleUnusableReply(to: index, error.reason) else {
+        return Self.broken(error.reason, dialogue.reply[dialogue.bodyStart...])
+      }
     }
     update(query)
     if let abortError = query.abortError { return .failure(abortError) }

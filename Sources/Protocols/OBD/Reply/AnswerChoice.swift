@@ -1,28 +1,31 @@
 // Selects the message that answers a request: it repeats the identifier and comes from the right ECU. Other and repeated responses are
-// skipped. Contradictory ones of one ECU are rejected; of several ECUs the lowest address has precedence.
+// skipped. If one ECU sends contradictory responses, the reply is rejected; if several ECUs respond, the lowest address has precedence.
 
 extension CANReader {
   enum Answer {
     case message(ISOTPMessage)
     /// A negative response with this code of ISO 14229.
-    case refusal(UInt8)
-    /// No response, with the reason.
+    case negative(UInt8)
+    /// There is no response to the request, for this reason.
     case nothing(String)
   }
 
-  /// The number of frames of the response; nil if it must not be used as the frame count, because several ECUs responded to a request to one.
+  /// The number of frames of the response; nil if it must not be used as the frame count, because a request to one ECU had several
+  /// responses.
   func frameCount(from target: Target) -> Int? {
     guard messages.count == 1 || target.reply == nil else { return nil }
     return messages.reduce(0) { $0 + ISOTPMessage.frames(for: $1.length) }
   }
 
-  /// The response with prefix `echo` and one of the PIDs, if given; `responder` is the ECU of the previous response.
-  func answer(echo: [UInt8], parameters: [PollRequest.Parameter] = [], from target: Target, before responder: UInt32?) -> Answer {
+  /// The response with this prefix and, if PIDs are given, one of them. `responder` is the ECU that sent the previous response.
+  func answer(
+    withPrefix prefix: [UInt8], parameters: [PollRequest.Parameter] = [], from target: Target, previousResponder responder: UInt32?
+  ) -> Answer {
     var answer: ISOTPMessage?
-    var refusal: UInt8?
+    var negativeResponseCode: UInt8?
     for message in messages where target.accepts(message.source, responder: responder) {
       let bytes = bytes(of: message)
-      if bytes.starts(with: echo), parameters.isEmpty || parameters.contains(where: { $0.number == bytes.dropFirst().first }) {
+      if bytes.starts(with: prefix), parameters.isEmpty || parameters.contains(where: { $0.number == bytes.dropFirst().first }) {
         guard let earlier = answer else { answer = message; continue }
         if earlier.source == message.source, let merged = merged(earlier, message, on: parameters) {
           answer = merged
@@ -32,11 +35,11 @@ extension CANReader {
           return .nothing("contradictory responses to one request")
         }
         if source < first { answer = message }
-      } else if message.length >= 3, bytes[bytes.startIndex] == 0x7F, bytes[bytes.startIndex + 1] == echo[0] &- 0x40 {
-        refusal = bytes[bytes.startIndex + 2]
+      } else if message.length >= 3, bytes[bytes.startIndex] == 0x7F, bytes[bytes.startIndex + 1] == prefix[0] &- 0x40 {
+        negativeResponseCode = bytes[bytes.startIndex + 2]
       }
     }
-    return answer.map { .message($0) } ?? refusal.map { .refusal($0) } ?? .nothing("response to another request")
+    return answer.map { .message($0) } ?? negativeResponseCode.map { .negative($0) } ?? .nothing("response to another request")
   }
 
   /// The more complete of two messages of one ECU; nil if they contradict each other.

@@ -17,37 +17,37 @@ enum NegativeResponse {
   }
 
   static func demand(of code: UInt8) -> Demand {
-    switch remedy(of: code) {
+    switch handling(of: code) {
     case .dropService, .dropIdentifier: .tryOther
     case .repeatSoon: .repeatRequest
     case .wait: .pause
     // Only this request needs security access: another one may not.
-    case .never where code == 0x33: .tryOther
-    case .never: .giveUp
-    case .repeatLater, .backOff, .correct, .split, .openSession: .backOff
+    case .neverRepeat where code == 0x33: .tryOther
+    case .neverRepeat: .giveUp
+    case .repeatLater, .backOff, .correctLength, .requestLess, .changeSession: .backOff
     }
   }
 
-  /// What follows a negative response in general.
-  enum Remedy {
+  /// What a client may do after a negative response to any request.
+  enum Handling {
     /// No specific error: repeat later.
     case repeatLater
     /// Do not use this service of this ECU again.
     case dropService
     /// Do not use this identifier again.
     case dropIdentifier
-    /// The request or its frame count is wrong: report once, and drop the count.
-    case correct
+    /// The request has the wrong length, possibly because of its frame count.
+    case correctLength
     /// Request less at a time.
-    case split
+    case requestLess
     /// Repeat after 10 to 100 ms, three times at most.
     case repeatSoon
     /// The conditions are not correct: repeat at growing intervals.
     case backOff
-    /// Only in another session, which is never opened without a request.
-    case openSession
+    /// The ECU answers this request only in another diagnostic session, which is never opened automatically.
+    case changeSession
     /// Never repeat automatically: a lock-out or a corrupt download may follow.
-    case never
+    case neverRepeat
     /// The response follows: wait for it and send nothing.
     case wait
 
@@ -55,15 +55,15 @@ enum NegativeResponse {
     var meansUnsupported: Bool { self == .dropService || self == .dropIdentifier }
   }
 
-  static func remedy(of code: UInt8) -> Remedy {
+  static func handling(of code: UInt8) -> Handling {
     switch code {
     case 0x11: .dropService
     case 0x12, 0x31: .dropIdentifier
-    case 0x13: .correct
-    case 0x14: .split
+    case 0x13: .correctLength
+    case 0x14: .requestLess
     case 0x21: .repeatSoon
-    case 0x24, 0x7E, 0x7F: .openSession
-    case 0x33...0x37, 0x70...0x73: .never
+    case 0x24, 0x7E, 0x7F: .changeSession
+    case 0x33...0x37, 0x70...0x73: .neverRepeat
     case 0x78: .wait
     case 0x22, 0x81...0x8D, 0x8F...0x94: .backOff
     default: .repeatLater

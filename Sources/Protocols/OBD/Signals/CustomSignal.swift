@@ -2,7 +2,7 @@
 // without a result, is absent.
 
 public struct CustomSignal: Sendable {
-  /// The property and its decoder for the data after `request.echo`.
+  /// The property and its decoder for the data after `request.responsePrefix`.
   let row: DataRow
   let request: SignalRequest
   let header: CANIdentifier

@@ -1,10 +1,10 @@
-// The request of a custom signal, and the prefix of its response. A request must fit into one frame, the position of its data in the response
-// must be known, and it must be a read request unless allow-raw is set.
+// The request of a custom signal, and the prefix of its response. A request must fit into one frame, the position of its data in the
+// response must be known, and it must be a read request unless allow-raw is set.
 
 struct SignalRequest: Hashable, Sendable {
   let bytes: [UInt8]
   /// The prefix of a positive response; byte A of formulas is the first byte after it.
-  let echo: [UInt8]
+  let responsePrefix: [UInt8]
 
   var service: UInt8 { bytes[0] }
   var text: String { String(decoding: spacedHex(bytes).utf8.filter { $0 != space }, as: UTF8.self) }
@@ -35,11 +35,11 @@ struct SignalRequest: Hashable, Sendable {
     }
     guard let form = Self.form(of: service) else {
       guard service < 0xBF else { throw ValueError("\(spacedHex([service])) is not a service; write one, as in 220101") }
-      echo = [service + 0x40]
+      responsePrefix = [service + 0x40]
       return
     }
     guard form.counts.contains(bytes.count) else { throw ValueError("service \(spacedHex([service])) takes \(form.description)") }
-    echo = [service + 0x40] + bytes[1..<1 + form.echoed]
+    responsePrefix = [service + 0x40] + bytes[1..<1 + form.echoed]
   }
 
   private static func form(of service: UInt8) -> (counts: ClosedRange<Int>, echoed: Int, description: String)? {

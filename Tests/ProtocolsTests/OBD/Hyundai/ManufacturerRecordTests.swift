@@ -19,8 +19,8 @@ import Testing
     let outcome = reader.read(reply.last == prompt ? reply.dropLast() : reply)
     #expect(outcome == .messages)
     let message = try #require(reader.messages.first)
-    #expect(message.source == record.reply && reader.bytes(of: message).starts(with: record.echo))
-    return values(record, Array(reader.bytes(of: message).dropFirst(record.echo.count)))
+    #expect(message.source == record.reply && reader.bytes(of: message).starts(with: record.responsePrefix))
+    return values(record, Array(reader.bytes(of: message).dropFirst(record.responsePrefix.count)))
   }
 
   static func values(_ record: ManufacturerRecord, _ data: [UInt8]) -> [String: Decoded] {
@@ -268,7 +268,7 @@ import Testing
     var dice = OBDRobustnessTests.Dice(state: 5)
     for record in ManufacturerRecord.all {
       #expect(record.reply == record.header + 8 && record.period >= .second && !record.rows.isEmpty)
-      #expect(record.echo.count == record.request.count && record.echo[0] == record.request[0] + 0x40)
+      #expect(record.responsePrefix.count == record.request.count && record.responsePrefix[0] == record.request[0] + 0x40)
       for _ in 0..<500 {
         let fill = [0, 0xFF, dice.byte()][dice.below(3)]
         let data = (0..<dice.below(64)).map { _ in dice.below(4) == 0 ? dice.byte() : fill }

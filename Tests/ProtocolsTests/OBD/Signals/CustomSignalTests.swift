@@ -25,11 +25,11 @@ import Testing
 
   @Test func `request and response address follow from the request`() throws {
     let own = try #require(signal([:]))
-    #expect(own.header.text == "7E0" && own.reply?.text == "7E8" && own.request.echo == [0x62, 0x01, 0x01])
+    #expect(own.header.text == "7E0" && own.reply?.text == "7E8" && own.request.responsePrefix == [0x62, 0x01, 0x01])
     let standard = try #require(signal(["request": .string("01 0c")]))
-    #expect(standard.header == .functional && standard.reply == nil && standard.request.echo == [0x41, 0x0C])
+    #expect(standard.header == .functional && standard.reply == nil && standard.request.responsePrefix == [0x41, 0x0C])
     let battery = try #require(signal(["header": .string("7e4"), "request": .string("0x2101")]))
-    #expect(battery.header.text == "7E4" && battery.reply?.text == "7EC" && battery.request.echo == [0x61, 0x01])
+    #expect(battery.header.text == "7E4" && battery.reply?.text == "7EC" && battery.request.responsePrefix == [0x61, 0x01])
     let long = try #require(signal(["header": .string("18DA10F1")]))
     #expect(long.header.is29Bit && long.reply?.text == "18DAF110")
     let told = try #require(signal(["header": .string("744"), "reply": .string("74D")]))
@@ -44,13 +44,13 @@ import Testing
         let bytes = [service] + (1..<count).map { UInt8($0) }
         guard let request = try? SignalRequest(spacedHex(bytes), allowRaw: true) else { continue }
         #expect(
-          request.bytes == bytes && request.echo.first == service + 0x40
-            && request.echo.dropFirst().elementsEqual(bytes[1..<request.echo.count]))
+          request.bytes == bytes && request.responsePrefix.first == service + 0x40
+            && request.responsePrefix.dropFirst().elementsEqual(bytes[1..<request.responsePrefix.count]))
       }
     }
     for request in ["04", "14FFFFFF", "1101"] { #expect(signal(["request": .string(request)], allowRaw: true) == nil, "\(request)") }
     for request in ["03", "07", "0A"] {
-      #expect(signal(["request": .string(request)])?.request.echo == [0x40 + UInt8(request, radix: 16)!], "\(request)")
+      #expect(signal(["request": .string(request)])?.request.responsePrefix == [0x40 + UInt8(request, radix: 16)!], "\(request)")
     }
   }
 
@@ -121,7 +121,7 @@ import Testing
   @Test func `an allowed request is sent`() throws {
     #expect(problems(["request": .string("2F010203")]).first?.message.contains("allow-raw = true for every device") == true)
     let raw = try #require(signal(["request": .string("2F010203")], allowRaw: true))
-    #expect(raw.request.echo == [0x6F] && raw.header == .engine)
+    #expect(raw.request.responsePrefix == [0x6F] && raw.header == .engine)
     #expect(signal(["request": .string("FF01")], allowRaw: true) == nil)
     // Clearing of trouble codes is never polled, whatever is allowed.
     #expect(signal(["request": .string("04")], allowRaw: true) == nil)
