@@ -152,7 +152,7 @@ def manufacturer(data):
         lines = [f"    let row{index} = {row(signal)}" for index, signal in enumerate(found)]
         if "table" in record:
             rows = [
-                f"BMSRecord.Row(row{index}" + (f", not: .{families[signal['except']]})" if "except" in signal else ")")
+                f"BMSRecord.Row(row{index}" + (f", absentIn: .{families[signal['except']]})" if "except" in signal else ")")
                 for index, signal in enumerate(found)
             ]
             output += [f"extension {record['table']} {{", f"  static let rows: [{record['table']}.Row] = {{", *lines]

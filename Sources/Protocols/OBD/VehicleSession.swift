@@ -28,7 +28,7 @@ struct VehicleSession: Sendable {
   mutating func linkCameUp(_ values: inout ValueTable) {
     polling.linkCameUp()
     sleep.linkCameUp()
-    values.forgetScales()
+    values.resetScales()
   }
 
   /// Handles the end of a setup of the adapter with this name.
@@ -211,7 +211,7 @@ struct VehicleSession: Sendable {
       polling.pause(until: now &+ .second)
     case .pause(let message): pause(message, session, at: now, &values, &effects, &reaction)
     case .rest(let message):
-      withdrawVehicle(message, &values, &effects)
+      withdrawVehicleValues(message, &values, &effects)
       reaction.demand(.rest(until: now &+ sleep.nextLength(), message))
       polling.pausesChanged(to: sleep.pauses)
     case .stop(let message): stop(message, &values, &effects)
@@ -234,8 +234,8 @@ struct VehicleSession: Sendable {
     return isReplaced
   }
 
-  /// Tries the next request or protocol candidate, because this one was never answered or is not supported. After the last one polling pauses,
-  /// or stops if `isFinal`.
+  /// Tries the next request or protocol candidate, because this one was never answered or is not supported. After the last one polling
+  /// pauses, or stops if `isFinal`.
   private mutating func tryOther(
     _ message: String, isFinal: Bool, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
@@ -276,7 +276,7 @@ struct VehicleSession: Sendable {
   ) {
     polling.vehicleSilent(message, &effects)
     let message = status == .noCar ? "the adapter measures no battery voltage; plug it into a vehicle, or check the contacts" : message
-    withdrawVehicle(message, &values, &effects)
+    withdrawVehicleValues(message, &values, &effects)
     if status == .noCar {
       for request in polling.scheduler.queue.requests where request.isIdentity { values.withdraw(request, message, &effects) }
     }
@@ -284,8 +284,8 @@ struct VehicleSession: Sendable {
     values.publish(fault: message, &effects)
   }
 
-  private mutating func withdrawVehicle(_ reason: String, _ values: inout ValueTable, _ effects: inout Effects) {
-    values.withdrawVehicle(reason, &effects)
+  private mutating func withdrawVehicleValues(_ reason: String, _ values: inout ValueTable, _ effects: inout Effects) {
+    values.withdrawVehicleValues(reason, &effects)
     polling.forgetStatistics()
   }
 
@@ -294,7 +294,7 @@ struct VehicleSession: Sendable {
     _ pause: SleepPolicy.Pause, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
-    withdrawVehicle(pause.message ?? "", &values, &effects)
+    withdrawVehicleValues(pause.message ?? "", &values, &effects)
     values.publish(status: pause.status, &effects)
     values.publish(fault: pause.message, &effects)
     pausePolling(for: pause.length, session, at: now, &reaction)

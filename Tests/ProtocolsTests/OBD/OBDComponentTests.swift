@@ -99,7 +99,7 @@ import Testing
     }
     #expect(requests == ["220101", "2101", "0100", "0100"] && detection.bus == .automatic)
     let last = detection.next(after: request, vehicleRequest: nil)
-    #expect(last.isLast && last.request == .uds && detection.bus == .can)
+    #expect(last.isLast && last.request == .bmsUDS && detection.bus == .can)
   }
 
   @Test mutating func `another VIN is another vehicle, once until it is silent`() {
@@ -116,7 +116,7 @@ import Testing
   // MARK: Polling
 
   @Test func `a fast request is polled at its slot, and a failed one at the next`() {
-    var scheduler = PollScheduler(rate: 20, phase: 0, first: .uds)
+    var scheduler = PollScheduler(rate: 20, phase: 0, first: .bmsUDS)
     scheduler.resume(at: .second)
     #expect(scheduler.poll(allowsFrameCount: true, at: .second) == Array("220101\r".utf8))
     #expect(scheduler.overdueAt == .second + .second / 20 && scheduler.nextWake(after: .second) == nil)
@@ -129,7 +129,7 @@ import Testing
   }
 
   @Test func `the third missing response begins a liveness check, and a bus error before the first answer tries another protocol`() {
-    var (counters, fast) = (ErrorCounters(), FastPoll(.uds))
+    var (counters, fast) = (ErrorCounters(), FastPoll(.bmsUDS))
     func judge(_ status: ELMStatus) -> String {
       switch counters.judge(.status(status), &fast, isProbing: false, hasLostEcho: false, on: .can) {
       case .retry: "retry"
@@ -142,13 +142,13 @@ import Testing
     counters.answered()
     #expect([judge(.noData), judge(.noData), judge(.noData)] == ["retry", "retry", "pause"])
     let pids = [PollRequest.Parameter(number: 0x0C, length: 2), PollRequest.Parameter(number: 0x0D, length: 1)]
-    fast.begin(RecordRequest(pids, of: Target(.engine)), every: nil)
+    fast.begin(FastRequest(pids, of: Target(.engine)), every: nil)
     #expect(judge(.noData) == "retry" && fast.questionedFailure != nil && fast.request.rawValue == "0100")
     #expect(fast.endLivenessCheck() != nil && fast.request.rawValue == "010C0D")
   }
 
   @Test func `the bytes of the fast request follow its frame count`() {
-    var fast = FastPoll(.uds)
+    var fast = FastPoll(.bmsUDS)
     fast.answered(frames: 9, by: 0x7EC)
     #expect(fast.bytes(withCount: true) == Array("2201019\r".utf8) && fast.bytes(withCount: false) == Array("220101\r".utf8))
     fast.dropCount()

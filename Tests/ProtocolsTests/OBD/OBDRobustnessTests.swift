@@ -75,7 +75,7 @@ import Testing
 
   @Test func aReplyWithOneWrongCharacterIsRefusedOrDiffersOnlyInThatByte() {
     // Replies have no checksum: a changed data digit is a different value. Everything else is rejected.
-    var ready = OBDVectorTests.asking(.uds)
+    var ready = OBDVectorTests.asking(.bmsUDS)
     ready.adapter.answer("220101", "")
     var dice = Dice(state: 7)
     for index in 0..<(Vector.ev6.count - 1) {

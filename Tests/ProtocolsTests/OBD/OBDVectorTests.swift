@@ -6,7 +6,7 @@ import Testing
 @Suite struct OBDVectorTests {
   struct Car: CustomTestStringConvertible {
     var testDescription: String
-    let request: RecordRequest
+    let request: FastRequest
     let reply: [UInt8]
     let values: [String: Double]
     var absent: [String: String] = [:]
@@ -15,7 +15,7 @@ import Testing
   static let notReported = "not reported by this car"
   static let cars = [
     Car(
-      testDescription: "Kona driving", request: .uds, reply: Vector.kona,
+      testDescription: "Kona driving", request: .bmsUDS, reply: Vector.kona,
       values: [
         "state-of-charge": 65, "battery-voltage": 375.2, "battery-current": 12, "battery-power": 4.5, "battery-temperature-max": 21,
         "battery-temperature-min": 21, "module-temperature-1": 21, "module-temperature-4": 21, "inlet-temperature": 21,
@@ -25,7 +25,7 @@ import Testing
         "max-charge-power": 0, "max-discharge-power": 0, "fan-status": 0, "fan-speed": 0,
       ], absent: ["module-temperature-5": notReported]),
     Car(
-      testDescription: "EV6 cold", request: .uds, reply: Vector.ev6,
+      testDescription: "EV6 cold", request: .bmsUDS, reply: Vector.ev6,
       values: [
         "state-of-charge": 55.5, "battery-voltage": 715.7, "battery-current": 0.7, "battery-power": 0.5, "battery-temperature-max": 1,
         "battery-temperature-min": -1, "aux-battery-voltage": 12.8, "inverter-voltage": 717, "rpm": 4363, "rpm-2": 0,
@@ -36,13 +36,13 @@ import Testing
         "ac-plug": notReported, "max-discharge-power": notReported,
       ]),
     Car(
-      testDescription: "EV6 on a wallbox", request: .uds, reply: Vector.wallbox,
+      testDescription: "EV6 on a wallbox", request: .bmsUDS, reply: Vector.wallbox,
       values: [
         "state-of-charge": 53.5, "battery-voltage": 719, "battery-current": -1.4, "battery-power": -1.01, "battery-temperature-max": 32,
         "battery-temperature-min": 30, "rpm": 0, "rpm-2": 0,
       ]),
     Car(
-      testDescription: "Soul 30 kWh", request: .kwp, reply: Vector.soul,
+      testDescription: "Soul 30 kWh", request: .bmsKWP, reply: Vector.soul,
       values: [
         "state-of-charge": 59, "battery-current": 3.6, "battery-voltage": 369.7, "max-charge-power": 90, "max-discharge-power": 90,
         "inlet-temperature": 8, "cell-voltage-max": 3.68, "cell-voltage-max-cell": 21, "aux-battery-voltage": 14, "charge-in": 3511.1,
@@ -50,12 +50,12 @@ import Testing
         "isolation-resistance": 1000,
       ]),
     Car(
-      testDescription: "Ioniq 28 kWh", request: .kwp, reply: Vector.ioniq,
+      testDescription: "Ioniq 28 kWh", request: .bmsKWP, reply: Vector.ioniq,
       values: [
         "state-of-charge": 90, "battery-voltage": 391.2, "battery-temperature-max": 22, "energy-in": 5703.4, "energy-out": 5552.6, "rpm": 0,
       ]),
     Car(
-      testDescription: "E-GMP without line ends", request: .uds, reply: Vector.glued,
+      testDescription: "E-GMP without line ends", request: .bmsUDS, reply: Vector.glued,
       values: [
         "state-of-charge": 90.5, "battery-voltage": 746.6, "battery-current": -9.9, "battery-temperature-max": 18,
         "battery-temperature-min": 12, "aux-battery-voltage": 12, "inverter-voltage": 6, "rpm": 0, "rpm-2": 0,
@@ -63,7 +63,7 @@ import Testing
   ]
 
   /// A machine that has just sent the request.
-  static func asking(_ request: RecordRequest, of vehicle: VehicleChoice = .auto, echo: Bool = false) -> AdapterRig {
+  static func asking(_ request: FastRequest, of vehicle: VehicleChoice = .auto, echo: Bool = false) -> AdapterRig {
     var rig = AdapterRig(vehicle: vehicle)
     rig.adapter.answer("220101", "")
     rig.adapter.answer("2101", "")
@@ -108,7 +108,7 @@ import Testing
     for (reply, reading) in wrong {
       let payload: [UInt8] = [0x62, 0x01, 0x01] + Vector.data(of: reply)
       #expect(Int(payload[53]) << 8 | Int(payload[54]) == reading)
-      var rig = Self.asking(.uds)
+      var rig = Self.asking(.bmsUDS)
       rig.give(.received(.main, reply))
       #expect(rig.number("rpm") != Double(reading))
       #expect(rig.number("rpm-2") != Double(reading))
@@ -124,7 +124,7 @@ import Testing
   }
 
   @Test func interleavedECUsWithoutHeadersAreAmbiguousAndGiveNoNumber() {
-    let ready = Self.asking(.kwp)
+    let ready = Self.asking(.bmsKWP)
     for split in 0..<Vector.interleaved.count {
       var rig = ready
       rig.give(.received(.main, Array(Vector.interleaved[..<split])))
@@ -142,18 +142,18 @@ import Testing
       (current: UInt8(0xFF), speed: UInt8(0x10), regenerating: "on"), (0x00, 0xFF, "off"), (0x00, 0x10, "off"), (0xFF, 0x00, "off"),
     ]
     for (current, speed, expected) in driving {
-      var rig = Self.asking(.uds)
+      var rig = Self.asking(.bmsUDS)
       rig.give(.received(.main, Vector.page(Vector.ev6, [10: current, 11: 0x9C, 53: speed, 54: 0])))
       #expect(rig.text("regenerating") == expected)
     }
-    var backwards = Self.asking(.uds)
+    var backwards = Self.asking(.bmsUDS)
     backwards.give(.received(.main, Vector.page(Vector.ev6, [53: 0xFE, 54: 0x1B])))
     #expect(backwards.number("rpm") == -485)
     #expect(backwards.text("regenerating") == "off")
   }
 
   @Test func sentinelsAndImplausibleNumbersAreAbsentWithAReason() {
-    var rig = Self.asking(.uds, of: .hkmcEV)
+    var rig = Self.asking(.bmsUDS, of: .hkmcEV)
     rig.give(.received(.main, Vector.page(Vector.kona, [4: 0, 53: 0x7F, 54: 0xFF, 55: 0x4E, 56: 0x21, 14: 0x9F, 24: 0, 23: 0xFF])))
     #expect(rig.number("state-of-charge") == 0)
     #expect(rig.absence("rpm") == "not available now")
@@ -169,19 +169,19 @@ import Testing
   }
 
   @Test func aPowerThatRoundsToNothingHasNoSign() {
-    var rig = Self.asking(.uds, of: .hkmcEV)
+    var rig = Self.asking(.bmsUDS, of: .hkmcEV)
     rig.give(.received(.main, Vector.page(Vector.ev6, [10: 0xFF, 11: 0xFF, 12: 0x01, 13: 0x90])))
     #expect(rig.number("battery-current") == -0.1 && rig.number("battery-power")?.sign == .plus)
   }
 
   @Test func theFastestSpeedEverSeenIsNotCutOff() {
-    var rig = Self.asking(.uds)
+    var rig = Self.asking(.bmsUDS)
     rig.give(.received(.main, Vector.page(Vector.ev6, [53: 0x29, 54: 0x97])))
     #expect(rig.number("rpm") == 10647)
   }
 
   @Test func anAbsenceIsPublishedOnce() {
-    var rig = Self.asking(.uds)
+    var rig = Self.asking(.bmsUDS)
     rig.give(.received(.main, Vector.ev6))
     var effects = Effects()
     rig.adapter.answer("2201019", "")
@@ -193,7 +193,7 @@ import Testing
 
   @Test func repliesWithAStrayLineOrAPromptBeforeTheEchoGiveNoNumber() {
     for noise in ["000\r", "001\r", "002\r", ">220101\r", "22010\r", "2101\r"] {
-      var rig = Self.asking(.uds)
+      var rig = Self.asking(.bmsUDS)
       rig.give(.received(.main, Array(noise.utf8) + Vector.ev6))
       #expect(rig.number("rpm") == nil, "\(noise)")
       #expect(rig.number("bad-replies") == 1)

@@ -60,7 +60,7 @@ extension VehicleRig {
   /// Breaks the link and brings it up again.
   mutating func reconnect() {
     disconnect("unplugged")
-    forget(machine.router.values.livelyProperties)
+    forget(machine.router.values.freshPositions)
     connect()
   }
 
@@ -93,6 +93,6 @@ extension CustomSignal {
     unit: String? = nil, period: Nanoseconds = .second, help: String
   ) {
     let property = Property(name, .float, unit: unit, lifetime: Self.lifetime(period), help: help)
-    self.init(DataRow(property, .formula(expression), outside: .outOfRange), request, header: header, reply: reply, period: period)
+    self.init(DataRow(property, .formula(expression), outOfRangeReason: .outOfRange), request, header: header, reply: reply, period: period)
   }
 }

@@ -31,7 +31,7 @@ extension BMSRecord {
   }
 }
 
-extension RecordRequest {
+extension FastRequest {
   /// Whether the BMS data record is requested.
   var isBMSRecord: Bool { parameters.isEmpty && !isDiscovery }
 }

@@ -1,5 +1,5 @@
-// Protocol and vehicle detection. The configuration may set the vehicle type; otherwise protocol candidates are tried in turn and the result is
-// stored. A candidate that requests the supported PIDs continues with the next 32 PIDs until all are known.
+// Protocol and vehicle detection. The configuration may set the vehicle type; otherwise protocol candidates are tried in turn and the
+// result is stored. A candidate that requests the supported PIDs continues with the next 32 PIDs until all are known.
 //
 //   candidate ─ answered ─▶ vehicle (electric, or standard with its ECUs) ─ another VIN, or PIDs no longer answered ─▶ unknown
 //    ▲      │
@@ -17,11 +17,11 @@ enum VehicleChoice: String, CaseIterable, Sendable {
     switch self {
     case .auto:
       [
-        ProtocolCandidate(.can, .uds), ProtocolCandidate(.can, .kwp), ProtocolCandidate(discoveryOn: .can),
+        ProtocolCandidate(.can, .bmsUDS), ProtocolCandidate(.can, .bmsKWP), ProtocolCandidate(discoveryOn: .can),
         ProtocolCandidate(discoveryOn: .automatic),
       ]
-    case .eGMP: [ProtocolCandidate(.can, .uds)]
-    case .hkmcEV: [ProtocolCandidate(.can, .uds), ProtocolCandidate(.can, .kwp)]
+    case .eGMP: [ProtocolCandidate(.can, .bmsUDS)]
+    case .hkmcEV: [ProtocolCandidate(.can, .bmsUDS), ProtocolCandidate(.can, .bmsKWP)]
     case .ice: [ProtocolCandidate(discoveryOn: .can), ProtocolCandidate(discoveryOn: .automatic)]
     }
   }
@@ -30,11 +30,11 @@ enum VehicleChoice: String, CaseIterable, Sendable {
 /// A first request and the protocol on which it may be answered.
 struct ProtocolCandidate: Equatable, Sendable {
   let bus: VehicleBus
-  let request: RecordRequest
+  let request: FastRequest
 
-  init(_ bus: VehicleBus, _ request: RecordRequest) { (self.bus, self.request) = (bus, request) }
+  init(_ bus: VehicleBus, _ request: FastRequest) { (self.bus, self.request) = (bus, request) }
 
-  init(discoveryOn bus: VehicleBus) { self.init(bus, RecordRequest(supportedFrom: 0, on: bus)) }
+  init(discoveryOn bus: VehicleBus) { self.init(bus, FastRequest(supportedFrom: 0, on: bus)) }
 }
 
 /// The detected vehicle.
@@ -73,7 +73,7 @@ struct ProtocolDetection: Sendable {
   /// Detection was repeated on this connection because ECUs or PIDs were new.
   private var hasChecked = false
   /// The stored request and ECUs.
-  private var storedRequest: RecordRequest?
+  private var storedRequest: FastRequest?
   private var storedECUs: Discovery?
 
   init(_ choice: VehicleChoice) {
@@ -91,7 +91,7 @@ struct ProtocolDetection: Sendable {
 
   /// Restores the stored request. Returns the index of its candidate; nil: there is none.
   mutating func restore(request bytes: [UInt8]?) -> Int? {
-    guard let bytes, let known = RecordRequest(rawValue: String(decoding: bytes, as: UTF8.self)),
+    guard let bytes, let known = FastRequest(rawValue: String(decoding: bytes, as: UTF8.self)),
       let index = candidates.firstIndex(where: { $0.request == known })
     else { return nil }
     storedRequest = known
@@ -123,7 +123,7 @@ struct ProtocolDetection: Sendable {
   mutating func adapterWasSetUp() { vinHash = nil }
 
   /// Begins a candidate (nil: the current one) and returns its request; for a known vehicle that is `vehicleRequest`, its fast request.
-  mutating func begin(_ index: Int? = nil, vehicleRequest: RecordRequest?) -> RecordRequest {
+  mutating func begin(_ index: Int? = nil, vehicleRequest: FastRequest?) -> FastRequest {
     let index = index ?? candidate
     candidate = index
     var next = candidates[index]
@@ -138,7 +138,7 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Begins the next candidate because `request` was not answered. `isLast`: all were tried, so that a pause follows.
-  mutating func next(after request: RecordRequest, vehicleRequest: RecordRequest?) -> (request: RecordRequest, isLast: Bool) {
+  mutating func next(after request: FastRequest, vehicleRequest: FastRequest?) -> (request: FastRequest, isLast: Bool) {
     hasDiscovered = false
     failures += 1
     // If PIDs are no longer answered, the supported PIDs are requested again.
@@ -150,7 +150,8 @@ struct ProtocolDetection: Sendable {
     return (next, true)
   }
 
-  /// The indices of the candidates to try: for a known vehicle only those without protocol detection, except every `pausesPerSearch` pauses.
+  /// The indices of the candidates to try: for a known vehicle only those without protocol detection, except every `pausesPerSearch`
+  /// pauses.
   private func eligibleCandidates() -> [Int] {
     let isKnown = storedRequest != nil || storedECUs != nil
     let searchesAll = !isKnown || pauses % Self.pausesPerSearch == 0
@@ -166,7 +167,7 @@ struct ProtocolDetection: Sendable {
   mutating func answered() { (failures, foreignRecords, hasDiscovered) = (0, 0, false) }
 
   /// Stores the first request that the vehicle has answered on this connection.
-  mutating func store(_ request: RecordRequest, _ effects: inout Effects) {
+  mutating func store(_ request: FastRequest, _ effects: inout Effects) {
     if !request.parameters.isEmpty {
       storeECUs(&effects)
     } else if storedRequest != request {
@@ -187,7 +188,7 @@ struct ProtocolDetection: Sendable {
   /// What follows a reply to the request for supported PIDs.
   enum DiscoveryResult {
     case failed(String)
-    case next(RecordRequest)
+    case next(FastRequest)
     /// Query the protocol that the adapter has detected.
     case identifyProtocol
     case ended
@@ -213,7 +214,7 @@ struct ProtocolDetection: Sendable {
   }
 
   private func next(after base: UInt8) -> DiscoveryResult {
-    discovery.next(after: base).map { .next(RecordRequest(supportedFrom: $0, on: bus)) } ?? .ended
+    discovery.next(after: base).map { .next(FastRequest(supportedFrom: $0, on: bus)) } ?? .ended
   }
 
   /// Handles the protocol that the adapter reports; nil: it reports none, so that the ECU addresses must imply it.
@@ -228,7 +229,7 @@ struct ProtocolDetection: Sendable {
   enum DiscoveryMiss { case none, retry, ended }
 
   /// Handles a failed request. Supported PIDs after the first 32 are optional: two missing responses end the discovery.
-  mutating func missed(_ request: RecordRequest, _ failure: PollFailure) -> DiscoveryMiss {
+  mutating func missed(_ request: FastRequest, _ failure: PollFailure) -> DiscoveryMiss {
     guard request.isDiscovery else { return .none }
     if request.bytes[1] > 0 {
       if case .negative = failure { return .ended }
@@ -241,7 +242,7 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Ends the discovery. Returns the ECUs, and the request to poll if they turn out to be unusable.
-  mutating func discoveryEnded(vehicleRequest: RecordRequest?) -> (found: Discovery, request: RecordRequest) {
+  mutating func discoveryEnded(vehicleRequest: FastRequest?) -> (found: Discovery, request: FastRequest) {
     let found = discovery
     let request = begin(vehicleRequest: vehicleRequest)
     hasDiscovered = true
@@ -268,13 +269,13 @@ struct ProtocolDetection: Sendable {
 
   /// Whether a record must pass the plausibility check: unless the vehicle is configured, at the first response of a connection and after
   /// each silence.
-  func requiresPlausibility(_ request: RecordRequest, isConfirmed: Bool) -> Bool { choice == .auto && !isConfirmed && request.isBMSRecord }
+  func requiresPlausibility(_ request: FastRequest, isConfirmed: Bool) -> Bool { choice == .auto && !isConfirmed && request.isBMSRecord }
 
   /// What follows a response that is not BMS data.
   enum ForeignRecord { case retry, pause, tryOther }
 
   /// Handles a response that is not BMS data. A known vehicle may have just woken up; for any other the next candidate is tried.
-  mutating func foreignRecord(_ request: RecordRequest, _ effects: inout Effects) -> ForeignRecord {
+  mutating func foreignRecord(_ request: FastRequest, _ effects: inout Effects) -> ForeignRecord {
     foreignRecords += 1
     if foreignRecords < Self.maxForeignRecords { return storedRequest == request ? .pause : .retry }
     foreignRecords = 0
@@ -331,7 +332,7 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Begins detection again. Returns the first request.
-  mutating func startOver(vehicleRequest: RecordRequest?) -> RecordRequest {
+  mutating func startOver(vehicleRequest: FastRequest?) -> FastRequest {
     let index = if case .standard(let found) = vehicle { self.index(for: found) } else { Int?.none }
     vehicle = .unknown
     defer { answered() }

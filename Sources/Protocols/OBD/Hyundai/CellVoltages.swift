@@ -3,8 +3,10 @@
 // Source: captures of Kona, Ioniq 28 kWh, Ioniq 5 and EV6.
 
 enum CellVoltages {
+  /// The offset of the first cell.
   private static let first = 4
   private static let count = 32
+  /// Raw values of 1 to 5 V.
   private static let plausible = 50...250 as ClosedRange<UInt8>
 
   @Sendable static func list(_ data: DataRow.Data) -> Decoded {
@@ -16,7 +18,7 @@ enum CellVoltages {
   @Sendable static func highest(_ data: DataRow.Data) -> Decoded { number(data) { _, high in high } }
   @Sendable static func deviation(_ data: DataRow.Data) -> Decoded { number(data) { low, high in high - low } }
 
-  /// The offset of the last cell that is present.
+  /// The offset of the last cell that is present; nil if there is none, or the record is too short.
   private static func lastCell(_ data: DataRow.Data) -> Int? {
     guard data.count >= first + count else { return nil }
     return (first..<first + count).last { data[$0] != 0 }

@@ -38,9 +38,9 @@ enum VehicleFamily: String, CaseIterable, Sendable {
   var records: [ManufacturerRecord] { ManufacturerRecord.all.filter { $0.family == self } }
 
   /// The family identified by BMS record 0x01, or nil if unknown.
-  init?(_ request: RecordRequest, record data: UnsafeBufferPointer<UInt8>) {
-    switch BMSRecord.Car(data) {
-    case _ where request == .kwp: self = .older
+  init?(_ request: FastRequest, record data: UnsafeBufferPointer<UInt8>) {
+    switch BMSRecord.Variant(data) {
+    case _ where request == .bmsKWP: self = .older
     case .eGMP: self = .eGMP
     case .konaNiro: self = .konaNiro
     case .other: return nil

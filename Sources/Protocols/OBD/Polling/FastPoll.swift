@@ -1,5 +1,5 @@
-// The fast request, which is polled at the device's rate: its rows, its frame count, and the bytes as sent. If it fails, a liveness check polls
-// the request that all ECUs support instead, to distinguish a silent vehicle from a request that fails.
+// The fast request, which is polled at the device's rate: its rows, its frame count, and the bytes as sent. If it fails, a liveness check
+// polls the request that all ECUs support instead, to distinguish a silent vehicle from a request that fails.
 
 struct FastPoll: Sendable {
   /// The test whether the ECU supports only one PID per request.
@@ -12,9 +12,9 @@ struct FastPoll: Sendable {
   }
 
   /// The request that is polled now.
-  private(set) var request: RecordRequest
+  private(set) var request: FastRequest
   /// The fast request of the detected vehicle; nil: no vehicle with SAE J1979 PIDs is detected.
-  private(set) var vehicleRequest: RecordRequest?
+  private(set) var vehicleRequest: FastRequest?
   /// The rows of `vehicleRequest`.
   private(set) var rows: [PollRequest.Row] = []
   /// The period of `vehicleRequest`; nil: the device's rate.
@@ -29,7 +29,7 @@ struct FastPoll: Sendable {
   private var bytes: [UInt8] = []
   private var bytesCount: Int?
 
-  init(_ request: RecordRequest) { self.request = request }
+  init(_ request: FastRequest) { self.request = request }
 
   /// The request as sent, with the carriage return, and with the frame count if wanted and known.
   mutating func bytes(withCount: Bool) -> [UInt8] {
@@ -56,25 +56,25 @@ struct FastPoll: Sendable {
       isFast: period == nil)
   }
 
-  private mutating func select(_ next: RecordRequest) {
+  private mutating func select(_ next: FastRequest) {
     (request, frameCount, responder) = (next, FrameCount(), nil)
     bytes.removeAll(keepingCapacity: true)
   }
 
   /// Polls the request of a protocol candidate.
-  mutating func begin(_ next: RecordRequest) {
+  mutating func begin(_ next: FastRequest) {
     select(next)
     questionedFailure = nil
   }
 
   /// Polls the next request for supported PIDs.
-  mutating func proceed(to next: RecordRequest) {
+  mutating func proceed(to next: FastRequest) {
     request = next
     bytes.removeAll(keepingCapacity: true)
   }
 
   /// Polls the fast request of a detected vehicle.
-  mutating func begin(_ next: RecordRequest, every period: Nanoseconds?) {
+  mutating func begin(_ next: FastRequest, every period: Nanoseconds?) {
     select(next)
     (vehicleRequest, self.period, onePIDTest) = (next, period, .none)
   }
@@ -84,7 +84,7 @@ struct FastPoll: Sendable {
   /// Polls this request from now on, at the device's rate or its configured period.
   mutating func replace(with next: PollRequest) {
     (rows, period) = (next.rows, next.isFast ? nil : next.period)
-    select(RecordRequest(next.parameters, of: next.target))
+    select(FastRequest(next.parameters, of: next.target))
     vehicleRequest = request
   }
 
@@ -109,12 +109,12 @@ struct FastPoll: Sendable {
 
   // MARK: Liveness check
 
-  /// Polls the request that all ECUs support instead of the fast request, which failed with this message. Returns false if that cannot help:
-  /// it is polled already, or a data record is.
+  /// Polls the request that all ECUs support instead of the fast request, which failed with this message. Returns false if that cannot
+  /// help: it is polled already, or a data record is.
   mutating func beginLivenessCheck(_ message: String, on bus: VehicleBus) -> Bool {
     guard request == vehicleRequest, !request.parameters.isEmpty else { return false }
     questionedFailure = message
-    select(RecordRequest(supportedFrom: 0, on: bus))
+    select(FastRequest(supportedFrom: 0, on: bus))
     return true
   }
 

@@ -1,5 +1,5 @@
-// Decides what is polled when: the fast request at each slot of an absolute grid, other requests in the gaps, and nothing during pauses. A fast
-// request that fails is replaced by another one, and retried in the gaps.
+// Decides what is polled when: the fast request at each slot of an absolute grid, other requests in the gaps, and nothing during pauses. A
+// fast request that fails is replaced by another one, and retried in the gaps.
 //
 //   waiting ─ slot ─▶ polling ──── answered or failed ──▶ waiting ─ pause ─▶ paused ─ due ─▶ waiting
 //      └─ gap ─▶ requesting ─┘
@@ -34,7 +34,7 @@ struct PollScheduler: Sendable {
   private var errors = ErrorCounters()
   private(set) var statistics: PollStatistics
 
-  init(rate: Double, phase: Double, first request: RecordRequest) {
+  init(rate: Double, phase: Double, first request: FastRequest) {
     pace = Pace(rate: rate, phase: phase)
     statistics = PollStatistics(period: pace.period)
     fast = FastPoll(request)
@@ -68,19 +68,19 @@ struct PollScheduler: Sendable {
   }
 
   /// Polls the request of a protocol candidate.
-  mutating func begin(_ request: RecordRequest) {
+  mutating func begin(_ request: FastRequest) {
     fast.begin(request)
     follow(fast.currentPeriod)
   }
 
   /// Polls a request that was never answered.
-  mutating func tryOther(_ request: RecordRequest) {
+  mutating func tryOther(_ request: FastRequest) {
     errors.candidateBegan()
     begin(request)
   }
 
   /// Requests the next supported PIDs.
-  mutating func proceed(to request: RecordRequest, at now: Instant) {
+  mutating func proceed(to request: FastRequest, at now: Instant) {
     fast.proceed(to: request)
     resume(at: now)
   }
@@ -89,7 +89,7 @@ struct PollScheduler: Sendable {
   mutating func discoveryEnded() { errors.resetReplaced() }
 
   /// Polls the fast request of a detected vehicle, at its configured period or the device's rate.
-  mutating func begin(_ request: RecordRequest, every period: Nanoseconds?) {
+  mutating func begin(_ request: FastRequest, every period: Nanoseconds?) {
     fast.begin(request, every: period)
     follow(period)
   }
@@ -101,7 +101,7 @@ struct PollScheduler: Sendable {
   }
 
   /// Begins detection again with this request.
-  mutating func startOver(_ request: RecordRequest) {
+  mutating func startOver(_ request: FastRequest) {
     begin(request)
     errors = ErrorCounters()
   }
@@ -122,8 +122,8 @@ struct PollScheduler: Sendable {
     }
   }
 
-  /// The next slot, at which a poll still in flight becomes overdue; nil if none does. It is the timer's target from the start, so that the timer
-  /// is not set twice per poll.
+  /// The next slot, at which a poll still in flight becomes overdue; nil if none does. It is the timer's target from the start, so that the
+  /// timer is not set twice per poll.
   var overdueAt: Instant? {
     if case .polling(let poll) = state, pace.period > 0, !poll.isOverdue { pace.due } else { nil }
   }
@@ -135,7 +135,8 @@ struct PollScheduler: Sendable {
     state = .polling(poll)
   }
 
-  /// The index of the request of the queue to send now; nil: none fits. At its slot the fast request comes first, except for forced requests.
+  /// The index of the request of the queue to send now; nil: none fits. At its slot the fast request comes first, except for forced
+  /// requests.
   mutating func pick(at now: Instant, _ adapter: RequestQueue.AdapterAddressing) -> Int? {
     let room = pace.due &- now
     guard now < pace.due || queue.hasForced(at: now), errors.isConfirmed else { return nil }
@@ -214,8 +215,8 @@ struct PollScheduler: Sendable {
     pace.failed(at: now)
   }
 
-  /// Ends the request in flight, because the adapter did not reply or did not end its reply. `isRepeated`: the request did not cause the failure
-  /// and is sent again immediately.
+  /// Ends the request in flight, because the adapter did not reply or did not end its reply. `isRepeated`: the request did not cause the
+  /// failure and is sent again immediately.
   mutating func aborted(isRepeated: Bool, at now: Instant) {
     switch state {
     case .polling(let poll):
@@ -255,8 +256,8 @@ struct PollScheduler: Sendable {
 
   // MARK: Replacement of the fast request
 
-  /// Splits or replaces a fast request that fails although the vehicle responds. `isReset`: the adapter's default timeout is now used again, so
-  /// the same request is tried first. Returns false if no request is left, and the failed request, which is retried in the gaps.
+  /// Splits or replaces a fast request that fails although the vehicle responds. `isReset`: the adapter's default timeout is now used
+  /// again, so the same request is tried first. Returns false if no request is left, and the failed request, which is retried in the gaps.
   mutating func replaceFast(isReset: Bool, at now: Instant) -> (isReplaced: Bool, failed: PollRequest?) {
     var failed: PollRequest?
     if isReset {
@@ -286,8 +287,8 @@ struct PollScheduler: Sendable {
     poll(whole.requesting(only: fast.request.parameters.prefix(1)))
   }
 
-  /// Makes a former fast request that is answered again the fast request: together with the current one if both are polled at the device's rate
-  /// and have at most `maxPIDs` PIDs, otherwise instead of a slower one.
+  /// Makes a former fast request that is answered again the fast request: together with the current one if both are polled at the device's
+  /// rate and have at most `maxPIDs` PIDs, otherwise instead of a slower one.
   mutating func restore(_ index: Int, maxPIDs: Int) {
     guard fast.pollsPIDs, fast.questionedFailure == nil else { return }
     queue.restored(index)

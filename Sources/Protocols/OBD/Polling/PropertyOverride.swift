@@ -1,22 +1,23 @@
-// `[property.NAME]`: the configured override of a property's poll period and priority, or that it is not polled. Properties of one response
-// share a request, whose period is the shortest of theirs.
+// The configuration section `[property.NAME]`: the poll period and the priority of a property, or that it is not polled. Properties of one
+// response share a request, whose period is the shortest of theirs.
 
 /// The order of due requests when there is not enough time for all.
 enum Priority: String, CaseIterable, Comparable, Sendable {
   case high, normal, low
 
-  static func < (one: Priority, other: Priority) -> Bool { one.rank < other.rank }
+  static func < (lhs: Priority, rhs: Priority) -> Bool { lhs.rank < rhs.rank }
 
   private var rank: Int {
     switch self {
-    case .high: 0;
-    case .normal: 1;
+    case .high: 0
+    case .normal: 1
     case .low: 2
     }
   }
 }
 
 struct PropertyOverride: Sendable, Equatable {
+  /// The name of the property.
   let name: String
   /// nil: the default period.
   let period: Nanoseconds?
@@ -45,12 +46,12 @@ struct PropertyOverride: Sendable, Equatable {
 
   /// Parses a section or reports its problems.
   init?(_ section: Setup.Subsection, _ problems: inout [OptionError]) {
-    guard Self.known.contains(section.name) else {
-      let isFast = OBDMachine.batteryProperties.contains(section.name)
+    guard Self.configurable.contains(section.name) else {
+      let isBMSData = OBDMachine.batteryProperties.contains(section.name)
       problems.append(
         OptionError(
           nil,
-          isFast
+          isBMSData
             ? "\(section.name) is part of the BMS data, which is polled at the device's rate; set rate"
             : OBDMachine.ownProperties.contains(section.name)
               ? "\(section.name) is not polled from the vehicle; remove the section"
@@ -65,11 +66,11 @@ struct PropertyOverride: Sendable, Equatable {
   }
 
   private static func suggestion(for name: String) -> String {
-    nearest(to: name, among: known.sorted()).map { "did you mean \($0)?" } ?? "vehiclectl describe lists them"
+    nearest(to: name, among: configurable.sorted()).map { "did you mean \($0)?" } ?? "vehiclectl describe lists them"
   }
 
-  /// Properties polled beside the BMS data record. Custom signals have their own period.
-  private static let known = Set(
+  /// The names of the properties that are polled apart from the BMS data record. Custom signals have their own period.
+  private static let configurable = Set(
     StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerRecord.all.flatMap(\.rows).map(\.property.name)
       + ["vin"] + RequestLayout.calibrationNames)
 }
@@ -80,11 +81,12 @@ struct PropertyOverrides: Sendable, Equatable {
 
   init(_ overrides: [PropertyOverride] = []) { for entry in overrides { self.overrides[entry.name] = entry } }
 
+  /// Whether the property is polled.
   func polls(_ name: String) -> Bool { overrides[name]?.isPolled ?? true }
 
-  /// The period of a request for these properties; nil: not polled. `usual` is the period without an override.
-  func period(of names: [String], usual: Nanoseconds) -> Nanoseconds? {
-    names.isEmpty ? usual : names.filter(polls).map { overrides[$0]?.period ?? usual }.min()
+  /// The period of a request for these properties; nil: not polled. `defaultPeriod` is the period without an override.
+  func period(of names: [String], default defaultPeriod: Nanoseconds) -> Nanoseconds? {
+    names.isEmpty ? defaultPeriod : names.filter(polls).map { overrides[$0]?.period ?? defaultPeriod }.min()
   }
 
   func priority(of names: [String]) -> Priority { names.compactMap { overrides[$0]?.priority }.min() ?? .normal }

@@ -14,7 +14,7 @@ struct RequestLayout {
   init(
     _ parameters: [StandardParameter], of target: Target, period: Nanoseconds, isFast: Bool = false, priority: Priority = .normal
   ) {
-    let lengths = parameters.map { PollRequest.Parameter(number: $0.number, length: $0.bytes) }
+    let lengths = parameters.map { PollRequest.Parameter(number: $0.number, length: $0.length) }
     request = PollRequest(
       target, [0x01] + parameters.map(\.number), parameters: lengths, period: period, isFast: isFast, priority: priority)
     rows = parameters.flatMap { parameter in parameter.rows.map { (parameter.number, $0) } }

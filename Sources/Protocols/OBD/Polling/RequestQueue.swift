@@ -218,7 +218,7 @@ struct RequestQueue: Sendable {
       }
       requests[index].answered(at: now, took: took, frames: frames, by: source)
       if request.requestsScaling {
-        values.takeScales(reader)
+        values.recordScales(reader)
         // An ECU's scaling does not change while it runs.
         if share == .whole { requests[index].setDue(now &+ Self.scalingLifetime) }
       }

@@ -81,8 +81,8 @@ struct VehiclePolling: Sendable {
 
   mutating func woke(at now: Instant) { scheduler.woke(at: now) }
 
-  /// The next command: the fast request at its slot, in the gap a request that fits, otherwise retargeting for the fast request. `isProbing`: only
-  /// the fast request is sent.
+  /// The next command: the fast request at its slot, in the gap a request that fits, otherwise retargeting for the fast request.
+  /// `isProbing`: only the fast request is sent.
   mutating func next(
     _ session: AdapterSession, isProbing: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> VehicleSession.Next {
@@ -173,7 +173,7 @@ struct VehiclePolling: Sendable {
     timeout.answered(withoutPending: session.reader.messages.count == 1)
     if detection.mustIdentifyAgain {
       detection.identifyAgain()
-      values.forgetScales()
+      values.resetScales()
       scheduler.identifyAgain()
     }
     scheduler.finish(poll, isFirst: isFirst, at: now)

@@ -60,7 +60,7 @@ extension CANReader {
   private static func length(of octets: Octets, from start: Int) -> Int? {
     guard octets.count >= start + 2 else { return nil }
     switch octets[start] {
-    case 0x41: return StandardParameter.bytes(of: octets[start + 1]).map { 2 + $0 }
+    case 0x41: return StandardParameter.length(of: octets[start + 1]).map { 2 + $0 }
     case 0x43, 0x47, 0x49, 0x4A: return maxMessageLength
     case 0x7F: return 3
     default: return nil

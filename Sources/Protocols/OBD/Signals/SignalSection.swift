@@ -1,5 +1,5 @@
-// The configuration section `[signal.NAME]`: the keys of a custom signal, and their validation. Each problem names the key and, in a formula,
-// the position.
+// The configuration section `[signal.NAME]`: the keys of a custom signal, and their validation. Each problem names the key and, in a
+// formula, the position.
 
 extension CustomSignal {
   /// The maximum length of a name; imported names can be longer than built-in ones.
@@ -74,7 +74,8 @@ extension CustomSignal {
       rank: section.options["rank"]?.number.flatMap { PropertyRank(rawValue: Int($0)) } ?? .main,
       help: text("help") ?? "Custom signal: \(text("value") ?? "") of \(request.text)")
     let row = DataRow(
-      property, .formula(expression), decimals: decimals, labels: labels, length: length, valid: valid ?? nil, outside: .outOfRange)
+      property, .formula(expression), decimals: decimals, labels: labels, length: length, valid: valid ?? nil, outOfRangeReason: .outOfRange
+    )
     self.init(row, request, header: header, reply: reply, period: period)
   }
 
@@ -151,10 +152,10 @@ extension CustomSignal {
 
   private static func check(_ key: String, _ text: String?, maxLength: Int, _ problems: inout [OptionError]) {
     guard let text else { return }
-    let cannot = text.unicodeScalars.contains {
+    let isUnprintable = text.unicodeScalars.contains {
       [.control, .format, .lineSeparator, .paragraphSeparator, .surrogate].contains($0.properties.generalCategory)
     }
-    if cannot || text.unicodeScalars.count > maxLength {
+    if isUnprintable || text.unicodeScalars.count > maxLength {
       problems.append(OptionError(key, "not one line of at most \(maxLength) characters; shorten it"))
     }
   }

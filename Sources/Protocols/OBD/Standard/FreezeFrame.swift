@@ -11,7 +11,7 @@ struct FreezeFrame: Sendable, Equatable {
 
   /// The number of the frame, usually 0.
   private(set) var frame: UInt8 = 0
-  /// The trouble code that stored the frame: PID 02.
+  /// The trouble code that caused the frame to be stored: PID 02.
   private(set) var code: TroubleCode?
   private(set) var items: [Item] = []
 

@@ -5,13 +5,13 @@
 struct StandardParameter: Sendable {
   let number: UInt8
   /// The length of the data in bytes.
-  let bytes: Int
+  let length: Int
   /// The poll period on CAN.
   let period: Nanoseconds
   let rows: [DataRow]
 
-  init(_ number: UInt8, _ bytes: Int, every period: Nanoseconds, _ rows: [DataRow]) {
-    (self.number, self.bytes, self.period, self.rows) = (number, bytes, period, rows)
+  init(_ number: UInt8, _ length: Int, every period: Nanoseconds, _ rows: [DataRow]) {
+    (self.number, self.length, self.period, self.rows) = (number, length, period, rows)
   }
 
   /// All PIDs by number, without the bitmaps of supported PIDs.
@@ -19,11 +19,11 @@ struct StandardParameter: Sendable {
 
   /// The data length of each PID in bytes; 0 if unknown.
   private static let lengths: [UInt8] = (0...255).map { number in
-    number % 0x20 == 0 ? 4 : UInt8(truncatingIfNeeded: all[UInt8(number)]?.bytes ?? 0)
+    number % 0x20 == 0 ? 4 : UInt8(truncatingIfNeeded: all[UInt8(number)]?.length ?? 0)
   }
 
   /// The data length of a PID in bytes, including those of the bitmaps of supported PIDs; nil if unknown.
-  static func bytes(of number: UInt8) -> Int? {
+  static func length(of number: UInt8) -> Int? {
     let length = lengths[Int(number)]
     return length > 0 ? Int(length) : nil
   }
@@ -39,27 +39,29 @@ struct StandardParameter: Sendable {
     return found
   }
 
-  /// Splits a response of service 01 or 02 into PIDs and passes each PID with the range of its data in `answer`. If the lengths do not
-  /// match, returns an error message and passes none.
+  /// Splits a response of service 01 or 02 into PIDs, and passes each with the range of its data in `answer` to `body`. If the lengths do
+  /// not match, or a PID was not requested, returns an error message and passes none.
   static func split(
-    _ answer: ArraySlice<UInt8>, where isAsked: (UInt8) -> Bool = { _ in true }, _ part: (_ number: UInt8, _ data: Range<Int>) -> Void
+    _ answer: ArraySlice<UInt8>, where isRequested: (UInt8) -> Bool = { _ in true },
+    _ body: (_ number: UInt8, _ data: Range<Int>) -> Void
   ) -> String? {
     guard answer.first == 0x41 || answer.first == 0x42 else { return "not a response of service 01 or 02" }
     // Service 02 has the frame number after each PID.
-    let head = answer.first == 0x42 ? 2 : 1
-    var at = answer.startIndex + 1
-    guard at < answer.endIndex else { return "response without a PID" }
-    while at < answer.endIndex {
-      guard isAsked(answer[at]) else { return "PID \(spacedHex([answer[at]])) was not requested" }
-      guard let length = bytes(of: answer[at]) else { return "PID \(spacedHex([answer[at]])) is unknown" }
-      guard answer.endIndex - at >= head + length else { return "PID \(spacedHex([answer[at]])) is truncated" }
-      at += head + length
+    let headerLength = answer.first == 0x42 ? 2 : 1
+    var position = answer.startIndex + 1
+    guard position < answer.endIndex else { return "response without a PID" }
+    while position < answer.endIndex {
+      let number = answer[position]
+      guard isRequested(number) else { return "PID \(spacedHex([number])) was not requested" }
+      guard let length = length(of: number) else { return "PID \(spacedHex([number])) is unknown" }
+      guard answer.endIndex - position >= headerLength + length else { return "PID \(spacedHex([number])) is truncated" }
+      position += headerLength + length
     }
-    at = answer.startIndex + 1
-    while at < answer.endIndex {
-      let start = at + head
-      at = start + (bytes(of: answer[at]) ?? 1)
-      part(answer[start - head], start..<min(at, answer.endIndex))
+    position = answer.startIndex + 1
+    while position < answer.endIndex {
+      let start = position + headerLength
+      position = start + (length(of: answer[position]) ?? 1)
+      body(answer[start - headerLength], start..<min(position, answer.endIndex))
     }
     return nil
   }

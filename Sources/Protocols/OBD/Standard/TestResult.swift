@@ -5,6 +5,7 @@ struct TestResult: Sendable, Equatable {
   /// The monitor identifier (OBDMID) and the test identifier (TID).
   let monitor: UInt8
   let test: UInt8
+  /// The unit-and-scaling identifier (UASID).
   let scaling: UInt8
   let value: Double
   let minimum: Double
@@ -68,7 +69,7 @@ struct TestResult: Sendable, Equatable {
     }
   }
 
-  /// The name of the test; nil if it is not standardised. Standardised are tests of oxygen sensors and misfire.
+  /// The name of the test; nil if it is not standardised. Only tests of oxygen sensors and misfire are.
   var testName: String? {
     switch (monitor, test) {
     case (0x01...0x10, 0x01...0x0A): Self.sensorTests[Int(test) - 1]

@@ -40,7 +40,7 @@ struct TroubleCode: Sendable, Hashable, Comparable {
     }
   }
 
-  static func < (a: TroubleCode, b: TroubleCode) -> Bool { a.number < b.number }
+  static func < (lhs: TroubleCode, rhs: TroubleCode) -> Bool { lhs.number < rhs.number }
 
   /// The result of parsing a response of services 03, 07 and 0A.
   enum Answer: Equatable {

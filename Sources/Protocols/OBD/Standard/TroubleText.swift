@@ -1,12 +1,12 @@
-// Descriptions of standard trouble codes. The table, Vehicles/trouble-codes.txt, is parsed on first use. Numbered codes (cylinders, coils,
-// sensors) are computed. Unlisted codes have no description.
+// Descriptions of standard trouble codes. The table, Vehicles/trouble-codes.txt, is parsed on first use. Descriptions that number
+// cylinders, coils or sensors are computed. Unlisted codes have no description.
 
 extension TroubleCode {
   /// The description: "manufacturer's own" if the code is not standardised, nil if it is unknown.
   var meaning: String? {
     if !isStandard { return "manufacturer's own" }
     if isFiller { return nil }
-    return counted ?? Self.meanings[number]
+    return numberedMeaning ?? Self.meanings[number]
   }
 
   /// The patterns of the table: an entry is a code, a pattern and a subject, and describes as many codes as the pattern has words.
@@ -52,8 +52,8 @@ extension TroubleCode {
     return TroubleCode(number: number & 0xFF00 | UInt16((place / 10) << 4 | place % 10))
   }
 
-  /// Descriptions of numbered codes; cylinder numbers are decimal.
-  private var counted: String? {
+  /// The description of a code of a cylinder, coil or sensor, whose number follows from that of the code; nil for any other code.
+  private var numberedMeaning: String? {
     let digits = (Int(number >> 8 & 15), Int(number >> 4 & 15), Int(number & 15))
     guard number < 0x3000, digits.0 < 10, digits.1 < 10, digits.2 < 10 else { return nil }
     let decimal = Int(number >> 12) * 1000 + digits.0 * 100 + digits.1 * 10 + digits.2

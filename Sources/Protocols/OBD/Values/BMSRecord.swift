@@ -4,14 +4,14 @@
 // Source: captures of Kona, Niro, Ioniq 5, EV6 and Soul, which agree with published tables.
 
 enum BMSRecord {
-  /// The vehicle family, by the bitmap of fields at the start of the record.
-  enum Car {
+  /// The variant of the record.
+  enum Variant {
     /// Ioniq 5, EV6 and their platform.
     case eGMP
     case konaNiro
     case other
 
-    /// Parses the bitmap.
+    /// The variant that the bitmap of fields at the start of the record identifies.
     init(_ data: DataRow.Data) {
       switch data.count >= 4 ? NumberLayout.u32.raw(data, 0) : 0 {
       case 0xEFFB_E7EF: self = .eGMP
@@ -21,16 +21,16 @@ enum BMSRecord {
     }
   }
 
-  /// A row of the record, and the vehicle families for which it is not valid. The rows are in the order of the schema.
+  /// A row of the record, and the variant of the record in which it is absent. The rows are in the order of the schema.
   struct Row: Sendable {
     let row: DataRow
-    fileprivate let not: Car?
+    fileprivate let absentIn: Variant?
 
-    init(_ row: DataRow, not: Car? = nil) { (self.row, self.not) = (row, not) }
+    init(_ row: DataRow, absentIn: Variant? = nil) { (self.row, self.absentIn) = (row, absentIn) }
   }
 
-  /// What a poll reads of the rows, apart from them, so that no row is retained.
-  private static let fields = rows.map { (reader: $0.row.plainReader, not: $0.not) }
+  /// The readers of the rows. They are stored apart from the rows so that a poll retains no row.
+  private static let fields = rows.map { (reader: $0.row.plainReader, absentIn: $0.absentIn) }
 
   /// The positions of the motor speeds.
   static let motorSpeeds = 0...1
@@ -47,10 +47,10 @@ enum BMSRecord {
   /// Parses every field of a record and passes each with its position to `publish`.
   @inline(__always)
   static func read(_ data: DataRow.Data, _ publish: (Int, Decoded) -> Void) {
-    let (car, fields) = (Car(data), fields)
+    let (variant, fields) = (Variant(data), fields)
     for position in fields.indices {
       let field = fields[position]
-      if field.not == car {
+      if field.absentIn == variant {
         publish(position, .absent(.notReported))
       } else if let reader = field.reader {
         publish(position, reader.read(data))
@@ -60,6 +60,7 @@ enum BMSRecord {
     }
   }
 
+  /// The power of the battery in kW, from its current and voltage; negative: charging.
   @Sendable static func power(_ data: DataRow.Data) -> Decoded {
     guard data.count >= 14 else { return .absent(.notReported) }
     let (current, voltage) = (NumberLayout.s16.raw(data, 10), NumberLayout.u16.raw(data, 12))

@@ -43,43 +43,47 @@ final class DataRow: Sendable {
   let source: Source
   /// The strings for numbers of a closed set; empty if the value is a number.
   private let labels: [Int: String]
-  /// The power of ten of the decimals to which a number is rounded; nil: only binary noise is removed.
-  private let scale: Double?
-  /// The read of a field that needs nothing more.
+  /// 10 to the power of the number of decimals to which the value is rounded; nil: only the error of binary fractions is removed.
+  private let decimalScale: Double?
+  /// Reads the value if it needs neither labels nor rounding; nil: it does.
   private let reader: FieldReader?
   /// The length that the data must have.
   private let length: Int?
   /// A condition: the row is absent if this formula gives 0, because the data has another layout; nil: none.
   private let valid: Expression?
-  /// The reason that is published for a value outside the property's range.
-  private let outside: Absence
+  /// The published reason for the absence of a value outside the property's range.
+  private let outOfRangeReason: Absence
 
   init(
     _ property: Property, _ source: Source, decimals: Int? = nil, labels: [Int: String] = [:], length: Int? = nil, valid: Expression? = nil,
-    outside: Absence = .implausible
+    outOfRangeReason: Absence = .implausible
   ) {
     (self.property, self.source, self.labels, self.length) = (property, source, labels, length)
-    (self.valid, self.outside) = (valid, outside)
+    (self.valid, self.outOfRangeReason) = (valid, outOfRangeReason)
     let scale = decimals.map { (0..<max($0, 0)).reduce(1.0) { power, _ in power * 10 } }
-    self.scale = scale
+    decimalScale = scale
     reader =
-      if case .field(let field) = source { FieldReader(field, as: property, scale: scale ?? 1e9, outside: outside) } else { nil }
+      if case .field(let field) = source {
+        FieldReader(field, as: property, decimalScale: scale ?? 1e9, outOfRangeReason: outOfRangeReason)
+      } else {
+        nil
+      }
   }
 
   /// A row that a function decodes.
   convenience init(_ property: Property, _ read: @escaping @Sendable (Data) -> Decoded) { self.init(property, .function(read)) }
 
-  /// The read without checks of the data as a whole; nil if there are some, or more is to be done.
+  /// The reader, if there is one and the row sets no condition on length or layout of the data.
   var plainReader: FieldReader? { length == nil && valid == nil ? reader : nil }
 
   /// The quantity with ECU-specific scaling.
   var quantity: ScaledQuantity? { if case .scaled(_, let quantity) = source { quantity } else { nil } }
 
   /// Decodes the data after the echoed identifier; never reads beyond it.
-  func read(_ data: Data) -> Decoded { read(data, highest: 0) }
+  func read(_ data: Data) -> Decoded { read(data, maximum: 0) }
 
   /// Decodes the data with the maximum that the ECU reports for the quantity; 0 selects the standard scaling.
-  func read(_ data: Data, highest: UInt8) -> Decoded {
+  func read(_ data: Data, maximum: UInt8) -> Decoded {
     if let valid, !valid.evaluate(data).isTrue { return .absent(.implausible) }
     if let length, data.count != length { return .absent(.notReported) }
     if let reader { return reader.read(data) }
@@ -95,7 +99,7 @@ final class DataRow: Sendable {
       }
     case .scaled(let field, let quantity):
       guard let raw = field.raw(data) else { return .absent(.notReported) }
-      return decoded(quantity.value(raw, highest: highest))
+      return decoded(quantity.value(raw, maximum: maximum))
     case .function(let read): return read(data)
     }
   }
@@ -106,11 +110,11 @@ final class DataRow: Sendable {
     case .string: return Expression.whole(number).flatMap { labels[$0] }.map { .value(.string($0)) } ?? .absent(.undefined)
     case .int:
       let rounded = number.rounded()
-      guard isInRange(rounded) else { return .absent(outside) }
+      guard isInRange(rounded) else { return .absent(outOfRangeReason) }
       return Expression.whole(rounded).map { .value(.int($0)) } ?? .absent(.undefined)
     case .float, .list:
       let rounded = rounded(number)
-      return isInRange(rounded) ? .value(.float(rounded)) : .absent(outside)
+      return isInRange(rounded) ? .value(.float(rounded)) : .absent(outOfRangeReason)
     }
   }
 
@@ -118,8 +122,8 @@ final class DataRow: Sendable {
 
   private func rounded(_ number: Double) -> Double {
     // Adding zero turns -0 into 0.
-    if let scale { return (number * scale).rounded() / scale + 0 }
-    // 3 * 0.1 is 0.3.
+    if let decimalScale { return (number * decimalScale).rounded() / decimalScale + 0 }
+    // 3 * 0.1 gives 0.30000000000000004, which is published as 0.3.
     return abs(number) < 1e6 && abs(number) > 1e-3 ? (number * 1e9).rounded() / 1e9 : number
   }
 }
@@ -142,7 +146,7 @@ extension DataRow {
 extension DataRow.Source {
   static func formula(_ text: String) -> DataRow.Source { .formula(.builtIn(text)) }
 
-  /// The formula reads the raw number.
+  /// A number with ECU-specific scaling, whose raw number the formula reads.
   static func scaled(_ text: String, by quantity: ScaledQuantity) -> DataRow.Source {
     guard let field = LinearField(.builtIn(text)) else { preconditionFailure("\(text): not one number") }
     return .scaled(field.number, quantity)

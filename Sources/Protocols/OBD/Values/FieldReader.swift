@@ -1,5 +1,5 @@
-// The read of a field whose value needs no rounding, as most of a fast record do. It holds nothing that is reference-counted: for a poll at
-// the device's rate the counting would cost more than the reading.
+// Reads a field whose value needs neither labels nor rounding, like most fields of the BMS data record. It holds nothing that is
+// reference-counted: for a poll at the device's rate the counting would cost more than the reading.
 
 struct FieldReader: Sendable {
   private enum Form { case whole, decimal, bool }
@@ -8,18 +8,18 @@ struct FieldReader: Sendable {
   private let form: Form
   private let low: Double
   private let high: Double
-  /// Why a value outside the range is absent.
-  private let outside: Absence
+  /// The published reason for the absence of a value outside the range.
+  private let outOfRangeReason: Absence
 
-  /// nil if the value must be rounded to the decimals of the power of ten `scale`, or stands for a string.
-  init?(_ field: LinearField, as property: Property, scale: Double, outside: Absence) {
+  /// Creates a reader; nil if the value stands for a string, or must be rounded to the decimals that `decimalScale` (a power of ten) gives.
+  init?(_ field: LinearField, as property: Property, decimalScale: Double, outOfRangeReason: Absence) {
     switch property.type {
     case .int where field.isWhole: form = .whole
-    case .float where field.isDecimal(scale): form = .decimal
+    case .float where field.isDecimal(decimalScale): form = .decimal
     case .bool: form = .bool
     default: return nil
     }
-    (self.field, self.outside) = (field, outside)
+    (self.field, self.outOfRangeReason) = (field, outOfRangeReason)
     (low, high) = (property.range?.lowerBound ?? -.infinity, property.range?.upperBound ?? .infinity)
   }
 
@@ -29,10 +29,10 @@ struct FieldReader: Sendable {
     switch form {
     case .whole:
       let whole = field.whole(raw)
-      return low <= Double(whole) && Double(whole) <= high ? .value(.int(whole)) : .absent(outside)
+      return low <= Double(whole) && Double(whole) <= high ? .value(.int(whole)) : .absent(outOfRangeReason)
     case .decimal:
       let number = field.value(raw)
-      return low <= number && number <= high ? .value(.float(number)) : .absent(outside)
+      return low <= number && number <= high ? .value(.float(number)) : .absent(outOfRangeReason)
     case .bool: return .value(.bool(field.value(raw) != 0))
     }
   }

@@ -1,11 +1,12 @@
-// The properties of the device, and their published values: the schema, the positions of rows, the reasons of absent values (published
+// The properties of the device and their published values: the schema, the positions of rows, the reasons for absent values (each published
 // once), the scaling that the ECUs report, status and fault. The vehicle's properties come first and change with vehicle detection; those
-// of the adapter and the polling follow. A property that keeps its name keeps its value. Of equal names the first one is used.
+// of the adapter and the polling follow. A property that keeps its name keeps its value. If several have the same name, the first one is
+// used.
 
 struct ValueTable: Sendable {
   private(set) var schema = Schema()
-  /// The position in the schema of the first property of the adapter.
-  private var ownBase = 0
+  /// The number of the vehicle's properties, which come first in the schema.
+  private var vehiclePropertyCount = 0
   /// For each property, the reason that was published for its absence.
   private var absences: [Absence] = []
   /// The positions of properties that show that the vehicle is in use.
@@ -27,7 +28,7 @@ struct ValueTable: Sendable {
   /// The configured overrides of known properties.
   private let overrides: PropertyOverrides
 
-  /// The status words of the kind.
+  /// The states of a device of this kind, as published.
   enum StatusWord: String {
     /// There is no link.
     case waiting
@@ -65,20 +66,20 @@ struct ValueTable: Sendable {
 
   // MARK: Layout
 
-  private static let signNames = ["rpm", "rpm-2", "speed", "charging", "ignition"]
+  private static let signOfUseNames = ["rpm", "rpm-2", "speed", "charging", "ignition"]
 
   /// Sets the vehicle's properties: those of the BMS data record, of the fast request and of the other requests. `period` is the period of
   /// the configured rate.
   mutating func layOut(hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds) -> Layout {
     var properties = hasBatteryRecord ? BMSRecord.properties(freshFor: Signal.freshFor(period)) : []
     var names = Set(properties.map(\.name) + Signal.names)
-    let claimed = Set(signals.map(\.name))
-    func place(_ layout: RequestLayout, every wanted: Nanoseconds) -> [PollRequest.Row] {
+    let customNames = Set(signals.map(\.name))
+    func place(_ layout: RequestLayout, every requestPeriod: Nanoseconds) -> [PollRequest.Row] {
       // Requests that share the device's rate are not sent more often.
-      let period = layout.request.isFast ? max(wanted, period) : wanted
+      let period = layout.request.isFast ? max(requestPeriod, period) : requestPeriod
       return layout.rows.compactMap { parameter, row in
-        let isWanted = layout.isCustom || !claimed.contains(row.property.name) && overrides.polls(row.property.name)
-        guard isWanted, names.insert(row.property.name).inserted else { return nil }
+        let isPolled = layout.isCustom || !customNames.contains(row.property.name) && overrides.polls(row.property.name)
+        guard isPolled, names.insert(row.property.name).inserted else { return nil }
         var property = row.property
         if case .fresh = property.lifetime { property.lifetime = .fresh(max(3 &* period, 2 * .second)) }
         properties.append(property)
@@ -88,15 +89,18 @@ struct ValueTable: Sendable {
     let fastRows = fast.map { place($0, every: $0.request.period) } ?? []
     let requests = layouts.compactMap { layout -> PollRequest? in
       let names = layout.rows.map(\.row.property.name)
-      let usual = layout.request.period
-      guard let period = layout.isCustom ? usual : overrides.period(of: names, usual: usual) else { return nil }
+      let defaultPeriod = layout.request.period
+      guard let period = layout.isCustom ? defaultPeriod : overrides.period(of: names, default: defaultPeriod) else { return nil }
       let priority = names.isEmpty ? layout.request.priority : overrides.priority(of: names)
       return layout.request.placed(place(layout, every: period), every: period, priority)
     }
-    ownBase = properties.count
+    vehiclePropertyCount = properties.count
     properties += Signal.properties(period: period)
-    schema = Schema(properties: properties.map(\.self), actions: actions)  // a copy without spare capacity, for each device
-    signsOfUse = ownBase == 0 ? [] : Self.signNames.compactMap { name in properties[..<ownBase].firstIndex { $0.name == name } }
+    // `map` makes a copy without spare capacity.
+    schema = Schema(properties: properties.map(\.self), actions: actions)
+    signsOfUse =
+      vehiclePropertyCount == 0
+      ? [] : Self.signOfUseNames.compactMap { name in properties[..<vehiclePropertyCount].firstIndex { $0.name == name } }
     absences = [Absence](repeating: .none, count: properties.count)
     return Layout(fast: fastRows, requests: requests)
   }
@@ -114,16 +118,16 @@ struct ValueTable: Sendable {
     return layout
   }
 
-  /// Whether any property shows whether the vehicle is in use.
+  /// Whether the vehicle has a property that shows whether it is in use.
   var hasSignsOfUse: Bool { !signsOfUse.isEmpty }
 
   /// The positions of the vehicle's properties that become absent when it does not respond.
-  var livelyProperties: [Int] { (0..<ownBase).filter { schema.properties[$0].lifetime != .retained } }
+  var freshPositions: [Int] { (0..<vehiclePropertyCount).filter { schema.properties[$0].lifetime != .retained } }
 
   func name(at position: Int) -> String { schema.properties[position].name }
 
   /// The position in the schema of a property of the adapter or the polling.
-  private func position(_ signal: Signal) -> Int { ownBase + signal.rawValue }
+  private func position(_ signal: Signal) -> Int { vehiclePropertyCount + signal.rawValue }
 
   // MARK: Values
 
@@ -157,7 +161,7 @@ struct ValueTable: Sendable {
       BMSRecord.read(UnsafeBufferPointer(rebasing: payload[range])) { position, decoded in
         publish(decoded, at: position, at: now, &effects)
         guard BMSRecord.motorSpeeds.contains(position), case .value(let value) = decoded, let speed = value.number else { return }
-        speeds.take(motor: speed, at: now)
+        speeds.record(motor: speed, at: now)
       }
     }
   }
@@ -175,14 +179,14 @@ struct ValueTable: Sendable {
         return .whole
       }
       guard let end = CANReader.end(of: parameters, in: data, isBare: source == nil) else { return .none }
-      var (at, found) = (0, 0)
-      while at < end, let parameter = parameters.first(where: { $0.number == data[at] }) {
-        let part = UnsafeBufferPointer(rebasing: data[at + 1..<at + 1 + parameter.length])
+      var (position, found) = (0, 0)
+      while position < end, let parameter = parameters.first(where: { $0.number == data[position] }) {
+        let part = UnsafeBufferPointer(rebasing: data[position + 1..<position + 1 + parameter.length])
         for row in rows where row.parameter == parameter.number {
           publish(row.row.value(part, scales, from: source), at: row.position, at: now, &effects)
         }
-        speeds.take(parameter.number, part, at: now)
-        at += 1 + parameter.length
+        speeds.record(parameter.number, part, at: now)
+        position += 1 + parameter.length
         found += 1
       }
       return found >= parameters.count ? .whole : found > 1 ? .part : .one
@@ -190,17 +194,17 @@ struct ValueTable: Sendable {
   }
 
   /// Stores the scaling reported by each ECU.
-  mutating func takeScales(_ reader: CANReader) {
+  mutating func recordScales(_ reader: CANReader) {
     for message in reader.messages {
       let bytes = Array(reader.bytes(of: message))
       _ = StandardParameter.split(bytes[...]) { number, data in
-        bytes[data].withUnsafeBufferPointer { scales.take(number, $0, from: message.source) }
+        bytes[data].withUnsafeBufferPointer { scales.record(number, $0, from: message.source) }
       }
     }
   }
 
-  /// Forgets the scaling, because another vehicle may respond from now on.
-  mutating func forgetScales() { scales.forget() }
+  /// Resets the scaling, because another vehicle may respond from now on.
+  mutating func resetScales() { scales.reset() }
 
   // MARK: Absences
 
@@ -212,20 +216,20 @@ struct ValueTable: Sendable {
     }
   }
 
-  /// Withdraws values and statistics because the vehicle does not respond.
-  mutating func withdrawVehicle(_ reason: String, _ effects: inout Effects) {
-    for position in livelyProperties { effects.withdraw(position, reason) }
+  /// Withdraws the vehicle's values and the measurements of polling, because the vehicle does not respond or is not polled.
+  mutating func withdrawVehicleValues(_ reason: String, _ effects: inout Effects) {
+    for position in freshPositions { effects.withdraw(position, reason) }
     for signal in Signal.measured { withdraw(signal, reason, &effects) }
     forgetAbsences()
   }
 
-  /// Withdraws all of another vehicle's properties except one.
+  /// Withdraws all properties of the previous vehicle except one.
   mutating func withdrawAll(except position: Int, _ reason: String, _ effects: inout Effects) {
-    for other in 0..<ownBase where other != position { effects.withdraw(other, reason) }
+    for other in 0..<vehiclePropertyCount where other != position { effects.withdraw(other, reason) }
     forgetAbsences()
   }
 
-  /// Forgets the published reasons, so that the next absence of each property is published again.
+  /// Resets the published reasons, so that the next absence of each property is published again.
   mutating func forgetAbsences() {
     for index in absences.indices { absences[index] = .none }
   }

@@ -246,13 +246,14 @@ import Testing
   }
 
   @Test func aFamilyIsDetectedByItsFirstRecord() {
-    let family = { (request: RecordRequest, reply: [UInt8], head: Int) -> VehicleFamily? in
+    let family = { (request: FastRequest, reply: [UInt8], head: Int) -> VehicleFamily? in
       var reader = CANReader()
       guard reader.read(Array(reply.dropLast())) == .messages, let message = reader.messages.first else { return nil }
       return Array(reader.bytes(of: message).dropFirst(head)).withUnsafeBufferPointer { VehicleFamily(request, record: $0) }
     }
-    #expect(family(.uds, Vector.ev6, 3) == .eGMP && family(.uds, Vector.kona, 3) == .konaNiro && family(.kwp, Vector.soul, 2) == .older)
-    #expect([UInt8]().withUnsafeBufferPointer { VehicleFamily(.uds, record: $0) } == nil)
+    #expect(
+      family(.bmsUDS, Vector.ev6, 3) == .eGMP && family(.bmsUDS, Vector.kona, 3) == .konaNiro && family(.bmsKWP, Vector.soul, 2) == .older)
+    #expect([UInt8]().withUnsafeBufferPointer { VehicleFamily(.bmsUDS, record: $0) } == nil)
   }
 
   @Test func everyFamilysNamesAreUniqueAndValuesMatchTheirDeclaration() {

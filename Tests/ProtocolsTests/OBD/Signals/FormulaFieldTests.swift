@@ -39,7 +39,7 @@ import Testing
 
   /// The value without compilation.
   private func value(_ program: Expression, _ type: ValueType, _ data: [UInt8]) -> Decoded {
-    let row = DataRow(Property("own", type, help: ""), .program(program), outside: .outOfRange)
+    let row = DataRow(Property("own", type, help: ""), .program(program), outOfRangeReason: .outOfRange)
     return data.withUnsafeBufferPointer { row.read($0) }
   }
 
@@ -59,7 +59,7 @@ import Testing
       guard let program = try? Expression(text), let field = LinearField(program) else { continue }
       compiled += 1
       for type in [ValueType.float, .int, .bool] {
-        let row = DataRow(Property("own", type, help: ""), .field(field), outside: .outOfRange)
+        let row = DataRow(Property("own", type, help: ""), .field(field), outOfRangeReason: .outOfRange)
         for _ in 0..<8 {
           let count = Int.random(in: 0...5, using: &random)
           let data: [UInt8] = (0..<count).map { _ in [0, 0xFF, .random(in: 0...255, using: &random)].randomElement(using: &random) ?? 0 }

@@ -6,9 +6,9 @@ import Testing
 @testable import Protocols
 
 @Suite struct ScalingTests {
-  static func value(_ name: String, _ bytes: [UInt8], highest: UInt8) -> Decoded? {
+  static func value(_ name: String, _ bytes: [UInt8], maximum: UInt8) -> Decoded? {
     let row = StandardParameter.all.values.flatMap(\.rows).first { $0.property.name == name }
-    return bytes.withUnsafeBufferPointer { row?.quantity == nil ? nil : row?.read($0, highest: highest) }
+    return bytes.withUnsafeBufferPointer { row?.quantity == nil ? nil : row?.read($0, maximum: maximum) }
   }
 
   /// Examples of SAE J1979 and SAE J1699-3.
@@ -22,17 +22,17 @@ import Testing
       ("o2-sensor-3-current-lambda", [0xFF, 0xFF, 0, 0], 200, 200), ("commanded-lambda", [0x80, 0], 1, 0.5),
     ] as [(String, [UInt8], UInt8, Double)])
   func `a reported maximum is the top of the scale`(
-    _ name: String, _ bytes: [UInt8], _ highest: UInt8, _ value: Double
+    _ name: String, _ bytes: [UInt8], _ maximum: UInt8, _ value: Double
   ) {
-    #expect(Self.value(name, bytes, highest: highest) == .value(.float(value)))
+    #expect(Self.value(name, bytes, maximum: maximum) == .value(.float(value)))
   }
 
   @Test func `every scaled value stays in its property's range with any scaling`() {
     for row in StandardParameter.all.values.flatMap(\.rows) {
       guard row.quantity != nil else { continue }
-      for highest in [0, 1, 77, 255] as [UInt8] {
+      for maximum in [0, 1, 77, 255] as [UInt8] {
         for fill in [0, 1, 0x7F, 0x80, 0xFF] as [UInt8] {
-          let read = [UInt8](repeating: fill, count: 4).withUnsafeBufferPointer { row.read($0, highest: highest) }
+          let read = [UInt8](repeating: fill, count: 4).withUnsafeBufferPointer { row.read($0, maximum: maximum) }
           guard case .value(let value) = read else { Issue.record("\(row.property.name)"); continue }
           #expect((try? row.property.rule.accept(value)) == value, "\(row.property.name) \(value.text)")
         }
@@ -110,6 +110,6 @@ import Testing
     }
     // The scaling is not valid for the next connection's vehicle.
     scaled.reconnect()
-    #expect(scaled.machine.router.values.scales.highest(.airFlow, at: 0x7E8) == nil)
+    #expect(scaled.machine.router.values.scales.maximum(of: .airFlow, at: 0x7E8) == nil)
   }
 }

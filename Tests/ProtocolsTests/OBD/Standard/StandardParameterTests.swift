@@ -50,7 +50,7 @@ import Testing
   @Test func everyFormulaGivesTheStandardsNumber() {
     for (number, name, bytes, value) in Self.numbers {
       #expect(Self.read(number, bytes)[name] == .value(value), "\(name)")
-      #expect(StandardParameter.all[number]?.bytes == bytes.count, "\(name)")
+      #expect(StandardParameter.all[number]?.length == bytes.count, "\(name)")
     }
   }
 
@@ -111,10 +111,10 @@ import Testing
     let rows = StandardParameter.all.values.flatMap(\.rows)
     #expect(Set(rows.map(\.property.name)).count == rows.count)
     for (number, parameter) in StandardParameter.all {
-      #expect(number == parameter.number && number % 0x20 != 0 && (1...13).contains(parameter.bytes))
+      #expect(number == parameter.number && number % 0x20 != 0 && (1...13).contains(parameter.length))
       for first in 0...255 as ClosedRange<UInt8> {
         for fill in [0, 1, 0x55, 0x7F, 0x80, 0xFE, 0xFF] as [UInt8] {
-          let bytes = [first] + [UInt8](repeating: fill, count: parameter.bytes - 1)
+          let bytes = [first] + [UInt8](repeating: fill, count: parameter.length - 1)
           for row in parameter.rows {
             guard case .value(let value) = bytes.withUnsafeBufferPointer(row.read) else { continue }
             if (try? row.property.rule.accept(value)) != value { Issue.record("\(row.property.name) cannot be \(value.text)") }

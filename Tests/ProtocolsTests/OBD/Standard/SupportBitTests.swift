@@ -45,7 +45,7 @@ import Testing
     for (number, name, bytes, value) in Self.numbers {
       let found = StandardParameterTests.read(number, bytes)[name]
       #expect(found == value.map { .value($0) } ?? .absent(.notReported), "\(name)")
-      #expect(StandardParameter.all[number]?.bytes == bytes.count, "\(name)")
+      #expect(StandardParameter.all[number]?.length == bytes.count, "\(name)")
     }
   }
 

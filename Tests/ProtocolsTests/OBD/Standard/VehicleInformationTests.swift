@@ -140,7 +140,7 @@ import Testing
     var frame = FreezeFrame()
     let before = frame.add(answer[...], scales, from: 0x7E8)
     #expect(before == nil && frame.items.isEmpty)
-    ([0, 0, 0, 0x4D] as [UInt8]).withUnsafeBufferPointer { scales.take(0x4F, $0, from: 0x7E8) }
+    ([0, 0, 0, 0x4D] as [UInt8]).withUnsafeBufferPointer { scales.record(0x4F, $0, from: 0x7E8) }
     let problem = frame.add(answer[...], scales, from: 0x7E8)
     #expect(problem == nil && frame.items == [FreezeFrame.Item(name: "intake-pressure", unit: "kPa", value: .float(383.5))])
   }

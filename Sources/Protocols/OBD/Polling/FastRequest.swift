@@ -1,8 +1,8 @@
-// The content of the fast request: BMS data record 0x01 over UDS or KWP, a few PIDs of an ECU, or, during detection and liveness checks,
-// the request for supported PIDs.
+// The content of the fast request: BMS data record 0x01 over UDS or KWP, or a few PIDs of one ECU; during detection and liveness checks,
+// the supported PIDs.
 
-struct RecordRequest: Equatable, Sendable {
-  /// Hex digits as sent, without the frame count.
+struct FastRequest: Equatable, Sendable {
+  /// The hex digits as sent, without the frame count.
   let rawValue: String
   let target: Target
   /// Service and identifiers.
@@ -13,15 +13,15 @@ struct RecordRequest: Equatable, Sendable {
   let responsePrefix: [UInt8]
 
   /// The BMS data record over UDS.
-  static let uds = RecordRequest(record: [0x22, 0x01, 0x01])
+  static let bmsUDS = FastRequest(record: [0x22, 0x01, 0x01])
   /// The BMS data record over KWP, in older vehicles.
-  static let kwp = RecordRequest(record: [0x21, 0x01])
+  static let bmsKWP = FastRequest(record: [0x21, 0x01])
 
   private init(record bytes: [UInt8]) {
     self.init(.bms, bytes, parameters: [], responsePrefix: [bytes[0] + 0x40] + bytes.dropFirst())
   }
 
-  /// Requests the supported PIDs from this base on: 0x00, 0x20, … 0xE0. All ECUs respond.
+  /// Requests the bitmap of the supported PIDs after `base`, which is 0x00, 0x20, … or 0xE0, from all ECUs.
   init(supportedFrom base: UInt8, on bus: VehicleBus) {
     self.init(bus.allECUs, [0x01, base], parameters: [], responsePrefix: [0x41, base])
   }
@@ -36,9 +36,9 @@ struct RecordRequest: Equatable, Sendable {
     rawValue = String(decoding: hexText(bytes), as: UTF8.self)
   }
 
-  /// The request for the BMS data record with this text; nil for any other text.
+  /// The request for the BMS data record with these hex digits; nil for any others.
   init?(rawValue: String) {
-    guard let request = [Self.uds, .kwp].first(where: { $0.rawValue == rawValue }) else { return nil }
+    guard let request = [Self.bmsUDS, .bmsKWP].first(where: { $0.rawValue == rawValue }) else { return nil }
     self = request
   }
 
