@@ -1,4 +1,4 @@
-// Parses the replies of one adapter, and detects one that always omits the checksum.
+// Parses the replies of the adapter, and detects an adapter that always omits the checksum.
 
 struct ReplyParser: Sendable {
   private(set) var reader = CANReader()
@@ -9,11 +9,11 @@ struct ReplyParser: Sendable {
   mutating func parse(_ dialogue: ELMDialogue, learnsChecksums: Bool) -> CANReader.Outcome {
     let outcome = reader.read(dialogue.reply, from: dialogue.bodyStart)
     guard learnsChecksums else { return outcome }
-    if reader.checksums.areValid {
+    if reader.checksums.hasValid {
       repliesWithoutChecksum = nil
       reader.expectChecksums(true)
     }
-    guard !reader.omitsChecksums, reader.checksums.areMissing, let missing = repliesWithoutChecksum else { return outcome }
+    guard !reader.omitsChecksums, reader.checksums.hasMissing, let missing = repliesWithoutChecksum else { return outcome }
     repliesWithoutChecksum = missing + 1
     guard missing >= 2 else { return outcome }
     reader.expectChecksums(false)

@@ -1,6 +1,6 @@
 // Parses a reply into messages, in every form that an ELM327 prints: with headers (`7EC103E62…`, `18DAF111…`), with spaces, without headers
-// (`03E`, `0:62…`, `1:…`), without line ends. One wrong character rejects the whole reply; interleaved ECUs without headers are ambiguous.
-// Hot path: works on bytes in place and reuses its storage.
+// (`03E`, `0:62…`, `1:…`), without line ends. One wrong character rejects the whole reply, as do interleaved messages of several ECUs
+// without headers. Hot path: works on bytes in place and reuses its storage.
 
 struct CANReader: Sendable {
   /// The result of parsing a reply.
@@ -16,29 +16,29 @@ struct CANReader: Sendable {
 
   /// The messages of the last reply.
   private(set) var messages: [ISOTPMessage] = []
-  /// The concatenated bytes of the messages.
+  /// The bytes of all messages, one after the other.
   private(set) var payload: [UInt8] = []
 
   /// The adapter is known to omit checksums (protocols before CAN): the length must match instead.
   private(set) var omitsChecksums = false
-  /// Whether the last reply held lines with a valid checksum, and lines that are complete except for the checksum.
-  private(set) var checksums: (areValid: Bool, areMissing: Bool) = (false, false)
+  /// Whether at least one line of the last reply had a valid checksum, and whether at least one was complete except for the checksum.
+  private(set) var checksums: (hasValid: Bool, hasMissing: Bool) = (false, false)
 
   /// Sets whether lines of the protocols before CAN must have a checksum.
   mutating func expectChecksums(_ expects: Bool) { omitsChecksums = !expects }
 
-  mutating func noteValidChecksum() { checksums.areValid = true }
-  mutating func noteMissingChecksum() { checksums.areMissing = true }
+  mutating func noteValidChecksum() { checksums.hasValid = true }
+  mutating func noteMissingChecksum() { checksums.hasMissing = true }
 
-  /// The length of the longest data line: a 29-bit header and eight bytes, or a K-line frame.
+  /// The number of digits of the longest data line: a 29-bit header and eight bytes, or a K-line frame.
   private static let maxLineLength = 32
-  /// The same for a line with negative responses of other ECUs before it, if the line ends are missing.
+  /// The same if the line ends are missing, so that negative responses of other ECUs precede the data.
   private static let maxDigits = 128
 
   /// The bytes of a message of the last reply.
   func bytes(of message: ISOTPMessage) -> ArraySlice<UInt8> { payload[message.start..<message.start + message.length] }
 
-  /// Parses a reply from `start` on, without its prompt.
+  /// Parses a reply without its prompt, from index `start` on.
   mutating func read(_ reply: [UInt8], from start: Int = 0) -> Outcome {
     messages.removeAll(keepingCapacity: true)
     payload.removeAll(keepingCapacity: true)
@@ -58,14 +58,14 @@ struct CANReader: Sendable {
     return messages.isEmpty ? .empty : .messages
   }
 
-  /// Frames with headers but without line ends: all have full length and form complete messages.
+  /// Parses frames with headers but without line ends. Returns false unless all have full length and form complete messages.
   private mutating func readWithoutLineEnds(_ reply: ArraySlice<UInt8>) -> Bool {
     let text = reply.filter { $0 != space && $0 != tab }.drop(while: isLineEnd)
     let digits = text.prefix { !isLineEnd($0) }
     guard digits.count > Self.maxLineLength, digits.allSatisfy(isHexDigit), text.dropFirst(digits.count).allSatisfy(isLineEnd) else {
       return false
     }
-    for width in Self.fullLines where digits.count.isMultiple(of: width) {
+    for width in Self.fullLineLengths where digits.count.isMultiple(of: width) {
       messages.removeAll(keepingCapacity: true)
       payload.removeAll(keepingCapacity: true)
       let lines = stride(from: 0, to: digits.count, by: width).flatMap { digits.dropFirst($0).prefix(width) + [carriageReturn] }
@@ -76,9 +76,9 @@ struct CANReader: Sendable {
   }
 
   /// The number of digits of a line with an identifier of 11 or 29 bits and eight bytes.
-  private static let fullLines = [19, 24]
+  private static let fullLineLengths = [19, 24]
 
-  /// A reply with other characters than hex digits: a notice before the data, a status, or unknown text.
+  /// Parses a reply with other characters than hex digits: a notice before the data, a status, or unknown text.
   private mutating func readText(_ reply: ArraySlice<UInt8>, includingData: Bool = true) -> Outcome {
     var data: [UInt8] = []
     var status: ELMStatus?
@@ -88,7 +88,7 @@ struct CANReader: Sendable {
       case .nothing: continue
       case .hex(let digits): data += digits + [carriageReturn]
       case .text: isUnknown = true
-      case .status(let found): if status == nil || found.demand == .reinitialize { status = found }
+      case .status(let found): if status == nil || found.demand == .reinitialise { status = found }
       }
     }
     if let status { return .status(status) }
@@ -116,7 +116,7 @@ struct CANReader: Sendable {
           // line end was lost.
           guard count > 0 else { throw Unreadable("line number missing") }
           let number = digits[count - 1]
-          let skipped = segment == .line && number == 0 ? Self.negativeResponseDigits(before: 3, digits, count - 1) : 0
+          let skipped = segment == .line && number == 0 ? Self.negativeResponseDigits(beforeLast: 3, digits, count - 1) : 0
           if count > 1 || segment != .line {
             try addLine(segment, Digits(rebasing: digits[skipped...]), count - 1 - skipped)
           }
@@ -131,22 +131,25 @@ struct CANReader: Sendable {
     }
   }
 
-  /// A line, or one with a line number and a colon before it.
+  /// The kind of a line.
   private enum Segment: Equatable {
     case line
+    /// A line with this number and a colon before it.
     case numbered(UInt8)
   }
 
+  /// The values of hex digits.
   typealias Digits = UnsafeMutableBufferPointer<UInt8>
 
-  /// The number of digits that are negative responses (7F, service, code) of other ECUs without line ends.
-  private static func negativeResponseDigits(before rest: Int, _ digits: Digits, _ count: Int) -> Int {
-    guard count > rest, (count - rest).isMultiple(of: 6) else { return 0 }
-    let areNegative = stride(from: 0, to: count - rest, by: 6).allSatisfy { digits[$0] == 7 && digits[$0 + 1] == 0xF }
-    return areNegative ? count - rest : 0
+  /// The number of the first `count` digits that are negative responses (7F, service, code) of other ECUs, whose line ends are missing. The
+  /// last `length` of the digits are the length of a message.
+  private static func negativeResponseDigits(beforeLast length: Int, _ digits: Digits, _ count: Int) -> Int {
+    guard count > length, (count - length).isMultiple(of: 6) else { return 0 }
+    let areNegative = stride(from: 0, to: count - length, by: 6).allSatisfy { digits[$0] == 7 && digits[$0 + 1] == 0xF }
+    return areNegative ? count - length : 0
   }
 
-  /// Parses one line. The length shows its kind: 11-bit identifiers give an odd number of digits.
+  /// Parses one line. Its number of digits shows its kind: with an 11-bit identifier it is odd.
   private mutating func addLine(_ segment: Segment, _ digits: Digits, _ count: Int) throws(Unreadable) {
     if case .numbered(let number) = segment {
       guard count.isMultiple(of: 2), count <= 14 else { throw Unreadable("numbered line of wrong length") }
@@ -164,7 +167,7 @@ struct CANReader: Sendable {
     }
   }
 
-  /// A line of whole bytes: a frame with a 29-bit identifier, a K-line or J1850 frame, or a message without a header.
+  /// Parses a line of whole bytes: a frame with a 29-bit identifier, a K-line or J1850 frame, or a message without a header.
   private mutating func addWholeBytes(_ digits: Digits, _ count: Int) throws(Unreadable) {
     let octets = Octets(digits, 0, count)
     switch octets[0] {
@@ -172,7 +175,7 @@ struct CANReader: Sendable {
       let source = UInt32(octets[0]) << 24 | UInt32(octets[1]) << 16 | UInt32(octets[2]) << 8 | UInt32(octets[3])
       try add(frame: Octets(digits, 8, count), from: source)
     case 0x80..<0xC0 where octets.count >= 5: try addKLine(octets)
-    case 0x48 where octets.count >= 2 && octets[1] == 0x6B, 0x41 where octets.count >= 5 && octets[1] == 0x6B && octets.hasCRC:
+    case 0x48 where octets.count >= 2 && octets[1] == 0x6B, 0x41 where octets.count >= 5 && octets[1] == 0x6B && octets.hasValidCRC:
       try addLegacyFrame(octets)
     case 0x40..<0x80 where octets.count <= 7:
       try begin(source: nil, length: octets.count)
@@ -181,7 +184,7 @@ struct CANReader: Sendable {
     }
   }
 
-  /// Pairs of hex digits read as bytes.
+  /// Pairs of hex digits, read as bytes.
   struct Octets {
     private let digits: Digits
     private let start: Int
@@ -200,7 +203,7 @@ struct CANReader: Sendable {
 
   private static let maxMessages = 32
 
-  /// One CAN frame: the first four bits give its type: single, first, consecutive or flow control (ISO 15765-2).
+  /// Adds a CAN frame. Its first four bits are its type: single, first, consecutive or flow control (ISO 15765-2).
   mutating func add(frame: Octets, from source: UInt32) throws(Unreadable) {
     guard frame.count >= 1, frame.count <= 8 else { throw Unreadable("frame of wrong length") }
     let open = messages.lastIndex { $0.source == source && !$0.isComplete }
@@ -229,7 +232,7 @@ struct CANReader: Sendable {
     }
   }
 
-  /// Begins a message without a header, of this length.
+  /// Begins a message of this length without a header.
   mutating func beginUnattributed(length: Int) throws(Unreadable) {
     guard length > 7 else { throw Unreadable("length line with too small a length") }
     if let last = messages.last(where: { $0.source == nil && $0.isMultiFrame }), !last.isComplete {
@@ -238,16 +241,17 @@ struct CANReader: Sendable {
     try begin(source: nil, length: length)
   }
 
-  /// Continues a message without a header with a numbered line.
+  /// Adds a numbered line to a message without a header.
   mutating func continueUnattributed(_ number: UInt8, _ octets: Octets) throws(Unreadable) {
     guard let open = messages.lastIndex(where: { $0.source == nil && !$0.isComplete }) else {
       throw Unreadable("numbered line without a length")
     }
-    if messages[open].filled > 0 { return try append(octets, from: 0, number: number, to: open) }
+    if messages[open].receivedBytes > 0 { return try append(octets, from: 0, number: number, to: open) }
     guard number == 0, octets.count == 6 else { throw Unreadable("first line missing") }
     append(octets, from: 0, to: open)
   }
 
+  /// Begins a message of this length. `source` is nil if the adapter does not show it.
   mutating func begin(source: UInt32?, length: Int) throws(Unreadable) {
     guard messages.count < Self.maxMessages else { throw Unreadable("too many messages") }
     if let first = messages.first, (first.source == nil) != (source == nil) { throw Unreadable("mixed lines with and without headers") }
@@ -255,20 +259,20 @@ struct CANReader: Sendable {
     payload.append(contentsOf: repeatElement(0, count: length))
   }
 
-  /// A consecutive frame: the next number, and all of its bytes.
+  /// Appends a consecutive frame to the message at `index`. The frame must have the next number and all of its bytes.
   private mutating func append(_ octets: Octets, from first: Int, number: UInt8, to index: Int) throws(Unreadable) {
-    guard messages[index].next == number else { throw Unreadable("frames missing or out of order") }
+    guard messages[index].nextNumber == number else { throw Unreadable("frames missing or out of order") }
     let count = octets.count - first
-    guard count == 7 || count == messages[index].missing else { throw Unreadable("truncated frame") }
+    guard count == 7 || count == messages[index].missingBytes else { throw Unreadable("truncated frame") }
     append(octets, from: first, to: index)
   }
 
-  /// Copies the missing bytes; the rest of the frame is padding.
+  /// Appends the bytes from `first` on to the message at `index`. Bytes beyond its length are padding.
   mutating func append(_ octets: Octets, from first: Int, to index: Int) {
-    let count = min(octets.count - first, messages[index].missing)
-    let place = messages[index].start + messages[index].filled
+    let count = min(octets.count - first, messages[index].missingBytes)
+    let end = messages[index].start + messages[index].receivedBytes
     payload.withUnsafeMutableBufferPointer { payload in
-      for offset in 0..<count { payload[place + offset] = octets[first + offset] }
+      for offset in 0..<count { payload[end + offset] = octets[first + offset] }
     }
     messages[index].recordFrame(count)
   }

@@ -9,9 +9,9 @@ struct ISOTPMessage: Equatable, Sendable {
   let start: Int
   /// The announced length in bytes.
   let length: Int
-  private(set) var filled = 0
-  /// The number of the next frame: 1 to 15, then 0.
-  private(set) var next: UInt8 = 1
+  private(set) var receivedBytes = 0
+  /// The number of the next consecutive frame: 1 to 15, then 0.
+  private(set) var nextNumber: UInt8 = 1
 
   /// A message of this length whose bytes begin at `start`.
   init(source: UInt32?, start: Int, length: Int) {
@@ -20,17 +20,17 @@ struct ISOTPMessage: Equatable, Sendable {
     self.length = length
   }
 
-  var missing: Int { length - filled }
-  var isComplete: Bool { filled == length }
+  var missingBytes: Int { length - receivedBytes }
+  var isComplete: Bool { receivedBytes == length }
   var isMultiFrame: Bool { length > 7 }
 
-  /// The number of frames of a message: one, or six bytes in the first and seven in each further one, 1 + ceil((length - 6) / 7).
+  /// The number of frames of a message. The first of several holds six bytes, each further one seven: 1 + ceil((length - 6) / 7).
   static func frames(for length: Int) -> Int { length <= 7 ? 1 : 1 + length / 7 }
 
-  /// Records that the next frame has filled this many bytes.
+  /// Records a frame with this many bytes of the message.
   mutating func recordFrame(_ count: Int) {
-    if filled > 0 { next = (next + 1) & 15 }
-    filled += count
+    if receivedBytes > 0 { nextNumber = (nextNumber + 1) & 15 }
+    receivedBytes += count
   }
 }
 

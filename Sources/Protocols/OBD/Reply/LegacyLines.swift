@@ -4,14 +4,14 @@
 
 extension CANReader.Octets {
   /// Whether the last byte is the sum of the others (ISO 9141-2 and 14230-2).
-  var hasSum: Bool {
+  var hasValidSum: Bool {
     var sum: UInt8 = 0
     for index in 0..<max(count - 1, 0) { sum &+= self[index] }
     return count > 1 && sum == self[count - 1]
   }
 
   /// Whether the last byte is the CRC of the others (SAE J1850: polynomial 1D, initial value FF, inverted).
-  var hasCRC: Bool {
+  var hasValidCRC: Bool {
     var crc: UInt8 = 0xFF
     for index in 0..<max(count - 1, 0) {
       crc ^= self[index]
@@ -24,27 +24,27 @@ extension CANReader.Octets {
 extension CANReader {
   private static let maxMessageLength = 7
 
-  /// ISO 14230: format and length, target, source, a length byte if the format has none, data, checksum.
+  /// Adds a frame of ISO 14230: format and length, target, source, a length byte if the format has none, data, checksum.
   mutating func addKLine(_ octets: Octets) throws(Unreadable) {
-    let isLong = octets[0] & 0x3F == 0
-    let head = isLong ? 4 : 3
-    let length = Int(isLong ? octets[3] : octets[0] & 0x3F)
-    let isWhole = length >= 1 && octets.count == head + length + 1 && octets.hasSum
-    guard isWhole || length >= 1 && octets.count == head + length else { throw Unreadable("K-line frame with wrong checksum") }
-    try recordChecksum(isPresent: isWhole)
+    let hasLengthByte = octets[0] & 0x3F == 0
+    let headerLength = hasLengthByte ? 4 : 3
+    let length = Int(hasLengthByte ? octets[3] : octets[0] & 0x3F)
+    let hasChecksum = length >= 1 && octets.count == headerLength + length + 1 && octets.hasValidSum
+    guard hasChecksum || length >= 1 && octets.count == headerLength + length else { throw Unreadable("K-line frame with wrong checksum") }
+    try recordChecksum(isPresent: hasChecksum)
     try begin(source: UInt32(octets[2]), length: length)
-    append(octets, from: head, to: messages.count - 1)
+    append(octets, from: headerLength, to: messages.count - 1)
   }
 
-  /// ISO 9141-2 (sum) and SAE J1850 (CRC): priority, target, source, up to seven bytes, checksum.
+  /// Adds a frame of ISO 9141-2 (sum) or SAE J1850 (CRC): priority, target, source, up to seven bytes, checksum.
   mutating func addLegacyFrame(_ octets: Octets) throws(Unreadable) {
-    let standard = Self.length(of: octets, from: 3)
-    // The last byte of a message may match as a checksum by chance.
-    let isChecked = (octets.hasSum || octets.hasCRC) && standard != octets.count - 3
-    let length = octets.count - (isChecked ? 4 : 3)
+    let standardLength = Self.length(of: octets, from: 3)
+    // Without a checksum, the last byte of a complete message may match as one by chance.
+    let hasChecksum = (octets.hasValidSum || octets.hasValidCRC) && standardLength != octets.count - 3
+    let length = octets.count - (hasChecksum ? 4 : 3)
     guard length >= 1, length <= Self.maxMessageLength else { throw Unreadable("frame of wrong length") }
-    guard isChecked || length == standard else { throw Unreadable("frame with wrong checksum") }
-    try recordChecksum(isPresent: isChecked)
+    guard hasChecksum || length == standardLength else { throw Unreadable("frame with wrong checksum") }
+    try recordChecksum(isPresent: hasChecksum)
     try begin(source: UInt32(octets[2]), length: length)
     append(octets, from: 3, to: messages.count - 1)
   }
@@ -56,7 +56,8 @@ extension CANReader {
     guard omitsChecksums else { throw Unreadable("frame without checksum") }
   }
 
-  /// The length of the SAE J1979 message that begins at `start`: before CAN each holds one PID, or fills the line.
+  /// The length of the SAE J1979 message that begins at `start`; nil if it is unknown. Before CAN a message holds one PID, or fills the
+  /// line.
   private static func length(of octets: Octets, from start: Int) -> Int? {
     guard octets.count >= start + 2 else { return nil }
     switch octets[start] {
