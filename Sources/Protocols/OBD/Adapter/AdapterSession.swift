@@ -1,5 +1,5 @@
-// The session with the adapter: setup, ECU addressing, voltage, low power, and the command in flight. A command that a clone does not support
-// disables one feature. After three failed setups the link is reset. A failed command is counted and never becomes a value.
+// The session with the adapter: setup, ECU addressing, voltage, low power, and the command in flight. A command that a clone does not
+// support disables one feature. After three failed setups the link is reset. A failed command is counted and never becomes a value.
 //
 //   down ─ link up ─▶ settingUp ─▶ ready ⇄ retargeting, identifyingProtocol, measuringVoltage
 //                       ▲           ├─▶ enteringLowPower ─▶ lowPower ──┐
@@ -9,13 +9,14 @@
 struct AdapterSession: Sendable {
   static let silentMessage = "the adapter does not respond; check its power"
   static let unreadableMessage = "the adapter's replies are unreadable; check baud rate and wiring"
-  static let timeout: Nanoseconds = 5 * .second
   private static let noVoltageMessage = "the adapter does not report it"
+  /// The timeout for a reply.
+  static let timeout: Nanoseconds = 5 * .second
   private static let adapterWithoutSTPXKey = "no-stpx"
   private static let protocolQuery = Array("ATDPN\r".utf8)
   private static let voltageQuery = Array("ATRV\r".utf8)
   private static let lowPowerCommand = Array("ATLP\r".utf8)
-  /// The interval of setups of an adapter that does not support a required command: it may be replaced meanwhile.
+  /// The time after which an adapter that does not support a required command is initialised again: it may have been replaced.
   private static let unsupportedRetry: Nanoseconds = 60 * .second
 
   enum State: Sendable {
@@ -88,7 +89,7 @@ struct AdapterSession: Sendable {
     effects.send(.main, bytes)
   }
 
-  /// Sends the next command of the current state, if that has one.
+  /// Sends the next command of the current state, if it has one.
   mutating func sendNext(at now: Instant, _ effects: inout Effects) {
     switch state {
     case .settingUp(let step): send(SetupStep.allCases[step].bytes + [carriageReturn], timeout: setups.timeout, at: now, &effects)
@@ -177,7 +178,7 @@ struct AdapterSession: Sendable {
     switch state {
     // A banner before the reset is expected.
     case .down, .resting, .settingUp(step: 0), .enteringLowPower, .lowPower: .none
-    case .settingUp: setups.failed(status.message, isSilent: false, at: now, &values, &effects)
+    case .settingUp: setups.recordFailure(status.message, isSilent: false, at: now, &values, &effects)
     case .ready, .retargeting, .identifyingProtocol, .measuringVoltage: .needs(.settingsLost(status, at: now))
     }
   }
@@ -195,7 +196,8 @@ struct AdapterSession: Sendable {
     if notices.contains(.rejectsSTPX) { disableSTPX(&effects) }
   }
 
-  /// Whether the echo is on again: the adapter may have restarted unnoticed and lost its addressing. False once this was handled on this link.
+  /// Whether the echo is on again: the adapter may have restarted unnoticed and lost its addressing. False once this was handled on this
+  /// link.
   var hasLostEchoSetting: Bool { dialogue.hasEcho && !traits.unsupported.contains(.echoOff) && !hasHandledEcho }
   mutating func noteEchoHandled() { hasHandledEcho = true }
 
@@ -212,7 +214,7 @@ struct AdapterSession: Sendable {
       if let loss = step.loss { effects.append(.note(loss)) }
     case .unreadable:
       values.countBadReply(dialogue.reply, &effects)
-      return setups.failed(Self.unreadableMessage, isSilent: false, at: now, &values, &effects)
+      return setups.recordFailure(Self.unreadableMessage, isSilent: false, at: now, &values, &effects)
     }
     let nextIndex = (SetupStep.allCases.firstIndex(of: step) ?? 0) + 1
     if let next = SetupStep.allCases.indices.first(where: { $0 >= nextIndex && !traits.unsupported.contains(SetupStep.allCases[$0]) }) {
@@ -256,7 +258,7 @@ struct AdapterSession: Sendable {
     case .rejected: return retargetRejected(retargeting, at: now, &values, &effects)
     case .unreadable:
       values.countBadReply(dialogue.reply, &effects)
-      if addressing == nil { return setups.failed(Self.unreadableMessage, isSilent: false, at: now, &values, &effects) }
+      if addressing == nil { return setups.recordFailure(Self.unreadableMessage, isSilent: false, at: now, &values, &effects) }
       return .needs(.setUp(fault: "the adapter rejected \(retargeting.text): reinitialising it"))
     }
     guard retargeting.isDone else {
@@ -294,7 +296,7 @@ struct AdapterSession: Sendable {
     switch change {
     case .unchanged: break
     case .unknownTarget: addressing = addressing?.withoutTarget
-    case .changed(let now): addressing = now
+    case .changed(let new): addressing = new
     }
   }
 
@@ -344,15 +346,15 @@ struct AdapterSession: Sendable {
 
   private mutating func timedOut(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     values.countTimeout(&effects)
-    if unanswered.add(dialogue.command) {
+    if unanswered.recordMissingReply(to: dialogue.command) {
       // A setup that failed because of an unsupported command does not count as a failure.
       setups.reset()
       let command = String(decoding: dialogue.command.dropLast(), as: UTF8.self)
       effects.append(.note("the adapter repeatedly does not respond to \(command): the command is no longer used"))
     }
     switch state {
-    case .settingUp, .identifyingProtocol: return setups.failed(Self.silentMessage, isSilent: true, at: now, &values, &effects)
-    case .retargeting where addressing == nil: return setups.failed(Self.silentMessage, isSilent: true, at: now, &values, &effects)
+    case .settingUp, .identifyingProtocol: return setups.recordFailure(Self.silentMessage, isSilent: true, at: now, &values, &effects)
+    case .retargeting where addressing == nil: return setups.recordFailure(Self.silentMessage, isSilent: true, at: now, &values, &effects)
     case .retargeting(let retargeting):
       return .needs(.setUp(fault: "the adapter does not respond to \(retargeting.text): reinitialising it"))
     case .measuringVoltage:
@@ -371,7 +373,7 @@ struct AdapterSession: Sendable {
   mutating func overflowed(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     values.countBadReply(dialogue.reply, &effects)
     switch state {
-    case .settingUp: return setups.failed(Self.unreadableMessage, isSilent: false, at: now, &values, &effects)
+    case .settingUp: return setups.recordFailure(Self.unreadableMessage, isSilent: false, at: now, &values, &effects)
     case .retargeting, .identifyingProtocol: return .needs(.setUp(fault: nil))
     case .measuringVoltage:
       state = .ready
@@ -391,7 +393,7 @@ struct AdapterSession: Sendable {
     switch failures.count(failure, &values, &effects) {
     case .needsSetup: return .needs(.setUp(fault: nil))
     case .resynchronise: resynchronise(at: now, &effects)
-    case .goOn: break
+    case .none: break
     }
     return .none
   }

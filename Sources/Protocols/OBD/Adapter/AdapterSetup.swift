@@ -1,5 +1,6 @@
-// The commands that initialise the adapter, and what an adapter does not support. `ECUAddressing` has the commands for protocol and header.
-// Nothing is written to the EEPROM of the adapter: ATM0 precedes ATSP, and an adapter without ATM0 receives ATTP instead.
+// The commands that initialise the adapter, and the commands that an adapter does not support. `ECUAddressing` has the commands for
+// protocol and header. Nothing is written to the EEPROM of the adapter: ATM0 precedes ATSP, and an adapter without ATM0 receives ATTP
+// instead.
 
 /// One command of the setup.
 enum SetupStep: String, CaseIterable, Sendable {
@@ -23,12 +24,12 @@ enum SetupStep: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether it sets something that a reset or a raw command can change.
+  /// Whether it is a setting, which a reset or a raw command can change.
   var isSetting: Bool { expectedReply == .ok }
 
   var bytes: [UInt8] { Array(rawValue.utf8) }
 
-  /// A message about the feature that is lost if the adapter does not support the command.
+  /// A message about what is lost if the adapter does not support the command; nil: nothing.
   var loss: String? {
     switch self {
     case .memoryOff: "the adapter does not support ATM0: the protocol is set without storing it"
@@ -39,8 +40,8 @@ enum SetupStep: String, CaseIterable, Sendable {
   }
 }
 
-/// The commands that had no reply since the link came up. A command is disabled after two missing replies, because some clones hang instead of
-/// replying `?`. A reply resets its count.
+/// The commands that had no reply since the link came up. A command is disabled after two missing replies, because some clones hang instead
+/// of replying `?`. A reply resets its count.
 struct UnansweredCommands: Sendable {
   /// The prefixes of the commands that can be disabled.
   private static let optional =
@@ -53,7 +54,7 @@ struct UnansweredCommands: Sendable {
   }
 
   /// Counts a missing reply. Returns true if this disables the command.
-  mutating func add(_ command: some Sequence<UInt8>) -> Bool {
+  mutating func recordMissingReply(to command: some Sequence<UInt8>) -> Bool {
     guard let name = Self.name(of: command) else { return false }
     missingReplies[name, default: 0] += 1
     return missingReplies[name] == 2
@@ -136,7 +137,7 @@ enum SetupAnswer: Equatable {
     switch step.expectedReply {
     case .banner, .text:
       if step.expectedReply == .text && statuses.contains(.notUnderstood) { self = .unknownCommand; return }
-      // A name is printable ASCII; at the wrong baud rate a reply is any bytes.
+      // A name is printable ASCII; at the wrong baud rate a reply consists of arbitrary bytes.
       let isName = { (line: [UInt8]) in line.count >= 3 && line.allSatisfy { $0 >= 0x20 && $0 < 0x7F } }
       let name = zip(lines, statuses).first { isName($0.0) && ($0.1 == nil || $0.1 == .banner) }?.0
       let isPlain = reply.allSatisfy { $0 < 0x80 }

@@ -1,6 +1,6 @@
-// The status messages of an ELM327 and what each demands. Only whole lines are recognised, because a status can contain hex digits ("NO DATA"
-// contains DA). Source: ELM327 data sheet, "Error Messages and Alerts"; clones, which drop spaces under ATS0 and append the text to a truncated
-// frame.
+// The status messages of an ELM327 and what each demands. Only whole lines are recognised, because a status can contain hex digits ("NO
+// DATA" contains DA). Source: ELM327 data sheet, "Error Messages and Alerts"; clones, which drop spaces under ATS0 and append the text to a
+// truncated frame.
 
 /// A status message of the adapter.
 enum ELMStatus: String, CaseIterable, Sendable {
@@ -41,7 +41,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     /// A byte interrupted a running command: resynchronise.
     case resynchronise
     /// The chip restarted and has lost its settings.
-    case reinitialize
+    case reinitialise
     /// The adapter falls asleep: wake and reinitialise it.
     case wake
     /// The status has no consequences.
@@ -57,7 +57,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     case .busBusy, .busError: .retry
     case .dataError, .lineDataError, .lineReceiveError, .bufferFull: .discard
     case .stopped: .resynchronise
-    case .internalError, .lowVoltageReset, .banner: .reinitialize
+    case .internalError, .lowVoltageReset, .banner: .reinitialise
     case .lowPowerAlert: .wake
     case .activityAlert: .ignore
     }

@@ -2,19 +2,20 @@
 // adapter.
 
 struct FailureCounters: Sendable {
-  private static let minUnusableToReport = 4
-  private static let maxUnusable = 10
+  /// The numbers of consecutive unusable replies that are reported, and that reinitialise the adapter.
+  private static let (minUnusableToReport, maxUnusable) = (4, 10)
   private static let maxTimeouts = 3
 
-  private var unusable = 0
+  private var unusableReplies = 0
   private var timeouts = 0
 
-  enum Consequence { case goOn, resynchronise, needsSetup }
+  enum Consequence { case none, resynchronise, needsSetup }
 
   mutating func reset() { self = FailureCounters() }
   /// Resets the count of unusable replies, because another request is polled.
-  mutating func resetUnusable() { unusable = 0 }
+  mutating func resetUnusable() { unusableReplies = 0 }
 
+  /// Counts a failure, and returns what follows.
   mutating func count(_ failure: AdapterFailure, _ values: inout ValueTable, _ effects: inout Effects) -> Consequence {
     switch failure {
     case .timeout:
@@ -25,12 +26,12 @@ struct FailureCounters: Sendable {
     case .overflow:
       return count(.unusable("no prompt in \(ELMDialogue.maxReplyLength) bytes", resynchronising: true), &values, &effects)
     case .unusable(let reason, let resynchronising):
-      unusable += 1
-      if unusable >= Self.minUnusableToReport {
+      unusableReplies += 1
+      if unusableReplies >= Self.minUnusableToReport {
         values.publish(fault: "the adapter's replies are unusable (\(reason)): reinitialising it", &effects)
         values.publish(status: .degraded, &effects)
       }
-      return unusable >= Self.maxUnusable ? .needsSetup : resynchronising ? .resynchronise : .goOn
+      return unusableReplies >= Self.maxUnusable ? .needsSetup : resynchronising ? .resynchronise : .none
     }
   }
 }

@@ -1,5 +1,6 @@
 // The baud rate of the adapter. Without ?baud=N in the link, common rates are tried, beginning with the one that last worked; a readable
-// banner identifies the right one. Source: ELM327 data sheet (9600, 38400), STN reference (115200, up to 2 Mbit/s), python-OBD for the order.
+// banner identifies the right one. Source: ELM327 data sheet (9600, 38400), STN reference (115200, up to 2 Mbit/s), python-OBD for the
+// order.
 
 /// The baud rate of a link, if it can be chosen.
 struct LineSpeed: Sendable {
@@ -9,7 +10,7 @@ struct LineSpeed: Sendable {
   /// The timeout for a reply at an untested rate: a reset usually takes less than a second.
   private static let shortTimeout: Nanoseconds = 2 * .second
 
-  /// The URL of the link, for which alone a stored rate is valid.
+  /// The URL of the link. A stored rate is valid for this link only.
   let link: String
   /// The stored rate.
   private var stored: Int?
@@ -29,7 +30,8 @@ struct LineSpeed: Sendable {
     stored = baud
   }
 
-  /// Handles a link that came up at this rate; nil if the rate cannot be changed. Returns the stored rate if it is another one, to try it first.
+  /// Handles a link that came up at this rate; nil if the rate cannot be changed. Returns the stored rate if it is another one, to try it
+  /// first.
   mutating func linkCameUp(at baud: Int?) -> Int? {
     (current, tried, isConfirmed) = (baud, [], false)
     guard let stored, baud != nil, baud != stored else { return nil }

@@ -1,5 +1,5 @@
-// The adapter's timeout for responses: the default, a long one for an ECU that reports response pending, or a tuned one. The tuned timeout is
-// stored with the adapter's name and is valid for adapters of that name only.
+// The adapter's timeout for responses: the default, a long one for an ECU that reports response pending, or a tuned one. The tuned timeout
+// is stored with the adapter's name and is valid for adapters of that name only.
 
 struct ResponseTimeout: Sendable {
   static let key = "timing"
@@ -13,6 +13,7 @@ struct ResponseTimeout: Sendable {
   /// The number of consecutive responses without response pending.
   private var responsesWithoutPending = 0
   private var tuning: TimeoutTuning?
+  /// The tuned timing as stored, with the adapter's name; empty if there is none.
   private var stored = ""
 
   var isTuning: Bool { tuning != nil }
@@ -23,8 +24,8 @@ struct ResponseTimeout: Sendable {
 
   mutating func linkCameUp() { isLong = false }
 
-  /// Uses the stored timing if it is that of an adapter of this name, otherwise the default.
-  mutating func recall(for adapter: String?) {
+  /// Uses the stored timing if it belongs to an adapter of this name, otherwise the default.
+  mutating func useStored(for adapter: String?) {
     let parts = stored.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, let adaptive = Int(parts[0]), (0...2).contains(adaptive), let timeout = UInt8(parts[1]), timeout > 0,
       parts[2] == adapter ?? ""
@@ -41,7 +42,7 @@ struct ResponseTimeout: Sendable {
 
   /// Switches between the default and the tuned timeout after all candidates have failed: the tuned one may have been too short.
   mutating func alternate(for adapter: String?) {
-    if timing == .initial { recall(for: adapter) } else { timing = .initial }
+    if timing == .initial { useStored(for: adapter) } else { timing = .initial }
   }
 
   /// Uses the long timeout, because responses repeatedly come after the adapter's timeout.
@@ -50,7 +51,7 @@ struct ResponseTimeout: Sendable {
   }
 
   /// Counts a response. Several in a row without response pending end the long timeout.
-  mutating func answered(withoutPending: Bool) {
+  mutating func recordResponse(withoutPending: Bool) {
     guard isLong else { return }
     responsesWithoutPending = withoutPending ? responsesWithoutPending + 1 : 0
     if responsesWithoutPending >= Self.responsesUntilShort { isLong = false }
@@ -64,11 +65,11 @@ struct ResponseTimeout: Sendable {
       return effects.append(.complete(id, .failure(.refused(code: .busy, "tuning is already running; wait until it is done"))))
     }
     tuning = TimeoutTuning(id, previous: timing)
-    followTuning(for: adapter, &effects)
+    continueTuning(for: adapter, &effects)
   }
 
   /// Uses the next setting under test, or stores the best one and ends tuning.
-  private mutating func followTuning(for adapter: String?, _ effects: inout Effects) {
+  private mutating func continueTuning(for adapter: String?, _ effects: inout Effects) {
     guard let tuning else { return }
     if let timing = tuning.timing {
       self.timing = timing
@@ -84,7 +85,7 @@ struct ResponseTimeout: Sendable {
 
   /// Records the round trip of a poll (nil: no response), if tuning is running.
   mutating func recordPoll(_ roundTrip: Nanoseconds?, for adapter: String?, _ effects: inout Effects) {
-    if tuning?.add(roundTrip) ?? false { followTuning(for: adapter, &effects) }
+    if tuning?.add(roundTrip) ?? false { continueTuning(for: adapter, &effects) }
   }
 
   /// Ends tuning because its client has disconnected.

@@ -1,11 +1,12 @@
-// The commands that retarget the adapter for a request: protocol, header, filter and timeout. If the adapter rejects a protocol or header, the
-// requests that need it are not sent; after an unreadable reply the addressing is unknown.
+// The commands that retarget the adapter for a request: protocol, header, filter and timeout. If the adapter rejects a protocol or header,
+// the requests that need it are not sent; after an unreadable reply the addressing is unknown.
 
 struct Retargeting: Sendable {
   /// The addressing after the last command.
   let addressing: ECUAddressing
   /// The target is the ECU of the fast request.
   let isForFastRequest: Bool
+  /// When the first command was sent.
   let began: Instant
   private let steps: [ECUAddressing.Step]
   private var position = 0
@@ -29,6 +30,7 @@ struct Retargeting: Sendable {
     case unreadable
   }
 
+  /// Evaluates the reply to the command, and goes on to the next one unless it was rejected or unreadable.
   mutating func replied(_ dialogue: ELMDialogue) -> Answer {
     switch dialogue.isAcknowledged ? .done : SetupAnswer(dialogue.reply[dialogue.bodyStart...]) {
     case .done:

@@ -38,8 +38,8 @@ struct SetupAttempts: Sendable {
     return true
   }
 
-  /// Counts a failed setup, and returns what follows.
-  mutating func failed(
+  /// Counts a failed setup, and returns what follows. `isSilent`: the adapter did not reply.
+  mutating func recordFailure(
     _ reason: String, isSilent: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> AdapterEvent {
     failures += 1

@@ -22,16 +22,17 @@ struct Target: Hashable, Sendable {
 
   /// The ECU that responds from this identifier; nil if ISO 15765-4 defines no request identifier for it.
   init?(respondingFrom reply: CANIdentifier) {
+    // For 29-bit identifiers the rule of ISO 15765-4 is its own inverse.
     let request =
       reply.is29Bit ? reply.reply : (0x7E8...0x7EF).contains(reply.number) ? CANIdentifier(reply.number - 8) : nil
     guard let request else { return nil }
     self.init(request, reply: reply)
   }
 
-  /// Whether its responses pass the adapter's default filter.
+  /// Whether the responses pass the adapter's default filter.
   var passesDefaultFilter: Bool { reply.map { CANReader.isOBDSource($0.number) } ?? false }
 
-  /// Whether the adapter's automatic flow control does not reach it, so that long responses would end after their first frame.
+  /// Whether the adapter's automatic flow control does not reach the ECU, so that long responses would end after their first frame.
   var needsFlowControl: Bool { reply != nil && request != nil && reply != request?.reply }
 
   /// The displayed form: `7E4`.

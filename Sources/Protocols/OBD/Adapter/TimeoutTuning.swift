@@ -1,6 +1,6 @@
-// Tuning of the adapter's timeout: the fast request is sent without its frame count (which would avoid the wait) a number of times with
-// each setting, the safest first. Settings that lose a response are rejected; of the others the first that is nearly as fast as the fastest
-// is stored with the adapter's name.
+// Tuning of the adapter's timeout: the fast request is sent a number of times with each setting, the safest first, and without its frame
+// count, which would avoid the wait. Settings that lose a response are rejected. Of the others, the first that is nearly as fast as the
+// fastest is stored with the adapter's name.
 
 /// The settings and their results.
 struct TimeoutTuning: Sendable {
@@ -12,6 +12,7 @@ struct TimeoutTuning: Sendable {
 
     init(_ timing: ReplyTiming) { self.timing = timing }
 
+    /// Records the round trip of a poll; nil: no response.
     mutating func add(_ roundTrip: Nanoseconds?) {
       if let roundTrip { roundTrips.append(roundTrip) } else { failures += 1 }
     }
@@ -25,7 +26,7 @@ struct TimeoutTuning: Sendable {
   fileprivate static let maxFailures = 2
   /// The first polls of a setting may still use the previous timing.
   private static let skippedPolls = 2
-  /// From the safest to the fastest: 205, 102, 49 and 25 ms at most.
+  /// The settings from the safest to the fastest. Their timeouts are 205, 205, 102, 102, 49 and 25 ms.
   private static let timings: [ReplyTiming] = [
     .initial, ReplyTiming(adaptive: 2, timeout: 0x32), ReplyTiming(adaptive: 2, timeout: 0x19), ReplyTiming(adaptive: 0, timeout: 0x19),
     ReplyTiming(adaptive: 0, timeout: 0x0C), ReplyTiming(adaptive: 0, timeout: 0x06),
@@ -36,32 +37,34 @@ struct TimeoutTuning: Sendable {
   let previous: ReplyTiming
   private(set) var trials: [Trial] = []
   private var untried: [ReplyTiming]
-  private var toSkip = skippedPolls
+  private var pollsToSkip = skippedPolls
 
   init(_ id: CommandID, previous: ReplyTiming) {
     (self.id, self.previous) = (id, previous)
     untried = ([previous] + Self.timings.filter { $0 != previous }).reversed()
-    next()
+    beginTrial()
   }
 
   /// The current setting; nil: all were tried.
   var timing: ReplyTiming? { trials.last.flatMap { $0.isOver ? nil : $0.timing } }
 
-  private mutating func next() {
+  /// Begins the trial of the next setting, if one is left.
+  private mutating func beginTrial() {
     if let timing = untried.popLast() { trials.append(Trial(timing)) }
-    toSkip = Self.skippedPolls
+    pollsToSkip = Self.skippedPolls
   }
 
   /// Records the round trip of a poll (nil: no response). Returns true when all polls with a setting are done.
   mutating func add(_ roundTrip: Nanoseconds?) -> Bool {
     guard !trials.isEmpty else { return true }
-    if roundTrip != nil, toSkip > 0 { toSkip -= 1; return false }
+    if roundTrip != nil, pollsToSkip > 0 { pollsToSkip -= 1; return false }
     trials[trials.count - 1].add(roundTrip)
     guard trials[trials.count - 1].isOver else { return false }
-    next()
+    beginTrial()
     return true
   }
 
+  /// The completed part of the tuning, 0 to 1.
   var progress: Double { Double(trials.count - 1) / Double(trials.count + untried.count) }
 
   /// The safest of the settings that lost no response and are within 10 % of the fastest.

@@ -13,6 +13,7 @@ struct VehicleBus: Hashable, Sendable {
   /// The protocol of nearly every car since 2008.
   static let can = VehicleBus(number: 6)
 
+  /// The error message for a header on another protocol.
   static let noCAN = "a header is a CAN identifier, and the vehicle has no CAN bus"
 
   private static let names = [
@@ -31,11 +32,12 @@ struct VehicleBus: Hashable, Sendable {
     number = hexValue(digits[0])
   }
 
-  /// The protocol that the source of a response implies, for adapters that do not report it; automatic if it implies none.
+  /// The protocol that the source of a response implies; automatic if it implies none. For adapters that do not report the protocol.
   init(impliedBy source: UInt32?) {
     number = source.map { $0 > 0x7FF ? 7 : $0 > 0xFF ? 6 : 0 } ?? 0
   }
 
+  /// The number as the adapter's commands take it.
   var digit: String { String(number) }
   var name: String? { number == 0 ? nil : Self.names[Int(number) - 1] }
   var isCAN: Bool { (6...9).contains(number) }
