@@ -9,8 +9,9 @@ struct CodeClearing: MultiECUQuery {
   /// The ECUs that responded when the codes were read.
   let ecus: [UInt32?]
   private var motion: Motion
-  /// The outcome by ECU; nil until a response to service 04 was processed.
+  /// The outcome by ECU; nil until the reply to service 04 was processed.
   private(set) var outcomes: [(source: UInt32?, outcome: Outcome)]?
+  /// The codes that remain.
   private var remaining: CodeList
 
   enum Outcome: Sendable, Equatable {
@@ -70,7 +71,7 @@ struct CodeClearing: MultiECUQuery {
     return parts.isEmpty ? "no ECU responds" : parts.joined(separator: "; ")
   }
 
-  /// Whether no ECU has confirmed, and at least one has not responded.
+  /// Whether no ECU has confirmed the clearing, and at least one has not responded.
   var isOutcomeUnknown: Bool { !hasCleared && outcomes?.contains { $0.outcome == .silent || $0.outcome == .refused(0x78) } ?? false }
 
   var abortError: CommandError? {
@@ -80,13 +81,14 @@ struct CodeClearing: MultiECUQuery {
     return .refused(code: .notCleared, "no trouble code was cleared: \(message)")
   }
 
-  var report: Report { report(isReadAgain: true) }
+  var report: Report { report(hasReadRemaining: true) }
 
-  func report(isReadAgain: Bool) -> Report {
+  /// The report. `hasReadRemaining`: the remaining codes were read.
+  func report(hasReadRemaining: Bool) -> Report {
     let cleared = (outcomes ?? []).map { [CANReader.name(of: $0), "clearing", $1.message.result, "", $1.message.reason] }
     let codes = remaining.entries.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
     var text = "the cleared data is stored in the journal, and in the state directory as \(Diagnostics.key)"
-    if !isReadAgain || remaining.abortError != nil {
+    if !hasReadRemaining || remaining.abortError != nil {
       text += "\ncannot read which codes remain; read them again"
     } else if !remaining.problems.isEmpty {
       text += "\n" + remaining.problems.joined(separator: "\n")
@@ -95,6 +97,6 @@ struct CodeClearing: MultiECUQuery {
     } else if let message = remaining.permanentMessage {
       text += "\n\(message)"
     }
-    return Report(text: text, columns: CodeLoss.columns, rows: cleared + (isReadAgain ? codes : []))
+    return Report(text: text, columns: CodeLoss.columns, rows: cleared + (hasReadRemaining ? codes : []))
   }
 }

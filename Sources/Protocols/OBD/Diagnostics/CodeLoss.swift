@@ -1,6 +1,6 @@
-// The data that clearing would erase: codes, freeze frames and readiness monitors; and whether the vehicle moves, checked last. Confirmed
-// codes are not cleared while the vehicle moves or does not respond. Source: SAE J1979 service 04, which resets everything except permanent
-// codes.
+// Reads the data that clearing would erase (codes, freeze frames and readiness monitors) and, last, whether the vehicle moves. Even if the
+// client has confirmed it, nothing is cleared while the vehicle moves or an ECU does not respond. Source: SAE J1979 service 04, which
+// resets everything except permanent codes.
 
 struct CodeLoss: MultiECUQuery {
   static let columns = ["ecu", "what", "value", "state", "meaning"]
@@ -16,10 +16,10 @@ struct CodeLoss: MultiECUQuery {
   private(set) var ecus: [UInt32?] = []
   private var isComplete = false
   /// The ECUs known from detection.
-  private let known: [UInt32]
+  private let knownECUs: [UInt32]
 
-  init(isConfirmed: Bool, _ motion: Motion = Motion(), known: [UInt32] = []) {
-    (self.isConfirmed, self.motion, self.known) = (isConfirmed, motion, known)
+  init(isConfirmed: Bool, _ motion: Motion = Motion(), knownECUs: [UInt32] = []) {
+    (self.isConfirmed, self.motion, self.knownECUs) = (isConfirmed, motion, knownECUs)
   }
 
   var requests: [[UInt8]] { codes.requests + [FreezeFrame.request(0x02), [0x01, 0x01]] + Motion.requests }
@@ -28,15 +28,15 @@ struct CodeLoss: MultiECUQuery {
     for answer in answers where !ecus.contains(answer.source) { ecus.append(answer.source) }
     ecus.sort { $0 ?? 0 < $1 ?? 0 }
     switch requests[index].prefix(2) {
-    case [0x02, 0x02]: try takeFrames(answers)
-    case [0x01, 0x01]: try takeMonitors(answers)
+    case [0x02, 0x02]: try addFrames(answers)
+    case [0x01, 0x01]: try addMonitors(answers)
     case let request where request.count == 1: codes.process(answers, index)
     default: try motion.process(answers)
     }
     isComplete = index == requests.count - 1
   }
 
-  private mutating func takeFrames(_ answers: [ECUAnswer]) throws(Unreadable) {
+  private mutating func addFrames(_ answers: [ECUAnswer]) throws(Unreadable) {
     for answer in try answers.positiveResponses() {
       var frame = FreezeFrame()
       if let problem = frame.add(answer.bytes[...]) { throw Unreadable(problem) }
@@ -44,7 +44,7 @@ struct CodeLoss: MultiECUQuery {
     }
   }
 
-  private mutating func takeMonitors(_ answers: [ECUAnswer]) throws(Unreadable) {
+  private mutating func addMonitors(_ answers: [ECUAnswer]) throws(Unreadable) {
     for answer in try answers.positiveResponses() {
       let problem = StandardParameter.split(answer.bytes[...]) { number, data in
         guard number == 0x01 else { return }
@@ -63,7 +63,7 @@ struct CodeLoss: MultiECUQuery {
     if let problem = codes.problems.first {
       return .refused(code: .badReply, "nothing cleared: cannot read everything that would be lost: \(problem); try again")
     }
-    let silent = known.filter { !ecus.contains($0) }.map { CANReader.name(of: $0) }
+    let silent = knownECUs.filter { !ecus.contains($0) }.map { CANReader.name(of: $0) }
     if isComplete, !silent.isEmpty, !ecus.contains(nil) {
       return .refused(
         code: .noAnswer, "\(silent.joined(separator: ", ")) does not respond, and its codes would be lost unread; switch the ignition on")
@@ -72,8 +72,8 @@ struct CodeLoss: MultiECUQuery {
   }
 
   var report: Report {
-    let losable = codes.entries.filter { $0.states != [CodeList.permanent] }
-    var rows = losable.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
+    let erasable = codes.entries.filter { $0.states != [CodeList.permanent] }
+    var rows = erasable.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
     rows += freezeFrames.map { [CANReader.name(of: $0.source), "freeze frame", $0.code.text, "", "values when this code was stored"] }
     rows += monitors.map { [CANReader.name(of: $0.source), "readiness monitor", $0.name, "complete", ""] }
     var text = "also lost: test results, counters since the last clearing, and adaptation values of the ECUs"

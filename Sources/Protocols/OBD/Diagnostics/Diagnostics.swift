@@ -1,7 +1,7 @@
 // Clearing of trouble codes: the codes are read and shown. After confirmation they are stored in the journal and on disk; only then, and
 // only while the vehicle is stationary, service 04 is sent once. There is no other way to clear.
 //
-//   idle ─ confirmed ─▶ requesting ─ codes read ─▶ timing ─ wall clock ─▶ storing ─ stored ─▶ requesting (service 04) ─ completed ─▶ idle
+//   idle ─ confirmed ─▶ requesting ─ codes read ─▶ awaitingTime ─ time ─▶ storing ─ stored ─▶ requesting (service 04) ─ completed ─▶ idle
 //                                                                            └─ cancelled ─▶ abandoned ─ stored or failed ─▶ idle
 
 struct Diagnostics: Sendable {
@@ -13,8 +13,8 @@ struct Diagnostics: Sendable {
     case idle
     /// Its requests are in progress or queued: those that read the codes, and later service 04.
     case requesting(CommandID)
-    /// The codes are read and wait for the wall clock time.
-    case timing(CommandID, CodeLoss)
+    /// The codes are read; the wall-clock time to store with them was requested.
+    case awaitingTime(CommandID, CodeLoss)
     /// The codes are being written to disk.
     case storing(CommandID, CodeLoss, stored: [UInt8])
     /// The codes are being written, but the client has disconnected.
@@ -25,10 +25,11 @@ struct Diagnostics: Sendable {
   /// The stored lines of earlier clearings.
   private var lines: [UInt8] = []
 
+  /// The command of the clearing in progress.
   private var id: CommandID? {
     switch state {
     case .idle: nil
-    case .requesting(let id), .timing(let id, _), .storing(let id, _, _), .abandoned(let id): id
+    case .requesting(let id), .awaitingTime(let id, _), .storing(let id, _, _), .abandoned(let id): id
     }
   }
 
@@ -39,7 +40,7 @@ struct Diagnostics: Sendable {
     if isConfirmed, id != nil {
       throw .refused(code: .busy, "the codes are already being cleared; read the remaining ones when it is done")
     }
-    return CodeLoss(isConfirmed: isConfirmed, motion, known: ecus)
+    return CodeLoss(isConfirmed: isConfirmed, motion, knownECUs: ecus)
   }
 
   /// Begins a confirmed clearing, whose requests are queued.
@@ -48,13 +49,13 @@ struct Diagnostics: Sendable {
   /// Requests the wall-clock time after the codes of a confirmed clearing were read.
   mutating func codesRead(by query: OBDQuery, _ effects: inout Effects) {
     guard id == query.id, let loss = query.confirmedLoss else { return }
-    state = .timing(query.id, loss)
+    state = .awaitingTime(query.id, loss)
     effects.append(.requestTime)
   }
 
-  /// Stores the codes with the wall clock time.
+  /// Stores the codes with the wall-clock time.
   mutating func timeReceived(_ wall: WallTime, _ effects: inout Effects) {
-    guard case .timing(let id, let loss) = state else { return }
+    guard case .awaitingTime(let id, let loss) = state else { return }
     let line = Array("\(WallTime.isoTime(wall.microseconds)) \(loss.message)".utf8)
     let stored = (lines.split(separator: lineFeed).suffix(Self.maxLines - 1) + [line[...]]).flatMap { $0 + [lineFeed] }
     state = .storing(id, loss, stored: stored)
@@ -69,7 +70,7 @@ struct Diagnostics: Sendable {
   ) -> OBDQuery? {
     guard key == Self.key else { return nil }
     switch state {
-    case .idle, .requesting, .timing: return nil
+    case .idle, .requesting, .awaitingTime: return nil
     case .abandoned:
       state = .idle
       return nil
@@ -97,11 +98,11 @@ struct Diagnostics: Sendable {
     if case .storing = state { state = .abandoned(id) } else { state = .idle }
   }
 
-  /// Ends a clearing that waits for the disk because the link is gone. Its requests have ended before.
+  /// Ends a clearing that waits for the time or the disk, because the link is lost. Queries end on their own.
   mutating func linkLost(_ error: CommandError, _ effects: inout Effects) {
     switch state {
     case .idle, .requesting, .abandoned: break
-    case .timing(let id, _), .storing(let id, _, _):
+    case .awaitingTime(let id, _), .storing(let id, _, _):
       effects.append(.complete(id, .failure(error)))
       cancelled(id)
     }
@@ -125,7 +126,7 @@ extension OBDQuery {
   /// The result for the client: once service 04 was sent, its outcome has precedence over later errors.
   func reported(_ result: Result<Report, CommandError>, lastCommand: [UInt8]) -> Result<Report, CommandError> {
     guard case .failure = result, let clearing = multiECU as? CodeClearing else { return result }
-    if clearing.hasCleared { return .success(clearing.report(isReadAgain: false)) }
+    if clearing.hasCleared { return .success(clearing.report(hasReadRemaining: false)) }
     guard clearing.outcomes == nil, step == .request(CodeClearing.clearIndex), lastCommand == command else { return result }
     return .failure(
       .refused(code: .outcomeUnknown, "the clear request was sent, but its outcome is unknown; read the codes again"))

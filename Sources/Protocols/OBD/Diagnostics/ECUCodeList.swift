@@ -4,14 +4,14 @@
 struct ECUCodeList: MultiECUQuery {
   /// The ECUs, in order of the requests.
   let ecus: [Target]
-  /// The ECUs that are known to exist, and are reported if they do not respond.
+  /// The ECUs that are known to exist. They are reported if they do not respond.
   let known: Set<Target>
 
   private var found: [(source: String, code: UDSTroubleCode)] = []
   private var unsupported: [String] = []
   private var silent: [String] = []
   /// The number of ECUs that have reported their codes.
-  private var readable = 0
+  private var reportedECUs = 0
   /// Messages about codes that could not be read.
   private var problems: [String] = []
   private var processed = 0
@@ -34,7 +34,7 @@ struct ECUCodeList: MultiECUQuery {
     switch UDSTroubleCode.read(answer.bytes) {
     case .broken(let reason): problems.append("\(name) does not report its codes: \(reason)")
     case .codes(let codes):
-      readable += 1
+      reportedECUs += 1
       found += codes.map { (name, $0) }
     }
   }
@@ -49,13 +49,15 @@ struct ECUCodeList: MultiECUQuery {
   private func name(of index: Int) -> String { ecus[index].reply?.text ?? ecus[index].text }
 
   var abortError: CommandError? {
-    guard processed == ecus.count, readable == 0, unsupported.isEmpty, problems.isEmpty else { return nil }
+    guard processed == ecus.count, reportedECUs == 0, unsupported.isEmpty, problems.isEmpty else { return nil }
     return .refused(code: .noAnswer, "no ECU responds to UDS (service 19); switch the ignition on")
   }
 
   var report: Report {
     var lines = problems
-    if found.isEmpty, readable > 0 { lines.append("no trouble codes over UDS in \(readable) ECU\(readable == 1 ? "" : "s")") }
+    if found.isEmpty, reportedECUs > 0 {
+      lines.append("no trouble codes over UDS in \(reportedECUs) ECU\(reportedECUs == 1 ? "" : "s")")
+    }
     if !unsupported.isEmpty {
       lines.append("trouble codes over UDS (service 19) are not supported by \(unsupported.joined(separator: ", "))")
     }
@@ -69,8 +71,8 @@ extension ECUCodeList {
   static let argument = "ecus"
   private static let maxECUs = 64
 
-  /// The ECUs to query: those of the vehicle, the addresses reserved by ISO 15765-4, those of the polled requests (`fast` is the ECU of the
-  /// fast one), and those given.
+  /// Queries the ECUs of the vehicle, the addresses reserved by ISO 15765-4, the ECUs of the polled requests (`fast` is that of the fast
+  /// request), and those in the arguments.
   init(
     _ arguments: [String: Value], on bus: VehicleBus, _ ecus: [Discovery.ECU], polled: [PollRequest], fast: Target
   ) throws(CommandError) {

@@ -1,6 +1,6 @@
 // The freeze frames of all ECUs (SAE J1979, service 02): the trouble code and every known value. Each ECU is queried for its supported PIDs
-// and then for their values, three per request on CAN, singly if that fails. Only complete responses count; an ECU may have no frame or not
-// support the service.
+// and then for their values: on CAN three PIDs in a request, or one if that fails. Only complete responses count. An ECU may have no frame,
+// or not support the service.
 
 struct FrameList: MultiECUQuery {
   static let columns = ["ecu", "frame", "code", "name", "value", "unit"]
@@ -37,6 +37,7 @@ struct FrameList: MultiECUQuery {
 
   private let isCAN: Bool
   private let scales: Scales
+  /// The requests; responses append more.
   private var plan = [Request(frame: 0, purpose: .code, target: nil)]
   private var frames: [Frame] = []
   private var isAnswered = false
@@ -55,9 +56,9 @@ struct FrameList: MultiECUQuery {
   mutating func process(_ answers: [ECUAnswer], _ index: Int) throws(Unreadable) {
     let request = plan[index]
     switch request.purpose {
-    case .code: try takeCodes(answers, request.frame)
-    case .bitmap(let base): takeBitmaps(answers, base, request)
-    case .values(let numbers): takeValues(answers, numbers, request)
+    case .code: try addFrames(answers, request.frame)
+    case .bitmap(let base): addValueRequests(answers, base, request)
+    case .values(let numbers): addValues(answers, numbers, request)
     }
   }
 
@@ -71,8 +72,9 @@ struct FrameList: MultiECUQuery {
     return true
   }
 
-  private mutating func takeCodes(_ answers: [ECUAnswer], _ frame: UInt8) throws(Unreadable) {
-    let known = frames.count
+  /// Adds the frames whose codes ECUs report, and requests their supported PIDs and the next frame.
+  private mutating func addFrames(_ answers: [ECUAnswer], _ frame: UInt8) throws(Unreadable) {
+    let previousCount = frames.count
     for (source, message) in answers.failedECUs where frame == 0 {
       problems.append(ECUAnswer.message(source, "does not report its freeze frame: \(message)"))
     }
@@ -83,12 +85,13 @@ struct FrameList: MultiECUQuery {
       guard let code = read.code, read.frame == frame else { continue }
       frames.append(Frame(source: answer.source, number: frame, code: code))
     }
-    guard frames.count > known else { return }
-    for found in frames[known...] { addRequest(.bitmap(0), frame, found.source) }
+    guard frames.count > previousCount else { return }
+    for found in frames[previousCount...] { addRequest(.bitmap(0), frame, found.source) }
     if frame + 1 < Self.maxFrames { plan.append(Request(frame: frame + 1, purpose: .code, target: nil)) }
   }
 
-  private mutating func takeBitmaps(_ answers: [ECUAnswer], _ base: UInt8, _ request: Request) {
+  /// Requests the PIDs in the bitmaps that ECUs report.
+  private mutating func addValueRequests(_ answers: [ECUAnswer], _ base: UInt8, _ request: Request) {
     for answer in answers where answer.bytes.count == 7 && answer.bytes.starts(with: [0x42, base, request.frame]) {
       let numbers = StandardParameter.supported(answer.bytes[3...], base: base)
       let values = numbers.filter { $0 % 0x20 != 0 && $0 != 0x02 && StandardParameter.all[$0] != nil }
@@ -100,7 +103,8 @@ struct FrameList: MultiECUQuery {
     }
   }
 
-  private mutating func takeValues(_ answers: [ECUAnswer], _ numbers: [UInt8], _ request: Request) {
+  /// Adds the values that ECUs report. PIDs that were not answered together are requested one by one.
+  private mutating func addValues(_ answers: [ECUAnswer], _ numbers: [UInt8], _ request: Request) {
     var missing = Set(numbers)
     for answer in answers where answer.isPositive {
       var read = FreezeFrame()

@@ -16,8 +16,9 @@ struct MonitorList: MultiECUQuery {
   private let isCAN: Bool
   private var plan: [Request]
   private var rows: [(source: UInt32?, cells: [String])] = []
-  /// The ECUs that responded, and those with test results.
+  /// The ECUs that responded.
   private var ecus: Set<UInt32?> = []
+  /// The ECUs with test results.
   private var tested: Set<UInt32?> = []
   private var problems: [String] = []
   private var processed = 0
@@ -40,9 +41,9 @@ struct MonitorList: MultiECUQuery {
     for answer in answers where answer.isPositive {
       ecus.insert(answer.source)
       switch (request[0], request[1]) {
-      case (0x01, let number): try takeReadiness(answer, number)
-      case (_, let base) where base % 0x20 == 0: takeBitmap(answer, base)
-      default: try takeResults(answer)
+      case (0x01, let number): try addReadiness(answer, number)
+      case (_, let base) where base % 0x20 == 0: addTestRequests(answer, base)
+      default: try addResults(answer)
       }
     }
   }
@@ -53,7 +54,7 @@ struct MonitorList: MultiECUQuery {
     return true
   }
 
-  private mutating func takeReadiness(_ answer: ECUAnswer, _ number: UInt8) throws(Unreadable) {
+  private mutating func addReadiness(_ answer: ECUAnswer, _ number: UInt8) throws(Unreadable) {
     guard answer.bytes.count == 6 else { throw Unreadable("response length differs from SAE J1979") }
     let data = answer.bytes[2...]
     if number == 0x01 {
@@ -68,7 +69,7 @@ struct MonitorList: MultiECUQuery {
   }
 
   /// Adds a request for each monitor that an ECU supports.
-  private mutating func takeBitmap(_ answer: ECUAnswer, _ base: UInt8) {
+  private mutating func addTestRequests(_ answer: ECUAnswer, _ base: UInt8) {
     guard answer.bytes.count == 6 else { return }
     let numbers = StandardParameter.supported(answer.bytes[2...], base: base)
     let target = answer.source.flatMap { Target(respondingFrom: CANIdentifier($0)) }
@@ -79,7 +80,7 @@ struct MonitorList: MultiECUQuery {
     tested.insert(answer.source)
   }
 
-  private mutating func takeResults(_ answer: ECUAnswer) throws(Unreadable) {
+  private mutating func addResults(_ answer: ECUAnswer) throws(Unreadable) {
     switch TestResult.read(answer.bytes[...]) {
     case .broken(let reason): throw Unreadable(reason)
     case .results(let results):
@@ -105,20 +106,20 @@ struct MonitorList: MultiECUQuery {
 
   var report: Report {
     var lines = problems
-    let without = ecus.subtracting(tested).sorted { $0 ?? 0 < $1 ?? 0 }.map { CANReader.name(of: $0) }
+    let untested = ecus.subtracting(tested).sorted { $0 ?? 0 < $1 ?? 0 }.map { CANReader.name(of: $0) }
     if !isCAN {
       lines.append("test results (service 06) are read on CAN only")
     } else if tested.isEmpty {
       lines.append("test results (service 06) are not supported")
-    } else if !without.isEmpty {
-      lines.append("test results (service 06) are not supported by \(without.joined(separator: ", "))")
+    } else if !untested.isEmpty {
+      lines.append("test results (service 06) are not supported by \(untested.joined(separator: ", "))")
     }
     let order = [Self.lamp, Self.codes, Self.readiness, Self.test]
-    let sorted = rows.enumerated().sorted { one, other in
+    let sorted = rows.enumerated().sorted { lhs, rhs in
       func rank(_ row: (offset: Int, element: (source: UInt32?, cells: [String]))) -> (UInt32, Int, Int) {
         (row.element.source ?? 0, order.firstIndex(of: row.element.cells[1]) ?? 0, row.offset)
       }
-      return rank(one) < rank(other)
+      return rank(lhs) < rank(rhs)
     }
     return Report(text: lines.isEmpty ? nil : lines.joined(separator: "\n"), columns: Self.columns, rows: sorted.map(\.element.cells))
   }

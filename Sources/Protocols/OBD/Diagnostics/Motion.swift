@@ -1,5 +1,5 @@
-// Whether the vehicle moves or its engine runs, as reported by its ECUs. An unreported speed is unknown, never 0. Source: SAE J1979, PIDs 0C
-// and 0D; the BMS data of electric Hyundai and Kia.
+// Whether the vehicle moves or its engine runs, as reported by its ECUs. An unreported speed is unknown, never 0. Source: SAE J1979, PIDs
+// 0C and 0D; the BMS data of electric Hyundai and Kia.
 
 struct Motion: Sendable, Equatable {
   static let requests: [[UInt8]] = [[0x01, 0x0D], [0x01, 0x0C]]
@@ -24,11 +24,12 @@ struct Motion: Sendable, Equatable {
   struct Polled: Sendable {
     struct Speed: Sendable {
       let speed: Double
-      let at: Instant
+      let time: Instant
 
       private static let lifetime: Nanoseconds = 2 * .second
 
-      func value(at now: Instant) -> Double? { now &- at <= Self.lifetime ? speed : nil }
+      /// The speed, unless it is too old.
+      func value(at now: Instant) -> Double? { now &- time <= Self.lifetime ? speed : nil }
     }
 
     private(set) var motor: Speed?
@@ -38,16 +39,17 @@ struct Motion: Sendable, Equatable {
     /// Resets the motor speed before a data record with motor speeds is read.
     mutating func beginRecord() { motor = nil }
 
-    /// Records the speed of a drive motor in rpm; of several motors the fastest counts.
-    mutating func take(motor speed: Double, at now: Instant) { motor = Speed(speed: max(abs(speed), motor?.speed ?? 0), at: now) }
+    /// Records the speed of a drive motor in rpm. If there are several, the fastest counts.
+    mutating func record(motor speed: Double, at now: Instant) { motor = Speed(speed: max(abs(speed), motor?.speed ?? 0), time: now) }
 
     /// Records the speed in the data of PID 0C or 0D; ignores other PIDs.
-    mutating func take(_ parameter: UInt8, _ data: UnsafeBufferPointer<UInt8>, at now: Instant) {
-      if parameter == 0x0D, data.count == 1 { road = Speed(speed: Double(data[0]), at: now) }
-      if parameter == 0x0C, data.count == 2 { engine = Speed(speed: Double(UInt16(data[0]) << 8 | UInt16(data[1])) / 4, at: now) }
+    mutating func record(_ parameter: UInt8, _ data: UnsafeBufferPointer<UInt8>, at now: Instant) {
+      if parameter == 0x0D, data.count == 1 { road = Speed(speed: Double(data[0]), time: now) }
+      if parameter == 0x0C, data.count == 2 { engine = Speed(speed: Double(UInt16(data[0]) << 8 | UInt16(data[1])) / 4, time: now) }
     }
   }
 
+  /// Records the speeds in responses to `requests`.
   mutating func process(_ answers: [ECUAnswer]) throws(Unreadable) {
     for answer in try answers.positiveResponses() {
       let bytes = answer.bytes[...]
@@ -77,6 +79,6 @@ struct Motion: Sendable, Equatable {
   }
   var clearingError: CommandError? { reasonNotToClear.map { .refused(code: .moving, $0) } }
 
-  /// The conditions under which ECUs accept clearing.
+  /// What the user must do so that ECUs accept clearing.
   static let remedy = "stop, switch the engine off, and leave the ignition on"
 }

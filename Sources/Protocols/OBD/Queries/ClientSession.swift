@@ -1,4 +1,4 @@
-// The session with the clients: their queries, and the clearing of trouble codes, which consists of several.
+// The session with the clients: their queries, and the clearing of trouble codes, which consists of two queries.
 
 struct ClientSession: Sendable {
   private(set) var queries = Queries()
@@ -34,15 +34,19 @@ struct ClientSession: Sendable {
   /// Handles a reply; `parsed` is its content if it is a reply of the vehicle.
   mutating func replied(
     _ parsed: CANReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
-  ) -> Queries.Outcome { follow(queries.replied(parsed, session, fastAddressing: fastAddressing, scales, &effects), &effects) }
+  ) -> Queries.Outcome {
+    notifyDiagnostics(of: queries.replied(parsed, session, fastAddressing: fastAddressing, scales, &effects), &effects)
+  }
 
   /// Handles a `command` to which the adapter did not reply, or did not end its reply.
   mutating func failed(_ failure: AdapterFailure, _ command: [UInt8], _ effects: inout Effects) -> Queries.Outcome {
-    if case .timeout = failure { return follow(queries.timedOut(command, after: AdapterSession.timeout, &effects), &effects) }
-    return follow(queries.overflowed(command, &effects), &effects)
+    if case .timeout = failure {
+      return notifyDiagnostics(of: queries.timedOut(command, after: AdapterSession.timeout, &effects), &effects)
+    }
+    return notifyDiagnostics(of: queries.overflowed(command, &effects), &effects)
   }
 
-  private mutating func follow(_ outcome: Queries.Outcome, _ effects: inout Effects) -> Queries.Outcome {
+  private mutating func notifyDiagnostics(of outcome: Queries.Outcome, _ effects: inout Effects) -> Queries.Outcome {
     if let id = outcome.completed { diagnostics.completed(id) }
     if let query = outcome.codesRead { diagnostics.codesRead(by: query, &effects) }
     return outcome

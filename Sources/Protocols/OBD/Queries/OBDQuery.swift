@@ -23,7 +23,7 @@ struct OBDQuery: Sendable {
   }
 
   let id: CommandID
-  /// The requests without carriage returns; more than one only for a multi-ECU query.
+  /// The text of each request, without carriage return. Only a multi-ECU query has more than one.
   private(set) var texts: [[UInt8]]
   /// The kind of result.
   private(set) var purpose = Purpose.answer
@@ -32,7 +32,7 @@ struct OBDQuery: Sendable {
   let service: UInt8?
   /// The CAN identifier of the ECU, or nil if none was given.
   let header: CANIdentifier?
-  /// An adapter command other than the four harmless ones: it may have changed any setting.
+  /// It is an adapter command other than ATI, ATRV, ATDPN and STI, which may change any setting.
   let isRaw: Bool
   private(set) var script: [Step] = []
   /// The addressing when the request is sent.
@@ -93,7 +93,7 @@ struct OBDQuery: Sendable {
     }
   }
 
-  /// The requests of a multi-ECU query.
+  /// Creates the query that sends the requests of a multi-ECU query.
   init(_ id: CommandID, _ query: any MultiECUQuery) {
     self.id = id
     texts = query.requests.map { hexText($0) }
@@ -110,9 +110,9 @@ struct OBDQuery: Sendable {
   private static let clearsCodes = CommandError.refused(
     code: .rawNotAllowed, "04 clears trouble codes unread; use dtc-clear, which stores them first")
 
-  /// Throws if an adapter command would send service 04 (clear trouble codes): in the data of STPX, or in the K-line wake-up message after its
-  /// three header bytes. Rejects AT CAF0 too: without automatic formatting, any request with 04 as its second byte becomes service 04. Source: ELM327 data sheet, AT WM and AT CAF; STN1100 FRPM,
-  /// STPX.
+  /// Throws if an adapter command would send service 04 (clear trouble codes): in the data of STPX, or in the K-line wake-up message after
+  /// its three header bytes. Rejects AT CAF0 too: without automatic formatting, any request with 04 as its second byte becomes service 04.
+  /// Source: ELM327 data sheet, AT WM and AT CAF; STN1100 FRPM, STPX.
   private static func rejectHiddenClear(_ text: [UInt8], _ word: String) throws(CommandError) {
     if word.hasPrefix("ATCAF0") {
       throw .refused(code: .rawNotAllowed, "ATCAF0 changes the meaning of every request: 0104 becomes service 04; leave it out")
@@ -142,9 +142,10 @@ struct OBDQuery: Sendable {
     let text = texts[0]
     guard let service, let first = message.first else { return false }
     if first == 0x7F { return message.dropFirst().first == service }
-    let echoed = service == 0x22 ? 2 : service == 0x21 || service == 0x1A ? 1 : 0
-    let asked = stride(from: 2, to: min(2 + 2 * echoed, text.count - 1), by: 2).map { hexValue(text[$0]) << 4 | hexValue(text[$0 + 1]) }
-    return first == service &+ 0x40 && message.dropFirst().starts(with: asked)
+    let identifierLength = service == 0x22 ? 2 : service == 0x21 || service == 0x1A ? 1 : 0
+    let identifier = stride(from: 2, to: min(2 + 2 * identifierLength, text.count - 1), by: 2)
+      .map { hexValue(text[$0]) << 4 | hexValue(text[$0 + 1]) }
+    return first == service &+ 0x40 && message.dropFirst().starts(with: identifier)
   }
 
   /// The next command, or nil when done.
@@ -187,12 +188,13 @@ struct OBDQuery: Sendable {
     prepare(for: traits, from: addressing, fastAddressing: fastAddressing, at: index)
   }
 
-  /// Skips the rest of the request.
+  /// Continues with the commands that restore the settings.
   mutating func skipToRestore() {
     while step != nil, !isRestoring { position += 1 }
   }
 
-  /// Tuned timing applies to the polled ECU only. Functional requests wait for the full timeout; clearing codes may take long.
+  /// The timing for a request. A tuned one applies to the polled ECU only. Functional requests wait for the full timeout; clearing may take
+  /// long.
   private func timing(of target: Target, _ fastAddressing: ECUAddressing) -> ReplyTiming {
     if usesLongTimeout || multiECU is CodeClearing { return .responsePending }
     return target.reply == nil ? .functional : target == fastAddressing.target ? fastAddressing.timing : .initial
@@ -211,8 +213,8 @@ struct OBDQuery: Sendable {
       return script = [.request(index)] + (isRaw ? traits.settingsToRestore.map { .restore($0.bytes) } : [])
     }
     // Services of SAE J1979 go to all ECUs, manufacturer-specific ones to the polled ECU.
-    let usual = service <= 0x0A || multiECU != nil ? fastAddressing.bus.allECUs : fastAddressing.target ?? .unaddressed
-    let target = header.map { Target($0) } ?? multiECU?.target(of: index) ?? usual
+    let defaultTarget = service <= 0x0A || multiECU != nil ? fastAddressing.bus.allECUs : fastAddressing.target ?? .unaddressed
+    let target = header.map { Target($0) } ?? multiECU?.target(of: index) ?? defaultTarget
     let destination = ECUAddressing(bus: fastAddressing.bus.adapted(to: target), target: target, timing: timing(of: target, fastAddressing))
     script = destination.steps(from: addressing, traits).map { .prepare($0) } + [.request(index)]
     position = 0

@@ -38,7 +38,6 @@ struct Queries: Sendable {
 
   var isRunning: Bool { if case .running = state { true } else { false } }
   var areWaiting: Bool { !waiting.isEmpty }
-  var count: Int { waiting.count }
 
   /// The next command of the running query, carriage return included.
   var command: [UInt8] { if case .running(let query) = state { query.command } else { [] } }
@@ -124,6 +123,7 @@ struct Queries: Sendable {
     return outcome
   }
 
+  /// Handles the result of the query: completes it, or passes on the codes of a confirmed clearing.
   private mutating func finish(
     _ query: inout OBDQuery, _ result: Result<Report, CommandError>, command: [UInt8], _ outcome: inout Outcome, _ effects: inout Effects
   ) {
@@ -145,6 +145,7 @@ struct Queries: Sendable {
     effects.append(.progress(query.id, Report(text: "\(index + 1) of \(query.texts.count) requests", progress: progress)))
   }
 
+  /// Stores the query while it has further commands.
   private mutating func proceed(_ query: OBDQuery, _ outcome: inout Outcome) {
     if query.step != nil { return state = .running(query) }
     state = .idle

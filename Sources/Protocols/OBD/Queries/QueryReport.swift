@@ -18,13 +18,13 @@ extension OBDQuery {
       case .status(.noData): try query.process([], index)
       // An adapter that restarted, or has no bus, cannot answer the following requests.
       case .status(let status)
-      where ![.reinitialize, .wake, .backOff].contains(status.demand) && query.handleUnusableReply(to: index, status.message): break
+      where ![.reinitialise, .wake, .backOff].contains(status.demand) && query.handleUnusableReply(to: index, status.message): break
       case .unreadable(let reason) where query.handleUnusableReply(to: index, reason): break
       case .empty, .unreadable, .status: return failure(outcome, dialogue, reader, scales)
       }
     } catch {
       guard query.handleUnusableReply(to: index, error.reason) else {
-        return Self.broken(error.reason, dialogue.reply[dialogue.bodyStart...])
+        return Self.badReply(error.reason, dialogue.reply[dialogue.bodyStart...])
       }
     }
     update(query)
@@ -42,7 +42,7 @@ extension OBDQuery {
     }
   }
 
-  /// The result of the request, from the reply in the dialogue.
+  /// The result of a query with one request, from the reply in the dialogue.
   private func result(
     _ outcome: CANReader.Outcome, _ dialogue: ELMDialogue, _ reader: CANReader, _ scales: Scales
   ) -> Result<Report, CommandError> {
@@ -50,12 +50,12 @@ extension OBDQuery {
     if service == nil { return adapterAnswer(body) }
     switch outcome {
     case .messages: return answers(reader, scales, body)
-    case .empty: return Self.broken("the adapter sent an empty reply", body)
-    case .unreadable(let reason): return Self.broken(reason, body)
+    case .empty: return Self.badReply("the adapter sent an empty reply", body)
+    case .unreadable(let reason): return Self.badReply(reason, body)
     case .status(let status):
       switch status.demand {
-      case .discard, .resynchronise, .acknowledge: return Self.broken(status.message, body)
-      case .reinitialize, .wake: return .failure(.refused(code: .adapterRestarted, status.message))
+      case .discard, .resynchronise, .acknowledge: return Self.badReply(status.message, body)
+      case .reinitialise, .wake: return .failure(.refused(code: .adapterRestarted, status.message))
       case .unsupported, .noResponse, .backOff, .retry, .ignore:
         return .success(Report(columns: Self.columns, rows: [["", "", "\(status.rawValue): \(status.message)"]]))
       }
@@ -68,21 +68,21 @@ extension OBDQuery {
       guard isAnswered(by: bytes) else { return nil }
       return [CANReader.name(of: message.source), spacedHex(bytes), ResponseDescription.of(bytes, scales, from: message.source)]
     }
-    if rows.isEmpty { return Self.broken("response to another request", body) }
+    if rows.isEmpty { return Self.badReply("response to another request", body) }
     return .success(Report(columns: Self.columns, rows: rows))
   }
 
   private func adapterAnswer(_ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
     let lines = lines(of: body)
-    if lines.isEmpty { return Self.broken("the adapter sent an empty reply", body) }
-    if lines.contains(where: { ELMLine($0) == .status(.stopped) }) { return Self.broken(ELMStatus.stopped.message, body) }
+    if lines.isEmpty { return Self.badReply("the adapter sent an empty reply", body) }
+    if lines.contains(where: { ELMLine($0) == .status(.stopped) }) { return Self.badReply(ELMStatus.stopped.message, body) }
     return .success(
       Report(
         columns: Self.columns,
         rows: lines.prefix(64).map { ["", "", $0 == [UInt8(ascii: "?")] ? ELMStatus.unknownCommandMessage : printable($0)] }))
   }
 
-  private static func broken(_ reason: String, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
+  private static func badReply(_ reason: String, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
     .failure(.refused(code: .badReply, "unusable reply (\(reason))\(body.isEmpty ? "" : ": \(printable(body))"); try again"))
   }
 }
