@@ -47,7 +47,7 @@ extension Kind {
     let pauseConditions = PauseConditions(
       minVoltage: setup.options["min-voltage"]?.number ?? defaults.minVoltage,
       probeInterval: time("probe-interval") ?? defaults.probeInterval,
-      idleAfter: time("idle-after") ?? defaults.idleAfter, sleepsAdapter: setup.options["low-power"] == .bool(true))
+      idleAfter: time("idle-after") ?? defaults.idleAfter, usesLowPower: setup.options["low-power"] == .bool(true))
     return OBDMachine(
       link: setup.links[.main] ?? "", rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
       isFastOnly: isReplay || setup.options["poll"] == .string("fast"), signals: isReplay ? [] : signals,

@@ -23,6 +23,6 @@ struct Reaction: Sendable {
   private(set) var demand = AdapterDemand.none
 
   mutating func note(_ notice: Notices) { notices.insert(notice) }
-  mutating func found(_ bus: VehicleBus) { detectedProtocol = bus }
+  mutating func noteProtocol(_ bus: VehicleBus) { detectedProtocol = bus }
   mutating func demand(_ demand: AdapterDemand) { self.demand = demand }
 }

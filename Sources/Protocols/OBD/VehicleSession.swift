@@ -1,4 +1,4 @@
-// The session with the vehicle: routes replies to polling, and pauses polling as the sleep policy decides. It publishes whether the vehicle
+// The session with the vehicle: passes replies to polling, and pauses polling as the sleep policy decides. It publishes whether the vehicle
 // responds, and returns what the adapter does next.
 
 struct VehicleSession: Sendable {
@@ -38,12 +38,15 @@ struct VehicleSession: Sendable {
     for signal in [Signal.lateness, .latenessP99] { values.withdraw(signal, "polling is back to back", &effects) }
   }
 
+  /// Ends tuning and the request in flight, because the adapter is set up again or the link is down.
   mutating func interrupt(_ error: CommandError, _ effects: inout Effects) { polling.interrupt(error, &effects) }
+  /// Ends the request in flight, because nothing is sent to the adapter for some time.
   mutating func adapterRests() { polling.adapterRests() }
   mutating func retargeted(took: Nanoseconds) { polling.retargeted(took: took) }
 
+  /// Stops the requests to an ECU that the adapter cannot address, and withdraws their values.
   mutating func refuse(_ target: Target?, _ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
-    polling.refuse(target, message, &values, &effects)
+    polling.stopRequests(to: target, message, &values, &effects)
   }
 
   // MARK: The next command
@@ -54,15 +57,17 @@ struct VehicleSession: Sendable {
     case .paused(let until): until.map { now >= $0 } ?? false || hasQueries
     case .waiting:
       now >= polling.scheduler.pace.due || hasQueries || now >= polling.scheduler.queue.nextDue || session.addressing != fastAddressing
-        || wantsVoltage(session, at: now)
+        || isMeasurementDue(session, at: now)
     }
   }
 
-  private func wantsVoltage(_ session: AdapterSession, at now: Instant) -> Bool {
-    session.traits.hasVoltage && sleep.wantsVoltage(at: now, room: polling.scheduler.pace.due &- now)
+  /// Whether the voltage is to be measured before the next poll.
+  private func isMeasurementDue(_ session: AdapterSession, at now: Instant) -> Bool {
+    session.traits.hasVoltage && sleep.isMeasurementDue(at: now, gap: polling.scheduler.pace.due &- now)
   }
 
-  mutating func woke(at now: Instant) { polling.woke(at: now) }
+  /// Marks the poll in flight as overdue if its next slot has come.
+  mutating func woke(at now: Instant) { polling.markOverdue(at: now) }
 
   /// The next command: first queries of clients, then a voltage measurement, then polls.
   mutating func next(
@@ -80,7 +85,7 @@ struct VehicleSession: Sendable {
       polling.resume(at: now)
     }
     if hasQueries { return .query }
-    if wantsVoltage(session, at: now) { return .measureVoltage(isProbe: false) }
+    if isMeasurementDue(session, at: now) { return .measureVoltage(isProbe: false) }
     return polling.next(session, isProbing: sleep.isProbing, at: now, &values, &effects)
   }
 
@@ -89,7 +94,7 @@ struct VehicleSession: Sendable {
   /// Whether the fast request is in flight.
   var isPolling: Bool { if case .polling = polling.scheduler.state { true } else { false } }
 
-  /// Handles the reply to the request in flight.
+  /// Handles the reply to the request in flight, and returns what it requires of the adapter.
   mutating func replied(
     _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
@@ -98,7 +103,7 @@ struct VehicleSession: Sendable {
     case .polling(let poll): pollReplied(poll, parsed, session, at: now, &values, &effects, &reaction)
     case .requesting(let index, let sent):
       polling.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects, &reaction)
-      if values.inUseAt == now { sleep.vehicleUsed(at: now) }
+      if values.inUseAt == now { sleep.recordUse(at: now) }
       if reaction.notices.contains(.answered) { endPauses() }
     case .waiting, .paused: break
     }
@@ -117,17 +122,17 @@ struct VehicleSession: Sendable {
       answered(session, at: now, &values, &effects, &reaction)
     case .foreignRecord:
       reaction.note(.usableReply)
-      let consequence = polling.foreignRecord(session.dialogue.reply, at: now, &values, &effects)
-      follow(consequence, session, at: now, &values, &effects, &reaction)
+      let consequence = polling.foreignRecordReceived(session.dialogue.reply, at: now, &values, &effects)
+      execute(consequence, session, at: now, &values, &effects, &reaction)
     case .alive:
       reaction.note(.usableReply)
       let consequence = polling.livenessCheckAnswered(isProbing: sleep.isProbing, at: now)
       sleep.endProbing()
-      follow(consequence, session, at: now, &values, &effects, &reaction)
+      execute(consequence, session, at: now, &values, &effects, &reaction)
     case .supportedPIDs:
-      switch polling.discovered(session, at: now, &values, &effects, &reaction) {
+      switch polling.supportedPIDsReceived(session, at: now, &values, &effects, &reaction) {
       case .failed(let failure): pollFailed(failure, poll, session, at: now, &values, &effects, &reaction)
-      case .done(let consequence): follow(consequence, session, at: now, &values, &effects, &reaction)
+      case .done(let consequence): execute(consequence, session, at: now, &values, &effects, &reaction)
       }
     case .failed(let failure): pollFailed(failure, poll, session, at: now, &values, &effects, &reaction)
     }
@@ -137,7 +142,7 @@ struct VehicleSession: Sendable {
   private mutating func answered(
     _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
-    if values.inUseAt == now { sleep.vehicleUsed(at: now) }
+    if values.inUseAt == now { sleep.recordUse(at: now) }
     if values.hasSignsOfUse, !polling.timeout.isTuning, let pause = sleep.pauseIfIdle(at: now, session.traits) {
       return pausePolling(pause, session, at: now, &values, &effects, &reaction)
     }
@@ -150,16 +155,15 @@ struct VehicleSession: Sendable {
     _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable,
     _ effects: inout Effects, _ reaction: inout Reaction
   ) {
-    let consequence = polling.failed(
-      failure, poll, session, isProbing: sleep.isProbing, at: now, &values, &effects)
-    follow(consequence, session, at: now, &values, &effects, &reaction)
+    let consequence = polling.pollFailed(failure, poll, session, isProbing: sleep.isProbing, at: now, &values, &effects)
+    execute(consequence, session, at: now, &values, &effects, &reaction)
   }
 
   /// Handles a request to which the adapter did not reply, or did not end its reply.
   mutating func failed(_ failure: AdapterFailure, _ session: AdapterSession, at now: Instant, _ effects: inout Effects) -> Reaction {
     var reaction = Reaction()
     let rejectsSTPX = if case .timeout = failure { session.usesSTPX } else { false }
-    polling.aborted(rejectsSTPX: rejectsSTPX, at: now)
+    polling.abort(rejectsSTPX: rejectsSTPX, at: now)
     if rejectsSTPX {
       effects.append(.note("no reply to STPX: the adapter is retargeted for each ECU"))
       reaction.note(.rejectsSTPX)
@@ -176,49 +180,49 @@ struct VehicleSession: Sendable {
   ) -> Reaction {
     var reaction = Reaction()
     let consequence = polling.identified(bus, at: now, &values, &effects, &reaction)
-    follow(consequence, session, at: now, &values, &effects, &reaction)
+    execute(consequence, session, at: now, &values, &effects, &reaction)
     return reaction
   }
 
-  /// Executes what a failed poll calls for.
-  private mutating func follow(
+  /// Executes what follows a failed poll.
+  private mutating func execute(
     _ consequence: PollConsequence, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
     switch consequence {
     case .retry: break
     case .unusable(let reason, let resynchronising):
-      unusable(reason, resynchronising: resynchronising, session, &values, &effects, &reaction)
+      recordUnusableReply(reason, resynchronising: resynchronising, session, &values, &effects, &reaction)
     case .malformed(let reason, let isRepeated):
       if isRepeated, replace(reason, at: now, &values, &effects, &reaction) {
         values.countBadReply(session.dialogue.reply, &effects)
       } else {
-        unusable(reason, resynchronising: false, session, &values, &effects, &reaction)
+        recordUnusableReply(reason, resynchronising: false, session, &values, &effects, &reaction)
       }
     case .settingsLost(let status): reaction.demand(.settingsLost(status, at: now))
     case .echoReturned: reaction.demand(.restoreEcho)
     case .replace(let message, let otherwise):
       if !replace(message, at: now, &values, &effects, &reaction) {
-        follow(otherwise, session, at: now, &values, &effects, &reaction)
+        execute(otherwise, session, at: now, &values, &effects, &reaction)
       }
     case .tryOther(let message, let isFinal): tryOther(message, isFinal: isFinal, session, at: now, &values, &effects, &reaction)
     case .responsePending(let message, let times):
-      // The response repeatedly comes after the adapter's timeout: use the long one.
+      // The responses repeatedly come after the adapter's timeout: use the long one.
       if times >= 3 { polling.lengthenTimeout() }
-      // The ECU responds, so only this request fails: poll another one.
+      // The ECU responds, so that only this request fails: poll another one.
       if times > 3, replace(message, at: now, &values, &effects, &reaction) { return }
       if times > 3 { vehicleSilent("\(message); retrying every second", .carSilent, &values, &effects) }
       polling.pause(until: now &+ .second)
-    case .pause(let message): pause(message, session, at: now, &values, &effects, &reaction)
+    case .pause(let message): pauseForSilence(message, session, at: now, &values, &effects, &reaction)
     case .rest(let message):
       withdrawVehicleValues(message, &values, &effects)
-      reaction.demand(.rest(until: now &+ sleep.nextLength(), message))
+      reaction.demand(.rest(until: now &+ sleep.countPause(), message))
       polling.pausesChanged(to: sleep.pauses)
-    case .stop(let message): stop(message, &values, &effects)
+    case .stop(let message): stopPolling(message, &values, &effects)
     }
   }
 
-  private func unusable(
+  private func recordUnusableReply(
     _ reason: String, resynchronising: Bool, _ session: AdapterSession, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
@@ -226,6 +230,7 @@ struct VehicleSession: Sendable {
     reaction.demand(.count(.unusable(reason, resynchronising: resynchronising)))
   }
 
+  /// Replaces the fast request. Returns false if no other request is left.
   private mutating func replace(
     _ message: String, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) -> Bool {
@@ -241,36 +246,38 @@ struct VehicleSession: Sendable {
     _ reaction: inout Reaction
   ) {
     // The ECUs have just reported their supported PIDs, so the protocol is right.
-    if polling.detection.hasDiscovered, replace(message, at: now, &values, &effects, &reaction) { return }
+    if polling.detection.hasJustDiscovered, replace(message, at: now, &values, &effects, &reaction) { return }
     if polling.tryOther(for: session.traits.name) { return }
-    if isFinal { stop(message, &values, &effects) } else { pause(message, session, at: now, &values, &effects, &reaction) }
+    if isFinal { stopPolling(message, &values, &effects) } else { pauseForSilence(message, session, at: now, &values, &effects, &reaction) }
   }
 
   // MARK: Silence and pauses
 
   private mutating func endPauses() {
-    sleep.answered()
+    sleep.resetPauses()
     polling.pausesChanged(to: 0)
   }
 
-  private mutating func pause(
+  /// Pauses polling of a vehicle that does not respond.
+  private mutating func pauseForSilence(
     _ message: String, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
-    let pause = sleep.pauseIfSilent(session.traits)
+    let pause = sleep.pauseForSilence(session.traits)
     polling.pausesChanged(to: sleep.pauses)
     vehicleSilent(pause.message.map { "\(message); \($0)" } ?? message, pause.status, &values, &effects)
     pausePolling(for: pause.length, session, at: now, &reaction)
-    // After every fourth pause, poll the request that all ECUs support instead.
-    polling.paused(message, probes: sleep.pauses % 4 == 3)
+    // After every fourth pause, the request that all ECUs support is polled instead.
+    polling.paused(message, checksLiveness: sleep.pauses % 4 == 3)
   }
 
   /// Stops polling until the link is opened again: repeating the request could cause a lock-out.
-  private mutating func stop(_ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
+  private mutating func stopPolling(_ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
     vehicleSilent("\(message); disconnect and connect to retry", .carSilent, &values, &effects)
     polling.pause(until: nil)
   }
 
+  /// Publishes that the vehicle does not respond, and withdraws its values.
   private mutating func vehicleSilent(
     _ message: String, _ status: ValueTable.StatusWord, _ values: inout ValueTable, _ effects: inout Effects
   ) {
@@ -286,7 +293,7 @@ struct VehicleSession: Sendable {
 
   private mutating func withdrawVehicleValues(_ reason: String, _ values: inout ValueTable, _ effects: inout Effects) {
     values.withdrawVehicleValues(reason, &effects)
-    polling.forgetStatistics()
+    polling.resetStatistics()
   }
 
   /// Pauses polling of a vehicle that is not in use, or whose battery is low.
@@ -311,7 +318,7 @@ struct VehicleSession: Sendable {
     _ volts: Double?, isProbe: Bool, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
     var reaction = Reaction()
-    sleep.measured(volts, at: now)
+    sleep.recordVoltage(volts, at: now)
     if let pause = sleep.pauseIfLow(at: now, session.traits) {
       pausePolling(pause, session, at: now, &values, &effects, &reaction)
     } else if isProbe {
@@ -321,7 +328,7 @@ struct VehicleSession: Sendable {
   }
 
   /// Handles a voltage query without a reply.
-  mutating func measurementFailed(at now: Instant) { sleep.measured(nil, at: now) }
+  mutating func measurementFailed(at now: Instant) { sleep.recordVoltage(nil, at: now) }
 
   // MARK: Commands
 

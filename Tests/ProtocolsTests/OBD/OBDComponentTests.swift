@@ -67,20 +67,20 @@ import Testing
   @Test mutating func `the long timeout ends after five responses without response pending`() {
     var timeout = ResponseTimeout()
     timeout.lengthen()
-    for _ in 0..<4 { timeout.answered(withoutPending: true) }
-    timeout.answered(withoutPending: false)
-    for _ in 0..<4 { timeout.answered(withoutPending: true) }
+    for _ in 0..<4 { timeout.recordResponse(withoutPending: true) }
+    timeout.recordResponse(withoutPending: false)
+    for _ in 0..<4 { timeout.recordResponse(withoutPending: true) }
     #expect(timeout.isLong && !timeout.allowsFrameCount)
-    timeout.answered(withoutPending: true)
+    timeout.recordResponse(withoutPending: true)
     #expect(!timeout.isLong && timeout.allowsFrameCount)
   }
 
   @Test func `a stored timing is valid for its adapter only`() {
     var timeout = ResponseTimeout()
     timeout.restore(Array("2 25 ELM327 v1.5".utf8))
-    timeout.recall(for: "ELM327 v2.1")
+    timeout.useStored(for: "ELM327 v2.1")
     #expect(timeout.timing == .initial)
-    timeout.recall(for: "ELM327 v1.5")
+    timeout.useStored(for: "ELM327 v1.5")
     #expect(timeout.timing == ReplyTiming(adaptive: 2, timeout: 25))
     #expect(timeout.useDefault() && timeout.timing == .initial && !timeout.useDefault())
   }
@@ -92,13 +92,13 @@ import Testing
     var request = detection.begin(0, vehicleRequest: nil)
     var requests = [request.rawValue]
     for _ in 0..<3 {
-      let next = detection.next(after: request, vehicleRequest: nil)
+      let next = detection.beginNext(after: request, vehicleRequest: nil)
       #expect(!next.isLast)
       request = next.request
       requests.append(request.rawValue)
     }
     #expect(requests == ["220101", "2101", "0100", "0100"] && detection.bus == .automatic)
-    let last = detection.next(after: request, vehicleRequest: nil)
+    let last = detection.beginNext(after: request, vehicleRequest: nil)
     #expect(last.isLast && last.request == .bmsUDS && detection.bus == .can)
   }
 
@@ -106,10 +106,10 @@ import Testing
     var detection = ProtocolDetection(.ice)
     var found = Discovery(on: .can)
     found.add([0x18, 0x18, 0, 0], base: 0, from: 0x7E8)
-    found.identify(Discovery.vinHash(of: "first"))
-    detection.recognised(found)
+    found.setVINHash(Discovery.vinHash(of: "first"))
+    detection.setVehicle(found)
     #expect(detection.recordVIN("second", &effects) && !detection.recordVIN("second", &effects))
-    detection.identifyAgain()
+    detection.resetIdentity()
     #expect(!detection.recordVIN("first", &effects))
   }
 
@@ -118,11 +118,11 @@ import Testing
   @Test func `a fast request is polled at its slot, and a failed one at the next`() {
     var scheduler = PollScheduler(rate: 20, phase: 0, first: .bmsUDS)
     scheduler.resume(at: .second)
-    #expect(scheduler.poll(allowsFrameCount: true, at: .second) == Array("220101\r".utf8))
+    #expect(scheduler.beginPoll(allowsFrameCount: true, at: .second) == Array("220101\r".utf8))
     #expect(scheduler.overdueAt == .second + .second / 20 && scheduler.nextWake(after: .second) == nil)
-    scheduler.woke(at: .second + .second / 20)
+    scheduler.markOverdue(at: .second + .second / 20)
     #expect(scheduler.overdueAt == nil)
-    scheduler.failed(at: .second + .second / 20)
+    scheduler.pollFailed(at: .second + .second / 20)
     #expect(scheduler.nextWake(after: .second) == .second + .second / 20)
     scheduler.pause(until: 9 * .second)
     #expect(scheduler.nextWake(after: .second) == 9 * .second)
@@ -130,29 +130,29 @@ import Testing
 
   @Test func `the third missing response begins a liveness check, and a bus error before the first answer tries another protocol`() {
     var (counters, fast) = (ErrorCounters(), FastPoll(.bmsUDS))
-    func judge(_ status: ELMStatus) -> String {
-      switch counters.judge(.status(status), &fast, isProbing: false, hasLostEcho: false, on: .can) {
+    func consequence(_ status: ELMStatus) -> String {
+      switch counters.recordFailure(.status(status), &fast, isProbing: false, hasLostEcho: false, on: .can) {
       case .retry: "retry"
       case .pause: "pause"
       case .tryOther: "other"
       default: "?"
       }
     }
-    #expect(judge(.noData) == "other" && judge(.canError) == "other")
-    counters.answered()
-    #expect([judge(.noData), judge(.noData), judge(.noData)] == ["retry", "retry", "pause"])
+    #expect(consequence(.noData) == "other" && consequence(.canError) == "other")
+    counters.recordResponse()
+    #expect([consequence(.noData), consequence(.noData), consequence(.noData)] == ["retry", "retry", "pause"])
     let pids = [PollRequest.Parameter(number: 0x0C, length: 2), PollRequest.Parameter(number: 0x0D, length: 1)]
     fast.begin(FastRequest(pids, of: Target(.engine)), every: nil)
-    #expect(judge(.noData) == "retry" && fast.questionedFailure != nil && fast.request.rawValue == "0100")
+    #expect(consequence(.noData) == "retry" && fast.livenessCheckReason != nil && fast.request.rawValue == "0100")
     #expect(fast.endLivenessCheck() != nil && fast.request.rawValue == "010C0D")
   }
 
   @Test func `the bytes of the fast request follow its frame count`() {
     var fast = FastPoll(.bmsUDS)
-    fast.answered(frames: 9, by: 0x7EC)
-    #expect(fast.bytes(withCount: true) == Array("2201019\r".utf8) && fast.bytes(withCount: false) == Array("220101\r".utf8))
-    fast.dropCount()
-    #expect(fast.bytes(withCount: true) == Array("220101\r".utf8))
+    fast.recordResponse(frames: 9, from: 0x7EC)
+    #expect(fast.bytes(allowsFrameCount: true) == Array("2201019\r".utf8) && fast.bytes(allowsFrameCount: false) == Array("220101\r".utf8))
+    fast.dropFrameCount()
+    #expect(fast.bytes(allowsFrameCount: true) == Array("220101\r".utf8))
   }
 
   // MARK: Sleep
@@ -160,10 +160,10 @@ import Testing
   @Test func `pauses grow to the interval of probes, and start again after an answer`() {
     var sleep = SleepPolicy(PauseConditions(probeInterval: 30 * .second))
     let traits = AdapterTraits()
-    let lengths = (0..<6).map { _ in sleep.pauseIfSilent(traits).length / .second }
+    let lengths = (0..<6).map { _ in sleep.pauseForSilence(traits).length / .second }
     #expect(lengths == [1, 2, 5, 10, 30, 30])
-    sleep.answered()
-    #expect(sleep.pauseIfSilent(traits).length == .second)
+    sleep.resetPauses()
+    #expect(sleep.pauseForSilence(traits).length == .second)
     #expect(!sleep.beginPause(30 * .second, traits) && sleep.isProbing)
   }
 

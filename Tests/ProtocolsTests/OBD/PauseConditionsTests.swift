@@ -107,7 +107,7 @@ import Testing
 
   @Test func `the adapter sleeps with the car and is woken for every probe and query`() throws {
     var rig = try VehicleRig(
-      PetrolCar(.can11, Self.turned((.off, 60), (.run, 2000))), pauseConditions: PauseConditions(sleepsAdapter: true))
+      PetrolCar(.can11, Self.turned((.off, 60), (.run, 2000))), pauseConditions: PauseConditions(usesLowPower: true))
     rig.run(for: 600 * .second)
     #expect(rig.status == "adapter-asleep" && rig.asked.last?.command == "ATLP")
     let began = rig.asked.count
@@ -119,7 +119,7 @@ import Testing
     rig.run(for: 1140 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
     var clone = try VehicleRig(
-      PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATLP"], pauseConditions: PauseConditions(sleepsAdapter: true))
+      PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATLP"], pauseConditions: PauseConditions(usesLowPower: true))
     clone.run(for: 600 * .second)
     #expect(clone.status == "car-asleep" && clone.asked.count { $0.command == "ATLP" } == 1)
   }

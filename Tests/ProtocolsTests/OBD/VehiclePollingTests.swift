@@ -169,7 +169,7 @@ import Testing
     #expect(rig.disk["controllers"] == first.disk["controllers"])
     // However many ECUs have responded, the adapter waits for the others as well.
     var check = try #require(rig.machine.router.vehicle.polling.scheduler.queue.requests.first { $0.isSupportCheck })
-    check.answered(at: rig.now, took: .millisecond, frames: 2, by: nil)
+    check.recordResponse(at: rig.now, took: .millisecond, frames: 2, from: nil)
     #expect(String(decoding: check.bytes, as: UTF8.self) == "0100\r")
     // Known ECUs are not queried again.
     #expect(first.declared == 1 && rig.asked.count { $0.command == "0120" } == 1)

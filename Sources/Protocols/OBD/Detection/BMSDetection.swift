@@ -2,15 +2,15 @@
 // address return other data, which would give values such as 198 million kWh.
 
 extension BMSRecord {
-  /// The length up to the inverter voltage.
-  private static let minCount = 53
-  /// Captured records satisfy all checks; a battery that has just woken up, or a special field, may fail one.
-  private static let minAgreement = 4
+  /// The number of bytes up to the inverter voltage, the last field that is checked.
+  private static let checkedLength = 53
+  /// Captured records pass all five checks; one may fail for a battery that has just woken up, or for a field with another meaning.
+  private static let minPassedChecks = 4
 
   /// Whether related fields agree: pack and cell voltages, temperatures, inverter voltage with closed contactors, and both pairs of
   /// lifetime counters.
   static func isPlausible(_ data: UnsafeBufferPointer<UInt8>) -> Bool {
-    guard data.count >= minCount else { return false }
+    guard data.count >= checkedLength else { return false }
     let voltage = Double(NumberLayout.u16.raw(data, 12)) / 10
     let (highest, lowest) = (Double(data[23]) / 50, Double(data[25]) / 50)
     let (warmest, coldest) = (NumberLayout.s8.raw(data, 14), NumberLayout.s8.raw(data, 15))
@@ -19,14 +19,14 @@ extension BMSRecord {
       lowest >= 1 && lowest <= highest && highest <= 4.5 && (10...260).contains(voltage / lowest),
       coldest >= -40 && coldest <= warmest && warmest <= 85 && warmest - coldest <= 40,
       Double(NumberLayout.u16.raw(data, 51)) <= voltage + 20,
-      isMean(voltage, data, charge: 30, energy: 38) && isMean(voltage, data, charge: 34, energy: 42),
+      isNearMean(voltage, data, chargeOffset: 30, energyOffset: 38) && isNearMean(voltage, data, chargeOffset: 34, energyOffset: 42),
     ]
-    return checks.count { $0 } >= minAgreement
+    return checks.count { $0 } >= minPassedChecks
   }
 
-  /// Whether lifetime energy divided by lifetime charge (0.1 kWh per 0.1 Ah), the average pack voltage in kV, is near the current voltage.
-  private static func isMean(_ voltage: Double, _ data: UnsafeBufferPointer<UInt8>, charge: Int, energy: Int) -> Bool {
-    let (charge, energy) = (NumberLayout.u32.raw(data, charge), NumberLayout.u32.raw(data, energy))
+  /// Whether the voltage is near the mean pack voltage: lifetime energy (0.1 kWh) divided by lifetime charge (0.1 Ah), in kV.
+  private static func isNearMean(_ voltage: Double, _ data: UnsafeBufferPointer<UInt8>, chargeOffset: Int, energyOffset: Int) -> Bool {
+    let (charge, energy) = (NumberLayout.u32.raw(data, chargeOffset), NumberLayout.u32.raw(data, energyOffset))
     return charge > 0 && (voltage * 0.6...voltage * 1.4).contains(Double(energy) * 1000 / Double(charge))
   }
 }

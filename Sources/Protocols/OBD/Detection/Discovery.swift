@@ -1,10 +1,13 @@
-// The PIDs that each ECU supports. All ECUs are requested at once, for 32 PIDs at a time; ambiguous responses are rejected. Source: SAE J1979, service 01 with PIDs 00, 20, 40 …
+// Discovery of the ECUs of an SAE J1979 vehicle and of the PIDs that each supports. One request asks all ECUs for 32 PIDs; ambiguous
+// responses are rejected. Source: SAE J1979, service 01 with PIDs 00, 20, 40 …
 
-/// The supported PIDs reported so far.
+/// The ECUs discovered so far, and what was learned about them.
 struct Discovery: Sendable, Equatable {
-  /// One ECU, by its response identifier.
+  /// An ECU that responds to SAE J1979 requests.
   struct ECU: Sendable, Equatable {
+    /// The identifier of its responses.
     let identifier: UInt32
+    /// The supported PIDs.
     fileprivate(set) var parameters: [UInt8] = []
 
     /// The displayed form: `7E8`, `18DAF110`, on a K-line `10`.
@@ -17,7 +20,7 @@ struct Discovery: Sendable, Equatable {
   private(set) var bus: VehicleBus
   private(set) var ecus: [ECU] = []
 
-  /// The maximum number of PIDs that an ECU answers in one request.
+  /// The maximum number of PIDs in one request: 6, or 1 if the ECUs support no more.
   private(set) var maxPIDsPerRequest = 6
   /// The hash of the VIN; nil: not known.
   private(set) var vinHash: UInt32?
@@ -25,13 +28,13 @@ struct Discovery: Sendable, Equatable {
   init(on bus: VehicleBus) { self.bus = bus }
 
   /// Sets the protocol that the adapter has reported.
-  mutating func found(on bus: VehicleBus) { self.bus = bus }
+  mutating func setBus(_ bus: VehicleBus) { self.bus = bus }
   /// Limits requests to one PID, because the ECUs support no more.
-  mutating func limitToOne() { maxPIDsPerRequest = 1 }
+  mutating func limitToOnePID() { maxPIDsPerRequest = 1 }
   /// Sets the hash of the VIN.
-  mutating func identify(_ vinHash: UInt32) { self.vinHash = vinHash }
+  mutating func setVINHash(_ vinHash: UInt32) { self.vinHash = vinHash }
 
-  /// Adds the PIDs that an ECU reports in response to the request from `base` on.
+  /// Adds the PIDs that an ECU reports as supported: a bitmap of the 32 PIDs after `base`.
   mutating func add(_ bitmap: some Sequence<UInt8>, base: UInt8, from identifier: UInt32) {
     let found = StandardParameter.supported(bitmap, base: base)
     if let index = ecus.firstIndex(where: { $0.identifier == identifier }) {
@@ -67,21 +70,21 @@ struct Discovery: Sendable, Equatable {
         digits.allSatisfy(isHexDigit), ecus.count < Self.maxECUs, digits.count <= 512
       else { return nil }
       let parameters = stride(from: 0, to: digits.count, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
-      var once: Set<UInt8> = []
-      ecus.append(ECU(identifier: identifier, parameters: parameters.filter { once.insert($0).inserted }))
+      var seen: Set<UInt8> = []
+      ecus.append(ECU(identifier: identifier, parameters: parameters.filter { seen.insert($0).inserted }))
     }
     guard let first = ecus.first else { return nil }
     bus = stored ?? VehicleBus(impliedBy: first.identifier)
   }
 
-  /// The stored form: the protocol, the VIN hash, then one line per ECU with its identifier and its PIDs in hex digits.
-  var bytes: [UInt8] {
+  /// The stored form: the protocol, the limit of PIDs, the VIN hash, then one line per ECU with its identifier and its PIDs in hex digits.
+  var storedForm: [UInt8] {
     Array("bus \(bus.digit)\n\(maxPIDsPerRequest == 1 ? "most 1\n" : "")".utf8)
       + (vinHash.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? [])
       + ecus.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
   }
 
-  /// The base of the next request for supported PIDs; nil: none follows.
+  /// The base of the next request for supported PIDs; nil if no ECU supports PIDs beyond.
   func next(after base: UInt8) -> UInt8? {
     guard base < 0xE0, ecus.contains(where: { $0.parameters.contains(base + 0x20) }) else { return nil }
     return base + 0x20
@@ -89,7 +92,7 @@ struct Discovery: Sendable, Equatable {
 }
 
 extension CANReader {
-  /// The supported PIDs that ECUs report from `base` on.
+  /// The bitmaps of the 32 PIDs after `base`, by ECU.
   func bitmaps(base: UInt8) -> [(source: UInt32?, bitmap: ArraySlice<UInt8>)] {
     messages.compactMap { message in
       let bytes = bytes(of: message)

@@ -35,7 +35,7 @@ extension RequestLayout {
 }
 
 extension CANReader {
-  /// The texts in the response to an identification request, possibly in several messages; nil: there is no response to it.
+  /// The texts in the response to an identification request, which can consist of several messages; nil: there is no response to it.
   func identity(_ request: PollRequest) -> (texts: VehicleInformation.Answer, source: UInt32?)? {
     let answers = messages.filter {
       request.target.accepts($0.source, responder: request.responder) && bytes(of: $0).starts(with: request.responsePrefix)

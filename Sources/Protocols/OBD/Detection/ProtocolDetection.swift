@@ -45,12 +45,13 @@ enum Vehicle: Equatable, Sendable {
 }
 
 struct ProtocolDetection: Sendable {
-  /// The number of pauses of a known vehicle after which all protocols are tried once.
+  /// A known vehicle that does not respond may be another one: after this many pauses all protocols are tried once.
   private static let pausesPerSearch = 10
   private static let maxForeignRecords = 3
 
   private let choice: VehicleChoice
   private let candidates: [ProtocolCandidate]
+  /// The index of the current candidate.
   private var candidate = 0
   /// The protocol of the current candidate or of the detected vehicle.
   private(set) var bus: VehicleBus
@@ -58,8 +59,8 @@ struct ProtocolDetection: Sendable {
   private var discovery = Discovery(on: .can)
   /// Consecutive missing responses to the next request for supported PIDs.
   private var discoveryMisses = 0
-  /// The ECUs have just reported their supported PIDs.
-  private(set) var hasDiscovered = false
+  /// The ECUs have just reported their supported PIDs, and no request for values was answered since.
+  private(set) var hasJustDiscovered = false
   /// The number of candidates without an answer since the last response.
   private var failures = 0
   /// Consecutive pauses without a response.
@@ -71,7 +72,7 @@ struct ProtocolDetection: Sendable {
   /// The vehicle was silent: its identification is requested again.
   private(set) var mustIdentifyAgain = false
   /// Detection was repeated on this connection because ECUs or PIDs were new.
-  private var hasChecked = false
+  private var hasRepeatedDetection = false
   /// The stored request and ECUs.
   private var storedRequest: FastRequest?
   private var storedECUs: Discovery?
@@ -98,28 +99,28 @@ struct ProtocolDetection: Sendable {
     return index
   }
 
-  /// The stored ECUs; nil if they are invalid, or do not fit the configured vehicle type.
+  /// Parses the stored ECUs; nil if they are invalid, or do not fit the configured vehicle type.
   func ecus(in bytes: [UInt8]?) -> Discovery? {
     guard choice == .auto || choice == .ice else { return nil }
     return bytes.flatMap { Discovery(stored: $0) }
   }
 
   /// Uses the stored ECUs as those of the vehicle. Returns the index of the candidate to begin with.
-  mutating func restored(_ found: Discovery) -> Int {
+  mutating func useStored(_ found: Discovery) -> Int {
     storedECUs = found
-    // The vehicle may be an electric car whose BMS was asleep before, on this protocol: its request is tried first.
+    // The vehicle may be an electric car whose BMS was asleep during detection: the request for its BMS data is tried first.
     return choice == .auto && found.bus == .can ? candidates.firstIndex { $0.request == storedRequest } ?? 0 : index(for: found) ?? 0
   }
 
   mutating func linkCameUp() {
-    (vinHash, hasChecked, pauses) = (nil, false, 0)
+    (vinHash, hasRepeatedDetection, pauses) = (nil, false, 0)
     answered()
   }
 
-  /// Sets the number of consecutive pauses without a response. Every few of them another vehicle is considered.
+  /// Sets the number of consecutive pauses without a response.
   mutating func pausesChanged(to count: Int) { pauses = count }
 
-  /// Handles the end of a setup. The adapter may have been moved to another vehicle: the VIN is compared again.
+  /// Handles the end of a setup of the adapter, which may have been moved to another vehicle: the VIN is compared again.
   mutating func adapterWasSetUp() { vinHash = nil }
 
   /// Begins a candidate (nil: the current one) and returns its request; for a known vehicle that is `vehicleRequest`, its fast request.
@@ -137,9 +138,10 @@ struct ProtocolDetection: Sendable {
     return next.request
   }
 
-  /// Begins the next candidate because `request` was not answered. `isLast`: all were tried, so that a pause follows.
-  mutating func next(after request: FastRequest, vehicleRequest: FastRequest?) -> (request: FastRequest, isLast: Bool) {
-    hasDiscovered = false
+  /// Begins the next candidate, because `request` was not answered, and returns its request. `isLast`: all were tried, so that a pause
+  /// follows.
+  mutating func beginNext(after request: FastRequest, vehicleRequest: FastRequest?) -> (request: FastRequest, isLast: Bool) {
+    hasJustDiscovered = false
     failures += 1
     // If PIDs are no longer answered, the supported PIDs are requested again.
     if !request.parameters.isEmpty { vehicle = .unknown }
@@ -154,8 +156,8 @@ struct ProtocolDetection: Sendable {
   /// pauses.
   private func eligibleCandidates() -> [Int] {
     let isKnown = storedRequest != nil || storedECUs != nil
-    let searchesAll = !isKnown || pauses % Self.pausesPerSearch == 0
-    return candidates.indices.filter { searchesAll || candidates[$0].bus != .automatic || $0 == storedECUs.flatMap(index(for:)) }
+    let triesAll = !isKnown || pauses % Self.pausesPerSearch == 0
+    return candidates.indices.filter { triesAll || candidates[$0].bus != .automatic || $0 == storedECUs.flatMap(index(for:)) }
   }
 
   /// The index of the candidate that detects this vehicle.
@@ -164,7 +166,7 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Handles a response to the fast request.
-  mutating func answered() { (failures, foreignRecords, hasDiscovered) = (0, 0, false) }
+  mutating func answered() { (failures, foreignRecords, hasJustDiscovered) = (0, 0, false) }
 
   /// Stores the first request that the vehicle has answered on this connection.
   mutating func store(_ request: FastRequest, _ effects: inout Effects) {
@@ -180,13 +182,13 @@ struct ProtocolDetection: Sendable {
   private mutating func storeECUs(_ effects: inout Effects) {
     guard case .standard(let found) = vehicle, storedECUs != found else { return }
     storedECUs = found
-    effects.append(.store(key: "controllers", found.bytes))
+    effects.append(.store(key: "controllers", found.storedForm))
   }
 
   // MARK: Supported PIDs
 
   /// What follows a reply to the request for supported PIDs.
-  enum DiscoveryResult {
+  enum DiscoveryStep {
     case failed(String)
     case next(FastRequest)
     /// Query the protocol that the adapter has detected.
@@ -194,8 +196,9 @@ struct ProtocolDetection: Sendable {
     case ended
   }
 
-  /// Handles a reply to the request for supported PIDs from `base` on.
-  mutating func discovered(_ reader: CANReader, base: UInt8, reportsProtocol: Bool) -> DiscoveryResult {
+  /// Handles a reply to the request for the 32 supported PIDs after `base`. `reportsProtocol`: the adapter can report the detected
+  /// protocol.
+  mutating func supportedPIDsReceived(_ reader: CANReader, base: UInt8, reportsProtocol: Bool) -> DiscoveryStep {
     let answers = reader.bitmaps(base: base)
     if answers.count > 1, answers.contains(where: { $0.source == nil }) {
       return .failed("several ECUs respond, and this adapter does not show which")
@@ -206,30 +209,31 @@ struct ProtocolDetection: Sendable {
     }
     discoveryMisses = 0
     for answer in answers { discovery.add(answer.bitmap, base: base, from: answer.source ?? 0x7E8) }
-    // The response addresses reveal an adapter that detects the protocol although one was set.
+    // Some adapters detect the protocol although one was set. The response addresses reveal this.
     let isBeforeCAN = answers.allSatisfy { $0.source.map { $0 <= 0xFF } ?? false }
     guard bus == .automatic || bus.isCAN && isBeforeCAN else { return next(after: base) }
     if reportsProtocol { return .identifyProtocol }
     return identified(nil, after: base)
   }
 
-  private func next(after base: UInt8) -> DiscoveryResult {
+  private func next(after base: UInt8) -> DiscoveryStep {
     discovery.next(after: base).map { .next(FastRequest(supportedFrom: $0, on: bus)) } ?? .ended
   }
 
-  /// Handles the protocol that the adapter reports; nil: it reports none, so that the ECU addresses must imply it.
-  mutating func identified(_ named: VehicleBus?, after base: UInt8) -> DiscoveryResult {
-    let answering = VehicleBus(impliedBy: discovery.ecus.first?.identifier)
-    bus = named.flatMap { $0.isCAN && !answering.isCAN ? nil : $0 } ?? answering
-    discovery.found(on: bus)
+  /// Handles the protocol that the adapter reports. The addresses of the ECUs imply it if the adapter reports none (nil), or contradict the
+  /// report.
+  mutating func identified(_ reported: VehicleBus?, after base: UInt8) -> DiscoveryStep {
+    let implied = VehicleBus(impliedBy: discovery.ecus.first?.identifier)
+    bus = reported.flatMap { $0.isCAN && !implied.isCAN ? nil : $0 } ?? implied
+    discovery.setBus(bus)
     return next(after: base)
   }
 
-  /// What follows a failed request; `none`: it was not a request for supported PIDs, or nothing special.
-  enum DiscoveryMiss { case none, retry, ended }
+  /// What follows a failed request for supported PIDs; `none`: it is handled like any other failure.
+  enum FailureStep { case none, retry, ended }
 
-  /// Handles a failed request. Supported PIDs after the first 32 are optional: two missing responses end the discovery.
-  mutating func missed(_ request: FastRequest, _ failure: PollFailure) -> DiscoveryMiss {
+  /// Counts a failed request. Supported PIDs after the first 32 are optional: two missing responses end the discovery.
+  mutating func recordFailure(of request: FastRequest, _ failure: PollFailure) -> FailureStep {
     guard request.isDiscovery else { return .none }
     if request.bytes[1] > 0 {
       if case .negative = failure { return .ended }
@@ -242,24 +246,24 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Ends the discovery. Returns the ECUs, and the request to poll if they turn out to be unusable.
-  mutating func discoveryEnded(vehicleRequest: FastRequest?) -> (found: Discovery, request: FastRequest) {
+  mutating func endDiscovery(vehicleRequest: FastRequest?) -> (found: Discovery, request: FastRequest) {
     let found = discovery
     let request = begin(vehicleRequest: vehicleRequest)
-    hasDiscovered = true
+    hasJustDiscovered = true
     return (found, request)
   }
 
   // MARK: Vehicle
 
   /// Sets the detected vehicle: one with these ECUs.
-  mutating func recognised(_ found: Discovery) {
+  mutating func setVehicle(_ found: Discovery) {
     var found = found
-    if let vinHash { found.identify(vinHash) }
+    if let vinHash { found.setVINHash(vinHash) }
     (bus, vehicle) = (found.bus, .standard(found))
   }
 
   /// Sets the detected vehicle: an electric one of this family. Returns false if it was known before.
-  mutating func recognised(_ family: VehicleFamily?, _ effects: inout Effects) -> Bool {
+  mutating func setVehicle(_ family: VehicleFamily?, _ effects: inout Effects) -> Bool {
     guard vehicle != .electric(family) else { return false }
     vehicle = .electric(family)
     if storedECUs != nil { effects.append(.store(key: "controllers", [])) }
@@ -267,15 +271,15 @@ struct ProtocolDetection: Sendable {
     return true
   }
 
-  /// Whether a record must pass the plausibility check: unless the vehicle is configured, at the first response of a connection and after
-  /// each silence.
+  /// Whether the response to a request must pass the plausibility check. Unless the vehicle is configured, the first BMS data record of a
+  /// connection and the first one after each silence must.
   func requiresPlausibility(_ request: FastRequest, isConfirmed: Bool) -> Bool { choice == .auto && !isConfirmed && request.isBMSRecord }
 
   /// What follows a response that is not BMS data.
-  enum ForeignRecord { case retry, pause, tryOther }
+  enum ForeignRecordStep { case retry, pause, tryOther }
 
-  /// Handles a response that is not BMS data. A known vehicle may have just woken up; for any other the next candidate is tried.
-  mutating func foreignRecord(_ request: FastRequest, _ effects: inout Effects) -> ForeignRecord {
+  /// Counts a response that is not BMS data. A known vehicle may have just woken up; for any other the next candidate is tried.
+  mutating func recordForeignRecord(_ request: FastRequest, _ effects: inout Effects) -> ForeignRecordStep {
     foreignRecords += 1
     if foreignRecords < Self.maxForeignRecords { return storedRequest == request ? .pause : .retry }
     foreignRecords = 0
@@ -286,7 +290,7 @@ struct ProtocolDetection: Sendable {
     return .tryOther
   }
 
-  /// Stores that the ECUs answer only one PID per request.
+  /// Stores that the ECUs answer only one PID in each request.
   mutating func limitToOnePID(_ effects: inout Effects) {
     guard let found = limitedToOnePID() else { return }
     vehicle = .standard(found)
@@ -296,42 +300,44 @@ struct ProtocolDetection: Sendable {
   /// The ECUs, limited to one PID per request; nil if this was known before.
   func limitedToOnePID() -> Discovery? {
     guard case .standard(var found) = vehicle, found.maxPIDsPerRequest > 1 else { return nil }
-    found.limitToOne()
+    found.limitToOnePID()
     return found
   }
 
   // MARK: Identity
 
-  /// Forgets the VIN of this connection, because the vehicle was silent and may be another one.
-  mutating func identifyAgain() { (mustIdentifyAgain, vinHash, hasChecked) = (false, nil, false) }
+  /// Resets the VIN of this connection, because the vehicle was silent and may be another one.
+  mutating func resetIdentity() { (mustIdentifyAgain, vinHash, hasRepeatedDetection) = (false, nil, false) }
+  /// Handles a vehicle that does not respond.
   mutating func vehicleSilent() { mustIdentifyAgain = true }
 
   /// Compares the supported PIDs that the ECUs have reported again. Returns true, once per connection, if ECUs or PIDs are new.
-  mutating func checkForMore(_ reader: CANReader) -> Bool {
-    guard case .standard(let found) = vehicle, !hasChecked else { return false }
-    let isMore = reader.bitmaps(base: 0).contains { source, bitmap in
+  mutating func checkForNewPIDs(_ reader: CANReader) -> Bool {
+    guard case .standard(let found) = vehicle, !hasRepeatedDetection else { return false }
+    let hasNew = reader.bitmaps(base: 0).contains { source, bitmap in
       guard let known = found.ecus.first(where: { $0.identifier == source ?? 0x7E8 }) else { return true }
       return StandardParameter.supported(bitmap, base: 0).contains { !known.parameters.contains($0) }
     }
-    hasChecked = hasChecked || isMore
-    return isMore
+    hasRepeatedDetection = hasRepeatedDetection || hasNew
+    return hasNew
   }
 
-  /// Compares the reported VIN with the stored one. Returns true if it is another vehicle.
+  /// Compares the reported VIN with the stored one, or stores it if there is none. Returns true if it is another vehicle.
   mutating func recordVIN(_ vin: String, _ effects: inout Effects) -> Bool {
+    // The VIN is compared once after each silence: while polling the vehicle cannot change, and an ECU that reports changing VINs must not
+    // cause a loop.
     guard case .standard(var found) = vehicle, self.vinHash == nil else { return false }
-    // Once after each silence: vehicles do not change while polling, and ECUs that report changing VINs must not cause a loop.
     let vinHash = Discovery.vinHash(of: vin)
     self.vinHash = vinHash
     if found.vinHash == vinHash { return false }
     if found.vinHash != nil { return true }
-    found.identify(vinHash)
+    found.setVINHash(vinHash)
     vehicle = .standard(found)
     storeECUs(&effects)
     return false
   }
 
-  /// Begins detection again. Returns the first request.
+  /// Begins detection again. Returns its first request.
   mutating func startOver(vehicleRequest: FastRequest?) -> FastRequest {
     let index = if case .standard(let found) = vehicle { self.index(for: found) } else { Int?.none }
     vehicle = .unknown

@@ -1,8 +1,8 @@
-// Counts the consecutive failures of the fast request since the last response, and decides what each calls for.
+// Counts the failures of the fast request since its last response, and decides what follows each of them.
 
 struct ErrorCounters: Sendable {
   /// The number of failing requests after which the whole vehicle counts as silent.
-  private static let maxReplaced = 6
+  private static let maxReplacements = 6
 
   /// The vehicle has answered the fast request on this connection.
   private(set) var isConfirmed = false
@@ -13,7 +13,7 @@ struct ErrorCounters: Sendable {
   /// Negative responses "busy" and "response pending".
   private var busyResponses = 0
   /// Replies that were damaged or interrupted.
-  private var damaged = 0
+  private var damagedReplies = 0
   /// Responses of wrong length.
   private var malformedResponses = 0
   /// Negative responses to PIDs.
@@ -21,10 +21,11 @@ struct ErrorCounters: Sendable {
   /// Fast requests that were replaced by the next one.
   private var replacements = 0
 
-  var mayReplace: Bool { replacements < Self.maxReplaced }
+  /// Whether the fast request may be replaced once more.
+  var mayReplace: Bool { replacements < Self.maxReplacements }
 
-  /// Resets the failures: the vehicle has answered.
-  mutating func answered() {
+  /// Resets the failures, because the vehicle has answered.
+  mutating func recordResponse() {
     let partialResponses = partialResponses
     self = ErrorCounters()
     (isConfirmed, self.partialResponses) = (true, partialResponses)
@@ -33,18 +34,18 @@ struct ErrorCounters: Sendable {
   /// Handles the start of a request that was never answered.
   mutating func candidateBegan() { isConfirmed = false }
 
-  /// Handles a response to the request that all ECUs support.
-  mutating func vehicleResponded() { missingResponses = 0 }
+  /// Resets the missing responses, because the vehicle has answered the liveness check.
+  mutating func resetMissingResponses() { missingResponses = 0 }
 
-  /// Handles the replacement of the fast request.
-  mutating func replaced() {
+  /// Counts a replacement of the fast request, and resets the failures of the previous one.
+  mutating func recordReplacement() {
     replacements += 1
-    (missingResponses, malformedResponses, negativeResponses, busyResponses, damaged, busErrors) = (0, 0, 0, 0, 0, 0)
+    (missingResponses, malformedResponses, negativeResponses, busyResponses, damagedReplies, busErrors) = (0, 0, 0, 0, 0, 0)
   }
 
-  mutating func resetReplaced() { replacements = 0 }
+  mutating func resetReplacements() { replacements = 0 }
 
-  /// Counts a response with this share of its PIDs. Returns true if it is repeatedly only a part of them.
+  /// Counts a response with this share of the requested PIDs. Returns true if repeatedly some are missing.
   mutating func recordShare(_ share: ValueTable.Share) -> Bool {
     partialResponses = share == .whole ? 0 : partialResponses + 1
     guard partialResponses >= 2 else { return false }
@@ -52,48 +53,48 @@ struct ErrorCounters: Sendable {
     return true
   }
 
-  /// Counts a failure of the fast request and decides what follows. Can begin a liveness check.
-  mutating func judge(
+  /// Counts a failure of the fast request, and returns what follows. Can begin a liveness check.
+  mutating func recordFailure(
     _ failure: PollFailure, _ fast: inout FastPoll, isProbing: Bool, hasLostEcho: Bool, on bus: VehicleBus
   ) -> PollConsequence {
     switch failure {
     case .unusable(let reason):
-      countDamaged(reason, &fast, isProbing: isProbing, on: bus)
+      recordDamagedReply(reason, &fast, isProbing: isProbing, on: bus)
       return .unusable(reason, resynchronising: true)
     case .malformed(let reason):
       malformedResponses += 1
       return .malformed(reason, isRepeated: malformedResponses >= 3)
-    case .negative(let code): return rejected(code, pollsPIDs: fast.pollsPIDs)
+    case .negative(let code): return recordNegativeResponse(code, pollsPIDs: fast.pollsPIDs)
     case .status(let status):
       switch status.demand {
       case .unsupported: return .replace(status.message, otherwise: .tryOther(status.message, isFinal: false))
-      case .noResponse: return missingResponse(status.message, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
+      case .noResponse:
+        return recordMissingResponse(status.message, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
       // The vehicle may use another protocol.
       case .backOff where !isConfirmed: return .tryOther(status.message, isFinal: false)
       case .backOff: return isProbing || !fast.beginLivenessCheck(status.message, on: bus) ? .pause(status.message) : .retry
-      case .retry: return busError(status.message, &fast, isProbing: isProbing, on: bus)
+      case .retry: return recordBusError(status.message, &fast, isProbing: isProbing, on: bus)
       case .discard:
-        countDamaged(status.message, &fast, isProbing: isProbing, on: bus)
+        recordDamagedReply(status.message, &fast, isProbing: isProbing, on: bus)
         return .unusable(status.message, resynchronising: false)
       case .resynchronise, .acknowledge, .ignore:
-        countDamaged(status.message, &fast, isProbing: isProbing, on: bus)
+        recordDamagedReply(status.message, &fast, isProbing: isProbing, on: bus)
         return .unusable(status.message, resynchronising: true)
-      case .reinitialize, .wake: return .settingsLost(status)
+      case .reinitialise, .wake: return .settingsLost(status)
       }
     }
   }
 
   /// Counts a damaged reply. After several a liveness check shows whether only this request fails.
-  private mutating func countDamaged(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: VehicleBus) {
-    damaged += 1
-    if damaged % 3 == 0, !isProbing { _ = fast.beginLivenessCheck(message, on: bus) }
+  private mutating func recordDamagedReply(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: VehicleBus) {
+    damagedReplies += 1
+    if damagedReplies % 3 == 0, !isProbing { _ = fast.beginLivenessCheck(message, on: bus) }
   }
 
-  private mutating func rejected(_ code: UInt8, pollsPIDs: Bool) -> PollConsequence {
+  private mutating func recordNegativeResponse(_ code: UInt8, pollsPIDs: Bool) -> PollConsequence {
     let message = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
-    let demand = NegativeResponse.demand(of: code)
     let consequence: PollConsequence
-    switch demand {
+    switch NegativeResponse.demand(of: code) {
     case .tryOther: consequence = .tryOther("\(message): this car may not be supported", isFinal: code == 0x33)
     case .repeatRequest:
       busyResponses += 1
@@ -110,7 +111,7 @@ struct ErrorCounters: Sendable {
     return negativeResponses < 3 ? .retry : .replace(message, otherwise: consequence)
   }
 
-  private mutating func missingResponse(
+  private mutating func recordMissingResponse(
     _ message: String, _ fast: inout FastPoll, isProbing: Bool, hasLostEcho: Bool, on bus: VehicleBus
   ) -> PollConsequence {
     if hasLostEcho { return .echoReturned }
@@ -120,7 +121,7 @@ struct ErrorCounters: Sendable {
     return isProbing || !fast.beginLivenessCheck(message, on: bus) ? .pause(message) : .retry
   }
 
-  private mutating func busError(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: VehicleBus) -> PollConsequence {
+  private mutating func recordBusError(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: VehicleBus) -> PollConsequence {
     busErrors += 1
     guard busErrors >= 3 else { return .retry }
     if busErrors == 3, !isProbing, fast.beginLivenessCheck(message, on: bus) { return .retry }

@@ -22,23 +22,24 @@ struct FastPoll: Sendable {
   private(set) var frameCount = FrameCount()
   /// The ECU that answered the previous functional request.
   private(set) var responder: UInt32?
-  /// The failure of `vehicleRequest` that led to the liveness check in progress.
-  private(set) var questionedFailure: String?
+  /// The failure of `vehicleRequest` that led to the liveness check; nil: no check is in progress.
+  private(set) var livenessCheckReason: String?
   private(set) var onePIDTest = OnePIDTest.none
-  /// The request as sent, with the frame count `bytesCount` and the carriage return.
+  /// The request as last sent, with the carriage return.
   private var bytes: [UInt8] = []
-  private var bytesCount: Int?
+  /// The frame count in `bytes`; nil: none.
+  private var framesInBytes: Int?
 
   init(_ request: FastRequest) { self.request = request }
 
-  /// The request as sent, with the carriage return, and with the frame count if wanted and known.
-  mutating func bytes(withCount: Bool) -> [UInt8] {
-    let frames = withCount ? frameCount.frames : nil
-    if bytes.isEmpty || frames != bytesCount {
+  /// The request as sent, with the carriage return, and with the frame count if it is allowed and known.
+  mutating func bytes(allowsFrameCount: Bool) -> [UInt8] {
+    let frames = allowsFrameCount ? frameCount.frames : nil
+    if bytes.isEmpty || frames != framesInBytes {
       bytes = Array(request.rawValue.utf8)
       if let frames { bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8) }
       bytes.append(carriageReturn)
-      bytesCount = frames
+      framesInBytes = frames
     }
     return bytes
   }
@@ -49,13 +50,14 @@ struct FastPoll: Sendable {
   /// Whether PIDs of a standard vehicle are polled.
   var pollsPIDs: Bool { !request.parameters.isEmpty }
 
-  /// The fast request as one of the other requests; `rate` is the device's period.
-  func asPollRequest(at rate: Nanoseconds) -> PollRequest {
+  /// The fast request in the form of the other requests; without a configured period it has `defaultPeriod`.
+  func asPollRequest(defaultPeriod: Nanoseconds) -> PollRequest {
     PollRequest(
-      request.target, request.bytes, parameters: request.parameters, period: max(period ?? rate, .second / 20), rows: rows,
+      request.target, request.bytes, parameters: request.parameters, period: max(period ?? defaultPeriod, .second / 20), rows: rows,
       isFast: period == nil)
   }
 
+  /// Polls this request from now on; its frame count and responder are not known yet.
   private mutating func select(_ next: FastRequest) {
     (request, frameCount, responder) = (next, FrameCount(), nil)
     bytes.removeAll(keepingCapacity: true)
@@ -64,16 +66,16 @@ struct FastPoll: Sendable {
   /// Polls the request of a protocol candidate.
   mutating func begin(_ next: FastRequest) {
     select(next)
-    questionedFailure = nil
+    livenessCheckReason = nil
   }
 
-  /// Polls the next request for supported PIDs.
+  /// Polls the next request for supported PIDs; the responder stays the same.
   mutating func proceed(to next: FastRequest) {
     request = next
     bytes.removeAll(keepingCapacity: true)
   }
 
-  /// Polls the fast request of a detected vehicle.
+  /// Polls the fast request of a detected vehicle; `period` is nil for the device's rate.
   mutating func begin(_ next: FastRequest, every period: Nanoseconds?) {
     select(next)
     (vehicleRequest, self.period, onePIDTest) = (next, period, .none)
@@ -89,13 +91,13 @@ struct FastPoll: Sendable {
   }
 
   /// Records a response. `frames` is the number of its frames, or nil if it must not be used as the frame count.
-  mutating func answered(frames: Int?, by source: UInt32?) {
-    if let frames { frameCount.answered(frames: frames) }
+  mutating func recordResponse(frames: Int?, from source: UInt32?) {
+    if let frames { frameCount.recordFullReply(frames: frames) }
     responder = source
   }
 
-  mutating func dropCount() { frameCount.drop() }
-  mutating func disableCount() { frameCount.disable() }
+  mutating func dropFrameCount() { frameCount.drop() }
+  mutating func disableFrameCount() { frameCount.disable() }
 
   // MARK: PIDs one by one
 
@@ -109,19 +111,19 @@ struct FastPoll: Sendable {
 
   // MARK: Liveness check
 
-  /// Polls the request that all ECUs support instead of the fast request, which failed with this message. Returns false if that cannot
-  /// help: it is polled already, or a data record is.
+  /// Polls the request that all ECUs support instead of the fast request, which failed with this message. Returns false if that would show
+  /// nothing: it is polled already, or a data record is.
   mutating func beginLivenessCheck(_ message: String, on bus: VehicleBus) -> Bool {
     guard request == vehicleRequest, !request.parameters.isEmpty else { return false }
-    questionedFailure = message
+    livenessCheckReason = message
     select(FastRequest(supportedFrom: 0, on: bus))
     return true
   }
 
   /// Resumes the fast request. Returns the failure that led to the check; nil: no check was in progress.
   mutating func endLivenessCheck() -> String? {
-    guard let message = questionedFailure, let vehicleRequest else { return nil }
-    questionedFailure = nil
+    guard let message = livenessCheckReason, let vehicleRequest else { return nil }
+    livenessCheckReason = nil
     select(vehicleRequest)
     return message
   }

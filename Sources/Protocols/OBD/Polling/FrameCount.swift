@@ -1,8 +1,9 @@
-// The response-count digit at the end of a request: the adapter stops waiting after this number of frames, which makes 20 Hz possible. A wrong
-// count loses frames. It is therefore learned from complete responses, dropped after any failure, and learned again after more of them.
+// The frame count: a digit at the end of a request, after which number of frames the adapter stops waiting for more. This makes 20 Hz
+// possible, but a wrong count loses frames. The count is therefore learned from complete responses and dropped after any failure. Each time
+// it is dropped, more complete responses are required to learn it again.
 
 struct FrameCount: Sendable {
-  /// The number of complete responses from which the count is learned, by the number of times it was dropped.
+  /// The number of complete responses that are required to learn the count, by the number of times it was dropped.
   private static let requiredFullReplies = [1, 1, 16, 256]
 
   /// The number of frames to request, 1 to 15; nil: the adapter waits for its timeout.
@@ -12,17 +13,17 @@ struct FrameCount: Sendable {
   private var drops = 0
   private var fullReplies = 0
 
-  /// Handles a complete response of this many frames.
-  mutating func answered(frames needed: Int) {
+  /// Records a complete response of this many frames.
+  mutating func recordFullReply(frames received: Int) {
     if let frames {
-      if frames != needed { drop() }
+      if frames != received { drop() }
     } else if !isUnsupported {
       fullReplies += 1
-      if fullReplies >= Self.requiredFullReplies[min(drops, Self.requiredFullReplies.count - 1)], needed <= 15 { frames = needed }
+      if fullReplies >= Self.requiredFullReplies[min(drops, Self.requiredFullReplies.count - 1)], received <= 15 { frames = received }
     }
   }
 
-  /// Forgets the count, because a request with it was not answered in full.
+  /// Drops the count, because a request with it was not answered in full.
   mutating func drop() {
     frames = nil
     drops += 1

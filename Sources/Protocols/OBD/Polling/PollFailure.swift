@@ -1,4 +1,4 @@
-// The outcomes of a poll: values, or the reason why there are none and what that calls for.
+// The outcomes of a poll: values, or the reason why there are none and what follows from it.
 
 /// The reason why a poll had no values.
 enum PollFailure: Sendable {
@@ -59,7 +59,7 @@ extension VehiclePolling {
   /// Evaluates the reply to the fast request, parsed as `parsed`.
   func evaluate(_ parsed: CANReader.Outcome, _ reader: CANReader) -> PollResult {
     switch parsed {
-    case .messages where scheduler.fast.questionedFailure != nil:
+    case .messages where scheduler.fast.livenessCheckReason != nil:
       reader.bitmaps(base: 0).isEmpty ? .failed(.unusable("response to another request")) : .alive
     case .messages where scheduler.fast.request.isDiscovery: .supportedPIDs
     case .messages:
@@ -79,12 +79,12 @@ extension FastPoll {
       withPrefix: request.responsePrefix, parameters: request.parameters, from: request.target, previousResponder: responder)
     {
     case .message(let answer):
-      let head = request.responsePrefix.count
-      let data = answer.start + head..<answer.start + answer.length
+      let prefixLength = request.responsePrefix.count
+      let data = answer.start + prefixLength..<answer.start + answer.length
       if mustBePlausible, !reader.payload.withUnsafeBufferPointer({ BMSRecord.isPlausible(UnsafeBufferPointer(rebasing: $0[data])) }) {
         return .foreignRecord
       }
-      if request.parameters.isEmpty, answer.length < head + BMSRecord.minLength { return .failed(.unusable("response too short")) }
+      if request.parameters.isEmpty, answer.length < prefixLength + BMSRecord.minLength { return .failed(.unusable("response too short")) }
       if !request.parameters.isEmpty, reader.end(of: request.parameters, in: answer) == nil {
         return .failed(.malformed("response length differs from SAE J1979"))
       }

@@ -28,12 +28,12 @@ struct PollRequest: Sendable {
   /// Whether the vehicle supports the request.
   enum Support: Sendable, Equatable {
     case unknown, answered
-    /// The vehicle or the adapter rejected it, for this reason; it is sent again at this time.
-    case refused(String, until: Instant)
+    /// The vehicle or the adapter rejects it, for this reason; it is sent again at this time.
+    case rejected(String, until: Instant)
   }
 
   let target: Target
-  /// Service and identifiers.
+  /// The bytes of the request: service and identifiers.
   let request: [UInt8]
   /// The PIDs of a request of service 01, each with its length.
   let parameters: [Parameter]
@@ -53,11 +53,11 @@ struct PollRequest: Sendable {
   private(set) var usesLongTimeout = false
   /// When it is due next; `.min`: at once.
   private(set) var due: Instant = .min
-  /// The recent duration.
+  /// The recent duration, from sending it to the reply.
   private(set) var duration: Nanoseconds = 60 * .millisecond
   private(set) var frameCount = FrameCount()
   private(set) var support = Support.unknown
-  /// Responses with fewer PIDs than requested.
+  /// The number of responses with fewer PIDs than requested.
   private(set) var partialResponses = 0
   /// The number of consecutive requests without a usable response.
   private(set) var misses = 0
@@ -69,28 +69,31 @@ struct PollRequest: Sendable {
 
   /// The responses of the current and the previous time window, for the recent rate.
   struct RecentResponses: Sendable {
+    /// The start of the first of the two windows.
     private var began: Instant?
-    private var middle: Instant?
-    private var last: Instant = .min
-    private var counts = (before: 0, now: 0)
+    /// The start of the current window, if it is the second.
+    private var currentBegan: Instant?
+    private var lastResponse: Instant = .min
+    /// The responses in the two windows.
+    private var counts = (previous: 0, current: 0)
 
     mutating func add(at now: Instant, window: Nanoseconds) {
       if began == nil { began = now }
-      if now &- (middle ?? began ?? now) >= window {
-        if let middle { (began, counts) = (middle, (counts.now, 0)) } else { counts = (counts.now, 0) }
-        middle = now
+      if now &- (currentBegan ?? began ?? now) >= window {
+        if let currentBegan { (began, counts) = (currentBegan, (counts.current, 0)) } else { counts = (counts.current, 0) }
+        currentBegan = now
       }
-      last = now
-      counts.now += 1
+      lastResponse = now
+      counts.current += 1
     }
 
-    mutating func forget() { self = RecentResponses() }
+    mutating func reset() { self = RecentResponses() }
 
     /// Responses per second; nil before the second response. An overdue response lowers the rate.
     func rate(at now: Instant, period: Nanoseconds) -> Double? {
-      let intervals = counts.before + counts.now - 1
+      let intervals = counts.previous + counts.current - 1
       guard let began, intervals > 0 else { return nil }
-      return Double(intervals) * 1e9 / Double(max(max(last, now &- period) &- began, 1))
+      return Double(intervals) * 1e9 / Double(max(max(lastResponse, now &- period) &- began, 1))
     }
   }
 
@@ -121,7 +124,7 @@ struct PollRequest: Sendable {
   /// The request as sent, with the carriage return, and with the frame count if it is known.
   var bytes: [UInt8] {
     var bytes = hexText(request)
-    // The first frame may be response pending; and to a support check, ECUs can respond that did not before.
+    // With a frame count, the adapter would stop waiting after a "response pending", or before ECUs that have not responded until now.
     if !usesLongTimeout, !isSupportCheck, let frames = frameCount.frames {
       bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8)
     }
@@ -143,9 +146,10 @@ struct PollRequest: Sendable {
 
   /// Whether its duration is known, or it is not answered.
   var isMeasured: Bool {
-    if case .refused = support { true } else { samples >= (isRare ? 1 : 2) || misses >= 1 }
+    if case .rejected = support { true } else { samples >= (isRare ? 1 : 2) || misses >= 1 }
   }
 
+  /// The time window in which responses are counted for the rate.
   private var window: Nanoseconds { max(10 * .second, 3 &* period) }
 
   /// Responses per second, if measured.
@@ -153,20 +157,20 @@ struct PollRequest: Sendable {
 
   // MARK: Results
 
-  /// Handles its sending: it is due again a period after it was due, or at the next multiple of the period after that.
-  mutating func sent(at now: Instant) {
-    let late = due == .min ? 0 : max(now &- due, 0)
-    due = due == .min ? now &+ period : due &+ (late / period &+ 1) &* period
+  /// Records that it is sent now. It is due again a whole number of periods after it was due.
+  mutating func recordSent(at now: Instant) {
+    let delay = due == .min ? 0 : max(now &- due, 0)
+    due = due == .min ? now &+ period : due &+ (delay / period &+ 1) &* period
   }
 
   /// Records a response that took this long. `frames` is the number of its frames, or nil if it must not be used as the frame count.
-  mutating func answered(at now: Instant, took: Nanoseconds, frames: Int?, by source: UInt32?) {
+  mutating func recordResponse(at now: Instant, took: Nanoseconds, frames: Int?, from source: UInt32?) {
     support = .answered
     responder = source
     misses = 0
-    // The duration falls slowly and rises at once.
+    // The duration rises at once and falls slowly.
     let hadCount = frameCount.frames != nil
-    if let frames { frameCount.answered(frames: frames) }
+    if let frames { frameCount.recordFullReply(frames: frames) }
     duration = !isDurationCurrent || took > duration ? took : duration - (duration - took) / 8
     isDurationCurrent = hadCount == (frameCount.frames != nil)
     samples += 1
@@ -175,7 +179,7 @@ struct PollRequest: Sendable {
   }
 
   /// Records that no usable response came within this time.
-  mutating func missed(at now: Instant, took: Nanoseconds) {
+  mutating func recordMiss(at now: Instant, took: Nanoseconds) {
     misses += 1
     duration = max(duration, took)
     frameCount.drop()
@@ -186,61 +190,61 @@ struct PollRequest: Sendable {
   /// The maximum interval of retries. A former fast request is retried more often.
   private var maxPause: Nanoseconds { (isFast || isReplaced ? 15 : 600) * .second }
 
-  /// Records that the ECU is busy: it is sent again at this time.
-  mutating func busy(until: Instant) {
+  /// Postpones it to this time, because the ECU is busy.
+  mutating func postpone(to due: Instant) {
     misses += 1
-    due = until
+    self.due = due
   }
 
   /// Sets the next due time.
   mutating func setDue(_ due: Instant) { self.due = due }
 
   /// Records a response with fewer PIDs than requested.
-  mutating func answeredPartially() { partialResponses += 1 }
+  mutating func recordPartialResponse() { partialResponses += 1 }
 
   /// Sends no frame count, because the adapter does not support it.
-  mutating func disableCount() { frameCount.disable() }
+  mutating func disableFrameCount() { frameCount.disable() }
 
   /// Records that it failed as the fast request and was replaced; it is retried after some seconds.
-  mutating func replaced(at now: Instant) {
+  mutating func markReplaced(at now: Instant) {
     (isReplaced, misses) = (true, 5)
-    missed(at: now, took: 0)
+    recordMiss(at: now, took: 0)
   }
 
-  /// Records that it is answered again.
-  mutating func restored() { isReplaced = false }
+  /// Records that it is the fast request again, or part of it.
+  mutating func markRestored() { isReplaced = false }
 
   /// Records that the vehicle or the adapter rejects it; it is not sent before this time.
-  mutating func refused(_ message: String, until: Instant) {
-    support = .refused(message, until: until)
+  mutating func recordRejection(_ message: String, until: Instant) {
+    support = .rejected(message, until: until)
     due = max(due, until)
   }
 
-  /// Uses the long timeout, and a longer period because that blocks other requests; it is due at this time.
-  mutating func useLongTimeout(until due: Instant) {
+  /// Uses the long timeout, and a longer period, because the timeout blocks other requests. It is due at this time.
+  mutating func useLongTimeout(due: Instant) {
     usesLongTimeout = true
     period = max(period, 10 * .second)
     self.due = due
   }
 
   /// This request for some of its PIDs only.
-  func requesting(only some: some Sequence<Parameter>) -> PollRequest {
-    let some = Array(some)
+  func requesting(only parameters: some Sequence<Parameter>) -> PollRequest {
+    let parameters = Array(parameters)
     var part = PollRequest(
-      target, request.prefix(1) + some.map(\.number), parameters: some, period: period,
-      rows: rows.filter { row in some.contains { $0.number == row.parameter } }, isFast: isFast, priority: priority)
+      target, request.prefix(1) + parameters.map(\.number), parameters: parameters, period: period,
+      rows: rows.filter { row in parameters.contains { $0.number == row.parameter } }, isFast: isFast, priority: priority)
     part.isReplaced = isReplaced
     return part
   }
 
   /// Resets due time and support: the vehicle may be another one.
-  mutating func startOver() { (due, samples, misses, support) = (.min, 0, 0, .unknown) }
+  mutating func resetSupport() { (due, samples, misses, support) = (.min, 0, 0, .unknown) }
 
   /// Resets everything that was learned, at the beginning of a connection.
-  mutating func begin() {
+  mutating func reset() {
     (due, samples, misses, support, partialResponses) = (.min, 0, 0, .unknown, 0)
     (frameCount, duration) = (FrameCount(), 60 * .millisecond)
     (isDurationCurrent, responder, usesLongTimeout) = (false, nil, false)
-    recentResponses.forget()
+    recentResponses.reset()
   }
 }

@@ -21,8 +21,8 @@ struct PollScheduler: Sendable {
     let sent: Instant
     /// The delay after its slot; nil if it had no slot.
     let lateness: Nanoseconds?
-    /// The request carried a response-count digit.
-    let isCounted: Bool
+    /// The request carried a frame count.
+    let hasFrameCount: Bool
     /// The next slot came before the reply.
     fileprivate(set) var isOverdue = false
   }
@@ -55,7 +55,7 @@ struct PollScheduler: Sendable {
 
   /// Handles the end of a setup of the adapter, which invalidates earlier timing.
   mutating func adapterReady(isProbing: Bool, at now: Instant) {
-    queue.begin()
+    queue.reset()
     pace.begin(at: now)
     // A setup does not end a pause.
     state = isProbing ? .paused(until: now) : .waiting
@@ -64,13 +64,13 @@ struct PollScheduler: Sendable {
   /// Handles the loss of the request in flight.
   mutating func interrupted() {
     state = .waiting
-    statistics.forget()
+    statistics.reset()
   }
 
   /// Polls the request of a protocol candidate.
   mutating func begin(_ request: FastRequest) {
     fast.begin(request)
-    follow(fast.currentPeriod)
+    setPeriod(fast.currentPeriod)
   }
 
   /// Polls a request that was never answered.
@@ -86,12 +86,12 @@ struct PollScheduler: Sendable {
   }
 
   /// Handles the end of discovery: the ECUs have reported all supported PIDs.
-  mutating func discoveryEnded() { errors.resetReplaced() }
+  mutating func discoveryEnded() { errors.resetReplacements() }
 
   /// Polls the fast request of a detected vehicle, at its configured period or the device's rate.
   mutating func begin(_ request: FastRequest, every period: Nanoseconds?) {
     fast.begin(request, every: period)
-    follow(period)
+    setPeriod(period)
   }
 
   /// Polls the requests of this layout.
@@ -106,7 +106,8 @@ struct PollScheduler: Sendable {
     errors = ErrorCounters()
   }
 
-  private mutating func follow(_ period: Nanoseconds?) {
+  /// Polls with this period; nil: at the device's rate.
+  private mutating func setPeriod(_ period: Nanoseconds?) {
     if pace.follow(period) { statistics.changePeriod(to: pace.period) }
   }
 
@@ -115,21 +116,21 @@ struct PollScheduler: Sendable {
   /// When the next request or the end of a pause is due; nil while a request is in flight.
   func nextWake(after now: Instant) -> Instant? {
     switch state {
-    // Due requests that do not fit wait for the next response.
+    // Due requests that do not fit into the gap wait for the next response to the fast request.
     case .waiting: queue.nextDue > now ? min(pace.due, queue.nextDue) : pace.due
     case .paused(let until): until
     case .polling, .requesting: nil
     }
   }
 
-  /// The next slot, at which a poll still in flight becomes overdue; nil if none does. It is the timer's target from the start, so that the
-  /// timer is not set twice per poll.
+  /// The next slot, at which the poll in flight becomes overdue; nil if it cannot, or already is. The timer is set for this time from the
+  /// start, so that it is not set twice per poll.
   var overdueAt: Instant? {
     if case .polling(let poll) = state, pace.period > 0, !poll.isOverdue { pace.due } else { nil }
   }
 
-  /// Marks the poll in flight as overdue at the next slot.
-  mutating func woke(at now: Instant) {
+  /// Marks the poll in flight as overdue if its next slot has come.
+  mutating func markOverdue(at now: Instant) {
     guard case .polling(var poll) = state, now >= pace.due else { return }
     poll.isOverdue = true
     state = .polling(poll)
@@ -137,30 +138,29 @@ struct PollScheduler: Sendable {
 
   /// The index of the request of the queue to send now; nil: none fits. At its slot the fast request comes first, except for forced
   /// requests.
-  mutating func pick(at now: Instant, _ adapter: RequestQueue.AdapterAddressing) -> Int? {
-    let room = pace.due &- now
+  func pick(at now: Instant, _ adapter: RequestQueue.AdapterState) -> Int? {
     guard now < pace.due || queue.hasForced(at: now), errors.isConfirmed else { return nil }
-    return queue.pick(at: now, room: max(room, 0), adapter)
+    return queue.pick(at: now, gap: max(pace.due &- now, 0), adapter)
   }
 
   mutating func endForcedWindow() { queue.endForcedWindow() }
 
   /// Begins a poll of the fast request, and returns the bytes to send. `allowsFrameCount`: they may include the frame count.
-  mutating func poll(allowsFrameCount: Bool, at now: Instant) -> [UInt8] {
-    statistics.sent()
+  mutating func beginPoll(allowsFrameCount: Bool, at now: Instant) -> [UInt8] {
+    statistics.recordSent()
     // While the gaps are being measured, polls may be late.
     if !queue.isMeasured, pace.period > 0 { pace.begin(at: now) }
-    state = .polling(Poll(sent: now, lateness: pace.take(at: now), isCounted: allowsFrameCount && fast.frameCount.frames != nil))
-    return fast.bytes(withCount: allowsFrameCount)
+    state = .polling(Poll(sent: now, lateness: pace.take(at: now), hasFrameCount: allowsFrameCount && fast.frameCount.frames != nil))
+    return fast.bytes(allowsFrameCount: allowsFrameCount)
   }
 
   /// Begins a request of the queue, which the caller sends.
-  mutating func request(_ index: Int, at now: Instant) {
-    queue.sent(index, at: now, room: max(pace.due &- now, 0))
+  mutating func beginRequest(_ index: Int, at now: Instant) {
+    queue.recordSent(index, at: now, gap: max(pace.due &- now, 0))
     state = .requesting(index, sent: now)
   }
 
-  mutating func retargeted(took: Nanoseconds) { queue.retargeted(took: took) }
+  mutating func retargeted(took: Nanoseconds) { queue.recordRetargeting(took: took) }
 
   // MARK: Pauses
 
@@ -176,7 +176,7 @@ struct PollScheduler: Sendable {
 
   /// Handles a response of the paused vehicle to the request that all ECUs support.
   mutating func vehicleResponded(at now: Instant) {
-    errors.vehicleResponded()
+    errors.resetMissingResponses()
     pace.begin(at: now)
   }
 
@@ -189,116 +189,119 @@ struct PollScheduler: Sendable {
   mutating func answered() -> Bool {
     defer {
       state = .waiting
-      errors.answered()
+      errors.recordResponse()
     }
     return !errors.isConfirmed
   }
 
   /// Completes a poll whose values were published.
   mutating func finish(_ poll: Poll, isFirst: Bool, at now: Instant) {
-    queue.fastAnswered(afterSilence: isFirst, isLate: pace.period == 0 || now >= pace.due)
-    statistics.answered(at: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
+    queue.fastRequestAnswered(afterSilence: isFirst, isLate: pace.period == 0 || now >= pace.due)
+    statistics.recordResponse(at: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
   }
 
   /// Records the ECU that answered the fast request. `frames` is the number of frames, or nil if it must not be used as the frame count.
-  mutating func recordResponse(frames: Int?, from source: UInt32?) { fast.answered(frames: frames, by: source) }
+  mutating func recordResponse(frames: Int?, from source: UInt32?) { fast.recordResponse(frames: frames, from: source) }
 
-  /// Polls the first PID alone, and requests the others in the gaps, if repeatedly only some PIDs are answered.
-  mutating func judge(_ share: ValueTable.Share) {
+  /// Counts a response with this share of the requested PIDs. If repeatedly some are missing, the first PID is polled alone, and the others
+  /// are requested in the gaps.
+  mutating func recordShare(_ share: ValueTable.Share) {
     guard fast.request.parameters.count > 1 else { return }
     if errors.recordShare(share) { splitFast() }
   }
 
   /// Ends a poll without values. A short pause follows if polling is back to back.
-  mutating func failed(at now: Instant) {
+  mutating func pollFailed(at now: Instant) {
     state = .waiting
     pace.failed(at: now)
   }
 
   /// Ends the request in flight, because the adapter did not reply or did not end its reply. `isRepeated`: the request did not cause the
   /// failure and is sent again immediately.
-  mutating func aborted(isRepeated: Bool, at now: Instant) {
+  mutating func abort(isRepeated: Bool, at now: Instant) {
     switch state {
     case .polling(let poll):
-      failed(at: now)
+      pollFailed(at: now)
       // The frame count may be wrong.
-      if poll.isCounted { fast.dropCount() }
+      if poll.hasFrameCount { fast.dropFrameCount() }
     case .requesting(let index, let sent):
       state = .waiting
-      queue.aborted(index, took: max(now &- sent, 0), isRepeated: isRepeated, at: now)
+      queue.recordAbort(index, took: max(now &- sent, 0), isRepeated: isRepeated, at: now)
     case .waiting, .paused: break
     }
   }
 
   /// Drops the frame count if it may have caused this failure. Returns whether the request must be repeated without it.
-  mutating func dropCount(after failure: PollFailure) -> Bool {
+  mutating func dropFrameCount(after failure: PollFailure) -> Bool {
     switch failure {
     case .status(.notUnderstood):
-      fast.disableCount()
+      fast.disableFrameCount()
       return true
     case .status(.noData), .negative(0x11), .negative(0x12), .negative(0x13), .negative(0x31):
-      fast.dropCount()
+      fast.dropFrameCount()
       return true
     case .unusable, .malformed:
-      fast.dropCount()
+      fast.dropFrameCount()
       return false
     case .status(let status):
-      if status.demand == .discard || status.demand == .resynchronise || status.demand == .acknowledge { fast.dropCount() }
+      if status.demand == .discard || status.demand == .resynchronise || status.demand == .acknowledge { fast.dropFrameCount() }
       return false
     case .negative: return false
     }
   }
 
-  /// Counts a failure of the fast request and decides what follows. `isProbing`: polling is paused, except for this probe.
-  mutating func judge(_ failure: PollFailure, isProbing: Bool, hasLostEcho: Bool, on bus: VehicleBus) -> PollConsequence {
-    errors.judge(failure, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
+  /// Counts a failure of the fast request, and returns what follows. `isProbing`: polling is paused, except for this probe.
+  mutating func recordFailure(_ failure: PollFailure, isProbing: Bool, hasLostEcho: Bool, on bus: VehicleBus) -> PollConsequence {
+    errors.recordFailure(failure, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
   }
 
   // MARK: Replacement of the fast request
 
-  /// Splits or replaces a fast request that fails although the vehicle responds. `isReset`: the adapter's default timeout is now used
-  /// again, so the same request is tried first. Returns false if no request is left, and the failed request, which is retried in the gaps.
-  mutating func replaceFast(isReset: Bool, at now: Instant) -> (isReplaced: Bool, failed: PollRequest?) {
+  /// Splits or replaces a fast request that fails although the vehicle responds. `timeoutHasChanged`: the adapter's default timeout is used
+  /// again, so that the same request is tried once more. Returns false if no request is left, and the replaced request, which is retried in
+  /// the gaps.
+  mutating func replaceFast(timeoutHasChanged: Bool, at now: Instant) -> (isReplaced: Bool, failed: PollRequest?) {
     var failed: PollRequest?
-    if isReset {
+    if timeoutHasChanged {
+      // The same request is polled again.
     } else if fast.request.parameters.count > 1 {
       splitFast()
       fast.beginOnePIDTest()
     } else {
       guard let next = queue.successor else { return (false, nil) }
       fast.endOnePIDTest()
-      poll(queue.exchange(next, with: fast.asPollRequest(at: pace.period), failedAt: now))
+      setFast(queue.exchange(next, with: fast.asPollRequest(defaultPeriod: pace.period), failedAt: now))
       failed = queue.requests[next]
     }
-    errors.replaced()
+    errors.recordReplacement()
     return (true, failed)
   }
 
   /// Makes this the fast request, at the device's rate or its configured period.
-  private mutating func poll(_ request: PollRequest) {
+  private mutating func setFast(_ request: PollRequest) {
     fast.replace(with: request)
-    follow(fast.period)
+    setPeriod(fast.period)
   }
 
   /// Polls the first PID alone; the others follow in the queue.
   private mutating func splitFast() {
-    let whole = fast.asPollRequest(at: pace.period)
+    let whole = fast.asPollRequest(defaultPeriod: pace.period)
     queue.append(whole.requesting(only: fast.request.parameters.dropFirst()))
-    poll(whole.requesting(only: fast.request.parameters.prefix(1)))
+    setFast(whole.requesting(only: fast.request.parameters.prefix(1)))
   }
 
-  /// Makes a former fast request that is answered again the fast request: together with the current one if both are polled at the device's
-  /// rate and have at most `maxPIDs` PIDs, otherwise instead of a slower one.
-  mutating func restore(_ index: Int, maxPIDs: Int) {
-    guard fast.pollsPIDs, fast.questionedFailure == nil else { return }
-    queue.restored(index)
-    let current = fast.asPollRequest(at: pace.period)
-    if fast.period != nil { return poll(queue.exchange(index, with: current, failedAt: nil)) }
+  /// Polls a former fast request at the device's rate again, because it is answered again. It replaces a fast request with a configured
+  /// period; otherwise the two are merged if they have at most `maxPIDs` PIDs.
+  mutating func restoreFast(_ index: Int, maxPIDs: Int) {
+    guard fast.pollsPIDs, fast.livenessCheckReason == nil else { return }
+    queue.markRestored(index)
+    let current = fast.asPollRequest(defaultPeriod: pace.period)
+    if fast.period != nil { return setFast(queue.exchange(index, with: current, failedAt: nil)) }
     let restored = queue.requests[index]
     let parameters = (fast.request.parameters + restored.parameters).sorted { $0.number < $1.number }
     guard restored.isFast, restored.target == fast.request.target, parameters.count <= maxPIDs else { return }
     _ = queue.remove(index)
-    poll(
+    setFast(
       PollRequest(
         restored.target, restored.request, parameters: parameters, period: restored.period, rows: fast.rows + restored.rows, isFast: true))
   }
@@ -313,7 +316,7 @@ struct PollScheduler: Sendable {
   mutating func endLivenessCheck() -> String? { fast.endLivenessCheck() }
 
   /// Handles a vehicle that does not respond to any request.
-  mutating func vehicleSilent() { errors.resetReplaced() }
+  mutating func vehicleSilent() { errors.resetReplacements() }
 
   // MARK: Other requests
 
@@ -324,7 +327,7 @@ struct PollScheduler: Sendable {
   ) -> RequestOutcome {
     state = .waiting
     let request = queue.requests[index]
-    let outcome = queue.replied(index, took: max(now &- sent, 0), parsed, session, at: now, &values, &effects)
+    let outcome = queue.handleReply(index, took: max(now &- sent, 0), parsed, session, at: now, &values, &effects)
     guard request.isFast else { return outcome }
     // A PID of the fast request was requested alone.
     switch outcome {
@@ -336,7 +339,7 @@ struct PollScheduler: Sendable {
   }
 
   /// Stops the requests to an ECU that the adapter cannot address, and returns them.
-  mutating func refuse(_ target: Target?, _ message: String) -> [PollRequest] { queue.refuse(target, message) }
+  mutating func stopRequests(to target: Target?, _ message: String) -> [PollRequest] { queue.stopRequests(to: target, message) }
 
   /// Requests the identification of the vehicle again.
   mutating func identifyAgain() { queue.identifyAgain() }
@@ -345,7 +348,7 @@ struct PollScheduler: Sendable {
 
   // MARK: Statistics
 
-  mutating func forgetStatistics() { statistics.forget() }
+  mutating func resetStatistics() { statistics.reset() }
 
   mutating func publishMeasurements(at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
     statistics.publish(missed: pace.missed, at: now, values, &effects)

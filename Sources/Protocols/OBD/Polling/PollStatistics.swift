@@ -9,10 +9,10 @@ struct PollStatistics: Sendable {
   init(period: Nanoseconds) { timing = Timing(period: period) }
 
   mutating func changePeriod(to period: Nanoseconds) { timing = Timing(period: period) }
-  mutating func forget() { timing.forget() }
-  mutating func sent() { polls &+= 1 }
+  mutating func reset() { timing.forget() }
+  mutating func recordSent() { polls &+= 1 }
 
-  mutating func answered(at now: Instant, roundTrip: Nanoseconds, lateness: Nanoseconds?) {
+  mutating func recordResponse(at now: Instant, roundTrip: Nanoseconds, lateness: Nanoseconds?) {
     timing.add(answered: now, roundTrip: roundTrip, lateness: lateness)
   }
 
@@ -46,28 +46,28 @@ struct PollStatistics: Sendable {
 
   /// The report of target and actual rates, with the fast request first.
   func report(_ fast: FastPoll, every period: Nanoseconds, _ queue: RequestQueue, _ values: ValueTable, at now: Instant) -> Report {
-    let named = { (rows: [PollRequest.Row]) in rows.map { values.name(at: $0.position) }.joined(separator: " ") }
+    let names = { (rows: [PollRequest.Row]) in rows.map { values.name(at: $0.position) }.joined(separator: " ") }
     let request = fast.request
-    let what = request.isDiscovery ? "supported PIDs" : request.parameters.isEmpty ? "BMS data" : named(fast.rows)
+    let fastNames = request.isDiscovery ? "supported PIDs" : request.parameters.isEmpty ? "BMS data" : names(fast.rows)
     let summary = timing.summary(at: now)
     var rows = [
       [
         request.rawValue, request.target.text,
         period > 0 ? Self.hertz(1e9 / Double(period)) : "back to back",
-        summary.rate.map(Self.hertz) ?? "", summary.roundTrip.map { Value.text(Self.milliseconds($0.median)) } ?? "", what,
+        summary.rate.map(Self.hertz) ?? "", summary.roundTrip.map { Value.text(Self.milliseconds($0.median)) } ?? "", fastNames,
       ]
     ]
     for request in queue.requests where !request.rows.isEmpty {
-      let achieved: String
+      let actualRate: String
       switch request.support {
-      case .refused(let message, _): achieved = message
-      case .unknown: achieved = request.misses > 0 ? "no response" : ""
-      case .answered: achieved = request.misses > 0 ? "no response" : request.rate(at: now).map(Self.hertz) ?? ""
+      case .rejected(let message, _): actualRate = message
+      case .unknown: actualRate = request.misses > 0 ? "no response" : ""
+      case .answered: actualRate = request.misses > 0 ? "no response" : request.rate(at: now).map(Self.hertz) ?? ""
       }
       rows.append([
         String(decoding: hexText(request.request), as: UTF8.self), request.target.text,
-        Self.hertz(1e9 / Double(max(request.period, 1))), achieved,
-        request.samples > 0 ? Value.text(Self.milliseconds(request.duration)) : "", named(request.rows),
+        Self.hertz(1e9 / Double(max(request.period, 1))), actualRate,
+        request.samples > 0 ? Value.text(Self.milliseconds(request.duration)) : "", names(request.rows),
       ])
     }
     return Report(columns: ["request", "ecu", "target Hz", "actual Hz", "ms", "properties"], rows: rows)

@@ -1,6 +1,6 @@
-// The other requests, and which of them to send next in the gaps of the fast request: earliest deadline first, if it completes, including
-// retargeting, before the next slot. A request that never fits is forced, that is, sent although it delays the fast request: once it is a
-// period late, at most one per second.
+// The other requests, and which of them is sent next in the gaps of the fast request: of those that complete before the next slot,
+// including retargeting, the one with the earliest deadline. A request that never fits is forced: it is sent although it delays the fast
+// request, once it is late by a period, and at most one per second.
 
 struct RequestQueue: Sendable {
   private(set) var requests: [PollRequest] = []
@@ -11,17 +11,22 @@ struct RequestQueue: Sendable {
   /// The durations of all requests are known, or they are not answered.
   private(set) var isMeasured = true
   private var lastForced: Instant = .min
-  /// The fast request takes longer than its period: there are no gaps.
-  private var isCrowded = false
+  /// The fast request takes longer than its period, so that there are no gaps.
+  private var hasNoGaps = false
   /// No request was started since the last response to the fast request, so that one may be forced.
   private var mayForce = false
   /// The same for a request at the rate of the fast request, which alternates with it.
   private var mayForceFast = false
 
+  /// The time by which a request must complete before the next slot.
   private static let margin: Nanoseconds = 2 * .millisecond
-  private static let forcedPause: Nanoseconds = .second
+  /// The minimum interval of forced requests.
+  private static let forcedInterval: Nanoseconds = .second
+  /// The interval at which a rejected request is tried again.
   private static let rejectionLifetime: Nanoseconds = 600 * .second
+  /// The interval at which reported scaling is requested again.
   private static let scalingLifetime: Nanoseconds = 600 * .second
+  /// The time after which a request to a busy ECU is repeated.
   private static let busyPause: Nanoseconds = 100 * .millisecond
 
   /// Recomputes `nextDue` and `isMeasured`.
@@ -33,21 +38,21 @@ struct RequestQueue: Sendable {
   /// Sets the requests of a vehicle.
   mutating func replace(with requests: [PollRequest]) {
     self.requests = requests
-    begin()
+    reset()
   }
 
   /// Resets all requests for a new connection.
-  mutating func begin() {
-    for index in requests.indices { requests[index].begin() }
+  mutating func reset() {
+    for index in requests.indices { requests[index].reset() }
     (lastForced, mayForce) = (.min, false)
     update()
   }
 
   /// Handles a response to the fast request: a request that does not fit may be forced. `afterSilence`: all unanswered requests are due.
   /// `isLate`: the next slot has passed.
-  mutating func fastAnswered(afterSilence: Bool, isLate: Bool) {
+  mutating func fastRequestAnswered(afterSilence: Bool, isLate: Bool) {
     (mayForce, mayForceFast) = (true, true)
-    isCrowded = isLate
+    hasNoGaps = isLate
     guard afterSilence else { return }
     for index in requests.indices where requests[index].misses > 0 { requests[index].setDue(.min) }
     update()
@@ -59,54 +64,56 @@ struct RequestQueue: Sendable {
     update()
   }
 
-  /// Handles that no request was started after the fast request. A request that does not fit then waits for the next response to the fast
-  /// request: started later, it would delay the fast request by its full duration.
+  /// Ends the time in which a request may be forced, because none was started right after the response to the fast request. Forced later,
+  /// it would delay the fast request by its full duration.
   mutating func endForcedWindow() { mayForce = false }
 
   /// Records the duration of retargeting the adapter.
-  mutating func retargeted(took: Nanoseconds) {
+  mutating func recordRetargeting(took: Nanoseconds) {
     retargetDuration = took > retargetDuration ? took : retargetDuration - (retargetDuration - took) / 8
   }
 
-  /// The current addressing of the adapter.
-  struct AdapterAddressing {
+  /// What the choice of a request depends on: to which ECU the adapter is set, and to which it must return.
+  struct AdapterState {
+    /// The current addressing; nil: unknown.
     let addressing: ECUAddressing?
     /// The addressing that the fast request needs.
     let fastAddressing: ECUAddressing
-    /// The adapter supports STPX, and is at `fastAddressing` set to its default filter.
+    /// The adapter supports STPX, and uses its default filter at `fastAddressing`.
     let supportsSTPX: Bool
 
     /// Whether the adapter is set to the target of this request.
     func isAt(_ request: PollRequest) -> Bool { request.target == addressing?.target && !request.usesLongTimeout }
 
-    /// Whether the request can be sent with STPX. Not a functional request: the adapter would wait for the message of one ECU only.
+    /// Whether the request can be sent with STPX. A functional request cannot: the adapter would wait for the message of one ECU only.
     func canUseSTPX(for request: PollRequest) -> Bool {
       supportsSTPX && addressing == fastAddressing && request.target.passesDefaultFilter
         && fastAddressing.bus.adapted(to: request.target) == fastAddressing.bus
     }
 
     /// How many times the adapter must be retargeted for this request, including back to `fastAddressing`.
-    func retargetCount(for request: PollRequest) -> Nanoseconds {
+    func retargetCount(for request: PollRequest) -> Int64 {
       isAt(request) || canUseSTPX(for: request)
         ? addressing == fastAddressing ? 0 : 1 : request.target == fastAddressing.target && !request.usesLongTimeout ? 1 : 2
     }
   }
 
-  /// The index of the request to send now; nil: none fits. It must complete, with the adapter back at `fastAddressing`, within `room`.
-  mutating func pick(at now: Instant, room: Nanoseconds, _ adapter: AdapterAddressing) -> Int? {
+  /// The index of the request to send now; nil: none fits. It must complete, with the adapter back at `fastAddressing`, within `gap`, the
+  /// time before the next slot.
+  func pick(at now: Instant, gap: Nanoseconds, _ adapter: AdapterState) -> Int? {
     guard now >= nextDue else { return nil }
     var best: Int?
-    var urgency: (Priority, Int, Instant) = (.low, 0, 0)
+    var bestRank: (Priority, Int, Instant) = (.low, 0, 0)
     for index in requests.indices where requests[index].due <= now {
       let request = requests[index]
       let needed = request.duration &+ request.duration / 8 &+ adapter.retargetCount(for: request) &* retargetDuration &+ Self.margin
-      guard needed <= room || isForced(request, at: now) else { continue }
+      guard needed <= gap || isForced(request, at: now) else { continue }
       // Requests at the current target come first, to avoid retargeting twice.
       let rank = (
         request.priority, adapter.isAt(request) && adapter.addressing != adapter.fastAddressing ? 0 : 1,
         request.due == .min ? .min : request.due &+ request.period
       )
-      if best == nil || rank < urgency { (best, urgency) = (index, rank) }
+      if best == nil || rank < bestRank { (best, bestRank) = (index, rank) }
     }
     return best
   }
@@ -116,10 +123,10 @@ struct RequestQueue: Sendable {
     if request.isFast { return mayForceFast }
     guard mayForce else { return false }
     if !request.isMeasured { return true }
-    // If the fast request leaves no gaps, a fifth of the time is for the other requests.
-    let pause = isCrowded ? min(4 &* request.duration, Self.forcedPause) : Self.forcedPause
-    guard lastForced == .min || now &- lastForced >= pause else { return false }
-    return request.due != .min && now &- request.due >= (isCrowded ? 0 : max(request.period, .second))
+    // If the fast request leaves no gaps, the other requests get a fifth of the time.
+    let interval = hasNoGaps ? min(4 &* request.duration, Self.forcedInterval) : Self.forcedInterval
+    guard lastForced == .min || now &- lastForced >= interval else { return false }
+    return request.due != .min && now &- request.due >= (hasNoGaps ? 0 : max(request.period, .second))
   }
 
   /// Splits the PIDs of a request into two requests.
@@ -135,102 +142,103 @@ struct RequestQueue: Sendable {
   var successor: Int? {
     let eligible = requests.indices.filter { index in
       let request = requests[index]
-      if case .refused = request.support { return false }
+      if case .rejected = request.support { return false }
       return !request.parameters.isEmpty && !request.requestsScaling && request.misses == 0
     }
     return eligible.first { requests[$0].isFast } ?? eligible.first { requests[$0].support == .answered } ?? eligible.first
   }
 
   /// Stops all requests for a target, and returns them.
-  mutating func refuse(_ target: Target?, _ message: String) -> [PollRequest] {
+  mutating func stopRequests(to target: Target?, _ message: String) -> [PollRequest] {
     let indices = requests.indices.filter { requests[$0].target == target }
-    for index in indices { requests[index].refused(message, until: .max) }
+    for index in indices { requests[index].recordRejection(message, until: .max) }
     update()
     return indices.map { requests[$0] }
   }
 
-  /// Whether a waiting request takes precedence over the fast request.
+  /// Whether a due request is forced, that is, takes precedence over the fast request.
   func hasForced(at now: Instant) -> Bool {
     guard now >= nextDue else { return false }
     return requests.contains { $0.due <= now && isForced($0, at: now) }
   }
 
-  /// Handles the sending of a request; `room` is the time before the next slot.
-  mutating func sent(_ index: Int, at now: Instant, room: Nanoseconds) {
-    if requests[index].duration > room, !requests[index].isFast { lastForced = now }
+  /// Records that a request is sent now; `gap` is the time before the next slot.
+  mutating func recordSent(_ index: Int, at now: Instant, gap: Nanoseconds) {
+    if requests[index].duration > gap, !requests[index].isFast { lastForced = now }
     if requests[index].isFast { mayForceFast = false } else { mayForce = false }
-    requests[index].sent(at: now)
+    requests[index].recordSent(at: now)
     update()
   }
 
   // MARK: Replies
 
   /// Handles the reply to a request: publishes its values, or counts a failure.
-  mutating func replied(
+  mutating func handleReply(
     _ index: Int, took: Nanoseconds, _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
     defer { update() }
     switch parsed {
-    case .messages: return judge(index, took: took, session, at: now, &values, &effects)
-    case .empty: return unusable(index, "empty reply", took: took, at: now, &values, &effects)
+    case .messages: return handleResponse(index, took: took, session, at: now, &values, &effects)
+    case .empty: return handleUnusableReply(index, "empty reply", took: took, at: now, &values, &effects)
     case .unreadable(let reason):
-      return unusable(index, reason, isUnreadable: true, took: took, at: now, &values, &effects)
+      return handleUnusableReply(index, reason, isUnreadable: true, took: took, at: now, &values, &effects)
     case .status(let status):
       switch status.demand {
-      case .reinitialize, .wake: return .settingsLost(status)
-      case .noResponse, .backOff, .retry: return missed(index, requests[index].message(for: status), took: took, at: now, &values, &effects)
+      case .reinitialise, .wake: return .settingsLost(status)
+      case .noResponse, .backOff, .retry:
+        return recordMiss(index, requests[index].message(for: status), took: took, at: now, &values, &effects)
       case .unsupported where session.usesSTPX:
         requests[index].setDue(now)
         return .rejectsSTPX
       case .unsupported:
-        // The adapter does not support the response-count digit, or the length of the request.
-        requests[index].disableCount()
-        return missed(index, status.message, took: took, at: now, &values, &effects)
+        // The adapter does not support the frame count, or the length of the request.
+        requests[index].disableFrameCount()
+        return recordMiss(index, status.message, took: took, at: now, &values, &effects)
       case .discard, .resynchronise, .acknowledge, .ignore:
-        return unusable(index, status.message, took: took, at: now, &values, &effects)
+        return handleUnusableReply(index, status.message, took: took, at: now, &values, &effects)
       }
     }
   }
 
-  private mutating func judge(
+  private mutating func handleResponse(
     _ index: Int, took: Nanoseconds, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
     let (request, reader) = (requests[index], session.reader)
     let frames = reader.frameCount(from: request.target)
     switch request.evaluate(reader) {
     case .identity(let texts, let source):
-      requests[index].answered(at: now, took: took, frames: frames, by: source)
+      requests[index].recordResponse(at: now, took: took, frames: frames, from: source)
       let text = texts.joined(separator: ", ")
       if let row = request.rows.first { values.publish(.value(.string(text)), at: row.position, at: now, &effects) }
       return .identified(text)
     case .damagedIdentity:
       let message = "unreadable vehicle information"
       values.withdraw(request, message, &effects)
-      return unusable(index, message, took: took, at: now, &values, &effects)
+      return handleUnusableReply(index, message, took: took, at: now, &values, &effects)
     case .values(let data, let source):
       let share = values.publish(request.rows, request.parameters, reader, data, from: source, at: now, &effects)
       if share == .none {
         values.countBadReply(session.dialogue.reply, &effects)
         if request.parameters.count == 1 {
-          return missed(index, "response length differs from SAE J1979", took: took, at: now, &values, &effects)
+          return recordMiss(index, "response length differs from SAE J1979", took: took, at: now, &values, &effects)
         }
       }
-      requests[index].answered(at: now, took: took, frames: frames, by: source)
+      requests[index].recordResponse(at: now, took: took, frames: frames, from: source)
       if request.requestsScaling {
         values.recordScales(reader)
         // An ECU's scaling does not change while it runs.
         if share == .whole { requests[index].setDue(now &+ Self.scalingLifetime) }
       }
-      return .answered(share, isSplit: share != .whole && request.parameters.count > 1 && answeredPartially(index))
+      return .answered(share, isSplit: share != .whole && request.parameters.count > 1 && recordPartialResponse(index))
     case .negative(let code): return handleNegativeResponse(index, code, took: took, at: now, &values, &effects)
-    case .unusable(let reason): return unusable(index, reason, took: took, at: now, &values, &effects)
+    case .unusable(let reason): return handleUnusableReply(index, reason, took: took, at: now, &values, &effects)
     }
   }
 
-  /// Handles a response with fewer PIDs than requested. Splits the request if this is repeated, and returns whether it did.
-  private mutating func answeredPartially(_ index: Int) -> Bool {
-    requests[index].answeredPartially()
+  /// Counts a response with fewer PIDs than requested. Splits the request if this is repeated, and returns whether it did.
+  private mutating func recordPartialResponse(_ index: Int) -> Bool {
+    requests[index].recordPartialResponse()
     guard requests[index].partialResponses >= 2 else { return false }
     split(index)
     return true
@@ -243,25 +251,26 @@ struct RequestQueue: Sendable {
     let message = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
     switch NegativeResponse.demand(of: code) {
     case .tryOther where !request.isFast && !request.isReplaced:
-      requests[index].refused(message, until: now &+ Self.rejectionLifetime)
+      requests[index].recordRejection(message, until: now &+ Self.rejectionLifetime)
       values.withdraw(request, message, &effects)
     case .giveUp:
-      requests[index].refused(message, until: .max)
+      requests[index].recordRejection(message, until: .max)
       values.withdraw(request, message, &effects)
     // The response came after the adapter's timeout: send the request again later, with the long timeout.
-    case .pause where !request.usesLongTimeout: requests[index].useLongTimeout(until: now &+ Self.busyPause)
-    case .repeatRequest where request.misses < 3: requests[index].busy(until: now &+ Self.busyPause)
-    case .tryOther, .repeatRequest, .pause, .backOff: return missed(index, message, took: took, at: now, &values, &effects)
+    case .pause where !request.usesLongTimeout: requests[index].useLongTimeout(due: now &+ Self.busyPause)
+    case .repeatRequest where request.misses < 3: requests[index].postpone(to: now &+ Self.busyPause)
+    case .tryOther, .repeatRequest, .pause, .backOff: return recordMiss(index, message, took: took, at: now, &values, &effects)
     }
     return .missed
   }
 
-  private mutating func missed(
+  /// Counts a request that was not answered, and withdraws its values if this is repeated.
+  private mutating func recordMiss(
     _ index: Int, _ message: String, took: Nanoseconds, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
-    requests[index].missed(at: now, took: took)
+    requests[index].recordMiss(at: now, took: took)
     let request = requests[index]
-    // A VIN must not remain published if another vehicle may be connected.
+    // A VIN is withdrawn at once: another vehicle may be connected.
     guard request.misses >= (request.isIdentity ? 1 : 2) else { return .missed }
     values.withdraw(request, message, &effects)
     // The ECU may support fewer PIDs per request.
@@ -269,19 +278,19 @@ struct RequestQueue: Sendable {
     return .missed
   }
 
-  private mutating func unusable(
+  private mutating func handleUnusableReply(
     _ index: Int, _ reason: String, isUnreadable: Bool = false, took: Nanoseconds, at now: Instant, _ values: inout ValueTable,
     _ effects: inout Effects
   ) -> RequestOutcome {
-    requests[index].missed(at: now, took: took)
+    requests[index].recordMiss(at: now, took: took)
     if requests[index].misses >= 2 { values.withdraw(requests[index], reason, &effects) }
     return .unusable(reason, isUnreadable: isUnreadable)
   }
 
   /// Counts a request without a complete reply of the adapter. `isRepeated`: the request did not cause the failure and is sent again
   /// immediately.
-  mutating func aborted(_ index: Int, took: Nanoseconds, isRepeated: Bool, at now: Instant) {
-    requests[index].missed(at: now, took: took)
+  mutating func recordAbort(_ index: Int, took: Nanoseconds, isRepeated: Bool, at now: Instant) {
+    requests[index].recordMiss(at: now, took: took)
     if isRepeated { requests[index].setDue(now) }
     update()
   }
@@ -289,7 +298,7 @@ struct RequestQueue: Sendable {
   /// Requests the identification again, because the vehicle was silent and may be another one.
   mutating func identifyAgain() {
     for index in requests.indices where requests[index].isIdentity || requests[index].isSupportCheck || requests[index].requestsScaling {
-      requests[index].startOver()
+      requests[index].resetSupport()
     }
     update()
   }
@@ -305,7 +314,7 @@ struct RequestQueue: Sendable {
   mutating func exchange(_ index: Int, with old: PollRequest, failedAt now: Instant?) -> PollRequest {
     let new = requests[index]
     requests[index] = old
-    if let now { requests[index].replaced(at: now) }
+    if let now { requests[index].markReplaced(at: now) }
     update()
     return new
   }
@@ -317,5 +326,5 @@ struct RequestQueue: Sendable {
   }
 
   /// Records that a former fast request is answered again.
-  mutating func restored(_ index: Int) { requests[index].restored() }
+  mutating func markRestored(_ index: Int) { requests[index].markRestored() }
 }

@@ -2,7 +2,7 @@
 
 /// The result of handling a reply.
 enum RequestOutcome: Sendable {
-  /// The vehicle did not answer or rejects the request, which was counted.
+  /// The vehicle did not answer the request, or rejects it. This was counted.
   case missed
   /// The adapter has restarted or is going to sleep.
   case settingsLost(ELMStatus)
@@ -43,10 +43,10 @@ extension PollRequest {
     }
   }
 
-  /// The reason for absence while the vehicle responds to other requests: `7E5 does not respond to 22E011`.
+  /// The reason for the absence of its values while the vehicle responds to other requests: `7E5 does not respond to 22E011`.
   func message(for status: ELMStatus) -> String {
-    let who = target.reply.flatMap { _ in target.request }?.text ?? "no ECU"
-    let what = "\(who == "no ECU" ? "responds to" : "does not respond to") \(String(decoding: hexText(request), as: UTF8.self))"
-    return "\(who) \(what)\(status == .noData ? "" : ": \(status.message)")"
+    let ecu = target.reply == nil ? nil : target.request?.text
+    let problem = ecu.map { "\($0) does not respond to" } ?? "no ECU responds to"
+    return "\(problem) \(String(decoding: hexText(request), as: UTF8.self))\(status == .noData ? "" : ": \(status.message)")"
   }
 }

@@ -1,11 +1,11 @@
-// The polling of the vehicle: routes between protocol detection, poll scheduler and response timeout, and publishes the values of replies.
+// The polling of the vehicle: routes between protocol detection, poll scheduler and response timeout, and publishes the values in replies.
 
 struct VehiclePolling: Sendable {
   /// The timeout while the adapter detects the protocol: it tries several, one of them at 5 baud.
   private static let protocolDetectionTimeout: Nanoseconds = 12 * .second
   /// The timeout of a request with STPX, for which the adapter waits 200 ms.
   private static let stpxTimeout: Nanoseconds = .second
-  private static let unanswered = "the vehicle does not respond to this request"
+  private static let unansweredMessage = "the vehicle does not respond to this request"
 
   private(set) var detection: ProtocolDetection
   private(set) var scheduler: PollScheduler
@@ -35,9 +35,9 @@ struct VehiclePolling: Sendable {
 
   mutating func restore(_ stored: [String: [UInt8]], _ values: inout ValueTable, _ effects: inout Effects) {
     timeout.restore(stored[ResponseTimeout.key])
-    if let place = detection.restore(request: stored["request"]) { begin(place) }
+    if let candidate = detection.restore(request: stored["request"]) { begin(candidate) }
     if let found = detection.ecus(in: stored["controllers"]), recognise(found, &values, &effects) {
-      begin(detection.restored(found))
+      begin(detection.useStored(found))
     }
   }
 
@@ -50,7 +50,7 @@ struct VehiclePolling: Sendable {
 
   /// Handles the end of a setup of the adapter with this name.
   mutating func adapterReady(_ adapter: String?, isProbing: Bool, at now: Instant) {
-    timeout.recall(for: adapter)
+    timeout.useStored(for: adapter)
     detection.adapterWasSetUp()
     scheduler.adapterReady(isProbing: isProbing, at: now)
   }
@@ -71,15 +71,16 @@ struct VehiclePolling: Sendable {
   // MARK: Addressing
 
   /// Stops the requests to an ECU that the adapter cannot address, and withdraws their values.
-  mutating func refuse(_ target: Target?, _ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
-    for request in scheduler.refuse(target, message) { values.withdraw(request, message, &effects) }
+  mutating func stopRequests(to target: Target?, _ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
+    for request in scheduler.stopRequests(to: target, message) { values.withdraw(request, message, &effects) }
   }
 
   mutating func retargeted(took: Nanoseconds) { scheduler.retargeted(took: took) }
 
   // MARK: The next request
 
-  mutating func woke(at now: Instant) { scheduler.woke(at: now) }
+  /// Marks the poll in flight as overdue if its next slot has come.
+  mutating func markOverdue(at now: Instant) { scheduler.markOverdue(at: now) }
 
   /// The next command: the fast request at its slot, in the gap a request that fits, otherwise retargeting for the fast request.
   /// `isProbing`: only the fast request is sent.
@@ -87,7 +88,7 @@ struct VehiclePolling: Sendable {
     _ session: AdapterSession, isProbing: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> VehicleSession.Next {
     let supportsSTPX = session.traits.supportsSTPX && scheduler.fast.request.target.passesDefaultFilter
-    let adapter = RequestQueue.AdapterAddressing(addressing: session.addressing, fastAddressing: fastAddressing, supportsSTPX: supportsSTPX)
+    let adapter = RequestQueue.AdapterState(addressing: session.addressing, fastAddressing: fastAddressing, supportsSTPX: supportsSTPX)
     if !isProbing, !timeout.isTuning, let index = scheduler.pick(at: now, adapter) {
       return request(index, session, adapter, at: now, &values, &effects)
     }
@@ -96,31 +97,34 @@ struct VehiclePolling: Sendable {
     guard now >= scheduler.pace.due else { return .nothing }
     let isKnown = detection.bus.isCAN || scheduler.isConfirmed
     return .send(
-      scheduler.poll(allowsFrameCount: timeout.allowsFrameCount, at: now),
+      scheduler.beginPoll(allowsFrameCount: timeout.allowsFrameCount, at: now),
       timeout: isKnown ? AdapterSession.timeout : Self.protocolDetectionTimeout)
   }
 
+  /// Sends a request of the queue, or retargets the adapter for it.
   private mutating func request(
-    _ index: Int, _ session: AdapterSession, _ adapter: RequestQueue.AdapterAddressing, at now: Instant, _ values: inout ValueTable,
+    _ index: Int, _ session: AdapterSession, _ adapter: RequestQueue.AdapterState, at now: Instant, _ values: inout ValueTable,
     _ effects: inout Effects
   ) -> VehicleSession.Next {
     let request = scheduler.queue.requests[index]
     let destination = addressing(of: request)
     let isAtDestination = destination == session.addressing
     guard isAtDestination || adapter.canUseSTPX(for: request) else { return retarget(to: destination, &values, &effects) }
-    scheduler.request(index, at: now)
+    scheduler.beginRequest(index, at: now)
     if isAtDestination { return .send(request.bytes, timeout: AdapterSession.timeout) }
     return .send(
       request.stpxBytes(countingFrames: session.traits.stpxCountsFrames),
       timeout: request.usesLongTimeout ? AdapterSession.timeout : Self.stpxTimeout)
   }
 
-  private mutating func retarget(to destination: ECUAddressing, _ values: inout ValueTable, _ effects: inout Effects) -> VehicleSession.Next
-  {
+  /// Retargets the adapter. Stops the requests to an ECU with a header, if the vehicle has no CAN bus.
+  private mutating func retarget(
+    to destination: ECUAddressing, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> VehicleSession.Next {
     guard let target = destination.target, target.request != nil, !detection.bus.isCAN, detection.bus != .automatic else {
       return .retarget(destination)
     }
-    refuse(target, VehicleBus.noCAN, &values, &effects)
+    stopRequests(to: target, VehicleBus.noCAN, &values, &effects)
     return .nothing
   }
 
@@ -131,21 +135,22 @@ struct VehiclePolling: Sendable {
   mutating func endPause() { scheduler.endPause() }
   mutating func resume(at now: Instant) { scheduler.resume(at: now) }
 
-  /// Handles a pause of a silent vehicle. `probes`: the next poll is the request that all ECUs support.
+  /// Sets the number of consecutive pauses without a response.
   mutating func pausesChanged(to count: Int) { detection.pausesChanged(to: count) }
 
-  mutating func paused(_ message: String, probes: Bool) {
+  /// Handles a pause because the vehicle does not respond. `checksLiveness`: the next poll is the request that all ECUs support.
+  mutating func paused(_ message: String, checksLiveness: Bool) {
     scheduler.vehicleSilent()
-    if probes { scheduler.beginLivenessCheck(message, on: detection.bus) }
+    if checksLiveness { scheduler.beginLivenessCheck(message, on: detection.bus) }
   }
 
-  /// Handles a vehicle that does not respond: ends tuning.
+  /// Handles a vehicle that does not respond: ends tuning, and requests the identification again once it responds.
   mutating func vehicleSilent(_ message: String, _ effects: inout Effects) {
     timeout.endTuning(.refused(code: .noAnswer, message), &effects)
     detection.vehicleSilent()
   }
 
-  mutating func forgetStatistics() { scheduler.forgetStatistics() }
+  mutating func resetStatistics() { scheduler.resetStatistics() }
 
   // MARK: Replies to the fast request
 
@@ -168,11 +173,11 @@ struct VehiclePolling: Sendable {
     } else {
       let share = values.publish(scheduler.fast.rows, request.parameters, session.reader, data, from: source, at: now, &effects)
       if share == .none { values.countBadReply(session.dialogue.reply, &effects) }
-      scheduler.judge(share)
+      scheduler.recordShare(share)
     }
-    timeout.answered(withoutPending: session.reader.messages.count == 1)
+    timeout.recordResponse(withoutPending: session.reader.messages.count == 1)
     if detection.mustIdentifyAgain {
-      detection.identifyAgain()
+      detection.resetIdentity()
       values.resetScales()
       scheduler.identifyAgain()
     }
@@ -195,55 +200,57 @@ struct VehiclePolling: Sendable {
     scheduler.resume(at: now)
   }
 
-  /// Handles a response to the liveness check. If polling was paused, it resumes; otherwise the fast request is replaced.
+  /// Handles a response to the liveness check. If polling was paused, the fast request is polled again; otherwise it is replaced.
   mutating func livenessCheckAnswered(isProbing: Bool, at now: Instant) -> PollConsequence {
     scheduler.pollEnded()
     guard let message = scheduler.endLivenessCheck() else { return .retry }
-    if !isProbing { return .replace(Self.unanswered, otherwise: .pause(message)) }
+    if !isProbing { return .replace(Self.unansweredMessage, otherwise: .pause(message)) }
     scheduler.vehicleResponded(at: now)
     return .retry
   }
 
   /// Handles a response that is not BMS data.
-  mutating func foreignRecord(_ reply: [UInt8], at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> PollConsequence {
-    scheduler.failed(at: now)
+  mutating func foreignRecordReceived(
+    _ reply: [UInt8], at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> PollConsequence {
+    scheduler.pollFailed(at: now)
     values.countBadReply(reply, &effects)
     let request = scheduler.fast.request
     let message = "the response to \(request.rawValue) at \(request.target.text) is not BMS data of an electric Hyundai or Kia"
-    return switch detection.foreignRecord(request, &effects) {
+    return switch detection.recordForeignRecord(request, &effects) {
     case .retry: .retry
     case .pause: .pause(message)
     case .tryOther: .tryOther(message, isFinal: false)
     }
   }
 
-  /// Handles a failure of the fast request.
-  mutating func failed(
+  /// Handles a failure of the fast request, and returns what follows.
+  mutating func pollFailed(
     _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: AdapterSession, isProbing: Bool, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
   ) -> PollConsequence {
-    scheduler.failed(at: now)
+    scheduler.pollFailed(at: now)
     if let message = scheduler.endLivenessCheck() {
       switch failure {
       // No ECU responds to the request that all ECUs support: the vehicle is silent.
       case .status(let status) where status.demand == .noResponse || status.demand == .backOff: return .pause(message)
-      case .negative: return .replace(Self.unanswered, otherwise: .pause(message))
+      case .negative: return .replace(Self.unansweredMessage, otherwise: .pause(message))
       default: break
       }
     }
-    switch detection.missed(scheduler.fast.request, failure) {
-    case .ended: return discoveryEnded(at: now, &values, &effects)
+    switch detection.recordFailure(of: scheduler.fast.request, failure) {
+    case .ended: return endDiscovery(at: now, &values, &effects)
     case .retry: return .retry
     case .none: break
     }
     timeout.recordPoll(nil, for: session.traits.name, &effects)
     scheduler.publishCounters(at: now, values, &effects)
-    if poll.isCounted, scheduler.dropCount(after: failure) { return .retry }
-    return scheduler.judge(failure, isProbing: isProbing, hasLostEcho: session.hasLostEchoSetting, on: detection.bus)
+    if poll.hasFrameCount, scheduler.dropFrameCount(after: failure) { return .retry }
+    return scheduler.recordFailure(failure, isProbing: isProbing, hasLostEcho: session.hasLostEchoSetting, on: detection.bus)
   }
 
   /// Ends the request in flight, because the adapter did not reply or did not end its reply.
-  mutating func aborted(rejectsSTPX: Bool, at now: Instant) { scheduler.aborted(isRepeated: rejectsSTPX, at: now) }
+  mutating func abort(rejectsSTPX: Bool, at now: Instant) { scheduler.abort(isRepeated: rejectsSTPX, at: now) }
 
   /// Uses the long timeout, because responses repeatedly come after the adapter's timeout.
   mutating func lengthenTimeout() { timeout.lengthen() }
@@ -251,14 +258,14 @@ struct VehiclePolling: Sendable {
   /// Splits or replaces a fast request that fails although the vehicle responds. Returns false if no request is left.
   mutating func replace(_ message: String, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
     guard scheduler.mayReplace else { return false }
-    let (isReplaced, failed) = scheduler.replaceFast(isReset: timeout.useDefault(), at: now)
+    let (isReplaced, failed) = scheduler.replaceFast(timeoutHasChanged: timeout.useDefault(), at: now)
     if let failed { values.withdraw(failed, message, &effects) }
     return isReplaced
   }
 
   /// Selects the next protocol candidate. Returns false if all were tried, so that a pause follows.
   mutating func tryOther(for adapter: String?) -> Bool {
-    let (request, isLast) = detection.next(after: scheduler.fast.request, vehicleRequest: scheduler.fast.vehicleRequest)
+    let (request, isLast) = detection.beginNext(after: scheduler.fast.request, vehicleRequest: scheduler.fast.vehicleRequest)
     scheduler.tryOther(request)
     if isLast { timeout.alternate(for: adapter) }
     return !isLast
@@ -267,16 +274,16 @@ struct VehiclePolling: Sendable {
   // MARK: Detection
 
   /// Handles a reply to the request for supported PIDs.
-  mutating func discovered(
+  mutating func supportedPIDsReceived(
     _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) -> DiscoveryOutcome {
-    let before = detection.bus
+    let previousBus = detection.bus
     let base = scheduler.fast.request.bytes[1]
-    let result = detection.discovered(session.reader, base: base, reportsProtocol: session.traits.reportsProtocol)
+    let result = detection.supportedPIDsReceived(session.reader, base: base, reportsProtocol: session.traits.reportsProtocol)
     if case .failed(let reason) = result { return .failed(.unusable(reason)) }
     reaction.note(.usableReply)
-    if detection.bus != before { reaction.found(detection.bus) }
+    if detection.bus != previousBus { reaction.noteProtocol(detection.bus) }
     return .done(proceed(result, at: now, &values, &effects, &reaction))
   }
 
@@ -285,12 +292,12 @@ struct VehiclePolling: Sendable {
     _ bus: VehicleBus?, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) -> PollConsequence {
     let result = detection.identified(bus, after: scheduler.fast.request.bytes[1])
-    reaction.found(detection.bus)
+    reaction.noteProtocol(detection.bus)
     return proceed(result, at: now, &values, &effects, &reaction)
   }
 
   private mutating func proceed(
-    _ result: ProtocolDetection.DiscoveryResult, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ result: ProtocolDetection.DiscoveryStep, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) -> PollConsequence {
     scheduler.pollEnded()
@@ -298,16 +305,17 @@ struct VehiclePolling: Sendable {
     case .failed: break
     case .next(let request): scheduler.proceed(to: request, at: now)
     case .identifyProtocol: reaction.demand(.identifyProtocol)
-    case .ended: return discoveryEnded(at: now, &values, &effects)
+    case .ended: return endDiscovery(at: now, &values, &effects)
     }
     return .retry
   }
 
-  private mutating func discoveryEnded(
+  /// Ends the discovery: polls the vehicle if its ECUs support a known PID.
+  private mutating func endDiscovery(
     at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> PollConsequence {
     scheduler.pollEnded()
-    let (found, request) = detection.discoveryEnded(vehicleRequest: scheduler.fast.vehicleRequest)
+    let (found, request) = detection.endDiscovery(vehicleRequest: scheduler.fast.vehicleRequest)
     scheduler.begin(request)
     scheduler.discoveryEnded()
     guard recognise(found, &values, &effects) else { return .tryOther("the vehicle supports no known PID", isFinal: false) }
@@ -315,13 +323,13 @@ struct VehiclePolling: Sendable {
     return .retry
   }
 
-  /// Handles a BMS data record, which identifies the family.
+  /// Sets the detected vehicle from a BMS data record, which identifies the family.
   private mutating func recognise(
     _ reader: CANReader, _ data: Range<Int>, _ values: inout ValueTable, _ effects: inout Effects
   ) {
     let request = scheduler.fast.request
     let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, record: UnsafeBufferPointer(rebasing: $0[data])) }
-    if detection.recognised(family, &effects) {
+    if detection.setVehicle(family, &effects) {
       scheduler.apply(
         values.declare(
           hasBatteryRecord: true, fast: nil, layouts(of: family), period: scheduler.pace.period, of: [], &effects))
@@ -330,10 +338,10 @@ struct VehiclePolling: Sendable {
     if let name = detection.bus.name { values.publish(.protocol, .string(name), &effects) }
   }
 
-  /// Handles the supported PIDs of an SAE J1979 vehicle. Returns false if none of them is known.
+  /// Sets the detected vehicle: an SAE J1979 vehicle with these ECUs. Returns false if they support no known PID.
   private mutating func recognise(_ found: Discovery, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
     guard let car = StandardCar(found, overrides) else { return false }
-    detection.recognised(found)
+    detection.setVehicle(found)
     scheduler.begin(car.request, every: car.fast.request.isFast ? nil : car.fast.request.period)
     let known = isFastOnly ? [] : car.layouts + RequestLayout.identity(of: found.ecus, on: found.bus)
     let layouts = known + RequestLayout.custom(signals, on: found.bus)
@@ -361,7 +369,7 @@ struct VehiclePolling: Sendable {
     _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     let request = scheduler.queue.requests[index]
-    if request.isSupportCheck, parsed == .messages, detection.checkForMore(session.reader) {
+    if request.isSupportCheck, parsed == .messages, detection.checkForNewPIDs(session.reader) {
       detectAgain("new ECUs or PIDs found", &effects, &reaction)
     }
     switch scheduler.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects) {
@@ -383,7 +391,9 @@ struct VehiclePolling: Sendable {
       reaction.note(.usableReply)
       // Store that the ECU answers only the first of several PIDs.
       if isSplit, share == .one { detection.limitToOnePID(&effects) }
-      if request.isReplaced, share == .whole, case .standard = detection.vehicle { scheduler.restore(index, maxPIDs: detection.maxPIDs) }
+      if request.isReplaced, share == .whole, case .standard = detection.vehicle {
+        scheduler.restoreFast(index, maxPIDs: detection.maxPIDs)
+      }
     }
   }
 

@@ -1,6 +1,6 @@
-// The conditions under which polling pauses: the 12 V battery is low, or the vehicle is not in use and should fall asleep. A lead battery at
-// rest has 12.4 to 12.7 V when full and 11.8 V when nearly empty, and 13 V and more while it is charged. An adapter without a vehicle measures a
-// few volts of its own supply, or none.
+// The conditions under which polling pauses: the 12 V battery is low, or the vehicle is not in use and should fall asleep. A lead battery
+// at rest has 12.4 to 12.7 V when full and 11.8 V when nearly empty, and 13 V and more while it is charged. An adapter without a vehicle
+// measures a few volts of its own supply, or none.
 
 struct PauseConditions: Sendable, Equatable {
   /// Polling pauses below this voltage, in V; 0: never.
@@ -9,8 +9,8 @@ struct PauseConditions: Sendable, Equatable {
   let probeInterval: Nanoseconds
   /// Polling pauses when the vehicle has not been in use for this long; 0: never.
   let idleAfter: Nanoseconds
-  /// The adapter sleeps between probes.
-  let sleepsAdapter: Bool
+  /// The adapter enters low power mode between probes.
+  let usesLowPower: Bool
 
   /// The last voltage at the OBD connector in V; nil: not measured.
   private(set) var volts: Double?
@@ -18,6 +18,7 @@ struct PauseConditions: Sendable, Equatable {
   private var lowSince: Instant?
   /// The voltage has been low for long enough to pause polling.
   private var isLow = false
+  /// When the vehicle was last in use.
   private var lastUse: Instant?
 
   /// The interval of measurements while polling.
@@ -26,26 +27,28 @@ struct PauseConditions: Sendable, Equatable {
   private static let minLowDuration: Nanoseconds = 30 * .second
   /// The rise above `minVoltage` that ends a pause, in V: without load the voltage of a battery rises a little.
   private static let hysteresis = 0.3
+  /// The voltage of a charging 12 V battery, in V.
   private static let minCharging = 13.0
-  /// Above this voltage it is a 24 V system.
+  /// Above this voltage, in V, it is a 24 V system.
   private static let max12V = 18.0
+  /// Below this voltage, in V, the adapter measures its own supply.
   private static let minInVehicle = 6.0
 
   init(
     minVoltage: Double = 11.8, probeInterval: Nanoseconds = 30 * .second, idleAfter: Nanoseconds = 600 * .second,
-    sleepsAdapter: Bool = false
+    usesLowPower: Bool = false
   ) {
-    (self.minVoltage, self.probeInterval, self.idleAfter, self.sleepsAdapter) = (minVoltage, probeInterval, idleAfter, sleepsAdapter)
+    (self.minVoltage, self.probeInterval, self.idleAfter, self.usesLowPower) = (minVoltage, probeInterval, idleAfter, usesLowPower)
   }
 
-  /// Resets for a new link. A low battery remains so until it is measured again.
-  mutating func begin() { (volts, lastMeasurement, lastUse) = (nil, nil, nil) }
+  /// Resets the measurement for a new link. A low battery remains so until it is measured again.
+  mutating func reset() { (volts, lastMeasurement, lastUse) = (nil, nil, nil) }
 
   /// When the next measurement is due while polling; `.min`: at once.
-  var due: Instant { lastMeasurement.map { $0 &+ Self.measurementInterval } ?? .min }
+  var measurementDue: Instant { lastMeasurement.map { $0 &+ Self.measurementInterval } ?? .min }
 
-  /// Handles a measured voltage in V; nil: the adapter does not report it.
-  mutating func measured(_ volts: Double?, at now: Instant) {
+  /// Records a measured voltage in V; nil: the adapter does not report it.
+  mutating func recordVoltage(_ volts: Double?, at now: Instant) {
     self.volts = volts
     lastMeasurement = now
     if isCharging { lastUse = now }
@@ -67,7 +70,7 @@ struct PauseConditions: Sendable, Equatable {
   }
 
   /// Records that the vehicle is driven or charged, or its ignition is on.
-  mutating func vehicleUsed(at now: Instant) { lastUse = now }
+  mutating func recordUse(at now: Instant) { lastUse = now }
 
   /// Returns whether the vehicle has not been in use for `idleAfter`. The time starts with the first call.
   mutating func checkIdle(at now: Instant) -> Bool {
@@ -76,6 +79,7 @@ struct PauseConditions: Sendable, Equatable {
     return now &- (lastUse ?? now) >= idleAfter
   }
 
+  // Messages about a pause, for the fault of the device.
   var probeMessage: String { "it is polled every \(probeInterval / .second) s" }
   var lowMessage: String {
     "the 12 V battery is low (min-voltage = \(minVoltage)): polling is paused until it reaches \(((minVoltage + Self.hysteresis) * 10).rounded() / 10) V"

@@ -1,9 +1,10 @@
-// Decides when the voltage is measured, how long polling pauses, whether the adapter sleeps meanwhile, and which state is shown. During a pause
-// the vehicle is probed: a voltage measurement and, if the voltage allows, one request; a response resumes polling.
+// Decides when the voltage is measured, how long polling pauses, whether the adapter sleeps meanwhile, and which state is published. During
+// a pause the vehicle is probed: the voltage is measured and, if it allows, one request is sent. A response resumes polling.
 
 struct SleepPolicy: Sendable {
+  /// The lengths of consecutive pauses, in s; the last one repeats.
   private static let pauseSeconds: [Int64] = [1, 2, 5, 10, 30, 60]
-  /// The duration of a measurement.
+  /// The duration of a voltage measurement.
   private static let measurementDuration: Nanoseconds = 15 * .millisecond
   /// A measurement that is overdue by this much delays the next poll.
   private static let maxMeasurementDelay: Nanoseconds = 5 * .second
@@ -30,26 +31,28 @@ struct SleepPolicy: Sendable {
 
   mutating func linkCameUp() {
     (isProbing, pauses) = (false, 0)
-    conditions?.begin()
+    conditions?.reset()
   }
 
-  /// Handles a response of the vehicle.
-  mutating func answered() { pauses = 0 }
+  /// Resets the number of pauses, because the vehicle has responded.
+  mutating func resetPauses() { pauses = 0 }
   mutating func endProbing() { isProbing = false }
-  mutating func vehicleUsed(at now: Instant) { conditions?.vehicleUsed(at: now) }
+  /// Records that the vehicle is driven or charged, or its ignition is on.
+  mutating func recordUse(at now: Instant) { conditions?.recordUse(at: now) }
 
   // MARK: Voltage
 
-  /// Whether a measurement is due and fits into the time before the next poll.
-  func wantsVoltage(at now: Instant, room: Nanoseconds) -> Bool {
-    guard let conditions, now >= conditions.due else { return false }
-    return room >= Self.measurementDuration || conditions.due == .min || now &- conditions.due >= Self.maxMeasurementDelay
+  /// Whether a measurement is due and fits into `gap`, the time before the next poll. An overdue one need not fit.
+  func isMeasurementDue(at now: Instant, gap: Nanoseconds) -> Bool {
+    guard let conditions, now >= conditions.measurementDue else { return false }
+    let delay = now &- conditions.measurementDue
+    return gap >= Self.measurementDuration || conditions.measurementDue == .min || delay >= Self.maxMeasurementDelay
   }
 
-  /// Handles a measured voltage in V; nil: there is none.
-  mutating func measured(_ volts: Double?, at now: Instant) { conditions?.measured(volts, at: now) }
+  /// Records a measured voltage in V; nil: there is none.
+  mutating func recordVoltage(_ volts: Double?, at now: Instant) { conditions?.recordVoltage(volts, at: now) }
 
-  /// The pause for a low battery; nil: it is not low.
+  /// Returns the pause for a low battery; nil: it is not low.
   mutating func pauseIfLow(at now: Instant, _ traits: AdapterTraits) -> Pause? {
     guard conditions?.checkLow(at: now) ?? false, let conditions else { return nil }
     return Pause(length: conditions.probeInterval, status: pausedStatus(.carAsleep, traits), message: conditions.lowMessage)
@@ -57,24 +60,24 @@ struct SleepPolicy: Sendable {
 
   // MARK: Pauses
 
-  /// The pause for a vehicle that is not in use, so that it can fall asleep; nil: it is in use.
+  /// Returns the pause for a vehicle that is not in use, so that it can fall asleep; nil: it is in use.
   mutating func pauseIfIdle(at now: Instant, _ traits: AdapterTraits) -> Pause? {
     guard conditions?.checkIdle(at: now) ?? false, let conditions else { return nil }
     return Pause(length: conditions.probeInterval, status: pausedStatus(.parked, traits), message: conditions.idleMessage)
   }
 
-  /// The pause for a vehicle that does not respond. Each is longer than the previous one, up to `probeInterval`.
-  mutating func pauseIfSilent(_ traits: AdapterTraits) -> Pause {
-    guard let conditions else { return Pause(length: nextLength(), status: .carSilent, message: nil) }
+  /// Returns the pause for a vehicle that does not respond, and counts it. Each is longer than the previous one, up to `probeInterval`.
+  mutating func pauseForSilence(_ traits: AdapterTraits) -> Pause {
+    guard let conditions else { return Pause(length: countPause(), status: .carSilent, message: nil) }
     guard pauses >= Self.pauseSeconds.prefix(while: { $0 * .second < conditions.probeInterval }).count else {
-      return Pause(length: nextLength(), status: silentStatus, message: nil)
+      return Pause(length: countPause(), status: silentStatus, message: nil)
     }
     pauses += 1
     return Pause(length: conditions.probeInterval, status: pausedStatus(silentStatus, traits), message: conditions.probeMessage)
   }
 
   /// Counts a pause, and returns its length.
-  mutating func nextLength() -> Nanoseconds {
+  mutating func countPause() -> Nanoseconds {
     let seconds = Self.pauseSeconds[min(pauses, Self.pauseSeconds.count - 1)]
     pauses += 1
     return seconds * .second
@@ -83,11 +86,11 @@ struct SleepPolicy: Sendable {
   /// Begins a pause of this length. Returns whether the adapter may sleep meanwhile.
   mutating func beginPause(_ length: Nanoseconds, _ traits: AdapterTraits) -> Bool {
     isProbing = true
-    return sleepsAdapter(length, traits)
+    return usesLowPower(length, traits)
   }
 
-  private func sleepsAdapter(_ length: Nanoseconds, _ traits: AdapterTraits) -> Bool {
-    conditions.map { $0.sleepsAdapter && traits.canSleep && length >= $0.probeInterval } ?? false
+  private func usesLowPower(_ length: Nanoseconds, _ traits: AdapterTraits) -> Bool {
+    conditions.map { $0.usesLowPower && traits.canSleep && length >= $0.probeInterval } ?? false
   }
 
   /// The state of a vehicle that does not respond, by its voltage.
@@ -98,6 +101,6 @@ struct SleepPolicy: Sendable {
 
   /// The state while polling is paused.
   private func pausedStatus(_ word: ValueTable.StatusWord, _ traits: AdapterTraits) -> ValueTable.StatusWord {
-    sleepsAdapter(conditions?.probeInterval ?? 0, traits) ? .adapterAsleep : word
+    usesLowPower(conditions?.probeInterval ?? 0, traits) ? .adapterAsleep : word
   }
 }
