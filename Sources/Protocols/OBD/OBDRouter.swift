@@ -70,7 +70,7 @@ struct OBDRouter: Sendable {
       follow(clients.failed(failure, session.dialogue.command, &effects), at: now, &effects)
     case .failed(let failure): follow(vehicle.failed(failure, session, at: now, &effects), at: now, &effects)
     case .retargeted(let took): if let took { vehicle.retargeted(took: took) }
-    case .rejected(let target, let message): vehicle.refuse(target, message, &values, &effects)
+    case .rejected(let target, let message): vehicle.stopRequests(to: target, message, &values, &effects)
     case .identified(let bus): follow(vehicle.identified(bus, session, at: now, &values, &effects), at: now, &effects)
     case .measured(let volts, let isProbe):
       follow(vehicle.measured(volts, isProbe: isProbe, session, at: now, &values, &effects), at: now, &effects)

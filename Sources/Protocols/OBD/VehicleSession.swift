@@ -45,7 +45,7 @@ struct VehicleSession: Sendable {
   mutating func retargeted(took: Nanoseconds) { polling.retargeted(took: took) }
 
   /// Stops the requests to an ECU that the adapter cannot address, and withdraws their values.
-  mutating func refuse(_ target: Target?, _ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
+  mutating func stopRequests(to target: Target?, _ message: String, _ values: inout ValueTable, _ effects: inout Effects) {
     polling.stopRequests(to: target, message, &values, &effects)
   }
 
