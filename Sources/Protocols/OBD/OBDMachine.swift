@@ -50,7 +50,7 @@ public struct OBDMachine: Machine {
     case .stopping:
       router.linkWentDown("link closed", &effects)
       effects.append(.stopped)
-    case .wake: router.woke(at: now)
+    case .wake: router.markOverdue(at: now)
     case .linkChanged, .received, .sent, .observed, .response, .rows, .leaseBegan, .leaseEnded: break
     }
     if hasSomethingDue(at: now) { router.sendNext(at: now, &effects) }

@@ -197,5 +197,5 @@ struct OBDRouter: Sendable {
     clients.stored(key, failure, Motion(values.speeds, at: now), on: vehicle.bus, &effects)
   }
 
-  mutating func woke(at now: Instant) { vehicle.woke(at: now) }
+  mutating func markOverdue(at now: Instant) { vehicle.markOverdue(at: now) }
 }

@@ -67,7 +67,7 @@ struct VehicleSession: Sendable {
   }
 
   /// Marks the poll in flight as overdue if its next slot has come.
-  mutating func woke(at now: Instant) { polling.markOverdue(at: now) }
+  mutating func markOverdue(at now: Instant) { polling.markOverdue(at: now) }
 
   /// The next command: first queries of clients, then a voltage measurement, then polls.
   mutating func next(
