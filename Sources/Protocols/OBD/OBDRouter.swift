@@ -120,7 +120,7 @@ struct OBDRouter: Sendable {
     let error = CommandError.notConnected("the adapter is being reinitialised")
     clients.interrupt(error, session.dialogue.command, &effects)
     vehicle.interrupt(error, &effects)
-    values.forgetAbsences()
+    values.resetAbsences()
     if values.status != .degraded, !vehicle.sleep.isProbing { values.publish(status: .starting, &effects) }
     session.beginSetup(at: now, &effects)
   }
@@ -161,7 +161,7 @@ struct OBDRouter: Sendable {
 
   private mutating func disconnect(_ reason: String, _ effects: inout Effects) {
     failAll(.notConnected(reason), &effects)
-    values.forgetAbsences()
+    values.resetAbsences()
     session.disconnect(reason)
   }
 

@@ -220,17 +220,17 @@ struct ValueTable: Sendable {
   mutating func withdrawVehicleValues(_ reason: String, _ effects: inout Effects) {
     for position in freshPositions { effects.withdraw(position, reason) }
     for signal in Signal.measured { withdraw(signal, reason, &effects) }
-    forgetAbsences()
+    resetAbsences()
   }
 
   /// Withdraws all properties of the previous vehicle except one.
   mutating func withdrawAll(except position: Int, _ reason: String, _ effects: inout Effects) {
     for other in 0..<vehiclePropertyCount where other != position { effects.withdraw(other, reason) }
-    forgetAbsences()
+    resetAbsences()
   }
 
   /// Resets the published reasons, so that the next absence of each property is published again.
-  mutating func forgetAbsences() {
+  mutating func resetAbsences() {
     for index in absences.indices { absences[index] = .none }
   }
 
