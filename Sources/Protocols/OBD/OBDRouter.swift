@@ -177,7 +177,7 @@ struct OBDRouter: Sendable {
     session.restore(stored)
     clients.restore(stored)
     vehicle.restore(stored, &values, &effects)
-    for counter in [Signal.polls, .missed, .timeouts, .badReplies] { values.publish(counter, .int(0), &effects) }
+    for counter in [DeviceProperty.polls, .missed, .timeouts, .badReplies] { values.publish(counter, .int(0), &effects) }
   }
 
   mutating func append(_ query: OBDQuery) throws(CommandError) { try clients.append(query) }

@@ -37,7 +37,7 @@ struct PollStatistics: Sendable {
   }
 
   private func publish(
-    _ percentiles: Timing.Percentiles?, _ median: Signal, _ p99: Signal, _ values: ValueTable, _ effects: inout Effects
+    _ percentiles: Timing.Percentiles?, _ median: DeviceProperty, _ p99: DeviceProperty, _ values: ValueTable, _ effects: inout Effects
   ) {
     guard let percentiles else { return }
     values.publish(median, .float(Self.milliseconds(percentiles.median)), &effects)

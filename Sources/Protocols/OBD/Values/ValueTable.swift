@@ -71,8 +71,8 @@ struct ValueTable: Sendable {
   /// Sets the vehicle's properties: those of the BMS data record, of the fast request and of the other requests. `period` is the period of
   /// the configured rate.
   mutating func layOut(hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds) -> Layout {
-    var properties = hasBatteryRecord ? BMSRecord.properties(freshFor: Signal.freshFor(period)) : []
-    var names = Set(properties.map(\.name) + Signal.names)
+    var properties = hasBatteryRecord ? BMSRecord.properties(freshFor: DeviceProperty.freshFor(period)) : []
+    var names = Set(properties.map(\.name) + DeviceProperty.names)
     let customNames = Set(signals.map(\.name))
     func place(_ layout: RequestLayout, every requestPeriod: Nanoseconds) -> [PollRequest.Row] {
       // Requests that share the device's rate are not sent more often.
@@ -95,7 +95,7 @@ struct ValueTable: Sendable {
       return layout.request.placed(place(layout, every: period), every: period, priority)
     }
     vehiclePropertyCount = properties.count
-    properties += Signal.properties(period: period)
+    properties += DeviceProperty.properties(period: period)
     // `map` makes a copy without spare capacity.
     schema = Schema(properties: properties.map(\.self), actions: actions)
     signsOfUse =
@@ -127,12 +127,12 @@ struct ValueTable: Sendable {
   func name(at position: Int) -> String { schema.properties[position].name }
 
   /// The position in the schema of a property of the adapter or the polling.
-  private func position(_ signal: Signal) -> Int { vehiclePropertyCount + signal.rawValue }
+  private func position(_ property: DeviceProperty) -> Int { vehiclePropertyCount + property.rawValue }
 
   // MARK: Values
 
-  func publish(_ signal: Signal, _ value: Value, _ effects: inout Effects) { effects.publish(position(signal), value) }
-  func withdraw(_ signal: Signal, _ reason: String, _ effects: inout Effects) { effects.withdraw(position(signal), reason) }
+  func publish(_ property: DeviceProperty, _ value: Value, _ effects: inout Effects) { effects.publish(position(property), value) }
+  func withdraw(_ property: DeviceProperty, _ reason: String, _ effects: inout Effects) { effects.withdraw(position(property), reason) }
 
   /// Publishes the detected vehicle, and reports it as an event if it is another one than before.
   mutating func publish(vehicle name: String, _ effects: inout Effects) {
@@ -219,7 +219,7 @@ struct ValueTable: Sendable {
   /// Withdraws the vehicle's values and the measurements of polling, because the vehicle does not respond or is not polled.
   mutating func withdrawVehicleValues(_ reason: String, _ effects: inout Effects) {
     for position in freshPositions { effects.withdraw(position, reason) }
-    for signal in Signal.measured { withdraw(signal, reason, &effects) }
+    for property in DeviceProperty.measured { withdraw(property, reason, &effects) }
     resetAbsences()
   }
 

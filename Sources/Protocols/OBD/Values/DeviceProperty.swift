@@ -1,36 +1,39 @@
-// The properties of the `obd` kind that describe the adapter and the polling: names, units, ranges, help. In the schema they follow the
-// vehicle's properties, in the order of the cases.
+// The properties of the device itself, which describe the adapter and the polling: names, units, ranges, help. In the schema they follow
+// the vehicle's properties, in the order of the cases.
 
 /// A property of every `obd` device; its raw value is its position after those of the vehicle.
-enum Signal: Int, CaseIterable, Sendable {
+enum DeviceProperty: Int, CaseIterable, Sendable {
   case pollRate, roundTrip, roundTripP99, lateness, latenessP99, adapterVoltage
   case adapter, vehicle, `protocol`, request, polls, missed, timeouts, badReplies, lastBadReply
 
   /// Properties measured while polling.
-  static let measured: [Signal] = [.pollRate, .roundTrip, .roundTripP99, .lateness, .latenessP99]
+  static let measured: [DeviceProperty] = [.pollRate, .roundTrip, .roundTripP99, .lateness, .latenessP99]
   /// Names that no property of a vehicle may have.
-  static let names = usual.map(\.name)
+  static let names = shared.map(\.name)
 
   /// The rows of the schema. Polled values stay fresh for three periods, at least two seconds.
   static func properties(period: Nanoseconds) -> [Property] {
     let freshFor = freshFor(period)
-    return freshFor == 2 * .second ? usual : zip(allCases, usual).map { $0.property($1, freshFor) }
+    return freshFor == 2 * .second ? shared : zip(allCases, shared).map { $0.withLifetime($1, freshFor) }
   }
 
+  /// The lifetime of values that are polled with this period.
   static func freshFor(_ period: Nanoseconds) -> Nanoseconds { max(3 * period, 2 * .second) }
 
-  /// Shared by all devices that poll more than 1.5 times per second.
-  private static let usual = allCases.map { signal in
-    let row = signal.declaration
-    return signal.property(
-      Property(row.name, row.type, unit: row.unit, range: row.range, group: signal.group, rank: signal.rank, help: row.help), 2 * .second)
+  /// The properties of all devices that poll at least 1.5 times per second, which share them.
+  private static let shared = allCases.map { property in
+    let row = property.declaration
+    let (group, rank) = (property.group, property.rank)
+    return property.withLifetime(
+      Property(row.name, row.type, unit: row.unit, range: row.range, group: group, rank: rank, help: row.help), 2 * .second)
   }
 
-  private func property(_ property: Property, _ freshFor: Nanoseconds) -> Property {
+  /// The property with its lifetime; polled values stay fresh for `freshFor`.
+  private func withLifetime(_ property: Property, _ freshFor: Nanoseconds) -> Property {
     var property = property
     // The voltage is measured every ten or thirty seconds.
     property.lifetime =
-      self == .adapterVoltage ? .fresh(90 * .second) : rawValue >= Signal.adapter.rawValue ? .retained : .fresh(freshFor)
+      self == .adapterVoltage ? .fresh(90 * .second) : rawValue >= DeviceProperty.adapter.rawValue ? .retained : .fresh(freshFor)
     return property
   }
 
@@ -76,7 +79,7 @@ enum Signal: Int, CaseIterable, Sendable {
 
 extension OBDMachine {
   /// Names that a custom signal cannot have.
-  static let ownProperties = batteryProperties.union(Signal.names)
+  static let ownProperties = batteryProperties.union(DeviceProperty.names)
   /// Names of the BMS data record.
   static let batteryProperties = Set(BMSRecord.rows.map(\.row.property.name))
 }
