@@ -110,14 +110,14 @@ import Testing
 
   @Test func `a command without a reply once is sent again`() {
     var unanswered = UnansweredCommands()
-    let results = [unanswered.add("ATCRA7EC\r".utf8), unanswered.isDisabled("ATCRA")]
+    let results = [unanswered.recordMissingReply(to: "ATCRA7EC\r".utf8), unanswered.isDisabled("ATCRA")]
     unanswered.recordReply(to: "ATCRA7EA\r".utf8)
     let again = [
-      unanswered.add("ATCRA7EC\r".utf8), unanswered.isDisabled("ATCRA"), unanswered.add("ATCRA7EA\r".utf8), unanswered.isDisabled("ATCRA"),
+      unanswered.recordMissingReply(to: "ATCRA7EC\r".utf8), unanswered.isDisabled("ATCRA"), unanswered.recordMissingReply(to: "ATCRA7EA\r".utf8), unanswered.isDisabled("ATCRA"),
     ]
     #expect(results == [false, false] && again == [false, false, true, true])
     // The request must have a header and data.
-    #expect(!unanswered.add("ATSH7E4\r".utf8) && !unanswered.add("ATSH7E4\r".utf8) && !unanswered.add("ATZ\r".utf8))
+    #expect(!unanswered.recordMissingReply(to: "ATSH7E4\r".utf8) && !unanswered.recordMissingReply(to: "ATSH7E4\r".utf8) && !unanswered.recordMissingReply(to: "ATZ\r".utf8))
   }
 
   /// Features that clones lack or falsely claim: they cost speed at most.

@@ -51,7 +51,7 @@ import Testing
 
   @Test func `a value without its bit is absent, whatever its bytes are`() {
     for number in Set(Self.numbers.map(\.0)).subtracting([0x55, 0x56, 0x57, 0x58, 0x9D]) {
-      let bytes = [0] + [UInt8](repeating: 0xFF, count: (StandardParameter.all[number]?.bytes ?? 1) - 1)
+      let bytes = [0] + [UInt8](repeating: 0xFF, count: (StandardParameter.all[number]?.length ?? 1) - 1)
       #expect(StandardParameterTests.read(number, bytes).values.allSatisfy { $0 == .absent(.notReported) }, "\(number)")
     }
   }
