@@ -1,4 +1,5 @@
-// Reasons for absence: an ECU that does not respond is not a fault of the vehicle, and a paused vehicle is not merely stale.
+// Reasons for absence: an ECU that does not respond is not a fault of the vehicle, and the values of a paused vehicle are absent with the
+// reason for the pause.
 
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 
 @Suite struct AbsenceTests {
   @Test func `a property whose ECU does not respond is absent with the reason while others are live`() throws {
-    struct Deaf: Car {
+    struct UnresponsiveECUCar: Car {
       var car = ElectricCar(.eGMP)
       var bus: DiagnosticBus { car.bus }
       var padding: UInt8? { car.padding }
@@ -17,7 +18,7 @@ import Testing
         address == 0x7E5 || request == [0x09, 0x02] ? [] : car.replies(to: request, at: address, now)
       }
     }
-    var rig = try VehicleRig(Deaf())
+    var rig = try VehicleRig(UnresponsiveECUCar())
     rig.run(for: 70 * .second)
     #expect(rig.status == "polling" && rig.number("rpm") != nil)
     #expect(rig.absence("dc-dc-voltage") == "7E5 does not respond to 22E011" && rig.absence("vin") == "no ECU responds to 0902")
@@ -28,9 +29,9 @@ import Testing
       PetrolCar(.can11, PauseConditionsTests.turned((.on, 60))), pauseConditions: PauseConditions(minVoltage: 0, idleAfter: 120 * .second))
     rig.run(for: 600 * .second)
     #expect(rig.status == "parked")
-    let words = "the vehicle has not been used for 120 s: it is polled every 30 s"
-    for name in ["rpm", "speed", "coolant-temperature", "fuel-level", "poll-rate"] { #expect(rig.absence(name) == words, "\(name)") }
+    let message = "the vehicle has not been used for 120 s: it is polled every 30 s"
+    for name in ["rpm", "speed", "coolant-temperature", "fuel-level", "poll-rate"] { #expect(rig.absence(name) == message, "\(name)") }
     rig.run(for: 100 * .second)
-    #expect(rig.status == "parked" && rig.absence("rpm") == words && rig.text("fuel-type") == "petrol")
+    #expect(rig.status == "parked" && rig.absence("rpm") == message && rig.text("fuel-type") == "petrol")
   }
 }

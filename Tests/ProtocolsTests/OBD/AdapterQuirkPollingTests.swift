@@ -77,14 +77,14 @@ import Testing
       #expect(standard.seen["coolant-temperature"] ?? ["60"] == ["60"])
       if Self.hopeless.contains(fault) { continue }
       #expect(electric.status == "polling" || electric.fault != nil)
-      let told = fault.hasSuffix("pid:0C") ? standard.absence("rpm") : standard.fault
-      #expect(standard.number("rpm") == 861 || told != nil, "\(chip) \(standard.status) \(standard.fault ?? "")")
+      let reason = fault.hasSuffix("pid:0C") ? standard.absence("rpm") : standard.fault
+      #expect(standard.number("rpm") == 861 || reason != nil, "\(chip) \(standard.status) \(standard.fault ?? "")")
     }
   }
 
   @Test(arguments: ["ATDPN", "ATCRA", "ATAT", "ATST", "ATRV", "ATM0", "ATS0", "ATI", "STI"])
   func `an adapter that hangs on a command is used without it`(_ command: String) throws {
-    // One car needs protocol detection; the other has two ECUs that must be told apart.
+    // One car needs protocol detection; the other has two ECUs that must be distinguished.
     for bus in [DiagnosticBus.kwp, .can11] {
       var rig = try VehicleRig(PetrolCar(bus), mute: [command])
       rig.run(for: 240 * .second)
@@ -113,11 +113,14 @@ import Testing
     let results = [unanswered.recordMissingReply(to: "ATCRA7EC\r".utf8), unanswered.isDisabled("ATCRA")]
     unanswered.recordReply(to: "ATCRA7EA\r".utf8)
     let again = [
-      unanswered.recordMissingReply(to: "ATCRA7EC\r".utf8), unanswered.isDisabled("ATCRA"), unanswered.recordMissingReply(to: "ATCRA7EA\r".utf8), unanswered.isDisabled("ATCRA"),
+      unanswered.recordMissingReply(to: "ATCRA7EC\r".utf8), unanswered.isDisabled("ATCRA"),
+      unanswered.recordMissingReply(to: "ATCRA7EA\r".utf8), unanswered.isDisabled("ATCRA"),
     ]
     #expect(results == [false, false] && again == [false, false, true, true])
     // The request must have a header and data.
-    #expect(!unanswered.recordMissingReply(to: "ATSH7E4\r".utf8) && !unanswered.recordMissingReply(to: "ATSH7E4\r".utf8) && !unanswered.recordMissingReply(to: "ATZ\r".utf8))
+    #expect(
+      !unanswered.recordMissingReply(to: "ATSH7E4\r".utf8) && !unanswered.recordMissingReply(to: "ATSH7E4\r".utf8)
+        && !unanswered.recordMissingReply(to: "ATZ\r".utf8))
   }
 
   /// Features that clones lack or falsely claim: they cost speed at most.
@@ -132,7 +135,7 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil)
     var petrol = try VehicleRig(PetrolCar(.can11), faults: [quirk])
     petrol.run(for: 60 * .second)
-    // Without headers two ECUs cannot be told apart: no value is published.
+    // Without headers two ECUs cannot be distinguished: no value is published.
     if ["clone", "ignore-headers"].contains(quirk) {
       #expect(
         petrol.number("rpm") == nil && petrol.fault?.contains("several ECUs respond, and this adapter does not show which") == true)

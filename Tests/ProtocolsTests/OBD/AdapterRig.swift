@@ -14,7 +14,7 @@ struct ScriptedAdapter {
   /// Accepts commands and never replies.
   var isMute = false
   /// The reply to the first supported BMS request.
-  var page: [UInt8] = Vector.ev6
+  var bmsReply: [UInt8] = Vector.ev6
   private(set) var heard: [(at: Instant, command: String)] = []
   private(set) var stops = 0
   /// Single spaces, which resynchronise the dialogue.
@@ -61,7 +61,7 @@ struct ScriptedAdapter {
     case "ATZ": return Array("\r\rELM327 v1.5\r\r>".utf8)
     case "ATI": return Array("ELM327 v1.5\r\r>".utf8)
     case "STI": return Array("?\r\r>".utf8)
-    case "220101", "2201019": return page
+    case "220101", "2201019": return bmsReply
     case _ where command.hasPrefix("AT"): return Array("OK\r\r>".utf8)
     default: return Array("NO DATA\r\r>".utf8)
     }

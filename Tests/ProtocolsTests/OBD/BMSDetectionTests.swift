@@ -78,7 +78,7 @@ import Testing
 
   @Test func `a configured vehicle is not checked`() {
     var rig = AdapterRig(vehicle: .eGMP)
-    rig.adapter.page = Vector.page(Vector.ev6, [12: 0, 13: 0, 23: 0, 25: 0])
+    rig.adapter.bmsReply = Vector.record(Vector.ev6, [12: 0, 13: 0, 23: 0, 25: 0])
     rig.start(for: 2 * .second)
     #expect(rig.status == "polling" && rig.number("battery-voltage") == 0)
   }

@@ -51,10 +51,10 @@ import Testing
   }
 
   @Test func paddingAfterTheDeclaredLengthIsNoData() {
-    let page5 = Self.read(Vector.wallboxPage5)
-    #expect(page5?.count == 1)
-    #expect(page5?.first?.hex.count == 2 * 0x2E)
-    #expect(page5?.first?.hex.hasSuffix("001F1E1F20") == true)
+    let record = Self.read(Vector.wallboxRecord05)
+    #expect(record?.count == 1)
+    #expect(record?.first?.hex.count == 2 * 0x2E)
+    #expect(record?.first?.hex.hasSuffix("001F1E1F20") == true)
     #expect(Self.read("7EC037F2231AAAAAAAA") == [Read(source: 0x7EC, hex: "7F2231")])
   }
 

@@ -1,4 +1,4 @@
-// What ECUs reply to a clearing, and on which bus: late, pending, rejected, damaged or lost replies, and the results for the caller.
+// What ECUs reply to a clearing, and on which bus: late, pending, rejected, damaged or lost replies, and the results for the client.
 
 import Testing
 
@@ -9,7 +9,7 @@ import Testing
   // MARK: Responses of the ECUs
 
   @Test func `each ECU's result is reported, and a rejection does not hide a success`() {
-    var rig = AdapterRig.standing()
+    var rig = AdapterRig.stationary()
     rig.adapter.answer("0101", "7E806410182076520\r7E906410101040000\r7EA06410100040000\r\r>")
     rig.adapter.answer("04", "7E8037F0478\r7E9037F0422\r7E80144\r\r>")
     rig.clearCodes()
@@ -29,15 +29,15 @@ import Testing
     ("7E8037F0478\r\r>", "7E8 refused (response pending: completion not confirmed); 7E9 no response"),
     ("NO DATA\r\r>", "7E8 no response; 7E9 no response"),
   ])
-  func `a clearing without success is an error and is not repeated`(_ reply: String, _ words: String) {
-    var rig = AdapterRig.standing()
+  func `a clearing without success is an error and is not repeated`(_ reply: String, _ message: String) {
+    var rig = AdapterRig.stationary()
     rig.adapter.answer("04", reply)
     rig.clearCodes()
     let isPolled = rig.keepsPolling()
     // An ECU without a response, or with response pending, may have cleared.
     let isKnown = reply.contains("22")
     #expect(
-      rig.code() == (isKnown ? "not-cleared" : "outcome-unknown") && rig.refusal().contains(words),
+      rig.code() == (isKnown ? "not-cleared" : "outcome-unknown") && rig.refusal().contains(message),
       "\(rig.refusal())")
     #expect(rig.namedEvents.last?.hasPrefix(isKnown ? "codes-not-cleared: " : "codes-clear-unconfirmed: ") == true)
     rig.run(for: 60 * .second)
@@ -45,10 +45,10 @@ import Testing
   }
 
   @Test func `service 04 is not sent if no ECU responds`() {
-    var rig = AdapterRig.standing()
-    for question in AdapterRig.clearingRequests { rig.adapter.answer(question, "NO DATA\r\r>") }
+    var rig = AdapterRig.stationary()
+    for request in AdapterRig.clearingRequests { rig.adapter.answer(request, "NO DATA\r\r>") }
     for (id, confirm) in [false, true].enumerated() {
-      rig.askToClear(confirm: confirm, id: CommandID(id + 1))
+      rig.requestClearing(confirm: confirm, id: CommandID(id + 1))
       rig.run(for: .second)
       #expect(rig.code(CommandID(id + 1)) == "no-answer")
     }
@@ -58,9 +58,9 @@ import Testing
 
   @Test(arguments: ["7E8037F0321\r\r>", "7E8037F0378\r7E90443010715\r\r>"])
   func `codes of a busy ECU are not cleared`(_ reply: String) {
-    var rig = AdapterRig.standing()
+    var rig = AdapterRig.stationary()
     rig.adapter.answer("03", reply)
-    rig.askToClear(confirm: true)
+    rig.requestClearing(confirm: true)
     rig.run(for: .second)
     #expect(rig.code() == "bad-reply" && rig.timesAsked == 0 && rig.heard("04") == 0)
   }
@@ -85,8 +85,8 @@ import Testing
   }
 
   @Test func `slow ECUs get the full timeout, even with tuned timing`() throws {
-    let kept = ["timing": Array("0 6 ELM327 v1.5".utf8)]
-    var rig = try VehicleRig(SlowSecond(delay: 38 * .millisecond), disk: kept)
+    let stored = ["timing": Array("0 6 ELM327 v1.5".utf8)]
+    var rig = try VehicleRig(SlowSecond(delay: 38 * .millisecond), disk: stored)
     rig.run(for: 20 * .second)
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.machine.router.vehicle.polling.timeout.timing.timeout == 6)
     let codes = try rig.report("dtc")
@@ -97,7 +97,7 @@ import Testing
   }
 
   /// A car whose second ECU sends response pending before its pending codes.
-  struct PatientSecond: Car {
+  struct PendingSecond: Car {
     var car = PetrolCar(.can11, PauseConditionsTests.turned((.on, 0)))
     var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test func `response pending in between extends the timeout`() throws {
-    var rig = try VehicleRig(PatientSecond())
+    var rig = try VehicleRig(PendingSecond())
     rig.run(for: 20 * .second)
     let codes = try rig.report("dtc", for: 20 * .second)
     #expect(codes.rows.contains { $0[0] == "7E9" && $0[1] == "P0716" && $0[2] == "pending" } && codes.text == nil, "\(codes)")
@@ -145,7 +145,7 @@ import Testing
   }
 
   @Test func `one ECU's failure does not hide the codes of the others`() {
-    var rig = AdapterRig.standing()
+    var rig = AdapterRig.stationary()
     rig.adapter.answer("03", "7E80443010133000000\r7E90443000000000000\r\r>")
     rig.adapter.answer("0A", "7E9037F0A78\r7E8024A00\r\r>")
     rig.give(.perform(1, .run(action: 1, arguments: [:])))
@@ -158,38 +158,38 @@ import Testing
   // MARK: Damage
 
   @Test(arguments: AdapterRig.clearingRequests)
-  func `a damaged reply to any request prevents clearing`(_ question: String) {
+  func `a damaged reply to any request prevents clearing`(_ request: String) {
     let damages = [
       ">", "?\r\r>", "7E8\r\r>", "7E8064302013304\r\r>", "7E806430201\r\r>", "7E80443020133\r\r>", "7E80241\r\r>", "7E803410D\r\r>",
       "7E8054202000\r\r>", "7E80641018207\r\r>", "7E803410CXX\r\r>", "7E8044105640000\r\r>", "VENDOR MODE\r\r>", "STOPPED\r\r>",
       "BUFFER FULL\r\r>", "7E80641\r<RX ERROR\r\r>", "CAN ERROR\r\r>", "BUS ERROR\r\r>", "\rLV RESET\r\r>", "7E8101A43\r\r>", "",
     ]
     for damage in damages {
-      var rig = AdapterRig.standing()
-      rig.adapter.answer(question, damage)
+      var rig = AdapterRig.stationary()
+      rig.adapter.answer(request, damage)
       rig.storeCodes()
       rig.codesStored()
       rig.run(for: 20 * .second)
-      #expect(rig.heard("04") == 0 && rig.results[1]?.count == 1 && rig.error() != nil, "\(question): \(damage)")
-      #expect(rig.status == "polling" && rig.stored["cleared-codes"] == nil, "\(question): \(damage)")
+      #expect(rig.heard("04") == 0 && rig.results[1]?.count == 1 && rig.error() != nil, "\(request): \(damage)")
+      #expect(rig.status == "polling" && rig.stored["cleared-codes"] == nil, "\(request): \(damage)")
     }
   }
 
-  @Test(arguments: ["010D", "010C"]) func `a damaged reply to the final motion check prevents clearing`(_ question: String) {
+  @Test(arguments: ["010D", "010C"]) func `a damaged reply to the final motion check prevents clearing`(_ request: String) {
     for damage in [">", "7E803410D\r\r>", "7E804410C00\r\r>", "STOPPED\r\r>", "LV RESET\r\r>", "7E8044105640000\r\r>", ""] {
-      var rig = AdapterRig.standing()
+      var rig = AdapterRig.stationary()
       rig.storeCodes()
-      rig.adapter.answer(question, damage)
+      rig.adapter.answer(request, damage)
       rig.codesStored()
       rig.run(for: 20 * .second)
-      #expect(rig.heard("04") == 0 && rig.results[1]?.count == 1 && rig.error() != nil, "\(question): \(damage)")
-      #expect(rig.status == "polling", "\(question): \(damage)")
+      #expect(rig.heard("04") == 0 && rig.results[1]?.count == 1 && rig.error() != nil, "\(request): \(damage)")
+      #expect(rig.status == "polling", "\(request): \(damage)")
     }
   }
 
   @Test(arguments: ["7E80\r\r>", "7E804410C0000\r\r>", "LV RESET\r\r>", "STOPPED\r\r>", ">", ""])
   func `a lost reply to service 04 gives an unknown outcome`(_ reply: String) {
-    var rig = AdapterRig.standing()
+    var rig = AdapterRig.stationary()
     rig.adapter.answer("04", reply)
     rig.clearCodes()
     rig.run(for: 60 * .second)
@@ -198,7 +198,7 @@ import Testing
 
   @Test(arguments: ["7E8064302013304\r\r>", "LV RESET\r\r>", ""])
   func `a clearing is reported even if the remaining codes cannot be read`(_ reply: String) {
-    var rig = AdapterRig.standing()
+    var rig = AdapterRig.stationary()
     rig.storeCodes()
     rig.adapter.answer("03", reply)
     rig.codesStored()
@@ -210,20 +210,20 @@ import Testing
 
   // MARK: Other protocols
 
-  static func taken<S: MultiECUQuery>(_ survey: S, _ replies: [[UInt8]]) throws -> S {
-    var (survey, reader) = (survey, CANReader())
-    for (place, reply) in replies.enumerated() {
+  static func processed<S: MultiECUQuery>(_ query: S, _ replies: [[UInt8]]) throws -> S {
+    var (query, reader) = (query, CANReader())
+    for (index, reply) in replies.enumerated() {
       let outcome = reader.read(reply.dropLast())
       try #require(outcome == .messages || outcome == .status(.noData), "\(outcome)")
-      try survey.process(outcome == .messages ? reader.answers(to: survey.requests[place]) : [], place)
+      try query.process(outcome == .messages ? reader.answers(to: query.requests[index]) : [], index)
     }
-    return survey
+    return query
   }
 
   @Test func `on a K-line codes come in several messages with ECU addresses`() throws {
     func frame(_ bytes: UInt8...) -> String { spacedHex(bytes + [bytes.reduce(0, &+)]) }
     let none = Vector.reply("NO DATA")
-    let loss = try Self.taken(
+    let loss = try Self.processed(
       CodeLoss(isConfirmed: true),
       [
         Vector.legacyCodes, none, none, Vector.reply(frame(0x85, 0xF1, 0x10, 0x42, 0x02, 0x00, 0x01, 0x33)),
@@ -232,7 +232,7 @@ import Testing
       ])
     #expect(loss.message == "10 P0133 (stored), P0171 (stored), P0300 (stored), P0420 (stored), freeze frame of P0133; 18 no code")
     #expect(loss.abortError == nil && loss.motion.isKnown)
-    let clearing = try Self.taken(
+    let clearing = try Self.processed(
       CodeClearing(loss.ecus, Motion(), mustAnswer: false),
       [none, none, Vector.reply(frame(0x81, 0xF1, 0x10, 0x44), frame(0x83, 0xF1, 0x18, 0x7F, 0x04, 0x22)), none, none, none])
     #expect(clearing.report.rows.map { $0.prefix(3).joined(separator: " ") } == ["10 clearing cleared", "18 clearing refused"])
@@ -242,9 +242,9 @@ import Testing
   @Test func `a silent or busy ECU is not reported without codes after clearing`() throws {
     let none = Vector.reply("NO DATA")
     let cleared = [none, none, Vector.reply("7E80144")]
-    let silent = try Self.taken(CodeClearing([0x7E8], Motion(), mustAnswer: true), cleared + [none, none, none])
+    let silent = try Self.processed(CodeClearing([0x7E8], Motion(), mustAnswer: true), cleared + [none, none, none])
     #expect(silent.report.text?.hasSuffix("cannot read which codes remain; read them again") == true)
-    let busy = try Self.taken(
+    let busy = try Self.processed(
       CodeClearing([0x7E8], Motion(), mustAnswer: true), cleared + ["7E8037F0321", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
     #expect(busy.report.text?.contains("7E8 does not report its stored codes: busy") == true)
     #expect(busy.report.text?.contains("no trouble code") == false)
@@ -254,21 +254,22 @@ import Testing
     throws
   {
     let replies = ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) }
-    let codes = try Self.taken(CodeList(mustAnswer: true), replies)
+    let codes = try Self.processed(CodeList(mustAnswer: true), replies)
     #expect(codes.report.text?.contains("7E8 does not report its stored codes") == true)
-    #expect(try Self.taken(CodeLoss(isConfirmed: true), replies).abortError != nil)
+    #expect(try Self.processed(CodeLoss(isConfirmed: true), replies).abortError != nil)
   }
 
   @Test(arguments: ["11", "12", "31"]) func `an ECU without the service has no such codes`(_ code: String) throws {
-    let codes = try Self.taken(CodeList(mustAnswer: true), ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
+    let codes = try Self.processed(CodeList(mustAnswer: true), ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
     #expect(codes.report.text == "no trouble codes: none stored, pending or permanent")
   }
 
-  @Test func `without headers a pending ECU is not taken for the one that responded`() throws {
-    let codes = try Self.taken(
+  @Test func `without headers a pending ECU is not mistaken for the one that responded`() throws {
+    let codes = try Self.processed(
       CodeList(mustAnswer: true), [Vector.reply("43010133", "7F0378"), Vector.reply("4700"), Vector.reply("4A00")])
     #expect(codes.problems.count == 1 && codes.entries.count == 1)
-    let same = try Self.taken(CodeList(mustAnswer: true), [Vector.reply("7F0378", "43010133"), Vector.reply("4700"), Vector.reply("4A00")])
+    let same = try Self.processed(
+      CodeList(mustAnswer: true), [Vector.reply("7F0378", "43010133"), Vector.reply("4700"), Vector.reply("4A00")])
     #expect(same.problems.isEmpty && same.entries.count == 1)
   }
 
@@ -280,26 +281,26 @@ import Testing
       ]))
     rig.run(for: 20 * .second)
     #expect(rig.number("speed") == 50)
-    guard case .failure(.refused(code: .moving, let words))? = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second) else {
-      Issue.record("it was not refused")
+    guard case .failure(.refused(code: .moving, let message))? = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second) else {
+      Issue.record("clearing was not refused")
       return
     }
-    #expect(words.contains("road speed 50 km/h") && !rig.asked.contains { $0.command == "04" })
+    #expect(message.contains("road speed 50 km/h") && !rig.asked.contains { $0.command == "04" })
   }
 
-  @Test func `it works on 29-bit CAN and without headers`() throws {
+  @Test func `clearing works on 29-bit CAN and without headers`() throws {
     let none = Vector.reply("NO DATA")
     let quiet = [none, none, none, none, none, none]
-    let long = try Self.taken(
+    let long = try Self.processed(
       CodeLoss(isConfirmed: true), [Vector.reply("18DAF1100443010133000000", "18DAF118024300")] + quiet)
     #expect(long.message == "18DAF110 P0133 (stored); 18DAF118 no code" && long.abortError == nil)
-    let cleared = try Self.taken(
+    let cleared = try Self.processed(
       CodeClearing(long.ecus, Motion(), mustAnswer: true),
       [none, none, Vector.reply("18DAF1180144", "18DAF110037F0422")] + quiet.prefix(3))
     #expect(cleared.message.hasPrefix("18DAF110 refused (conditions not correct") && cleared.message.hasSuffix("; 18DAF118 cleared"))
-    let nameless = try Self.taken(CodeLoss(isConfirmed: true), [Vector.reply("43010133", "430104 20")] + quiet)
+    let nameless = try Self.processed(CodeLoss(isConfirmed: true), [Vector.reply("43010133", "430104 20")] + quiet)
     #expect(nameless.message == "P0133 (stored), P0420 (stored)")
-    let both = try Self.taken(
+    let both = try Self.processed(
       CodeClearing(nameless.ecus, Motion(), mustAnswer: true), [none, none, Vector.reply("44", "7F0422")] + quiet.prefix(3))
     #expect(both.hasCleared && both.report.rows.map { $0[2] } == ["cleared", "refused"])
   }

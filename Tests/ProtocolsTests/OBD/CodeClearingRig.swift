@@ -7,9 +7,9 @@ extension AdapterRig {
   static let clearedLine = "2024-02-29T12:34:56Z 7E8 P0133 (stored), P0420 (stored, permanent), freeze frame of P0133; 7E9 P0715 (stored)\n"
 
   /// A stationary car with two ECUs, being polled.
-  static func standing(kept: [String: [UInt8]] = [:]) -> AdapterRig {
+  static func stationary(stored: [String: [UInt8]] = [:]) -> AdapterRig {
     var rig = AdapterRig()
-    rig.adapter.page = Vector.page(Vector.ev6, [53: 0, 54: 0])
+    rig.adapter.bmsReply = Vector.record(Vector.ev6, [53: 0, 54: 0])
     rig.adapter.answer("03", "7E806430201330420\r7E90443010715\r\r>")
     rig.adapter.answer("0A", "7E8044A010420\r\r>")
     rig.adapter.answer("020200", "7E8054202000133\r\r>")
@@ -17,24 +17,24 @@ extension AdapterRig {
     rig.adapter.answer("010D", "7E803410D00\r\r>")
     rig.adapter.answer("010C", "7E804410C0000\r\r>")
     rig.adapter.answer("04", "7E80144\r7E90144\r\r>")
-    rig.start(restored: kept, for: 2 * .second)
+    rig.start(restored: stored, for: 2 * .second)
     return rig
   }
 
-  mutating func askToClear(confirm: Bool?, id: CommandID = 1) {
+  mutating func requestClearing(confirm: Bool?, id: CommandID = 1) {
     run("dtc-clear", confirm.map { ["confirm": .bool($0)] } ?? [:], id: id)
   }
 
-  mutating func tellTime() { give(.time(WallTime(microseconds: 1_709_210_096_000_000))) }
+  mutating func giveTime() { give(.time(WallTime(microseconds: 1_709_210_096_000_000))) }
 
   /// The disk has the codes, or has failed.
   mutating func codesStored(_ failure: String? = nil) { give(.stored(key: "cleared-codes", failure: failure)) }
 
   /// Confirmed and read; the disk has not replied yet.
   mutating func storeCodes() {
-    askToClear(confirm: true)
+    requestClearing(confirm: true)
     run(for: .second)
-    tellTime()
+    giveTime()
   }
 
   /// The complete sequence.

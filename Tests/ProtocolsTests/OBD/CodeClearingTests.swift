@@ -10,8 +10,8 @@ import Testing
   // MARK: Success
 
   @Test(arguments: [nil, false]) func `without confirmation the losses are shown and nothing is cleared`(_ confirm: Bool?) {
-    var rig = AdapterRig.standing()
-    rig.askToClear(confirm: confirm)
+    var rig = AdapterRig.stationary()
+    rig.requestClearing(confirm: confirm)
     rig.run(for: .second)
     #expect(OBDQueryTests.commands(rig) == ["ATSH7DF", "ATCRA", "ATAT0"] + AdapterRig.clearingRequests + ["ATSH7E4", "ATCRA7EC", "ATAT1"])
     let rows = rig.rows()?.map { $0.prefix(4).joined(separator: "|") } ?? []
@@ -27,11 +27,11 @@ import Testing
   }
 
   @Test func `the codes are in the journal and on disk before they are cleared, once`() {
-    var rig = AdapterRig.standing()
-    rig.askToClear(confirm: true)
+    var rig = AdapterRig.stationary()
+    rig.requestClearing(confirm: true)
     rig.run(for: .second)
     #expect(rig.timesAsked == 1 && rig.stored["cleared-codes"] == nil && rig.results.isEmpty && rig.heard("04") == 0)
-    rig.tellTime()
+    rig.giveTime()
     #expect(rig.stored["cleared-codes"] == AdapterRig.clearedLine)
     #expect(rig.namedEvents == ["clearing-codes: clearing the trouble codes: \(AdapterRig.clearedLine.dropFirst(21).dropLast())"])
     // However long the disk takes, polling continues and nothing is cleared.
@@ -53,22 +53,22 @@ import Testing
         ["7E8", "clearing", "cleared", ""], ["7E9", "clearing", "cleared", ""], ["7E8", "code", "P0420", "permanent"],
       ])
     #expect(rig.namedEvents.last == "codes-cleared: trouble codes: 7E8 cleared; 7E9 cleared" && rig.namedEvents.count == 2)
-    let goesOn = rig.keepsPolling()
+    let isPolledAfterwards = rig.keepsPolling()
     rig.codesStored()
     rig.run(for: 60 * .second)
-    #expect(goesOn && rig.heard("04") == 1 && rig.results[1]?.count == 1 && rig.fault == nil)
+    #expect(isPolledAfterwards && rig.heard("04") == 1 && rig.results[1]?.count == 1 && rig.fault == nil)
   }
 
   @Test func `the last twenty clearings are stored, one line each`() {
     let earlier = (1...30).map { "line \($0)" }.joined(separator: "\n")
-    var rig = AdapterRig.standing(kept: ["cleared-codes": Array(earlier.utf8)])
+    var rig = AdapterRig.stationary(stored: ["cleared-codes": Array(earlier.utf8)])
     rig.clearCodes()
     let lines = rig.stored["cleared-codes"]?.split(separator: "\n") ?? []
     #expect(lines.count == 20 && lines.first == "line 12" && lines.last.map { $0 + "\n" } == AdapterRig.clearedLine)
     rig.adapter.answer("03", "7E8024300\r\r>")
-    rig.askToClear(confirm: true, id: 2)
+    rig.requestClearing(confirm: true, id: 2)
     rig.run(for: .second)
-    rig.tellTime()
+    rig.giveTime()
     let next = rig.stored["cleared-codes"]?.split(separator: "\n") ?? []
     #expect(
       next.count == 20 && next.first == "line 13"
@@ -78,36 +78,36 @@ import Testing
   // MARK: The vehicle moves
 
   @Test(arguments: [("010D", "7E803410D01\r\r>"), ("010D", "7E803410D00\r7E903410D02\r\r>"), ("010C", "7E804410C0001\r\r>")])
-  func `codes are not cleared while the vehicle moves or its engine runs`(_ question: String, _ reply: String) {
-    var rig = AdapterRig.standing()
-    rig.adapter.answer(question, reply)
-    rig.askToClear(confirm: true)
+  func `codes are not cleared while the vehicle moves or its engine runs`(_ request: String, _ reply: String) {
+    var rig = AdapterRig.stationary()
+    rig.adapter.answer(request, reply)
+    rig.requestClearing(confirm: true)
     rig.run(for: .second)
     #expect(rig.code() == "moving" && rig.refusal().contains("switch the engine off, and leave the ignition on"))
-    rig.tellTime()
+    rig.giveTime()
     rig.codesStored()
     let isPolled = rig.keepsPolling()
     #expect(isPolled && rig.heard("04") == 0 && rig.timesAsked == 0 && rig.namedEvents.isEmpty && rig.heard("ATZ") == 1)
     // Without confirmation the motion is reported.
-    rig.askToClear(confirm: false, id: 2)
+    rig.requestClearing(confirm: false, id: 2)
     rig.run(for: .second)
     guard case .success(let report)? = rig.results[2]?.first else { Issue.record("no report"); return }
     #expect(report.text?.contains("only while the vehicle is stationary") == true)
   }
 
   @Test func `an electric car with motor speed in its BMS data counts as moving`() {
-    var rig = AdapterRig.standing()
-    rig.adapter.page = Vector.ev6
+    var rig = AdapterRig.stationary()
+    rig.adapter.bmsReply = Vector.ev6
     rig.adapter.answer("010D", "NO DATA\r\r>")
     rig.adapter.answer("010C", "NO DATA\r\r>")
     rig.run(for: .second)
-    rig.askToClear(confirm: true)
+    rig.requestClearing(confirm: true)
     rig.run(for: .second)
     #expect(rig.code() == "moving" && rig.refusal().contains("motor speed 4363 rpm") && rig.heard("04") == 0)
   }
 
   @Test func `codes are not cleared if the vehicle starts to move during the write`() {
-    var rig = AdapterRig.standing()
+    var rig = AdapterRig.stationary()
     rig.storeCodes()
     rig.adapter.answer("010D", "7E803410D03\r\r>")
     rig.codesStored()
@@ -118,18 +118,18 @@ import Testing
 
   @Test func `unknown motion is reported, and codes can be cleared`() {
     var rig = AdapterRig()
-    rig.adapter = AdapterRig.standing().adapter
+    rig.adapter = AdapterRig.stationary().adapter
     rig.adapter.answer("220101", "NO DATA\r\r>")
-    for question in ["2201019", "2101", "010D", "010C"] { rig.adapter.answer(question, "NO DATA\r\r>") }
+    for request in ["2201019", "2101", "010D", "010C"] { rig.adapter.answer(request, "NO DATA\r\r>") }
     rig.start()
     rig.run(for: 2 * .second)
-    rig.askToClear(confirm: false)
+    rig.requestClearing(confirm: false)
     rig.run(for: .second)
     guard case .success(let report)? = rig.results[1]?.first else { Issue.record("\(String(describing: rig.results[1]))"); return }
     #expect(report.text?.contains("road speed and engine speed are unknown") == true)
-    rig.askToClear(confirm: true, id: 2)
+    rig.requestClearing(confirm: true, id: 2)
     rig.run(for: .second)
-    rig.tellTime()
+    rig.giveTime()
     rig.codesStored()
     rig.run(for: .second)
     #expect(rig.heard("04") == 1 && rig.rows(2)?.first?[2] == "cleared")
@@ -138,7 +138,7 @@ import Testing
   // MARK: Storage
 
   @Test func `codes are not cleared if they cannot be stored`() {
-    var rig = AdapterRig.standing(kept: ["cleared-codes": Array("earlier\n".utf8)])
+    var rig = AdapterRig.stationary(stored: ["cleared-codes": Array("earlier\n".utf8)])
     rig.storeCodes()
     rig.codesStored("no space left on device")
     let isPolled = rig.keepsPolling()
@@ -149,21 +149,21 @@ import Testing
     #expect(rig.stored["cleared-codes"] == "earlier\n" + AdapterRig.clearedLine)
   }
 
-  // MARK: Disconnected callers
+  // MARK: Disconnected clients
 
-  @Test func `codes are not cleared for a caller that has disconnected`() {
+  @Test func `codes are not cleared for a client that has disconnected`() {
     for command in AdapterRig.clearingRequests {
-      var rig = AdapterRig.standing()
-      rig.askToClear(confirm: true)
+      var rig = AdapterRig.stationary()
+      rig.requestClearing(confirm: true)
       rig.run(untilHeard: command)
       rig.give(.cancelled(1))
-      rig.tellTime()
+      rig.giveTime()
       rig.codesStored()
       let isPolled = rig.keepsPolling()
       #expect(rig.heard("04") == 0 && rig.timesAsked == 0 && rig.results.isEmpty && isPolled, "\(command)")
     }
     for command in ["ATSH7DF", "010D", "010C"] {
-      var rig = AdapterRig.standing()
+      var rig = AdapterRig.stationary()
       rig.storeCodes()
       rig.codesStored()
       rig.run(untilHeard: command, times: 2)
@@ -171,29 +171,29 @@ import Testing
       let isPolled = rig.keepsPolling()
       #expect(rig.heard("04") == 0 && rig.results.isEmpty && isPolled, "\(command)")
     }
-    var rig = AdapterRig.standing()
-    rig.askToClear(confirm: true)
+    var rig = AdapterRig.stationary()
+    rig.requestClearing(confirm: true)
     rig.run(for: .second)
     rig.give(.cancelled(1))
-    rig.tellTime()
+    rig.giveTime()
     #expect(rig.stored["cleared-codes"] == nil && rig.namedEvents.isEmpty)
   }
 
   @Test func `the completed write of an abandoned clearing starts no other one`() {
     for ending in [Input.cancelled(1), .linkChanged(.main, .down("unplugged"))] {
-      var rig = AdapterRig.standing()
+      var rig = AdapterRig.stationary()
       rig.storeCodes()
       rig.give(ending)
       rig.connect()
       rig.run(for: 2 * .second)
-      rig.askToClear(confirm: true, id: 2)
+      rig.requestClearing(confirm: true, id: 2)
       #expect(rig.code(2) == "busy")
       rig.codesStored()
       rig.run(for: 2 * .second)
       #expect(rig.heard("04") == 0)
-      rig.askToClear(confirm: true, id: 3)
+      rig.requestClearing(confirm: true, id: 3)
       rig.run(for: .second)
-      rig.tellTime()
+      rig.giveTime()
       rig.codesStored()
       rig.run(for: .second)
       #expect(rig.heard("04") == 1 && rig.results[3]?.count == 1 && rig.rows(3)?.first?[2] == "cleared")
@@ -201,7 +201,7 @@ import Testing
   }
 
   @Test func `a late disconnect is logged with the outcome`() {
-    var rig = AdapterRig.standing()
+    var rig = AdapterRig.stationary()
     rig.storeCodes()
     rig.codesStored()
     rig.run(untilHeard: "04")
@@ -211,36 +211,36 @@ import Testing
   }
 
   @Test func `two simultaneous confirmations clear once`() {
-    var rig = AdapterRig.standing()
-    rig.askToClear(confirm: true, id: 1)
-    rig.askToClear(confirm: true, id: 2)
-    rig.askToClear(confirm: false, id: 3)
+    var rig = AdapterRig.stationary()
+    rig.requestClearing(confirm: true, id: 1)
+    rig.requestClearing(confirm: true, id: 2)
+    rig.requestClearing(confirm: false, id: 3)
     rig.run(for: .second)
-    rig.tellTime()
+    rig.giveTime()
     rig.codesStored()
     rig.run(for: .second)
     #expect(rig.heard("04") == 1 && rig.code(2) == "busy" && rig.rows(1)?.first?[2] == "cleared" && rig.rows(3) != nil)
   }
 
-  @Test func `a broken link ends it once, at any stage`() {
+  @Test func `a broken link ends a clearing once, at any stage`() {
     for ending in [Input.linkChanged(.main, .down("unplugged")), .stopping, .linkChanged(.main, .up(maximumSend: nil))] {
       for stop in ["03", "010C", "time", "disk", "010D again", "04", "0A again"] {
-        var rig = AdapterRig.standing()
-        rig.askToClear(confirm: true)
+        var rig = AdapterRig.stationary()
+        rig.requestClearing(confirm: true)
         switch stop {
         case "03", "010C": rig.run(untilHeard: stop)
         case "time": rig.run(for: .second)
         case "disk":
           rig.run(for: .second)
-          rig.tellTime()
+          rig.giveTime()
         default:
           rig.run(for: .second)
-          rig.tellTime()
+          rig.giveTime()
           rig.codesStored()
           rig.run(untilHeard: String(stop.prefix { $0 != " " }), times: stop == "04" ? 1 : 2)
         }
         rig.give(ending)
-        rig.tellTime()
+        rig.giveTime()
         rig.codesStored()
         rig.connect()
         rig.run(for: 20 * .second)
@@ -257,7 +257,7 @@ import Testing
   }
 
   @Test func `an adapter that restarts during the write is set up first`() {
-    var rig = AdapterRig.standing()
+    var rig = AdapterRig.stationary()
     rig.storeCodes()
     rig.adapter.say("\rELM327 v1.5\r\r>", at: rig.now)
     rig.run(for: 10 * .millisecond)
@@ -291,7 +291,7 @@ import Testing
     #expect(try rig.report("dtc").rows.map { $0[1] } == ["P0420"])
   }
 
-  @Test func `codes of one with a running engine are not`() throws {
+  @Test func `codes of a petrol car with a running engine are not cleared`() throws {
     var rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 10 * .second)
     guard case .failure(.refused(code: .moving, _))? = rig.act("dtc-clear", ["confirm": .bool(true)], for: 20 * .second) else {

@@ -10,41 +10,41 @@ import Testing
   struct Case: CustomTestStringConvertible {
     var testDescription: String
     let reply: [UInt8]
-    /// The messages that answer the request, by source.
-    let echo: [UInt8]
+    /// The messages that answer the request: their prefix, and their sources.
+    let prefix: [UInt8]
     var sources: Set<UInt32?> = [nil, 0x7EC]
     /// Its lines carry a checksum.
     var isChecked = false
   }
 
   static let cases = [
-    Case(testDescription: "V1 Kona", reply: Vector.kona, echo: [0x62, 0x01, 0x01]),
-    Case(testDescription: "V2 EV6", reply: Vector.ev6, echo: [0x62, 0x01, 0x01]),
-    Case(testDescription: "V3 wallbox", reply: Vector.wallbox, echo: [0x62, 0x01, 0x01]),
-    Case(testDescription: "V3 page 05", reply: Vector.wallboxPage5, echo: [0x62, 0x01, 0x05]),
-    Case(testDescription: "V4 Soul", reply: Vector.soul, echo: [0x61, 0x01]),
-    Case(testDescription: "V5 interleaved", reply: Vector.interleaved, echo: [0x61, 0x01], sources: [nil]),
-    Case(testDescription: "V5 with headers", reply: Vector.ioniq, echo: [0x61, 0x01]),
-    Case(testDescription: "V6 glued", reply: Vector.glued, echo: [0x62, 0x01, 0x01], sources: [nil]),
-    Case(testDescription: "V7 several parameters", reply: Vector.multi, echo: [0x41], sources: [0x7E8]),
-    Case(testDescription: "V8 long parameter", reply: Vector.parameter78, echo: [0x41, 0x78], sources: [0x7E8]),
-    Case(testDescription: "V9 29 bits", reply: Vector.long, echo: [0x41, 0x0C], sources: [0x18DA_F111, 0x18DA_F11D]),
-    Case(testDescription: "V10 K-line", reply: Vector.kLine, echo: [0x41, 0x00], sources: [0x10], isChecked: true),
-    Case(testDescription: "V11 banner", reply: Vector.noisyBanner, echo: [0x41], sources: [nil]),
-    Case(testDescription: "V12 VIN", reply: Vector.vehicleNumber, echo: [0x49, 0x02], sources: [nil]),
-    Case(testDescription: "ISO 9141", reply: Vector.iso9141, echo: [0x41, 0x0C], sources: [0x10], isChecked: true),
-    Case(testDescription: "J1850", reply: Vector.j1850, echo: [0x41, 0x00], sources: [0x10], isChecked: true),
-    Case(testDescription: "VIN of an older network", reply: Vector.legacyVIN, echo: [0x49, 0x02], sources: [0x10], isChecked: true),
-    Case(testDescription: "one frame, full", reply: Vector.reply("7E804410C0D74555555"), echo: [0x41, 0x0C], sources: [0x7E8]),
-    Case(testDescription: "one frame, short", reply: Vector.reply("7E804410C0D74"), echo: [0x41, 0x0C], sources: [0x7E8]),
-    Case(testDescription: "one message, no header", reply: Vector.reply("41 0C 0D 74 "), echo: [0x41, 0x0C], sources: [nil]),
+    Case(testDescription: "V1 Kona", reply: Vector.kona, prefix: [0x62, 0x01, 0x01]),
+    Case(testDescription: "V2 EV6", reply: Vector.ev6, prefix: [0x62, 0x01, 0x01]),
+    Case(testDescription: "V3 wallbox", reply: Vector.wallbox, prefix: [0x62, 0x01, 0x01]),
+    Case(testDescription: "V3 record 05", reply: Vector.wallboxRecord05, prefix: [0x62, 0x01, 0x05]),
+    Case(testDescription: "V4 Soul", reply: Vector.soul, prefix: [0x61, 0x01]),
+    Case(testDescription: "V5 interleaved", reply: Vector.interleaved, prefix: [0x61, 0x01], sources: [nil]),
+    Case(testDescription: "V5 with headers", reply: Vector.ioniq, prefix: [0x61, 0x01]),
+    Case(testDescription: "V6 glued", reply: Vector.glued, prefix: [0x62, 0x01, 0x01], sources: [nil]),
+    Case(testDescription: "V7 several parameters", reply: Vector.multi, prefix: [0x41], sources: [0x7E8]),
+    Case(testDescription: "V8 long parameter", reply: Vector.parameter78, prefix: [0x41, 0x78], sources: [0x7E8]),
+    Case(testDescription: "V9 29 bits", reply: Vector.long, prefix: [0x41, 0x0C], sources: [0x18DA_F111, 0x18DA_F11D]),
+    Case(testDescription: "V10 K-line", reply: Vector.kLine, prefix: [0x41, 0x00], sources: [0x10], isChecked: true),
+    Case(testDescription: "V11 banner", reply: Vector.noisyBanner, prefix: [0x41], sources: [nil]),
+    Case(testDescription: "V12 VIN", reply: Vector.vehicleNumber, prefix: [0x49, 0x02], sources: [nil]),
+    Case(testDescription: "ISO 9141", reply: Vector.iso9141, prefix: [0x41, 0x0C], sources: [0x10], isChecked: true),
+    Case(testDescription: "J1850", reply: Vector.j1850, prefix: [0x41, 0x00], sources: [0x10], isChecked: true),
+    Case(testDescription: "VIN of an older network", reply: Vector.legacyVIN, prefix: [0x49, 0x02], sources: [0x10], isChecked: true),
+    Case(testDescription: "one frame, full", reply: Vector.reply("7E804410C0D74555555"), prefix: [0x41, 0x0C], sources: [0x7E8]),
+    Case(testDescription: "one frame, short", reply: Vector.reply("7E804410C0D74"), prefix: [0x41, 0x0C], sources: [0x7E8]),
+    Case(testDescription: "one message, no header", reply: Vector.reply("41 0C 0D 74 "), prefix: [0x41, 0x0C], sources: [nil]),
   ]
 
   /// The messages that a machine would accept as responses.
   static func answers(_ reply: [UInt8], _ test: Case) -> [Read] {
     var reader = CANReader()
     guard reader.read(reply) == .messages else { return [] }
-    return reader.messages.filter { test.sources.contains($0.source) && reader.bytes(of: $0).starts(with: test.echo) }
+    return reader.messages.filter { test.sources.contains($0.source) && reader.bytes(of: $0).starts(with: test.prefix) }
       .map { Read(source: $0.source, hex: spacedHex(reader.bytes(of: $0)).filter { $0 != " " }) }
   }
 

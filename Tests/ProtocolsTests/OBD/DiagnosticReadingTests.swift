@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func `several frames of several ECUs are told apart`() throws {
+  @Test func `several frames of several ECUs are distinguished`() throws {
     var rig = try Self.rig(
       VehiclePollingTests.car([
         "0100": [(0x7E8, "410000180000"), (0x7E9, "410000080000")], "010C": [(0x7E8, "410C0D74")], "010D": [(0x7E9, "410D32")],
@@ -128,23 +128,23 @@ import Testing
     let before = try petrol.report("monitors", for: 60 * .second)
     #expect(before.text == "test results (service 06) are read on CAN only" && !before.rows.isEmpty)
     var electric = try Self.rig(ElectricCar(.kona))
-    guard case .failure(.refused(code: .noAnswer, let words))? = electric.act("monitors", for: 30 * .second)
+    guard case .failure(.refused(code: .noAnswer, let message))? = electric.act("monitors", for: 30 * .second)
     else {
-      Issue.record("a car without service 01 told of monitors")
+      Issue.record("a car without service 01 reported monitors")
       return
     }
-    #expect(words.contains("no SAE J1979 (OBD-II) monitors"))
+    #expect(message.contains("no SAE J1979 (OBD-II) monitors"))
   }
 
   @Test func `an electric car that responds is not asked for its ignition`() throws {
     var electric = try Self.rig(ElectricCar(.kona))
-    guard case .failure(.refused(code: .noAnswer, let words))? = electric.act("dtc", for: 30 * .second) else {
+    guard case .failure(.refused(code: .noAnswer, let message))? = electric.act("dtc", for: 30 * .second) else {
       Issue.record("a car without service 03 reported codes")
       return
     }
-    #expect(words.hasPrefix("the vehicle reports no trouble codes of SAE J1979") && words.contains("ecu-codes"))
+    #expect(message.hasPrefix("the vehicle reports no trouble codes of SAE J1979") && message.contains("ecu-codes"))
     var silent = CodeList(mustAnswer: true)
-    for place in silent.requests.indices { silent.process([], place) }
+    for index in silent.requests.indices { silent.process([], index) }
     #expect(silent.abortError == .refused(code: .noAnswer, "no ECU responds; switch the ignition on"))
   }
 
@@ -191,7 +191,7 @@ import Testing
     #expect(refusal(asleep) == "no-answer")
   }
 
-  @Test func `a long query reports progress and ends with its caller`() throws {
+  @Test func `a long query reports progress and ends with its client`() throws {
     var rig = try Self.petrol()
     _ = rig.act("monitors", for: 60 * .second)
     #expect(rig.progress[1]?.count ?? 0 >= 3 && rig.progress[1]?.first?.text == "1 of 3 requests")
@@ -217,19 +217,19 @@ import Testing
     var random = Noise(seed: 19)
     let ecus = (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
     for round in 0..<600 {
-      var survey: any MultiECUQuery = [FrameList(isCAN: round % 2 == 0), MonitorList(isCAN: true), ECUCodeList(ecus, known: [])][round % 3]
-      var place = 0
-      while place < survey.requests.count, place < 5000, survey.abortError == nil {
-        let question = survey.requests[place]
+      var query: any MultiECUQuery = [FrameList(isCAN: round % 2 == 0), MonitorList(isCAN: true), ECUCodeList(ecus, known: [])][round % 3]
+      var index = 0
+      while index < query.requests.count, index < 5000, query.abortError == nil {
+        let request = query.requests[index]
         let answers = (0..<Int.random(in: 0...3, using: &random)).map { number -> ECUAnswer in
-          let head = Bool.random(using: &random) ? [question[0] + 0x40] + question.dropFirst() : [0x7F, question[0]]
+          let head = Bool.random(using: &random) ? [request[0] + 0x40] + request.dropFirst() : [0x7F, request[0]]
           let data = (0..<Int.random(in: 0...20, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
           return ECUAnswer(source: number == 2 ? nil : 0x7E8 + UInt32(number), bytes: head + data)
         }
-        do throws(Unreadable) { try survey.process(answers, place) } catch { _ = survey.handleUnusableReply(to: place, error.reason) }
-        place += 1
+        do throws(Unreadable) { try query.process(answers, index) } catch { _ = query.handleUnusableReply(to: index, error.reason) }
+        index += 1
       }
-      #expect(place < 5000 && survey.report.rows.allSatisfy { $0.count == survey.report.columns.count })
+      #expect(index < 5000 && query.report.rows.allSatisfy { $0.count == query.report.columns.count })
     }
   }
 }

@@ -100,13 +100,13 @@ import Testing
   }
 
   @Test(arguments: ["\r\rLV RESET\r\r>", "ELM327 v1.5\r\r>", "LP ALERT\r>", "\rERR94\r\r>"])
-  func aRestartOrSleepThatNobodyAskedForIsHeard(_ text: String) {
+  func anUnsolicitedRestartOrSleepIsReported(_ text: String) {
     var dialogue = ELMDialogue()
-    var heard: ELMStatus?
-    for byte in text.utf8 { heard = dialogue.receive([byte], at: 0).unsolicited ?? heard }
-    #expect(heard != nil)
+    var status: ELMStatus?
+    for byte in text.utf8 { status = dialogue.receive([byte], at: 0).unsolicited ?? status }
+    #expect(status != nil)
     var asking = Self.asking()
-    #expect(asking.receive(Array("OK\r\r>\(text)".utf8), at: 0).unsolicited == heard)
+    #expect(asking.receive(Array("OK\r\r>\(text)".utf8), at: 0).unsolicited == status)
   }
 
   @Test func anActivityAlertChangesNothing() {

@@ -38,7 +38,7 @@ import Testing
     #expect(sent(effects).last == " " && !session.dialogue.isIdle)
   }
 
-  @Test mutating func `a rejected header refuses its ECU, unless it is that of the fast request`() throws {
+  @Test mutating func `a rejected header stops the requests to its ECU, unless it is that of the fast request`() throws {
     _ = values.layOut(hasBatteryRecord: true, fast: nil, [], period: .second / 20)
     var session = adapter()
     let addressing = ECUAddressing(bus: .can, target: .bms)

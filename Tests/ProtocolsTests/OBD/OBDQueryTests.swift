@@ -26,7 +26,7 @@ import Testing
 
   @Test func aManufacturerSpecificRequestGoesToThePolledECU() {
     var rig = Self.polling()
-    rig.adapter.answer("220105", bytes: Vector.wallboxPage5)
+    rig.adapter.answer("220105", bytes: Vector.wallboxRecord05)
     rig.query("22 01 05")
     rig.run(for: 20 * .millisecond)
     #expect(Self.commands(rig) == ["220105"])
@@ -91,8 +91,8 @@ import Testing
   @Test(arguments: ["HELLO", "ZZ", "01-0C"]) func anInvalidRequestIsReported(_ request: String) {
     var rig = Self.polling()
     rig.query(request)
-    guard case .invalid("request", let words)? = rig.error() else { Issue.record("\(request) was taken"); return }
-    #expect(words.contains("write hex digits, as in 010C"))
+    guard case .invalid("request", let message)? = rig.error() else { Issue.record("\(request) was accepted"); return }
+    #expect(message.contains("write hex digits, as in 010C"))
   }
 
   @Test func `codes are not cleared unread, even with allow-raw`() {
@@ -118,8 +118,8 @@ import Testing
   func aRequestThatIsNotReadOnlyNeedsAllowRaw(_ request: String) {
     var rig = Self.polling()
     rig.query(request)
-    guard case .refused(code: .rawNotAllowed, let words)? = rig.error() else { Issue.record("\(request) was taken"); return }
-    #expect(words.contains("allow-raw = true"))
+    guard case .refused(code: .rawNotAllowed, let message)? = rig.error() else { Issue.record("\(request) was accepted"); return }
+    #expect(message.contains("allow-raw = true"))
     rig.run(for: 100 * .millisecond)
     #expect(Self.commands(rig).isEmpty)
   }
@@ -129,13 +129,13 @@ import Testing
     var rig = Self.polling(allowRaw: request != "22010122010122")
     rig.query(request)
     if request == "22010122010122" || request == "0" { return #expect(rig.error() == nil) }
-    guard case .invalid(argument: "request", _)? = rig.error() else { Issue.record("\(request) was taken"); return }
+    guard case .invalid(argument: "request", _)? = rig.error() else { Issue.record("\(request) was accepted"); return }
   }
 
   @Test(arguments: ["7E", "8E0", "7E44", "38DA10F1", "XYZ", "18DA10F", "7E4\r"]) func anInvalidHeaderIsRejected(_ header: String) {
     var rig = Self.polling()
     rig.query("22F190", header: header)
-    guard case .invalid(argument: "header", _)? = rig.error() else { Issue.record("\(header) was taken"); return }
+    guard case .invalid(argument: "header", _)? = rig.error() else { Issue.record("\(header) was accepted"); return }
   }
 
   @Test func theAdapterCanBeQueried() {
@@ -183,9 +183,9 @@ import Testing
     rig.adapter.answer("22F190", reply)
     rig.query("22F190")
     rig.run(for: .second)
-    guard case .refused(code: .badReply, let words)? = rig.error() else { Issue.record("\(reply) was taken"); return }
+    guard case .refused(code: .badReply, let message)? = rig.error() else { Issue.record("\(reply) was accepted"); return }
     let raw = printable(reply.utf8.prefix(20).filter { $0 != prompt })
-    #expect(raw.isEmpty ? words.hasSuffix("(the adapter sent an empty reply); try again") : words.contains(raw))
+    #expect(raw.isEmpty ? message.hasSuffix("(the adapter sent an empty reply); try again") : message.contains(raw))
     #expect(rig.status == "polling" && rig.number("rpm") == 4363 && rig.heard("ATZ") == 1)
     #expect(rig.adapter.spaces == 1)
   }

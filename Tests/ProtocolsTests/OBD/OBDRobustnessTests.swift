@@ -19,7 +19,7 @@ import Testing
 
   static let seeds: [[UInt8]] = [
     Vector.ev6, Vector.kona, Vector.soul, Vector.interleaved, Vector.glued, Vector.multi, Vector.long, Vector.kLine, Vector.noisyBanner,
-    Vector.vehicleNumber, Vector.wallboxPage5, Array("SEARCHING...\rBUS INIT: ...OK\rLV RESET\r\r>".utf8),
+    Vector.vehicleNumber, Vector.wallboxRecord05, Array("SEARCHING...\rBUS INIT: ...OK\rLV RESET\r\r>".utf8),
   ]
 
   static func mutate(_ seed: [UInt8], _ dice: inout Dice) -> [UInt8] {

@@ -3,9 +3,9 @@ import Testing
 @testable import Protocols
 
 @Suite struct OBDSetupTests {
-  static let usual = ["ATZ", "ATE0", "ATL0", "ATM0", "ATS0", "ATH1", "ATI", "STI", "ATSP6", "ATSH7E4", "ATCRA7EC"]
+  static let setupCommands = ["ATZ", "ATE0", "ATL0", "ATM0", "ATS0", "ATH1", "ATI", "STI", "ATSP6", "ATSH7E4", "ATCRA7EC"]
 
-  @Test func withoutALinkTheWordIsWaiting() {
+  @Test func withoutALinkTheStatusIsWaiting() {
     var rig = AdapterRig()
     rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     #expect(rig.status == "waiting")
@@ -22,7 +22,7 @@ import Testing
     rig.start()
     #expect(rig.status == "starting")
     rig.run(for: .second)
-    #expect(Array(rig.commands.prefix(12)) == Self.usual + ["220101"])
+    #expect(Array(rig.commands.prefix(12)) == Self.setupCommands + ["220101"])
     #expect(rig.text("adapter") == "ELM327 v1.5")
     #expect(rig.status == "polling")
     #expect(rig.fault == nil && rig.faults.isEmpty && rig.notes.isEmpty)

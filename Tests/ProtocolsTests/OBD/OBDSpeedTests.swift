@@ -38,7 +38,7 @@ extension [UInt8] {
     return rig
   }
 
-  func kept(_ text: String) -> [String: [UInt8]] { ["baud": Array(text.utf8)] }
+  func stored(_ text: String) -> [String: [UInt8]] { ["baud": Array(text.utf8)] }
 
   @Test func `a wrong baud rate garbles`() {
     let banner = Array("ELM327 v1.5\r\r>".utf8)
@@ -62,7 +62,7 @@ extension [UInt8] {
 
   @Test func `the stored baud rate is tried first`() {
     var rig = rig(adapter: 115_200)
-    rig.start(restored: kept("115200 serial:/dev/ttyUSB0"))
+    rig.start(restored: stored("115200 serial:/dev/ttyUSB0"))
     #expect(rig.bauds == [115_200])
     rig.run(for: 2 * .second)
     #expect(rig.commands.first == "ATZ" && rig.heard("ATZ") == 1)
@@ -80,7 +80,7 @@ extension [UInt8] {
   ])
   func `a stored baud rate that is invalid or of another link is ignored`(_ text: String) {
     var rig = rig(adapter: 38400)
-    rig.start(restored: kept(text))
+    rig.start(restored: stored(text))
     rig.run(for: 2 * .second)
     #expect(rig.bauds.isEmpty && rig.status == "polling")
     #expect(rig.stored["baud"] == "38400 serial:/dev/ttyUSB0")
@@ -88,7 +88,7 @@ extension [UInt8] {
 
   @Test func `another adapter at the same port is found`() {
     var rig = rig(adapter: 38400)
-    rig.start(restored: kept("9600 serial:/dev/ttyUSB0"))
+    rig.start(restored: stored("9600 serial:/dev/ttyUSB0"))
     rig.run(for: 40 * .second)
     #expect(rig.bauds == [9600, 38400] && rig.status == "polling" && rig.fault == nil)
     #expect(rig.stored["baud"] == "38400 serial:/dev/ttyUSB0")
@@ -98,7 +98,7 @@ extension [UInt8] {
     var rig = rig(adapter: 9600)
     rig.baud = nil
     rig.adapter.isMute = true
-    rig.start(restored: kept("9600 serial:/dev/ttyUSB0"))
+    rig.start(restored: stored("9600 serial:/dev/ttyUSB0"))
     rig.run(for: 60 * .second)
     #expect(rig.bauds.isEmpty && rig.heard("ATZ") == 3)
     #expect(rig.resets == [AdapterSession.silentMessage] && rig.fault == AdapterSession.silentMessage)
@@ -107,22 +107,22 @@ extension [UInt8] {
   @Test func `without a reply the tried baud rates are reported once`() {
     var rig = rig(adapter: 38400)
     rig.adapter.isMute = true
-    let words =
+    let message =
       "no adapter responds at 38400, 9600, 230400, 115200, 57600, 19200, 500000, 1000000, 2000000 baud; "
       + "check its power and wiring, or add ?baud=N to the link"
     rig.start()
     rig.run(for: 20 * .second)
     #expect(rig.faults.isEmpty && rig.resets.isEmpty)
     rig.run(for: 10 * .second)
-    #expect(rig.resets == [words] && rig.faults == [words] && rig.status == "degraded")
+    #expect(rig.resets == [message] && rig.faults == [message] && rig.status == "degraded")
     #expect(rig.bauds == Array(Self.order.dropFirst()) && rig.heard("ATZ") == 1)
     #expect(rig.machine.nextWake == nil)
     // Again from the start once the link is up.
-    rig.give(.linkChanged(.main, .down(words)))
+    rig.give(.linkChanged(.main, .down(message)))
     rig.connect()
     rig.run(for: 30 * .second)
-    #expect(rig.resets == [words, words] && rig.faults == [words] && rig.bauds.count == 16)
-    rig.give(.linkChanged(.main, .down(words)))
+    #expect(rig.resets == [message, message] && rig.faults == [message] && rig.bauds.count == 16)
+    rig.give(.linkChanged(.main, .down(message)))
     rig.adapter.isMute = false
     rig.connect()
     rig.run(for: 2 * .second)
@@ -132,7 +132,7 @@ extension [UInt8] {
   @Test func `an adapter without power is tried three times at its own baud rate`() {
     var rig = rig(adapter: 9600)
     rig.adapter.isMute = true
-    rig.start(restored: kept("9600 serial:/dev/ttyUSB0"))
+    rig.start(restored: stored("9600 serial:/dev/ttyUSB0"))
     rig.run(for: 6 * .second)
     #expect(rig.bauds == [9600] && rig.fault == AdapterSession.silentMessage)
     rig.run(for: 54 * .second)

@@ -1,4 +1,4 @@
-// Adaptation to the adapter: timeouts are tuned, STN chips get the header with the request, and response pending extends the timeout.
+// Adaptation to the adapter: timeouts are tuned, requests to STN chips carry the header, and response pending extends the timeout.
 
 import Testing
 
@@ -18,8 +18,8 @@ import Testing
     #expect(rig.progress[1]?.first?.text == "trying AT1 ST32" && rig.status == "polling" && rig.fault == nil)
     rig.run(for: 10 * .second)
     #expect(rig.count("220101", last: 5 * .second) >= 99 && rig.number("bad-replies") == 0)
-    let kept = try #require(rig.disk["timing"])
-    #expect(String(decoding: kept, as: UTF8.self).hasSuffix("ELM327 v1.5"))
+    let stored = try #require(rig.disk["timing"])
+    #expect(String(decoding: stored, as: UTF8.self).hasSuffix("ELM327 v1.5"))
     var again = try VehicleRig(ElectricCar(.eGMP), disk: rig.disk)
     again.run(for: 10 * .second)
     #expect(again.asked.contains { $0.command.hasPrefix("ATAT") || $0.command.hasPrefix("ATST") } && again.status == "polling")
@@ -33,9 +33,9 @@ import Testing
     var rig = try VehicleRig(ElectricCar(.eGMP), latency: 60 * .millisecond)
     rig.run(for: 20 * .second)
     let report = try rig.report("tune", for: 60 * .second)
-    let bold = report.rows.filter { $0[0] == "AT0 ST06" || $0[0] == "AT0 ST0C" }
+    let tooFast = report.rows.filter { $0[0] == "AT0 ST06" || $0[0] == "AT0 ST0C" }
     // With ST06 the response comes during the next request: it looks fast, but the first one was lost.
-    #expect(bold.count == 2 && bold.allSatisfy { $0[3] != "24 of 24" && $0.last == "" }, "\(report.rows)")
+    #expect(tooFast.count == 2 && tooFast.allSatisfy { $0[3] != "24 of 24" && $0.last == "" }, "\(report.rows)")
     #expect(report.rows.contains { $0.last == "now" || $0.last == "before, now" } && rig.status == "polling")
     rig.run(for: 5 * .second)
     #expect(rig.fault == nil && rig.number("rpm") != nil)
@@ -53,9 +53,9 @@ import Testing
     #expect(rig.machine.router.vehicle.polling.timeout.timing == .initial && rig.disk["timing"] == nil)
   }
 
-  @Test func `a stored setting that is too fast for this vehicle is not kept`() throws {
-    let kept = Array("0 6 ELM327 v1.5".utf8)
-    var rig = try VehicleRig(ElectricCar(.eGMP), latency: 60 * .millisecond, disk: ["timing": kept])
+  @Test func `a stored setting that is too fast for this vehicle is not used`() throws {
+    let stored = Array("0 6 ELM327 v1.5".utf8)
+    var rig = try VehicleRig(ElectricCar(.eGMP), latency: 60 * .millisecond, disk: ["timing": stored])
     rig.run(for: 60 * .second)
     #expect(rig.status == "polling" && rig.number("rpm") != nil)
     for damaged in ["", "0 6", "9 50 ELM327 v1.5", "0 0 ELM327 v1.5", "0 999 ELM327 v1.5", "x y ELM327 v1.5"] {
@@ -65,15 +65,15 @@ import Testing
     }
   }
 
-  @Test func `an STN chip gets the header with the request if that saves retargeting`() throws {
+  @Test func `a request to an STN chip carries the header if that saves retargeting`() throws {
     var plain = try VehicleRig(ElectricCar(.eGMP))
     plain.run(for: 60 * .second)
     var rig = try VehicleRig(ElectricCar(.eGMP), chip: .stn)
     rig.run(for: 60 * .second)
     #expect(rig.asked.contains { $0.command.hasPrefix("STPX H:7E2,D:22E004,R:1") })
     #expect(rig.fault == nil && rig.number("bad-replies") == 0 && rig.number("pedal-position") != nil)
-    let turns = { (rig: VehicleRig) in rig.asked.count { $0.at > 30 * .second && $0.command.hasPrefix("ATSH") } }
-    #expect(turns(rig) < turns(plain) / 2, "\(turns(rig)) of \(turns(plain))")
+    let retargets = { (rig: VehicleRig) in rig.asked.count { $0.at > 30 * .second && $0.command.hasPrefix("ATSH") } }
+    #expect(retargets(rig) < retargets(plain) / 2, "\(retargets(rig)) of \(retargets(plain))")
     for name in plain.values.keys where plain.number(name) != nil { #expect(rig.number(name) != nil, "\(name)") }
     // An adapter that does not reply to it, like a well-known simulator.
     var mute = try VehicleRig(ElectricCar(.eGMP), chip: .stn, mute: ["STPX"])

@@ -143,18 +143,18 @@ import Testing
     ]
     for (current, speed, expected) in driving {
       var rig = Self.asking(.bmsUDS)
-      rig.give(.received(.main, Vector.page(Vector.ev6, [10: current, 11: 0x9C, 53: speed, 54: 0])))
+      rig.give(.received(.main, Vector.record(Vector.ev6, [10: current, 11: 0x9C, 53: speed, 54: 0])))
       #expect(rig.text("regenerating") == expected)
     }
     var backwards = Self.asking(.bmsUDS)
-    backwards.give(.received(.main, Vector.page(Vector.ev6, [53: 0xFE, 54: 0x1B])))
+    backwards.give(.received(.main, Vector.record(Vector.ev6, [53: 0xFE, 54: 0x1B])))
     #expect(backwards.number("rpm") == -485)
     #expect(backwards.text("regenerating") == "off")
   }
 
   @Test func sentinelsAndImplausibleNumbersAreAbsentWithAReason() {
     var rig = Self.asking(.bmsUDS, of: .hkmcEV)
-    rig.give(.received(.main, Vector.page(Vector.kona, [4: 0, 53: 0x7F, 54: 0xFF, 55: 0x4E, 56: 0x21, 14: 0x9F, 24: 0, 23: 0xFF])))
+    rig.give(.received(.main, Vector.record(Vector.kona, [4: 0, 53: 0x7F, 54: 0xFF, 55: 0x4E, 56: 0x21, 14: 0x9F, 24: 0, 23: 0xFF])))
     #expect(rig.number("state-of-charge") == 0)
     #expect(rig.absence("rpm") == "not available now")
     #expect(rig.absence("rpm-2") == "implausible")
@@ -170,13 +170,13 @@ import Testing
 
   @Test func aPowerThatRoundsToNothingHasNoSign() {
     var rig = Self.asking(.bmsUDS, of: .hkmcEV)
-    rig.give(.received(.main, Vector.page(Vector.ev6, [10: 0xFF, 11: 0xFF, 12: 0x01, 13: 0x90])))
+    rig.give(.received(.main, Vector.record(Vector.ev6, [10: 0xFF, 11: 0xFF, 12: 0x01, 13: 0x90])))
     #expect(rig.number("battery-current") == -0.1 && rig.number("battery-power")?.sign == .plus)
   }
 
   @Test func theFastestSpeedEverSeenIsNotCutOff() {
     var rig = Self.asking(.bmsUDS)
-    rig.give(.received(.main, Vector.page(Vector.ev6, [53: 0x29, 54: 0x97])))
+    rig.give(.received(.main, Vector.record(Vector.ev6, [53: 0x29, 54: 0x97])))
     #expect(rig.number("rpm") == 10647)
   }
 

@@ -14,7 +14,7 @@ enum Vector {
     "7EC103E620101EFFBE7", "7EC21EF6B2040017200", "7EC22FFF21C16201E20", "7EC23201F1E20004BBB", "7EC240DBB3D00008D00",
     "7EC2500D09F0000D37D", "7EC2600009CDF00009B", "7EC274400895F240002", "7EC28CD000000000BB8")
   /// The same car's record 05: the last frame ends in padding.
-  static let wallboxPage5 = reply(
+  static let wallboxRecord05 = reply(
     "7EC102E620105FFFB74", "7EC210F012C01012C1F", "7EC22201F1F1F1F1E6C", "7EC23346C3400006422", "7EC240003E805480200",
     "7EC256A000000000000", "7EC26001F1E1F20AAAA")
   /// Soul EV 30 kWh, 2101, H1 S1 (EVRanger SoulEVSpy).
@@ -66,9 +66,9 @@ enum Vector {
   static func reply(_ lines: String...) -> [UInt8] { Array((lines.joined(separator: "\r") + "\r\r>").utf8) }
 
   /// A data record with some bytes changed, as a Kona or an EV6 would print it.
-  static func page(_ base: [UInt8], _ changes: [Int: UInt8]) -> [UInt8] {
+  static func record(_ base: [UInt8], _ changes: [Int: UInt8]) -> [UInt8] {
     var data = data(of: base)
-    for (at, byte) in changes { data[at] = byte }
+    for (offset, byte) in changes { data[offset] = byte }
     return frames([0x62, 0x01, 0x01] + data)
   }
 

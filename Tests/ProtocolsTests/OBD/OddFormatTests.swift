@@ -9,24 +9,24 @@ import Testing
   typealias Read = CANReaderTests.Read
 
   /// A Kona whose other ECUs send negative responses, without line ends: a public capture.
-  static let refusedAround =
+  static let konaAmongNegativeResponses =
     "7F22127F22127F22127F22127F221203E0:620101FFF7E71:FF8A00000000832:00240ED71713133:141713000010C14:22C12800008B005:00450B0000434B6:000019A80000187:1200200EE70D018:7B0000000003E8"
 
   @Test func `negative responses of other ECUs glued before a long message are skipped`() throws {
     var reader = CANReader()
-    let outcome = reader.read(Array(Self.refusedAround.utf8))
+    let outcome = reader.read(Array(Self.konaAmongNegativeResponses.utf8))
     #expect(outcome == .messages && reader.messages.count == 1 && reader.messages.first?.length == 62)
     #expect(reader.payload.starts(with: [0x62, 0x01, 0x01, 0xFF, 0xF7, 0xE7, 0xFF, 0x8A]))
-    var wholes = 0
+    var complete = 0
     for start in 1..<30 {
       // A truncated negative response is rejected.
-      let outcome = reader.read(Array(Self.refusedAround.utf8.dropFirst(start)))
+      let outcome = reader.read(Array(Self.konaAmongNegativeResponses.utf8.dropFirst(start)))
       #expect((outcome == .messages) == (start % 6 == 0), "\(start)")
-      wholes += outcome == .messages ? 1 : 0
+      complete += outcome == .messages ? 1 : 0
     }
-    #expect(wholes == 4)
+    #expect(complete == 4)
     for prefix in ["412212", "7E2212", "7F221", "7F22127F"] {
-      let outcome = reader.read(Array((prefix + Self.refusedAround.dropFirst(30)).utf8))
+      let outcome = reader.read(Array((prefix + Self.konaAmongNegativeResponses.dropFirst(30)).utf8))
       #expect(outcome != .messages, "\(prefix)")
     }
   }

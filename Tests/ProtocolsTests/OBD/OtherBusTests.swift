@@ -10,7 +10,7 @@ import Testing
     "7": "ISO 15765-4 (CAN 29 bit, 500 kbit/s)", "5": "ISO 14230-4 (KWP, fast)", "3": "ISO 9141-2",
   ]
 
-  @Test(arguments: [DiagnosticBus.can29, .kwp, .iso9141]) func `a car on any bus is found, polled and remembered`(_ bus: DiagnosticBus)
+  @Test(arguments: [DiagnosticBus.can29, .kwp, .iso9141]) func `a car on any bus is found, polled and stored`(_ bus: DiagnosticBus)
     throws
   {
     var rig = try VehicleRig(PetrolCar(bus))
@@ -33,12 +33,12 @@ import Testing
     rig.run(for: 60 * .second)
     #expect(abs(rig.count("010C0D", last: 10 * .second) - 200) <= 1)
     #expect((rig.number("lateness-p99") ?? 99) < 5)
-    let turns = rig.asked.filter { $0.at > 30 * .second }.map(\.command)
+    let commands = rig.asked.filter { $0.at > 30 * .second }.map(\.command)
     #expect(rig.asked.contains { $0.command == "ATCRA18DAF110" })
-    #expect(!turns.contains { $0.hasPrefix("ATCRA7") || $0.hasPrefix("ATSP") || $0.hasPrefix("ATSH7") })
+    #expect(!commands.contains { $0.hasPrefix("ATCRA7") || $0.hasPrefix("ATSP") || $0.hasPrefix("ATSH7") })
   }
 
-  @Test(arguments: [DiagnosticBus.kwp, .iso9141]) func `on a K-line rpm and speed alternate, and the rest gets its share`(
+  @Test(arguments: [DiagnosticBus.kwp, .iso9141]) func `on a K-line rpm and speed alternate, and the rest is polled as well`(
     _ bus: DiagnosticBus
   ) throws {
     var rig = try VehicleRig(PetrolCar(bus))
@@ -99,12 +99,12 @@ import Testing
   }
 
   @Test func `another car's stored protocol does not hide this one`() throws {
-    for kept in ["bus 7\n18DAF110 0C0D\n", "bus 3\n10 0C0D\n", "18DAF110 0C", "bus 0\n7E8 0C", "bus X\n7E8 0C", "bus 7\n"] {
-      var rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(kept.utf8)])
+    for stored in ["bus 7\n18DAF110 0C0D\n", "bus 3\n10 0C0D\n", "18DAF110 0C", "bus 0\n7E8 0C", "bus X\n7E8 0C", "bus 7\n"] {
+      var rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(stored.utf8)])
       rig.run(for: 60 * .second)
       #expect(
         rig.status == "polling" && rig.number("coolant-temperature") != nil,
-        "\(kept) \(rig.status) \(rig.asked.suffix(60).map { "\($0.at / 1_000_000) \($0.command)" })")
+        "\(stored) \(rig.status) \(rig.asked.suffix(60).map { "\($0.at / 1_000_000) \($0.command)" })")
     }
   }
 

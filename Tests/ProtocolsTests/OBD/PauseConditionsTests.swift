@@ -146,7 +146,7 @@ import Testing
   @Test func `a low battery stays low after reconnecting`() {
     var rig = AdapterRig(pauseConditions: PauseConditions())
     rig.adapter.answer("ATRV", "11.2V\r\r>")
-    rig.adapter.page = Vector.glued
+    rig.adapter.bmsReply = Vector.glued
     rig.start(for: 2 * .second)
     rig.run(for: 60 * .second)
     #expect(rig.status == "car-asleep")

@@ -15,11 +15,11 @@ import Testing
     rig.run(for: 50 * .second)
     let before = rig.published
     rig.run(for: 10 * .second)
-    let came = rig.published.merging(before) { $0 - $1 }
-    #expect(rig.text("request") == "010C" && came["rpm"].map { $0 >= 199 } == true)
-    #expect(came["coolant-temperature"].map { (18...22).contains($0) } == true)
-    #expect(came["engine-load"].map { (1...2).contains($0) } == true)
-    #expect(came["speed"].map { (9...11).contains($0) } == true)
+    let updates = rig.published.merging(before) { $0 - $1 }
+    #expect(rig.text("request") == "010C" && updates["rpm"].map { $0 >= 199 } == true)
+    #expect(updates["coolant-temperature"].map { (18...22).contains($0) } == true)
+    #expect(updates["engine-load"].map { (1...2).contains($0) } == true)
+    #expect(updates["speed"].map { (9...11).contains($0) } == true)
     #expect(!rig.machine.schema.properties.contains { $0.name == "fuel-level" })
     let coolant = rig.machine.schema.properties.first { $0.name == "coolant-temperature" }
     #expect(coolant?.lifetime == .fresh(2 * .second))
@@ -36,12 +36,13 @@ import Testing
     rig.run(for: 50 * .second)
     let before = rig.published
     rig.run(for: 10 * .second)
-    let came = rig.published.merging(before) { $0 - $1 }
+    let updates = rig.published.merging(before) { $0 - $1 }
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil && rig.number("speed") != nil)
-    #expect(came["rpm"].map { (4...6).contains($0) } == true, "\(came)")
-    #expect(came["speed"].map { (9...11).contains($0) } == true, "\(came)")
-    let most = rig.asked.filter { $0.at > rig.now - 10 * .second }.reduce(into: [:]) { $0[$1.command, default: 0] += 1 }.values.max() ?? 0
-    #expect(most <= 21, "what follows the foot comes twice a second, nothing more often")
+    #expect(updates["rpm"].map { (4...6).contains($0) } == true, "\(updates)")
+    #expect(updates["speed"].map { (9...11).contains($0) } == true, "\(updates)")
+    let maxCount =
+      rig.asked.filter { $0.at > rig.now - 10 * .second }.reduce(into: [:]) { $0[$1.command, default: 0] += 1 }.values.max() ?? 0
+    #expect(maxCount <= 21, "the most frequent other PIDs are polled twice a second")
     #expect(rig.number("poll-rate").map { $0 < 2.5 } == true)
     // Another car is polled at the device's rate until its own overrides apply.
     let off = [PropertyOverride("rpm", isPolled: false), PropertyOverride("speed", isPolled: false)]
@@ -52,19 +53,19 @@ import Testing
   }
 
   @Test func `a data record is polled with the shortest period of its properties`() throws {
-    var usual = try VehicleRig(ElectricCar(.eGMP))
-    usual.run(for: 30 * .second)
+    var reference = try VehicleRig(ElectricCar(.eGMP))
+    reference.run(for: 30 * .second)
     let overrides = [PropertyOverride("state-of-health", period: .second), PropertyOverride("odometer", isPolled: false)]
     var rig = try VehicleRig(ElectricCar(.eGMP), overrides: overrides)
     rig.run(for: 30 * .second)
-    #expect(rig.count("220105", last: 10 * .second) >= 9 && usual.count("220105", last: 10 * .second) < 9)
-    #expect(!rig.asked.contains { $0.command.hasPrefix("22B002") } && usual.asked.contains { $0.command.hasPrefix("22B002") })
+    #expect(rig.count("220105", last: 10 * .second) >= 9 && reference.count("220105", last: 10 * .second) < 9)
+    #expect(!rig.asked.contains { $0.command.hasPrefix("22B002") } && reference.asked.contains { $0.command.hasPrefix("22B002") })
     #expect(rig.number("remaining-energy") != nil && (rig.number("lateness-p99") ?? 99) < 5)
   }
 
   @Test func `properties with priority come first when there is not enough time for all`() throws {
-    let eager = ["oil-temperature", "barometric-pressure"].map { PropertyOverride($0, period: .second, priority: .high) }
-    var rig = try VehicleRig(PetrolCar(.kwp), overrides: eager + [PropertyOverride("ambient-temperature", period: .second, priority: .low)])
+    let high = ["oil-temperature", "barometric-pressure"].map { PropertyOverride($0, period: .second, priority: .high) }
+    var rig = try VehicleRig(PetrolCar(.kwp), overrides: high + [PropertyOverride("ambient-temperature", period: .second, priority: .low)])
     rig.run(for: 240 * .second)
     let counts = ["015C", "0133", "0146"].map { rig.count($0, last: 60 * .second) }
     #expect(counts[0] > 20 && counts[1] > 20 && counts[2] < counts[0] / 2, "\(counts)")
@@ -74,10 +75,10 @@ import Testing
     var rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 20 * .second)
     let rows = rig.machine.router.vehicle.polling.scheduler.queue.requests.flatMap(\.rows)
-    let asked = rows.map { rig.machine.schema.properties[$0.position].name }
-    #expect(asked.contains("calibration-ids-2"))
+    let names = rows.map { rig.machine.schema.properties[$0.position].name }
+    #expect(names.contains("calibration-ids-2"))
     var setup = Setup(options: [:])
-    setup.sections["property"] = asked.map { Setup.Subsection($0, ["period": .float(60)]) }
+    setup.sections["property"] = names.map { Setup.Subsection($0, ["period": .float(60)]) }
     #expect(throws: Never.self) { _ = try Kind.obd.make(setup) }
   }
 
@@ -87,9 +88,9 @@ import Testing
     ("warp", "no vehicle has a property warp; vehiclectl describe lists them"),
     ("converter-voltage", "converter-voltage has been renamed; write property.dc-dc-voltage"),
   ])
-  func `an unknown name is an error`(_ name: String, _ words: String) {
+  func `an unknown name is an error`(_ name: String, _ message: String) {
     var setup = Setup(options: [:])
     setup.sections["property"] = [Setup.Subsection(name, [:])]
-    #expect(throws: OptionError(nil, words)) { _ = try Kind.obd.make(setup) }
+    #expect(throws: OptionError(nil, message)) { _ = try Kind.obd.make(setup) }
   }
 }

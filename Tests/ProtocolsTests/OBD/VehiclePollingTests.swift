@@ -40,8 +40,8 @@ import Testing
     // 26.5 ms for the fast request, and up to 32 ms for another ECU's with retargeting there and back.
     var rig = try VehicleRig(ElectricCar(.eGMP), faults: ["latency:8"])
     rig.run(for: 60 * .second)
-    let pages = rig.asked.filter { $0.at > 30 * .second && $0.command.hasPrefix("220101") }.map { $0.at % (50 * .millisecond) }
-    #expect(pages.count > 590 && pages.max() ?? .max < 12 * .millisecond, "\(pages.max() ?? 0)")
+    let delays = rig.asked.filter { $0.at > 30 * .second && $0.command.hasPrefix("220101") }.map { $0.at % (50 * .millisecond) }
+    #expect(delays.count > 590 && delays.max() ?? .max < 12 * .millisecond, "\(delays.max() ?? 0)")
   }
 
   @Test(arguments: [(ElectricCar.Model.kona, "kona-niro", "220101"), (.ioniq28, "older", "2101")])
@@ -60,7 +60,7 @@ import Testing
     #expect(names.contains("coolant-temperature") && names.contains("fuel-level") && !names.contains("state-of-charge"))
     #expect(Set(names).count == names.count)
     for name in ["rpm", "speed", "engine-load", "throttle-position", "coolant-temperature", "fuel-level", "odometer", "dtc-count"] {
-      #expect(rig.number(name) != nil, "\(name): \(rig.absence(name) ?? "never said")")
+      #expect(rig.number(name) != nil, "\(name): \(rig.absence(name) ?? "no reason")")
     }
     #expect(rig.number("dtc-count") == 2 && rig.text("fuel-type") == "petrol" && rig.text("mil") == "on")
     // The transmission ECU adds only its own calibration, which is requested twice: once to measure its duration.
@@ -74,9 +74,9 @@ import Testing
     #expect((rig.number("lateness-p99") ?? 99) < 5)
     let report = try rig.report("rates")
     #expect(report.rows.first?.first == "010C0D" && report.columns.count == 6)
-    let achieved = report.rows.dropFirst().compactMap { row in Double(row[3]).map { (row[0], Double(row[2]) ?? 0, $0) } }
-    #expect(achieved.count >= 3)
-    for (request, wanted, rate) in achieved { #expect(rate > wanted * 0.85 && rate < wanted * 1.2, "\(request): \(rate) of \(wanted) Hz") }
+    let rates = report.rows.dropFirst().compactMap { row in Double(row[3]).map { (row[0], Double(row[2]) ?? 0, $0) } }
+    #expect(rates.count >= 3)
+    for (request, target, rate) in rates { #expect(rate > target * 0.85 && rate < target * 1.2, "\(request): \(rate) of \(target) Hz") }
   }
 
   @Test func `the stored vehicle is used at the next start, after the electric car's request`() throws {
@@ -162,8 +162,8 @@ import Testing
   @Test func `an ECU that was missed at first is found later`() throws {
     var first = try VehicleRig(PetrolCar(.can11))
     first.run(for: 20 * .second)
-    let kept = ["controllers": Array("bus 6\n7E8 0C0D05\n".utf8)]
-    var rig = try VehicleRig(PetrolCar(.can11), disk: kept)
+    let stored = ["controllers": Array("bus 6\n7E8 0C0D05\n".utf8)]
+    var rig = try VehicleRig(PetrolCar(.can11), disk: stored)
     rig.run(for: 30 * .second)
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.number("fuel-level") != nil && rig.status == "polling")
     #expect(rig.disk["controllers"] == first.disk["controllers"])
@@ -249,8 +249,8 @@ import Testing
   @Test func `another vehicle with the same ECUs is detected by its VIN`() throws {
     var first = try VehicleRig(PetrolCar(.can11))
     first.run(for: 20 * .second)
-    let kept = String(decoding: try #require(first.disk["controllers"]), as: UTF8.self)
-    #expect(kept.contains("\nmark ") && !kept.contains("WVWZZZ1KZAW000042"))
+    let stored = String(decoding: try #require(first.disk["controllers"]), as: UTF8.self)
+    #expect(stored.contains("\nmark ") && !stored.contains("WVWZZZ1KZAW000042"))
     let answers: [String: [(UInt32, String)]] = [
       "0100": [(0x7E8, "410000180000")], "010C": [(0x7E8, "410C0D74")], "010C0D": [(0x7E8, "410C0D740D32")],
       "010D": [(0x7E8, "410D32")],
@@ -261,9 +261,10 @@ import Testing
     #expect(other.text("vin") == "1D4GP00R55B123456" && other.number("rpm") == 861 && other.number("speed") == 50)
     #expect(!other.machine.schema.properties.contains { $0.name == "coolant-temperature" })
     // With a VIN that changes at each response, detection is repeated once at most.
-    var fickle = try VehicleRig(FickleCar(car: PetrolCar(.can11)), disk: first.disk)
-    fickle.run(for: 200 * .second)
-    #expect(fickle.asked.count { $0.command == "0120" } <= 1 && fickle.status == "polling" && fickle.number("coolant-temperature") != nil)
+    var changing = try VehicleRig(ChangingVINCar(car: PetrolCar(.can11)), disk: first.disk)
+    changing.run(for: 200 * .second)
+    #expect(
+      changing.asked.count { $0.command == "0120" } <= 1 && changing.status == "polling" && changing.number("coolant-temperature") != nil)
     // A car that never reported a VIN is not another car.
     var same = try VehicleRig(PetrolCar(.can11), disk: first.disk)
     same.run(for: 30 * .second)
@@ -285,7 +286,7 @@ import Testing
     }
   }
 
-  private func numbered(_ vin: String, _ parameters: String) -> CapturedCar {
+  private func carWithVIN(_ vin: String, _ parameters: String) -> CapturedCar {
     Self.car([
       "0100": [(0x7E8, "4100\(parameters)")], "010C0D": [(0x7E8, "410C0D740D32")], "010C": [(0x7E8, "410C0D74")],
       "010D": [(0x7E8, "410D32")],
@@ -294,21 +295,22 @@ import Testing
   }
 
   @Test func `an adapter moved to another car shows no values of the first`() throws {
-    let first = numbered(hex("WVWZZZ1KZAW000042"), "08180000")
-    var rig = try VehicleRig(SwappedCar(cars: [first, numbered(hex("1D4GP00R55B123456"), "00180000")], gone: 30 * .second..<75 * .second))
+    let first = carWithVIN(hex("WVWZZZ1KZAW000042"), "08180000")
+    var rig = try VehicleRig(
+      SwappedCar(cars: [first, carWithVIN(hex("1D4GP00R55B123456"), "00180000")], gone: 30 * .second..<75 * .second))
     rig.run(for: 25 * .second)
     #expect(rig.text("vin") == "WVWZZZ1KZAW000042" && rig.number("coolant-temperature") == 60)
     rig.run(for: 45 * .second)
     #expect(rig.status == "no-car" && rig.absence("vin")?.contains("no battery voltage") == true, "\(rig.status) \(rig.text("vin") ?? "")")
     rig.run(for: 90 * .second)
-    let told =
+    let details =
       "\(rig.text("vin") ?? rig.absence("vin") ?? "") \(rig.number("rpm") ?? 0) \(rig.status) \(rig.fault ?? "") \(rig.asked.suffix(30).map(\.command))"
-    #expect(rig.text("vin") == "1D4GP00R55B123456" && rig.number("rpm") == 861, "\(told)")
+    #expect(rig.text("vin") == "1D4GP00R55B123456" && rig.number("rpm") == 861, "\(details)")
     #expect(rig.number("coolant-temperature") == nil)
     #expect(!rig.machine.schema.properties.contains { $0.name == "coolant-temperature" })
     // An unreadable VIN does not keep the first car's.
     var blank = try VehicleRig(
-      SwappedCar(cars: [first, numbered(String(repeating: "FF", count: 17), "08180000")], gone: 30 * .second..<75 * .second))
+      SwappedCar(cars: [first, carWithVIN(String(repeating: "FF", count: 17), "08180000")], gone: 30 * .second..<75 * .second))
     blank.run(for: 160 * .second)
     #expect(blank.number("rpm") == 861 && blank.text("vin") == nil && blank.seen["vin"] == ["WVWZZZ1KZAW000042"])
   }
@@ -326,13 +328,13 @@ import Testing
   @Test func `back to back the others have a fifth of the time`() throws {
     var rig = try VehicleRig(PetrolCar(.can11), rate: 0)
     rig.run(for: 60 * .second)
-    let lively = rig.machine.router.vehicle.polling.scheduler.queue.requests.filter { $0.period == .second / 2 && $0.support == .answered }
-    #expect(lively.count > 2 && lively.allSatisfy { ($0.rate(at: rig.now) ?? 0) > 1 }, "\(lively.map { $0.rate(at: rig.now) })")
+    let frequent = rig.machine.router.vehicle.polling.scheduler.queue.requests.filter { $0.period == .second / 2 && $0.support == .answered }
+    #expect(frequent.count > 2 && frequent.allSatisfy { ($0.rate(at: rig.now) ?? 0) > 1 }, "\(frequent.map { $0.rate(at: rig.now) })")
     #expect(rig.number("poll-rate").map { $0 > 90 } == true, "\(rig.number("poll-rate") ?? 0)")
   }
 
   /// A car whose VIN changes with each response.
-  struct FickleCar: Car {
+  struct ChangingVINCar: Car {
     var car: PetrolCar
     var number = 0
 

@@ -15,8 +15,8 @@ struct AdapterLink: LinkedSurroundings {
   private let unknown: Set<String>
   /// Prefixes of commands that it never replies to.
   private let mute: Set<String>
-  /// Raw replies, by how the commands begin that get them.
-  var spoilt: [String: String] = [:]
+  /// Raw replies instead of those of the adapter, by the prefix of the command.
+  var overriddenReplies: [String: String] = [:]
 
   init(_ adapter: ELM327Adapter, unknown: Set<String>, mute: Set<String>) {
     (link, self.unknown, self.mute) = (PeerLink(adapter), unknown, mute)
@@ -36,8 +36,9 @@ struct AdapterLink: LinkedSurroundings {
     let command = String(decoding: bytes.dropLast(), as: UTF8.self)
     asked.append((now, command))
     if mute.contains(where: command.hasPrefix) { return [] }
-    let spoilt = spoilt.first { command.hasPrefix($0.key) }?.value ?? (unknown.contains(where: command.hasPrefix) ? "?\r\r>" : nil)
-    return spoilt.map { [.received(.main, Array($0.utf8))] } ?? link.perform(effect, at: now)
+    let reply =
+      overriddenReplies.first { command.hasPrefix($0.key) }?.value ?? (unknown.contains(where: command.hasPrefix) ? "?\r\r>" : nil)
+    return reply.map { [.received(.main, Array($0.utf8))] } ?? link.perform(effect, at: now)
   }
 }
 

@@ -29,7 +29,7 @@ import Testing
     return found
   }
 
-  static func expect(_ found: [String: Decoded], _ numbers: [String: Double], _ words: [String: String] = [:]) {
+  static func expect(_ found: [String: Decoded], _ numbers: [String: Double], _ strings: [String: String] = [:]) {
     for (name, number) in numbers {
       guard case .value(let value)? = found[name] else {
         Issue.record("\(name) is \(String(describing: found[name]))")
@@ -37,11 +37,11 @@ import Testing
       }
       #expect(value.number == number, "\(name)")
     }
-    for (name, word) in words { #expect(found[name] == .value(.string(word)), "\(name)") }
+    for (name, string) in strings { #expect(found[name] == .value(.string(string)), "\(name)") }
   }
 
   @Test func record05OfAnEV6HasItsModulesAndItsEnergy() throws {
-    let found = try Self.read(.eGMP, 0x7E4, [0x22, 0x01, 0x05], Vector.wallboxPage5)
+    let found = try Self.read(.eGMP, 0x7E4, [0x22, 0x01, 0x05], Vector.wallboxRecord05)
     var numbers: [String: Double] = [
       "state-of-charge-display": 53, "state-of-health": 100, "remaining-energy": 36.868, "available-charge-power": 277,
       "available-discharge-power": 277, "cell-voltage-deviation": 0, "airbag-duty": 100, "battery-heater-temperature": 34,
@@ -73,7 +73,7 @@ import Testing
 
   @Test func zerosAfterTheLastModuleAreNoTemperatures() throws {
     var reader = CANReader()
-    let outcome = reader.read(Vector.wallboxPage5.dropLast())
+    let outcome = reader.read(Vector.wallboxRecord05.dropLast())
     #expect(outcome == .messages)
     var data = Array(reader.payload.dropFirst(3))
     try #require(data.count == 43)

@@ -32,13 +32,13 @@ import Testing
     #expect(battery.header.text == "7E4" && battery.reply?.text == "7EC" && battery.request.responsePrefix == [0x61, 0x01])
     let long = try #require(signal(["header": .string("18DA10F1")]))
     #expect(long.header.is29Bit && long.reply?.text == "18DAF110")
-    let told = try #require(signal(["header": .string("744"), "reply": .string("74D")]))
-    #expect(told.reply?.text == "74D")
+    let explicit = try #require(signal(["header": .string("744"), "reply": .string("74D")]))
+    #expect(explicit.reply?.text == "74D")
     #expect(CANIdentifier("18DB33F1")?.reply == nil && CANIdentifier("7FF")?.reply == nil)
     #expect(CANIdentifier("800") == nil && CANIdentifier("20000000") == nil && CANIdentifier("7E") == nil && CANIdentifier("7G4") == nil)
   }
 
-  @Test func `a request of any service and length is accepted with its echo or rejected`() {
+  @Test func `a request of any service and length is rejected, or accepted with the prefix of its response`() {
     for service in UInt8.min...UInt8.max {
       for count in 1...8 {
         let bytes = [service] + (1..<count).map { UInt8($0) }
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func `it is a property like any other`() throws {
+  @Test func `a signal is a property like any other`() throws {
     let property = try #require(
       signal(["type": .string("int"), "unit": .string("°C"), "min": .float(-40), "max": .float(215), "period": .float(5)])
     ).row.property
@@ -75,7 +75,7 @@ import Testing
     #expect(try read(["value": .string("-A/1000000000")], [3]) == .value(.float(-3e-9)))
   }
 
-  @Test func `it has decimals, labels, a length, a condition and a lifetime like a built-in property`() throws {
+  @Test func `a signal has decimals, labels, a length, a condition and a lifetime like a built-in property`() throws {
     #expect(try read(["value": .string("A/7"), "decimals": .int(2)], [3]) == .value(.float(0.43)))
     let gear: [String: Value] = ["type": .string("string"), "labels": .list(["1: park", "0x2:drive", "4:  neutral: N"])]
     #expect(problems(gear).map(\.option) == ["labels"])
@@ -147,7 +147,7 @@ import Testing
     #expect(found.count == 1 && found[0].option == nil && found[0].message.contains("give the signal another name"))
   }
 
-  @Test func `the kind passes them to its machine`() throws {
+  @Test func `the kind passes signals to its machine`() throws {
     let setup = Setup(sections: ["signal": [section([:]), section(["value": .string("B")], "other")]])
     let machine = try #require(try Kind.obd.make(setup) as? OBDMachine)
     let rows = machine.router.vehicle.polling.scheduler.queue.requests.flatMap { $0.rows }

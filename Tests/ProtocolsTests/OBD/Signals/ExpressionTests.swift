@@ -32,8 +32,8 @@ import Testing
   }
 
   @Test func `a real data record gives the published values`() throws {
-    let page = Vector.data(of: Vector.kona)
-    let read = { (text: String) in try value(text, page) }
+    let record = Vector.data(of: Vector.kona)
+    let read = { (text: String) in try value(text, record) }
     #expect(try read("Signed(BB)*256+BC") == .number(824))
     #expect(try read("signed16(k,l)/10") == .number(12))
     #expect(try read("(M*256+N)/10") == .number(375.2))
@@ -79,9 +79,9 @@ import Testing
   ]
 
   @Test(arguments: problems)
-  func `an invalid formula is reported with position and remedy`(_ text: String, _ offset: Int, _ words: String) throws {
+  func `an invalid formula is reported with position and remedy`(_ text: String, _ offset: Int, _ message: String) throws {
     let found = try #require(problem(text))
-    #expect(found.offset == offset && found.message.contains(words), "\(found)")
+    #expect(found.offset == offset && found.message.contains(message), "\(found)")
     #expect(found.message.contains("; "), "\(found.message) does not give the remedy")
   }
 
@@ -96,7 +96,7 @@ import Testing
 
   @Test func `no formula traps, and every result is finite`() {
     var random = Noise(seed: 7)
-    let words = [
+    let tokens = [
       "A", "B", "ZZ", "{A:3}", "signed(", "signed16(", "float32(", "min(", ")", "(", ",", "?", ":", "+", "-", "*", "/", "%", "<<", ">>",
       "&",
       "|", "^", "~", "!", "&&", "||", "==", "<", ">=", "0", "1e308", "0x1F", "255", ".5", "absent", "8", "\u{0}", "é",
@@ -104,7 +104,7 @@ import Testing
     var results = 0
     for _ in 0..<30_000 {
       var text = ""
-      for _ in 0..<Int.random(in: 1..<12, using: &random) { text += words.randomElement(using: &random) ?? "" }
+      for _ in 0..<Int.random(in: 1..<12, using: &random) { text += tokens.randomElement(using: &random) ?? "" }
       guard let expression = try? Expression(text) else { continue }
       let data = [UInt8](repeating: .random(in: 0...255, using: &random), count: .random(in: 0..<4, using: &random))
       if case .number(let number) = data.withUnsafeBufferPointer({ expression.evaluate($0) }) {

@@ -80,8 +80,8 @@ import Testing
 
   @Test(arguments: ["", "7F0112", "414F0000004D", "414F0000"])
   func `until the scaling is reported the value is absent with the reason`(_ answer: String) throws {
-    let told: (UInt32, String) = (0x7E8, answer)
-    var rig = try VehicleRig(car(["014F50": answer.isEmpty ? [] : [told]]))
+    let response: (UInt32, String) = (0x7E8, answer)
+    var rig = try VehicleRig(car(["014F50": answer.isEmpty ? [] : [response]]))
     rig.run(for: 30 * .second)
     #expect(rig.number("rpm") == 861 && rig.number("speed") == 50 && rig.status == "polling")
     #expect(rig.seen["air-flow"] == nil && rig.absence("air-flow")?.contains("scaling") == true)

@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test(arguments: ["", "P013", "P01333", "X0133", "P4133", "P01G3", "P 133", "Ü0133"])
-  func whatIsNoCodeIsNone(_ text: String) { #expect(TroubleCode(text) == nil) }
+  func invalidTextIsNoCode(_ text: String) { #expect(TroubleCode(text) == nil) }
 
   @Test func everyNumberComesBackFromItsText() {
     for number in 0...0xFFFF as ClosedRange<UInt16> {
@@ -93,8 +93,8 @@ import Testing
     #expect(meanings > 900)
     let entries = TroubleCode.table.split(separator: "\n")
     for entry in entries {
-      let words = entry.split(separator: " ", maxSplits: 2)
-      #expect(words.count == 3 && TroubleCode(String(words[0]))?.meaning?.hasPrefix(String(words.last ?? "")) == true, "\(entry)")
+      let fields = entry.split(separator: " ", maxSplits: 2)
+      #expect(fields.count == 3 && TroubleCode(String(fields[0]))?.meaning?.hasPrefix(String(fields.last ?? "")) == true, "\(entry)")
     }
     #expect(TroubleCode.table.utf8.count < 40_000)
   }

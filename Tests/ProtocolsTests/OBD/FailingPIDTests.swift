@@ -6,7 +6,7 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-@Suite struct MakingWayTests {
+@Suite struct FailingPIDTests {
   /// A car with one PID that fails for a while.
   struct FlawedCar: Car {
     var car: any Car
@@ -75,12 +75,12 @@ import Testing
   ])
   func `a request whose response is always damaged does not blame the adapter`(_ reply: String) throws {
     var rig = try VehicleRig(PetrolCar(.can11))
-    rig.spoilt = ["010C": reply + "\r\r>", "0104": reply + "\r\r>"]
+    rig.overriddenReplies = ["010C": reply + "\r\r>", "0104": reply + "\r\r>"]
     rig.run(for: 60 * .second)
     #expect(rig.status == "polling" && rig.fault == nil, "\(rig.status) \(rig.fault ?? "")")
     #expect(rig.number("speed") != nil && rig.number("coolant-temperature") != nil && rig.count("010D", last: 20 * .second) > 300)
     for name in ["rpm", "engine-load"] { #expect(rig.absence(name).map { $0 != "stale" } == true, "\(rig.absence(name) ?? "")") }
-    rig.spoilt = [:]
+    rig.overriddenReplies = [:]
     rig.run(for: 60 * .second)
     #expect(rig.number("rpm") != nil && rig.number("engine-load") != nil)
   }
