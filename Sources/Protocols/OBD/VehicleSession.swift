@@ -51,6 +51,7 @@ struct VehicleSession: Sendable {
 
   // MARK: The next command
 
+  /// Whether a command is due while the adapter is ready.
   func hasSomethingDue(_ session: AdapterSession, hasQueries: Bool, at now: Instant) -> Bool {
     switch polling.scheduler.state {
     case .polling, .requesting: false
@@ -122,7 +123,7 @@ struct VehicleSession: Sendable {
       answered(session, at: now, &values, &effects, &reaction)
     case .foreignRecord:
       reaction.note(.usableReply)
-      let consequence = polling.foreignRecordReceived(session.dialogue.reply, at: now, &values, &effects)
+      let consequence = polling.countForeignRecord(session.dialogue.reply, at: now, &values, &effects)
       execute(consequence, session, at: now, &values, &effects, &reaction)
     case .alive:
       reaction.note(.usableReply)

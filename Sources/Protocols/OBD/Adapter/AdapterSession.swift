@@ -387,9 +387,7 @@ struct AdapterSession: Sendable {
   }
 
   /// Counts a failure of a command of the owner, and resynchronises if necessary.
-  mutating func count(
-    _ failure: AdapterFailure, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
-  ) -> AdapterEvent {
+  mutating func count(_ failure: AdapterFailure, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     switch failures.count(failure, &values, &effects) {
     case .needsSetup: return .needs(.setUp(fault: nil))
     case .resynchronise: resynchronise(at: now, &effects)

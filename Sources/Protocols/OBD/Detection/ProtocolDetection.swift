@@ -279,7 +279,7 @@ struct ProtocolDetection: Sendable {
   enum ForeignRecordStep { case retry, pause, tryOther }
 
   /// Counts a response that is not BMS data. A known vehicle may have just woken up; for any other the next candidate is tried.
-  mutating func recordForeignRecord(_ request: FastRequest, _ effects: inout Effects) -> ForeignRecordStep {
+  mutating func countForeignRecord(_ request: FastRequest, _ effects: inout Effects) -> ForeignRecordStep {
     foreignRecords += 1
     if foreignRecords < Self.maxForeignRecords { return storedRequest == request ? .pause : .retry }
     foreignRecords = 0
@@ -338,7 +338,7 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Begins detection again. Returns its first request.
-  mutating func startOver(vehicleRequest: FastRequest?) -> FastRequest {
+  mutating func restart(vehicleRequest: FastRequest?) -> FastRequest {
     let index = if case .standard(let found) = vehicle { self.index(for: found) } else { Int?.none }
     vehicle = .unknown
     defer { answered() }

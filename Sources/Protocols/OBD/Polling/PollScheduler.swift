@@ -48,7 +48,7 @@ struct PollScheduler: Sendable {
   // MARK: Connection and vehicle
 
   /// Resets state and failures: the link has come up, or other requests are polled from now on.
-  mutating func startOver() {
+  mutating func reset() {
     state = .waiting
     errors = ErrorCounters()
   }
@@ -100,8 +100,8 @@ struct PollScheduler: Sendable {
     queue.replace(with: layout.requests)
   }
 
-  /// Begins detection again with this request.
-  mutating func startOver(_ request: FastRequest) {
+  /// Polls the first request of a repeated detection.
+  mutating func restartDetection(with request: FastRequest) {
     begin(request)
     errors = ErrorCounters()
   }

@@ -26,6 +26,7 @@ struct VehiclePolling: Sendable {
     scheduler.apply(values.layOut(hasBatteryRecord: choice != .ice, fast: nil, layouts, period: scheduler.pace.period))
   }
 
+  /// The requests beside the fast request for an electric car of this family; nil: unknown.
   private func layouts(of family: VehicleFamily?) -> [RequestLayout] {
     let known = family.map { RequestLayout.records(of: $0) + RequestLayout.identity(of: [], on: .can) } ?? []
     return (isFastOnly ? [] : known) + RequestLayout.custom(signals, on: detection.bus)
@@ -42,7 +43,7 @@ struct VehiclePolling: Sendable {
   }
 
   mutating func linkCameUp() {
-    scheduler.startOver()
+    scheduler.reset()
     detection.linkCameUp()
     timeout.linkCameUp()
     begin()
@@ -118,11 +119,9 @@ struct VehiclePolling: Sendable {
   }
 
   /// Retargets the adapter. Stops the requests to an ECU with a header, if the vehicle has no CAN bus.
-  private mutating func retarget(
-    to destination: ECUAddressing, _ values: inout ValueTable, _ effects: inout Effects
-  ) -> VehicleSession.Next {
-    guard let target = destination.target, target.request != nil, !detection.bus.isCAN, detection.bus != .automatic else {
-      return .retarget(destination)
+  private mutating func retarget(to next: ECUAddressing, _ values: inout ValueTable, _ effects: inout Effects) -> VehicleSession.Next {
+    guard let target = next.target, target.request != nil, !detection.bus.isCAN, detection.bus != .automatic else {
+      return .retarget(next)
     }
     stopRequests(to: target, VehicleBus.noCAN, &values, &effects)
     return .nothing
@@ -195,7 +194,7 @@ struct VehiclePolling: Sendable {
   private mutating func pollOneByOne(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) {
     scheduler.endOnePIDTest()
     guard let found = detection.limitedToOnePID() else { return }
-    scheduler.startOver()
+    scheduler.reset()
     _ = recognise(found, &values, &effects)
     scheduler.resume(at: now)
   }
@@ -209,15 +208,15 @@ struct VehiclePolling: Sendable {
     return .retry
   }
 
-  /// Handles a response that is not BMS data.
-  mutating func foreignRecordReceived(
-    _ reply: [UInt8], at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
-  ) -> PollConsequence {
+  /// Counts a response that is not BMS data, and returns what follows.
+  mutating func countForeignRecord(_ reply: [UInt8], at now: Instant, _ values: inout ValueTable, _ effects: inout Effects)
+    -> PollConsequence
+  {
     scheduler.pollFailed(at: now)
     values.countBadReply(reply, &effects)
     let request = scheduler.fast.request
     let message = "the response to \(request.rawValue) at \(request.target.text) is not BMS data of an electric Hyundai or Kia"
-    return switch detection.recordForeignRecord(request, &effects) {
+    return switch detection.countForeignRecord(request, &effects) {
     case .retry: .retry
     case .pause: .pause(message)
     case .tryOther: .tryOther(message, isFinal: false)
@@ -275,8 +274,7 @@ struct VehiclePolling: Sendable {
 
   /// Handles a reply to the request for supported PIDs.
   mutating func supportedPIDsReceived(
-    _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
-    _ reaction: inout Reaction
+    _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) -> DiscoveryOutcome {
     let previousBus = detection.bus
     let base = scheduler.fast.request.bytes[1]
@@ -311,9 +309,7 @@ struct VehiclePolling: Sendable {
   }
 
   /// Ends the discovery: polls the vehicle if its ECUs support a known PID.
-  private mutating func endDiscovery(
-    at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
-  ) -> PollConsequence {
+  private mutating func endDiscovery(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> PollConsequence {
     scheduler.pollEnded()
     let (found, request) = detection.endDiscovery(vehicleRequest: scheduler.fast.vehicleRequest)
     scheduler.begin(request)
@@ -324,15 +320,12 @@ struct VehiclePolling: Sendable {
   }
 
   /// Sets the detected vehicle from a BMS data record, which identifies the family.
-  private mutating func recognise(
-    _ reader: CANReader, _ data: Range<Int>, _ values: inout ValueTable, _ effects: inout Effects
-  ) {
+  private mutating func recognise(_ reader: CANReader, _ data: Range<Int>, _ values: inout ValueTable, _ effects: inout Effects) {
     let request = scheduler.fast.request
     let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, record: UnsafeBufferPointer(rebasing: $0[data])) }
     if detection.setVehicle(family, &effects) {
       scheduler.apply(
-        values.declare(
-          hasBatteryRecord: true, fast: nil, layouts(of: family), period: scheduler.pace.period, of: [], &effects))
+        values.declare(hasBatteryRecord: true, fast: nil, layouts(of: family), period: scheduler.pace.period, of: [], &effects))
     }
     values.publish(vehicle: "electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? ""), &effects)
     if let name = detection.bus.name { values.publish(.protocol, .string(name), &effects) }
@@ -346,18 +339,16 @@ struct VehiclePolling: Sendable {
     let known = isFastOnly ? [] : car.layouts + RequestLayout.identity(of: found.ecus, on: found.bus)
     let layouts = known + RequestLayout.custom(signals, on: found.bus)
     scheduler.apply(
-      values.declare(
-        hasBatteryRecord: false, fast: car.fast, layouts, period: scheduler.pace.period, of: found.ecus, &effects))
-    let names = found.ecus.map { $0.text }.joined(separator: ", ")
-    values.publish(vehicle: "standard OBD-II (\(names))", &effects)
+      values.declare(hasBatteryRecord: false, fast: car.fast, layouts, period: scheduler.pace.period, of: found.ecus, &effects))
+    values.publish(vehicle: "standard OBD-II (\(found.ecus.map(\.text).joined(separator: ", ")))", &effects)
     if let name = found.bus.name { values.publish(.protocol, .string(name), &effects) }
     return true
   }
 
   /// Begins detection again, because the vehicle is another one or has more ECUs.
-  private mutating func detectAgain(_ note: String, _ effects: inout Effects, _ reaction: inout Reaction) {
+  private mutating func repeatDetection(_ note: String, _ effects: inout Effects, _ reaction: inout Reaction) {
     effects.append(.note("\(note): repeating vehicle detection"))
-    scheduler.startOver(detection.startOver(vehicleRequest: scheduler.fast.vehicleRequest))
+    scheduler.restartDetection(with: detection.restart(vehicleRequest: scheduler.fast.vehicleRequest))
     reaction.note(.answered)
   }
 
@@ -370,7 +361,7 @@ struct VehiclePolling: Sendable {
   ) {
     let request = scheduler.queue.requests[index]
     if request.isSupportCheck, parsed == .messages, detection.checkForNewPIDs(session.reader) {
-      detectAgain("new ECUs or PIDs found", &effects, &reaction)
+      repeatDetection("new ECUs or PIDs found", &effects, &reaction)
     }
     switch scheduler.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects) {
     case .missed: break
@@ -386,7 +377,7 @@ struct VehiclePolling: Sendable {
         detection.recordVIN(texts, &effects)
       else { return }
       values.withdrawAll(except: position, "the VIN has changed", &effects)
-      detectAgain("the VIN has changed", &effects, &reaction)
+      repeatDetection("the VIN has changed", &effects, &reaction)
     case .answered(let share, let isSplit):
       reaction.note(.usableReply)
       // Store that the ECU answers only the first of several PIDs.

@@ -14,7 +14,7 @@ extension Expression {
   /// Parses a formula.
   init(_ text: String) throws(ExpressionError) {
     var parser = ExpressionParser(text)
-    self = try parser.expression()
+    self = try parser.parseExpression()
   }
 }
 
@@ -31,12 +31,12 @@ struct ExpressionParser {
 
   init(_ text: String) { bytes = Array(text.utf8) }
 
-  mutating func expression() throws(ExpressionError) -> Expression {
+  mutating func parseExpression() throws(ExpressionError) -> Expression {
     guard bytes.count <= Expression.maxLength else {
       throw ExpressionError(offset: 0, message: "a formula has at most \(Expression.maxLength) characters; shorten it")
     }
     guard peek() != nil else { throw ExpressionError(offset: 0, message: "the formula is empty; write one, as in (A*256+B)/10") }
-    try conditional()
+    try parseConditional()
     guard peek() == nil else { throw unexpected() }
     guard readsResponse else {
       throw ExpressionError(
@@ -45,40 +45,40 @@ struct ExpressionParser {
     return Expression(steps: steps)
   }
 
-  mutating func conditional() throws(ExpressionError) {
-    try enter()
+  mutating func parseConditional() throws(ExpressionError) {
+    try enterNesting()
     defer { nesting -= 1 }
-    try logicalOr()
+    try parseLogicalOr()
     guard consume("?") else { return }
     let test = appendJumpIfZero()
-    try conditional()
+    try parseConditional()
     guard consume(":") else { throw missing("\":\" and the other value") }
     let end = appendJump()
     setDestination(of: test)
-    try conditional()
+    try parseConditional()
     setDestination(of: end)
   }
 
   /// Parses ||, whose right side is evaluated only if the left side is 0. The result is 1 or 0.
-  private mutating func logicalOr() throws(ExpressionError) {
-    try logicalAnd()
+  private mutating func parseLogicalOr() throws(ExpressionError) {
+    try parseLogicalAnd()
     while consume("||") {
       let test = appendJumpIfZero()
       try push(.number(1))
       let end = appendJump()
       setDestination(of: test)
-      try logicalAnd()
+      try parseLogicalAnd()
       steps += [.unary(.not), .unary(.not)]
       setDestination(of: end)
     }
   }
 
   /// Parses &&, whose right side is evaluated only if the left side is not 0. The result is 1 or 0.
-  private mutating func logicalAnd() throws(ExpressionError) {
-    try comparison()
+  private mutating func parseLogicalAnd() throws(ExpressionError) {
+    try parseComparison()
     while consume("&&") {
       let test = appendJumpIfZero()
-      try comparison()
+      try parseComparison()
       steps += [.unary(.not), .unary(.not)]
       let end = appendJump()
       setDestination(of: test)
@@ -87,13 +87,13 @@ struct ExpressionParser {
     }
   }
 
-  private mutating func comparison() throws(ExpressionError) {
-    try binary(level: 0)
+  private mutating func parseComparison() throws(ExpressionError) {
+    try parseBinary(level: 0)
     guard let operation = consume(oneOf: Self.comparisons) else {
       if peek() == UInt8(ascii: "=") { throw ExpressionError(offset: position, message: "= is not a comparison; write ==") }
       return
     }
-    try binary(level: 0)
+    try parseBinary(level: 0)
     apply(operation)
     let next = position
     if consume(oneOf: Self.comparisons) != nil {
@@ -102,13 +102,13 @@ struct ExpressionParser {
   }
 
   /// Parses the binary operators of this precedence, and the ones above it.
-  private mutating func binary(level: Int) throws(ExpressionError) {
-    guard level < Self.levels.count else { return try unary() }
-    try binary(level: level + 1)
+  private mutating func parseBinary(level: Int) throws(ExpressionError) {
+    guard level < Self.levels.count else { return try parseUnary() }
+    try parseBinary(level: level + 1)
     while let operation = consume(oneOf: Self.levels[level]) {
       _ = peek()
       let (start, operandPosition) = (steps.count, position)
-      try binary(level: level + 1)
+      try parseBinary(level: level + 1)
       if steps.count == start + 1, case .number(let constant) = steps[start] { try check(operation, by: constant, operandPosition) }
       apply(operation)
     }
@@ -126,8 +126,8 @@ struct ExpressionParser {
     }
   }
 
-  private mutating func unary() throws(ExpressionError) {
-    try enter()
+  private mutating func parseUnary() throws(ExpressionError) {
+    try enterNesting()
     defer { nesting -= 1 }
     let operation: Expression.Unary
     switch peek() {
@@ -136,12 +136,12 @@ struct ExpressionParser {
     case UInt8(ascii: "!"): operation = .not
     case UInt8(ascii: "+"):
       position += 1
-      return try unary()
-    default: return try primary()
+      return try parseUnary()
+    default: return try parsePrimary()
     }
     position += 1
     let start = steps.count
-    try unary()
+    try parseUnary()
     if operation == .negative, steps.count == start + 1, case .number(let constant) = steps[start] {
       steps[start] = .number(-constant)
     } else {
@@ -149,20 +149,20 @@ struct ExpressionParser {
     }
   }
 
-  private mutating func primary() throws(ExpressionError) {
+  private mutating func parsePrimary() throws(ExpressionError) {
     switch peek() {
     case UInt8(ascii: "("):
       position += 1
-      try conditional()
+      try parseConditional()
       guard consume(")") else { throw missing("\")\"") }
-    case UInt8(ascii: "{"): try bitTest()
-    case let digit? where isDigit(digit) || digit == dot: try push(.number(try number()))
-    case let letter? where isLetter(letter): try name()
+    case UInt8(ascii: "{"): try parseBitTest()
+    case let digit? where isDigit(digit) || digit == dot: try push(.number(try parseNumber()))
+    case let letter? where isLetter(letter): try parseName()
     default: throw unexpected()
     }
   }
 
-  private mutating func enter() throws(ExpressionError) {
+  private mutating func enterNesting() throws(ExpressionError) {
     nesting += 1
     guard nesting <= Self.maxNesting else {
       throw ExpressionError(offset: min(position, bytes.count), message: "nested too deeply; simplify the formula")
@@ -209,9 +209,9 @@ extension ExpressionParser {
 
 extension ExpressionParser {
   /// Parses a byte, a constant or a function call.
-  mutating func name() throws(ExpressionError) {
+  mutating func parseName() throws(ExpressionError) {
     let start = position
-    let word = word()
+    let word = parseWord()
     if let offset = Self.byteOffset(word) {
       readsResponse = true
       return try push(.byte(offset))
@@ -222,11 +222,11 @@ extension ExpressionParser {
         offset: start,
         message: "\"\(word.prefix(30))\" is neither a byte (A to Z, AA to ZZ) nor a function; use one of \(Function.names)")
     }
-    try call(function, start)
+    try parseCall(function, start)
   }
 
   /// Parses the arguments of a function, whose name is at `start`.
-  private mutating func call(_ function: Function, _ start: Int) throws(ExpressionError) {
+  private mutating func parseCall(_ function: Function, _ start: Int) throws(ExpressionError) {
     guard consume("(") else { throw missing("\"(\" after \(function.rawValue)") }
     var count = 0
     repeat {
@@ -234,7 +234,7 @@ extension ExpressionParser {
         try push(.number(256))
         apply(.multiply)
       }
-      try conditional()
+      try parseConditional()
       count += 1
       guard count > 1 else { continue }
       switch function {
@@ -249,11 +249,11 @@ extension ExpressionParser {
       throw ExpressionError(
         offset: start, message: "\(function.rawValue) does not take \(count) arguments; it takes \(function.argumentsText)")
     }
-    try finish(function, count, start)
+    try appendSteps(of: function, count, start)
   }
 
   /// Appends the steps after the arguments of a function.
-  private mutating func finish(_ function: Function, _ count: Int, _ start: Int) throws(ExpressionError) {
+  private mutating func appendSteps(of function: Function, _ count: Int, _ start: Int) throws(ExpressionError) {
     switch function {
     case .signed where count == 2:
       if case .number(let bits)? = steps.last, Expression.widths.allSatisfy({ Double($0) != bits }) {
@@ -275,11 +275,11 @@ extension ExpressionParser {
   }
 
   /// Parses a bit test: `{A:3}` is bit 3 of A; bit 0 is the least significant one.
-  mutating func bitTest() throws(ExpressionError) {
+  mutating func parseBitTest() throws(ExpressionError) {
     position += 1
     _ = peek()
     let start = position
-    guard let offset = Self.byteOffset(word()) else {
+    guard let offset = Self.byteOffset(parseWord()) else {
       throw ExpressionError(offset: start, message: "a bit test needs a byte and a bit; write it as in {A:3}")
     }
     guard consume(":") else { throw missing("\":\" and a bit, as in {A:3}") }
@@ -296,7 +296,7 @@ extension ExpressionParser {
   }
 
   /// Parses a decimal number, with an optional point and exponent, or hex digits after 0x.
-  mutating func number() throws(ExpressionError) -> Double {
+  mutating func parseNumber() throws(ExpressionError) -> Double {
     let start = position
     var value: Double?
     if bytes[position] == UInt8(ascii: "0"), position + 1 < bytes.count, bytes[position + 1] | 0x20 == UInt8(ascii: "x") {
@@ -305,16 +305,16 @@ extension ExpressionParser {
       while position < bytes.count, isHexDigit(bytes[position]) { position += 1 }
       value = UInt64(String(decoding: bytes[first..<position], as: UTF8.self), radix: 16).flatMap { $0 < 1 << 53 ? Double($0) : nil }
     } else {
-      digits()
+      skipDigits()
       if position < bytes.count, bytes[position] == dot {
         position += 1
-        digits()
+        skipDigits()
       }
       if position + 1 < bytes.count, bytes[position] | 0x20 == UInt8(ascii: "e") {
         let sign = bytes[position + 1] == UInt8(ascii: "-") || bytes[position + 1] == UInt8(ascii: "+") ? 1 : 0
         if position + 1 + sign < bytes.count, isDigit(bytes[position + 1 + sign]) {
           position += 2 + sign
-          digits()
+          skipDigits()
         }
       }
       // A number may begin or end with a decimal point, which Double does not accept.
@@ -328,9 +328,9 @@ extension ExpressionParser {
     return value
   }
 
-  private mutating func digits() { while position < bytes.count, isDigit(bytes[position]) { position += 1 } }
+  private mutating func skipDigits() { while position < bytes.count, isDigit(bytes[position]) { position += 1 } }
 
-  private mutating func word() -> String {
+  private mutating func parseWord() -> String {
     let start = position
     while position < bytes.count, isLetter(bytes[position]) || isDigit(bytes[position]) || bytes[position] == UInt8(ascii: "_") {
       position += 1

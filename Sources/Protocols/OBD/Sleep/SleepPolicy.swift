@@ -89,6 +89,7 @@ struct SleepPolicy: Sendable {
     return usesLowPower(length, traits)
   }
 
+  /// Whether the adapter enters low power mode during a pause of this length.
   private func usesLowPower(_ length: Nanoseconds, _ traits: AdapterTraits) -> Bool {
     conditions.map { $0.usesLowPower && traits.canSleep && length >= $0.probeInterval } ?? false
   }

@@ -104,6 +104,7 @@ final class DataRow: Sendable {
     }
   }
 
+  /// The number as a value of the property's type.
   private func decoded(_ number: Double) -> Decoded {
     switch property.type {
     case .bool: return .value(.bool(number != 0))

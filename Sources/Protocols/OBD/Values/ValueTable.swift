@@ -74,6 +74,7 @@ struct ValueTable: Sendable {
     var properties = hasBatteryRecord ? BMSRecord.properties(freshFor: DeviceProperty.freshFor(period)) : []
     var names = Set(properties.map(\.name) + DeviceProperty.names)
     let customNames = Set(signals.map(\.name))
+    /// Adds the properties of a request to the schema, and returns its rows with their positions.
     func place(_ layout: RequestLayout, every requestPeriod: Nanoseconds) -> [PollRequest.Row] {
       // Requests that share the device's rate are not sent more often.
       let period = layout.request.isFast ? max(requestPeriod, period) : requestPeriod
