@@ -183,7 +183,7 @@ struct PollScheduler: Sendable {
   // MARK: Replies to the fast request
 
   /// Ends the poll in flight, whatever its reply.
-  mutating func pollEnded() { state = .waiting }
+  mutating func endPoll() { state = .waiting }
 
   /// Handles a response to the fast request. Returns true if it is the first one of this request on this connection.
   mutating func answered() -> Bool {

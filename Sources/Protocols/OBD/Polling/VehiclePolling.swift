@@ -63,7 +63,7 @@ struct VehiclePolling: Sendable {
   }
 
   /// Ends the request in flight, because nothing is sent to the adapter for some time.
-  mutating func adapterRests() { scheduler.pollEnded() }
+  mutating func adapterRests() { scheduler.endPoll() }
 
   private mutating func begin(_ candidate: Int? = nil) {
     scheduler.begin(detection.begin(candidate, vehicleRequest: scheduler.fast.vehicleRequest))
@@ -201,7 +201,7 @@ struct VehiclePolling: Sendable {
 
   /// Handles a response to the liveness check. If polling was paused, the fast request is polled again; otherwise it is replaced.
   mutating func livenessCheckAnswered(isProbing: Bool, at now: Instant) -> PollConsequence {
-    scheduler.pollEnded()
+    scheduler.endPoll()
     guard let message = scheduler.endLivenessCheck() else { return .retry }
     if !isProbing { return .replace(Self.unansweredMessage, otherwise: .pause(message)) }
     scheduler.vehicleResponded(at: now)
@@ -298,7 +298,7 @@ struct VehiclePolling: Sendable {
     _ result: ProtocolDetection.DiscoveryStep, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) -> PollConsequence {
-    scheduler.pollEnded()
+    scheduler.endPoll()
     switch result {
     case .failed: break
     case .next(let request): scheduler.proceed(to: request, at: now)
@@ -310,7 +310,7 @@ struct VehiclePolling: Sendable {
 
   /// Ends the discovery: polls the vehicle if its ECUs support a known PID.
   private mutating func endDiscovery(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> PollConsequence {
-    scheduler.pollEnded()
+    scheduler.endPoll()
     let (found, request) = detection.endDiscovery(vehicleRequest: scheduler.fast.vehicleRequest)
     scheduler.begin(request)
     scheduler.discoveryEnded()
