@@ -129,7 +129,7 @@ struct OBDRouter: Sendable {
     values.publish(fault: reason, &effects)
     values.publish(status: .degraded, &effects)
     clients.failAll(.notConnected(reason), session.dialogue.command, &effects)
-    vehicle.adapterRests()
+    vehicle.endRequest()
     session.rest(until: until, reason)
   }
 

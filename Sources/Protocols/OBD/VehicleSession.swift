@@ -41,7 +41,7 @@ struct VehicleSession: Sendable {
   /// Ends tuning and the request in flight, because the adapter is set up again or the link is down.
   mutating func interrupt(_ error: CommandError, _ effects: inout Effects) { polling.interrupt(error, &effects) }
   /// Ends the request in flight, because nothing is sent to the adapter for some time.
-  mutating func adapterRests() { polling.adapterRests() }
+  mutating func endRequest() { polling.endRequest() }
   mutating func retargeted(took: Nanoseconds) { polling.retargeted(took: took) }
 
   /// Stops the requests to an ECU that the adapter cannot address, and withdraws their values.

@@ -63,7 +63,7 @@ struct VehiclePolling: Sendable {
   }
 
   /// Ends the request in flight, because nothing is sent to the adapter for some time.
-  mutating func adapterRests() { scheduler.endPoll() }
+  mutating func endRequest() { scheduler.endPoll() }
 
   private mutating func begin(_ candidate: Int? = nil) {
     scheduler.begin(detection.begin(candidate, vehicleRequest: scheduler.fast.vehicleRequest))
