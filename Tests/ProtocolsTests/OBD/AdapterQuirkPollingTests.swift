@@ -89,7 +89,7 @@ import Testing
       var rig = try VehicleRig(PetrolCar(bus), mute: [command])
       rig.run(for: 240 * .second)
       #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil, "\(bus) \(rig.status) \(rig.fault ?? "")")
-      #expect(rig.asked.count { $0.command.hasPrefix(command) } <= 2)
+      #expect(rig.sentCommands.count { $0.command.hasPrefix(command) } <= 2)
       let codes = rig.act("dtc", for: 20 * .second)
       #expect((try codes?.get().rows.count) ?? 0 > 1, "\(bus) \(String(describing: codes))")
     }
@@ -97,7 +97,7 @@ import Testing
     electric.run(for: 120 * .second)
     #expect(
       electric.status == "polling" && electric.fault == nil && electric.number("rpm") != nil && electric.number("pedal-position") != nil)
-    #expect(electric.asked.count { $0.command.hasPrefix(command) } <= 2)
+    #expect(electric.sentCommands.count { $0.command.hasPrefix(command) } <= 2)
   }
 
   @Test(arguments: [["ATM0", "STI"], ["ATS0", "ATI", "STI"], ["ATM0", "ATS0", "ATL0", "ATST", "ATRV"]])

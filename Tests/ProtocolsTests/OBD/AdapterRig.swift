@@ -117,7 +117,7 @@ struct ScriptedLink: LinkedSurroundings {
 }
 
 extension AdapterRig {
-  /// Disk and clock reply when a test says so.
+  /// Disk and clock reply only when a test has them reply.
   init(
     link: String = "", rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle: VehicleChoice = .auto,
     pauseConditions: PauseConditions? = nil, at now: Instant = 0

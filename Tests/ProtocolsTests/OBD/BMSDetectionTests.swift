@@ -43,7 +43,7 @@ import Testing
   @Test func `a petrol car with an ECU that answers 2101 at 7E4 is a petrol car`() throws {
     var rig = try VehicleRig(PetrolCar(.can11))
     rig.run(for: 20 * .second)
-    #expect(rig.asked.contains { $0.command.hasPrefix("2101") })
+    #expect(rig.sentCommands.contains { $0.command.hasPrefix("2101") })
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.status == "polling" && rig.number("rpm") != nil)
     #expect(rig.seen["state-of-charge"] == nil && rig.seen["energy-out"] == nil && rig.seen["vehicle"] == ["standard OBD-II (7E8, 7E9)"])
     #expect(rig.disk["request"] == nil && rig.disk["controllers"] != nil)

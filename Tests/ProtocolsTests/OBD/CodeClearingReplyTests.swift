@@ -121,9 +121,9 @@ import Testing
     #expect(codes.rows.contains { $0[0] == "7E9" && $0[1] == "P0716" && $0[2] == "pending" } && codes.text == nil, "\(codes)")
     #expect(codes.rows.contains { $0[0] == "7E8" && $0[1] == "P0133" })
     // Earlier requests are not repeated, and the fast request has its timing back.
-    #expect(rig.asked.count { $0.command == "03" } == 1 && rig.asked.count { $0.command == "07" } == 2)
+    #expect(rig.sentCommands.count { $0.command == "03" } == 1 && rig.sentCommands.count { $0.command == "07" } == 2)
     rig.run(for: 5 * .second)
-    #expect(rig.status == "polling" && rig.asked.last { $0.command.hasPrefix("ATST") }?.command == "ATST32")
+    #expect(rig.status == "polling" && rig.sentCommands.last { $0.command.hasPrefix("ATST") }?.command == "ATST32")
   }
 
   @Test func `a known ECU that does not respond prevents clearing`() throws {
@@ -134,7 +134,7 @@ import Testing
       result
         == .failure(
           .refused(code: .noAnswer, "7E9 does not respond, and its codes would be lost unread; switch the ignition on")))
-    #expect(!rig.asked.contains { $0.command == "04" })
+    #expect(!rig.sentCommands.contains { $0.command == "04" })
   }
 
   @Test func `a sleeping car is not reported without codes`() throws {
@@ -285,7 +285,7 @@ import Testing
       Issue.record("clearing was not refused")
       return
     }
-    #expect(message.contains("road speed 50 km/h") && !rig.asked.contains { $0.command == "04" })
+    #expect(message.contains("road speed 50 km/h") && !rig.sentCommands.contains { $0.command == "04" })
   }
 
   @Test func `clearing works on 29-bit CAN and without headers`() throws {

@@ -37,7 +37,7 @@ import Testing
     #expect(values["speed"] == "80 km/h" && values["coolant-temperature"]?.hasSuffix(" °C") == true && values["run-time"] == "70 s")
     #expect(values["rpm"] == "2720 rpm" && values["fuel-system-1"] == "closed-loop " && values.count == 18, "\(values)")
     // On CAN three PIDs per request: the codes of frames 0 and 1, three bitmaps, seven groups.
-    if bus == .can11 { #expect(rig.asked.count { $0.command.hasPrefix("02") } <= 12) }
+    if bus == .can11 { #expect(rig.sentCommands.count { $0.command.hasPrefix("02") } <= 12) }
     let isPolled = Self.polls(&rig)
     #expect(isPolled)
   }
@@ -171,7 +171,8 @@ import Testing
     #expect(report.rows.first?[3].hasSuffix("signal implausible") == true)
     #expect(report.text?.contains("no response to UDS from 768, 7B8") == true && report.text?.contains("not supported by 7E8") == true)
     #expect(
-      Set(rig.asked.filter { $0.command == "ATSH7B0" || $0.command == "ATSH7D1" || $0.command == "ATSH7E7" }.map(\.command)).count == 3)
+      Set(rig.sentCommands.filter { $0.command == "ATSH7B0" || $0.command == "ATSH7D1" || $0.command == "ATSH7E7" }.map(\.command)).count
+        == 3)
     guard case .failure(.invalid(argument: "ecus", _))? = rig.act("ecu-codes", ["ecus": .string("7B0 X")]) else {
       Issue.record("X is a CAN identifier")
       return

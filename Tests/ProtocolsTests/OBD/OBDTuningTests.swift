@@ -22,10 +22,10 @@ import Testing
     #expect(String(decoding: stored, as: UTF8.self).hasSuffix("ELM327 v1.5"))
     var again = try VehicleRig(ElectricCar(.eGMP), disk: rig.disk)
     again.run(for: 10 * .second)
-    #expect(again.asked.contains { $0.command.hasPrefix("ATAT") || $0.command.hasPrefix("ATST") } && again.status == "polling")
+    #expect(again.sentCommands.contains { $0.command.hasPrefix("ATAT") || $0.command.hasPrefix("ATST") } && again.status == "polling")
     var other = try VehicleRig(ElectricCar(.eGMP), chip: .stn, disk: rig.disk)
     other.run(for: 10 * .second)
-    #expect(!other.asked.contains { $0.command == "ATAT2" || $0.command.hasPrefix("ATST") })
+    #expect(!other.sentCommands.contains { $0.command == "ATAT2" || $0.command.hasPrefix("ATST") })
   }
 
   @Test func `a setting that loses responses is rejected`() throws {
@@ -70,29 +70,29 @@ import Testing
     plain.run(for: 60 * .second)
     var rig = try VehicleRig(ElectricCar(.eGMP), chip: .stn)
     rig.run(for: 60 * .second)
-    #expect(rig.asked.contains { $0.command.hasPrefix("STPX H:7E2,D:22E004,R:1") })
+    #expect(rig.sentCommands.contains { $0.command.hasPrefix("STPX H:7E2,D:22E004,R:1") })
     #expect(rig.fault == nil && rig.number("bad-replies") == 0 && rig.number("pedal-position") != nil)
-    let retargets = { (rig: VehicleRig) in rig.asked.count { $0.at > 30 * .second && $0.command.hasPrefix("ATSH") } }
+    let retargets = { (rig: VehicleRig) in rig.sentCommands.count { $0.at > 30 * .second && $0.command.hasPrefix("ATSH") } }
     #expect(retargets(rig) < retargets(plain) / 2, "\(retargets(rig)) of \(retargets(plain))")
     for name in plain.values.keys where plain.number(name) != nil { #expect(rig.number(name) != nil, "\(name)") }
     // An adapter that does not reply to it, like a well-known simulator.
     var mute = try VehicleRig(ElectricCar(.eGMP), chip: .stn, mute: ["STPX"])
     mute.run(for: 60 * .second)
-    #expect(mute.asked.count { $0.command.hasPrefix("STPX") } == 1 && mute.number("pedal-position") != nil && mute.faults.isEmpty)
+    #expect(mute.sentCommands.count { $0.command.hasPrefix("STPX") } == 1 && mute.number("pedal-position") != nil && mute.faults.isEmpty)
     #expect(mute.status == "polling" && mute.number("timeouts") == 1)
     var again = try VehicleRig(ElectricCar(.eGMP), chip: .stn, mute: ["STPX"], disk: mute.disk)
     again.run(for: 60 * .second)
-    #expect(!again.asked.contains { $0.command.hasPrefix("STPX") } && again.number("pedal-position") != nil)
+    #expect(!again.sentCommands.contains { $0.command.hasPrefix("STPX") } && again.number("pedal-position") != nil)
     // An adapter that identifies as an STN chip without being one.
     var clone = try VehicleRig(ElectricCar(.eGMP), chip: .stn, unknown: ["STPX"])
     clone.run(for: 60 * .second)
-    #expect(clone.asked.count { $0.command.hasPrefix("STPX") } == 1 && clone.number("pedal-position") != nil && clone.fault == nil)
+    #expect(clone.sentCommands.count { $0.command.hasPrefix("STPX") } == 1 && clone.number("pedal-position") != nil && clone.fault == nil)
   }
 
   @Test func `response pending extends the timeout`() throws {
     var rig = try VehicleRig(ElectricCar(.eGMP), faults: ["nrc-78:1:700"])
     rig.run(for: 60 * .second)
-    #expect(rig.number("rpm") != nil && rig.asked.contains { $0.command == "ATSTFF" })
+    #expect(rig.number("rpm") != nil && rig.sentCommands.contains { $0.command == "ATSTFF" })
     let report = try rig.report("query", ["request": .string("220105")])
     #expect(report.rows.last?[1].hasPrefix("62 01 05") == true)
   }

@@ -108,7 +108,7 @@ import Testing
       rig.run(for: 20 * .second)
       let badReplies = rig.number("bad-replies")
       rig.run(for: 100 * .second)
-      #expect(rig.status == "polling" && !rig.asked.contains { $0.command.hasPrefix("STPX") })
+      #expect(rig.status == "polling" && !rig.sentCommands.contains { $0.command.hasPrefix("STPX") })
       #expect(rig.number("timeouts") == 0 && rig.number("bad-replies") == badReplies)
     }
   }
@@ -116,18 +116,18 @@ import Testing
   @Test func `functional requests are not sent with STPX`() throws {
     var rig = try VehicleRig(PetrolCar(.can11), chip: .stn)
     rig.run(for: 120 * .second)
-    #expect(rig.asked.contains { $0.command == "0902" || $0.command.hasPrefix("0100") })
-    #expect(!rig.asked.contains { $0.command.hasPrefix("STPX H:7DF") })
+    #expect(rig.sentCommands.contains { $0.command == "0902" || $0.command.hasPrefix("0100") })
+    #expect(!rig.sentCommands.contains { $0.command.hasPrefix("STPX H:7DF") })
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.text("calibration-ids-2") != nil)
   }
 
   @Test func `STPX without a reply is sent once and never again`() throws {
     var rig = try VehicleRig(PetrolCar(.can11), chip: .stn, faults: ["ignore-stpx"])
     rig.run(for: 120 * .second)
-    #expect(rig.asked.count { $0.command.hasPrefix("STPX") } <= 1 && rig.status == "polling" && rig.number("timeouts") ?? 0 <= 1)
-    let before = rig.asked.count { $0.command.hasPrefix("STPX") }
+    #expect(rig.sentCommands.count { $0.command.hasPrefix("STPX") } <= 1 && rig.status == "polling" && rig.number("timeouts") ?? 0 <= 1)
+    let before = rig.sentCommands.count { $0.command.hasPrefix("STPX") }
     rig.reconnect()
     rig.run(for: 60 * .second)
-    #expect(rig.asked.count { $0.command.hasPrefix("STPX") } == before)
+    #expect(rig.sentCommands.count { $0.command.hasPrefix("STPX") } == before)
   }
 }

@@ -9,7 +9,7 @@ import Testing
   static func turned(_ turns: (Ignition.Position, Int64)...) -> Ignition { Ignition(turns.map { Ignition.Turn($0.0, at: $0.1 * .second) }) }
 
   static func bus(_ rig: VehicleRig, after: Instant) -> [Instant] {
-    rig.asked.filter { $0.at > after && !$0.command.hasPrefix("AT") && !$0.command.hasPrefix("ST") }.map(\.at)
+    rig.sentCommands.filter { $0.at > after && !$0.command.hasPrefix("AT") && !$0.command.hasPrefix("ST") }.map(\.at)
   }
 
   @Test(arguments: [CarModel.eGMP, .petrol, .petrol29, .petrolKWP])
@@ -86,7 +86,7 @@ import Testing
   @Test func `an adapter without voltage measurement is asked once`() throws {
     var rig = try VehicleRig(PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATRV"])
     rig.run(for: 600 * .second)
-    #expect(rig.asked.count { $0.command == "ATRV" } == 1 && rig.status == "car-silent")
+    #expect(rig.sentCommands.count { $0.command == "ATRV" } == 1 && rig.status == "car-silent")
     #expect(rig.absence("adapter-voltage") == "the adapter does not report it" && rig.fault?.hasSuffix("it is polled every 30 s") == true)
   }
 
@@ -109,10 +109,10 @@ import Testing
     var rig = try VehicleRig(
       PetrolCar(.can11, Self.turned((.off, 60), (.run, 2000))), pauseConditions: PauseConditions(usesLowPower: true))
     rig.run(for: 600 * .second)
-    #expect(rig.status == "adapter-asleep" && rig.asked.last?.command == "ATLP")
-    let began = rig.asked.count
+    #expect(rig.status == "adapter-asleep" && rig.sentCommands.last?.command == "ATLP")
+    let began = rig.sentCommands.count
     rig.run(for: 300 * .second)
-    let sleeps = rig.asked[began...].count { $0.command == "ATLP" }
+    let sleeps = rig.sentCommands[began...].count { $0.command == "ATLP" }
     #expect((8...10).contains(sleeps) && rig.number("timeouts") == 0 && rig.status == "adapter-asleep")
     let voltage = try rig.report("query", ["request": .string("ATRV")])
     #expect(voltage.rows.first?[2].hasSuffix("V") == true)
@@ -121,7 +121,7 @@ import Testing
     var clone = try VehicleRig(
       PetrolCar(.can11, Self.turned((.off, 60))), unknown: ["ATLP"], pauseConditions: PauseConditions(usesLowPower: true))
     clone.run(for: 600 * .second)
-    #expect(clone.status == "car-asleep" && clone.asked.count { $0.command == "ATLP" } == 1)
+    #expect(clone.status == "car-asleep" && clone.sentCommands.count { $0.command == "ATLP" } == 1)
   }
 
   @Test(arguments: ["LV RESET\r\r>", "\r\rELM327 v1.5\r\r>"])

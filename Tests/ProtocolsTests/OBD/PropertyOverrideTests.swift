@@ -41,7 +41,7 @@ import Testing
     #expect(updates["rpm"].map { (4...6).contains($0) } == true, "\(updates)")
     #expect(updates["speed"].map { (9...11).contains($0) } == true, "\(updates)")
     let maxCount =
-      rig.asked.filter { $0.at > rig.now - 10 * .second }.reduce(into: [:]) { $0[$1.command, default: 0] += 1 }.values.max() ?? 0
+      rig.sentCommands.filter { $0.at > rig.now - 10 * .second }.reduce(into: [:]) { $0[$1.command, default: 0] += 1 }.values.max() ?? 0
     #expect(maxCount <= 21, "the most frequent other PIDs are polled twice a second")
     #expect(rig.number("poll-rate").map { $0 < 2.5 } == true)
     // Another car is polled at the device's rate until its own overrides apply.
@@ -59,7 +59,8 @@ import Testing
     var rig = try VehicleRig(ElectricCar(.eGMP), overrides: overrides)
     rig.run(for: 30 * .second)
     #expect(rig.count("220105", last: 10 * .second) >= 9 && reference.count("220105", last: 10 * .second) < 9)
-    #expect(!rig.asked.contains { $0.command.hasPrefix("22B002") } && reference.asked.contains { $0.command.hasPrefix("22B002") })
+    #expect(
+      !rig.sentCommands.contains { $0.command.hasPrefix("22B002") } && reference.sentCommands.contains { $0.command.hasPrefix("22B002") })
     #expect(rig.number("remaining-energy") != nil && (rig.number("lateness-p99") ?? 99) < 5)
   }
 

@@ -40,7 +40,7 @@ import Testing
     // 26.5 ms for the fast request, and up to 32 ms for another ECU's with retargeting there and back.
     var rig = try VehicleRig(ElectricCar(.eGMP), faults: ["latency:8"])
     rig.run(for: 60 * .second)
-    let delays = rig.asked.filter { $0.at > 30 * .second && $0.command.hasPrefix("220101") }.map { $0.at % (50 * .millisecond) }
+    let delays = rig.sentCommands.filter { $0.at > 30 * .second && $0.command.hasPrefix("220101") }.map { $0.at % (50 * .millisecond) }
     #expect(delays.count > 590 && delays.max() ?? .max < 12 * .millisecond, "\(delays.max() ?? 0)")
   }
 
@@ -64,7 +64,7 @@ import Testing
     }
     #expect(rig.number("dtc-count") == 2 && rig.text("fuel-type") == "petrol" && rig.text("mil") == "on")
     // The transmission ECU adds only its own calibration, which is requested twice: once to measure its duration.
-    #expect(rig.text("calibration-ids-2") == "VSIM-TCM-7DQ-042" && rig.asked.count { $0.command == "ATSH7E1" } <= 2)
+    #expect(rig.text("calibration-ids-2") == "VSIM-TCM-7DQ-042" && rig.sentCommands.count { $0.command == "ATSH7E1" } <= 2)
   }
 
   @Test func `speed and rpm of a petrol car come twenty times a second, the rest in their own time`() throws {
@@ -85,7 +85,7 @@ import Testing
     var rig = try VehicleRig(PetrolCar(.can11), disk: first.disk)
     #expect(rig.machine.schema == first.machine.schema && rig.declared == 1)
     rig.run(for: 5 * .second)
-    #expect(rig.number("rpm") != nil && !rig.asked.contains { $0.command == "0120" })
+    #expect(rig.number("rpm") != nil && !rig.sentCommands.contains { $0.command == "0120" })
     // The same stored state with another car: detection is repeated.
     var other = try VehicleRig(ElectricCar(.eGMP), disk: first.disk)
     other.run(for: 5 * .second)
@@ -101,10 +101,10 @@ import Testing
   @Test func `a configured vehicle gets no other requests`() throws {
     var ice = try VehicleRig(PetrolCar(.can11), vehicle: .ice)
     ice.run(for: 5 * .second)
-    #expect(ice.number("rpm") != nil && !ice.asked.contains { $0.command.hasPrefix("22") || $0.command == "2101" })
+    #expect(ice.number("rpm") != nil && !ice.sentCommands.contains { $0.command.hasPrefix("22") || $0.command == "2101" })
     var electric = try VehicleRig(PetrolCar(.can11), vehicle: .eGMP)
     electric.run(for: 20 * .second)
-    #expect(electric.status == "car-silent" && !electric.asked.contains { $0.command.hasPrefix("01") || $0.command == "2101" })
+    #expect(electric.status == "car-silent" && !electric.sentCommands.contains { $0.command.hasPrefix("01") || $0.command == "2101" })
   }
 
   /// A car with two ECUs that support some PIDs each.
@@ -144,7 +144,7 @@ import Testing
       #expect(String(decoding: rig.disk["controllers"] ?? [], as: UTF8.self).contains("most 1"))
       var again = try VehicleRig(Self.car(answers), disk: rig.disk)
       again.run(for: 20 * .second)
-      #expect(again.number("speed") == 50 && !again.asked.contains { $0.command.hasPrefix("010C0D") })
+      #expect(again.number("speed") == 50 && !again.sentCommands.contains { $0.command.hasPrefix("010C0D") })
     }
   }
 
@@ -172,7 +172,7 @@ import Testing
     check.recordResponse(at: rig.now, took: .millisecond, frames: 2, from: nil)
     #expect(String(decoding: check.bytes, as: UTF8.self) == "0100\r")
     // Known ECUs are not queried again.
-    #expect(first.declared == 1 && rig.asked.count { $0.command == "0120" } == 1)
+    #expect(first.declared == 1 && rig.sentCommands.count { $0.command == "0120" } == 1)
   }
 
   @Test func `slowly polled values stay fresh from one poll to the next`() throws {
@@ -264,11 +264,12 @@ import Testing
     var changing = try VehicleRig(ChangingVINCar(car: PetrolCar(.can11)), disk: first.disk)
     changing.run(for: 200 * .second)
     #expect(
-      changing.asked.count { $0.command == "0120" } <= 1 && changing.status == "polling" && changing.number("coolant-temperature") != nil)
+      changing.sentCommands.count { $0.command == "0120" } <= 1 && changing.status == "polling"
+        && changing.number("coolant-temperature") != nil)
     // A car that never reported a VIN is not another car.
     var same = try VehicleRig(PetrolCar(.can11), disk: first.disk)
     same.run(for: 30 * .second)
-    #expect(!same.asked.contains { $0.command == "0120" })
+    #expect(!same.sentCommands.contains { $0.command == "0120" })
   }
 
   /// One car until some time, nothing for a while, then another.
@@ -304,7 +305,7 @@ import Testing
     #expect(rig.status == "no-car" && rig.absence("vin")?.contains("no battery voltage") == true, "\(rig.status) \(rig.text("vin") ?? "")")
     rig.run(for: 90 * .second)
     let details =
-      "\(rig.text("vin") ?? rig.absence("vin") ?? "") \(rig.number("rpm") ?? 0) \(rig.status) \(rig.fault ?? "") \(rig.asked.suffix(30).map(\.command))"
+      "\(rig.text("vin") ?? rig.absence("vin") ?? "") \(rig.number("rpm") ?? 0) \(rig.status) \(rig.fault ?? "") \(rig.sentCommands.suffix(30).map(\.command))"
     #expect(rig.text("vin") == "1D4GP00R55B123456" && rig.number("rpm") == 861, "\(details)")
     #expect(rig.number("coolant-temperature") == nil)
     #expect(!rig.machine.schema.properties.contains { $0.name == "coolant-temperature" })

@@ -10,7 +10,7 @@ typealias VehicleRig = Host<OBDMachine, AdapterLink>
 
 struct AdapterLink: LinkedSurroundings {
   private var link: PeerLink<ELM327Adapter>
-  private(set) var asked: [(at: Instant, command: String)] = []
+  private(set) var sentCommands: [(at: Instant, command: String)] = []
   /// Prefixes of commands that this adapter does not support.
   private let unknown: Set<String>
   /// Prefixes of commands that it never replies to.
@@ -34,7 +34,7 @@ struct AdapterLink: LinkedSurroundings {
     if case .resetLink = effect { return [] }
     guard case .send(_, let bytes, _, _) = effect else { return nil }
     let command = String(decoding: bytes.dropLast(), as: UTF8.self)
-    asked.append((now, command))
+    sentCommands.append((now, command))
     if mute.contains(where: command.hasPrefix) { return [] }
     let reply =
       overriddenReplies.first { command.hasPrefix($0.key) }?.value ?? (unknown.contains(where: command.hasPrefix) ? "?\r\r>" : nil)
@@ -81,7 +81,7 @@ extension VehicleRig {
 
   /// The number of requests in the last nanoseconds, with or without a frame count.
   func count(_ request: String, last span: Nanoseconds) -> Int {
-    around.asked.count {
+    around.sentCommands.count {
       $0.at >= now - span && ($0.command == request || $0.command.count == request.count + 1 && $0.command.hasPrefix(request))
     }
   }

@@ -56,7 +56,7 @@ import Testing
     #expect(rig.number("rpm") == 861 && rig.fault == nil)
     #expect(rig.seen["intake-pressure"] == ["383.5"] && rig.seen["air-flow"] == ["159.38"])
     // Requested early and once: scaling does not change.
-    #expect(rig.asked.count { $0.command.hasPrefix("014F50") } == 1)
+    #expect(rig.sentCommands.count { $0.command.hasPrefix("014F50") } == 1)
     // It applies to queries, too.
     let report = try rig.report("query", ["request": .string("010B10")])
     #expect(report.rows.first?[2] == "intake pressure 383.5 kPa, air flow 159.38 g/s")
@@ -66,7 +66,7 @@ import Testing
     var rig = try VehicleRig(car(["0140": [(0x7E8, "414040000000")]]))
     rig.run(for: 20 * .second)
     #expect(rig.seen["intake-pressure"] == ["127"] && rig.seen["air-flow"] == ["40.96"])
-    #expect(!rig.asked.contains { $0.command.hasPrefix("014F") || $0.command.hasPrefix("0150") })
+    #expect(!rig.sentCommands.contains { $0.command.hasPrefix("014F") || $0.command.hasPrefix("0150") })
     var short = try VehicleRig(car(["0100": [(0x7E8, "410000390000")]]))
     short.run(for: 20 * .second)
     #expect(short.seen["intake-pressure"] == ["127"] && short.seen["air-flow"] == ["40.96"])

@@ -1,4 +1,4 @@
-// PIDs whose first byte says which of their values the ECU supports, and other PIDs of the later tables.
+// PIDs whose first byte shows which of their values the ECU supports, and other PIDs of the later tables.
 
 import Testing
 
