@@ -25,7 +25,7 @@ struct AdapterVectorTests {
   @Test(
     "battery data records with headers",
     arguments: [
-      ("220101", Vector.kona, 0), ("220101", Vector.ev6, 0), ("220101", Vector.wallbox, 0), ("220105", Vector.wallboxPage5, 0xAA),
+      ("220101", Vector.kona, 0), ("220101", Vector.ev6, 0), ("220101", Vector.wallbox, 0), ("220105", Vector.wallboxRecord05, 0xAA),
       ("2101", Vector.ioniq, 0),
     ] as [(String, [UInt8], UInt8)])
   func records(request: String, vector: [UInt8], padding: UInt8) throws {
