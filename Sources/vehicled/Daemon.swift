@@ -19,7 +19,7 @@ import Varlink
   private var configuration: Configuration
   private var devices: [Entry] = []
   /// The number of removed devices that have not closed their links yet.
-  private var closing = 0
+  private var closingCount = 0
   private var watchdog: Watchdog?
   private var listener: Listener?
 
@@ -53,7 +53,7 @@ import Varlink
     }
     configuration.devices.forEach(add)
     open()
-    await withCheckedContinuation { continuation in share { continuation.resume() } }
+    await withCheckedContinuation { continuation in applySocketPermissions { continuation.resume() } }
     watchdog = Watchdog(disk: disk, http: http)
     log.notice("serving \(socket) with \(devices.count) \(devices.count == 1 ? "device" : "devices")")
     Notify.send("READY=1")
@@ -91,14 +91,14 @@ import Varlink
       if new.control.socket != configuration.control.socket { log.warning("socket path changed: takes effect after a restart of vehicled") }
       changed.append("control")
     } else {
-      methods.reviewAccounts()
+      methods.recheckStreamsAfterNameChange()
     }
     if let level = new.logLevel, level != configuration.logLevel {
       Journal.level = level
       changed.append("log-level")
     }
     configuration = new
-    share()
+    applySocketPermissions()
     log.notice("configuration reloaded; changed: \(changed.isEmpty ? "nothing" : changed.joined(separator: ", "))")
     let after = Set(devices.map(\.configuration.name))
     return .success(
@@ -144,7 +144,7 @@ import Varlink
       let device = Device(
         name: configured.name, kind: configured.kind, machine: try kind.make(setup), links: links, warning: kind.warning?(setup),
         services: Device.Services(disk: disk, links: LinkOpener(disk: disk, blueZ: blueZ), guardian: guardian, http: http))
-      device.awaitOpening()
+      device.queueCommandsUntilOpen()
       if let warning = device.warning { device.log.warning("\(warning)") }
       devices.append(Entry(configuration: configured, device: device, recorder: configured.record ? Recorder(device, disk: disk) : nil))
       hub.add(device)
@@ -155,17 +155,17 @@ import Varlink
 
   private func remove(_ entry: Entry) {
     hub.remove(entry.device)
-    closing += 1
+    closingCount += 1
     entry.device.close("device reconfigured or removed") { [self] in
       entry.recorder?.close()
-      closing -= 1
+      closingCount -= 1
       open()
     }
   }
 
   /// Opens new devices, once removed devices have released their ports and stored values.
   private func open() {
-    guard closing == 0 else { return }
+    guard closingCount == 0 else { return }
     for index in devices.indices where !devices[index].isOpen {
       devices[index].isOpen = true
       let device = devices[index].device
@@ -174,14 +174,14 @@ import Varlink
   }
 
   /// Sets the socket's permissions for the access lists, and warns about names in them that cannot be looked up.
-  private func share(then finish: @escaping @Loop @Sendable () -> Void = {}) {
-    if listener?.share(withAllUsers: configuration.control.grantsAccessOutsideGroup) == false {
+  private func applySocketPermissions(then finish: @escaping @Loop @Sendable () -> Void = {}) {
+    if listener?.setMode(forAllUsers: configuration.control.grantsAccessOutsideGroup) == false {
       log.warning("the socket is closed to users outside of its group; systemctl edit vehicled.socket, [Socket] SocketMode=0666")
     }
-    let group = Accounts.Query.group("vehicled")
+    let group = NameService.Query.group("vehicled")
     let access = methods.access
-    methods.accounts.find(access.queries.union([group])) { [self] answers in
-      if case .number(let number)? = answers[group] { listener?.share(withGroup: number) }
+    methods.nameService.find(access.queries.union([group])) { [self] answers in
+      if case .number(let number)? = answers[group] { listener?.setGroup(number) }
       for warning in access.warnings(answers) { log.warning("\(warning)") }
       finish()
     }
@@ -195,7 +195,7 @@ import Varlink
 extension Access {
   /// Warnings about groups and users in the lists that do not exist or cannot be looked up. There is no warning if the group `vehicled`,
   /// which is in the lists by default, does not exist: the package may not be installed.
-  func warnings(_ answers: Accounts.Answers) -> [String] {
+  func warnings(_ answers: NameService.Answers) -> [String] {
     problems(answers.filter { $0.key != .group("vehicled") || $0.value != .absent })
   }
 }

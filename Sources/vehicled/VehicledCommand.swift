@@ -37,7 +37,7 @@ import Protocols
   }
 
   func run() throws {
-    _ = Accounts.ownName
+    _ = NameService.ownName
     let configuration: Configuration
     do { configuration = try Configuration.load(config, kinds: registry) } catch {
       printError(error.description)
@@ -65,7 +65,7 @@ import Protocols
   /// Prints the number of devices, and warnings about groups and users that do not exist.
   private func reportValid(_ configuration: Configuration) {
     let access = Access(configuration.control)
-    let answers = Dictionary(uniqueKeysWithValues: access.queries.map { ($0, Accounts.resolve($0)) })
+    let answers = Dictionary(uniqueKeysWithValues: access.queries.map { ($0, NameService.resolve($0)) })
     for warning in access.warnings(answers) { printError("warning: \(warning)") }
     print("ok: \(configuration.devices.count) \(configuration.devices.count == 1 ? "device" : "devices")")
   }

@@ -19,7 +19,7 @@ import Testing
 
   /// The decision with these cached lookups; others are not known yet.
   private func decide(
-    _ control: Configuration.Control, _ right: Right, on scope: Scope = .daemon, for peer: Peer?, _ answers: Accounts.Answers = [:]
+    _ control: Configuration.Control, _ right: Right, on scope: Scope = .daemon, for peer: Peer?, _ answers: NameService.Answers = [:]
   ) -> Access.Decision {
     Access(control).decide(right, on: scope, for: peer) { queries in answers.filter { queries.contains($0.key) } }
   }
@@ -27,7 +27,7 @@ import Testing
   private static let listed = Configuration.Control(
     lists: .init(
       observe: ["family"], control: ["drivers", "no-such-group"], observeUsers: ["eve"], controlUsers: ["4711", "no-such-user"]))
-  private static let known: Accounts.Answers = [
+  private static let known: NameService.Answers = [
     .group("family"): .number(50), .group("drivers"): .number(60), .group("no-such-group"): .absent, .user("eve"): .number(1000),
     .user("4711"): .number(4711), .user("no-such-user"): .absent,
     .userName(nobody): .name("nobody"), .userName(1000): .name("eve"), .userName(4711): .absent, .userName(61_003): .absent,
@@ -104,7 +104,7 @@ import Testing
   private static let family = Configuration.Control(
     lists: .init(observe: ["family"], control: ["drivers"]),
     devices: ["rover": .init(drive: ["kids"], limitsDriving: true), "mirror": .init(observeUsers: ["eve"], controlUsers: ["4711"])])
-  private static let names: Accounts.Answers = known.merging([.group("kids"): .number(70)]) { $1 }
+  private static let names: NameService.Answers = known.merging([.group("kids"): .number(70)]) { $1 }
 
   private func rights(_ control: Configuration.Control = family, of peer: Peer) -> Rights? {
     if case .granted(let rights) = decide(control, .observe, on: .someDevice, for: peer, Self.names) { rights } else { nil }

@@ -90,7 +90,7 @@ import Testing
     control.lists.observe.append("nogroup-xyz")
     control.lists.controlUsers = ["nouser-xyz", "root"]
     let access = Access(control)
-    let answers: Accounts.Answers = [
+    let answers: NameService.Answers = [
       .group("vehicled"): .absent, .group("nogroup-xyz"): .absent, .user("nouser-xyz"): .absent, .user("root"): .number(0),
     ]
     let warnings = access.warnings(answers)

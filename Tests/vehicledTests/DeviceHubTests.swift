@@ -61,7 +61,7 @@ import Varlink
     let different = vehicledTests.device(Probe(), named: "different", Schema(properties: Array(Self.schema.properties.dropLast())))
     rig.hub.add(other)
     rig.hub.add(different)
-    let tables = rig.hub.states.map(\.table)
+    let tables = rig.hub.states.map(\.sharedSchema)
     #expect(tables[0] === tables[1] && tables[0] !== tables[2])
   }
 
@@ -151,7 +151,7 @@ import Varlink
     #expect(slow.replies.count == 1)
     #expect(quick.replies.count == 101)
     slow.hasRoom = true
-    watcher.drained()
+    watcher.sendPending()
     #expect(slow.replies.count == 2)
     #expect(slow.replies[1].changes?.map(\.value) == [.int(100)])
     #expect(slow.replies[1].sequence == 1)
@@ -168,7 +168,7 @@ import Varlink
     rig.probe.answers { _, _, effects in effects.append(.declare(new)) }
     rig.device.handle(.wake)
     slow.hasRoom = true
-    watcher.drained()
+    watcher.sendPending()
     #expect(slow.changes.isEmpty)
     #expect(slow.replies.last?.snapshot?.first?.readings.map(\.value) == [.float(12.5), .int(7)])
   }
@@ -210,7 +210,7 @@ import Varlink
     let before = Clock.boot()
     #expect(await until { Clock.boot() - before > 20 * .millisecond })
     slow.hasRoom = true
-    watcher.drained()
+    watcher.sendPending()
     let reading = slow.replies.last?.snapshot?.first?.readings
     #expect(reading?.count == 1 && reading?.first?.age ?? 0 >= 0.02)
   }
@@ -237,7 +237,7 @@ import Varlink
     // One of them is added again before anything is sent.
     rig.hub.add(device(Probe(), named: "d7", Self.schema))
     slow.hasRoom = true
-    watcher.drained()
+    watcher.sendPending()
     #expect(slow.replies[1].events?.count { $0.name == "removed" } == 200)
     #expect(slow.replies[2].snapshot?.map(\.name) == ["d7"])
   }
@@ -267,7 +267,7 @@ import Varlink
     rig.publish((0, .value(.int(2))))
     #expect(client.replies.last?.events?.map(\.name) == ["removed"])
     slow.hasRoom = true
-    watcher.drained()
+    watcher.sendPending()
     #expect(slow.replies.count == 2 && slow.replies[1].changes == nil && slow.replies[1].events?.count == 1)
     #expect(throws: ContractError.noSuchDevice(device: "ev")) { try rig.hub.resolve("ev.rpm") }
   }

@@ -135,7 +135,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
       if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report(text: "done")))) }
     }
     let device = device(probe)
-    device.awaitOpening()
+    device.queueCommandsUntilOpen()
     var outcomes: [String?] = []
     _ = device.perform(.run(action: 0, arguments: [:])) { outcomes.append(try? $0.get().text) }
     let gone = device.perform(.run(action: 1, arguments: [:])) { _ in outcomes.append("cancelled") }
@@ -181,7 +181,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     func restarted() -> Device {
       probe = Probe()
       let new = device(probe, named: "ev", links: [(.main, .serial(path: line.path, baud: 9600))], disk: disk)
-      new.awaitOpening()
+      new.queueCommandsUntilOpen()
       return new
     }
     func open(_ device: Device) async {

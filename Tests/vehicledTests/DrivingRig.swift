@@ -97,9 +97,9 @@ import Testing
 
   init(
     _ schema: Schema = DrivingRig.schema, control: Configuration.Control = Configuration.Control(), guardian: Guardian? = nil,
-    accounts: Accounts = Accounts()
+    nameService: NameService = NameService()
   ) async {
-    methods = Methods(hub: hub, access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", accounts: accounts)
+    methods = Methods(hub: hub, access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", nameService: nameService)
     probe.answers { input, _, effects in
       if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report()))) }
     }

@@ -159,12 +159,12 @@ import Testing
     rig.end()
   }
 
-  private static let owner = Accounts.Query.user("owner")
+  private static let owner = NameService.Query.user("owner")
   private static let status = #"{"method":"io.vehicled.Status"}"#
 
   @Test func `a user ID that is reassigned loses its rights`() async throws {
     let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent])
-    let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["owner"])), accounts: Accounts(resolve: service.resolve))
+    let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["owner"])), nameService: NameService(resolve: service.resolve))
     let (watcher, caller, heir) = (
       try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4712)
     )
@@ -178,7 +178,7 @@ import Testing
     #expect(await caller.ask(Self.status).contains("PermissionDenied"))
     #expect(await watcher.next().contains("PermissionDenied"))
     service.answers.withLock { $0[Self.owner] = .number(4711) }
-    rig.methods.reviewAccounts()
+    rig.methods.recheckStreamsAfterNameChange()
     #expect(await caller.ask(Self.status).contains("devices"))
     #expect(await heir.ask(Self.status).contains("PermissionDenied"))
     [watcher, caller, heir].forEach { $0.disconnect() }
@@ -187,8 +187,8 @@ import Testing
 
   @Test func `a hanging name service delays only clients that need a lookup`() async throws {
     let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent, .userName(4711): .name("owner")])
-    let accounts = Accounts(timeout: 2 * .second, resolve: service.resolve)
-    let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["owner"])), accounts: accounts)
+    let nameService = NameService(timeout: 2 * .second, resolve: service.resolve)
+    let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["owner"])), nameService: nameService)
     let (holder, driver, caller) = (
       try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4711)
     )
@@ -196,7 +196,7 @@ import Testing
     let lease = await rig.drive(holder)
     #expect(await driver.ask(rig.set("1", lease)).contains("reading"))
     #expect(rig.device.lease?.holder == "owner (pid \(getpid()))")
-    accounts.forget()
+    nameService.invalidate()
     service.hang(true)
     caller.send(Self.status)
     // A driver was authorized before, and root needs no lookup.

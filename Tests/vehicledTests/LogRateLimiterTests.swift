@@ -15,7 +15,7 @@ import Testing
     for second in 0..<600 {
       let now = Instant(second) * .second
       if let due = limiter.due, now >= due { logged += limiter.end(at: now).map(\.text) }
-      for line in [Self.fault, Self.well] where limiter.admits(line, at: now) { logged.append(line.text) }
+      for line in [Self.fault, Self.well] where limiter.admit(line, at: now) { logged.append(line.text) }
     }
     #expect(logged.prefix(5) == [Self.fault.text, Self.well.text, Self.fault.text, Self.well.text, Self.fault.text])
     #expect(
@@ -26,17 +26,17 @@ import Testing
     // A minute without lines ends the summaries.
     let last = limiter.end(at: 600 * .second)
     let quiet = limiter.end(at: 660 * .second)
-    let isLoggedAgain = limiter.admits(Self.fault, at: 700 * .second)
+    let isLoggedAgain = limiter.admit(Self.fault, at: 700 * .second)
     #expect(last.last?.text == "\(Self.well.text) (repeated 60 times in 1 min)" && quiet.isEmpty && isLoggedAgain)
   }
 
   @Test func `a line that is no longer frequent is logged at once`() {
     var limiter = LogRateLimiter()
-    for second in 0..<10 { _ = limiter.admits(Self.fault, at: Int64(second) * .second) }
+    for second in 0..<10 { _ = limiter.admit(Self.fault, at: Int64(second) * .second) }
     let first = limiter.end(at: 60 * .second)
-    let isAdmitted = limiter.admits(Self.fault, at: 70 * .second)
+    let isAdmitted = limiter.admit(Self.fault, at: 70 * .second)
     let second = limiter.end(at: 120 * .second)
-    let isLogged = limiter.admits(Self.fault, at: 180 * .second)
+    let isLogged = limiter.admit(Self.fault, at: 180 * .second)
     #expect(first.map(\.text) == ["\(Self.fault.text) (repeated 7 times in 1 min)"])
     #expect(!isAdmitted && second.map(\.text) == ["\(Self.fault.text) (repeated once in 1 min)"] && isLogged)
   }
@@ -44,7 +44,7 @@ import Testing
   @Test func `occasional lines are all logged, and no summary is pending`() {
     var limiter = LogRateLimiter()
     for time in [0, 20, 40] as [Int64] {
-      let isLogged = limiter.admits(Self.fault, at: time * .second)
+      let isLogged = limiter.admit(Self.fault, at: time * .second)
       #expect(isLogged)
     }
     #expect(limiter.due == 60 * .second)
@@ -54,7 +54,7 @@ import Testing
 
   @Test func `lines whose text changes are limited too`() {
     var limiter = LogRateLimiter()
-    let logged = (0..<1000).filter { limiter.admits(LogRateLimiter.Line(level: .warning, text: "\($0) V", link: .main), at: Instant($0)) }
+    let logged = (0..<1000).filter { limiter.admit(LogRateLimiter.Line(level: .warning, text: "\($0) V", link: .main), at: Instant($0)) }
     #expect(logged.count == 20)
     #expect(limiter.end(at: .second).map(\.text) == ["999 V (and 979 other messages in 1 min)"])
   }

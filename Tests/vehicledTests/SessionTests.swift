@@ -14,9 +14,9 @@ import Varlink
   private static let stranger: UInt32 = 4711
 
   private func methods(
-    _ control: Configuration.Control = Configuration.Control(lists: .init(observe: [], control: [])), accounts: Accounts = Accounts()
+    _ control: Configuration.Control = Configuration.Control(lists: .init(observe: [], control: [])), nameService: NameService = NameService()
   ) -> Methods {
-    Methods(hub: DeviceHub(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", accounts: accounts)
+    Methods(hub: DeviceHub(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", nameService: nameService)
   }
 
   /// A call of this size in bytes.
@@ -98,14 +98,14 @@ import Varlink
   @Test func `calls that waited for the same lookup are answered in separate turns`() async throws {
     let service = NameService([.user("owner"): .number(Self.stranger)])
     service.hang(true)
-    let accounts = Accounts(resolve: service.resolve)
-    let methods = methods(.init(lists: .init(observeUsers: ["owner"])), accounts: accounts)
+    let nameService = NameService(resolve: service.resolve)
+    let methods = methods(.init(lists: .init(observeUsers: ["owner"])), nameService: nameService)
     let clients = try (0..<8).map { _ in try SocketClient(methods, user: Self.stranger) }
     clients.forEach { $0.send(Self.status) }
     #expect(await until { methods.calls == clients.count })
     // Queued behind theirs, in the same turn.
     var answered: Int?
-    accounts.find([.user("owner")]) { _ in answered = clients.reduce(0) { $0 + $1.messages() } }
+    nameService.find([.user("owner")]) { _ in answered = clients.reduce(0) { $0 + $1.messages() } }
     service.hang(false)
     #expect(await until { answered != nil })
     #expect(answered == 0)
@@ -164,7 +164,7 @@ import Varlink
     let user = Self.stranger
     // The driver's right stays cached; otherwise the 17th connection may be rejected.
     let rig = await DrivingRig(
-      control: .init(lists: .init(controlUsers: ["\(user + 1)"])), accounts: Accounts(maxAge: 3600 * .second))
+      control: .init(lists: .init(controlUsers: ["\(user + 1)"])), nameService: NameService(maxAge: 3600 * .second))
     let half = try SocketClient(rig.methods)
     half.send(Array(#"{"method":"#.utf8)[...])
     let silent = try (0..<16).map { _ in try SocketClient(rig.methods, user: user) }

@@ -27,8 +27,8 @@ import Protocols
   /// The shared scan.
   private(set) lazy var scanner = BLEScanner(self)
 
-  /// The receivers of characteristics' notifications, by object path.
-  var notified: [String: @Loop ([UInt8]) -> Void] = [:]
+  /// Called with each notification of a characteristic, by its object path.
+  var notificationHandlers: [String: @Loop ([UInt8]) -> Void] = [:]
 
   /// The links that use a peripheral, by its path.
   private var claims: [String: ObjectIdentifier] = [:]
@@ -37,15 +37,15 @@ import Protocols
   /// The times until which unsuitable peers are skipped, by address.
   private var rejected: [String: Instant] = [:]
   /// The number of consecutive failures to connect, by address.
-  private var failures: [String: Int] = [:]
+  private var connectFailures: [String: Int] = [:]
   private var lastSeenPath: String?
   /// Whether objects were ignored because there are too many.
   private(set) var isFull = false
 
   private let bus: SystemBus
   private var owner: String? { didSet { bus.signalSender = owner } }
-  /// The number of the last request for all objects.
-  private var request = 0
+  /// The number of the last `fetch`. Replies to earlier ones are ignored.
+  private var fetchNumber = 0
   private var observers: [ObjectIdentifier: Weak] = [:]
   private var isNotifying = false
   private lazy var retryTimer = Timer { [weak self] _ in self?.findOwner() }
@@ -108,7 +108,7 @@ import Protocols
     rejected = rejected.filter { $0.value > now }
     rejected[address] = max(moment, rejected[address] ?? .min)
   }
-  func recordConnectSuccess(_ address: String) { failures[address] = nil }
+  func recordConnectSuccess(_ address: String) { connectFailures[address] = nil }
 
   /// Whether another link uses the peripheral.
   func isClaimed(_ path: String, byOtherThan link: AnyObject) -> Bool { claims[path].map { $0 != ObjectIdentifier(link) } ?? false }
@@ -117,8 +117,8 @@ import Protocols
 
   /// Counts a failure to connect. Returns true for every third failure in a row.
   func recordConnectFailure(_ address: String) -> Bool {
-    failures[address, default: 0] += 1
-    return failures[address, default: 0] % 3 == 0
+    connectFailures[address, default: 0] += 1
+    return connectFailures[address, default: 0] % 3 == 0
   }
 
   /// Disconnects a peripheral, or cancels connecting.
@@ -165,7 +165,7 @@ import Protocols
 
   private func becomeAbsent(_ reason: String) {
     owner = nil
-    request += 1
+    fetchNumber += 1
     objects = [:]
     lastSeenPath = nil
     retryTimer.set(nil)
@@ -176,10 +176,10 @@ import Protocols
   /// Requests all objects. The reply includes all changes signalled before it.
   private func fetch() {
     guard let owner else { return }
-    request += 1
-    let mine = request
+    fetchNumber += 1
+    let number = fetchNumber
     bus.call(.call(owner, "/", DBusDaemon.objectManager, "GetManagedObjects"), milliseconds: 10_000) { [weak self] result in
-      guard let self, mine == request else { return }
+      guard let self, number == fetchNumber else { return }
       switch result {
       case .success(let message):
         guard let all = message.body.first?.dictionary else {
@@ -244,7 +244,7 @@ import Protocols
   }
 
   private func change(_ path: String, _ interface: String, set: Properties, invalid: [String]) {
-    if interface == Characteristic.interface, let value = set["Value"]?.bytes { notified[path]?(value) }
+    if interface == Characteristic.interface, let value = set["Value"]?.bytes { notificationHandlers[path]?(value) }
     guard let names = Self.storedProperties[interface], objects[path]?[interface] != nil else { return }
     var hasChanged = false
     if set["RSSI"] != nil, interface == Peripheral.interface { lastSeenPath = path }

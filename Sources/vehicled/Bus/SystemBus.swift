@@ -26,7 +26,8 @@ import Protocols
   /// The number of the current connection. Events of earlier connections are ignored.
   private var generation = 0
   private var delay: Nanoseconds = 0
-  private var closed: (@Loop () -> Void)?
+  /// Completes `close`; nil before it is called.
+  private var closeCompletion: (@Loop () -> Void)?
   private lazy var retry = Timer { [weak self] _ in self?.open() }
 
   private static let firstDelay: Nanoseconds = .second
@@ -37,17 +38,17 @@ import Protocols
 
   /// Connects, unless it is connected or connecting.
   func open() {
-    guard connection == nil, closed == nil else { return }
+    guard connection == nil, closeCompletion == nil else { return }
     retry.set(nil)
     generation += 1
-    let mine = generation
+    let number = generation
     state = .connecting
     connection = DBusConnection(to: address) { _ in
-      Loop.post { [weak self] in self?.cameUp(mine) }
+      Loop.post { [weak self] in self?.cameUp(number) }
     } received: { message in
-      Loop.post { [weak self] in if self?.generation == mine { self?.received(message) } }
+      Loop.post { [weak self] in if self?.generation == number { self?.received(message) } }
     } ended: { reason in
-      Loop.post { [weak self] in self?.ended(reason, mine) }
+      Loop.post { [weak self] in self?.ended(reason, number) }
     }
     connection?.receive(only: [])
   }
@@ -67,8 +68,8 @@ import Protocols
   func close() async {
     guard let connection else { return }
     await withCheckedContinuation { continuation in
-      let deadline = Timer { [self] _ in finish() }
-      closed = {
+      let deadline = Timer { [self] _ in finishClosing() }
+      closeCompletion = {
         deadline.set(nil)
         continuation.resume()
       }
@@ -88,15 +89,15 @@ import Protocols
     guard number == generation, connection != nil else { return }
     connection = nil
     state = .down(reason)
-    if closed != nil { return finish() }
+    if closeCompletion != nil { return finishClosing() }
     delay = delay == 0 ? Self.firstDelay : min(delay * 2, Self.maxDelay)
     retry.set(Clock.monotonic() + delay)
     changed()
   }
 
-  private func finish() {
-    let closed = closed
-    self.closed = {}
-    closed?()
+  private func finishClosing() {
+    let completion = closeCompletion
+    closeCompletion = {}
+    completion?()
   }
 }

@@ -88,7 +88,7 @@ extension Configuration {
     } catch {
       problems.append(error)
     }
-    var check = ConfigurationCheck(kinds: kinds, complete: problems.isEmpty)
+    var check = ConfigurationCheck(kinds: kinds, isComplete: problems.isEmpty)
     for folder in Set(kinds.flatMap(\.sections).compactMap(\.folder)).sorted() {
       do {
         for file in try ConfigurationFile.all(in: folder, beside: path) {

@@ -20,11 +20,11 @@ struct ConfigurationCheck {
   /// The access lists of each device that has some.
   private var access: [String: Configuration.AccessLists] = [:]
   /// Whether every file could be read. If not, a missing key is not reported: it may be in a file that could not be read.
-  private let complete: Bool
+  private let isComplete: Bool
 
-  init(kinds: [Kind], complete: Bool) {
+  init(kinds: [Kind], isComplete: Bool) {
     self.kinds = kinds
-    self.complete = complete
+    self.isComplete = isComplete
   }
 
   mutating func configuration(_ root: TOML.Table) -> Configuration {
@@ -102,7 +102,7 @@ struct ConfigurationCheck {
     for role in kind.links {
       guard let url = link(role, of: kind, in: table, header: entry.value.location) else { continue }
       device.links[role.name] = url
-      if let port = url.exclusive, let owner = linkOwners.updateValue(entry.key, forKey: port) {
+      if let port = url.exclusiveID, let owner = linkOwners.updateValue(entry.key, forKey: port) {
         report(
           table[role.key]?.value.location ?? entry.value.location,
           "\(role.key): device \(owner) uses this link already; give each device its own"
@@ -173,7 +173,7 @@ struct ConfigurationCheck {
       return missing.map { "device \(name) has no \($0); name a device with \(required.joined(separator: ", "))" }
     }
     // If there are other problems, the device may exist but be invalid, which has been reported.
-    if !complete || !problems.isEmpty { return nil }
+    if !isComplete || !problems.isEmpty { return nil }
     let others = properties.keys.filter { $0 != device }.sorted()
     let remedy = others.isEmpty ? "add a section [device.\(printable(name, limit: 32))]" : suggestion(for: name, among: others)
     return "unknown device \(quoted(name)); \(remedy)"
@@ -182,7 +182,7 @@ struct ConfigurationCheck {
   private mutating func kind(of table: TOML.Table, header: SourceLocation) -> Kind? {
     let names = kinds.map(\.name)
     guard let entry = table["kind"] else {
-      if complete { report(header, "kind is missing; add kind = \"\(names.first ?? "")\" (known kinds: \(names.joined(separator: ", ")))") }
+      if isComplete { report(header, "kind is missing; add kind = \"\(names.first ?? "")\" (known kinds: \(names.joined(separator: ", ")))") }
       return nil
     }
     guard case .string(let name) = value("kind", of: Configuration.deviceKeys, in: table) else { return nil }
@@ -193,7 +193,7 @@ struct ConfigurationCheck {
 
   private mutating func link(_ role: LinkRole, of kind: Kind, in table: TOML.Table, header: SourceLocation) -> LinkURL? {
     guard let entry = table[role.key] else {
-      if role.required && complete { report(header, "\(role.key) is missing; add \(role.key) = \(Self.examples(for: role))") }
+      if role.required && isComplete { report(header, "\(role.key) is missing; add \(role.key) = \(Self.examples(for: role))") }
       return nil
     }
     guard case .string(let text) = accept(entry, Option(role.key, ValueRule(.string), help: "")) else { return nil }
@@ -246,15 +246,15 @@ extension ConfigurationCheck {
     return nil
   }
 
-  mutating func rejectUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of whole: String? = nil) {
+  mutating func rejectUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of owner: String? = nil) {
     for entry in table.entries where !known.contains(entry.key) && !sections.contains(entry.key) {
       guard problems.count < 1000 else { return }
-      let owner = whole.map { " of \($0)" } ?? ""
+      let suffix = owner.map { " of \($0)" } ?? ""
       if case .table = entry.value.content {
         let remedy = sections.isEmpty ? "remove it" : suggestion(for: entry.key, among: sections)
-        report(entry.location, "unknown section \(quoted(entry.key))\(owner); \(remedy)")
+        report(entry.location, "unknown section \(quoted(entry.key))\(suffix); \(remedy)")
       } else {
-        report(entry.location, "unknown key \(quoted(entry.key))\(owner); \(suggestion(for: entry.key, among: known))")
+        report(entry.location, "unknown key \(quoted(entry.key))\(suffix); \(suggestion(for: entry.key, among: known))")
       }
     }
   }

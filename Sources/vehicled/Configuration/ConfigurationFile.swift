@@ -42,7 +42,7 @@ struct ConfigurationFile {
   private func problem(_ code: Int32) -> ConfigurationProblem {
     let text =
       switch code {
-      case EACCES, EPERM: "permission denied; make it readable for user \(Accounts.ownName)"
+      case EACCES, EPERM: "permission denied; make it readable for user \(NameService.ownName)"
       case EISDIR: "is a directory; name a file, or put files into \(path).d"
       case ENOENT: "no such file; remove the symbolic link, or create its target"
       case EINVAL: "is a pipe; name a regular file"

@@ -66,7 +66,7 @@ extension ConfigurationCheck {
     }
     guard let entry = file[section.name], let tables = self.section(entry, form: form) else { return [] }
     return tables.entries.compactMap { one in
-      guard problems.count < 1000, let named = named(one, section, form: form, and: [Self.devices]) else { return nil }
+      guard problems.count < 1000, let named = namedSection(one, section, form: form, further: [Self.devices]) else { return nil }
       let devices = value(Self.devices.name, of: [Self.devices], in: named.table)
       guard case .list(let wanted)? = devices else { return SharedSection(section: named) }
       for name in wanted where !names.contains(name) {
@@ -84,7 +84,7 @@ extension ConfigurationCheck {
     var result: [NamedSection] = []
     var locations: [String: SourceLocation] = [:]
     if let entry = table[section.name], let tables = self.section(entry, form: form) {
-      result = tables.entries.compactMap { named($0, section, form: form, and: []) }
+      result = tables.entries.compactMap { namedSection($0, section, form: form, further: []) }
       for one in result { locations[one.subsection.name] = one.location }
     }
     for index in sharedSections[key(kind, section), default: []].indices {
@@ -101,19 +101,20 @@ extension ConfigurationCheck {
     return result
   }
 
-  private mutating func named(_ one: TOML.Entry, _ section: Section, form: String, and more: [Option]) -> NamedSection? {
-    guard let table = self.section(one, form: form) else { return nil }
+  /// Checks the keys of a subsection, which are those of `section` and the `further` ones, each by itself.
+  private mutating func namedSection(_ entry: TOML.Entry, _ section: Section, form: String, further: [Option]) -> NamedSection? {
+    guard let table = self.section(entry, form: form) else { return nil }
     let before = problems.count
-    if !isDeviceName(one.key, maxLength: section.maxNameLength) {
+    if !isDeviceName(entry.key, maxLength: section.maxNameLength) {
       let rule = "use at most \(section.maxNameLength) lower-case letters, digits and dashes, beginning with a letter"
-      report(one.location, "invalid \(section.name) name \(quoted(one.key)); \(rule)")
+      report(entry.location, "invalid \(section.name) name \(quoted(entry.key)); \(rule)")
     }
-    let known = (section.options + more).map(\.name)
-    rejectUnknown(in: table, known: known, of: "\(section.name) \(printable(one.key, limit: 32))")
+    let known = (section.options + further).map(\.name)
+    rejectUnknown(in: table, known: known, of: "\(section.name) \(printable(entry.key, limit: 32))")
     var options: [String: Value] = [:]
     for option in section.options { options[option.name] = value(option.name, of: section.options, in: table) ?? option.fallback }
     return NamedSection(
-      subsection: Setup.Subsection(one.key, options), table: table, location: one.location, isValid: problems.count == before)
+      subsection: Setup.Subsection(entry.key, options), table: table, location: entry.location, isValid: problems.count == before)
   }
 
   /// Reports the problems that the kind finds in a device's subsections, and returns whether they are valid.
@@ -145,7 +146,7 @@ extension ConfigurationCheck {
     let value = table[option]?.value
     let exact = value.map { value in error.offset.map { value.location(at: $0) } ?? value.location } ?? location
     // In a string with escapes the column is unknown, so the message gives the character.
-    let character = error.offset.map { value?.literal == true ? "" : "character \($0 + 1): " } ?? ""
+    let character = error.offset.map { value?.isLiteral == true ? "" : "character \($0 + 1): " } ?? ""
     reportOnce(exact, "\(option): \(character)\(printable(error.message, limit: 400))")
   }
 

@@ -60,7 +60,7 @@ extension LinkURL {
   }
 
   /// An identifier of the serial port or BLE peer, which only one device can use; nil if several devices can have this link.
-  var exclusive: String? {
+  var exclusiveID: String? {
     switch self {
     case .serial(let path, _): "serial:\(path)"
     case .ble(let target) where target.match != .auto: "ble:\(target.match) at \(target.adapter)"

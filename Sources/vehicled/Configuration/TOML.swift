@@ -27,11 +27,11 @@ enum TOML {
     var content: Content
     var location: SourceLocation
     /// Whether the string is written in the file without escapes, so that the column of each character is known.
-    var literal = false
+    var isLiteral = false
 
     /// The location of the byte at this offset of the string, or of the whole value if the column is unknown.
     func location(at offset: Int) -> SourceLocation {
-      guard literal, case .string(let text) = content else { return location }
+      guard isLiteral, case .string(let text) = content else { return location }
       var inside = location
       inside.column += 1 + String(decoding: text.utf8.prefix(offset), as: UTF8.self).unicodeScalars.count
       return inside
@@ -81,7 +81,7 @@ enum TOML {
       let location = SourceLocation(file: file, line: Int(max(document.error_line, 1)), column: Int(max(document.error_column, 1)))
       throw SyntaxError(location: location, text: document.error.map { String(cString: $0) } ?? "not TOML")
     }
-    var tree = Tree(rest: UnsafeBufferPointer(start: nodes, count: document.count)[...], file: file, bytes: bytes)
+    var tree = Tree(nodes: UnsafeBufferPointer(start: nodes, count: document.count)[...], file: file, bytes: bytes)
     guard case .table(let table) = tree.next()?.value.content else { return Table() }
     return table
   }
@@ -89,19 +89,19 @@ enum TOML {
 
 /// Builds the tree from the flat list of nodes. CToml limits the depth.
 private struct Tree {
-  private var rest: Slice<UnsafeBufferPointer<ctoml_node>>
+  private var remaining: Slice<UnsafeBufferPointer<ctoml_node>>
   private let file: String
   private let lines: [ArraySlice<UInt8>]
 
-  init(rest: Slice<UnsafeBufferPointer<ctoml_node>>, file: String, bytes: [UInt8]) {
-    self.rest = rest
+  init(nodes: Slice<UnsafeBufferPointer<ctoml_node>>, file: String, bytes: [UInt8]) {
+    remaining = nodes
     self.file = file
     lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
   }
 
   /// Returns the next node with all nodes below it; nil at the end.
   mutating func next() -> TOML.Entry? {
-    guard let node = rest.popFirst() else { return nil }
+    guard let node = remaining.popFirst() else { return nil }
     let location = SourceLocation(file: file, line: Int(node.line), column: Int(node.column))
     let keyLocation = SourceLocation(file: file, line: Int(node.key_line), column: Int(node.key_column))
     var value = TOML.Node(content: .date, location: location)
@@ -111,7 +111,7 @@ private struct Tree {
     case CTOML_STRING:
       let string = text(node.text, node.text_length)
       value.content = .string(string)
-      value.literal = isLiteral(string, at: location)
+      value.isLiteral = isLiteral(string, at: location)
     case CTOML_INTEGER: value.content = .integer(Int(node.integer))
     case CTOML_FLOAT: value.content = .float(node.number)
     case CTOML_BOOLEAN: value.content = .bool(node.integer != 0)
@@ -135,10 +135,10 @@ private struct Tree {
   private func isLiteral(_ string: String, at location: SourceLocation) -> Bool {
     guard location.line >= 1, location.line <= lines.count, location.column >= 1 else { return false }
     // Columns count code points; every byte that is not a UTF-8 continuation begins one.
-    var left = location.column
+    var columnsLeft = location.column
     let line = lines[location.line - 1].drop { byte in
-      if byte & 0xC0 != 0x80 { left -= 1 }
-      return left > 0
+      if byte & 0xC0 != 0x80 { columnsLeft -= 1 }
+      return columnsLeft > 0
     }
     guard let quote = line.first, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else { return false }
     let inside = line.dropFirst()

@@ -72,8 +72,8 @@ struct Rights: Equatable, Sendable {
   }
 
   /// The devices that the client may see; nil if it may see all.
-  var shown: Set<String>? { everywhere == nil ? Set(devices.keys) : nil }
-  func show(_ device: String) -> Bool { shown?.contains(device) ?? true }
+  var visibleDevices: Set<String>? { everywhere == nil ? Set(devices.keys) : nil }
+  func canSee(_ device: String) -> Bool { visibleDevices?.contains(device) ?? true }
 }
 
 extension Right? {
@@ -97,18 +97,18 @@ struct Access: Sendable {
 
     init(_ groups: [String], _ users: [String]) { (self.groups, self.users) = (groups, users) }
 
-    var queries: [Accounts.Query] { groups.map { .group($0) } + users.map { .user($0) } }
+    var queries: [NameService.Query] { groups.map { .group($0) } + users.map { .user($0) } }
     var names: [String] { groups.map { "group \($0)" } + users.map { "user \($0)" } }
 
     /// Whether an entry matches the peer. A group or user that does not exist matches no peer.
-    func matches(_ peer: Peer, _ answers: Accounts.Answers) -> Bool {
+    func matches(_ peer: Peer, _ answers: NameService.Answers) -> Bool {
       users.contains { answers[.user($0)] == .number(peer.user) }
         || groups.contains { if case .number(let group)? = answers[.group($0)] { peer.groups.contains(group) } else { false } }
     }
   }
 
-  /// The lists that apply to the daemon, or to one device.
-  private struct Lists {
+  /// The lists of each right that apply to the daemon, or to one device.
+  private struct Rules {
     let observers: List
     let controllers: List
     /// nil if the configuration has no list of drivers: then controllers may drive.
@@ -135,27 +135,27 @@ struct Access: Sendable {
     }
 
     /// The highest right that the lists grant.
-    func right(of peer: Peer, _ answers: Accounts.Answers) -> Right? {
+    func right(of peer: Peer, _ answers: NameService.Answers) -> Right? {
       if (drivers ?? controllers).matches(peer, answers) { return .drive }
       if controllers.matches(peer, answers) { return .control }
       return observers.matches(peer, answers) ? .observe : nil
     }
   }
 
-  private let general: Lists
-  private let devices: [String: Lists]
+  private let general: Rules
+  private let devices: [String: Rules]
   let usesPolkit: Bool
   /// The lookups that the lists need.
-  let queries: Set<Accounts.Query>
+  let queries: Set<NameService.Query>
   /// The sections that contain each group and user.
-  private let sections: [Accounts.Query: [String]]
+  private let sections: [NameService.Query: [String]]
 
   init(_ control: Configuration.Control) {
-    general = Lists(control.lists, section: "[control]")
-    devices = control.devices.reduce(into: [:]) { $0[$1.key] = Lists($1.value, and: control.lists, section: "[device.\($1.key)]") }
+    general = Rules(control.lists, section: "[control]")
+    devices = control.devices.reduce(into: [:]) { $0[$1.key] = Rules($1.value, and: control.lists, section: "[device.\($1.key)]") }
     usesPolkit = control.usesPolkit
-    var sections: [Accounts.Query: [String]] = [:]
-    let own = control.devices.sorted { $0.key < $1.key }.map { Lists($0.value, section: "[device.\($0.key)]") }
+    var sections: [NameService.Query: [String]] = [:]
+    let own = control.devices.sorted { $0.key < $1.key }.map { Rules($0.value, section: "[device.\($0.key)]") }
     for lists in usesPolkit ? [] : [general] + own {
       for query in Set(lists.lists(for: .observe).flatMap(\.queries)) { sections[query, default: []].append(lists.section) }
     }
@@ -164,10 +164,10 @@ struct Access: Sendable {
   }
 
   /// The lookups that a decision about this peer needs.
-  func queries(for peer: Peer) -> Set<Accounts.Query> { queries.union([.userName(peer.user)]) }
+  func queries(for peer: Peer) -> Set<NameService.Query> { queries.union([.userName(peer.user)]) }
 
   /// Decides whether the peer has the right. `known` returns the cached lookups.
-  func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ known: (Set<Accounts.Query>) -> Accounts.Answers) -> Decision {
+  func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ known: (Set<NameService.Query>) -> NameService.Answers) -> Decision {
     guard let peer else { return .denied("no peer credentials from the kernel") }
     if peer.user == 0 || peer.user == geteuid() { return .granted(Rights(everywhere: .drive)) }
     if usesPolkit { return .needsLookup }
@@ -180,7 +180,7 @@ struct Access: Sendable {
   }
 
   /// The message: which right the peer lacks, and how to get it.
-  func denial(of right: Right, on scope: Scope, for peer: Peer, _ answers: Accounts.Answers) -> String {
+  func denial(of right: Right, on scope: Scope, for peer: Peer, _ answers: NameService.Answers) -> String {
     let device: String? = if case .device(let name) = scope { name } else { nil }
     let rules = device.flatMap { devices[$0] } ?? general
     let lists = rules.lists(for: right)
@@ -200,7 +200,7 @@ struct Access: Sendable {
   }
 
   /// Groups and users in the lists that do not exist on this system or whose lookup failed.
-  func problems(_ answers: Accounts.Answers) -> [String] {
+  func problems(_ answers: NameService.Answers) -> [String] {
     sections.flatMap { query, sections -> [String] in
       switch answers[query] {
       case .absent: sections.map { "\(Self.label(query)) does not exist: its entry in \($0) has no effect" }
@@ -211,14 +211,14 @@ struct Access: Sendable {
   }
 
   /// A message for the first lookup that failed.
-  private static func lookupFailure(_ queries: [Accounts.Query], _ answers: Accounts.Answers) -> String? {
+  private static func lookupFailure(_ queries: [NameService.Query], _ answers: NameService.Answers) -> String? {
     for query in queries {
       if case .failed(let reason)? = answers[query] { return "cannot look up \(label(query)): \(reason)" }
     }
     return nil
   }
 
-  private static func label(_ query: Accounts.Query) -> String {
+  private static func label(_ query: NameService.Query) -> String {
     switch query {
     case .user(let name): "user \(name)"
     case .group(let name): "group \(name)"

@@ -13,17 +13,18 @@ import Protocols
   /// Root, or the daemon's own user.
   let isOwner: Bool
   /// The number of the user's connections, and of those on which no call was granted yet.
-  fileprivate(set) var sessions = 0
-  fileprivate(set) var unauthorized = 0
+  fileprivate(set) var sessionCount = 0
+  fileprivate(set) var unauthorizedCount = 0
   /// Sessions with a pending call, and whether the account is in the queue. Only the scheduler uses them.
-  var waiting = CircularBuffer<Session>()
+  var pendingSessions = CircularBuffer<Session>()
   var isQueued = false
 
   /// Limits of unanswered input in bytes: `ownLimit` for each connection; what exceeds it counts against `sharedLimit`, which all
   /// connections of the user share.
   static let ownLimit = 16 << 10
   private static let sharedLimit = 2 << 20
-  private var input = 0
+  /// The bytes that count against the shared limit.
+  private var sharedInput = 0
   /// Connections that resume reading once there is room.
   private var waitingForRoom: [ObjectIdentifier: Session] = [:]
 
@@ -33,15 +34,15 @@ import Protocols
   }
 
   /// Whether the shared limit leaves room for more input.
-  var hasRoom: Bool { input < Self.sharedLimit }
+  var hasRoom: Bool { sharedInput < Self.sharedLimit }
 
   /// Notifies the session once there is room.
   func notifyWhenRoom(_ session: Session) { waitingForRoom[ObjectIdentifier(session)] = session }
 
   /// Adds to (or subtracts from) the bytes that count against the shared limit.
-  func addShared(_ more: Int) {
-    input += more
-    guard more < 0, hasRoom, !waitingForRoom.isEmpty else { return }
+  func addShared(_ change: Int) {
+    sharedInput += change
+    guard change < 0, hasRoom, !waitingForRoom.isEmpty else { return }
     let sessions = waitingForRoom.values
     waitingForRoom = [:]
     sessions.forEach { $0.advance() }
@@ -49,7 +50,7 @@ import Protocols
 }
 
 @Loop final class Admission {
-  /// The maximum of connected clients, which leaves descriptors for the links, and how many of them are reserved for root and the
+  /// The maximum number of connections, which leaves descriptors for the links, and how many of them are reserved for root and the
   /// daemon's user.
   private static let maxSessions = 256
   private static let reserved = 16
@@ -61,7 +62,7 @@ import Protocols
   private let maxIdleTime: Nanoseconds
 
   private(set) var sessions: [ObjectIdentifier: Session] = [:]
-  /// How many clients were rejected because of a limit.
+  /// The number of clients that were rejected because of a limit.
   private(set) var rejected = 0
   private var accounts: [UInt32?: Account] = [:]
   /// Log lines about misbehaving clients per minute.
@@ -75,32 +76,32 @@ import Protocols
   }
 
   /// Admits a client and returns its user's account, or nil if a limit is reached. The caller must report the end of each admitted client
-  /// to `ended`. `hasRight` returns whether the client has a right, and `drives` whether a user holds a motion lease.
-  func admit(_ session: Session, hasRight: @Loop () -> Bool, drives: @Loop (UInt32) -> Bool) -> Account? {
+  /// to `recordEnd`. `hasRight` returns whether the client has a right, and `holdsLease` whether a user holds a motion lease.
+  func admit(_ session: Session, hasRight: @Loop () -> Bool, holdsLease: @Loop (UInt32) -> Bool) -> Account? {
     let account = accounts[session.peer?.user] ?? Account(user: session.peer?.user)
-    if !account.isOwner { closeIdle(account, unless: drives) }
+    if !account.isOwner { closeIdle(account, unless: holdsLease) }
     guard hasCapacity(for: account, hasRight: hasRight) else {
       rejected += 1
       return nil
     }
     accounts[account.user] = account
-    account.sessions += 1
-    if !session.isTrusted { account.unauthorized += 1 }
+    account.sessionCount += 1
+    if !session.isTrusted { account.unauthorizedCount += 1 }
     sessions[ObjectIdentifier(session)] = session
     if sessions.count == Self.maxSessions { log.warning("\(sessions.count) clients connected: rejecting more until one disconnects") }
     return account
   }
 
   /// Records that an admitted client has disconnected.
-  func ended(_ session: Session, of account: Account) {
+  func recordEnd(of session: Session, _ account: Account) {
     guard sessions.removeValue(forKey: ObjectIdentifier(session)) != nil else { return }
-    account.sessions -= 1
-    if !session.isTrusted { account.unauthorized -= 1 }
-    if account.sessions == 0 { accounts[account.user] = nil }
+    account.sessionCount -= 1
+    if !session.isTrusted { account.unauthorizedCount -= 1 }
+    if account.sessionCount == 0 { accounts[account.user] = nil }
   }
 
   /// Records that a client's first call was granted.
-  func authorized(_ account: Account) { account.unauthorized -= 1 }
+  func recordGrant(_ account: Account) { account.unauthorizedCount -= 1 }
 
   /// Logs a client's protocol violation, rate limited so that clients cannot fill the journal.
   func logViolation(_ message: String, by peer: Peer?) {
@@ -114,10 +115,10 @@ import Protocols
 
   private func hasCapacity(for account: Account, hasRight: @Loop () -> Bool) -> Bool {
     if account.isOwner { return sessions.count < Self.maxSessions }
-    guard account.sessions < freeConnections else { return false }
+    guard account.sessionCount < freeConnections else { return false }
     let (start, rate, full) = Self.earlyRejection
-    guard account.unauthorized >= start, !hasRight() else { return true }
-    let chance = rate + (1 - rate) * Double(account.unauthorized - start) / Double(full - start)
+    guard account.unauthorizedCount >= start, !hasRight() else { return true }
+    let chance = rate + (1 - rate) * Double(account.unauthorizedCount - start) / Double(full - start)
     return Double.random(in: 0..<1) >= chance
   }
 
@@ -125,13 +126,13 @@ import Protocols
 
   /// Closes connections without a call when connections are scarce, for all users or for this one. The holder of a motion lease keeps
   /// an idle connection, which it needs for Stop.
-  private func closeIdle(_ account: Account, unless drives: @Loop (UInt32) -> Bool) {
+  private func closeIdle(_ account: Account, unless holdsLease: @Loop (UInt32) -> Bool) {
     let isScarce = freeConnections < Self.scarceBelow
-    guard isScarce || account.unauthorized >= Self.earlyRejection.start || account.sessions >= freeConnections else { return }
+    guard isScarce || account.unauthorizedCount >= Self.earlyRejection.start || account.sessionCount >= freeConnections else { return }
     let before = Clock.monotonic() - maxIdleTime
     for session in sessions.values where session.isIdle(since: before) {
       let user = session.peer?.user
-      if isScarce || user == account.user, !(user.map(drives) ?? false) { session.close() }
+      if isScarce || user == account.user, !(user.map(holdsLease) ?? false) { session.close() }
     }
   }
 }
@@ -146,7 +147,7 @@ extension Methods {
 
   /// Stops reading from all clients and waits until the calls already sent are answered, at most this long.
   func finish(within time: Nanoseconds) async {
-    admission.sessions.values.forEach { $0.finish() }
+    admission.sessions.values.forEach { $0.stopInput() }
     let end = Clock.monotonic() + time
     while !(scheduler.isEmpty && admission.sessions.values.allSatisfy(\.isAnswered)), Clock.monotonic() < end {
       await Timer.pause(.millisecond)

@@ -43,8 +43,8 @@ struct Backlog {
   mutating func append(_ bytes: some Collection<UInt8>, at now: Instant) {
     let old = min(delayed.bytes, bytes.count)
     delayed.bytes -= old
-    if old > 0 { note(old, at: delayed.since) }
-    if bytes.count > old { note(bytes.count - old, at: now) }
+    if old > 0 { recordArrival(old, at: delayed.since) }
+    if bytes.count > old { recordArrival(bytes.count - old, at: now) }
     framing.append(bytes)
   }
 
@@ -54,8 +54,8 @@ struct Backlog {
   /// Discards all input.
   mutating func clear() { self = Backlog() }
 
-  /// Records an arrival. Bytes within `grain` share the entry of the first, which bounds the list.
-  private mutating func note(_ count: Int, at moment: Instant) {
+  /// Records the arrival of `count` bytes. Bytes within `grain` share the entry of the first, which bounds the list.
+  private mutating func recordArrival(_ count: Int, at moment: Instant) {
     arrived += count
     if let last = arrivals.last, moment - last.at < Self.grain || arrivals.count >= Self.maxArrivals {
       arrivals[arrivals.count - 1].bytes = arrived

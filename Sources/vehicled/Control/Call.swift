@@ -21,12 +21,13 @@ import Varlink
   var rights = Rights()
   /// The devices that the method has looked up so far; empty if the call concerns the daemon.
   var devices: Set<String> = []
-  /// Decides whether a stream may continue when the caller's rights change. If nil, it may if they include `right` on `devices`.
-  var continues: (@Loop (Rights) -> Bool)?
+  /// Adapts a stream to changed rights of the caller, and returns whether it may continue. If nil, it may if they include `right` on
+  /// `devices`.
+  var adaptToRights: (@Loop (Rights) -> Bool)?
   /// Whether it is a stream that lasts until one side ends it.
   var isStream = false
   /// The error with which the call ends when the client shuts down its sending side; nil if the call continues.
-  var endsWithInput: ContractError?
+  var inputEndError: ContractError?
 
   init(_ request: VarlinkCall, session: Session, arrived: Instant) {
     self.request = request
@@ -39,9 +40,9 @@ import Varlink
   var isAlive: Bool { session != nil }
   /// Binds the lease to this connection, over which its set-points arrive. Returns false if the connection has ended.
   func bind(_ device: Device, _ token: String) -> Bool { session?.bind(device, token) ?? false }
-  /// Whether polkit has already granted the right on this connection. If so, sets `rights`.
-  func hasCached(_ right: Right) -> Bool {
-    guard let session, session.has(right) else { return false }
+  /// Sets `rights` if polkit has already granted the right on this connection. Returns false if it has not.
+  func usePolkitGrant(of right: Right) -> Bool {
+    guard let session, session.hasPolkitGrant(of: right) else { return false }
     rights = Rights(everywhere: right)
     return true
   }
@@ -50,17 +51,17 @@ import Varlink
     self.rights = rights
     session?.grant(cached ? rights.everywhere : nil)
   }
-  /// Whether the caller may continue with these rights. If so, they replace `rights`.
-  func mayContinue(with rights: Rights) -> Bool {
+  /// Replaces the caller's rights. Returns false, and keeps the old ones, if the call may not continue with them.
+  func updateRights(_ rights: Rights) -> Bool {
     guard let right else { return true }
     let isGranted =
-      continues.map { $0(rights) }
+      adaptToRights.map { $0(rights) }
       ?? (devices.isEmpty ? rights.include(right, on: .daemon) : devices.allSatisfy { rights.include(right, on: .device($0)) })
     if isGranted { self.rights = rights }
     return isGranted
   }
-  /// Runs `rest`, which continues the call, in the client's next turn.
-  func resume(_ rest: @escaping @Loop () -> Void) { session?.resume(rest) }
+  /// Runs `continuation`, the rest of the call, in the client's next turn.
+  func resume(_ continuation: @escaping @Loop () -> Void) { session?.resume(continuation) }
   var hasRoom: Bool { session?.hasRoom ?? false }
 
   func reply(_ result: some VarlinkParameters) { end(request.oneway ? [] : VarlinkReply.message(result)) }
@@ -78,10 +79,10 @@ import Varlink
     if !request.oneway { session?.write(message) }
     cancel = nil
     hasRoomAgain = nil
-    continues = nil
+    adaptToRights = nil
     let session = session
     self.session = nil
-    session?.finished(self)
+    session?.callEnded(self)
   }
 
   /// Ends the call because the client has disconnected.
@@ -90,6 +91,6 @@ import Varlink
     cancel?()
     cancel = nil
     hasRoomAgain = nil
-    continues = nil
+    adaptToRights = nil
   }
 }

@@ -7,10 +7,9 @@ import Protocols
 
 @Loop final class CallScheduler {
   /// Time for calls in one turn: once for driving clients, and once for all others together.
-  private static let share: Nanoseconds = 500 * .microsecond
+  private static let turnSlice: Nanoseconds = 500 * .microsecond
   /// Time for one user's calls before the next user's.
-  private static let slice: Nanoseconds = 100 * .microsecond
-
+  private static let userSlice: Nanoseconds = 100 * .microsecond
   /// The pause before the next turn if calls are left. It limits calls to a third of a CPU.
   private static let pause: Nanoseconds = 1 * .millisecond
 
@@ -29,7 +28,7 @@ import Protocols
     if session.isDriving {
       drivers.append(session)
     } else {
-      account.waiting.append(session)
+      account.pendingSessions.append(session)
       if !account.isQueued {
         account.isQueued = true
         users.append(account)
@@ -46,19 +45,19 @@ import Protocols
 
   private func serve() {
     var now = Clock.monotonic()
-    let driversEnd = now + Self.share
+    let driversEnd = now + Self.turnSlice
     while now < driversEnd, let session = drivers.popFirst() {
       session.answerNext()
       now = Clock.monotonic()
     }
-    let end = now + Self.share
+    let end = now + Self.turnSlice
     while now < end, let account = users.popFirst() {
-      let sliceEnd = min(now + Self.slice, end)
-      while now < sliceEnd, let session = account.waiting.popFirst() {
+      let sliceEnd = min(now + Self.userSlice, end)
+      while now < sliceEnd, let session = account.pendingSessions.popFirst() {
         session.answerNext()
         now = Clock.monotonic()
       }
-      account.isQueued = !account.waiting.isEmpty
+      account.isQueued = !account.pendingSessions.isEmpty
       if account.isQueued { users.append(account) }
     }
     isDue = !isEmpty

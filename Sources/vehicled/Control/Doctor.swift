@@ -7,9 +7,9 @@ import Varlink
 @Loop final class Doctor: BlueZObserver {
   private let hub: DeviceHub
   private let blueZ: BlueZ
-  private let accounts: Accounts
+  private let nameService: NameService
   /// The names of the groups that own the serial ports, once they are looked up.
-  private var groups: Accounts.Answers?
+  private var groups: NameService.Answers?
   /// The state directory.
   private let directory: String
   private let finish: @Loop ([Contract.Finding]) -> Void
@@ -19,10 +19,10 @@ import Varlink
   private static let timeout: Nanoseconds = 3 * .second
 
   /// Creates a doctor whose checks start with `begin`. `finish` is called once, with the findings.
-  init(_ hub: DeviceHub, _ blueZ: BlueZ, _ accounts: Accounts, directory: String, finish: @escaping @Loop ([Contract.Finding]) -> Void) {
+  init(_ hub: DeviceHub, _ blueZ: BlueZ, _ nameService: NameService, directory: String, finish: @escaping @Loop ([Contract.Finding]) -> Void) {
     self.hub = hub
     self.blueZ = blueZ
-    self.accounts = accounts
+    self.nameService = nameService
     self.directory = directory
     self.finish = finish
   }
@@ -30,7 +30,7 @@ import Varlink
   func begin() {
     timer.set(Clock.monotonic() + Self.timeout)
     blueZ.add(self)
-    accounts.find(Set(serialPaths.compactMap(Self.group))) { [weak self] answers in
+    nameService.find(Set(serialPaths.compactMap(Self.group))) { [weak self] answers in
       self?.groups = answers
       self?.blueZChanged()
     }
@@ -111,7 +111,7 @@ import Varlink
   }
 
   /// The group that owns a port.
-  private static func group(of path: String) -> Accounts.Query? {
+  private static func group(of path: String) -> NameService.Query? {
     var state = stat()
     return stat(path, &state) == 0 ? .groupName(state.st_gid) : nil
   }

@@ -14,10 +14,10 @@ import Protocols
   private let file: (path: String, inode: ino_t?)?
   private let path: String
 
-  private init(channel: any Channel, path: String, isOurs: Bool) {
+  private init(channel: any Channel, path: String, isBoundHere: Bool) {
     self.channel = channel
     self.path = path
-    file = isOurs ? (path, Self.inode(path)) : nil
+    file = isBoundHere ? (path, Self.inode(path)) : nil
   }
 
   /// Starts to serve. The error names the process that serves the socket already.
@@ -33,10 +33,10 @@ import Protocols
         channel.eventLoop.makeCompletedFuture { try Loop.assumeIsolated { try serve(channel) } }
       }
     do {
-      let handed = sd_listen_fds(1)
-      if handed > 1 { throw ValueError("systemd passed \(handed) sockets, expected 1: check vehicled.socket") }
-      if handed == 1 {
-        return Listener(channel: try await bootstrap.withBoundSocket(SD_LISTEN_FDS_START).get(), path: path, isOurs: false)
+      let passed = sd_listen_fds(1)
+      if passed > 1 { throw ValueError("systemd passed \(passed) sockets, expected 1: check vehicled.socket") }
+      if passed == 1 {
+        return Listener(channel: try await bootstrap.withBoundSocket(SD_LISTEN_FDS_START).get(), path: path, isBoundHere: false)
       }
       let lock = try lockDirectory(of: path)
       defer { Glibc.close(lock) }
@@ -49,8 +49,8 @@ import Protocols
         throw ValueError("cannot listen on \(path): \(errnoMessage(reason))")
       }
       let channel = try await bootstrap.withBoundSocket(descriptor).get()
-      let listener = Listener(channel: channel, path: path, isOurs: true)
-      listener.share(withAllUsers: false)
+      let listener = Listener(channel: channel, path: path, isBoundHere: true)
+      listener.setMode(forAllUsers: false)
       return listener
     } catch let error as ValueError {
       throw error
@@ -132,19 +132,19 @@ import Protocols
     }
   }
 
-  /// Lets the socket's group connect, or all users if the access rules grant rights outside that group; each call is checked in any case.
-  /// Returns false if the mode of a socket from systemd does not let all users connect although they should.
-  @discardableResult func share(withAllUsers: Bool) -> Bool {
+  /// Sets the socket's mode: its group may connect, or all users if the access rules grant rights outside that group. Each call is checked
+  /// in any case. Returns false if all users should have access, but the mode of a socket from systemd does not permit it.
+  @discardableResult func setMode(forAllUsers isForAllUsers: Bool) -> Bool {
     guard let file else {
       var status = stat()
-      return !withAllUsers || stat(path, &status) != 0 || status.st_mode & S_IWOTH != 0
+      return !isForAllUsers || stat(path, &status) != 0 || status.st_mode & S_IWOTH != 0
     }
-    chmod(file.path, withAllUsers ? 0o666 : 0o660)
+    chmod(file.path, isForAllUsers ? 0o666 : 0o660)
     return true
   }
 
   /// Sets the socket's group, unless the socket is from systemd.
-  func share(withGroup group: UInt32) {
+  func setGroup(_ group: UInt32) {
     if let file { _ = chown(file.path, uid_t.max, group) }
   }
 }

@@ -11,25 +11,25 @@ extension Methods {
     if access.usesPolkit {
       polkit.authorize(right, for: peer) { answer($0.map { .denied($0) } ?? .granted(Rights(everywhere: right))) }
     }
-    accounts.find(access.queries(for: peer)) { [weak self] answers in
+    nameService.find(access.queries(for: peer)) { [weak self] answers in
       // Polkit needs no names, but status shows the name of the lease holder.
       if let self, !access.usesPolkit { answer(decide(right, on: scope, for: peer, answers)) }
     }
   }
 
-  /// Checks every stream again after a change of the access rules.
-  func reviewAccess() {
-    accounts.forget()
+  /// Looks up all names again, then checks every stream against the access rules.
+  func recheckStreams() {
+    nameService.invalidate()
     let peers = access.usesPolkit ? [] : admission.sessions.values.compactMap(\.peer)
-    accounts.find(peers.reduce(into: access.queries) { $0.formUnion(access.queries(for: $1)) }) { [weak self] answers in
+    nameService.find(peers.reduce(into: access.queries) { $0.formUnion(access.queries(for: $1)) }) { [weak self] answers in
       guard let self else { return }
-      for session in admission.sessions.values { session.accessChanged(answers) }
+      for session in admission.sessions.values { session.recheckStream(answers) }
     }
   }
 
-  /// Checks every stream again after a change of users or groups, if the lists decide.
-  func reviewAccounts() {
-    if !access.usesPolkit { reviewAccess() }
+  /// Does the same after a change of users or groups, if the lists decide.
+  func recheckStreamsAfterNameChange() {
+    if !access.usesPolkit { recheckStreams() }
   }
 
   /// The device that a call controls under a valid lease of the caller's user; nil for other calls. The holder of a lease was authorized
@@ -42,20 +42,20 @@ extension Methods {
   }
 
   /// Decides under the current rules, with these lookups.
-  func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ answers: Accounts.Answers) -> Access.Decision {
+  func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ answers: NameService.Answers) -> Access.Decision {
     let decision = access.decide(right, on: scope, for: peer) { _ in answers }
     return decision == .needsLookup ? .denied("the access rules have changed: try again") : decision
   }
 
-  /// Why a stream may not continue under the current rules; nil if it may.
-  func refusal(of call: Call, _ answers: Accounts.Answers) -> String? {
+  /// Updates the rights of a stream's caller under the current rules. Returns the reason if the stream may not continue.
+  func recheck(_ call: Call, _ answers: NameService.Answers) -> String? {
     guard let right = call.right, let peer = call.peer else { return nil }
-    let only = call.devices.count == 1 ? call.devices.first : nil
-    switch decide(right, on: only.map { .device($0) } ?? .someDevice, for: peer, answers) {
+    let device = call.devices.count == 1 ? call.devices.first : nil
+    switch decide(right, on: device.map { .device($0) } ?? .someDevice, for: peer, answers) {
     case .denied(let missing): return missing
-    case .granted(let rights) where call.mayContinue(with: rights): return nil
+    case .granted(let rights) where call.updateRights(rights): return nil
     case .granted(let rights):
-      let lost = call.devices.union(call.rights.shown ?? []).sorted().first { !rights.include(right, on: .device($0)) }
+      let lost = call.devices.union(call.rights.visibleDevices ?? []).sorted().first { !rights.include(right, on: .device($0)) }
       return access.denial(of: right, on: lost.map { .device($0) } ?? .daemon, for: peer, answers)
     case .needsLookup: return nil
     }
@@ -69,37 +69,37 @@ extension Methods {
       return try hub.state(of: device)
     }
     guard let peer = call.peer else { throw .permissionDenied() }
-    let answers = accounts.known(access.queries(for: peer))
+    let answers = nameService.cachedAnswers(access.queries(for: peer))
     throw .permissionDenied(missing: access.denial(of: right, on: .device(device), for: peer, answers))
   }
 
   /// The states of one device, or for nil of all devices that the caller may see.
   func states(of device: String?, for call: Call) throws(ContractError) -> [DeviceState] {
-    if let device { [try state(of: device, for: call)] } else { hub.states.filter { call.rights.show($0.device.name) } }
+    if let device { [try state(of: device, for: call)] } else { hub.states.filter { call.rights.canSee($0.device.name) } }
   }
 
   /// Resolves a reference to a device that the caller may see.
   func resolve(_ reference: String, for call: Call) throws(ContractError) -> (state: DeviceState, index: Int) {
     if let dot = reference.firstIndex(of: ".") { _ = try state(of: String(reference[..<dot]), for: call) }
-    let property = try hub.resolve(reference, among: call.rights.shown)
+    let property = try hub.resolve(reference, among: call.rights.visibleDevices)
     call.devices.insert(property.state.device.name)
     return property
   }
 
   /// Whether the client is known to have a right. If the names are not cached, starts a lookup and returns false; a later call succeeds.
   func hasRight(_ session: Session) -> Bool {
-    if session.has(.observe) { return true }
-    switch access.decide(.observe, on: .someDevice, for: session.peer, accounts.known) {
+    if session.hasPolkitGrant(of: .observe) { return true }
+    switch access.decide(.observe, on: .someDevice, for: session.peer, nameService.cachedAnswers) {
     case .granted: return true
     case .denied: return false
     case .needsLookup:
-      if !access.usesPolkit { session.peer.map { accounts.find(access.queries(for: $0)) { _ in } } }
+      if !access.usesPolkit { session.peer.map { nameService.find(access.queries(for: $0)) { _ in } } }
       return false
     }
   }
 
-  /// Decides whether the client may make long calls, before it is allowed to send more. `finish` gets nil, or the reason why it may not.
-  func decideLongCalls(for session: Session, then finish: @escaping @Loop @Sendable (String?) -> Void) {
+  /// Decides whether the client may make calls of more than `Backlog.unauthorizedLimit`. `finish` gets nil, or the reason why it may not.
+  func decideLargeCalls(for session: Session, then finish: @escaping @Loop @Sendable (String?) -> Void) {
     if hasRight(session) { return finish(nil) }
     guard let peer = session.peer else { return finish("no peer credentials from the kernel") }
     authorize(.observe, on: .someDevice, for: peer) { decision in

@@ -29,19 +29,19 @@ import Varlink
   private var account: Account?
   private var backlog = Backlog()
   /// Unanswered bytes that count against the user's shared limit.
-  private var shared = 0
+  private var sharedInput = 0
   /// Whether a read is requested, and since when reading is paused.
   private var isReading = false
   private var pausedSince: Instant?
   private var call: Call?
-  /// The continuation of the current call, while it waits for the session's turn.
-  private var rest: (@Loop () -> Void)?
+  /// The rest of the current call, while it waits for the session's turn.
+  private var continuation: (@Loop () -> Void)?
   private var isAnswering = false
-  /// Whether the decision whether the client may make long calls is pending.
+  /// Whether the decision whether the client may make large calls is pending.
   private var isDeciding = false
   /// Whether the session is in the scheduler's queue.
   private var isQueued = false
-  private let began = Clock.monotonic()
+  private let connectedAt = Clock.monotonic()
   private var hasCalled = false
   /// The device and lease of the set-points on this connection.
   private var driven: (device: Device, token: String)?
@@ -51,7 +51,7 @@ import Varlink
   /// Whether a call on this connection was granted, under the current or earlier access rules.
   private(set) var isTrusted = false
   /// The right that polkit granted, and the generation of the access rules at that time.
-  private var granted: (right: Right?, generation: Int) = (nil, 0)
+  private var polkitGrant: (right: Right?, generation: Int) = (nil, 0)
   /// Whether the client has shut down its sending side. It may still read.
   private var inputEnded = false
   /// Whether everything is answered and the connection is being closed.
@@ -130,11 +130,11 @@ import Varlink
   /// Handles the end of the client's input, which also ends its motion lease.
   private func endInput() {
     inputEnded = true
-    driven.map { $0.device.endLease($0.token, "client disconnected") }
+    driven.map { $0.device.releaseLease($0.token, "client disconnected") }
     driven = nil
-    if let call, let end = call.endsWithInput {
+    if let call, let error = call.inputEndError {
       call.cancel?()
-      call.fail(end)
+      call.fail(error)
     }
   }
 
@@ -153,6 +153,7 @@ import Varlink
     drop()
   }
 
+  /// Closes the connection, and ignores all input that is not answered yet.
   private func drop() {
     isRejected = true
     backlog.clear()
@@ -168,16 +169,16 @@ import Varlink
   var isDriving: Bool { hasPrecedence && driven.map { $0.device.lease?.token == $0.token } ?? false }
 
   /// Whether the client connected before that moment and has not made any call.
-  func isIdle(since moment: Instant) -> Bool { !hasCalled && began < moment }
+  func isIdle(since moment: Instant) -> Bool { !hasCalled && connectedAt < moment }
 
   /// Decides the next step: queue a call, read more input, time an incomplete call, or end.
   func advance() {
     guard !isAnswering, let account else { return }
-    let hasCall = hasCall()
-    let more = max(0, backlog.pending - Account.ownLimit) - shared
-    shared += more
+    let hasCall = checkForCall()
+    let more = max(0, backlog.pending - Account.ownLimit) - sharedInput
+    sharedInput += more
     if more != 0 { account.addShared(more) }
-    if rest != nil || hasCall && call == nil && (hasRoom || isGone), !isQueued {
+    if continuation != nil || hasCall && call == nil && (hasRoom || isGone), !isQueued {
       isQueued = true
       methods.scheduler.add(self, of: account)
     }
@@ -188,11 +189,11 @@ import Varlink
       incompleteCallTimer.set(nil)
     }
     readMore(account, hasCall: hasCall)
-    if inputEnded, call == nil, !hasCall, !isDeciding, hasRoom { end() }
+    if inputEnded, call == nil, !hasCall, !isDeciding, hasRoom { closeAfterOutput() }
   }
 
-  /// Whether a complete call is buffered. If a client that may not make long calls sends one, this starts a decision about its rights.
-  private func hasCall() -> Bool {
+  /// Returns whether a complete call is buffered. If a client that may not make large calls sends one, starts a decision about its rights.
+  private func checkForCall() -> Bool {
     guard !isRejected, !isDeciding else { return false }
     do { return try backlog.hasCall() } catch {}
     guard backlog.limit < VarlinkFraming.limit else {
@@ -200,12 +201,12 @@ import Varlink
       return false
     }
     isDeciding = true
-    methods.decideLongCalls(for: self) { [weak self] missing in self?.decided(missing) }
-    return hasCall()
+    methods.decideLargeCalls(for: self) { [weak self] missing in self?.applyDecision(missing) }
+    return checkForCall()
   }
 
-  /// Applies the decision whether the client may make long calls. `missing` is the reason why not, or nil.
-  private func decided(_ missing: String?) {
+  /// Applies the decision whether the client may make large calls. `missing` is the reason why not, or nil.
+  private func applyDecision(_ missing: String?) {
     isDeciding = false
     if let missing {
       let message = "calls of more than \(backlog.limit >> 10) KiB need the observe right: \(missing)"
@@ -232,37 +233,37 @@ import Varlink
   }
 
   /// Closes the connection once the last output is flushed.
-  private func end() {
+  private func closeAfterOutput() {
     guard !isEnding, let context else { return }
     isEnding = true
     context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
   }
 
-  /// Gives up the client's place among the connections.
+  /// Ends the session once its connection is closed and no oneway call is pending.
   private func leave(_ account: Account) {
     self.account = nil
-    methods.admission.ended(self, of: account)
+    methods.admission.recordEnd(of: self, account)
   }
 
   /// Stops input: calls that have arrived are answered, then the connection ends.
-  func finish() {
+  func stopInput() {
     guard !inputEnded, let descriptor = writer?.descriptor else { return }
     // The client cannot send from now on; the channel reads the rest of the kernel's buffer, then the end.
     shutdown(descriptor, CInt(SHUT_RD))
   }
 
   /// Whether no reply is pending.
-  var isAnswered: Bool { account == nil || inputEnded && !isQueued && !isDeciding && (call?.isStream ?? true) && !hasCall() }
+  var isAnswered: Bool { account == nil || inputEnded && !isQueued && !isDeciding && (call?.isStream ?? true) && !checkForCall() }
 
   // MARK: Calls
 
   /// Continues the current call, or answers the next one.
   func answerNext() {
     isQueued = false
-    if let rest {
-      self.rest = nil
+    if let continuation {
+      self.continuation = nil
       isAnswering = true
-      rest()
+      continuation()
       isAnswering = false
       return advance()
     }
@@ -284,8 +285,8 @@ import Varlink
   }
 
   /// Continues the call in the session's next turn, because many sessions may have waited for the same event.
-  func resume(_ rest: @escaping @Loop () -> Void) {
-    self.rest = rest
+  func resume(_ continuation: @escaping @Loop () -> Void) {
+    self.continuation = continuation
     advance()
   }
 
@@ -301,31 +302,31 @@ import Varlink
   }
 
   /// Whether polkit has granted this right on this connection under the current access rules.
-  func has(_ right: Right) -> Bool {
-    granted.generation == methods.accessGeneration && granted.right.map { $0 >= right } ?? false
+  func hasPolkitGrant(of right: Right) -> Bool {
+    polkitGrant.generation == methods.accessGeneration && polkitGrant.right.map { $0 >= right } ?? false
   }
 
   /// Records that a call was granted. `right` is set if polkit granted it; it is then cached for the connection.
   func grant(_ right: Right?) {
     if !isTrusted {
       isTrusted = true
-      account.map(methods.admission.authorized)
+      account.map(methods.admission.recordGrant)
     }
     guard let right else { return }
-    granted = (has(right) ? granted.right : right, methods.accessGeneration)
+    polkitGrant = (hasPolkitGrant(of: right) ? polkitGrant.right : right, methods.accessGeneration)
   }
 
-  /// Ends the current call. The next one waits for the session's turn.
-  func finished(_ finished: Call) {
-    guard call === finished else { return }
+  /// Handles the end of a call. The next one waits for the session's turn.
+  func callEnded(_ ended: Call) {
+    guard call === ended else { return }
     call = nil
     advance()
   }
 
   /// Ends a stream that the changed access rules no longer permit.
-  func accessChanged(_ answers: Accounts.Answers) {
+  func recheckStream(_ answers: NameService.Answers) {
     // Only calls that can be cancelled are checked again; a call in progress keeps its grant.
-    guard let call, let cancel = call.cancel, let missing = methods.refusal(of: call, answers) else { return }
+    guard let call, let cancel = call.cancel, let missing = methods.recheck(call, answers) else { return }
     cancel()
     call.fail(.permissionDenied(missing: missing))
   }

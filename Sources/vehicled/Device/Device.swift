@@ -35,7 +35,7 @@ import Protocols
   private let commands = PendingCommands()
   private let services: Services
   /// The pending HTTP requests.
-  private var requests: [RequestID: HTTPClient.Ticket] = [:]
+  private var requests: [RequestID: HTTPClient.TransferID] = [:]
   /// The commands that wait for `open`; nil if commands go directly to the machine.
   private var queuedCommands: [(id: CommandID, command: Command)]?
   private var isClosing = false
@@ -78,7 +78,7 @@ import Protocols
   }
 
   /// Queues commands until `open`: without its restored state a machine would reply wrongly.
-  func awaitOpening() { queuedCommands = [] }
+  func queueCommandsUntilOpen() { queuedCommands = [] }
 
   /// Connects at a user's request, after a shutdown sequence in progress. `finish` is called once the request is stored, with an
   /// error if that failed.
@@ -119,13 +119,13 @@ import Protocols
   private func shutDown(_ reason: String, then finish: @escaping @Loop () -> Void) {
     guard shutdown == nil else { return shutdown?.completions.append(finish) ?? () }
     // The closure retains the device until it is closed.
-    let deadline = Timer { _ in self.closed() }
+    let deadline = Timer { _ in self.finishShutdown() }
     let close: @Loop () -> Void = { self.ports.forEach { $0.close(reason) } }
     shutdown = (deadline, [close, finish])
     deadline.set(Clock.monotonic() + 1_500 * .millisecond)
     for id in commands.ids { commands.complete(id, .failure(.notConnected(reason))) }
     queuedCommands = nil
-    loseLease(reason)
+    handleLeaseLoss(reason)
     handle(.stopping)
   }
 
@@ -135,8 +135,8 @@ import Protocols
   func handle(_ input: Input) {
     if isHandling { return inputs.append(input) }
     isHandling = true
-    var nextWake = turn(input)
-    while !inputs.isEmpty { nextWake = turn(inputs.removeFirst()) }
+    var nextWake = runMachine(input)
+    while !inputs.isEmpty { nextWake = runMachine(inputs.removeFirst()) }
     isHandling = false
     wake.set(nextWake)
     observer?.deviceTurnEnded()
@@ -160,7 +160,7 @@ import Protocols
       monitor.linkWentDown(port.name, reason)
       handle(.linkChanged(port.name, .down(reason)))
       // A device without its link cannot be driven, even if its machine does not end the lease.
-      if port.name == .main { loseLease("the link is down: \(reason)") }
+      if port.name == .main { handleLeaseLoss("the link is down: \(reason)") }
     case (_, .up):
       loggedDownReasons[port.name] = nil
       loggedWaitReasons[port.name] = nil
@@ -181,7 +181,8 @@ import Protocols
     observer?.deviceLinkChanged(port)
   }
 
-  private func turn(_ input: Input) -> Instant? {
+  /// Runs the machine for one input and carries out its effects. Returns the time of the next wake-up.
+  private func runMachine(_ input: Input) -> Instant? {
     effects.exchangeStorage(with: &Self.effectsStorage)
     defer {
       effects.removeAll()
@@ -209,8 +210,8 @@ import Protocols
       } else if let id {
         handle(.sent(id, failure: "no link \(link)"))
       }
-    case .sendUnlessBacklogged(let link, let bytes, let id, let most):
-      if let backlog = port(link)?.backlog, backlog > most {
+    case .sendUnlessBacklogged(let link, let bytes, let id, let maxBacklog):
+      if let backlog = port(link)?.backlog, backlog > maxBacklog {
         handle(.sent(id, failure: "the peer has not acknowledged the last \(backlog) bytes"))
       } else {
         perform(.send(link, bytes, id, secret: false))
@@ -246,9 +247,9 @@ import Protocols
         if let failure { self?.logLimited(.error, "\(failure)") }
         self?.handle(.stored(key: key, failure: failure))
       }
-    case .leaseLost(let reason): loseLease(reason)
-    case .declare: break  // handled in `turn`
-    case .stopped: closed()
+    case .leaseLost(let reason): handleLeaseLoss(reason)
+    case .declare: break  // handled in `runMachine`
+    case .stopped: finishShutdown()
     }
   }
 
@@ -296,7 +297,7 @@ import Protocols
   }
 
   private func logLimited(_ line: LogRateLimiter.Line) {
-    if rateLimiter.admits(line, at: Clock.monotonic()) { write(line) }
+    if rateLimiter.admit(line, at: Clock.monotonic()) { write(line) }
     rateLimitTimer.set(rateLimiter.due)
   }
 
@@ -304,7 +305,8 @@ import Protocols
     log.log(level: line.level, "\(line.text)", metadata: line.link.map { ["link": "\($0)"] } ?? line.event.map { ["event": "\($0)"] })
   }
 
-  private func closed() {
+  /// Completes the shutdown sequence, which has ended or timed out.
+  private func finishShutdown() {
     guard let shutdown else { return }
     self.shutdown = nil
     shutdown.deadline.set(nil)
@@ -341,7 +343,7 @@ import Protocols
   /// The machine stops the vehicle.
   func revokeLease(_ reason: String) {
     guard let lease else { return }
-    finishLease("the motion lease of \(lease.holder) was revoked: \(reason)", reason)
+    endLease("the motion lease of \(lease.holder) was revoked: \(reason)", reason)
     lease.lost(reason)
   }
 
@@ -352,13 +354,13 @@ import Protocols
   var unreachableReason: String? { port(.main).map(\.downReason) ?? "the device has no link" }
 
   /// Ends the lease with this token because its holder disconnected. Does nothing if the lease has already ended.
-  func endLease(_ token: String, _ reason: String) {
+  func releaseLease(_ token: String, _ reason: String) {
     guard let lease, lease.token == token else { return }
-    finishLease("\(lease.holder) released the motion lease: \(reason)", reason)
+    endLease("\(lease.holder) released the motion lease: \(reason)", reason)
   }
 
-  /// Ends the lease and reports that to the machine, which stops the vehicle.
-  private func finishLease(_ message: String, _ reason: String) {
+  /// Ends the lease, logs the message, and reports the reason to the machine, which stops the vehicle.
+  private func endLease(_ message: String, _ reason: String) {
     lease = nil
     log.notice("\(message)", metadata: ["event": "lease"])
     handle(.leaseEnded(reason))
@@ -367,7 +369,7 @@ import Protocols
   }
 
   /// Ends the lease without a report to the machine, which has ended it itself or cannot reach the vehicle.
-  private func loseLease(_ reason: String) {
+  private func handleLeaseLoss(_ reason: String) {
     guard let lease else { return }
     self.lease = nil
     log.warning("\(lease.holder) lost the motion lease: \(reason)", metadata: ["event": "lease"])
@@ -383,17 +385,18 @@ import Protocols
     _ command: Command, progress: @escaping @Loop (Report) -> Void = { _ in },
     finish: @escaping @Loop (Result<Report, CommandError>) -> Void
   ) -> CommandID {
-    let id = commands.begin(progress: progress, finish: finish) { [weak self] in self?.withdraw($0) }
+    let id = commands.begin(progress: progress, finish: finish) { [weak self] in self?.endCommand($0) }
     if queuedCommands != nil { queuedCommands?.append((id, command)) } else { handle(.perform(id, command)) }
     return id
   }
 
   /// Cancels a command because its caller disconnected.
   func cancel(_ id: CommandID) {
-    if commands.drop(id) { withdraw(id) }
+    if commands.drop(id) { endCommand(id) }
   }
 
-  private func withdraw(_ id: CommandID) {
+  /// Removes a command from the queue, or reports its end to the machine.
+  private func endCommand(_ id: CommandID) {
     if queuedCommands == nil { handle(.cancelled(id)) } else { queuedCommands?.removeAll { $0.id == id } }
   }
 }

@@ -11,9 +11,9 @@ extension Device {
     let user: UInt32
     /// The holder, as shown to other clients.
     let holder: String
-    /// The maximum time between set-points.
+    /// The maximum time between set-points, in ns.
     let deadline: Nanoseconds
-    /// Called once with the reason if the lease ends other than by `endLease`.
+    /// Called once with the reason if the lease ends other than by `releaseLease`.
     let lost: @Loop (String) -> Void
   }
 }

@@ -119,16 +119,16 @@ import Varlink
   func linkCameUp(_ link: LinkName) {
     openings[link] = Opening(at: Clock.monotonic())
     countUnfilledOpenings()
-    note(link, "up")
+    recordState(link, "up")
   }
 
   func linkWentDown(_ link: LinkName, _ reason: String) {
     openings[link] = nil
     countUnfilledOpenings()
-    note(link, "down: \(reason)")
+    recordState(link, "down: \(reason)")
   }
 
-  private func note(_ link: LinkName, _ text: String) {
+  private func recordState(_ link: LinkName, _ text: String) {
     let now = Clock.monotonic()
     for subscription in subscriptions {
       subscription.receive(Recording.text(now - subscription.began, link: link.description, .state, note: text))

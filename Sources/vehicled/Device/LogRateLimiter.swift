@@ -39,8 +39,8 @@ struct LogRateLimiter {
   /// When the current minute ends and its summary is due; nil if no minute has started.
   private(set) var due: Instant?
 
-  /// Whether to log this line now.
-  mutating func admits(_ line: Line, at now: Instant) -> Bool {
+  /// Counts a line and returns whether to log it now.
+  mutating func admit(_ line: Line, at now: Instant) -> Bool {
     if due == nil { due = now &+ Self.minute }
     if let index = entries.firstIndex(where: { $0.line == line }) {
       var entry = entries.remove(at: index)

@@ -14,6 +14,14 @@ enum GuardianMessage: Equatable {
   /// Closes the descriptor and removes the last-will frames.
   case release(link: UInt16)
 
+  /// The first byte of a packet.
+  private enum Kind {
+    static let register = UInt8(ascii: "k")
+    static let heartbeat = UInt8(ascii: "b")
+    static let unwatch = UInt8(ascii: "r")
+    static let release = UInt8(ascii: "x")
+  }
+
   /// The maximum size of a packet in bytes, which has room for 32 last-will frames.
   static let maxSize = 40_000
 
@@ -36,14 +44,14 @@ enum GuardianMessage: Equatable {
     }
     guard let kind = rest.popFirst(), let link = number().map(UInt16.init) else { return nil }
     switch kind {
-    case UInt8(ascii: "k"):
+    case Kind.register:
       guard let dead = messages(), let frozen = messages() else { return nil }
       self = .register(link: link, LastWill(dead: dead, frozen: frozen))
-    case UInt8(ascii: "b"):
+    case Kind.heartbeat:
       guard let milliseconds = number() else { return nil }
       self = .heartbeat(link: link, milliseconds: UInt16(milliseconds))
-    case UInt8(ascii: "r"): self = .unwatch(link: link)
-    case UInt8(ascii: "x"): self = .release(link: link)
+    case Kind.unwatch: self = .unwatch(link: link)
+    case Kind.release: self = .release(link: link)
     default: return nil
     }
   }
@@ -57,10 +65,10 @@ enum GuardianMessage: Equatable {
       }
     }
     return switch self {
-    case .register(let link, let will): [UInt8(ascii: "k")] + number(Int(link)) + bytes(will.dead) + bytes(will.frozen)
-    case .heartbeat(let link, let milliseconds): [UInt8(ascii: "b")] + number(Int(link)) + number(Int(milliseconds))
-    case .unwatch(let link): [UInt8(ascii: "r")] + number(Int(link))
-    case .release(let link): [UInt8(ascii: "x")] + number(Int(link))
+    case .register(let link, let will): [Kind.register] + number(Int(link)) + bytes(will.dead) + bytes(will.frozen)
+    case .heartbeat(let link, let milliseconds): [Kind.heartbeat] + number(Int(link)) + number(Int(milliseconds))
+    case .unwatch(let link): [Kind.unwatch] + number(Int(link))
+    case .release(let link): [Kind.release] + number(Int(link))
     }
   }
 }

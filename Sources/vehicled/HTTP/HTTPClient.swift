@@ -4,17 +4,17 @@
 import Protocols
 
 @Loop final class HTTPClient {
-  /// The ID of a request.
-  typealias Ticket = UInt64
+  /// The ID of a request, which is unique in this client.
+  typealias TransferID = UInt64
 
   /// The maximum numbers of running and queued requests.
   nonisolated static let maxRunning = 16
   nonisolated static let maxQueued = 64
 
-  private var callbacks: [Ticket: @Loop (HTTPResponse) -> Void] = [:]
-  private var running: Set<Ticket> = []
-  private var queue: [(ticket: Ticket, request: HTTPRequest)] = []
-  private var last: Ticket = 0
+  private var callbacks: [TransferID: @Loop (HTTPResponse) -> Void] = [:]
+  private var running: Set<TransferID> = []
+  private var queue: [(id: TransferID, request: HTTPRequest)] = []
+  private var lastID: TransferID = 0
   private var thread: HTTPThread?
   private let caFile: String?
 
@@ -22,29 +22,29 @@ import Protocols
   init(caFile: String? = nil) { self.caFile = caFile }
 
   /// Sends a request. `finish` is called exactly once, in a later turn, unless the request is cancelled.
-  func send(_ request: HTTPRequest, then finish: @escaping @Loop (HTTPResponse) -> Void) -> Ticket {
-    last += 1
-    let ticket = last
-    callbacks[ticket] = finish
+  func send(_ request: HTTPRequest, then finish: @escaping @Loop (HTTPResponse) -> Void) -> TransferID {
+    lastID += 1
+    let id = lastID
+    callbacks[id] = finish
     if let problem = HTTPErrorMessage.problem(with: request) {
-      Loop.post { self.settle(ticket, .failed(problem)) }
+      Loop.post { self.complete(id, .failed(problem)) }
     } else if running.count < Self.maxRunning {
-      start(ticket, request)
+      start(id, request)
     } else if queue.count < Self.maxQueued {
-      queue.append((ticket, request))
+      queue.append((id, request))
     } else {
       let message = "too many HTTP requests: \(Self.maxRunning + Self.maxQueued) are pending; send fewer"
-      Loop.post { self.settle(ticket, .failed(message)) }
+      Loop.post { self.complete(id, .failed(message)) }
     }
-    return ticket
+    return id
   }
 
   /// Cancels a request; `finish` is not called.
-  func cancel(_ ticket: Ticket) {
-    guard callbacks.removeValue(forKey: ticket) != nil else { return }
-    queue.removeAll { $0.ticket == ticket }
+  func cancel(_ id: TransferID) {
+    guard callbacks.removeValue(forKey: id) != nil else { return }
+    queue.removeAll { $0.id == id }
     // The request counts as running until the thread has removed it.
-    if running.contains(ticket) { thread?.post(.cancel(ticket)) }
+    if running.contains(id) { thread?.post(.cancel(id)) }
   }
 
   /// Calls `finish` once the HTTP thread responds, or at once if there is no thread. For the watchdog.
@@ -61,39 +61,39 @@ import Protocols
     thread = nil
   }
 
-  private func start(_ ticket: Ticket, _ request: HTTPRequest) {
-    running.insert(ticket)
+  private func start(_ id: TransferID, _ request: HTTPRequest) {
+    running.insert(id)
     let thread = thread ?? makeThread()
     self.thread = thread
-    thread.post(.start(ticket, request))
+    thread.post(.start(id, request))
   }
 
   private func makeThread() -> HTTPThread {
-    HTTPThread(caFile: caFile) { ticket, response in
-      Loop.post { [weak self] in self?.ended(ticket, response) }
+    HTTPThread(caFile: caFile) { id, response in
+      Loop.post { [weak self] in self?.ended(id, response) }
     } failed: { thread, reason in
       Loop.post { [weak self] in self?.failed(thread, reason) }
     }
   }
 
   /// Called when the thread has removed a request.
-  private func ended(_ ticket: Ticket, _ response: HTTPResponse) {
-    running.remove(ticket)
-    settle(ticket, response)
+  private func ended(_ id: TransferID, _ response: HTTPResponse) {
+    running.remove(id)
+    complete(id, response)
     while running.count < Self.maxRunning, !queue.isEmpty {
       let next = queue.removeFirst()
-      start(next.ticket, next.request)
+      start(next.id, next.request)
     }
   }
 
   /// Called when the thread has failed. The next request starts another thread: a missing library may have been installed by then.
   private func failed(_ thread: HTTPThread, _ reason: String) {
     if self.thread === thread { self.thread = nil }
-    for ticket in thread.unfinished { ended(ticket, .failed(reason)) }
+    for id in thread.unfinished { ended(id, .failed(reason)) }
   }
 
   /// Calls `finish` of a request, unless it was cancelled.
-  private func settle(_ ticket: Ticket, _ response: HTTPResponse) {
-    callbacks.removeValue(forKey: ticket)?(response)
+  private func complete(_ id: TransferID, _ response: HTTPResponse) {
+    callbacks.removeValue(forKey: id)?(response)
   }
 }

@@ -26,7 +26,7 @@ enum HTTPErrorMessage {
 
   /// The message for an invalid request; nil if the request is valid.
   static func problem(with request: HTTPRequest) -> String? {
-    guard !request.method.isEmpty, request.method.utf8.count <= 16, request.method.utf8.allSatisfy(isLetter) else {
+    guard !request.method.isEmpty, request.method.utf8.count <= 16, request.method.utf8.allSatisfy(isUpperCaseLetter) else {
       return "invalid HTTP method; use upper-case letters, as in GET"
     }
     guard isURL(request.url), host(of: request.url) != nil else {
@@ -52,7 +52,7 @@ enum HTTPErrorMessage {
       && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
   }
 
-  private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) }
+  private static func isUpperCaseLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) }
 
   /// Whether a token may contain this byte. Source: RFC 9110, section 5.6.2.
   private static func isToken(_ byte: UInt8) -> Bool {

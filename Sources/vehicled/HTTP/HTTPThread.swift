@@ -11,8 +11,8 @@ import Synchronization
 
 final class HTTPThread: Sendable {
   enum Job: Sendable {
-    case start(HTTPClient.Ticket, HTTPRequest)
-    case cancel(HTTPClient.Ticket)
+    case start(HTTPClient.TransferID, HTTPRequest)
+    case cancel(HTTPClient.TransferID)
     /// A check whether the thread responds: it calls the closure, at the latest when it ends.
     case ping(@Sendable () -> Void)
     case end
@@ -24,16 +24,16 @@ final class HTTPThread: Sendable {
     /// The address of libcurl's multi handle; 0 while there is none to wake.
     var multi: UInt = 0
     var isClosed = false
-    var unfinished: [HTTPClient.Ticket] = []
+    var unfinished: [HTTPClient.TransferID] = []
   }
 
   private let inbox = Mutex(Inbox())
   private let caFile: String?
-  private let ended: @Sendable (HTTPClient.Ticket, HTTPResponse) -> Void
+  private let ended: @Sendable (HTTPClient.TransferID, HTTPResponse) -> Void
 
   /// Starts the thread. It calls `ended` for each request that it has finished or removed, and `failed` when it has to end.
   init(
-    caFile: String?, ended: @escaping @Sendable (HTTPClient.Ticket, HTTPResponse) -> Void,
+    caFile: String?, ended: @escaping @Sendable (HTTPClient.TransferID, HTTPResponse) -> Void,
     failed: @escaping @Sendable (HTTPThread, String) -> Void
   ) {
     self.caFile = caFile
@@ -46,13 +46,13 @@ final class HTTPThread: Sendable {
   }
 
   /// The requests that were not finished when the thread failed.
-  var unfinished: [HTTPClient.Ticket] { inbox.withLock { $0.unfinished } }
+  var unfinished: [HTTPClient.TransferID] { inbox.withLock { $0.unfinished } }
 
   /// Posts a job, from any thread. A request that is posted after the thread has ended stays unfinished.
   func post(_ job: Job) {
     let isClosed = inbox.withLock { inbox in
       guard !inbox.isClosed else {
-        if case .start(let ticket, _) = job { inbox.unfinished.append(ticket) }
+        if case .start(let id, _) = job { inbox.unfinished.append(id) }
         return true
       }
       inbox.jobs.append(job)
@@ -75,7 +75,7 @@ final class HTTPThread: Sendable {
     }
     let number = UInt(bitPattern: multi)
     inbox.withLock { $0.multi = number }
-    var transfers: [HTTPClient.Ticket: HTTPTransfer] = [:]
+    var transfers: [HTTPClient.TransferID: HTTPTransfer] = [:]
     let reason = work(multi, &transfers)
     for transfer in transfers.values { ccurl_remove(multi, transfer.easy) }
     close(with: transfers)
@@ -85,15 +85,15 @@ final class HTTPThread: Sendable {
   }
 
   /// Carries out jobs and transfers until the job `end` (nil) or a failure (the reason).
-  private func work(_ multi: CurlMulti, _ transfers: inout [HTTPClient.Ticket: HTTPTransfer]) -> String? {
+  private func work(_ multi: CurlMulti, _ transfers: inout [HTTPClient.TransferID: HTTPTransfer]) -> String? {
     while true {
       for job in takeJobs() {
         switch job {
-        case .start(let ticket, let request): start(ticket, request, multi, &transfers)
-        case .cancel(let ticket):
-          guard let transfer = transfers.removeValue(forKey: ticket) else { break }
+        case .start(let id, let request): start(id, request, multi, &transfers)
+        case .cancel(let id):
+          guard let transfer = transfers.removeValue(forKey: id) else { break }
           ccurl_remove(multi, transfer.easy)
-          ended(ticket, .failed("cancelled"))
+          ended(id, .failed("cancelled"))
         case .ping(let finish): finish()
         case .end: return nil
         }
@@ -102,10 +102,10 @@ final class HTTPThread: Sendable {
       var code = ccurl_perform(multi, &running)
       var result = CURLE_OK
       while let easy = ccurl_ended(multi, &result) {
-        guard let (ticket, transfer) = transfers.first(where: { $0.value.easy == easy }) else { break }
+        guard let (id, transfer) = transfers.first(where: { $0.value.easy == easy }) else { break }
         ccurl_remove(multi, easy)
-        transfers[ticket] = nil
-        ended(ticket, transfer.response(result))
+        transfers[id] = nil
+        ended(id, transfer.response(result))
       }
       // Without running transfers, the thread sleeps until a job is posted.
       if code == CURLM_OK { code = ccurl_poll(multi, running > 0 ? 60_000 : .max) }
@@ -114,13 +114,13 @@ final class HTTPThread: Sendable {
   }
 
   private func start(
-    _ ticket: HTTPClient.Ticket, _ request: HTTPRequest, _ multi: CurlMulti, _ transfers: inout [HTTPClient.Ticket: HTTPTransfer]
+    _ id: HTTPClient.TransferID, _ request: HTTPRequest, _ multi: CurlMulti, _ transfers: inout [HTTPClient.TransferID: HTTPTransfer]
   ) {
     guard let transfer = HTTPTransfer(request, caFile: caFile) else {
-      return ended(ticket, .failed("libcurl rejected the request; check its URL and proxy"))
+      return ended(id, .failed("libcurl rejected the request; check its URL and proxy"))
     }
-    guard ccurl_add(multi, transfer.easy) == CURLM_OK else { return ended(ticket, .failed("out of memory")) }
-    transfers[ticket] = transfer
+    guard ccurl_add(multi, transfer.easy) == CURLM_OK else { return ended(id, .failed("out of memory")) }
+    transfers[id] = transfer
   }
 
   private func takeJobs() -> [Job] {
@@ -131,12 +131,12 @@ final class HTTPThread: Sendable {
   }
 
   /// Accepts no further jobs: pending requests become unfinished, and the closures of `ping` jobs are called.
-  private func close(with transfers: [HTTPClient.Ticket: HTTPTransfer]) {
-    let tickets = Array(transfers.keys)
+  private func close(with transfers: [HTTPClient.TransferID: HTTPTransfer]) {
+    let ids = Array(transfers.keys)
     let jobs = inbox.withLock { inbox in
       (inbox.isClosed, inbox.multi) = (true, 0)
-      inbox.unfinished += tickets
-      for case .start(let ticket, _) in inbox.jobs { inbox.unfinished.append(ticket) }
+      inbox.unfinished += ids
+      for case .start(let id, _) in inbox.jobs { inbox.unfinished.append(id) }
       defer { inbox.jobs = [] }
       return inbox.jobs
     }

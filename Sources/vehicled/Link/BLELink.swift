@@ -32,12 +32,12 @@ import Protocols
   /// When the first matching peer was found; nil while there is none.
   private var firstFound: Instant?
   private var peripheral: Peripheral?
-  /// RSSI in dBm. BlueZ reports it only while it scans.
-  private var signal: Int?
+  /// The RSSI in dBm when the peer was selected. BlueZ reports it only while it scans.
+  private var rssiWhenFound: Int?
   private var channel: GATTChannel?
   private var hasRepeatedProbe = false
   /// Whether to disconnect the peer at the end: this link connected it, or the URL names it.
-  private var isOurs = false
+  private var disconnectsAtEnd = false
   private lazy var timer = Timer { [weak self] _ in self?.handleTimeout() }
 
   /// How long to look for further peers with a matching name before connecting, in case the name is ambiguous.
@@ -72,26 +72,26 @@ import Protocols
     switch stage {
     case .ended: break
     case .searching: search()
-    case .connecting(let path): _ = present(path)
+    case .connecting(let path): _ = requirePeripheral(path)
     case .resolving(let path):
-      guard let peer = present(path) else { return }
+      guard let peer = requirePeripheral(path) else { return }
       if !peer.isConnected { return fail("the peer disconnected while its services were read") }
       if peer.areServicesResolved { subscribe(peer) }
     case .subscribing(let path), .probing(let path, _), .up(let path):
-      guard let peer = present(path) else { return }
+      guard let peer = requirePeripheral(path) else { return }
       if !peer.isConnected { return fail("connection lost: the peer may be out of range or powered off") }
       if channel?.isAvailable == false { fail("the peer's services have disappeared: it may be out of range or powered off") }
     }
   }
 
   /// Returns the peripheral, or fails the link if it or a dependency is missing.
-  private func present(_ path: String) -> Peripheral? {
-    if let missing { fail(missing) } else if let peer = blueZ.peripheral(path) { return peer } else { fail("BlueZ has removed the peer") }
+  private func requirePeripheral(_ path: String) -> Peripheral? {
+    if let missingDependency { fail(missingDependency) } else if let peer = blueZ.peripheral(path) { return peer } else { fail("BlueZ has removed the peer") }
     return nil
   }
 
   /// Why the link cannot work now (BlueZ or the adapter is missing, or the adapter is off), for the user; nil if it can.
-  private var missing: String? {
+  private var missingDependency: String? {
     switch blueZ.presence {
     case .unknown: return "waiting for BlueZ"
     case .absent(let reason): return reason
@@ -106,9 +106,9 @@ import Protocols
   }
 
   private func search() {
-    guard missing == nil, let adapter = blueZ.adapter(named: target.adapter) else {
+    guard missingDependency == nil, let adapter = blueZ.adapter(named: target.adapter) else {
       stopSearching()
-      return wait(for: missing ?? "")
+      return wait(for: missingDependency ?? "")
     }
     if !isSearching {
       isSearching = true
@@ -156,9 +156,9 @@ import Protocols
     stopSearching()
     blueZ.claim(peer.path, for: self)
     peripheral = peer
-    signal = peer.rssi
+    rssiWhenFound = peer.rssi
     timer.set(Clock.monotonic() + (peer.isConnected ? Self.resolveTimeout : Self.connectTimeout))
-    isOurs = !peer.isConnected || target.match != .auto
+    disconnectsAtEnd = !peer.isConnected || target.match != .auto
     if peer.isConnected {
       stage = .resolving(peer.path)
       wait(for: "reading the services of \(peer.label)")
@@ -171,7 +171,7 @@ import Protocols
     blueZ.call(peer.path, Peripheral.interface, "Connect", milliseconds: 90_000) { [weak self] result in
       guard let self, case .connecting(peer.path) = stage else { return }
       blueZ.scanner.resume(for: self)
-      if case .failure(let error) = result, !error.isAlreadyConnected { return notConnected(peer, error) }
+      if case .failure(let error) = result, !error.isAlreadyConnected { return connectFailed(peer, error) }
       timer.set(Clock.monotonic() + Self.resolveTimeout)
       stage = .resolving(peer.path)
       wait(for: "reading the services of \(peer.label)")
@@ -179,7 +179,7 @@ import Protocols
     }
   }
 
-  private func notConnected(_ peer: Peripheral, _ error: DBusError) {
+  private func connectFailed(_ peer: Peripheral, _ error: DBusError) {
     let (reason, isStale) = error.connectFailure
     if isStale, !peer.isPaired, blueZ.recordConnectFailure(peer.address) {
       blueZ.call(peer.adapter, Adapter.interface, "RemoveDevice", [.path(peer.path)])
@@ -199,13 +199,14 @@ import Protocols
       }
       self.channel = channel
       timer.set(Clock.monotonic() + Self.subscribeTimeout)
-      channel.open { [weak self] in self?.ready() }
+      channel.open { [weak self] in self?.subscribed() }
     } catch {
       fail("\(peer.label): \(error)")
     }
   }
 
-  private func ready() {
+  /// Handles the end of the subscription: the link is up, or with `ble:auto` the peer is probed first.
+  private func subscribed() {
     guard case .subscribing(let path) = stage else { return }
     guard target.match == .auto, let probe = role.probe else { return cameUp(path) }
     stage = .probing(path, [])
@@ -216,11 +217,11 @@ import Protocols
 
   private func cameUp(_ path: String) {
     stage = .up(path)
-    isOurs = true
+    disconnectsAtEnd = true
     timer.set(nil)
     waitReason = nil
     blueZ.recordConnectSuccess(peripheral?.address ?? "")
-    owner?.linkCameUp(maximumSend: channel?.maximum)
+    owner?.linkCameUp(maximumSend: channel?.maxMessageSize)
   }
 
   private func handleTimeout() {
@@ -272,7 +273,7 @@ import Protocols
   var details: [String: String] {
     var details: [String: String] = [:]
     if let peripheral, !isSearching { details["peer"] = peripheral.label }
-    if let signal, !isSearching { details["signal"] = "\(signal) dBm when found" }
+    if let rssiWhenFound, !isSearching { details["signal"] = "\(rssiWhenFound) dBm when found" }
     if isSearching {
       details["searching"] = "\((Clock.monotonic() - began) / .second) s"
       details["last-seen"] = blueZ.lastSeen.map { "\($0.label)\($0.rssi.map { ", \($0) dBm" } ?? "")" } ?? "nothing"
@@ -295,18 +296,18 @@ import Protocols
     let owner = owner
     self.owner = nil
     // With `ble:auto` a peer that fails before it is up is skipped for a while in favour of others.
-    if target.match == .auto, let peripheral, !isUp, missing == nil {
+    if target.match == .auto, let peripheral, !isUp, missingDependency == nil {
       blueZ.reject(peripheral.address, atLeastUntil: Clock.monotonic() + 60 * .second)
     }
     end()
     owner?.linkWentDown(reason, final: false)
   }
 
-  /// Ends the connection or the attempt to connect, and releases what the link holds of BlueZ.
+  /// Ends the connection or the attempt to connect, and releases the peripheral and the scan.
   private func end() {
     switch stage {
     case .connecting(let path), .resolving(let path), .subscribing(let path), .probing(let path, _), .up(let path):
-      if isOurs { blueZ.disconnect(path) }
+      if disconnectsAtEnd { blueZ.disconnect(path) }
     case .searching, .ended: break
     }
     stage = .ended

@@ -21,7 +21,7 @@ import Protocols
   private static let mtus = 23...517
   /// The maximum length of a value (Core specification 3.F.3.2.9). BlueZ splits an acknowledged write by itself.
   private static let maxValueLength = 512
-  private static let timeout = 10_000
+  private static let timeoutMilliseconds = 10_000
 
   /// `received` gets every notification. `failed` is called at most once, with the reason.
   init(
@@ -41,7 +41,7 @@ import Protocols
   var isAvailable: Bool { [choice.notify, choice.write].compactMap(\.self).allSatisfy { blueZ.objects[$0.path] != nil } }
 
   /// The maximum size of a message in bytes; nil if messages may be split anywhere.
-  var maximum: Int? { choice.write == nil ? 0 : role.isStream ? nil : choice.isAcknowledged ? Self.maxValueLength : mtu - 3 }
+  var maxMessageSize: Int? { choice.write == nil ? 0 : role.isStream ? nil : choice.isAcknowledged ? Self.maxValueLength : mtu - 3 }
 
   var details: [String: String] {
     [
@@ -63,7 +63,7 @@ import Protocols
     guard notify.supportsAcquireNotify, notify.flags.contains("notify") else { return startNotify(notify, then: next) }
     call(notify, "AcquireNotify", [.properties([:])]) { [weak self] result in
       guard let self else { return }
-      guard case .success(let message) = result, let pipe = pipe(message, ended: { $0.notificationsEnded(notify) }) else {
+      guard case .success(let message) = result, let pipe = openPipe(message, ended: { $0.notificationsEnded(notify) }) else {
         return startNotify(notify, then: next)
       }
       notifyPipe = pipe
@@ -72,7 +72,7 @@ import Protocols
   }
 
   private func startNotify(_ notify: Characteristic, then next: @escaping @Loop @Sendable () -> Void) {
-    blueZ.notified[notify.path] = { [weak self] in self?.received($0) }
+    blueZ.notificationHandlers[notify.path] = { [weak self] in self?.received($0) }
     call(notify, "StartNotify") { [weak self] result in
       guard case .failure(let error) = result else { return next() }
       self?.failed("cannot subscribe to \(notify.uuid): \(error.message)")
@@ -83,13 +83,13 @@ import Protocols
     guard let write = choice.write, !choice.isAcknowledged, write.supportsAcquireWrite else { return ready() }
     call(write, "AcquireWrite", [.properties([:])]) { [weak self] result in
       // If BlueZ provides no socket, messages are written with WriteValue.
-      if case .success(let message) = result { self?.writePipe = self?.pipe(message, ended: { $0.writePipe = nil }) }
+      if case .success(let message) = result { self?.writePipe = self?.openPipe(message, ended: { $0.writePipe = nil }) }
       ready()
     }
   }
 
   /// Opens the socket that an Acquire call returned, and records its MTU.
-  private func pipe(_ message: DBusMessage, ended: @escaping @Loop (GATTChannel) -> Void) -> PacketPipe? {
+  private func openPipe(_ message: DBusMessage, ended: @escaping @Loop (GATTChannel) -> Void) -> PacketPipe? {
     guard message.body.count == 2, let descriptor = message.body[0].descriptor else { return nil }
     if let size = message.body[1].int, Self.mtus.contains(size) { mtu = size }
     return PacketPipe.open(descriptor) { [weak self] in
@@ -114,7 +114,7 @@ import Protocols
     _ characteristic: Characteristic, _ member: String, _ body: [DBusValue] = [],
     then: @escaping @Loop @Sendable (Result<DBusMessage, DBusError>) -> Void
   ) {
-    blueZ.call(characteristic.path, Characteristic.interface, member, body, milliseconds: Self.timeout) { [weak self] result in
+    blueZ.call(characteristic.path, Characteristic.interface, member, body, milliseconds: Self.timeoutMilliseconds) { [weak self] result in
       if let self, !isClosed { then(result) }
     }
   }
@@ -127,9 +127,9 @@ import Protocols
   /// Writes a message. `done` gets the error message, or nil once BlueZ has accepted the write. If `done` is nil, an error is reported
   /// to `failed`.
   func send(_ bytes: [UInt8], done: (@Loop (String?) -> Void)? = nil) {
-    if let maximum, bytes.count > maximum {
+    if let maxMessageSize, bytes.count > maxMessageSize {
       let message =
-        choice.write == nil ? "the peer is read-only" : "message of \(bytes.count) bytes exceeds the maximum of \(maximum)"
+        choice.write == nil ? "the peer is read-only" : "message of \(bytes.count) bytes exceeds the maximum of \(maxMessageSize)"
       return Loop.post { [weak self] in if let done { done(message) } else { self?.failed(message) } }
     }
     var rest = bytes[...]
@@ -167,7 +167,7 @@ import Protocols
   func close() {
     isClosed = true
     queue = []
-    if let notify = choice.notify { blueZ.notified[notify.path] = nil }
+    if let notify = choice.notify { blueZ.notificationHandlers[notify.path] = nil }
     notifyPipe?.close()
     writePipe?.close()
     (notifyPipe, writePipe) = (nil, nil)

@@ -61,11 +61,11 @@ struct GATTChoice {
       return
     }
     guard write.isWritable else { throw ValueError("characteristic \(write.uuid) is not writable: it has \(write.properties)") }
-    let (acknowledged, plain) = (write.flags.contains("write"), write.flags.contains("write-without-response"))
-    if let response = target.response, response ? !acknowledged : !plain {
+    let (acknowledged, unacknowledged) = (write.flags.contains("write"), write.flags.contains("write-without-response"))
+    if let response = target.response, response ? !acknowledged : !unacknowledged {
       throw ValueError("characteristic \(write.uuid) has only \(write.properties): remove response=")
     }
-    isAcknowledged = target.response ?? (role.prefersResponse ? acknowledged : !plain)
+    isAcknowledged = target.response ?? (role.prefersResponse ? acknowledged : !unacknowledged)
   }
 
   /// The first characteristic that can notify or indicate, preferably the writable one itself.

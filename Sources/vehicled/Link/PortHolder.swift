@@ -49,6 +49,6 @@ enum PortHolder {
   }
 
   private static func user(_ id: uid_t) -> String {
-    if case .name(let name) = Accounts.resolve(.userName(id)) { "a program of user \(name)" } else { "a program of user \(id)" }
+    if case .name(let name) = NameService.resolve(.userName(id)) { "a program of user \(name)" } else { "a program of user \(id)" }
   }
 }

@@ -48,7 +48,7 @@ enum Journal {
     zip(Logger.Level.allCases, counts).map { ($0, $1.value.load(ordering: .relaxed)) }
   }
 
-  static func count(_ level: Logger.Level) { counts[index(of: level)].value.add(1, ordering: .relaxed) }
+  static func countRecord(of level: Logger.Level) { counts[index(of: level)].value.add(1, ordering: .relaxed) }
 
   private static func index(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
 }
@@ -74,7 +74,7 @@ extension RecordHandler {
     if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
     if let given = event.metadata { all.merge(given) { $1 } }
     if let error = event.error { all["error"] = "\(error)" }
-    Journal.count(event.level)
+    Journal.countRecord(of: event.level)
     let message = printable(event.message.description, limit: 4096)
     let text = { (key: String) in all[key].map { printable("\($0)", limit: 200) } }
     let details = all.filter { $0.key != "device" && $0.key != "link" }.mapValues { printable("\($0)", limit: 200) }

@@ -34,13 +34,13 @@ extension DeviceState {
     case .value(let value):
       let slot = slots[index]
       let age = Double((boot - slot.boot) / .millisecond) / 1000
-      ReadingWriter.reading(start, table.heads[index], value: value, time: Int(slot.wall), age: age, to: &bytes)
-    case .absent(let reason): ReadingWriter.reading(start, table.heads[index], value: nil, reason: reason, to: &bytes)
+      ReadingWriter.reading(readingStart, sharedSchema.heads[index], value: value, time: Int(slot.wall), age: age, to: &bytes)
+    case .absent(let reason): ReadingWriter.reading(readingStart, sharedSchema.heads[index], value: nil, reason: reason, to: &bytes)
     }
   }
 
-  /// The device with the readings at the selected positions, or with all readings if `selected` is nil.
-  func device(only selected: [Bool]? = nil) -> Contract.Device {
+  /// The device in the interface's type, with the readings at the selected positions, or with all readings if `selected` is nil.
+  func contract(only selected: [Bool]? = nil) -> Contract.Device {
     let boot = Clock.boot()
     return Contract.Device(
       name: device.name, kind: device.kind, state: status, links: device.ports.map(\.contract), holder: device.lease?.holder,

@@ -24,12 +24,12 @@ import Varlink
     let state = states.remove(at: index)
     state.end()
     for feed in feeds where feed.covers(state) {
-      for watcher in feed.watchers { watcher.forget(state) }
+      for watcher in feed.watchers { watcher.discardPending(of: state) }
     }
     report(state, event: Contract.Event.removed, text: "device reconfigured or removed")
     for reference in observers.keys { observers[reference]?.removeAll { $0 === device } }
     notifyObservers(of: device.name)
-    feeds.forEach { $0.select(in: self) }
+    feeds.forEach { $0.resolveReferences(in: self) }
   }
 
   /// Puts the devices in the order of these names.
@@ -38,9 +38,9 @@ import Varlink
     states.sort { positions[$0.device.name] ?? .max < positions[$1.device.name] ?? .max }
   }
 
-  /// The table of this schema, which devices with equal schemas share.
-  func table(of schema: Schema) -> SharedSchema {
-    states.lazy.map(\.table).first { $0.schema == schema } ?? SharedSchema(schema)
+  /// The shared form of this schema, which devices with equal schemas have in common.
+  func sharedSchema(_ schema: Schema) -> SharedSchema {
+    states.lazy.map(\.sharedSchema).first { $0.schema == schema } ?? SharedSchema(schema)
   }
 
   // MARK: Looking up
@@ -81,7 +81,7 @@ import Varlink
   }
 
   /// Changes the devices of a watcher that is subscribed to all properties (nil: all devices), and sends it a new snapshot.
-  func extend(_ watcher: Watcher, to devices: Set<String>?) {
+  func resubscribe(_ watcher: Watcher, to devices: Set<String>?) {
     unsubscribe(watcher)
     subscribe(watcher, toResolved: nil, of: devices)
   }
@@ -92,14 +92,14 @@ import Varlink
       feed = same
     } else {
       feed = Feed(references: references, of: devices)
-      feed.select(in: self)
+      feed.resolveReferences(in: self)
       feeds.append(feed)
     }
     if !feeds.contains(where: { !$0.watchers.isEmpty }) { heartbeat.set(Clock.monotonic() + Self.heartbeatPeriod) }
     feed.watchers.append(watcher)
     watcher.feed = feed
     let covered = states.filter { feed.covers($0) }
-    watcher.notify(snapshot: covered.map { $0.device(only: feed.selection(of: $0)) }, of: covered)
+    watcher.notify(snapshot: covered.map { $0.contract(only: feed.selection(of: $0)) }, of: covered)
   }
 
   func unsubscribe(_ watcher: Watcher) {
@@ -122,7 +122,7 @@ import Varlink
   /// Sends a new snapshot of a device after a change of its links or state.
   func deviceChanged(_ state: DeviceState) {
     for feed in feeds where feed.covers(state) {
-      let device = state.device(only: feed.selection(of: state))
+      let device = state.contract(only: feed.selection(of: state))
       for watcher in feed.watchers { watcher.notify(snapshot: [device], of: [state]) }
     }
   }
@@ -130,7 +130,7 @@ import Varlink
   func schemaChanged(_ state: DeviceState) {
     notifyObservers(of: state.device.name)
     for feed in feeds {
-      feed.select(in: self)
+      feed.resolveReferences(in: self)
       guard feed.covers(state) else { continue }
       let schema = state.contractSchema
       for watcher in feed.watchers { watcher.notify(schema: schema, of: state) }

@@ -27,12 +27,12 @@ import Varlink
   let device: Device
   /// The state word that the machine reports, such as `polling`.
   private(set) var status = "starting"
-  private(set) var table: SharedSchema
+  private(set) var sharedSchema: SharedSchema
   private(set) var slots: ContiguousArray<Slot> = []
   /// The positions that changed in this turn.
   private(set) var changed: [Int] = []
   /// The constant start of each encoded reading.
-  private(set) lazy var start = ReadingStart(device: device.name)
+  private(set) lazy var readingStart = ReadingStart(device: device.name)
 
   private unowned let hub: DeviceHub
   private lazy var expiry = Timer { [weak self] _ in self?.expire() }
@@ -43,8 +43,8 @@ import Varlink
   init(_ device: Device, hub: DeviceHub) {
     self.device = device
     self.hub = hub
-    table = hub.table(of: device.schema)
-    placeSlots(preserving: [:])
+    sharedSchema = hub.sharedSchema(device.schema)
+    createSlots(preserving: [:])
     device.observer = self
   }
 
@@ -54,15 +54,15 @@ import Varlink
     device.observer = nil
   }
 
-  var schema: Schema { table.schema }
+  var schema: Schema { sharedSchema.schema }
 
   /// The position of a property, or nil if the device has no such property.
-  func index(of property: String) -> Int? { table.index(of: property) }
+  func index(of property: String) -> Int? { sharedSchema.index(of: property) }
 
   /// The content of a property at this boot time. A stale value is absent even before the expiry timer fires.
   func content(_ index: Int, at boot: Int64) -> Reading.Content {
     let slot = slots[index]
-    if case .value = slot.content, let time = table.freshness(index), boot - slot.boot >= time { return .absent("stale") }
+    if case .value = slot.content, let time = sharedSchema.freshness(index), boot - slot.boot >= time { return .absent("stale") }
     return slot.content
   }
 
@@ -99,11 +99,11 @@ import Varlink
   func deviceSchemaChanged(_ new: Schema) {
     var earlier: [String: Slot] = [:]
     let old = schema.properties
-    table = hub.table(of: new)
+    sharedSchema = hub.sharedSchema(new)
     for (property, slot) in zip(old, slots) {
-      if let index = table.index(of: property.name), new.properties[index].type == property.type { earlier[property.name] = slot }
+      if let index = sharedSchema.index(of: property.name), new.properties[index].type == property.type { earlier[property.name] = slot }
     }
-    placeSlots(preserving: earlier)
+    createSlots(preserving: earlier)
     hub.schemaChanged(self)
     hub.deviceChanged(self)
   }
@@ -116,7 +116,7 @@ import Varlink
   func deviceLinkChanged(_ port: Port) {
     if port.name == .main, case .down(let reason) = port.state {
       let boot = Clock.boot()
-      for index in slots.indices where table.freshness(index) != nil { withdraw(index, Self.linkDown + reason, boot) }
+      for index in slots.indices where sharedSchema.freshness(index) != nil { withdraw(index, Self.linkDown + reason, boot) }
     }
     if port.name == .main, port.isUp {
       let boot = Clock.boot()
@@ -161,7 +161,7 @@ import Varlink
   private func scheduleExpiry(_ boot: Int64) {
     var next: Int64?
     for (index, slot) in slots.enumerated() {
-      guard case .value = slot.content, let time = table.freshness(index) else { continue }
+      guard case .value = slot.content, let time = sharedSchema.freshness(index) else { continue }
       next = min(next ?? .max, slot.boot + time)
     }
     expiryIsSet = next != nil
@@ -169,7 +169,7 @@ import Varlink
   }
 
   /// Creates the slots of the current schema. Properties in `earlier` keep their state.
-  private func placeSlots(preserving earlier: [String: Slot]) {
+  private func createSlots(preserving earlier: [String: Slot]) {
     changed.removeAll()
     slots = ContiguousArray(
       schema.properties.map { property in

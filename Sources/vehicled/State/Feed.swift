@@ -20,7 +20,7 @@ import Protocols
   }
 
   /// Resolves the references against the current schemas. References to unknown devices or properties are skipped.
-  func select(in hub: DeviceHub) {
+  func resolveReferences(in hub: DeviceHub) {
     guard let references else { return }
     selected = [:]
     for reference in references {

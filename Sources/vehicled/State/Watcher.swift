@@ -6,7 +6,7 @@ import Varlink
 
 /// The destination of a watcher's messages.
 @Loop protocol WatcherSink: AnyObject {
-  /// Whether there is room for more messages. If not, `Watcher.drained` is called once there is.
+  /// Whether there is room for more messages. If not, `Watcher.sendPending` is called once there is.
   var hasRoom: Bool { get }
   /// Sends one message, including its NUL.
   func write(_ message: [UInt8])
@@ -22,17 +22,17 @@ import Varlink
   /// The feed of this watcher, which selects the readings of a snapshot.
   weak var feed: Feed?
   /// The pending messages about a device. Holds positions instead of values, so that values and ages are current when sent.
-  private struct Due {
+  private struct Pending {
     let state: DeviceState
     var indexes: Set<Int> = []
     var snapshot = false
     var schema = false
   }
-  private var due: [ObjectIdentifier: Due] = [:]
-  private var dueEvents: [Contract.Event] = []
+  private var pending: [ObjectIdentifier: Pending] = [:]
+  private var pendingEvents: [Contract.Event] = []
   /// Removed devices. Unlike other events none of these may be dropped.
-  private var dueRemovals: [String: Contract.Event] = [:]
-  private lazy var timer = Timer { [weak self] _ in self?.drained() }
+  private var pendingRemovals: [String: Contract.Event] = [:]
+  private lazy var timer = Timer { [weak self] _ in self?.sendPending() }
   private static let maxEvents = 64
 
   /// Creates a watcher that gets at most one message per `interval` (0: no limit).
@@ -44,7 +44,7 @@ import Varlink
   /// Sends a snapshot of these devices.
   func notify(snapshot: [Contract.Device], of states: [DeviceState]) {
     guard canSend else {
-      for state in states { due[ObjectIdentifier(state), default: Due(state: state)].snapshot = true }
+      for state in states { pending[ObjectIdentifier(state), default: Pending(state: state)].snapshot = true }
       return wait()
     }
     send(Contract.Watch.Result(sequence: sequence, snapshot: snapshot))
@@ -52,9 +52,9 @@ import Varlink
 
   /// Sends a new schema. Pending changes are discarded, because their positions refer to the old schema.
   func notify(schema: Contract.Schema, of state: DeviceState) {
-    due[ObjectIdentifier(state)]?.indexes = []
+    pending[ObjectIdentifier(state)]?.indexes = []
     guard canSend else {
-      due[ObjectIdentifier(state), default: Due(state: state)].schema = true
+      pending[ObjectIdentifier(state), default: Pending(state: state)].schema = true
       return wait()
     }
     send(Contract.Watch.Result(sequence: sequence, schemas: [schema]))
@@ -63,10 +63,10 @@ import Varlink
   func notify(event: Contract.Event) {
     guard canSend else {
       if event.name == Contract.Event.removed {
-        dueRemovals[event.device] = event
+        pendingRemovals[event.device] = event
       } else {
-        if dueEvents.count == Self.maxEvents { dueEvents.removeFirst() }
-        dueEvents.append(event)
+        if pendingEvents.count == Self.maxEvents { pendingEvents.removeFirst() }
+        pendingEvents.append(event)
       }
       return wait()
     }
@@ -76,14 +76,14 @@ import Varlink
   /// Sends changes of one device; `body` is the encoded list.
   func notify(changes body: [UInt8], _ indexes: [Int], of state: DeviceState) {
     guard canSend else {
-      due[ObjectIdentifier(state), default: Due(state: state)].indexes.formUnion(indexes)
+      pending[ObjectIdentifier(state), default: Pending(state: state)].indexes.formUnion(indexes)
       return wait()
     }
     sendChanges(body)
   }
 
   /// Discards pending changes of a removed device.
-  func forget(_ state: DeviceState) { due[ObjectIdentifier(state)] = nil }
+  func discardPending(of state: DeviceState) { pending[ObjectIdentifier(state)] = nil }
 
   func sendHeartbeat() {
     // A heartbeat does not restart the interval.
@@ -92,20 +92,20 @@ import Varlink
 
   /// Sends the pending messages with current values, if there is room and the interval is over. Removals come first, because a
   /// device of the same name may have been added since.
-  func drained() {
-    guard let sink, sink.hasRoom, !hasNothingDue else { return }
+  func sendPending() {
+    guard let sink, sink.hasRoom, !hasNothingPending else { return }
     guard Clock.monotonic() >= nextMessage else { return wait() }
     // Cleared before sending, because sending may make room, which calls this function again.
-    let (devices, events) = (Array(due.values), Array(dueRemovals.values) + dueEvents)
-    due = [:]
-    dueRemovals = [:]
-    dueEvents = []
+    let (devices, events) = (Array(pending.values), Array(pendingRemovals.values) + pendingEvents)
+    pending = [:]
+    pendingRemovals = [:]
+    pendingEvents = []
     if !events.isEmpty { send(Contract.Watch.Result(sequence: sequence, events: events)) }
-    let shown = devices.filter(\.snapshot).map { $0.state.device(only: feed?.selection(of: $0.state)) }
+    let snapshots = devices.filter(\.snapshot).map { $0.state.device(only: feed?.selection(of: $0.state)) }
     let schemas = devices.filter(\.schema).map(\.state.contractSchema)
-    if !shown.isEmpty || !schemas.isEmpty {
+    if !snapshots.isEmpty || !schemas.isEmpty {
       send(
-        Contract.Watch.Result(sequence: sequence, snapshot: shown.isEmpty ? nil : shown, schemas: schemas.isEmpty ? nil : schemas))
+        Contract.Watch.Result(sequence: sequence, snapshot: snapshots.isEmpty ? nil : snapshots, schemas: schemas.isEmpty ? nil : schemas))
     }
     let boot = Clock.boot()
     for device in devices where !device.snapshot && !device.indexes.isEmpty {
@@ -121,14 +121,14 @@ import Varlink
     sink = nil
   }
 
-  private var hasNothingDue: Bool { due.isEmpty && dueEvents.isEmpty && dueRemovals.isEmpty }
+  private var hasNothingPending: Bool { pending.isEmpty && pendingEvents.isEmpty && pendingRemovals.isEmpty }
 
   private var canSend: Bool {
-    guard let sink, sink.hasRoom, hasNothingDue else { return false }
+    guard let sink, sink.hasRoom, hasNothingPending else { return false }
     return interval == 0 || sequence == 0 || Clock.monotonic() >= nextMessage
   }
 
-  /// Schedules `drained` for the end of the interval. Without an interval the sink calls it once there is room.
+  /// Schedules `sendPending` for the end of the interval. Without an interval the sink calls it once there is room.
   private func wait() {
     if interval > 0 { timer.set(nextMessage) }
   }

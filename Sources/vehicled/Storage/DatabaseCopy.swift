@@ -47,15 +47,15 @@ final class DatabaseCopy {
       { _, action, first, _, _, _ in
         switch action {
         case SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE: SQLITE_OK
-        case SQLITE_PRAGMA: DatabaseCopy.is(first, "table_info") ? SQLITE_OK : SQLITE_DENY
+        case SQLITE_PRAGMA: DatabaseCopy.matches(first, "table_info") ? SQLITE_OK : SQLITE_DENY
         // SQLite reports this action when it declares pragma_table_info itself. An UPDATE in the query is rejected by `prepare`.
-        case SQLITE_UPDATE: DatabaseCopy.is(first, "sqlite_master") ? SQLITE_OK : SQLITE_DENY
+        case SQLITE_UPDATE: DatabaseCopy.matches(first, "sqlite_master") ? SQLITE_OK : SQLITE_DENY
         default: SQLITE_DENY
         }
       }, nil)
   }
 
-  private static func `is`(_ name: UnsafePointer<CChar>?, _ known: String) -> Bool { name.map { String(cString: $0) } == known }
+  private static func matches(_ name: UnsafePointer<CChar>?, _ known: String) -> Bool { name.map { String(cString: $0) } == known }
 
   deinit {
     _ = sqlite.close_v2(database)

@@ -52,8 +52,8 @@ struct Databases: Sendable {
       defer { close(directory) }
       guard let before = try stamp(path, name, in: directory) else { return .missing }
       if before == query.unlessStill { return .unchanged }
-      try clear()
-      defer { try? clear() }
+      try removeCopy()
+      defer { try? removeCopy() }
       try copy(path, name, in: directory)
       guard let after = try stamp(path, name, in: directory) else { return .missing }
       guard before == after else { throw ValueError("\(path) changed while it was read; it is read again when it no longer changes") }
@@ -110,7 +110,7 @@ struct Databases: Sendable {
   }
 
   private static func unreadable(_ path: String, _ code: CInt) -> ValueError {
-    let remedy = code == EACCES ? "; make it readable for user \(Accounts.ownName)" : ""
+    let remedy = code == EACCES ? "; make it readable for user \(NameService.ownName)" : ""
     return ValueError("cannot read \(path): \(errnoMessage(code))\(remedy)")
   }
 
@@ -180,7 +180,7 @@ struct Databases: Sendable {
   }
 
   /// Removes the copy and the files that SQLite created beside it.
-  private func clear() throws(ValueError) {
+  private func removeCopy() throws(ValueError) {
     // If there is a symbolic link instead of the directory, only the link is removed.
     if unlink(copies) != 0 { for name in Files.list(copies) { unlink("\(copies)/\(name)") } }
     guard rmdir(copies) == 0 || errno == ENOENT else {

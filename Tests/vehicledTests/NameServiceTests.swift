@@ -7,55 +7,55 @@ import Testing
 
 /// A fake name service with given answers, which can hang.
 final class NameService: Sendable {
-  let answers: Mutex<Accounts.Answers>
+  let answers: Mutex<NameService.Answers>
   private let hangs = Mutex(false)
   private let count = Mutex(0)
 
-  init(_ answers: Accounts.Answers) { self.answers = Mutex(answers) }
+  init(_ answers: NameService.Answers) { self.answers = Mutex(answers) }
 
   /// The number of queries.
   var questions: Int { count.withLock { $0 } }
 
   func hang(_ does: Bool) { hangs.withLock { $0 = does } }
 
-  func resolve(_ query: Accounts.Query) -> Accounts.Answer {
+  func resolve(_ query: NameService.Query) -> NameService.Answer {
     count.withLock { $0 += 1 }
     while hangs.withLock({ $0 }) { usleep(1000) }
     return answers.withLock { $0[query] ?? .absent }
   }
 }
 
-@Suite("Accounts") @Loop struct AccountsTests {
+@Suite("NameService") @Loop struct NameServiceTests {
   /// The answers, once they have arrived.
   @Loop private final class Found {
-    var answers: Accounts.Answers?
-    func find(_ accounts: Accounts, _ queries: Set<Accounts.Query>) {
-      accounts.find(queries) { self.answers = $0 }
+    var answers: NameService.Answers?
+    func find(_ nameService: NameService, _ queries: Set<NameService.Query>) {
+      nameService.find(queries) { self.answers = $0 }
     }
   }
 
-  private static let drivers = Accounts.Query.group("drivers")
+  private static let drivers = NameService.Query.group("drivers")
 
   @Test func `system accounts are found by name and ID`() {
-    #expect(Accounts.resolve(.user("root")) == .number(0) && Accounts.resolve(.userName(0)) == .name("root"))
-    #expect(Accounts.resolve(.group("root")) == .number(0) && Accounts.resolve(.groupName(0)) == .name("root"))
-    #expect(Accounts.resolve(.user("4711")) == .number(4711) && Accounts.resolve(.user("no-such-user")) == .absent)
-    #expect(Accounts.resolve(.group("4711")) == .absent && Accounts.resolve(.userName(3_000_000_000)) == .absent)
+    #expect(NameService.resolve(.user("root")) == .number(0) && NameService.resolve(.userName(0)) == .name("root"))
+    #expect(NameService.resolve(.group("root")) == .number(0) && NameService.resolve(.groupName(0)) == .name("root"))
+    #expect(NameService.resolve(.user("4711")) == .number(4711) && NameService.resolve(.user("no-such-user")) == .absent)
+    #expect(NameService.resolve(.group("4711")) == .absent && NameService.resolve(.userName(3_000_000_000)) == .absent)
   }
 
   @Test func `answers are cached, and one lookup serves all callers`() async {
     let service = NameService([Self.drivers: .number(60)])
-    let accounts = Accounts(maxAge: 3600 * .second, resolve: service.resolve)
+    let nameService = NameService(maxAge: 3600 * .second, resolve: service.resolve)
     let (first, second) = (Found(), Found())
-    first.find(accounts, [Self.drivers])
-    second.find(accounts, [Self.drivers])
-    #expect(first.answers == nil && accounts.known([Self.drivers]).isEmpty)
+    first.find(nameService, [Self.drivers])
+    second.find(nameService, [Self.drivers])
+    #expect(first.answers == nil && nameService.cachedAnswers([Self.drivers]).isEmpty)
     #expect(await until { first.answers != nil && second.answers != nil })
     #expect(first.answers == [Self.drivers: .number(60)] && second.answers == first.answers && service.questions == 1)
-    #expect(accounts.known([Self.drivers]) == [Self.drivers: .number(60)])
-    accounts.forget()
-    #expect(accounts.known([Self.drivers]).isEmpty)
-    let old = Accounts(maxAge: 20 * .millisecond, resolve: service.resolve)
+    #expect(nameService.cachedAnswers([Self.drivers]) == [Self.drivers: .number(60)])
+    nameService.invalidate()
+    #expect(nameService.cachedAnswers([Self.drivers]).isEmpty)
+    let old = NameService(maxAge: 20 * .millisecond, resolve: service.resolve)
     let third = Found()
     third.find(old, [Self.drivers])
     #expect(await until { third.answers != nil && old.known([Self.drivers]).isEmpty })
@@ -66,30 +66,30 @@ final class NameService: Sendable {
 
   @Test func `a hanging lookup times out, and later callers do not wait`() async {
     let service = NameService([Self.drivers: .number(60)])
-    let accounts = Accounts(timeout: 50 * .millisecond, maxAge: 3600 * .second, resolve: service.resolve)
+    let nameService = NameService(timeout: 50 * .millisecond, maxAge: 3600 * .second, resolve: service.resolve)
     service.hang(true)
     let found = Found()
-    found.find(accounts, [Self.drivers])
+    found.find(nameService, [Self.drivers])
     // The loop is not blocked: this waits for one of its timers.
     #expect(await until { found.answers != nil })
     #expect(found.answers == [Self.drivers: .failed("the name service does not respond")])
     let next = Found()
-    next.find(accounts, [Self.drivers])
+    next.find(nameService, [Self.drivers])
     #expect(next.answers == found.answers && service.questions <= 1)
     service.hang(false)
-    #expect(await until { accounts.known([Self.drivers]) == [Self.drivers: .number(60)] })
+    #expect(await until { nameService.cachedAnswers([Self.drivers]) == [Self.drivers: .number(60)] })
   }
 
   @Test func `a changed ID is reported, and a failed lookup is not`() async {
     let service = NameService([Self.drivers: .number(60)])
-    let accounts = Accounts(resolve: service.resolve)
+    let nameService = NameService(resolve: service.resolve)
     var changes = 0
-    accounts.changed = { changes += 1 }
-    for answer in [.number(60), .failed("down"), .number(60), .number(61), .absent] as [Accounts.Answer] {
+    nameService.changed = { changes += 1 }
+    for answer in [.number(60), .failed("down"), .number(60), .number(61), .absent] as [NameService.Answer] {
       service.answers.withLock { $0[Self.drivers] = answer }
-      accounts.forget()
+      nameService.invalidate()
       let found = Found()
-      found.find(accounts, [Self.drivers])
+      found.find(nameService, [Self.drivers])
       #expect(await until { found.answers == [Self.drivers: answer] })
     }
     // A cached failure does not prevent another lookup.

@@ -1,10 +1,10 @@
-// Users and groups of this machine, by name and by ID. Lookups run on a thread of their own, never on the loop: the name service (NSS)
+// Users and groups of this computer, by name and by ID. Lookups run on a thread of their own, never on the loop: the name service (NSS)
 // can query a directory on the network, which can hang. Source: getpwnam_r(3), getgrnam_r(3), nsswitch.conf(5).
 
 import Glibc
 import Protocols
 
-@Loop final class Accounts {
+@Loop final class NameService {
   /// A query to the name service.
   enum Query: Hashable, Sendable {
     /// The ID of a user. Digits are an ID unless they are the name of a user.
@@ -37,7 +37,7 @@ import Protocols
     var at: Instant?
   }
 
-  /// A waiting caller and the queries that it waits for.
+  /// A waiting caller, the answers so far, and the queries without one.
   private struct Waiter {
     var answers: Answers
     var missing: Set<Query>
@@ -58,8 +58,8 @@ import Protocols
 
   /// `resolve` looks up one account; it runs on a thread of its own and may block.
   init(
-    timeout: Nanoseconds = Accounts.timeout, maxAge: Nanoseconds = Accounts.maxAge,
-    resolve: @escaping @Sendable (Query) -> Answer = Accounts.resolve
+    timeout: Nanoseconds = NameService.timeout, maxAge: Nanoseconds = NameService.maxAge,
+    resolve: @escaping @Sendable (Query) -> Answer = NameService.resolve
   ) {
     self.timeout = timeout
     self.maxAge = maxAge
@@ -67,7 +67,7 @@ import Protocols
   }
 
   /// The answers that are cached and at most `maxAge` old.
-  func known(_ queries: Set<Query>) -> Answers {
+  func cachedAnswers(_ queries: Set<Query>) -> Answers {
     let now = Clock.monotonic()
     return queries.reduce(into: [:]) { answers, query in
       if let entry = entries[query], let at = entry.at, now - at <= maxAge { answers[query] = entry.answer }
@@ -77,7 +77,7 @@ import Protocols
   /// Answers each query: at once if all answers are cached, otherwise after the lookup or the timeout.
   func find(_ queries: Set<Query>, then finish: @escaping @Loop @Sendable (Answers) -> Void) {
     let now = Clock.monotonic()
-    var answers = known(queries)
+    var answers = cachedAnswers(queries)
     var missing = queries.filter { answers[$0] == nil }
     for query in missing {
       guard let start = pending[query], now - start >= timeout else { continue }
@@ -98,7 +98,7 @@ import Protocols
   }
 
   /// Invalidates all cached answers.
-  func forget() {
+  func invalidate() {
     for query in entries.keys { entries[query]?.at = nil }
   }
 
@@ -147,11 +147,11 @@ import Protocols
   }
 }
 
-extension Accounts.Answer {
+extension NameService.Answer {
   var isFailed: Bool { if case .failed = self { true } else { false } }
 }
 
-extension Accounts {
+extension NameService {
   /// The name of the daemon's own user. First used at start, before the loop runs, because the lookup blocks.
   nonisolated static let ownName: String = if case .name(let name) = resolve(.userName(geteuid())) { name } else { "user \(geteuid())" }
 
@@ -186,12 +186,12 @@ extension Accounts {
     }
   }
 
-  private typealias Call<Record> = (
+  private typealias LookupFunction<Record> = (
     UnsafeMutablePointer<Record>, UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<UnsafeMutablePointer<Record>?>
   ) -> CInt
 
   /// Makes a call with larger and larger buffers, because a group with thousands of members needs a large one.
-  private nonisolated static func lookUp<Record>(_ empty: Record, call: Call<Record>, read: (Record) -> Answer) -> Answer {
+  private nonisolated static func lookUp<Record>(_ empty: Record, call: LookupFunction<Record>, read: (Record) -> Answer) -> Answer {
     var size = 1024
     while true {
       var record = empty
