@@ -1,15 +1,15 @@
 // What ArgumentParser does not do: options before the command, and values that look like options. Pure.
 
 enum Arguments {
-  /// Options that are followed by a value.
-  private static let valued = ["--timeout", "--color", "--socket", "--device", "--units", "--output"]
+  /// Common options, and others of several commands, that are followed by a value.
+  private static let optionsWithValue = ["--timeout", "--color", "--socket", "--device", "--units", "--output"]
 
   /// Turns `--socket PATH get rpm` into `get --socket PATH rpm`.
   static func commandFirst(_ arguments: [String], commands: [String]) -> [String] {
     var position = 0
     if arguments.first == "---completion" { return arguments }  // a completion request of a shell
     while position < arguments.count, arguments[position].hasPrefix("-"), arguments[position] != "--" {
-      position += valued.contains(arguments[position]) ? 2 : 1
+      position += optionsWithValue.contains(arguments[position]) ? 2 : 1
     }
     guard position > 0, position < arguments.count, commands.contains(arguments[position]) else { return arguments }
     return [arguments[position]] + arguments[..<position] + arguments[(position + 1)...]
@@ -21,7 +21,7 @@ enum Arguments {
     var position = 0
     while position < arguments.count {
       if !arguments[position].hasPrefix("-") { kept.append(arguments[position]) }
-      position += valued.contains(arguments[position]) ? 2 : 1
+      position += optionsWithValue.contains(arguments[position]) ? 2 : 1
     }
     return kept
   }

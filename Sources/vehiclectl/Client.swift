@@ -18,7 +18,7 @@ final class Client {
   var secrets: Set<String> = Toy.secrets
   private var framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
   /// Whether the daemon has sent any reply.
-  private var answered = false
+  private var hasReplied = false
   private var chunk = [UInt8](repeating: 0, count: 65_536)
 
   /// Connects; fails at once if no daemon is listening.
@@ -69,7 +69,7 @@ final class Client {
     do throws(Failure) {
       return try result(M.self, try exchange(call))
     } catch {
-      guard error == closed, Self.readOnly.contains(M.name) else { throw error }
+      guard error == closedFailure, Self.readOnly.contains(M.name) else { throw error }
       close(socket)
       framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
       socket = -1
@@ -90,40 +90,42 @@ final class Client {
   }
 
   /// Calls a method that may reply several times. `each` gets every reply and returns whether to continue; it gets nil after `tick`
-  /// seconds without a reply, after a signal, and when a descriptor in `also` is readable. Throws if the first reply takes longer than
-  /// `first` seconds, or any later one longer than `silence` seconds (nil: no limit).
+  /// seconds without a reply, after a signal, and when a descriptor of `watching` is readable. Throws if the first reply takes longer than
+  /// `firstReply` seconds, or any later one longer than `laterReplies` seconds (nil: no limit).
   func stream<M: VarlinkMethod>(
-    _ method: M.Type, _ parameters: M.Parameters, first: Double?, tick: Double? = nil, silence: Double?, also: () -> [Int32] = { [] },
+    _ method: M.Type, _ parameters: M.Parameters, firstReply: Double?, tick: Double? = nil, laterReplies: Double?,
+    watching descriptors: () -> [Int32] = { [] },
     _ each: (M.Result?) throws -> Bool
   ) throws {
     try send(message { try VarlinkCall.message(method, parameters, more: true) })
-    var limit = first.map { Clock.monotonic + $0 }
-    var timeoutFailure = Failure.timeout(seconds: first ?? 0)
+    var deadline = firstReply.map { Clock.monotonic + $0 }
+    var timeoutFailure = Failure.timeout(seconds: firstReply ?? 0)
     while true {
-      guard let reply = try receive(until: [limit, tick.map { Clock.monotonic + $0 }].compactMap { $0 }.min(), also: also()) else {
-        if let limit, Clock.monotonic >= limit { throw timeoutFailure }
+      guard let reply = try receive(until: [deadline, tick.map { Clock.monotonic + $0 }].compactMap { $0 }.min(), watching: descriptors())
+      else {
+        if let deadline, Clock.monotonic >= deadline { throw timeoutFailure }
         guard try each(nil) else { return }
         continue
       }
-      limit = silence.map { Clock.monotonic + $0 }
-      timeoutFailure = .daemonGone("no reply from vehicled for \(Value.text(silence ?? 0)) s")
+      deadline = laterReplies.map { Clock.monotonic + $0 }
+      timeoutFailure = .daemonGone("no reply from vehicled for \(Value.text(laterReplies ?? 0)) s")
       guard try each(try result(M.self, reply)), reply.continues else { return }
     }
   }
 
-  /// Calls any method; `each` gets the parameters of each reply. With `more`, only the first reply has a timeout, and only if `first` is
-  /// given.
-  func raw(_ method: String, _ parameters: JSON, more: Bool, first: Double? = nil, _ each: (JSON) throws -> Void) throws {
+  /// Calls a method by name; `each` gets the parameters of each reply. With `more`, only the first reply has a timeout, and only if
+  /// `firstReply` (seconds) is given.
+  func callByName(_ method: String, _ parameters: JSON, more: Bool, firstReply: Double? = nil, _ each: (JSON) throws -> Void) throws {
     try send(message { try VarlinkCall.message(method, parameters, more: more) })
-    let timeout = more ? first : timeout
-    var limit = timeout.map { Clock.monotonic + $0 }
+    let timeout = more ? firstReply : timeout
+    var deadline = timeout.map { Clock.monotonic + $0 }
     while true {
-      guard let reply = try receive(until: limit) else {
+      guard let reply = try receive(until: deadline) else {
         if Interrupt.received { return }
-        if let limit, Clock.monotonic >= limit { throw Failure.timeout(seconds: timeout ?? 0) }
+        if let deadline, Clock.monotonic >= deadline { throw Failure.timeout(seconds: timeout ?? 0) }
         continue
       }
-      if more { limit = nil }
+      if more { deadline = nil }
       try each(try result(of: reply, as: JSON.self))
       if !reply.continues { return }
     }
@@ -173,7 +175,7 @@ final class Client {
   }
 
   private func send(_ message: [UInt8]) throws(Failure) {
-    trace?(true, Trace.shown(message, hiding: secrets))
+    trace?(true, Trace.redacted(message, hiding: secrets))
     let deadline = Clock.monotonic + timeout
     var rest = message[...]
     while !rest.isEmpty {
@@ -185,7 +187,7 @@ final class Client {
       } else if errno == EPIPE {
         return  // the daemon has closed the connection, but its reply may wait to be read
       } else if errno != EINTR {
-        throw closed
+        throw closedFailure
       }
     }
   }
@@ -200,12 +202,12 @@ final class Client {
   }
 
   /// Returns the next reply, or nil at the deadline, after a signal, or when another descriptor is readable.
-  private func receive(until deadline: Double?, also: [Int32] = []) throws(Failure) -> VarlinkReply? {
+  private func receive(until deadline: Double?, watching others: [Int32] = []) throws(Failure) -> VarlinkReply? {
     while true {
       do {
         if let message = try framing.next() {
           trace?(false, message)
-          answered = true
+          hasReplied = true
           return try VarlinkReply(message)
         }
       } catch {
@@ -215,20 +217,20 @@ final class Client {
       if count > 0 {
         framing.append(chunk[..<count])
       } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
-        throw closed
-      } else if !wait(POLLIN, until: deadline, also: also) {
+        throw closedFailure
+      } else if !wait(POLLIN, until: deadline, watching: others) {
         return nil
       }
     }
   }
 
   /// The failure for a connection that the daemon has closed. It closes one without any reply if it has too many clients.
-  private var closed: Failure { answered ? .daemonGone("vehicled closed the connection") : .tooManyClients }
+  private var closedFailure: Failure { hasReplied ? .daemonGone("vehicled closed the connection") : .tooManyClients }
 
   /// Waits until the socket or another descriptor is ready; returns whether the socket is.
-  private func wait(_ events: Int32, until deadline: Double?, also: [Int32] = []) -> Bool {
+  private func wait(_ events: Int32, until deadline: Double?, watching others: [Int32] = []) -> Bool {
     var entries = [pollfd(fd: socket, events: Int16(events), revents: 0)]
-    entries += also.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    entries += others.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     let milliseconds = deadline.map { Int32(max(0, ($0 - Clock.monotonic) * 1000).rounded(.up)) } ?? -1
     return poll(&entries, nfds_t(entries.count), milliseconds) > 0 && entries[0].revents != 0
   }

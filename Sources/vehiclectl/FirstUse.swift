@@ -9,7 +9,7 @@ struct FirstUse {
   let client: Client
   let output: Output
   /// Shows the prompt and reads a line; nil without a terminal.
-  var answer: (String) -> String? = FirstUse.fromTerminal
+  var promptForLine: (String) -> String? = FirstUse.promptOnTerminal
 
   private static let prefix = "needs-"
 
@@ -18,7 +18,7 @@ struct FirstUse {
     do {
       return try call()
     } catch let failure as Failure {
-      guard case .rejected(.deviceError(_, let code, _)) = failure, try provide(code) else { throw failure }
+      guard case .rejected(.deviceError(_, let code, _)) = failure, try setProperty(requiredBy: code) else { throw failure }
       return try call()
     }
   }
@@ -26,16 +26,16 @@ struct FirstUse {
   /// Prompts for the property that the device requires, if any.
   func run() throws {
     let state = try client.call(Contract.Status.self, .init(device: device)).devices.first?.state
-    _ = try state.map(provide)
+    _ = try state.map(setProperty)
   }
 
-  /// Prompts for and sets the property that this state or code names; returns whether it was set.
-  private func provide(_ code: String) throws -> Bool {
+  /// Prompts for and sets the property that this state or error code (`needs-PROPERTY`) names; returns whether it was set.
+  private func setProperty(requiredBy code: String) throws -> Bool {
     guard code.hasPrefix(Self.prefix), !output.json, !output.quiet else { return false }
     let schema = try client.call(Contract.Describe.self, .init(device: device)).schemas.first
     guard let property = schema?.properties.first(where: { $0.name == code.dropFirst(Self.prefix.count) }) else { return false }
     var prompt = "\(device) requires \(property.name): \(Output.oneLine(property.help))\n\(property.name): "
-    while let text = answer(prompt), !text.isEmpty {
+    while let text = promptForLine(prompt), !text.isEmpty {
       guard let error = try set(property, text) else { return true }
       prompt = "\(Output.oneLine(error.message))\n\(property.name): "
     }
@@ -55,8 +55,8 @@ struct FirstUse {
     }
   }
 
-  private static func fromTerminal(_ prompt: String) -> String? {
+  private static func promptOnTerminal(_ prompt: String) -> String? {
     guard Prompt.isInteractive else { return nil }
-    return (try? Prompt.shown(prompt)) ?? nil  // after Ctrl-C the device's error is reported
+    return (try? Prompt.line(prompt)) ?? nil  // after Ctrl-C the device's error is reported
   }
 }

@@ -147,10 +147,11 @@ extension JSON {
   }
 
   /// A statistic of the daemon.
-  init(_ figure: Contract.Statistic) {
+  init(_ statistic: Contract.Statistic) {
     self = .members([
-      "name": .string(figure.name), "kind": .string(figure.kind), "help": .string(figure.help), "unit": figure.unit.map(JSON.string),
-      "labels": figure.labels.map(JSON.texts), "value": .float(figure.value),
+      "name": .string(statistic.name), "kind": .string(statistic.kind), "help": .string(statistic.help),
+      "unit": statistic.unit.map(JSON.string),
+      "labels": statistic.labels.map(JSON.texts), "value": .float(statistic.value),
     ])
   }
 

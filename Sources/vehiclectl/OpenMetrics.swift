@@ -28,14 +28,14 @@ enum OpenMetrics {
   /// All numbers and booleans of the devices, their states, links and faults, and the daemon's statistics.
   static func text(_ devices: [Contract.Device], _ schemas: [Contract.Schema], _ statistics: [Contract.Statistic]) -> [String] {
     var families: [Family] = []
-    var places: [String: Int] = [:]
+    var positions: [String: Int] = [:]
     func add(_ family: @autoclosure () -> Family, _ name: String, _ labels: [(String, String)], _ value: String) {
-      let place = places[name] ?? families.count
-      if place == families.count {
+      let position = positions[name] ?? families.count
+      if position == families.count {
         families.append(family())
-        places[name] = place
+        positions[name] = position
       }
-      families[place].samples.append((labels, value))
+      families[position].samples.append((labels, value))
     }
     for device in devices {
       let schema = schemas.first { $0.device == device.name }
@@ -64,10 +64,10 @@ enum OpenMetrics {
         add(Family(name: up, kind: "gauge", help: "1 if the link is up.", unit: nil), up, [labels[0], ("link", link.name)], isUp)
       }
     }
-    for figure in statistics {
-      let labels = (figure.labels ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-      let family = Family(name: figure.name, kind: figure.kind, help: figure.help, unit: figure.unit)
-      add(family, figure.name, labels, number(.float(figure.value)) ?? "NaN")
+    for statistic in statistics {
+      let labels = (statistic.labels ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+      let family = Family(name: statistic.name, kind: statistic.kind, help: statistic.help, unit: statistic.unit)
+      add(family, statistic.name, labels, number(.float(statistic.value)) ?? "NaN")
     }
     return families.sorted { $0.name < $1.name }.flatMap(lines) + ["# EOF"]
   }

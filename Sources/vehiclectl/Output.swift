@@ -64,8 +64,8 @@ struct Output {
     if !quiet { Self.write(message + "\n", to: STDERR_FILENO) }
   }
 
-  /// Prints lines on stderr, even with --quiet, that the user needs to answer a prompt.
-  func remarks(_ lines: [String]) { Self.write(lines.map { $0 + "\n" }.joined(), to: STDERR_FILENO) }
+  /// Prints text that the user needs to answer a prompt: on stderr, even with --quiet.
+  func promptText(_ lines: [String]) { Self.write(lines.map { $0 + "\n" }.joined(), to: STDERR_FILENO) }
 
   /// Shows progress in a line that the next one overwrites, if stderr is a terminal. nil clears it.
   func progress(_ text: String?) {
@@ -75,12 +75,12 @@ struct Output {
 
   /// Prints an error as one line on stderr, with --json also as JSON on stdout.
   func fail(_ failure: Failure) {
-    remark(failure)
+    printError(failure)
     if json { _ = Self.write(all: Array("\(failure.json.text)\n".utf8)[...], to: STDOUT_FILENO) }
   }
 
   /// Prints an error on stderr only.
-  func remark(_ failure: Failure) {
+  func printError(_ failure: Failure) {
     let sign = colour && Terminal.isTerminal(STDERR_FILENO) ? paint("vehiclectl:", .bad) : "vehiclectl:"
     let lines = failure.message.split(separator: "\n").map { Self.oneLine(String($0)) }
     Self.write("\(sign) \(lines.joined(separator: "\n"))\n", to: STDERR_FILENO)

@@ -10,7 +10,7 @@ enum Prompt {
   /// Reads a line from stdin; on a terminal it shows the prompt and disables echo. nil at the end of the input.
   static func secret(_ prompt: String) throws(Failure) -> String? {
     var before = termios()
-    guard Terminal.isTerminal(STDIN_FILENO), tcgetattr(STDIN_FILENO, &before) == 0 else { return try line() }
+    guard Terminal.isTerminal(STDIN_FILENO), tcgetattr(STDIN_FILENO, &before) == 0 else { return try readLine() }
     var silent = before
     silent.c_lflag &= ~tcflag_t(ECHO)
     Interrupt.catchSignals()
@@ -20,19 +20,19 @@ enum Prompt {
       tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
       Output.write("\n", to: STDERR_FILENO)
     }
-    return try line()
+    return try readLine()
   }
 
   /// Shows the prompt and reads a line from the terminal. nil at the end of the input.
-  static func shown(_ prompt: String) throws(Failure) -> String? {
+  static func line(_ prompt: String) throws(Failure) -> String? {
     Output.write(prompt, to: STDERR_FILENO)
-    return try line()
+    return try readLine()
   }
 
   /// Whether stdin and stderr are terminals.
   static var isInteractive: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
 
-  private static func line() throws(Failure) -> String? {
+  private static func readLine() throws(Failure) -> String? {
     Interrupt.catchSignals()
     var bytes: [UInt8] = []
     var byte: UInt8 = 0

@@ -1,4 +1,4 @@
-// Signals that vehiclectl handles. A handler only sets a flag; commands check it when their wait is interrupted.
+// POSIX signals that vehiclectl handles. A handler only sets a flag; commands check it when their wait is interrupted.
 
 import Glibc
 import Synchronization

@@ -4,7 +4,7 @@ import Protocols
 
 enum Trace {
   /// Returns the message of a call with the values of these action arguments replaced by `…`.
-  static func shown(_ message: [UInt8], hiding secrets: Set<String>) -> [UInt8] {
+  static func redacted(_ message: [UInt8], hiding secrets: Set<String>) -> [UInt8] {
     guard !secrets.isEmpty else { return message }
     guard let call = JSON(String(decoding: message.filter { $0 != 0 }, as: UTF8.self)) else {
       return Array("a message of \(message.count) bytes".utf8)

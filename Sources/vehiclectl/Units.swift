@@ -20,21 +20,21 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     /// Whether to show at most one decimal place, so that a whole number converts back to the same number.
     var hasOnePlace = false
 
-    func converted(_ number: Double) -> Double { isInverse ? factor / number : number * factor + offset }
+    private func unrounded(_ number: Double) -> Double { isInverse ? factor / number : number * factor + offset }
     /// The number in the daemon's unit.
     func convertedBack(_ number: Double) -> Double { isInverse ? factor / number : (number - offset) / factor }
 
     /// The converted number, rounded to one decimal place, or two if it is small; nil if it cannot be converted, as a consumption of 0.
-    func shown(_ number: Double) -> Double? {
-      let exact = converted(number)
+    func converted(_ number: Double) -> Double? {
+      let exact = unrounded(number)
       guard exact.isFinite, !isInverse || number > 0 else { return nil }
       let scale = abs(exact) < 10 && !hasOnePlace ? 100.0 : 10.0
       return (exact * scale).rounded() / scale + 0  // -0 becomes 0
     }
 
     /// The converted range.
-    func shown(_ range: ClosedRange<Double>) -> ClosedRange<Double> {
-      let ends = [range.lowerBound, range.upperBound].map { $0.isFinite ? shown($0) : $0 == -.infinity && !isInverse ? $0 : nil }
+    func converted(_ range: ClosedRange<Double>) -> ClosedRange<Double> {
+      let ends = [range.lowerBound, range.upperBound].map { $0.isFinite ? converted($0) : $0 == -.infinity && !isInverse ? $0 : nil }
       if isInverse { return (ends[1] ?? 0)...(ends[0] ?? .infinity) }
       return (ends[0] ?? -.infinity)...(ends[1] ?? .infinity)
     }
@@ -55,13 +55,13 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
 
   func conversion(of unit: String?) -> Conversion? { self == .imperial ? unit.flatMap { Self.conversions[$0] } : nil }
 
-  func shown(_ reading: Contract.Reading) -> Contract.Reading {
+  func converted(_ reading: Contract.Reading) -> Contract.Reading {
     guard let conversion = conversion(of: reading.unit) else { return reading }
     var value: Contract.Value?
     var reason = reading.reason
     switch reading.value {
-    case .int(let number)?: value = conversion.shown(Double(number)).map { .float($0) }
-    case .float(let number)?: value = conversion.shown(number).map { .float($0) }
+    case .int(let number)?: value = conversion.converted(Double(number)).map { .float($0) }
+    case .float(let number)?: value = conversion.converted(number).map { .float($0) }
     case .bool?, .string?, .list?: return reading  // keeps its unit as well
     case nil: break
     }
@@ -71,45 +71,45 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
       reason: reason)
   }
 
-  func shown(_ device: Contract.Device) -> Contract.Device {
+  func converted(_ device: Contract.Device) -> Contract.Device {
     var device = device
-    if self != .metric { device.readings = device.readings.map(shown) }
+    if self != .metric { device.readings = device.readings.map(converted) }
     return device
   }
 
-  func shown(_ result: Contract.Watch.Result) -> Contract.Watch.Result {
+  func converted(_ result: Contract.Watch.Result) -> Contract.Watch.Result {
     guard self != .metric else { return result }
     var result = result
-    result.snapshot = result.snapshot?.map(shown)
-    result.changes = result.changes?.map(shown)
+    result.snapshot = result.snapshot?.map(converted)
+    result.changes = result.changes?.map(converted)
     return result
   }
 
-  func shown(_ schema: Contract.Schema) -> Contract.Schema {
+  func converted(_ schema: Contract.Schema) -> Contract.Schema {
     var schema = schema
-    if self != .metric { schema.properties = schema.properties.map(shown) }
+    if self != .metric { schema.properties = schema.properties.map(converted) }
     return schema
   }
 
-  private func shown(_ property: Contract.Property) -> Contract.Property {
+  private func converted(_ property: Contract.Property) -> Contract.Property {
     guard let declared = Property(property), let conversion = conversion(of: property.unit), declared.isNumber else { return property }
-    let shown = Property(
-      declared.name, .float, unit: conversion.unit, range: declared.range.map(conversion.shown), choices: declared.choices,
+    let converted = Property(
+      declared.name, .float, unit: conversion.unit, range: declared.range.map(conversion.converted), choices: declared.choices,
       access: declared.access, help: declared.help)
-    return Contract.Property(shown)
+    return Contract.Property(converted)
   }
 
   /// The reply of Describe with converted units, types and ranges.
-  func shown(_ reply: JSON) -> JSON {
+  func converted(_ reply: JSON) -> JSON {
     guard self != .metric else { return reply }
-    return reply.changing("schemas") { schema in schema.changing("properties", shownProperty) }
+    return reply.changing("schemas") { schema in schema.changing("properties", convertedProperty) }
   }
 
-  private func shownProperty(_ property: JSON) -> JSON {
+  private func convertedProperty(_ property: JSON) -> JSON {
     guard case .object(var members) = property, let conversion = conversion(of: property["unit"]?.string),
       let type = property["type"]?.string.flatMap(ValueType.init), type == .int || type == .float
     else { return property }
-    let range = conversion.shown((property["minimum"]?.number ?? -.infinity)...(property["maximum"]?.number ?? .infinity))
+    let range = conversion.converted((property["minimum"]?.number ?? -.infinity)...(property["maximum"]?.number ?? .infinity))
     members.removeAll { $0.key == "minimum" && !range.lowerBound.isFinite || $0.key == "maximum" && !range.upperBound.isFinite }
     for index in members.indices {
       switch members[index].key {
@@ -126,8 +126,8 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
   /// Parses a value in the converted unit and converts it back. Clamps it to the range, because the limits that the user sees are rounded.
   func parse(_ text: String, for property: Property) throws(ValueError) -> Value {
     guard let conversion = conversion(of: property.unit), property.isNumber else { return try property.rule.parse(text) }
-    let shown = ValueRule(.float, unit: conversion.unit, range: property.range.map(conversion.shown))
-    guard case .float(let number) = try shown.parse(text) else { throw ValueError("\"\(text)\" is not a number") }
+    let rule = ValueRule(.float, unit: conversion.unit, range: property.range.map(conversion.converted))
+    guard case .float(let number) = try rule.parse(text) else { throw ValueError("\"\(text)\" is not a number") }
     var value = conversion.convertedBack(number)
     guard value.isFinite else { throw ValueError("\"\(text)\" cannot be expressed in \(property.unit ?? "")") }
     if let range = property.range { value = min(max(value, range.lowerBound), range.upperBound) }

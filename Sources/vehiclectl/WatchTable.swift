@@ -37,14 +37,14 @@ struct WatchTable {
     for device in result.snapshot ?? [] {
       let position = position(of: device.name) ?? add(device)
       devices[position] = device
-      for reading in device.readings { note(reading, at: position, now, wall, counts: false) }
+      for reading in device.readings { store(reading, at: position, now, wall, isUpdate: false) }
       let declared = Set(device.readings.map(\.property))  // a new schema may have removed some
       orders[position].removeAll { !declared.contains($0) }
       rows[position] = rows[position].filter { declared.contains($0.key) }
     }
     for reading in result.changes ?? [] {
       let device = Contract.Device(name: reading.device, kind: "new", state: "")
-      note(reading, at: position(of: reading.device) ?? add(device), now, wall, counts: true)
+      store(reading, at: position(of: reading.device) ?? add(device), now, wall, isUpdate: true)
     }
     if let last = result.events?.last { event = last }
   }
@@ -65,13 +65,13 @@ struct WatchTable {
     orders.remove(at: position)
   }
 
-  /// Stores a reading of the device at this position. `counts` is whether it is an update, which counts for the rate.
-  private mutating func note(_ reading: Contract.Reading, at position: Int, _ now: Double, _ wall: Double, counts: Bool) {
+  /// Stores a reading of the device at this position. `isUpdate` is false for a reading of a snapshot, which does not count for the rate.
+  private mutating func store(_ reading: Contract.Reading, at position: Int, _ now: Double, _ wall: Double, isUpdate: Bool) {
     let previous = rows[position][reading.property]
     if previous == nil { orders[position].append(reading.property) }
     let measuredAt = reading.time.map { Double($0) / 1e6 } ?? wall
     var row = Row(reading: reading, receivedAt: now, age: Self.age(reading, measuredAt, wall), updates: previous?.updates ?? [])
-    if counts {
+    if isUpdate {
       row.updates.removeAll { !(measuredAt - Self.window..<measuredAt).contains($0) }
       row.updates.append(measuredAt)
     }

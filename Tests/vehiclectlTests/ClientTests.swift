@@ -171,7 +171,7 @@ import Varlink
       }
     }
     #expect(ticks >= 2 && late == .timeout(seconds: 0.3) && late?.exitCode == 6)
-    let raw = failure { try Client(path: server.path, timeout: 5).raw(Contract.Watch.name, [:], more: true, first: 0.1) { _ in } }
+    let raw = failure { try Client(path: server.path, timeout: 5).callByName(Contract.Watch.name, [:], more: true, first: 0.1) { _ in } }
     #expect(raw == .timeout(seconds: 0.1))
   }
 

@@ -127,7 +127,7 @@ import Varlink
         "keys",
       ])
     display.lease = .held
-    display.sent = (0.314, -1.4)
+    display.sentTilt = (0.314, -1.4)
     display.apply(
       .init(
         sequence: 0,
@@ -155,7 +155,7 @@ import Varlink
     for line in display.lines(at: 51.5, paint: { text, _ in text }) { #expect(line.cells <= 60) }
     display.apply(.init(sequence: 1, changes: [reading("running", .bool(false), age: 0), reading("messages", .int(5), age: 0.25)]), at: 60)
     display.lease = .lost("the link is down")
-    display.sent = (0, -0.001)
+    display.sentTilt = (0, -0.001)
     let lines = display.lines(at: 60) { text, _ in text }
     #expect(lines[0] == "rover  lease lost: the link is down  stopped" && lines[5] == "  last message  0.3 s ago")
     #expect(lines[3].hasSuffix("level"))

@@ -48,7 +48,7 @@ import Varlink
     let client = try Client(path: server.path, timeout: 5)
     var prompts: [String] = []
     var firstUse = FirstUse(device: "mirror", client: client, output: Output(json: json))
-    firstUse.answer = {
+    firstUse.promptForLine = {
       prompts.append($0)
       return prompts.count <= typed.count ? typed[prompts.count - 1] : nil
     }

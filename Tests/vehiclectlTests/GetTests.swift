@@ -20,6 +20,6 @@ import Varlink
     }
     defer { server.stop() }
     let outcome = try Program.run(["get", "car.roll", "--socket", server.path])
-    #expect(outcome.status == status && outcome.answer.isEmpty)
+    #expect(outcome.status == status && outcome.stdout.isEmpty)
   }
 }

@@ -38,7 +38,7 @@ import Testing
     defer { server.stop() }
     let plain = try Program.run(["monitors", "--socket", server.path])
     #expect(
-      plain.answer == """
+      plain.stdout == """
         7E8: malfunction indicator lamp (MIL) on, 2 stored trouble codes
           readiness monitor  since clearing  this driving cycle
           catalyst           complete        incomplete
@@ -48,10 +48,10 @@ import Testing
         7E9: malfunction indicator lamp (MIL) off
         test results (service 06) are not supported by 7E9
 
-        """, "\(plain.answer)")
+        """, "\(plain.stdout)")
     let json = try Program.run(["monitors", "car", "--json", "--socket", server.path])
     #expect(
-      json.answer
+      json.stdout
         == #"{"device":"car","ecus":[{"ecu":"7E8","mil":true,"storedCodes":2,"#
         + #""readiness":[{"name":"catalyst","sinceClearing":"complete","thisDrivingCycle":"incomplete"}],"#
         + #""tests":[{"monitor":"catalyst bank 1","test":"test 80","result":"failed","value":1.1,"min":0,"max":1,"unit":"V"}]},"#
@@ -61,7 +61,7 @@ import Testing
     let refused = try Self.car(["monitors": ToyDaemon.refused("no-answer", "no ECU answers")]).serve()
     defer { refused.stop() }
     let outcome = try Program.run(["monitors", "--socket", refused.path])
-    #expect(outcome.status == 1 && outcome.remarks.contains("no ECU answers") && outcome.answer.isEmpty)
+    #expect(outcome.status == 1 && outcome.stderr.contains("no ECU answers") && outcome.stdout.isEmpty)
   }
 
   @Test func `dtc shows the freeze frame of each code, and codes of further ECUs`() throws {
@@ -73,7 +73,7 @@ import Testing
     defer { server.stop() }
     let plain = try Program.run(["dtc", "--ecu", "7B0", "--ecu", "760", "--socket", server.path])
     #expect(
-      plain.answer == """
+      plain.stdout == """
         ecu  code      state    meaning
         7D9  U0121-87  pending  missing message
         7E8  P0133     stored   oxygen sensor slow
@@ -87,11 +87,11 @@ import Testing
         freeze frame of P0715 (7E9, frame 0)
           no known values
 
-        """, "\(plain.answer)")
+        """, "\(plain.stdout)")
     #expect(daemon.called.first { $0.action == "ecu-codes" }?.arguments.text == #"{"ecus":{"string":"7B0 760"}}"#)
     let json = try Program.run(["dtc", "--json", "--socket", server.path])
     #expect(
-      json.answer
+      json.stdout
         == #"{"device":"car","codes":[{"ecu":"7D9","code":"U0121-87","states":["pending"],"meaning":"missing message"},"#
         + #"{"ecu":"7E8","code":"P0133","states":["stored"],"meaning":"oxygen sensor slow"}],"#
         + #""frames":[{"ecu":"7E8","frame":0,"code":"P0133","values":[{"name":"speed","value":80,"unit":"km/h"},"#
@@ -104,7 +104,7 @@ import Testing
     let some = try Self.car(["dtc": Self.codes, "ecu-codes": no, "freeze-frames": no]).serve()
     defer { some.stop() }
     let outcome = try Program.run(["dtc", "--socket", some.path])
-    #expect(outcome.status == 0 && outcome.answer.contains("P0133") && outcome.remarks.contains("no CAN bus"))
+    #expect(outcome.status == 0 && outcome.stdout.contains("P0133") && outcome.stderr.contains("no CAN bus"))
     #expect(try Program.run(["dtc", "--ecu", "7B0", "--socket", some.path]).status == 1)
     let none = try Self.car(["dtc": no, "ecu-codes": no, "freeze-frames": no]).serve()
     defer { none.stop() }

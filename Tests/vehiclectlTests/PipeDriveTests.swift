@@ -192,9 +192,9 @@ import Varlink
     let `continue`: DriveRequest = .run(action: "continue", arguments: [:], motion: true)
     for number in 1...4 { #expect(try queue.add(.init(number: number, request: `continue`, lease: number == 3 ? nil : "x")).isEmpty) }
     #expect(queue.dropMotion().map(\.number) == [2, 4])
-    let last = try #require(try queue.receiveLast())
+    let last = try #require(try queue.waitForReply())
     #expect(last.entry.number == 1 && last.dropped.map(\.number) == [3])
     #expect(throws: Failure.timeout(seconds: 0.2)) { try last.reply.get() }
-    #expect(try queue.receiveLast() == nil)
+    #expect(try queue.waitForReply() == nil)
   }
 }

@@ -65,8 +65,8 @@ enum Program {
   struct Outcome {
     /// As in a shell: 128 plus the signal number if a signal ended it.
     var status: Int32
-    var answer: String
-    var remarks: String
+    var stdout: String
+    var stderr: String
   }
 
   static var path: String {
@@ -84,7 +84,7 @@ enum Program {
       for (number, file) in files.enumerated() { posix_spawn_file_actions_adddup2(&actions, file, Int32(number)) }
     }
     let status = end(of: pid)
-    return Outcome(status: status, answer: text(of: files[1]), remarks: text(of: files[2]))
+    return Outcome(status: status, stdout: text(of: files[1]), stderr: text(of: files[2]))
   }
 
   /// Starts it as the leader of a session on the terminal.

@@ -65,17 +65,17 @@ import Varlink
     defer { server.stop() }
     let history = try Program.run(["toy", "history", "--json", "--socket", server.path])
     #expect(
-      history.answer
+      history.stdout
         == #"{"facts":[{"id":1,"text":"Honey never spoils.","up":2,"down":0,"vote":"up","pending":false},{"id":12,"text":"Octopuses have three hearts.","#
         + #""up":0,"down":1,"vote":"none","pending":false}],"note":"as of 12 min ago: no route to the server"}"# + "\n")
     let fact = try Program.run(["toy", "fact", "1", "--json", "--socket", server.path])
     #expect(
-      fact.answer
+      fact.stdout
         == #"{"id":1,"text":"Honey never spoils.","up":2,"down":0,"vote":"up","pending":false,"note":"as of 12 min ago: no route to the server"}"#
         + "\n")
     #expect(daemon.called.last?.arguments.text == #"{"id":{"int":1}}"#)
     let plain = try Program.run(["toy", "history", "--socket", server.path])
-    #expect(plain.answer.hasPrefix("id  fact") && plain.remarks == "as of 12 min ago: no route to the server\n")
+    #expect(plain.stdout.hasPrefix("id  fact") && plain.stderr == "as of 12 min ago: no route to the server\n")
   }
 
   @Test func `a pending vote is marked in JSON and in the table`() throws {
@@ -87,10 +87,10 @@ import Varlink
     let server = try daemon.serve()
     defer { server.stop() }
     let vote = try Program.run(["toy", "vote", "7", "up", "--json", "--socket", server.path])
-    #expect(vote.answer.hasSuffix(#""text":"kept","fact":7,"vote":"up","state":"waiting"}"# + "\n"), "\(vote)")
+    #expect(vote.stdout.hasSuffix(#""text":"kept","fact":7,"vote":"up","state":"waiting"}"# + "\n"), "\(vote)")
     let history = try Program.run(["toy", "history", "--json", "--socket", server.path])
-    #expect(history.answer == #"{"facts":[{"id":7,"text":"Honey.","up":0,"down":0,"vote":"up","pending":true}]}"# + "\n", "\(history)")
-    #expect(try Program.run(["toy", "history", "--socket", server.path]).answer.contains("up (pending)"))
+    #expect(history.stdout == #"{"facts":[{"id":7,"text":"Honey.","up":0,"down":0,"vote":"up","pending":true}]}"# + "\n", "\(history)")
+    #expect(try Program.run(["toy", "history", "--socket", server.path]).stdout.contains("up (pending)"))
     // An older daemon has no column pending, and an empty cell for no vote.
     let old = Fact.all(Contract.Call.Result(Report(columns: ["id", "fact", "vote"], rows: [["1", "x", ""]])))
     #expect(old.map(\.vote) == ["none"] && old.map(\.isPending) == [false])
@@ -122,18 +122,18 @@ import Varlink
     ]
     for (words, arguments) in commands {
       let outcome = try Program.run(["toy"] + words + tail, input: "geheim 1\nanother line\n")
-      #expect(outcome.status == 0 && outcome.answer == "done\n" && outcome.remarks.isEmpty, "\(words): \(outcome)")
+      #expect(outcome.status == 0 && outcome.stdout == "done\n" && outcome.stderr.isEmpty, "\(words): \(outcome)")
       let called = try #require(daemon.called.last)
       #expect(called.device == "toy" && called.action == words[0])
       #expect(sorted(called.arguments).text == arguments)
     }
     for (words, name) in [(["logout", "--drop-votes"], "--delete-votes"), (["votes", "--forget", "all"], "--delete")] {
       let outcome = try Program.run(["toy"] + words + tail)
-      #expect(outcome.status == 2 && outcome.remarks.contains("was renamed; use \(name)"), "\(outcome)")
+      #expect(outcome.status == 2 && outcome.stderr.contains("was renamed; use \(name)"), "\(outcome)")
     }
     let json = try Program.run(["toy", "login", "a@b.c", "--json"] + tail, input: "geheim 1")
-    #expect(json.answer == #"{"device":"toy","text":"done"}"# + "\n")
-    #expect(try Program.run(["toy", "login", "a@b.c", "-q"] + tail, input: "geheim 1\n").answer.isEmpty)
+    #expect(json.stdout == #"{"device":"toy","text":"done"}"# + "\n")
+    #expect(try Program.run(["toy", "login", "a@b.c", "-q"] + tail, input: "geheim 1\n").stdout.isEmpty)
   }
 
   /// The members in the order of their names.
@@ -151,13 +151,13 @@ import Varlink
       ["register", "Ada", "a@b.c", "geheim"],
     ] {
       let outcome = try Program.run(["toy"] + words + ["--socket", server.path], input: "x\n")
-      #expect(outcome.status == 2 && outcome.remarks.contains("a password is not an argument"), "\(words): \(outcome)")
-      #expect(!(outcome.remarks + outcome.answer).contains("geheim"))
+      #expect(outcome.status == 2 && outcome.stderr.contains("a password is not an argument"), "\(words): \(outcome)")
+      #expect(!(outcome.stderr + outcome.stdout).contains("geheim"))
     }
     let typo = try Program.run(["toy", "login", "a@b.c", "--jsn", "--socket", server.path], input: "x\n")
-    #expect(typo.status == 2 && typo.remarks.contains("unknown option \"--jsn\""))
+    #expect(typo.status == 2 && typo.stderr.contains("unknown option \"--jsn\""))
     let nothing = try Program.run(["toy", "login", "a@b.c", "--socket", server.path])
-    #expect(nothing.status == 2 && nothing.remarks.contains("no password"))
+    #expect(nothing.status == 2 && nothing.stderr.contains("no password"))
     #expect(daemon.called.isEmpty)
   }
 
@@ -170,12 +170,12 @@ import Varlink
     defer { server.stop() }
     for words in [["toy", "login", "a@b.c"], ["do", "login", "a@b.c"]] {
       let outcome = try Program.run(words + ["-v", "--socket", server.path], input: "geheim\n")
-      #expect(outcome.status == 0 && outcome.remarks.contains("io.vehicled.Call") && outcome.remarks.contains("a@b.c"), "\(outcome)")
-      #expect(outcome.remarks.contains(#"{"string":"…"}"#) || outcome.remarks.contains(#":"…""#))
-      #expect(!outcome.remarks.contains("geheim"))
+      #expect(outcome.status == 0 && outcome.stderr.contains("io.vehicled.Call") && outcome.stderr.contains("a@b.c"), "\(outcome)")
+      #expect(outcome.stderr.contains(#"{"string":"…"}"#) || outcome.stderr.contains(#":"…""#))
+      #expect(!outcome.stderr.contains("geheim"))
     }
     #expect(daemon.called.compactMap { ($0.arguments["password"] ?? $0.arguments["code"])?["string"]?.string } == ["geheim", "geheim"])
-    #expect(String(decoding: Trace.shown(Array("geheim".utf8), hiding: ["code"]), as: UTF8.self) == "a message of 6 bytes")
+    #expect(String(decoding: Trace.redacted(Array("geheim".utf8), hiding: ["code"]), as: UTF8.self) == "a message of 6 bytes")
   }
 
   @Test func `the daemon's errors keep their messages and exit codes`() throws {
@@ -187,7 +187,7 @@ import Varlink
     let server = try daemon.serve()
     defer { server.stop() }
     let refused = try Program.run(["toy", "whoami", "--socket", server.path])
-    #expect(refused.status == 1 && refused.remarks == "vehiclectl: toy: not logged in: vehiclectl toy login EMAIL (needs-login)\n")
+    #expect(refused.status == 1 && refused.stderr == "vehiclectl: toy: not logged in: vehiclectl toy login EMAIL (needs-login)\n")
     #expect(try Program.run(["toy", "history", "--socket", server.path]).status == 6)
     #expect(try Program.run(["toy", "history", "--device", "x", "--socket", server.path]).status == 4)
     #expect(try Program.run(["toy", "history", "--socket", "/nonexistent/s"]).status == 3)
@@ -204,10 +204,10 @@ import Varlink
     }
     let server = try ToyDaemon(devices: [("ev", "obd"), ("ball", "toy")]).serve()
     defer { server.stop() }
-    #expect(try Program.run(["toy", "--socket", server.path]).answer == "ball (toy): ready\n")
+    #expect(try Program.run(["toy", "--socket", server.path]).stdout == "ball (toy): ready\n")
     let namesake = try ToyDaemon(devices: [("toy", "weather"), ("ball", "toy")]).serve()
     defer { namesake.stop() }
-    #expect(try Program.run(["toy", "--socket", namesake.path]).answer == "toy (weather): ready\n")
+    #expect(try Program.run(["toy", "--socket", namesake.path]).stdout == "toy (weather): ready\n")
   }
 
   @Test func `a new password is typed twice without echo until both match`() throws {

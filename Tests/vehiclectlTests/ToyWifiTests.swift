@@ -34,7 +34,7 @@ import Varlink
   }
 
   @Test func `shell commands are quoted`() {
-    #expect(NetworkRestoration.command("it's $(x)") == #"nmcli connection up 'it'\''s $(x)'"#)
+    #expect(NetworkRestoration.reconnectCommand("it's $(x)") == #"nmcli connection up 'it'\''s $(x)'"#)
   }
 
   // MARK: Prompts
@@ -55,8 +55,8 @@ import Varlink
   ) throws(Failure) -> (credentials: WiFiPrompt.Credentials, prompts: [String]) {
     let script = Script(answers)
     var prompt = WiFiPrompt(output: Output(json: true), isAtTerminal: isAtTerminal)
-    prompt.ask = { text throws(Failure) in script.next(text) }
-    prompt.askSecret = { text throws(Failure) in script.next(text) }
+    prompt.promptForLine = { text throws(Failure) in script.next(text) }
+    prompt.promptForSecret = { text throws(Failure) in script.next(text) }
     prompt.scan = { () throws(Failure) in nearby }
     return (try prompt.credentials(given), script.prompts)
   }
@@ -130,14 +130,14 @@ import Varlink
     let server = try daemon.serve()
     defer { server.stop() }
     let outcome = try Program.run(["toy", "wifi", "Home", "--dial", "192.168.4.1", "-v", "--socket", server.path], input: "pa:ss word\n")
-    #expect(outcome.status == 0 && outcome.answer == "sent; look at the light\n", "\(outcome)")
-    #expect(outcome.remarks.contains("1. Press the toy's Wi-Fi button") && !outcome.remarks.contains("pa:ss"))
-    #expect(outcome.remarks.contains("check the password for \"Home\"") && !outcome.remarks.contains("\u{1b}"))
+    #expect(outcome.status == 0 && outcome.stdout == "sent; look at the light\n", "\(outcome)")
+    #expect(outcome.stderr.contains("1. Press the toy's Wi-Fi button") && !outcome.stderr.contains("pa:ss"))
+    #expect(outcome.stderr.contains("check the password for \"Home\"") && !outcome.stderr.contains("\u{1b}"))
     let arguments = try #require(daemon.called.first?.arguments)
     #expect(arguments["ssid"]?["string"]?.string == "Home" && arguments["password"]?["string"]?.string == "pa:ss word")
     #expect(arguments["dial"]?["string"]?.string == "192.168.4.1")
     let open = try Program.run(["toy", "wifi", "Café", "--json", "-q", "--socket", server.path], input: "\n")
-    #expect(open.answer.hasSuffix(#"{"text":"sent; look at the light","progress":1}"# + "\n") && open.remarks.isEmpty)
+    #expect(open.stdout.hasSuffix(#"{"text":"sent; look at the light","progress":1}"# + "\n") && open.stderr.isEmpty)
     #expect(daemon.called.last?.arguments["password"] == nil)
   }
 
@@ -150,10 +150,10 @@ import Varlink
       (["Home", "--join=" + String(repeating: "x", count: 33)], "12345678\n"),
     ] {
       let outcome = try Program.run(["toy", "wifi"] + words + ["--socket", server.path], input: input)
-      #expect(outcome.status == 2 && !outcome.remarks.contains("geheim"), "\(words): \(outcome)")
+      #expect(outcome.status == 2 && !outcome.stderr.contains("geheim"), "\(words): \(outcome)")
     }
     let alone = try Program.run(["toy", "wifi", "Home", "--join", "--socket", server.path], input: "12345678\n")
-    #expect(alone.status == 1 && alone.remarks.contains("NetworkManager is not running"), "\(alone)")
+    #expect(alone.status == 1 && alone.stderr.contains("NetworkManager is not running"), "\(alone)")
     #expect(daemon.called.isEmpty)
   }
 

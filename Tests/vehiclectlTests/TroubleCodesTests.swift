@@ -51,18 +51,18 @@ import Testing
     let server = try daemon.serve()
     defer { server.stop() }
     let plain = try Program.run(["dtc", "--socket", server.path])
-    #expect(plain.status == 0 && plain.answer == "ecu  code   state            meaning\n7E8  P0133  stored, pending  oxygen sensor slow\n")
+    #expect(plain.status == 0 && plain.stdout == "ecu  code   state            meaning\n7E8  P0133  stored, pending  oxygen sensor slow\n")
     let json = try Program.run(["dtc", "car", "--json", "--socket", server.path])
     #expect(
-      json.answer
+      json.stdout
         == #"{"device":"car","codes":[{"ecu":"7E8","code":"P0133","states":["stored","pending"],"meaning":"oxygen sensor slow"}]}"# + "\n")
     let none = try ToyDaemon(devices: [("car", "obd")], actions: [Action("dtc", help: "")]) { _, _ in
       ToyDaemon.done(Report(text: "no trouble codes"))
     }.serve()
     defer { none.stop() }
-    #expect(try Program.run(["dtc", "--socket", none.path]).answer == "no trouble codes\n")
+    #expect(try Program.run(["dtc", "--socket", none.path]).stdout == "no trouble codes\n")
     #expect(
-      try Program.run(["dtc", "--json", "--socket", none.path]).answer == #"{"device":"car","codes":[],"note":"no trouble codes"}"# + "\n")
+      try Program.run(["dtc", "--json", "--socket", none.path]).stdout == #"{"device":"car","codes":[],"note":"no trouble codes"}"# + "\n")
   }
 
   @Test func `the device is required if several have codes`() throws {
@@ -70,7 +70,7 @@ import Testing
     let server = try daemon.serve()
     defer { server.stop() }
     let either = try Program.run(["dtc", "clear", "--yes", "--socket", server.path])
-    #expect(either.status == 2 && either.remarks.contains("car.dtc, van.dtc") && daemon.called.isEmpty)
+    #expect(either.status == 2 && either.stderr.contains("car.dtc, van.dtc") && daemon.called.isEmpty)
     #expect(try Program.run(["dtc", "clear", "--yes", "van", "--socket", server.path]).status == 0)
     #expect(daemon.called.allSatisfy { $0.device == "van" } && daemon.called.count == 2)
     #expect(try Program.run(["dtc", "bike", "--socket", server.path]).status == 4)
@@ -85,25 +85,25 @@ import Testing
     defer { server.stop() }
     for words in [["dtc", "clear"], ["dtc", "clear", "--json"], ["dtc", "clear", "-q"]] {
       let outcome = try Program.run(words + ["--socket", server.path], input: "y\n")
-      #expect(outcome.status == 2 && outcome.remarks.contains("use --yes") && daemon.called.isEmpty, "\(outcome)")
+      #expect(outcome.status == 2 && outcome.stderr.contains("use --yes") && daemon.called.isEmpty, "\(outcome)")
     }
     let plain = try Program.run(["dtc", "clear", "--yes", "--socket", server.path])
-    #expect(plain.status == 0 && plain.answer.hasPrefix("ecu  what      value    state      meaning\n7E8  clearing  cleared\n"))
+    #expect(plain.status == 0 && plain.stdout.hasPrefix("ecu  what      value    state      meaning\n7E8  clearing  cleared\n"))
     #expect(
-      plain.answer.hasSuffix("kept\n") && plain.remarks.hasPrefix("will be lost:\necu  what")
-        && plain.remarks.hasSuffix("the vehicle is stationary\n"))
+      plain.stdout.hasSuffix("kept\n") && plain.stderr.hasPrefix("will be lost:\necu  what")
+        && plain.stderr.hasSuffix("the vehicle is stationary\n"))
     #expect(daemon.called.map { $0.arguments.text } == ["{}", #"{"confirm":{"bool":true}}"#])
-    #expect(try Program.run(["dtc", "clear", "--yes", "-q", "--socket", server.path]).remarks.isEmpty)
+    #expect(try Program.run(["dtc", "clear", "--yes", "-q", "--socket", server.path]).stderr.isEmpty)
     let json = try Program.run(["dtc", "clear", "--yes", "--json", "--socket", server.path])
     #expect(
-      json.answer
+      json.stdout
         == #"{"device":"car","lost":{"codes":[{"ecu":"7E8","code":"P0133","states":["stored","pending"],"meaning":"oxygen sensor slow"},"#
         + #"{"ecu":null,"code":"P1234","states":["stored"],"meaning":null}],"frames":[{"ecu":"7E8","code":"P0133"}],"#
         + #""tests":[{"ecu":"7E8","name":"misfire"}],"note":"also lost: test results\nthe vehicle is stationary"},"#
         + #""results":[{"ecu":"7E8","result":"cleared","reason":null}],"#
         + #""remaining":[{"ecu":"7E8","code":"P0420","states":["permanent"],"meaning":"catalyst efficiency too low"}],"note":"kept"}"#
         + "\n")
-    #expect(json.remarks.isEmpty)
+    #expect(json.stderr.isEmpty)
   }
 
   /// The result of this answer on a terminal.
@@ -136,16 +136,16 @@ import Testing
     defer { server.stop() }
     let plain = try Program.run(["dtc", "clear", "--yes", "--socket", server.path])
     #expect(
-      plain.status == 1 && plain.answer.contains("conditions not correct")
-        && plain.remarks.hasSuffix("not all ECUs have cleared their trouble codes\n"))
+      plain.status == 1 && plain.stdout.contains("conditions not correct")
+        && plain.stderr.hasSuffix("not all ECUs have cleared their trouble codes\n"))
     let json = try Program.run(["dtc", "clear", "--yes", "--json", "--socket", server.path])
-    #expect(json.status == 1 && json.answer.contains(#"{"ecu":"7E9","result":"refused","reason":"conditions not correct"}"#))
-    #expect(json.answer.split(separator: "\n").count == 1)
+    #expect(json.status == 1 && json.stdout.contains(#"{"ecu":"7E9","result":"refused","reason":"conditions not correct"}"#))
+    #expect(json.stdout.split(separator: "\n").count == 1)
     let moving = try ToyDaemon(devices: [("toy", "obd")], actions: [Action("dtc", help: ""), Action("dtc-clear", help: "")]) { called, _ in
       called.arguments["confirm"] == nil ? ToyDaemon.done(Self.loss) : ToyDaemon.refused("moving", "it moves")
     }.serve()
     defer { moving.stop() }
     let refused = try Program.run(["dtc", "clear", "--yes", "-q", "--socket", moving.path])
-    #expect(refused.status == 1 && refused.remarks == "vehiclectl: toy: it moves (moving)\n" && refused.answer.isEmpty)
+    #expect(refused.status == 1 && refused.stderr == "vehiclectl: toy: it moves (moving)\n" && refused.stdout.isEmpty)
   }
 }

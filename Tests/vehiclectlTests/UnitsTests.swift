@@ -21,16 +21,16 @@ import Varlink
   @Test(arguments: conversions) func `value and unit change together`(
     _ value: Contract.Value, _ unit: String, _ shown: Double, _ name: String
   ) {
-    let result = Units.imperial.shown(reading(value, unit))
+    let result = Units.imperial.converted(reading(value, unit))
     #expect(result.value == .float(shown) && result.unit == name)
     #expect(result.time == 5 && result.age == 1 && result.reference == "ev.x")
-    #expect(Units.metric.shown(reading(value, unit)) == reading(value, unit))
+    #expect(Units.metric.converted(reading(value, unit)) == reading(value, unit))
   }
 
   @Test func `whole mph values convert back to whole values`() {
     for mph in -255...255 {
       let speed = (Double(mph) * 16.09344).rounded() / 10  // as ELComm's machine publishes them
-      #expect(Units.imperial.shown(reading(.float(speed), "km/h")).value == .float(Double(mph)))
+      #expect(Units.imperial.converted(reading(.float(speed), "km/h")).value == .float(Double(mph)))
     }
   }
 
@@ -39,19 +39,19 @@ import Varlink
       reading(.int(3737), "rpm"), reading(.float(12.6), "V"), reading(.string("a"), "km"), reading(.list(["1"]), "°C"),
       reading(.bool(true), nil),
     ]
-    for other in others { #expect(Units.imperial.shown(other) == other) }
-    #expect(Units.imperial.shown(reading(nil, "km", "not reported by this car")) == reading(nil, "mi", "not reported by this car"))
+    for other in others { #expect(Units.imperial.converted(other) == other) }
+    #expect(Units.imperial.converted(reading(nil, "km", "not reported by this car")) == reading(nil, "mi", "not reported by this car"))
   }
 
   @Test func `a consumption of 0 has no mi/kWh`() {
     for number in [0.0, -3] {
-      let shown = Units.imperial.shown(reading(.float(number), "kWh/100km"))
+      let shown = Units.imperial.converted(reading(.float(number), "kWh/100km"))
       #expect(shown.value == nil && shown.reason == "cannot be expressed in mi/kWh")
     }
   }
 
   @Test func `JSON has the requested unit and value`() {
-    let json = JSON(Units.imperial.shown(reading(.int(100), "km/h"))).text
+    let json = JSON(Units.imperial.converted(reading(.int(100), "km/h"))).text
     #expect(json == #"{"device":"ev","property":"x","value":62.1,"unit":"mph","time":5,"age":1}"#)
   }
 
@@ -67,12 +67,12 @@ import Varlink
       ], actions: [Action("query", help: "")]))
 
   @Test func `describe shows ranges in the same unit`() {
-    let shown = Units.imperial.shown(schema).properties
+    let shown = Units.imperial.converted(schema).properties
     #expect(shown.map(\.unit) == ["mph", "mi/kWh", "°F", "rpm", "km"])
     #expect(shown.map(\.type) == ["float", "float", "float", "int", "list"])
     #expect(shown.map(\.minimum) == [0, 1.24, -40, 0, nil])
     #expect(shown.map(\.maximum) == [158.4, nil, nil, 9, nil])
-    #expect(shown[2].writable && Units.metric.shown(schema) == schema)
+    #expect(shown[2].writable && Units.metric.converted(schema) == schema)
   }
 
   @Test func `describe --json keeps unknown members`() throws {
@@ -81,10 +81,10 @@ import Varlink
         #"{"schemas":[{"device":"ev","x":1,"properties":[{"name":"a","type":"int","unit":"km/h","minimum":0,"maximum":255,"new":true},{"name":"u","type":"float","unit":"kWh/100km","minimum":0,"maximum":50},{"name":"b","type":"string"}]}]}"#
       ))
     #expect(
-      Units.imperial.shown(reply).text
+      Units.imperial.converted(reply).text
         == #"{"schemas":[{"device":"ev","x":1,"properties":[{"name":"a","type":"float","unit":"mph","minimum":0,"maximum":158.4,"new":true},{"name":"u","type":"float","unit":"mi/kWh","minimum":1.24},{"name":"b","type":"string"}]}]}"#
     )
-    #expect(Units.metric.shown(reply) == reply)
+    #expect(Units.metric.converted(reply) == reply)
   }
 
   @Test func `values are set in the unit that is shown`() throws {

@@ -56,11 +56,11 @@ import Testing
         == .denied(
           "nobody lacks the control right, which requires group drivers or group no-such-group or user 4711 or user no-such-user; "
             + "sudo usermod -aG drivers nobody, then log in again"))
-    guard case .denied(let words) = decide(.observe, peer(Self.nobody)) else {
+    guard case .denied(let message) = decide(.observe, peer(Self.nobody)) else {
       Issue.record("a user without rights may observe")
       return
     }
-    #expect(words.hasPrefix("nobody lacks the observe right, which requires group family or user eve or group drivers"))
+    #expect(message.hasPrefix("nobody lacks the observe right, which requires group family or user eve or group drivers"))
     #expect(
       self.decide(Configuration.Control(lists: .init()), .control, for: peer(Self.nobody), Self.known)
         == .denied("nobody lacks the control right, which requires root; add nobody to control-users in [control] of the configuration"))
@@ -112,13 +112,13 @@ import Testing
 
   @Test func `lists of a device grant rights on that device only`() throws {
     let guest = try #require(rights(of: peer(1000)))
-    #expect(guest == Rights(devices: ["mirror": .observe]) && guest.shown == ["mirror"])
+    #expect(guest == Rights(devices: ["mirror": .observe]) && guest.visibleDevices == ["mirror"])
     #expect(guest.include(.observe, on: .device("mirror")) && !guest.include(.control, on: .device("mirror")))
-    #expect(!guest.include(.observe, on: .device("rover")) && !guest.include(.observe, on: .daemon) && !guest.show("unknown"))
+    #expect(!guest.include(.observe, on: .device("rover")) && !guest.include(.observe, on: .daemon) && !guest.canSee("unknown"))
     // Who may control may drive, unless the device has a list of drivers.
     let owner = try #require(rights(of: peer(Self.nobody, 60)))
     #expect(owner.include(.drive, on: .device("mirror")) && owner.include(.drive, on: .device("unknown")))
-    #expect(owner.include(.control, on: .device("rover")) && !owner.include(.drive, on: .device("rover")) && owner.shown == nil)
+    #expect(owner.include(.control, on: .device("rover")) && !owner.include(.drive, on: .device("rover")) && owner.visibleDevices == nil)
     let kid = try #require(rights(of: peer(Self.nobody, 70)))
     #expect(kid == Rights(devices: ["rover": .drive]))
     #expect(rights(of: peer(61_003)) == nil)
@@ -142,7 +142,7 @@ import Testing
 
   @Test func `the message about a missing right names the device and its lists`() {
     func denial(_ right: Right, _ device: String, _ user: Peer) -> String {
-      if case .denied(let words) = decide(Self.family, right, on: .device(device), for: user, Self.names) { words } else { "" }
+      if case .denied(let message) = decide(Self.family, right, on: .device(device), for: user, Self.names) { message } else { "" }
     }
     #expect(
       denial(.drive, "rover", peer(1000))

@@ -7,7 +7,7 @@ import Testing
 @testable import vehicled
 
 @Suite struct ChannelWriterTests {
-  /// An writer on one end of a new pair of sockets, its channel, and the other end.
+  /// A writer on one end of a new pair of sockets, its channel, and the other end.
   @Loop private func pair() async throws -> (writer: ChannelWriter, channel: any Channel, other: CInt) {
     var ends: [CInt] = [-1, -1]
     #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
@@ -15,9 +15,9 @@ import Testing
     return (ChannelWriter(channel), channel, ends[1])
   }
 
-  @Loop private func read(_ descriptor: CInt, _ most: Int = 1 << 16) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: most)
-    let count = Glibc.read(descriptor, &bytes, most)
+  @Loop private func read(_ descriptor: CInt, _ maxCount: Int = 1 << 16) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: maxCount)
+    let count = Glibc.read(descriptor, &bytes, maxCount)
     return Array(bytes.prefix(max(count, 0)))
   }
 
@@ -25,9 +25,9 @@ import Testing
   func atOnce() async throws {
     try await Task { @Loop in
       let (writer, channel, other) = try await pair()
-      var told: [String?] = []
-      writer.write(Array("2201019\r".utf8)) { told.append($0) }
-      #expect(told == [nil])
+      var results: [String?] = []
+      writer.write(Array("2201019\r".utf8)) { results.append($0) }
+      #expect(results == [nil])
       #expect(read(other) == Array("2201019\r".utf8))
       try await channel.close().get()
       close(other)
@@ -71,14 +71,14 @@ import Testing
     try await Task { @Loop in
       let (writer, channel, other) = try await pair()
       close(other)
-      var told: [String?] = []
-      writer.write([1]) { told.append($0) }
-      #expect(await until { !told.isEmpty && !channel.isActive })
+      var results: [String?] = []
+      writer.write([1]) { results.append($0) }
+      #expect(await until { !results.isEmpty && !channel.isActive })
       // The descriptor's number may belong to another file by now.
       var ends: [CInt] = [-1, -1]
       #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
-      writer.write([2]) { told.append($0) }
-      #expect(told.count == 2 && told.allSatisfy { $0 != nil })
+      writer.write([2]) { results.append($0) }
+      #expect(results.count == 2 && results.allSatisfy { $0 != nil })
       #expect(read(ends[0]).isEmpty && read(ends[1]).isEmpty)
       ends.forEach { close($0) }
     }.value

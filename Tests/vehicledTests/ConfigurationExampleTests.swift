@@ -10,7 +10,7 @@ import Testing
   private static let path = tree("etc/vehicled.toml")
 
   /// The shipped file with its settings uncommented.
-  private func switchedOn() throws -> String {
+  private func uncommented() throws -> String {
     let lines = try String(contentsOfFile: Self.path, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
     return lines.map { line in
       guard line.hasPrefix("#"), let next = line.dropFirst().first, next == "[" || next.isLowercase else { return String(line) }
@@ -47,8 +47,8 @@ import Testing
     let folder = try Folder()
     let file = try folder.write("[device.x]\n" + text)
     let error = #expect(throws: (any Error).self) { try Configuration.load(file, kinds: registry) }
-    let words = "\(try #require(error))"
-    #expect(words.contains("\(place): unknown key") && words.contains("it has been renamed to \(name)"), "\(words)")
+    let message = "\(try #require(error))"
+    #expect(message.contains("\(place): unknown key") && message.contains("it has been renamed to \(name)"), "\(message)")
   }
 
   @Test func `the shipped file changes no default`() throws {
@@ -58,7 +58,7 @@ import Testing
   @Test func `the uncommented file loads and has every known key with its default`() throws {
     let folder = try Folder()
     // The secret files that it names, in a folder where they exist.
-    let text = try switchedOn().replacingOccurrences(of: "\"/etc/vehicled/mirror.", with: "\"\(folder.path)/mirror.")
+    let text = try uncommented().replacingOccurrences(of: "\"/etc/vehicled/mirror.", with: "\"\(folder.path)/mirror.")
     for name in ["mirror.key", "mirror.iv"] {
       let secret = try folder.write("ascii:0123456789ABCDEF", to: name)
       #expect(chmod(secret, 0o600) == 0)

@@ -86,7 +86,7 @@ import Testing
       for _ in 0...Int.random(in: 0..<6, using: &random) { bytes.mutate(using: &random) }
       guard let table = try? TOML.parse(bytes, file: "f") else { continue }
       read += 1
-      var check = ConfigurationCheck(kinds: [Still.kind], complete: true)
+      var check = ConfigurationCheck(kinds: [Still.kind], isComplete: true)
       _ = check.configuration(table)
       let places = check.problems.map(\.location)
       #expect(places.allSatisfy { $0.line >= 1 && $0.column >= 1 })

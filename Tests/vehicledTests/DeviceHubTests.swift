@@ -23,7 +23,7 @@ import Varlink
 
     @Loop func publish(_ readings: (Int, Reading.Content)..., age: Nanoseconds = 0) {
       let readings = readings.map { Reading($0.0, $0.1) }
-      probe.answers { _, _, effects in
+      probe.onInput { _, _, effects in
         for reading in readings {
           switch reading.content {
           case .value(let value): effects.publish(reading.property, value, age: age)
@@ -55,14 +55,14 @@ import Varlink
     }
   }
 
-  @Test func `devices with equal schemas share one table`() {
+  @Test func `devices with equal schemas share one object`() {
     let rig = Rig()
     let other = vehicledTests.device(Probe(), named: "other", Self.schema)
     let different = vehicledTests.device(Probe(), named: "different", Schema(properties: Array(Self.schema.properties.dropLast())))
     rig.hub.add(other)
     rig.hub.add(different)
-    let tables = rig.hub.states.map(\.sharedSchema)
-    #expect(tables[0] === tables[1] && tables[0] !== tables[2])
+    let schemas = rig.hub.states.map(\.sharedSchema)
+    #expect(schemas[0] === schemas[1] && schemas[0] !== schemas[2])
   }
 
   @Test func `a value is published with its unit and time`() throws {
@@ -165,7 +165,7 @@ import Varlink
     slow.hasRoom = false
     rig.publish((0, .value(.int(7))), (1, .value(.float(12.5))))
     let new = Schema(properties: [Self.schema.properties[1], Self.schema.properties[0]])
-    rig.probe.answers { _, _, effects in effects.append(.declare(new)) }
+    rig.probe.onInput { _, _, effects in effects.append(.declare(new)) }
     rig.device.handle(.wake)
     slow.hasRoom = true
     watcher.sendPending()
@@ -205,7 +205,7 @@ import Varlink
     try rig.hub.subscribe(watcher, to: ["odometer"])
     slow.hasRoom = false
     rig.publish((1, .value(.int(1))))
-    rig.probe.answers { _, _, effects in effects.append(.status("polling")) }
+    rig.probe.onInput { _, _, effects in effects.append(.status("polling")) }
     rig.device.handle(.wake)
     let before = Clock.boot()
     #expect(await until { Clock.boot() - before > 20 * .millisecond })
@@ -246,7 +246,7 @@ import Varlink
     let rig = Rig()
     let client = Client()
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: nil)
-    rig.probe.answers { _, _, effects in
+    rig.probe.onInput { _, _, effects in
       effects.append(.event(name: "message", text: "hello"))
       effects.append(.status("polling"))
     }
@@ -287,7 +287,7 @@ import Varlink
     rig.publish((1, .value(.float(12.5))))
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: nil)
     let new = Schema(properties: [Property("odometer", .float, lifetime: .retained, help: ""), Property("gear", .string, help: "")])
-    rig.probe.answers { _, _, effects in effects.append(.declare(new)) }
+    rig.probe.onInput { _, _, effects in effects.append(.declare(new)) }
     rig.device.handle(.wake)
     #expect(client.replies.compactMap { $0.schemas?.first }.last?.properties.map(\.name) == ["odometer", "gear"])
     #expect(client.replies.last?.snapshot?.first?.readings.map(\.property) == ["odometer", "gear"])
@@ -298,28 +298,28 @@ import Varlink
   @Test func `a device observes a property of another device`() async {
     let rig = Rig()
     let mirror = Probe()
-    mirror.answers { input, _, effects in
+    mirror.onInput { input, _, effects in
       if case .started = input { effects.append(.observe(reference: "ev.rpm")) }
     }
     let device = vehicledTests.device(mirror, named: "mirror")
     rig.hub.add(device)
     device.open(restored: [:])
     rig.publish((0, .value(.int(824))))
-    #expect(await until { mirror.words.contains { $0.hasSuffix("value(Protocols.Value.int(824))") } })
-    #expect(mirror.words.contains { $0.hasPrefix("observed ev.rpm") && $0.contains("not known yet") })
+    #expect(await until { mirror.inputTexts.contains { $0.hasSuffix("value(Protocols.Value.int(824))") } })
+    #expect(mirror.inputTexts.contains { $0.hasPrefix("observed ev.rpm") && $0.contains("not known yet") })
   }
 
   @Test func `observers are notified when a device is added or removed`() async {
     let rig = Rig()
     let mirror = Probe()
-    mirror.answers { input, _, effects in
+    mirror.onInput { input, _, effects in
       if case .started = input { ["phone.steps", "ev.rpm"].forEach { effects.append(.observe(reference: $0)) } }
     }
     let device = vehicledTests.device(mirror, named: "mirror")
     rig.hub.add(device)
     device.open(restored: [:])
-    func observes(_ words: String) async -> Bool {
-      await until { mirror.words.last { $0.hasPrefix("observed phone") }?.contains(words) == true }
+    func observes(_ content: String) async -> Bool {
+      await until { mirror.inputTexts.last { $0.hasPrefix("observed phone") }?.contains(content) == true }
     }
     #expect(await observes("no property phone.steps"))
     let phone = vehicledTests.device(Probe(), named: "phone", Schema(properties: [Property("steps", .int, lifetime: .retained, help: "")]))
@@ -330,6 +330,7 @@ import Varlink
     #expect(await observes("int(4321)"))
     rig.hub.remove(phone)
     #expect(await observes("no property phone.steps"))
-    #expect(mirror.words.count { $0.hasPrefix("observed ev.rpm") } == 1, "other references are not observed again: \(mirror.words)")
+    #expect(
+      mirror.inputTexts.count { $0.hasPrefix("observed ev.rpm") } == 1, "other references are not observed again: \(mirror.inputTexts)")
   }
 }

@@ -20,7 +20,7 @@ import Varlink
     init() async {
       driving = await DrivingRig(control: Configuration.Control(lists: .init(), devices: ["board": DeviceRightsTests.lists]))
       let probe = Probe()
-      probe.answers { input, _, effects in
+      probe.onInput { input, _, effects in
         if case .started = input { effects.publish(0, .string("hidden")) }
       }
       let properties = [

@@ -61,15 +61,15 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
   @Test func `the machine gets its stored state`() async throws {
     let directory = temporaryDirectory()
     let probe = Probe()
-    probe.answers { input, _, effects in
+    probe.onInput { input, _, effects in
       if case .started = input { effects.append(.store(key: "request", [1, 2, 3])) }
     }
     let disk = Disk(directory: directory)
     let device = device(probe, named: "ev", disk: disk)
     disk.restore(device: "ev") { device.open(restored: $0) }
-    #expect(await until { probe.words.contains("stored request") })
+    #expect(await until { probe.inputTexts.contains("stored request") })
     withExtendedLifetime(device) {}
-    #expect(probe.words.first == "started []")
+    #expect(probe.inputTexts.first == "started []")
     var restored: [String: [UInt8]]?
     disk.restore(device: "ev") { restored = $0 }
     #expect(await until { restored == ["request": [1, 2, 3]] })
@@ -80,7 +80,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     let device = device(probe, links: [(.main, .serial(path: "/dev/vehicled-none", baud: 38400))])
     device.close {}
     device.open(restored: [:])
-    #expect(probe.words == ["stopping", "main down"])
+    #expect(probe.inputTexts == ["stopping", "main down"])
   }
 
   @Test func `a link closed while connecting reports nothing`() async throws {
@@ -89,7 +89,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     let probe = Probe()
     let device = device(probe, links: ["a", "b", "c", "d"].map { ($0, .tcp(host: "127.0.0.1", port: port)) })
     /// The number of connections to the listener in SYN_SENT.
-    func underWay() throws -> Int {
+    func pendingConnections() throws -> Int {
       let table = String(decoding: try Files.contents(of: "/proc/self/net/tcp", limit: 1 << 20), as: UTF8.self)
       return table.split(separator: "\n").count { line in
         let fields = line.split(separator: " ")
@@ -97,12 +97,12 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
       }
     }
     device.open(restored: [:])
-    #expect(await until { device.ports.contains(where: \.isUp) && (try? underWay()) ?? 0 > 0 })
+    #expect(await until { device.ports.contains(where: \.isUp) && (try? pendingConnections()) ?? 0 > 0 })
     device.disconnect()
-    let count = probe.words.count
-    #expect(await until { (try? underWay()) == 0 })
+    let count = probe.inputTexts.count
+    #expect(await until { (try? pendingConnections()) == 0 })
     close(listener)
-    #expect(probe.words.count == count)
+    #expect(probe.inputTexts.count == count)
     #expect(device.ports.allSatisfy { $0.nextAttempt == nil && !$0.isUp })
   }
 
@@ -110,7 +110,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     let (listener, port) = listening(queue: 1, buffer: 4096)
     defer { close(listener) }
     let probe = Probe()
-    probe.answers { input, _, effects in
+    probe.onInput { input, _, effects in
       switch input {
       case .linkChanged(.main, .up): effects.append(.sendUnlessBacklogged(.main, [1], 1, maxUnacknowledged: 0))
       // More than the peer reads, but not more than the kernel buffers.
@@ -121,17 +121,17 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     }
     let device = device(probe, links: [(.main, .tcp(host: "127.0.0.1", port: port))])
     device.open(restored: [:])
-    let isBehind = await until { probe.words.contains("sent 1") && device.ports[0].backlog ?? 0 > 100 }
-    #expect(isBehind, "\(probe.words), \(device.ports[0].state), \(device.ports[0].backlog ?? -1)")
+    let isBehind = await until { probe.inputTexts.contains("sent 1") && device.ports[0].backlog ?? 0 > 100 }
+    #expect(isBehind, "\(probe.inputTexts), \(device.ports[0].state), \(device.ports[0].backlog ?? -1)")
     device.handle(.leaseEnded("again"))
-    #expect(probe.words.last?.hasPrefix("sent 2: the peer has not acknowledged the last ") == true, "\(probe.words)")
+    #expect(probe.inputTexts.last?.hasPrefix("sent 2: the peer has not acknowledged the last ") == true, "\(probe.inputTexts)")
     device.close {}
   }
 
   /// As during the shutdown sequence of the previous device of the same name.
   @Test func `commands wait for the restored state`() async {
     let probe = Probe()
-    probe.answers { input, _, effects in
+    probe.onInput { input, _, effects in
       if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report(text: "done")))) }
     }
     let device = device(probe)
@@ -140,9 +140,9 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     _ = device.perform(.run(action: 0, arguments: [:])) { outcomes.append(try? $0.get().text) }
     let gone = device.perform(.run(action: 1, arguments: [:])) { _ in outcomes.append("cancelled") }
     device.cancel(gone)
-    #expect(probe.words.isEmpty && outcomes.isEmpty)
+    #expect(probe.inputTexts.isEmpty && outcomes.isEmpty)
     device.open(restored: [:])
-    #expect(probe.words == ["started []", "run 0"] && outcomes == ["done"])
+    #expect(probe.inputTexts == ["started []", "run 0"] && outcomes == ["done"])
   }
 
   @Test func `a shutdown sequence is not interrupted`() async throws {
@@ -150,7 +150,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     defer { [line.controller, line.follower].forEach { close($0) } }
     let probe = Probe()
     probe.memory.withLock { $0.endsAtOnce = false }
-    probe.answers { input, _, effects in if case .leaseEnded("test") = input { effects.append(.stopped) } }
+    probe.onInput { input, _, effects in if case .leaseEnded("test") = input { effects.append(.stopped) } }
     let device = device(probe, links: [(.main, .serial(path: line.path, baud: 115200))])
     device.open(restored: [:])
     #expect(await until { device.ports[0].isUp })
@@ -158,7 +158,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.disconnect { _ in completed.append(1) }
     device.disconnect { _ in completed.append(2) }
     device.connect()
-    #expect(device.ports[0].isUp && completed.isEmpty && probe.words.count { $0 == "stopping" } == 1)
+    #expect(device.ports[0].isUp && completed.isEmpty && probe.inputTexts.count { $0 == "stopping" } == 1)
     device.handle(.leaseEnded("said"))
     #expect(await until { completed.sorted() == [1, 2] })
     // The last request counts: the link comes up again.
@@ -186,7 +186,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     }
     func open(_ device: Device) async {
       disk.restore(device: "ev") { device.open(restored: $0) }
-      #expect(await until { !probe.words.isEmpty })
+      #expect(await until { !probe.inputTexts.isEmpty })
     }
     var ev = restarted()
     await open(ev)
@@ -196,7 +196,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(await until { answers == [nil] } && !ev.ports[0].isUp)
     ev = restarted()
     await open(ev)
-    #expect(probe.words == ["started []", "main down"] && ev.ports[0].nextAttempt == nil)
+    #expect(probe.inputTexts == ["started []", "main down"] && ev.ports[0].nextAttempt == nil)
     #expect(ev.unreachableReason == "disconnected on request: vehiclectl connect ev")
     ev.connect { answers.append($0) }
     #expect(await until { answers.count == 2 && ev.ports[0].isUp })
@@ -205,7 +205,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     // Requested before the stored state is read.
     ev = restarted()
     ev.connect { answers.append($0) }
-    #expect(!ev.ports[0].isUp && probe.words.isEmpty)
+    #expect(!ev.ports[0].isUp && probe.inputTexts.isEmpty)
     await open(ev)
     #expect(await until { answers == [nil, nil, nil, nil] && ev.ports[0].isUp })
     ev.close {}
@@ -226,34 +226,34 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
 
   @Test func `a failed store is reported`() async {
     let probe = Probe()
-    probe.answers { input, _, effects in
+    probe.onInput { input, _, effects in
       if case .started = input { effects.append(.store(key: "request", [1])) }
     }
     let device = device(probe, disk: Disk(directory: "/proc/none"))
     device.open(restored: [:])
-    #expect(await until { probe.words.count == 2 })
+    #expect(await until { probe.inputTexts.count == 2 })
     withExtendedLifetime(device) {}
-    #expect(probe.words.last?.hasPrefix("stored request: cannot create directory /proc/none") == true)
+    #expect(probe.inputTexts.last?.hasPrefix("stored request: cannot create directory /proc/none") == true)
   }
 
   @Test func `a serial link transfers bytes in both directions and reports its end`() async throws {
     let (controller, follower, path) = pseudoTerminal()
     _ = fcntl(controller, F_SETFL, O_NONBLOCK)
     let probe = Probe()
-    probe.answers { input, _, effects in
+    probe.onInput { input, _, effects in
       if case .linkChanged(_, .up) = input { effects.send(.main, [65, 84, 90], 7) }
     }
     let device = device(probe, links: [(.main, .serial(path: path, baud: 38400))])
     device.open(restored: [:])
-    #expect(await until { probe.words.contains("sent 7") })
+    #expect(await until { probe.inputTexts.contains("sent 7") })
     var bytes = [UInt8](repeating: 0, count: 16)
     #expect(await until { read(controller, &bytes, 16) == 3 })
     #expect(Array(bytes.prefix(3)) == [65, 84, 90])
     write(controller, "OK", 2)
-    #expect(await until { probe.words.contains("main received OK") })
+    #expect(await until { probe.inputTexts.contains("main received OK") })
     close(follower)
     close(controller)
-    #expect(await until { probe.words.last == "main down" })
+    #expect(await until { probe.inputTexts.last == "main down" })
     // The first end; later ones may come from retries.
     let reasons = probe.inputs.compactMap { if case .linkChanged(_, .down(let reason)) = $0 { reason } else { nil } }
     #expect(reasons.first?.contains("disappeared") == true, "\(reasons)")
@@ -264,7 +264,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     let (controller, follower, path) = pseudoTerminal()
     _ = fcntl(controller, F_SETFL, O_NONBLOCK)
     let probe = Probe()
-    probe.answers { input, _, effects in
+    probe.onInput { input, _, effects in
       if case .stopping = input { effects.send(.main, [45], 1) }
     }
     let device = device(probe, links: [(.main, .serial(path: path, baud: 9600))])
@@ -273,10 +273,10 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     device.disconnect()
     var byte: UInt8 = 0
     #expect(await until { read(controller, &byte, 1) == 1 } && byte == 45)
-    #expect(await until { probe.words.last == "main down" })
+    #expect(await until { probe.inputTexts.last == "main down" })
     #expect(device.ports[0].nextAttempt == nil)
     device.connect()
-    #expect(await until { probe.words.last == "main up" })
+    #expect(await until { probe.inputTexts.last == "main up" })
     device.disconnect()
     close(follower)
     close(controller)
@@ -321,7 +321,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
 
   @Test func `a command ends exactly once`() async {
     let probe = Probe()
-    probe.answers { input, _, effects in
+    probe.onInput { input, _, effects in
       guard case .perform(let id, _) = input else { return }
       effects.append(.complete(id, .success(Report(text: "one"))))
       effects.append(.complete(id, .success(Report(text: "two"))))
@@ -338,41 +338,41 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     var outcome = false
     let id = device.perform(.set(property: 0, .int(1))) { _ in outcome = true }
     device.cancel(id)
-    #expect(probe.words == ["set 0 1", "cancelled"])
+    #expect(probe.inputTexts == ["set 0 1", "cancelled"])
     #expect(!outcome)
   }
 
   @Test func `sending over a link that is down fails`() {
     let probe = Probe()
-    probe.answers { input, _, effects in
+    probe.onInput { input, _, effects in
       if case .started = input { effects.send("other", [1], 3) }
     }
     device(probe).open(restored: [:])
-    #expect(probe.words == ["started []", "sent 3: no link other"])
+    #expect(probe.inputTexts == ["started []", "sent 3: no link other"])
   }
 
   @Test func `the machine is woken on time`() async {
     let probe = Probe()
-    probe.answers { input, now, _ in
+    probe.onInput { input, now, _ in
       if case .started = input { probe.memory.withLock { $0.nextWake = now + 5 * .millisecond } }
     }
     let device = device(probe)
     device.open(restored: [:])
-    #expect(await until { probe.words == ["started []", "wake"] })
+    #expect(await until { probe.inputTexts == ["started []", "wake"] })
     withExtendedLifetime(device) {}
   }
 
   @Test func `a machine can open further links, and invalid URLs are rejected`() async {
     let probe = Probe()
-    probe.answers { input, _, effects in
+    probe.onInput { input, _, effects in
       guard case .started = input else { return }
       effects.append(.openLink("video", url: "tcp:127.0.0.1:1"))
       effects.append(.openLink("other", url: "nonsense"))
     }
     let device = device(probe)
     device.open(restored: [:])
-    #expect(await until { probe.words.contains("video down") })
-    #expect(probe.words.contains("other down"))
+    #expect(await until { probe.inputTexts.contains("video down") })
+    #expect(probe.inputTexts.contains("other down"))
     #expect(device.ports.map(\.name) == ["video"])
     device.disconnect()
   }
@@ -382,7 +382,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     let device = device(probe)
     var closed = false
     device.close { closed = true }
-    #expect(probe.words == ["stopping"])
+    #expect(probe.inputTexts == ["stopping"])
     #expect(closed)
   }
 }

@@ -100,7 +100,7 @@ import Testing
     nameService: NameService = NameService()
   ) async {
     methods = Methods(hub: hub, access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", nameService: nameService)
-    probe.answers { input, _, effects in
+    probe.onInput { input, _, effects in
       if case .perform(let id, _) = input { effects.append(.complete(id, .success(Report()))) }
     }
     device = vehicledTests.device(
@@ -111,7 +111,7 @@ import Testing
     _ = await until { self.device.ports.allSatisfy(\.isUp) }
   }
 
-  var leases: [String] { probe.words.filter { $0.hasPrefix("lease") } }
+  var leases: [String] { probe.inputTexts.filter { $0.hasPrefix("lease") } }
 
   func drive(_ client: SocketClient) async -> String {
     let reply = await client.ask(#"{"method":"io.vehicled.Drive","parameters":{"device":"board"},"more":true}"#)

@@ -92,21 +92,21 @@ import Testing
   }
 
   @Test func `errors name the available characteristics`() {
-    func words(_ link: String, _ all: [Characteristic]) -> String {
+    func failure(_ link: String, _ all: [Characteristic]) -> String {
       do { return try choose(link, all) } catch { return "\(error)" }
     }
     #expect(
-      words("ble:x", []) == "no service that this kind knows; it has no characteristics: set service=, notify= and write="
+      failure("ble:x", []) == "no service that this kind knows; it has no characteristics: set service=, notify= and write="
     )
-    #expect(words("ble:x", [characteristic("180A", "2A29", "read")]).contains("it has 180A (2A29)"))
+    #expect(failure("ble:x", [characteristic("180A", "2A29", "read")]).contains("it has 180A (2A29)"))
     #expect(
-      words("ble:x", [characteristic("FFF0", "FFF1", "read"), characteristic("FFF0", "FFF2", "write")])
+      failure("ble:x", [characteristic("FFF0", "FFF1", "read"), characteristic("FFF0", "FFF2", "write")])
         == "characteristic FFF1 does not support notify: it has read")
     #expect(
-      words("ble:x", [characteristic("FFF0", "FFF1", "notify"), characteristic("FFF0", "FFF2")])
+      failure("ble:x", [characteristic("FFF0", "FFF1", "notify"), characteristic("FFF0", "FFF2")])
         == "characteristic FFF2 is not writable: it has no properties")
     let many = (0..<500).map { characteristic(GATTUUID("\(1000 + $0)") ?? "0000", "2A29", "read") }
-    #expect(words("ble:x", many).utf8.count < 400)
+    #expect(failure("ble:x", many).utf8.count < 400)
   }
 
   @Test(arguments: [
@@ -115,8 +115,8 @@ import Testing
     ("org.freedesktop.DBus.Error.AccessDenied", "no", "group bluetooth"), ("org.freedesktop.DBus.Error.UnknownObject", "", "removed"),
     ("org.bluez.Error.Failed", "br-connection-profile-unavailable", "rfcomm"),
     ("org.bluez.Error.Failed", "Input/output error", "input/output error"),
-  ]) func `errors of BlueZ have a remedy`(_ name: String, _ text: String, _ words: String) {
-    #expect(DBusError.refused(name: name, text: text).connectFailure.reason.contains(words))
+  ]) func `errors of BlueZ have a remedy`(_ name: String, _ text: String, _ remedy: String) {
+    #expect(DBusError.refused(name: name, text: text).connectFailure.reason.contains(remedy))
   }
 
   @Test func `an adapter is recognised by its reply to ATI`() throws {

@@ -36,7 +36,7 @@ import Testing
         for reading in effects.readings { values[machine.schema.properties[reading.property].name] = reading.content }
         for effect in effects.list {
           if case .query(let id, let query) = effect { inputs.append(.rows(id, Databases(state: state).answer(query))) }
-          if case .fault(let words) = effect { fault = words }
+          if case .fault(let message) = effect { fault = message }
         }
       }
       try? FileManager.default.removeItem(atPath: state)

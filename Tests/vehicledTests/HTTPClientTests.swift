@@ -21,7 +21,7 @@ import Testing
 
   private func failure(_ request: HTTPRequest, _ client: HTTPClient = HTTPClient()) async -> String {
     let response = await ask(request, client)
-    if case .failed(let words)? = response { return words }
+    if case .failed(let message)? = response { return message }
     return "\(response.map { "\($0)" } ?? "nothing") came"
   }
 
@@ -120,8 +120,8 @@ import Testing
     #expect(unknown.hasPrefix("cannot resolve nobody.invalid") && !unknown.contains("geheim"), "\(unknown)")
     for garbage in ["SSH-2.0-OpenSSH_9.2\r\n", "\u{0}\u{1}\u{2}\r\n\r\n", "HTTP/9.9 what\r\n\r\n"] {
       let peer = HTTPPeer(garbage)
-      let words = await failure(HTTPRequest("GET", peer.url, timeout: 2 * .second, proxy: ""))
-      #expect(words.contains("is not HTTP") || words.contains("closed the connection"), "\(words)")
+      let message = await failure(HTTPRequest("GET", peer.url, timeout: 2 * .second, proxy: ""))
+      #expect(message.contains("is not HTTP") || message.contains("closed the connection"), "\(message)")
     }
     let cut = HTTPPeer("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"half\":")
     #expect(await failure(HTTPRequest("GET", cut.url, proxy: "")).contains("before the response was complete"))
@@ -150,8 +150,8 @@ import Testing
         == .answered(status: 200, type: "application/json", body: Array("{}".utf8)))
     #expect(proxy.requests.first?.hasPrefix("GET http://nobody.invalid/x HTTP/1.1\r\n") == true)
     let refusing = HTTPPeer("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
-    let words = await failure(HTTPRequest("GET", "https://nobody.invalid/x?key=geheim", proxy: refusing.url))
-    #expect(words.contains("status 407") && !words.contains("geheim"), "\(words)")
+    let message = await failure(HTTPRequest("GET", "https://nobody.invalid/x?key=geheim", proxy: refusing.url))
+    #expect(message.contains("status 407") && !message.contains("geheim"), "\(message)")
     #expect(refusing.requests.first?.hasPrefix("CONNECT nobody.invalid:443 ") == true)
   }
 
@@ -187,7 +187,7 @@ import Testing
     }
     let probe = Probe()
     let url = peer.url
-    probe.answers { input, _, effects in
+    probe.onInput { input, _, effects in
       guard case .started = input else { return }
       effects.append(.request(1, HTTPRequest("GET", "\(url)/answer", proxy: "")))
       effects.append(.request(2, HTTPRequest("GET", "\(url)/never", timeout: 60 * .second, proxy: "")))
@@ -195,16 +195,16 @@ import Testing
     let client = HTTPClient()
     let device = device(probe, http: client)
     device.open(restored: [:])
-    #expect(await until { probe.words.contains { $0.hasPrefix("response 1: answered") } && peer.requests.count == 2 })
+    #expect(await until { probe.inputTexts.contains { $0.hasPrefix("response 1: answered") } && peer.requests.count == 2 })
     var isClosed = false
     device.close { isClosed = true }
     #expect(isClosed)
     // The connection is closed before the timeout, and the machine gets no response.
     #expect(await until { closedCount.withLock { $0 } == 2 })
-    var lives = false
-    client.ping { lives = true }
-    #expect(await until { lives })
-    #expect(!probe.words.contains { $0.hasPrefix("response 2") })
+    var responds = false
+    client.ping { responds = true }
+    #expect(await until { responds })
+    #expect(!probe.inputTexts.contains { $0.hasPrefix("response 2") })
     client.close()
   }
 
@@ -225,9 +225,9 @@ import Testing
   @Test func `only a verifiable certificate is trusted`() async throws {
     let server = try await TLSServer()
     let request = HTTPRequest("GET", "https://localhost:\(server.port)/?key=geheim", timeout: 20 * .second, proxy: "")
-    let words = await failure(request)
-    #expect(words.hasPrefix("the certificate of localhost:\(server.port) is not trusted"), "\(words)")
-    #expect(words.contains("self-signed") && words.contains("ca-certificates") && !words.contains("geheim"), "\(words)")
+    let message = await failure(request)
+    #expect(message.hasPrefix("the certificate of localhost:\(server.port) is not trusted"), "\(message)")
+    #expect(message.contains("self-signed") && message.contains("ca-certificates") && !message.contains("geheim"), "\(message)")
     // With its certificate as CA the same server is trusted, but only under the name in the certificate.
     let trusting = HTTPClient(caFile: server.certificate)
     #expect(await ask(request, trusting) == .answered(status: 200, type: "application/json", body: Array("{}".utf8)))

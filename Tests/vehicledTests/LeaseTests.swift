@@ -28,7 +28,7 @@ import Testing
     #expect(
       await driver.ask(#"{"method":"io.vehicled.Call","parameters":{"device":"board","action":"jump","lease":"\#(lease)"}}"#)
         == "{\"parameters\":{}}")
-    #expect(rig.probe.words.contains("set 0 1.5") && rig.probe.words.contains("run 0"))
+    #expect(rig.probe.inputTexts.contains("set 0 1.5") && rig.probe.inputTexts.contains("run 0"))
     // A property that does not move the device needs no lease.
     #expect(
       await other.ask(
@@ -36,10 +36,10 @@ import Testing
       ).contains("reading"))
     let busy = await other.ask(#"{"method":"io.vehicled.Drive","parameters":{"device":"board"},"more":true}"#)
     #expect(busy.contains("io.vehicled.Busy") && busy.contains("(pid \(getpid()))"), "\(busy)")
-    #expect(rig.hub.states[0].device().holder?.hasSuffix("(pid \(getpid()))") == true)
+    #expect(rig.hub.states[0].contract().holder?.hasSuffix("(pid \(getpid()))") == true)
     holder.disconnect()
     #expect(await until { rig.leases.count == 2 })
-    #expect(rig.leases[1] == "lease ended: client disconnected" && rig.hub.states[0].device().holder == nil)
+    #expect(rig.leases[1] == "lease ended: client disconnected" && rig.hub.states[0].contract().holder == nil)
     #expect(await driver.ask(rig.set("1", lease)).contains("LeaseLost"))
     #expect(await rig.drive(other) != lease)
     rig.end()
@@ -88,7 +88,7 @@ import Testing
     let lease = await rig.drive(holder)
     // A slow link: commands complete up to 20 ms later.
     let waiting = Mutex([CommandID]())
-    rig.probe.answers { input, _, effects in
+    rig.probe.onInput { input, _, effects in
       switch input {
       case .perform(let id, _): waiting.withLock { $0.append(id) }
       case .received:
@@ -163,8 +163,9 @@ import Testing
   private static let status = #"{"method":"io.vehicled.Status"}"#
 
   @Test func `a user ID that is reassigned loses its rights`() async throws {
-    let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent])
-    let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["owner"])), nameService: NameService(resolve: service.resolve))
+    let service = FakeNameService([Self.owner: .number(4711), .group("vehicled"): .absent])
+    let control = Configuration.Control(lists: .init(controlUsers: ["owner"]))
+    let rig = await Rig(control: control, nameService: NameService(resolve: service.resolve))
     let (watcher, caller, heir) = (
       try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4711), try Client(rig.methods, user: 4712)
     )
@@ -186,7 +187,7 @@ import Testing
   }
 
   @Test func `a hanging name service delays only clients that need a lookup`() async throws {
-    let service = NameService([Self.owner: .number(4711), .group("vehicled"): .absent, .userName(4711): .name("owner")])
+    let service = FakeNameService([Self.owner: .number(4711), .group("vehicled"): .absent, .userName(4711): .name("owner")])
     let nameService = NameService(timeout: 2 * .second, resolve: service.resolve)
     let rig = await Rig(control: Configuration.Control(lists: .init(controlUsers: ["owner"])), nameService: nameService)
     let (holder, driver, caller) = (
@@ -216,7 +217,7 @@ import Testing
     let rig = await Rig()
     let holder = try Client(rig.methods)
     _ = await rig.drive(holder)
-    rig.probe.answers { input, _, effects in
+    rig.probe.onInput { input, _, effects in
       if case .received = input { effects.append(.leaseLost("no set-point came for 300 ms")) }
     }
     write(rig.line.controller, "x", 1)
@@ -238,7 +239,7 @@ import Testing
     rig.hub.remove(rig.device)
     rig.device.close("device reconfigured or removed") {}
     #expect(await holder.next().contains("device reconfigured or removed"))
-    #expect(rig.probe.words.contains("stopping"))
+    #expect(rig.probe.inputTexts.contains("stopping"))
     rig.end()
   }
 

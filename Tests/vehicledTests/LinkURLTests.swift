@@ -86,10 +86,10 @@ import Testing
     ("replay:/a?speed=nan", 16, "from 0.001"),
     ("replay:/a?speed=inf", 16, "from 0.001"),
   ])
-  func `an invalid URL is rejected with the offset of the error`(text: String, offset: Int, words: String) {
+  func `an invalid URL is rejected with the offset of the error`(text: String, offset: Int, message: String) {
     let error = #expect(throws: LinkURLError.self) { try LinkURL(text) }
     #expect(error?.offset == offset)
-    #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")
+    #expect(error?.description.contains(message) == true, "\(error?.description ?? "")")
   }
 
   @Test func `random bytes do not trap the parser, and every parsed URL round-trips`() {

@@ -29,7 +29,7 @@ import Testing
     at path: String, control: Configuration.Control = Configuration.Control(lists: .init(observe: [], control: [])),
     user: @escaping @Loop () -> UInt32 = { geteuid() }
   ) async throws -> Listener {
-    // Long, so that no client is closed as silent on a slow machine.
+    // Long, so that no client is closed as idle on a slow machine.
     let methods = Methods(
       hub: DeviceHub(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp",
       admission: Admission(maxIdleTime: .max / 2))
@@ -58,12 +58,12 @@ import Testing
       let path = "\(temporaryDirectory())/socket"
       try await listener(at: path).close()
       #expect(access(path, F_OK) != 0)
-      let ours = try await listener(at: path)
+      let stopping = try await listener(at: path)
       unlink(path)
-      let theirs = socket(at: path, backlog: 1)
-      await ours.close()
+      let replacement = socket(at: path, backlog: 1)
+      await stopping.close()
       #expect(access(path, F_OK) == 0)
-      close(theirs)
+      close(replacement)
     }.value
   }
 

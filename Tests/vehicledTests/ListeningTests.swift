@@ -30,7 +30,7 @@ import Testing
       let number = port ?? Self.freePort()
       self.port = number
       device = vehicledTests.device(probe, named: "toy", Schema())
-      probe.answers { input, _, effects in
+      probe.onInput { input, _, effects in
         switch input {
         case .started: effects.append(.listen("toy", at: "127.0.0.1:\(number)", from: network))
         case .linkChanged("toy", .up): effects.send("toy", Array("hello".utf8))

@@ -6,7 +6,7 @@ import Testing
 @testable import vehicled
 
 /// A fake name service with given answers, which can hang.
-final class NameService: Sendable {
+final class FakeNameService: Sendable {
   let answers: Mutex<NameService.Answers>
   private let hangs = Mutex(false)
   private let count = Mutex(0)
@@ -44,7 +44,7 @@ final class NameService: Sendable {
   }
 
   @Test func `answers are cached, and one lookup serves all callers`() async {
-    let service = NameService([Self.drivers: .number(60)])
+    let service = FakeNameService([Self.drivers: .number(60)])
     let nameService = NameService(maxAge: 3600 * .second, resolve: service.resolve)
     let (first, second) = (Found(), Found())
     first.find(nameService, [Self.drivers])
@@ -58,14 +58,14 @@ final class NameService: Sendable {
     let old = NameService(maxAge: 20 * .millisecond, resolve: service.resolve)
     let third = Found()
     third.find(old, [Self.drivers])
-    #expect(await until { third.answers != nil && old.known([Self.drivers]).isEmpty })
+    #expect(await until { third.answers != nil && old.cachedAnswers([Self.drivers]).isEmpty })
     #expect(service.questions == 2)
     first.find(old, [Self.drivers])
     #expect(await until { service.questions == 3 })
   }
 
   @Test func `a hanging lookup times out, and later callers do not wait`() async {
-    let service = NameService([Self.drivers: .number(60)])
+    let service = FakeNameService([Self.drivers: .number(60)])
     let nameService = NameService(timeout: 50 * .millisecond, maxAge: 3600 * .second, resolve: service.resolve)
     service.hang(true)
     let found = Found()
@@ -81,7 +81,7 @@ final class NameService: Sendable {
   }
 
   @Test func `a changed ID is reported, and a failed lookup is not`() async {
-    let service = NameService([Self.drivers: .number(60)])
+    let service = FakeNameService([Self.drivers: .number(60)])
     let nameService = NameService(resolve: service.resolve)
     var changes = 0
     nameService.changed = { changes += 1 }

@@ -10,7 +10,7 @@ import Synchronization
 final class Probe: Sendable {
   struct Memory: Sendable {
     var inputs: [Input] = []
-    var answer: @Sendable (Input, Instant, inout Effects) -> Void = { _, _, _ in }
+    var respond: @Sendable (Input, Instant, inout Effects) -> Void = { _, _, _ in }
     var nextWake: Instant?
     /// Whether its shutdown sequence ends at once; otherwise the test ends it.
     var endsAtOnce = true
@@ -21,7 +21,7 @@ final class Probe: Sendable {
   var inputs: [Input] { memory.withLock { $0.inputs } }
 
   /// The inputs as short texts for comparisons.
-  var words: [String] {
+  var inputTexts: [String] {
     inputs.map {
       switch $0 {
       case .started(let restored, _): "started \(restored.keys.sorted())"
@@ -46,9 +46,9 @@ final class Probe: Sendable {
     }
   }
 
-  /// Sets the machine's effects from now on.
-  func answers(_ answer: @escaping @Sendable (Input, Instant, inout Effects) -> Void) {
-    memory.withLock { $0.answer = answer }
+  /// Sets the closure that appends the effects of each input from now on.
+  func onInput(_ respond: @escaping @Sendable (Input, Instant, inout Effects) -> Void) {
+    memory.withLock { $0.respond = respond }
   }
 
   func machine(_ schema: Schema = Schema()) -> ProbeMachine { ProbeMachine(schema: schema, probe: self) }
@@ -61,12 +61,12 @@ struct ProbeMachine: Machine {
   var nextWake: Instant? { probe.memory.withLock { $0.nextWake } }
 
   mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
-    let answer = probe.memory.withLock { memory in
+    let respond = probe.memory.withLock { memory in
       memory.inputs.append(input)
       memory.nextWake = nil
-      return memory.answer
+      return memory.respond
     }
-    answer(input, now, &effects)
+    respond(input, now, &effects)
     if case .stopping = input, probe.memory.withLock({ $0.endsAtOnce }) { effects.append(.stopped) }
   }
 }

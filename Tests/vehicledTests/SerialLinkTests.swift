@@ -36,7 +36,7 @@ import Testing
     for path in [path, alias] {
       let probe = Probe()
       // A request to change it has no effect.
-      probe.answers { input, _, effects in if case .linkChanged(_, .up) = input { effects.append(.setBaud(.main, 9600)) } }
+      probe.onInput { input, _, effects in if case .linkChanged(_, .up) = input { effects.append(.setBaud(.main, 9600)) } }
       let device = device(probe, links: [(.main, try LinkURL("serial:\(path)"))])
       device.open(restored: [:])
       #expect(await until { device.ports[0].isUp })

@@ -1,4 +1,4 @@
-// The effects of one client on others: long calls, many calls, incomplete calls, and none.
+// The effects of one client on others: large calls, many calls, incomplete calls, and none.
 
 import CLinux
 import Glibc
@@ -14,7 +14,8 @@ import Varlink
   private static let stranger: UInt32 = 4711
 
   private func methods(
-    _ control: Configuration.Control = Configuration.Control(lists: .init(observe: [], control: [])), nameService: NameService = NameService()
+    _ control: Configuration.Control = Configuration.Control(lists: .init(observe: [], control: [])),
+    nameService: NameService = NameService()
   ) -> Methods {
     Methods(hub: DeviceHub(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp", nameService: nameService)
   }
@@ -80,23 +81,23 @@ import Varlink
     let flood = try (0..<16).map { _ in try SocketClient(methods, user: Self.stranger) }
     let other = try SocketClient(methods, user: Self.stranger + 1)
     #expect(await other.ask(Self.status).contains("PermissionDenied"))
-    let each = 150
-    for client in flood { client.send([[UInt8]](repeating: Array(Self.status.utf8) + [0], count: each).flatMap { $0 }[...]) }
+    let callsPerClient = 150
+    for client in flood { client.send([[UInt8]](repeating: Array(Self.status.utf8) + [0], count: callsPerClient).flatMap { $0 }[...]) }
     let before = methods.calls
     other.send(Self.status)
     #expect(await until { other.messages() == 1 })
-    #expect(methods.calls - before < flood.count * each / 2, "\(methods.calls - before)")
+    #expect(methods.calls - before < flood.count * callsPerClient / 2, "\(methods.calls - before)")
     var answers = 0
     #expect(
       await until {
         answers += flood.reduce(0) { $0 + $1.messages() }
-        return answers == flood.count * each
+        return answers == flood.count * callsPerClient
       })
   }
 
   /// Answering all calls that waited for a lookup in one turn took 50 ms for 128 calls, once a second.
   @Test func `calls that waited for the same lookup are answered in separate turns`() async throws {
-    let service = NameService([.user("owner"): .number(Self.stranger)])
+    let service = FakeNameService([.user("owner"): .number(Self.stranger)])
     service.hang(true)
     let nameService = NameService(resolve: service.resolve)
     let methods = methods(.init(lists: .init(observeUsers: ["owner"])), nameService: nameService)
@@ -122,14 +123,14 @@ import Varlink
     let rig = await DrivingRig()
     let holder = try SocketClient(rig.methods)
     let lease = await rig.drive(holder)
-    let hands = try (0..<5).map { _ in try SocketClient(rig.methods) }
-    for hand in hands { #expect(await hand.ask(rig.set("1", lease)).contains("reading")) }
-    func first() -> Int { rig.methods.admission.sessions.values.count(where: \.isDriving) }
-    #expect(first() == 2)
+    let drivers = try (0..<5).map { _ in try SocketClient(rig.methods) }
+    for driver in drivers { #expect(await driver.ask(rig.set("1", lease)).contains("reading")) }
+    func drivingCount() -> Int { rig.methods.admission.sessions.values.count(where: \.isDriving) }
+    #expect(drivingCount() == 2)
     // The other connections still belong to the driver: the lease ends when any of them closes.
-    hands[4].disconnect()
+    drivers[4].disconnect()
     #expect(await until { rig.leases == ["lease", "lease ended: client disconnected"] })
-    #expect(first() == 0)
+    #expect(drivingCount() == 0)
     rig.end()
   }
 
@@ -139,7 +140,7 @@ import Varlink
     let lease = await rig.drive(holder)
     #expect(await driver.ask(rig.set("1", lease)).contains("reading"))
     // A slow command, and set-points behind it that fill the socket.
-    rig.probe.answers { _, _, _ in }
+    rig.probe.onInput { _, _, _ in }
     while driver.send(rig.set("2", lease)) {}
     await Timer.pause(20 * .millisecond)
     #expect(rig.leases == ["lease"])
@@ -154,7 +155,7 @@ import Varlink
     let led = #"{"method":"io.vehicled.Set","parameters":{"device":"board","property":"led","value":{"int":7}},"oneway":true}"#
     for _ in 0..<200 { client.send(led) }
     client.disconnect()
-    #expect(await until { rig.probe.words.count { $0 == "set 1 7" } == 200 })
+    #expect(await until { rig.probe.inputTexts.count { $0 == "set 1 7" } == 200 })
     #expect(await until { rig.methods.admission.sessions.isEmpty })
     rig.end()
   }

@@ -184,7 +184,7 @@ import Testing
       for _ in 0...Int.random(in: 0..<5, using: &random) { bytes.mutate(using: &random) }
       guard let table = try? TOML.parse(bytes, file: "f") else { continue }
       read += 1
-      var check = ConfigurationCheck(kinds: registry, complete: true)
+      var check = ConfigurationCheck(kinds: registry, isComplete: true)
       check.shared["signals.d"] = [table]
       _ = check.configuration(try TOML.parse(Array(Self.car.utf8), file: "v"))
       #expect(check.problems.allSatisfy { $0.location.line >= 1 && $0.location.column >= 1 && $0.text.utf8.allSatisfy { $0 >= 0x20 } })

@@ -76,7 +76,7 @@ extension Client {
   func follow(_ parameters: Contract.Call.Parameters, within timeout: Double, _ output: Output) throws -> Contract.Call.Result {
     var last = Contract.Call.Result(Report())
     defer { output.progress(nil) }
-    try stream(Contract.Call.self, parameters, first: timeout, silence: timeout) { result in
+    try stream(Contract.Call.self, parameters, firstReply: timeout, laterReplies: timeout) { result in
       if Interrupt.received { throw Failure.other("interrupted") }
       guard let result else { return true }
       last = result

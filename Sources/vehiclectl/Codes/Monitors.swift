@@ -25,20 +25,20 @@ struct Monitors {
       let cell = { (title: String) in report.cell(title, of: row) }
       let name = cell("ecu") ?? ""
       if ecus.last?.name != name { ecus.append(ECU(name: name)) }
-      let at = ecus.count - 1
+      let last = ecus.count - 1
       switch cell("what") {
-      case "lamp": ecus[at].lamp = cell("result")
-      case "codes": ecus[at].codes = cell("value")
+      case "lamp": ecus[last].lamp = cell("result")
+      case "codes": ecus[last].codes = cell("value")
       case "readiness":
         let monitor = cell("name") ?? ""
-        let place = ecus[at].readiness.firstIndex { $0.name == monitor } ?? ecus[at].readiness.count
-        if place == ecus[at].readiness.count { ecus[at].readiness.append((monitor, nil, nil)) }
+        let index = ecus[last].readiness.firstIndex { $0.name == monitor } ?? ecus[last].readiness.count
+        if index == ecus[last].readiness.count { ecus[last].readiness.append((monitor, nil, nil)) }
         if cell("test") == ReadinessPeriod.thisDrivingCycle {
-          ecus[at].readiness[place].thisDrivingCycle = cell("result")
+          ecus[last].readiness[index].thisDrivingCycle = cell("result")
         } else {
-          ecus[at].readiness[place].sinceClear = cell("result")
+          ecus[last].readiness[index].sinceClear = cell("result")
         }
-      case "test": ecus[at].tests.append(Self.columns.map { cell($0) ?? "" })
+      case "test": ecus[last].tests.append(Self.columns.map { cell($0) ?? "" })
       default: break
       }
     }
@@ -56,13 +56,13 @@ struct Monitors {
       lines.append(paint(Output.oneLine(title.filter { !$0.isEmpty }.joined(separator: ": ")), .bold))
       if !ecu.readiness.isEmpty {
         var table = Table("readiness monitor", "since clearing", "this driving cycle")
-        table.rows = ecu.readiness.map { [Cell($0.name), Self.shown($0.sinceClear), Self.shown($0.thisDrivingCycle)] }
+        table.rows = ecu.readiness.map { [Cell($0.name), Self.resultCell($0.sinceClear), Self.resultCell($0.thisDrivingCycle)] }
         lines += table.lines(indent: 2, width: width, paint: paint)
       }
       if !ecu.tests.isEmpty {
         var table = Table("monitor", "test", "result", ">value", ">min", ">max", "unit")
         table.rows = ecu.tests.map { row in
-          row.enumerated().map { Self.columns[$0.offset] == "result" ? Self.shown($0.element) : Cell($0.element) }
+          row.enumerated().map { Self.columns[$0.offset] == "result" ? Self.resultCell($0.element) : Cell($0.element) }
         }
         lines += table.lines(indent: 2, width: width, paint: paint)
       }
@@ -70,7 +70,7 @@ struct Monitors {
     return lines + (text.map { $0.split(separator: "\n").map { Output.oneLine(String($0)) } } ?? [])
   }
 
-  private static func shown(_ result: String?) -> Cell {
+  private static func resultCell(_ result: String?) -> Cell {
     switch result {
     case "failed"?: Cell("failed", .bad)
     case "incomplete"?, "not run"?: Cell(result ?? "", .bold)

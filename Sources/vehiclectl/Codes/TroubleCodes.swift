@@ -27,7 +27,7 @@ struct TroubleCodes {
   func read() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.readAction))) }
 
   /// Reads the codes of other ECUs with UDS, including the named ones; nil if the device has no such action and no ECU is named.
-  func ecus(_ named: [String], within timeout: Double, _ output: Output) throws -> TroubleReport? {
+  func readOtherECUs(_ named: [String], within timeout: Double, _ output: Output) throws -> TroubleReport? {
     guard actions.contains(Self.ecuCodesAction) else {
       if named.isEmpty { return nil }
       throw Failure.rejected(.noSuchAction(device: device, action: Self.ecuCodesAction))
@@ -37,19 +37,21 @@ struct TroubleCodes {
   }
 
   /// Reads the freeze frames; nil if the device has no such action.
-  func frames(within timeout: Double, _ output: Output) throws -> TroubleReport? {
+  func readFreezeFrames(within timeout: Double, _ output: Output) throws -> TroubleReport? {
     guard actions.contains(Self.freezeFramesAction) else { return nil }
     return TroubleReport(try client.follow(parameters(Self.freezeFramesAction), within: timeout, output))
   }
 
   /// Reports what clearing would delete, without clearing.
-  func loss() throws(Failure) -> TroubleReport { TroubleReport(try client.call(Contract.Call.self, parameters(Self.clearAction))) }
+  func previewClearing() throws(Failure) -> TroubleReport {
+    TroubleReport(try client.call(Contract.Call.self, parameters(Self.clearAction)))
+  }
 
   /// Clears the codes. `timeout` applies to each reply.
   func clear(within timeout: Double) throws -> TroubleReport {
     var last = Contract.Call.Result(Report())
     let confirmed = parameters(Self.clearAction, ["confirm": .bool(true)])
-    try client.stream(Contract.Call.self, confirmed, first: timeout, silence: timeout) { result in
+    try client.stream(Contract.Call.self, confirmed, firstReply: timeout, laterReplies: timeout) { result in
       if Interrupt.received { throw Failure.other("interrupted while clearing; see the journal for what was cleared") }
       if let result { last = result }
       return true

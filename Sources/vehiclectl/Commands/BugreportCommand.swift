@@ -38,7 +38,7 @@ struct BugreportCommand: Subcommand {
     let lines = report.lines + (failure.map { ["", "== daemon: no data ==", $0.message] } ?? [])
     let bytes = Array((lines.joined(separator: "\n") + "\n").utf8)
     if file == "-" { output.bytes(bytes) } else { try AtomicFile.write(bytes, to: file, force: force, mode: 0o600) }
-    if let failure { output.remark(failure) }
+    if let failure { output.printError(failure) }
     if file == "-" { return }
     if output.json {
       output.json(["file": .string(file), "bytes": .int(bytes.count)])

@@ -23,7 +23,7 @@ struct CallCommand: Subcommand {
     }
     let client = try common.connect(output)
     if more { Interrupt.catchSignals() }
-    try client.raw(Self.full(method), parameters, more: more, first: common.timeout) { output.json($0) }
+    try client.callByName(Self.full(method), parameters, more: more, firstReply: common.timeout) { output.json($0) }
   }
 
   static func full(_ method: String) -> String { method.contains(".") ? method : "\(Contract.interface).\(method)" }

@@ -17,9 +17,9 @@ struct CarSnapshotCommand: Subcommand {
     let (device, file, force) = try target.checked()
     Interrupt.catchSignals()
     let camera = try Camera(of: device, try common.connect(output))
-    let limit = Clock.monotonic + common.replyTimeout
+    let deadline = Clock.monotonic + common.replyTimeout
     let stream = try VideoStream(camera.url, within: common.replyTimeout)
-    guard let picture = try stream.next(within: limit - Clock.monotonic) else {
+    guard let picture = try stream.next(within: deadline - Clock.monotonic) else {
       throw Interrupt.received ? Failure.other("interrupted") : .timeout(seconds: common.replyTimeout)
     }
     guard file != "-" else { return output.bytes(picture) }

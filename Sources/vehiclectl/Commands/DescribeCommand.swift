@@ -17,9 +17,9 @@ struct DescribeCommand: Subcommand {
     let client = try common.connect(output)
     if output.json {
       let parameters: JSON = .members(["device": device.map(JSON.string)])
-      return try client.raw(Contract.Describe.name, parameters, more: false) { output.json(units.shown($0)) }
+      return try client.callByName(Contract.Describe.name, parameters, more: false) { output.json(units.converted($0)) }
     }
-    let schemas = try client.call(Contract.Describe.self, .init(device: device)).schemas.map(units.shown)
+    let schemas = try client.call(Contract.Describe.self, .init(device: device)).schemas.map(units.converted)
     if schemas.isEmpty { output.note("no devices are configured; add one to /etc/vehicled/vehicled.toml") }
     for (position, schema) in schemas.enumerated() {
       if position > 0 { output.line("") }

@@ -41,7 +41,8 @@ struct DoCommand: Subcommand {
     Interrupt.catchSignals()
     let deadline = common.timeout.map { Clock.monotonic + $0 }
     var lastText: String?
-    try client.stream(Contract.Call.self, parameters, first: nil, tick: deadline == nil && !hold ? nil : 0.2, silence: nil) { result in
+    try client.stream(Contract.Call.self, parameters, firstReply: nil, tick: deadline == nil && !hold ? nil : 0.2, laterReplies: nil) {
+      result in
       if let result, output.json || !showProgress(result, &lastText, output) { show(result, output) }
       if Interrupt.received {
         if hold { return false }  // the usual end of a held action
@@ -85,7 +86,7 @@ struct DoCommand: Subcommand {
 
   /// The arguments by name, in their declared types.
   static func values(
-    _ given: [String], for action: Contract.Action, hold: Bool = false, ask: (String) throws(Failure) -> String?
+    _ given: [String], for action: Contract.Action, hold: Bool = false, promptForSecret: (String) throws(Failure) -> String?
   ) throws(Failure) -> [String: Value] {
     guard let declared = Action(action) else {
       throw .other("cannot run \(action.name): an argument has an unknown type; use a newer vehiclectl")
@@ -100,7 +101,7 @@ struct DoCommand: Subcommand {
         values[holding] = .bool(true)
         continue
       }
-      let text = argument.secret ? try ask(argument.name) : rest.popFirst()
+      let text = argument.secret ? try promptForSecret(argument.name) : rest.popFirst()
       guard let text, !(argument.secret && argument.optional && text.isEmpty) else {
         if argument.optional { continue }
         throw .usage("missing argument \(argument.name); usage: \(Format.usage(action))")

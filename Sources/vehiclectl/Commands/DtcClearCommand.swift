@@ -26,10 +26,10 @@ struct DtcClearCommand: Subcommand {
       throw Failure.usage("nothing cleared: not a terminal, or --json; use --yes to clear without confirmation")
     }
     let codes = try TroubleCodes(of: device, try common.connect(output))
-    let loss = try codes.loss()
-    if !output.json, !(output.quiet && yes) { output.remarks(["will be lost:"] + loss.lines(width: Output.width, paint: output.paint)) }
+    let loss = try codes.previewClearing()
+    if !output.json, !(output.quiet && yes) { output.promptText(["will be lost:"] + loss.lines(width: Output.width, paint: output.paint)) }
     if !yes {
-      let answer = try Prompt.shown("Clear the trouble codes of \(codes.device)? [y/N] ") ?? ""
+      let answer = try Prompt.line("Clear the trouble codes of \(codes.device)? [y/N] ") ?? ""
       guard ["y", "yes"].contains(answer.lowercased()) else { throw Failure.other("nothing cleared: not confirmed") }
     }
     let result = try codes.clear(within: common.replyTimeout)
@@ -44,7 +44,7 @@ struct DtcClearCommand: Subcommand {
       output.lines(result.lines(width: Output.width, paint: output.paint))
     }
     guard result.isComplete else {
-      output.remark(.other("not all ECUs have cleared their trouble codes"))
+      output.printError(.other("not all ECUs have cleared their trouble codes"))
       throw ExitCode(1)
     }
   }

@@ -28,7 +28,7 @@ struct DtcCommand: Subcommand {
     let emissions: Result<TroubleReport, any Error> = Result { try codes.read() }
     // If the vehicle cannot be reached, the other queries would fail as well.
     if case .failure(let failure) = emissions, !Self.affectsOnlyOneQuery(failure) { throw failure }
-    let others: Result<TroubleReport?, any Error> = Result { try codes.ecus(ecu, within: common.replyTimeout, output) }
+    let others: Result<TroubleReport?, any Error> = Result { try codes.readOtherECUs(ecu, within: common.replyTimeout, output) }
     if case .failure(let failure) = others, !Self.affectsOnlyOneQuery(failure) || !ecu.isEmpty { throw failure }
     let report = try merged(emissions, others)
     var remarks: [String] = []
@@ -60,7 +60,7 @@ struct DtcCommand: Subcommand {
   /// Reads the freeze frames; adds a remark if the device rejects that.
   private func frames(_ codes: TroubleCodes, _ output: Output, _ remarks: inout [String]) throws -> FreezeFrames? {
     do {
-      return try codes.frames(within: common.replyTimeout, output).map(FreezeFrames.init)
+      return try codes.readFreezeFrames(within: common.replyTimeout, output).map(FreezeFrames.init)
     } catch let failure as Failure where Self.affectsOnlyOneQuery(failure) {
       remarks.append(failure.message)
       return nil

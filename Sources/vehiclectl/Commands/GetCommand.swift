@@ -20,7 +20,7 @@ struct GetCommand: Subcommand {
   func perform(_ output: Output) throws {
     let units = try common.unitSystem()
     let client = try common.connect(output)
-    let readings = try client.call(Contract.Get.self, .init(references: references)).readings.map(units.shown)
+    let readings = try client.call(Contract.Get.self, .init(references: references)).readings.map(units.converted)
     if output.json {
       output.json(["readings": .array(readings.map { JSON($0) })])
     } else {
@@ -33,7 +33,7 @@ struct GetCommand: Subcommand {
         notConnected: links.contains { $0.name == "main" && $0.state != "up" })
     }
     guard !failures.isEmpty else { return }
-    for failure in failures { output.remark(failure) }
+    for failure in failures { output.printError(failure) }
     throw ExitCode(failures.map(\.exitCode).max() ?? 1)
   }
 }

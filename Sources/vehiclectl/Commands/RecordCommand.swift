@@ -37,7 +37,8 @@ struct RecordCommand: Subcommand {
         output.note("recorded \(count) lines, \(size) bytes in \(Format.duration(start.map { Clock.monotonic - $0 } ?? 0))")
       }
     }
-    try client.stream(Contract.Record.self, .init(device: device), first: common.replyTimeout, tick: 0.2, silence: nil) { result in
+    try client.stream(Contract.Record.self, .init(device: device), firstReply: common.replyTimeout, tick: 0.2, laterReplies: nil) {
+      result in
       if let result {
         start = start ?? Clock.monotonic
         let line = Array((Output.oneLine(result.line) + "\n").utf8)

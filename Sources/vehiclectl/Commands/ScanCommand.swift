@@ -38,7 +38,7 @@ struct ScanCommand: Subcommand {
     defer { output.progress(nil) }
     let parameters = Contract.Scan.Parameters(transport: transport?.rawValue, seconds: seconds)
     do {
-      try client.stream(Contract.Scan.self, parameters, first: nil, tick: 0.5, silence: nil) { result in
+      try client.stream(Contract.Scan.self, parameters, firstReply: nil, tick: 0.5, laterReplies: nil) { result in
         if Interrupt.received { return false }
         if let result { reason = result.reason }
         if let device = result?.found {
@@ -56,7 +56,7 @@ struct ScanCommand: Subcommand {
       }
     } catch Failure.rejected(.deviceError("", let code, let message)) where transport == nil && !found.isEmpty {
       output.progress(nil)
-      return output.remark(.rejected(.deviceError(device: "", code: code, message: message)))
+      return output.printError(.rejected(.deviceError(device: "", code: code, message: message)))
     }
     output.progress(nil)
     if found.isEmpty, !output.json { output.note("nothing found") }

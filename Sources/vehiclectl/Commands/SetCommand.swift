@@ -27,7 +27,7 @@ struct SetCommand: Subcommand {
     let parameters = Contract.Set.Parameters(
       device: device, property: property.name, value: try Self.value(value, for: property, of: device, units))
     let reading = try FirstUse(device: device, client: client, output: output).run {
-      units.shown(try client.call(Contract.Set.self, parameters).reading)
+      units.converted(try client.call(Contract.Set.self, parameters).reading)
     }
     if output.json { return output.json(["readings": .array([JSON(reading)])]) }
     guard !output.quiet else { return }

@@ -17,7 +17,7 @@ struct StatusCommand: Subcommand {
   /// Shows one device in detail, or all.
   static func show(_ name: String?, _ common: CommonOptions, _ output: Output) throws {
     let units = try common.unitSystem()
-    let devices = try common.connect(output).call(Contract.Status.self, .init(device: name)).devices.map(units.shown)
+    let devices = try common.connect(output).call(Contract.Status.self, .init(device: name)).devices.map(units.converted)
     if output.json { return output.json(["devices": .array(devices.map { JSON($0) })]) }
     if devices.isEmpty { output.note("no devices are configured; add one to /etc/vehicled/vehicled.toml") }
     let now = Clock.wall

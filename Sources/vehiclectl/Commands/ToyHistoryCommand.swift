@@ -21,7 +21,9 @@ struct ToyHistoryCommand: ToySubcommand {
     var facts: [Fact] = []
     var note: String?
     // A long history arrives in several reports.
-    try toy.client.stream(Contract.Call.self, toy.parameters("history", [:]), first: common.replyTimeout, silence: common.replyTimeout) {
+    try toy.client.stream(
+      Contract.Call.self, toy.parameters("history", [:]), firstReply: common.replyTimeout, laterReplies: common.replyTimeout
+    ) {
       result in
       if Interrupt.received { throw Failure.other("interrupted") }
       guard let result else { return true }

@@ -51,10 +51,10 @@ struct ToyWifiCommand: ToySubcommand {
     var arguments: [String: Value] = ["ssid": .string(credentials.name)]
     if !credentials.password.isEmpty { arguments["password"] = .string(credentials.password) }
     if let dial { arguments["dial"] = .string(dial) }
-    let run = WiFiProvisioning(toy: toy, output: output, limit: common.timeout, steps: Self.steps(join: join, dial: dial))
+    let run = WiFiProvisioning(toy: toy, output: output, timeout: common.timeout, steps: Self.steps(join: join, dial: dial))
     let last = try run.run(toy.parameters("wifi", arguments), joining: temporary)
     if !output.json, !output.quiet, let text = last?.text { output.line(Output.oneLine(text)) }
-    for line in Self.end(credentials.name) { output.note(line) }
+    for line in Self.advice(credentials.name) { output.note(line) }
   }
 
   /// The instructions for the user.
@@ -71,7 +71,7 @@ struct ToyWifiCommand: ToySubcommand {
   }
 
   /// The advice to print at the end, for the case that the toy cannot join the network.
-  static func end(_ name: String) -> [String] {
+  static func advice(_ name: String) -> [String] {
     [
       "If the light is purple: check the password for \"\(Output.oneLine(name))\" and that it is a 2.4 GHz network, then start again."
     ]
@@ -84,8 +84,8 @@ struct ToyWifiCommand: ToySubcommand {
     defer { output.progress(nil) }
     for device in before.usable { networks.scan(device.path) }
     let scans = before.devices.map(\.lastScan)
-    let limit = Clock.monotonic + 6
-    while Clock.monotonic < limit {
+    let deadline = Clock.monotonic + 6
+    while Clock.monotonic < deadline {
       guard !Interrupt.received else { throw .other("interrupted") }
       guard let snapshot = try? networks.snapshot() else { return nil }
       if snapshot.devices.map(\.lastScan) != scans { return NearbyNetworks(Array(snapshot.accessPoints.values)) }

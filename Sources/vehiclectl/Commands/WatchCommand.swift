@@ -40,11 +40,12 @@ struct WatchCommand: Subcommand {
 
   private func lines(_ client: Client, _ parameters: Contract.Watch.Parameters, _ units: Units, _ output: Output) throws {
     var remaining = count ?? .max
-    try client.stream(Contract.Watch.self, parameters, first: common.replyTimeout, tick: 1, silence: Client.watchTimeout) { result in
+    try client.stream(Contract.Watch.self, parameters, firstReply: common.replyTimeout, tick: 1, laterReplies: Client.watchTimeout) {
+      result in
       if Interrupt.received { return false }
       guard let result else { return true }
       let readings = (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])
-      let lines = (readings.map { JSON(units.shown($0)) } + (result.events ?? []).map { JSON($0) }).prefix(remaining)
+      let lines = (readings.map { JSON(units.converted($0)) } + (result.events ?? []).map { JSON($0) }).prefix(remaining)
       output.lines(lines.map(\.text))
       remaining -= lines.count
       return remaining > 0
@@ -57,11 +58,12 @@ struct WatchCommand: Subcommand {
     var updates = 0
     JobControl.catchSignals()
     defer { screen.leave() }
-    try client.stream(Contract.Watch.self, parameters, first: common.replyTimeout, tick: 0.25, silence: Client.watchTimeout) { result in
+    try client.stream(Contract.Watch.self, parameters, firstReply: common.replyTimeout, tick: 0.25, laterReplies: Client.watchTimeout) {
+      result in
       if Interrupt.received { return false }
       JobControl.handlePending { screen.leave() }
       if let result {
-        table.apply(units.shown(result), at: Clock.monotonic, wall: Clock.wall)
+        table.apply(units.converted(result), at: Clock.monotonic, wall: Clock.wall)
         if result.snapshot != nil || result.changes != nil { updates += 1 }
       }
       let last = updates >= count ?? .max

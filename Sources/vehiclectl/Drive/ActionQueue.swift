@@ -25,7 +25,7 @@ struct ActionQueue {
   /// A connection with at most one call in flight.
   private struct Channel {
     let client: Client
-    private(set) var inFlight: (entry: Entry, limit: Double)?
+    private(set) var inFlight: (entry: Entry, deadline: Double)?
 
     init(_ client: Client) { self.client = client }
 
@@ -38,11 +38,11 @@ struct ActionQueue {
 
     /// Returns the reply or the error, such as a timeout; nil if there is neither yet.
     mutating func receive(timeout: Double) -> (entry: Entry, reply: Result<Contract.Call.Result, Failure>)? {
-      guard let (entry, limit) = inFlight else { return nil }
+      guard let (entry, deadline) = inFlight else { return nil }
       let reply: Result<Contract.Call.Result, Failure>
       do throws(Failure) {
         guard let result = try client.next(Contract.Call.self) else {
-          guard Clock.monotonic >= limit else { return nil }
+          guard Clock.monotonic >= deadline else { return nil }
           throw .timeout(seconds: timeout)
         }
         reply = .success(result)
@@ -113,10 +113,10 @@ struct ActionQueue {
   }
 
   /// Waits for the next reply, at most for the timeout; nil if nothing is in flight.
-  mutating func receiveLast() throws(Failure) -> Answer? {
-    while let limit = [actions, stops].compactMap(\.inFlight?.limit).min() {
+  mutating func waitForReply() throws(Failure) -> Answer? {
+    while let deadline = [actions, stops].compactMap(\.inFlight?.deadline).min() {
       if let answer = try receive() { return answer }
-      Client.wait(for: descriptors, until: limit)
+      Client.wait(for: descriptors, until: deadline)
     }
     return nil
   }

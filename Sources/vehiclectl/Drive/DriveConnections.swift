@@ -105,19 +105,19 @@ struct DriveConnections {
     try buttons.begin(Contract.Set.self, .init(device: device, property: next.property, value: .bool(next.isDown)))
   }
 
-  /// Waits for the replies to all button changes, at most until `limit`.
-  mutating func finishPressing(until limit: Double) throws(Failure) {
-    while pressInFlight != nil, Clock.monotonic < limit {
-      Client.wait(for: [buttons.descriptor], until: limit)
+  /// Waits for the replies to all button changes, at most until `end`.
+  mutating func finishPressing(until end: Double) throws(Failure) {
+    while pressInFlight != nil, Clock.monotonic < end {
+      Client.wait(for: [buttons.descriptor], until: end)
       _ = try receiveButtonReply()
     }
   }
 
-  /// Waits for the reply to the last Stop. Throws if it was rejected, or if there is none at `limit`: the vehicle may be moving.
-  mutating func finishStopping(until limit: Double) throws(Failure) {
+  /// Waits for the reply to the last Stop. Throws if it was rejected, or if there is none at `end`: the vehicle may be moving.
+  mutating func finishStopping(until end: Double) throws(Failure) {
     while isStopping {
-      guard Clock.monotonic < limit else { throw .other("stop not confirmed: no reply from vehicled; \(device) may still be driving") }
-      Client.wait(for: [stopper.descriptor], until: limit)
+      guard Clock.monotonic < end else { throw .other("stop not confirmed: no reply from vehicled; \(device) may still be driving") }
+      Client.wait(for: [stopper.descriptor], until: end)
       if let refusal = try receiveStopReply() { throw .other(refusal) }
     }
   }
@@ -139,11 +139,11 @@ struct DriveConnections {
   /// The error that ended the lease. It arrives on the connection that holds the lease, at about the same time as `failure`; if none
   /// arrives within 0.3 s, returns `failure`.
   static func reason(for failure: Failure, from holder: Client) -> Failure {
-    let limit = Clock.monotonic + 0.3
+    let end = Clock.monotonic + 0.3
     do throws(Failure) {
-      while Clock.monotonic < limit {
+      while Clock.monotonic < end {
         _ = try holder.next(Contract.Drive.self)
-        Client.wait(for: [holder.descriptor], until: limit)
+        Client.wait(for: [holder.descriptor], until: end)
       }
     } catch { return error }
     return failure

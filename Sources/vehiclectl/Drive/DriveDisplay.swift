@@ -12,7 +12,9 @@ struct DriveDisplay {
   }
 
   /// Properties shown if the device has them, in addition to mode and running.
-  private static let shown = ["left-button", "right-button", "motor-battery-voltage", "pi-battery-voltage", "temperature", "video"]
+  private static let extraProperties = [
+    "left-button", "right-button", "motor-battery-voltage", "pi-battery-voltage", "temperature", "video",
+  ]
   /// Properties that the daemon itself sets, so that a new value does not mean that the car responds.
   private static let setByDaemon = ["roll", "pitch", "yaw", "running", "connected", "left-button", "right-button"]
 
@@ -28,7 +30,7 @@ struct DriveDisplay {
   /// The tilt of a pressed key as a fraction of the maximum, 0 to 1.
   var limit = 0.4
   /// The tilt that was sent last, in rad; nil before the first set-point.
-  var sent: (roll: Double, pitch: Double)?
+  var sentTilt: (roll: Double, pitch: Double)?
   /// Seconds without a reply to a set-point, if that is too long.
   var stall: Double?
   /// An error, or a note such as that the stick is not at rest.
@@ -66,11 +68,11 @@ struct DriveDisplay {
   func lines(at now: Double, paint: (String, Style) -> String) -> [String] {
     var lines = [paint(Output.oneLine(device), .bold) + "  " + text(of: lease, paint) + "  " + running(paint)]
     if let mode = rows["mode"] { lines.append("  mode   " + text(of: mode.reading, paint)) }
-    lines.append(bar("roll", sent?.roll, full: .pi / 4, ways: ("backward", "forward"), paint))
-    lines.append(bar("pitch", sent?.pitch, full: 80 * .pi / 180, ways: ("left", "right"), paint))
+    lines.append(bar("roll", sentTilt?.roll, full: .pi / 4, directions: ("backward", "forward"), paint))
+    lines.append(bar("pitch", sentTilt?.pitch, full: 80 * .pi / 180, directions: ("left", "right"), paint))
     lines.append("  limit  \(Int((limit * 100).rounded())) %")
     lines.append("  last message  " + (silence(at: now).map { "\(Format.duration($0)) ago" } ?? paint("none yet", .dim)))
-    for name in Self.shown {
+    for name in Self.extraProperties {
       if let row = rows[name] { lines.append("  " + Output.oneLine(name) + "  " + text(of: row.reading, paint)) }
     }
     if let event { lines.append("  " + Output.oneLine(event)) }
@@ -104,7 +106,7 @@ struct DriveDisplay {
 
   /// A line such as `  roll    0.31 rad  ----------|####------  forward`. `full` is the angle of a full bar in rad.
   private func bar(
-    _ name: String, _ angle: Double?, full: Double, ways: (String, String), _ paint: (String, Style) -> String
+    _ name: String, _ angle: Double?, full: Double, directions: (String, String), _ paint: (String, Style) -> String
   ) -> String {
     let title = "  " + name + String(repeating: " ", count: 7 - name.count)
     guard let angle else { return title + paint("not sent yet", .dim) }
@@ -116,6 +118,6 @@ struct DriveDisplay {
     let number =
       "\(angle < 0 && hundredths > 0 ? "-" : " ")\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100) rad  "
     let picture = angle < 0 ? none + some + "|" + empty : empty + "|" + some + none
-    return title + number + picture + "  " + (hundredths == 0 ? "level" : angle < 0 ? ways.0 : ways.1)
+    return title + number + picture + "  " + (hundredths == 0 ? "level" : angle < 0 ? directions.0 : directions.1)
   }
 }

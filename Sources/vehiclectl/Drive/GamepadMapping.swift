@@ -8,6 +8,7 @@ struct GamepadMapping {
   /// The dead zone around the position at rest, as a fraction of the range.
   static let deadZone = 0.08
 
+  /// A change of a button, by its function while driving. `go` is the action `continue`.
   enum Press: Equatable {
     case go, stop, end
     case button(ScreenHalf, isDown: Bool)

@@ -7,10 +7,11 @@ enum ScreenHalf: String, CaseIterable { case left, right }
 enum Key: Equatable {
   case direction(Steering.Direction)
   case stop
+  /// Runs the action `continue`.
   case go
-  /// Toggle the button, because a terminal does not report when a key is released.
+  /// Toggles the button, because a terminal does not report when a key is released.
   case button(ScreenHalf)
-  /// Set the tilt of a pressed key, as a fraction of the maximum, 0 to 1.
+  /// Sets the tilt of a pressed key, as a fraction of the maximum, 0 to 1.
   case limit(Double)
   case end
 }

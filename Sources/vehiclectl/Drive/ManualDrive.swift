@@ -79,7 +79,7 @@ struct ManualDrive {
   /// Drives with one lease, from the request to its end.
   private mutating func drive() throws -> End {
     display.lease = .requested
-    display.sent = nil
+    display.sentTilt = nil
     steering.release()
     continueRequested = false
     var connections = try DriveConnections(schema.device, deadline, watching: watched) { () throws(Failure) in
@@ -149,7 +149,7 @@ struct ManualDrive {
     guard scheduler.send(at: now) else { return }
     let tilt = (input?.heading ?? steering.heading(at: now)).tilt(limit: display.limit)
     try connections.run("tilt", arguments(of: tilt))
-    display.sent = tilt
+    display.sentTilt = tilt
   }
 
   /// The arguments of `tilt`. Keys and sticks already count from neutral, hence `relative`.

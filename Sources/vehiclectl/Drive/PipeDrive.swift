@@ -27,7 +27,7 @@ struct PipeDrive {
   /// The exit code of the last rejected line, which becomes the exit status of the drive.
   private var rejectedCode: Int32?
   /// The maximum number of lines to read before driving continues.
-  private static let maxAtOnce = 4096
+  private static let maxLinesAtOnce = 4096
 
   init(_ common: CommonOptions, _ output: Output, _ schema: DriveSchema, deadline: Int, input: Int32 = STDIN_FILENO) {
     self.common = common
@@ -49,8 +49,8 @@ struct PipeDrive {
     let parameters = Contract.Drive.Parameters(device: device, deadlineMilliseconds: deadline)
     do {
       try holder.stream(
-        Contract.Drive.self, parameters, first: common.replyTimeout, tick: 0.5, silence: nil,  // at a tick, actions can time out
-        also: { lease == nil ? [] : [input] + actions.descriptors }
+        Contract.Drive.self, parameters, firstReply: common.replyTimeout, tick: 0.5, laterReplies: nil,  // at a tick, actions can time out
+        watching: { lease == nil ? [] : [input] + actions.descriptors }
       ) { result in
         if Interrupt.received { return false }
         if let result {
@@ -64,7 +64,7 @@ struct PipeDrive {
           if case .timeout = error, answer.entry.isStop { output.note(message(for: error, of: answer.entry)) }
           try report(error, answer.entry.request, answer.entry.number, holder)
         }
-        for line in try waiting() { try perform(line, lease, driver, &actions, holder) }
+        for line in try readRequests() { try perform(line, lease, driver, &actions, holder) }
         return !lines.hasEnded
       }
     } catch {
@@ -79,7 +79,7 @@ struct PipeDrive {
 
   /// Waits for the replies to all actions, so that a Stop that is not confirmed is reported.
   private mutating func finish(_ actions: inout ActionQueue) throws(Failure) {
-    while let answer = try actions.receiveLast() {
+    while let answer = try actions.waitForReply() {
       guard let error = show(answer) else { continue }
       output.note(message(for: error, of: answer.entry))
       rejectedCode = error.exitCode
@@ -111,18 +111,18 @@ struct PipeDrive {
   }
 
   /// Reads the waiting lines and returns their requests; of set-points only the last, because an old one must not move the vehicle.
-  private mutating func waiting() throws(Failure) -> [Line] {
-    var waiting: [Line] = []
+  private mutating func readRequests() throws(Failure) -> [Line] {
+    var requests: [Line] = []
     var count = 0
-    while count < Self.maxAtOnce, let line = try lines.next() {  // endless input must not block driving
+    while count < Self.maxLinesAtOnce, let line = try lines.next() {  // endless input must not block driving
       count += 1
       number += 1
       guard !line.allSatisfy(\.isWhitespace) else { continue }
       let request = try schema.parse(line, number)
-      if request.isSetPoint { waiting.removeAll(where: \.request.isSetPoint) }
-      waiting.append(Line(number: number, request: request))
+      if request.isSetPoint { requests.removeAll(where: \.request.isSetPoint) }
+      requests.append(Line(number: number, request: request))
     }
-    return waiting
+    return requests
   }
 
   private mutating func perform(

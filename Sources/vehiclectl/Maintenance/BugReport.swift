@@ -101,7 +101,7 @@ struct BugReport {
     let shown = devices.filter { !Self.personal.contains($0.kind) }
     section("metrics", OpenMetrics.text(shown, schemas, statistics))
     let up = shown.filter { $0.links.contains { $0.state == "up" } }.map(\.name)
-    for (name, lines) in zip(up, try Self.recorded(up, seconds, progress, connect)) {
+    for (name, lines) in zip(up, try Self.recordLinks(of: up, seconds, progress, connect)) {
       section("links of \(name), \(Value.text(seconds)) s", lines)
     }
   }
@@ -122,9 +122,9 @@ struct BugReport {
     return ["kind \(device.kind), \(device.state)\(device.fault.map { ", fault: \(Redaction.text($0))" } ?? "")"] + links + readings
   }
 
-  /// Redacted recordings of these devices, all made at the same time.
-  private static func recorded(
-    _ devices: [String], _ seconds: Double, _ progress: (String?) -> Void, _ connect: () throws(Failure) -> Client
+  /// Records the links of these devices, all at the same time. Returns the redacted lines of each, with the error if one occurred.
+  private static func recordLinks(
+    of devices: [String], _ seconds: Double, _ progress: (String?) -> Void, _ connect: () throws(Failure) -> Client
   ) throws(Failure) -> [[String]] {
     var lines = [[String]](repeating: [], count: devices.count)
     var errors = lines

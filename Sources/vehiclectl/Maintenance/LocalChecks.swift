@@ -93,7 +93,7 @@ enum LocalChecks {
     return false
   }
 
-  // MARK: The machine
+  // MARK: The computer
 
   /// Checks the clock, whose time readings, recordings and records of cleared codes contain.
   private static func clock() -> Contract.Finding {

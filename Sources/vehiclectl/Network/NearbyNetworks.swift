@@ -20,7 +20,7 @@ struct NearbyNetworks: Equatable {
     let hidden = points.count(where: \.isHidden)
     if hidden > 0 { counts[.hidden] = hidden }
     for (ssid, accessPoints) in Dictionary(grouping: points.filter { !$0.isHidden }, by: \.ssid) {
-      switch Self.judge(ssid, accessPoints) {
+      switch Self.assess(ssid, accessPoints) {
       case .success(let network): offered.append(network)
       case .failure(let reason): counts[reason, default: 0] += 1
       }
@@ -39,7 +39,7 @@ struct NearbyNetworks: Equatable {
   }
 
   /// Decides from the access points of one name whether the toy can join the network.
-  private static func judge(_ ssid: [UInt8], _ accessPoints: [AccessPoint]) -> Result<Network, Reason> {
+  private static func assess(_ ssid: [UInt8], _ accessPoints: [AccessPoint]) -> Result<Network, Reason> {
     let near = accessPoints.filter(\.isAt2GHz).sorted { $0.strength > $1.strength }
     guard let strongest = near.first else { return .failure(.band) }
     guard let best = near.first(where: { $0.security == .open || $0.security == .password }) else {

@@ -24,7 +24,7 @@ struct NetworkManager {
     func clear() { reasons.withLock { $0 = [:] } }
 
     /// Records the reason in a signal Device.StateChanged(new state, old state, reason) with the new state NM_DEVICE_STATE_FAILED (120).
-    func note(_ signal: DBusMessage) {
+    func record(_ signal: DBusMessage) {
       guard signal.member == "StateChanged", signal.body.count == 3, signal.body[0].int == 120, let device = signal.path else { return }
       reasons.withLock { $0[device] = signal.body[2].int }
     }
@@ -34,7 +34,7 @@ struct NetworkManager {
   init?(address: String = DBusDaemon.systemAddress) {
     let failures = Failures()
     self.failures = failures
-    guard let bus = BlockingBus(address: address, signal: { failures.note($0) }) else { return nil }
+    guard let bus = BlockingBus(address: address, signal: { failures.record($0) }) else { return nil }
     self.bus = bus
     let rule = "type='signal',sender='\(Self.name)',interface='\(Self.name).Device',member='StateChanged'"
     guard let owner = Self.callBus(bus, "GetNameOwner", Self.name)?.first?.string, Self.callBus(bus, "AddMatch", rule) != nil

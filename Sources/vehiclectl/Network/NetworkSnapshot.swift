@@ -34,7 +34,7 @@ struct NetworkSnapshot {
 
     var isLive: Bool { state == .activating || state == .activated }
     /// Whether the connection is active or will be: it may wait for the deactivation of another one.
-    var isDue: Bool { isLive || state == .unknown }
+    var isLiveOrPending: Bool { isLive || state == .unknown }
   }
 
   private(set) var devices: [Device] = []
@@ -51,7 +51,7 @@ struct NetworkSnapshot {
       let interfaces = interfaces.dictionary ?? [:]
       func properties(_ suffix: String) -> [String: DBusValue]? { interfaces[manager + suffix]?.dictionary }
       if let root = properties("") { isSwitchedOff = root["WirelessEnabled"]?.bool == false }
-      if let wireless = properties(".Device.Wireless"), let device = properties(".Device") { note(device, wireless, at: path) }
+      if let wireless = properties(".Device.Wireless"), let device = properties(".Device") { addDevice(device, wireless, at: path) }
       if let point = properties(".AccessPoint").flatMap(AccessPoint.init) { accessPoints[path] = point }
       if let active = properties(".Connection.Active"), let profile = active["Connection"]?.string {
         actives[path] = Active(
@@ -63,7 +63,7 @@ struct NetworkSnapshot {
     devices.sort { $0.path < $1.path }
   }
 
-  private mutating func note(_ device: [String: DBusValue], _ wireless: [String: DBusValue], at path: String) {
+  private mutating func addDevice(_ device: [String: DBusValue], _ wireless: [String: DBusValue], at path: String) {
     devices.append(
       Device(
         path: path, state: device["State"]?.int ?? 0,

@@ -12,15 +12,15 @@ struct TemporaryNetwork {
   private static let idleDeviceTimeout = 12.0
 
   private enum Stage {
-    /// No connection was changed yet. `scan` is the time of the next scan.
-    case searching(scan: Double)
+    /// No connection was changed yet.
+    case searching(nextScan: Double)
     case joining(until: Double)
     case joined
   }
 
   let ssid: String
   private let networks: NetworkManager
-  private var stage = Stage.searching(scan: 0)
+  private var stage = Stage.searching(nextScan: 0)
   /// When the search ends.
   private var searchEnd: Double?
   private var restoration: NetworkRestoration?
@@ -45,7 +45,7 @@ struct TemporaryNetwork {
 
   /// Performs the next step; returns a message about what it waits for, nil once joined.
   mutating func advance(at now: Double) throws(Failure) -> String? {
-    guard now - lastCheck >= Self.checkInterval else { return waitsFor }
+    guard now - lastCheck >= Self.checkInterval else { return waitReason }
     lastCheck = now
     let searchEnd = searchEnd ?? now + Self.searchTimeout
     self.searchEnd = searchEnd
@@ -60,26 +60,26 @@ struct TemporaryNetwork {
         networks.clearFailures()
         try networks.join(ssid, uuid: started.uuid, device.path, accessPoint)
       } else if now >= searchEnd {
-        throw missing(snapshot)
+        throw notFoundFailure(snapshot)
       } else if now >= scan {
-        stage = .searching(scan: now + Self.scanInterval)
+        stage = .searching(nextScan: now + Self.scanInterval)
         // NetworkManager rarely scans by itself while it is connected to another network.
         for device in snapshot.usable where !networks.scan(device.path) { throw .noAccessToNetworks }
       }
-    case .joining(let limit):
-      let state = restoration?.ours(in: try networks.snapshot())?.active.state
+    case .joining(let deadline):
+      let state = restoration?.findOwnConnection(in: try networks.snapshot())?.active.state
       if state == .activated {
         stage = .joined
       } else if state != .activating, state != .unknown {
         let reason = restoration.flatMap { networks.failure(of: $0.device) }
-        guard reason == Self.notFound, now < searchEnd else { throw .other("cannot join \"\(ssid)\": \(Self.explanation(reason))") }
-        stage = .searching(scan: now)  // a stale scan result: wait for the button
-      } else if now >= limit {
+        guard reason == Self.ssidNotFound, now < searchEnd else { throw .other("cannot join \"\(ssid)\": \(Self.explanation(reason))") }
+        stage = .searching(nextScan: now)  // a stale scan result: wait for the button
+      } else if now >= deadline {
         throw .other("cannot join \"\(ssid)\": timeout after \(Int(Self.activationTimeout)) s; move closer to the toy and try again")
       }
     case .joined: break
     }
-    return waitsFor
+    return waitReason
   }
 
   /// Whether to use this device now. A device with a connection is used only after idle ones had time to find the toy.
@@ -90,7 +90,7 @@ struct TemporaryNetwork {
     return now >= min(firstFound + Self.idleDeviceTimeout, searchEnd ?? .infinity)
   }
 
-  private var waitsFor: String? {
+  private var waitReason: String? {
     switch stage {
     case .searching: "waiting for the network \"\(ssid)\": press the toy's Wi-Fi button until its light is white"
     case .joining: "joining \"\(ssid)\""
@@ -105,7 +105,7 @@ struct TemporaryNetwork {
   }
 
   /// The failure if the network was not found; names another network that may be the toy's.
-  private func missing(_ snapshot: NetworkSnapshot) -> Failure {
+  private func notFoundFailure(_ snapshot: NetworkSnapshot) -> Failure {
     let others = snapshot.accessPoints.values.compactMap { point in
       String(validating: point.ssid, as: UTF8.self).flatMap {
         ToyNetwork.looksLike($0, point.security) && Output.oneLine($0) == $0 ? $0 : nil
@@ -117,7 +117,7 @@ struct TemporaryNetwork {
   }
 
   /// NM_DEVICE_STATE_REASON_SSID_NOT_FOUND.
-  private static let notFound = 53
+  private static let ssidNotFound = 53
 
   /// The cause for an NMDeviceStateReason, and what to do.
   private static func explanation(_ reason: Int?) -> String {
@@ -125,7 +125,7 @@ struct TemporaryNetwork {
     case 5, 6, 15, 16, 17: "no IP address from the toy; switch the toy off and on, and press its button again"
     case 7: "it requires a password, so it is not the toy's network"
     case 8, 9, 10, 11: "the toy did not respond; move closer to it and try again"
-    case 53: "out of range or switched off; press the toy's Wi-Fi button again"
+    case ssidNotFound: "out of range or switched off; press the toy's Wi-Fi button again"
     case let number?: "NetworkManager reports reason \(number); see: journalctl -u NetworkManager"
     case nil: "NetworkManager gave no reason; see: journalctl -u NetworkManager"
     }

@@ -28,13 +28,13 @@ struct Fact: Equatable {
   }
 
   private static let none = "none"
-  private var shownVote: String { vote == Self.none && !isPending ? "" : isPending ? "\(vote) (pending)" : vote }
+  private var voteText: String { vote == Self.none && !isPending ? "" : isPending ? "\(vote) (pending)" : vote }
 
   /// A table. If there is a width, long facts wrap.
   static func lines(_ facts: [Fact], width: Int?, paint: (String, Style) -> String) -> [String] {
     var table = Table(">id", "fact", ">up", ">down", "vote")
     let others = [
-      ("id", facts.map(\.idText)), ("up", facts.map { $0.up.text }), ("down", facts.map { $0.down.text }), ("vote", facts.map(\.shownVote)),
+      ("id", facts.map(\.idText)), ("up", facts.map { $0.up.text }), ("down", facts.map { $0.down.text }), ("vote", facts.map(\.voteText)),
     ]
     let taken = others.reduce(0) { sum, column in
       let widest = column.1.map { Output.oneLine($0).cells }.max() ?? 0
@@ -42,11 +42,11 @@ struct Fact: Equatable {
     }
     for fact in facts {
       let text = Output.oneLine(fact.text)
-      let folded = width.map { text.wrapped(to: max(minWidth, $0 - taken)) } ?? [text]
-      for (position, line) in folded.enumerated() {
+      let wrapped = width.map { text.wrapped(to: max(minWidth, $0 - taken)) } ?? [text]
+      for (position, line) in wrapped.enumerated() {
         table.rows.append(
           position == 0
-            ? [Cell(fact.idText), Cell(line), Cell(fact.up.text), Cell(fact.down.text), Cell(fact.shownVote)] : [Cell(""), Cell(line)])
+            ? [Cell(fact.idText), Cell(line), Cell(fact.up.text), Cell(fact.down.text), Cell(fact.voteText)] : [Cell(""), Cell(line)])
       }
     }
     return table.lines(paint: paint)

@@ -3,13 +3,13 @@
 struct Password {
   var isAtTerminal = Prompt.isInteractive
   /// Shows a prompt and reads a line without echo; nil at the end of the input.
-  var ask: (String) throws(Failure) -> String? = { prompt throws(Failure) in try Prompt.secret(prompt) }
+  var promptForSecret: (String) throws(Failure) -> String? = { prompt throws(Failure) in try Prompt.secret(prompt) }
 
   private static let missing = Failure.usage("no password; type it at the prompt, or write it to stdin")
 
   /// Reads an existing password.
   func existing() throws(Failure) -> String {
-    guard let password = try ask("password: "), !password.isEmpty else { throw Self.missing }
+    guard let password = try promptForSecret("password: "), !password.isEmpty else { throw Self.missing }
     return password
   }
 
@@ -18,7 +18,7 @@ struct Password {
     while true {
       let password = try existing()
       guard isAtTerminal else { return password }
-      guard let again = try ask("repeat password: ") else { throw Self.missing }
+      guard let again = try promptForSecret("repeat password: ") else { throw Self.missing }
       if again == password { return password }
       note("passwords do not match; try again")
     }

@@ -12,9 +12,9 @@ struct WiFiPrompt {
   let output: Output
   var isAtTerminal = Prompt.isInteractive
   /// Shows a prompt and reads a line; nil at the end of the input.
-  var ask: (String) throws(Failure) -> String? = { prompt throws(Failure) in try Prompt.shown(prompt) }
+  var promptForLine: (String) throws(Failure) -> String? = { prompt throws(Failure) in try Prompt.line(prompt) }
   /// Shows a prompt and reads a line without echo; nil at the end of the input.
-  var askSecret: (String) throws(Failure) -> String? = { prompt throws(Failure) in try Prompt.secret(prompt) }
+  var promptForSecret: (String) throws(Failure) -> String? = { prompt throws(Failure) in try Prompt.secret(prompt) }
   /// Scans for networks; nil if that is not possible.
   var scan: () throws(Failure) -> NearbyNetworks? = { () throws(Failure) in nil }
 
@@ -38,7 +38,7 @@ struct WiFiPrompt {
     guard isAtTerminal else { throw Self.missingName }
     while true {
       let nearby = try scan()
-      if let nearby { output.remarks(nearby.lines(paint: output.paint)) }
+      if let nearby { output.promptText(nearby.lines(paint: output.paint)) }
       let offered = nearby?.offered ?? []
       let question =
         nearby == nil ? "network (2.4 GHz): " : offered.isEmpty ? "name (Enter: rescan): " : "number or name (Enter: rescan): "
@@ -52,7 +52,7 @@ struct WiFiPrompt {
     among offered: [NearbyNetworks.Network], _ question: String, canScanAgain: Bool
   ) throws(Failure) -> (String, isOpen: Bool?)? {
     while true {
-      guard let text = try ask(question) else { throw Self.missingName }
+      guard let text = try promptForLine(question) else { throw Self.missingName }
       if text.isEmpty, canScanAgain { return nil }
       if let number = Int(text), !offered.isEmpty {
         if offered.indices.contains(number - 1) { return (offered[number - 1].name, offered[number - 1].isOpen) }
@@ -68,7 +68,7 @@ struct WiFiPrompt {
   private func password(of name: String, _ isOpen: Bool?) throws(Failure) -> String {
     while true {
       let hint = isOpen == nil ? " (empty if open)" : ""
-      guard let password = try askSecret("password for \(Output.oneLine(name))\(hint): ") else {
+      guard let password = try promptForSecret("password for \(Output.oneLine(name))\(hint): ") else {
         throw .usage("no password; type it at the prompt, or write it to stdin (an empty line for an open network)")
       }
       let isMissing = isOpen == false && password.isEmpty

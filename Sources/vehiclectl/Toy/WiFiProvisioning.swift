@@ -8,9 +8,9 @@ import Varlink
 struct WiFiProvisioning {
   let toy: Toy
   let output: Output
-  /// Timeout in seconds, if any.
-  let limit: Double?
-  /// Instructions that are shown once the daemon waits for the toy.
+  /// The timeout of the whole setup in seconds, if any.
+  let timeout: Double?
+  /// Instructions that are shown once the daemon waitReason for the toy.
   var steps: [String] = []
 
   /// Runs the setup and returns the last reply.
@@ -26,37 +26,37 @@ struct WiFiProvisioning {
     let start = Clock.monotonic
     var last: Contract.Call.Result?
     var lastText = ""
-    try toy.client.stream(Contract.Call.self, parameters, first: nil, tick: 0.25, silence: nil) { result in
+    try toy.client.stream(Contract.Call.self, parameters, firstReply: nil, tick: 0.25, laterReplies: nil) { result in
       if Interrupt.received {
         let isSent = last?.text?.hasPrefix(ToyWiFi.sendingReport) == true
         throw Failure.other(
           isSent ? "interrupted after the toy received its network; check its light, then switch it off and on" : "interrupted")
       }
-      if let limit, Clock.monotonic - start >= limit { throw Failure.timeout(seconds: limit) }
+      if let timeout, Clock.monotonic - start >= timeout { throw Failure.timeout(seconds: timeout) }
       if let result {
         if last == nil, !output.json, (result.progress ?? 1) < 1 { steps.forEach(output.note) }
         last = result
         if output.json { output.json(JSON(result)) }
       }
       // Networks are not changed before the daemon has replied, which means that it listens for the toy.
-      let waits = last == nil ? nil : try network?.advance(at: Clock.monotonic)
-      if !output.json { show(waits, last, &lastText) }
+      let waitReason = last == nil ? nil : try network?.advance(at: Clock.monotonic)
+      if !output.json { show(waitReason, last, &lastText) }
       return true
     }
     return last
   }
 
   /// Shows progress in place on a terminal; otherwise prints each new text without percentages.
-  private func show(_ waits: String?, _ last: Contract.Call.Result?, _ lastText: inout String) {
-    if Terminal.isTerminal(STDERR_FILENO) { return output.progress(waits ?? last.map(Self.summary) ?? "") }
-    guard let text = waits ?? last?.text, text != lastText else { return }
+  private func show(_ waitReason: String?, _ last: Contract.Call.Result?, _ lastText: inout String) {
+    if Terminal.isTerminal(STDERR_FILENO) { return output.progress(waitReason ?? last.map(Self.summary) ?? "") }
+    guard let text = waitReason ?? last?.text, text != lastText else { return }
     lastText = text
     output.note(Output.oneLine(text))
   }
 
   /// Progress and text of a reply.
   static func summary(_ result: Contract.Call.Result) -> String {
-    let share = result.progress.map { "\(Int(max(0, min(1, $0)) * 100)) %" }
-    return Output.oneLine([share, result.text].compactMap { $0 }.joined(separator: "  "))
+    let percentage = result.progress.map { "\(Int(max(0, min(1, $0)) * 100)) %" }
+    return Output.oneLine([percentage, result.text].compactMap { $0 }.joined(separator: "  "))
   }
 }

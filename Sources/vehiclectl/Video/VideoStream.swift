@@ -16,14 +16,14 @@ final class VideoStream {
   /// Connects and sends the request.
   init(_ url: VideoURL, within seconds: Double) throws(Failure) {
     self.url = url
-    let limit = Clock.monotonic + seconds
-    socket = try Self.connect(to: url, until: limit)
+    let deadline = Clock.monotonic + seconds
+    socket = try Self.connect(to: url, until: deadline)
     var rest = MotionJPEG.request(host: url.authority, path: url.path)[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
       if count > 0 {
         rest = rest.dropFirst(count)
-      } else if errno != EINTR, errno != EAGAIN || !Self.wait(for: socket, POLLOUT, until: limit) {
+      } else if errno != EINTR, errno != EAGAIN || !Self.wait(for: socket, POLLOUT, until: deadline) {
         throw .other("\(url.authority) closed the connection: \(String(cString: strerror(errno)))")
       }
     }
@@ -33,7 +33,7 @@ final class VideoStream {
 
   /// Returns the next picture; nil after a timeout or a signal.
   func next(within seconds: Double) throws(Failure) -> [UInt8]? {
-    let limit = Clock.monotonic + seconds
+    let deadline = Clock.monotonic + seconds
     while true {
       if !frames.isEmpty { return frames.removeFirst() }
       if let failure { throw failure }
@@ -48,7 +48,7 @@ final class VideoStream {
       } else if count == 0 {
         throw .other("\(url.authority) ended the stream; check that the video is on")
       } else if errno == EAGAIN {
-        guard Self.wait(for: socket, POLLIN, until: limit) else { return nil }
+        guard Self.wait(for: socket, POLLIN, until: deadline) else { return nil }
       } else if errno != EINTR {
         throw .other("lost the stream of \(url.authority): \(String(cString: strerror(errno)))")
       } else if Interrupt.received {
@@ -58,7 +58,7 @@ final class VideoStream {
   }
 
   /// Connects to the first address that works.
-  private static func connect(to url: VideoURL, until limit: Double) throws(Failure) -> Int32 {
+  private static func connect(to url: VideoURL, until deadline: Double) throws(Failure) -> Int32 {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     var list: UnsafeMutablePointer<addrinfo>?
@@ -79,7 +79,7 @@ final class VideoStream {
       }
       error = Glibc.connect(candidate, address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno
       if error == EINPROGRESS {
-        error = wait(for: candidate, POLLOUT, until: limit) ? socketError(of: candidate) : Interrupt.received ? EINTR : ETIMEDOUT
+        error = wait(for: candidate, POLLOUT, until: deadline) ? socketError(of: candidate) : Interrupt.received ? EINTR : ETIMEDOUT
       }
       if error == 0 { return candidate }
       close(candidate)
@@ -94,9 +94,9 @@ final class VideoStream {
     return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno
   }
 
-  /// Waits until the socket is ready; returns false at the limit or after a signal.
-  private static func wait(for socket: Int32, _ events: Int32, until limit: Double) -> Bool {
+  /// Waits until the socket is ready; returns false at the deadline or after a signal.
+  private static func wait(for socket: Int32, _ events: Int32, until deadline: Double) -> Bool {
     var entry = pollfd(fd: socket, events: Int16(events), revents: 0)
-    return clinux_poll(&entry, 1, Int64(max(0, limit - Clock.monotonic) * 1e9)) > 0
+    return clinux_poll(&entry, 1, Int64(max(0, deadline - Clock.monotonic) * 1e9)) > 0
   }
 }

@@ -182,7 +182,9 @@ struct ConfigurationCheck {
   private mutating func kind(of table: TOML.Table, header: SourceLocation) -> Kind? {
     let names = kinds.map(\.name)
     guard let entry = table["kind"] else {
-      if isComplete { report(header, "kind is missing; add kind = \"\(names.first ?? "")\" (known kinds: \(names.joined(separator: ", ")))") }
+      if isComplete {
+        report(header, "kind is missing; add kind = \"\(names.first ?? "")\" (known kinds: \(names.joined(separator: ", ")))")
+      }
       return nil
     }
     guard case .string(let name) = value("kind", of: Configuration.deviceKeys, in: table) else { return nil }

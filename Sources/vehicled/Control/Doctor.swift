@@ -19,7 +19,9 @@ import Varlink
   private static let timeout: Nanoseconds = 3 * .second
 
   /// Creates a doctor whose checks start with `begin`. `finish` is called once, with the findings.
-  init(_ hub: DeviceHub, _ blueZ: BlueZ, _ nameService: NameService, directory: String, finish: @escaping @Loop ([Contract.Finding]) -> Void) {
+  init(
+    _ hub: DeviceHub, _ blueZ: BlueZ, _ nameService: NameService, directory: String, finish: @escaping @Loop ([Contract.Finding]) -> Void
+  ) {
     self.hub = hub
     self.blueZ = blueZ
     self.nameService = nameService

@@ -48,7 +48,7 @@ extension Methods {
       watcher.end()
       hub.unsubscribe(watcher)
     }
-    call.hasRoomAgain = { watcher.drained() }
+    call.hasRoomAgain = { watcher.sendPending() }
     for reference in parameters.references ?? [] { _ = try resolve(reference, for: call) }
     try hub.subscribe(watcher, to: parameters.references, of: call.rights.visibleDevices)
     guard parameters.references == nil else { return }
@@ -73,7 +73,8 @@ extension Methods {
 
   func diagnose(_ call: Call) throws {
     _ = try call.request.parameters(as: NoParameters.self)
-    let doctor = Doctor(hub, blueZ, nameService, directory: directory) { [weak call] in call?.reply(Contract.Diagnose.Result(findings: $0)) }
+    let doctor = Doctor(hub, blueZ, nameService, directory: directory) { [weak call] in call?.reply(Contract.Diagnose.Result(findings: $0))
+    }
     call.cancel = { doctor.cancel() }
     doctor.begin()
   }

@@ -86,7 +86,8 @@ import Protocols
 
   /// Returns the peripheral, or fails the link if it or a dependency is missing.
   private func requirePeripheral(_ path: String) -> Peripheral? {
-    if let missingDependency { fail(missingDependency) } else if let peer = blueZ.peripheral(path) { return peer } else { fail("BlueZ has removed the peer") }
+    if missingDependency == nil, let peer = blueZ.peripheral(path) { return peer }
+    fail(missingDependency ?? "BlueZ has removed the peer")
     return nil
   }
 

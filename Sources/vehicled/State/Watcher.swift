@@ -101,7 +101,7 @@ import Varlink
     pendingRemovals = [:]
     pendingEvents = []
     if !events.isEmpty { send(Contract.Watch.Result(sequence: sequence, events: events)) }
-    let snapshots = devices.filter(\.snapshot).map { $0.state.device(only: feed?.selection(of: $0.state)) }
+    let snapshots = devices.filter(\.snapshot).map { $0.state.contract(only: feed?.selection(of: $0.state)) }
     let schemas = devices.filter(\.schema).map(\.state.contractSchema)
     if !snapshots.isEmpty || !schemas.isEmpty {
       send(
