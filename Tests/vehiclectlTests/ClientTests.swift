@@ -59,7 +59,7 @@ import Varlink
     }
     var texts: [String?] = []
     defer { server.stop() }
-    try Client(path: server.path, timeout: 5).stream(Contract.Call.self, .init(device: "ev", action: "a"), first: 5, silence: 5) {
+    try Client(path: server.path, timeout: 5).stream(Contract.Call.self, .init(device: "ev", action: "a"), firstReply: 5, laterReplies: 5) {
       texts.append($0?.text)
       return true
     }
@@ -72,7 +72,7 @@ import Varlink
     let client = try Client(path: server.path, timeout: 5)
     var replies = 0
     let gone = failure {
-      try client.stream(Contract.Watch.self, .init(), first: 5, silence: 5) { _ in
+      try client.stream(Contract.Watch.self, .init(), firstReply: 5, laterReplies: 5) { _ in
         replies += 1
         return true
       }
@@ -86,7 +86,7 @@ import Varlink
     let away = failure { _ = try Client(path: server.path, timeout: 5).call(Contract.Reload.self, .init()) }
     #expect(away == .tooManyClients && away?.exitCode == 1)
     let watch = failure {
-      try Client(path: server.path, timeout: 5).stream(Contract.Watch.self, .init(), first: 5, silence: 5) { _ in true }
+      try Client(path: server.path, timeout: 5).stream(Contract.Watch.self, .init(), firstReply: 5, laterReplies: 5) { _ in true }
     }
     #expect(watch == .tooManyClients)
   }
@@ -127,7 +127,7 @@ import Varlink
     let client = try Client(path: server.path, timeout: 5)
     var ticks = 0
     let dead = failure {
-      try client.stream(Contract.Watch.self, .init(), first: 5, tick: 0.05, silence: 0.3) { result in
+      try client.stream(Contract.Watch.self, .init(), firstReply: 5, tick: 0.05, laterReplies: 0.3) { result in
         if result == nil { ticks += 1 }
         return true
       }
@@ -165,13 +165,16 @@ import Varlink
     defer { server.stop() }
     var ticks = 0
     let late = failure {
-      try Client(path: server.path, timeout: 5).stream(Contract.Watch.self, .init(), first: 0.3, tick: 0.05, silence: 60) { result in
+      try Client(path: server.path, timeout: 5).stream(Contract.Watch.self, .init(), firstReply: 0.3, tick: 0.05, laterReplies: 60) {
+        result in
         if result == nil { ticks += 1 }
         return true
       }
     }
     #expect(ticks >= 2 && late == .timeout(seconds: 0.3) && late?.exitCode == 6)
-    let raw = failure { try Client(path: server.path, timeout: 5).callByName(Contract.Watch.name, [:], more: true, first: 0.1) { _ in } }
+    let raw = failure {
+      try Client(path: server.path, timeout: 5).callByName(Contract.Watch.name, [:], more: true, firstReply: 0.1) { _ in }
+    }
     #expect(raw == .timeout(seconds: 0.1))
   }
 
@@ -185,7 +188,7 @@ import Varlink
     _ = withUnsafePointer(to: address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
     }
-    close(listener)  // the path stays and nobody listens
+    close(listener)  // the path remains without a listener
     #expect(failure { _ = try Client(path: stale, timeout: 60) }?.exitCode == 3)
     unlink(stale)
     for path in ["", String(repeating: "x", count: 108), "a\0b"] {

@@ -146,7 +146,7 @@ import Varlink
   func `usage errors differ from help`(_ arguments: [String]) {
     do {
       _ = try VehicleCtl.command(of: arguments)
-      Issue.record("\(arguments) was taken")
+      Issue.record("\(arguments) was accepted")
     } catch {
       #expect(!VehicleCtl.exitCode(for: error).isSuccess)
       #expect(!VehicleCtl.message(for: error).contains("\n"))

@@ -10,15 +10,15 @@ import Varlink
 
 /// A mock car that records calls; a closure of the test replies.
 final class DrivenCar: Sendable {
-  struct Told: Equatable {
+  struct ReceivedCall: Equatable {
     var action: String
     var roll: Double?
     var pitch: Double?
     var hasLease: Bool
   }
 
-  struct Notes {
-    var told: [Told] = []
+  struct Record {
+    var calls: [ReceivedCall] = []
     var holder: Int32 = -1
     /// The connection of the last Stop.
     var stopper: Int32 = -1
@@ -40,34 +40,34 @@ final class DrivenCar: Sendable {
   static let driveSchema = DriveSchema(device: "rover", schema)
   static let answered = Answer.send(VarlinkReply.message(Contract.Call.Result(Report())))
 
-  private let notes = Mutex(Notes())
+  private let record = Mutex(Record())
 
-  var told: [Told] { notes.withLock { $0.told } }
-  var tilts: Int { notes.withLock { $0.tilts } }
-  var leases: Int { notes.withLock { $0.leases } }
-  var watched: [String] { notes.withLock { $0.watched } }
+  var calls: [ReceivedCall] { record.withLock { $0.calls } }
+  var tilts: Int { record.withLock { $0.tilts } }
+  var leases: Int { record.withLock { $0.leases } }
+  var watched: [String] { record.withLock { $0.watched } }
 
-  var presses: [String] { notes.withLock { $0.presses } }
+  var presses: [String] { record.withLock { $0.presses } }
 
-  func lose(_ reason: String) {
-    SocketServer.send(notes.withLock { $0.holder }, VarlinkReply.message(.leaseLost(device: "rover", reason: reason)))
+  func endLease(_ reason: String) {
+    SocketServer.send(record.withLock { $0.holder }, VarlinkReply.message(.leaseLost(device: "rover", reason: reason)))
   }
 
   /// Replies to the last Stop.
   func confirmStop() {
-    SocketServer.send(notes.withLock { $0.stopper }, VarlinkReply.message(Contract.Call.Result(Report())))
+    SocketServer.send(record.withLock { $0.stopper }, VarlinkReply.message(Contract.Call.Result(Report())))
   }
 
   /// Replies to the last Continue.
   func confirmContinue() {
-    SocketServer.send(notes.withLock { $0.continuer }, VarlinkReply.message(Contract.Call.Result(Report())))
+    SocketServer.send(record.withLock { $0.continuer }, VarlinkReply.message(Contract.Call.Result(Report())))
   }
 
-  func answer(_ connection: Int32, _ method: String, _ parameters: JSON, then: (Told, DrivenCar) -> Answer) -> Answer {
+  func answer(_ connection: Int32, _ method: String, _ parameters: JSON, then: (ReceivedCall, DrivenCar) -> Answer) -> Answer {
     switch method {
     case Contract.Describe.name: return .send(VarlinkReply.message(Contract.Describe.Result(schemas: [Self.schema])))
     case Contract.Drive.name:
-      let lease = notes.withLock {
+      let lease = record.withLock {
         $0.holder = connection
         $0.leases += 1
         $0.tilts = 0
@@ -75,13 +75,13 @@ final class DrivenCar: Sendable {
       }
       return .send(VarlinkReply.message(Contract.Drive.Result(lease: "token\(lease)", state: "driving"), continues: true))
     case Contract.Watch.name:
-      if case .array(let names)? = parameters["references"] { notes.withLock { $0.watched = names.compactMap(\.string) } }
+      if case .array(let names)? = parameters["references"] { record.withLock { $0.watched = names.compactMap(\.string) } }
       return .send(VarlinkReply.message(Contract.Watch.Result(sequence: 0, snapshot: []), continues: true))
     case Contract.Set.name:
       guard let name = parameters["property"]?.string, case .bool(let isDown)? = parameters["value"]?["bool"] else {
         return .sendAndClose([])
       }
-      notes.withLock { $0.presses.append("\(name) \(isDown ? "on" : "off")") }
+      record.withLock { $0.presses.append("\(name) \(isDown ? "on" : "off")") }
       if name == "right-button" {
         return .send(VarlinkReply.message(.deviceError(device: "rover", code: "no-buttons", message: "the car wants no buttons now")))
       }
@@ -95,16 +95,16 @@ final class DrivenCar: Sendable {
         default: nil
         }
       }
-      let told = Told(
+      let call = ReceivedCall(
         action: parameters["action"]?.string ?? "", roll: angle("roll"), pitch: angle("pitch"),
         hasLease: parameters["lease"]?.string?.hasPrefix("token") == true)
-      notes.withLock {
-        $0.told.append(told)
-        if told.action == "stop" { $0.stopper = connection }
-        if told.action == "continue" { $0.continuer = connection }
-        if told.action == "tilt", parameters["lease"]?.string == "token\($0.leases)" { $0.tilts += 1 }
+      record.withLock {
+        $0.calls.append(call)
+        if call.action == "stop" { $0.stopper = connection }
+        if call.action == "continue" { $0.continuer = connection }
+        if call.action == "tilt", parameters["lease"]?.string == "token\($0.leases)" { $0.tilts += 1 }
       }
-      return then(told, self)
+      return then(call, self)
     default: return .sendAndClose([])
     }
   }

@@ -67,7 +67,7 @@ import Varlink
   ])
   func `an invalid line is an error with its number and the remedy`(_ line: String, _ words: String) {
     let said = refusal(line)
-    #expect(said?.hasPrefix(words) == true, "\(said ?? "taken")")
+    #expect(said?.hasPrefix(words) == true, "\(said ?? "accepted")")
   }
 
   @Test func `errors of a device with motion properties only`() {

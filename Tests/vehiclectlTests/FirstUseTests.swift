@@ -12,7 +12,7 @@ import Varlink
   private final class Daemon: Sendable {
     private let calls = Mutex<[String]>([])
     private let name = Mutex<String?>(nil)
-    var heard: [String] { calls.withLock { $0 } }
+    var calledMethods: [String] { calls.withLock { $0 } }
 
     func answer(_ method: String, _ parameters: JSON) -> Answer {
       calls.withLock { $0.append(String(method.split(separator: ".").last ?? "")) }
@@ -63,7 +63,7 @@ import Varlink
     let daemon = Daemon()
     let (result, prompts) = try use(daemon, typed: "Ada", body: send)
     #expect(result == "sent" && prompts == ["mirror requires username: The name that the mirror shows\nusername: "])
-    #expect(daemon.heard == ["Call", "Describe", "Set", "Call"])
+    #expect(daemon.calledMethods == ["Call", "Describe", "Set", "Call"])
     let (again, none) = try use(daemon, typed: "Ada", body: send)
     #expect(again == "sent" && none.isEmpty)
   }
@@ -79,13 +79,13 @@ import Varlink
     let daemon = Daemon()
     let refused = Failure.rejected(.deviceError(device: "mirror", code: "needs-username", message: "it has no name to show"))
     #expect(throws: refused) { try use(daemon, typed: typed, body: send) }
-    #expect(!daemon.heard.contains("Set"))
+    #expect(!daemon.calledMethods.contains("Set"))
   }
 
   @Test func `programs are not prompted`() throws {
     let daemon = Daemon()
     #expect(throws: Failure.self) { try use(daemon, json: true, typed: "Ada", body: send) }
-    #expect(daemon.heard == ["Call"])
+    #expect(daemon.calledMethods == ["Call"])
   }
 
   @Test func `connect prompts as well`() throws {
@@ -96,6 +96,6 @@ import Varlink
         try firstUse.run()
         return nil
       })
-    #expect(prompts.count == 1 && daemon.heard == ["Status", "Describe", "Set"])
+    #expect(prompts.count == 1 && daemon.calledMethods == ["Status", "Describe", "Set"])
   }
 }

@@ -66,7 +66,7 @@ import Testing
     let axes = [Int(ABS_X): 0...65535, Int(ABS_Y): 0...255, Int(ABS_Z): 0...255, Int(ABS_RZ): 0...255]
     var mapping = try #require(GamepadMapping(axes: axes, keys: Swift.Set(Self.codes(BTN_JOYSTICK))))
     for (code, value) in [(ABS_X, 32767), (ABS_Z, 0), (ABS_RZ, 255)] { mapping.moved(Int(code), to: value) }
-    #expect(!mapping.isArmed && mapping.heading == Heading(), "the accelerator is down, or the other way round: nobody knows")
+    #expect(!mapping.isArmed && mapping.heading == Heading(), "the accelerator is down, or the other way round: which is unknown")
     mapping.moved(Int(ABS_Z), to: 255)
     mapping.moved(Int(ABS_Z), to: 0)
     #expect(mapping.isArmed && mapping.heading == Heading(forward: 1))
@@ -75,7 +75,8 @@ import Testing
   @Test func `a device without stick and wheel is not suitable`() {
     #expect(GamepadMapping(axes: [:], keys: Swift.Set(Self.codes(BTN_SOUTH))) == nil)
     #expect(GamepadMapping(axes: Self.stick, keys: []) == nil, "a gamepad's motion sensor")
-    #expect(GamepadMapping(axes: [Int(ABS_X): 5...5, Int(ABS_Y): 0...9], keys: Swift.Set(Self.codes(BTN_SOUTH))) == nil, "no way to go")
+    #expect(
+      GamepadMapping(axes: [Int(ABS_X): 5...5, Int(ABS_Y): 0...9], keys: Swift.Set(Self.codes(BTN_SOUTH))) == nil, "no steering range")
     #expect(GamepadMapping(axes: [Int(ABS_X): 0...9, Int(ABS_Y): 0...9], keys: Swift.Set(Self.codes(BTN_TOUCH))) == nil)
   }
 

@@ -12,7 +12,8 @@ import Varlink
 @Suite struct ManualDriveTests {
   /// Drives to the end and returns the error.
   private func drive(
-    _ car: DrivenCar, _ pty: PTY? = nil, _ stick: LetterStick? = nil, then: @escaping @Sendable (DrivenCar.Told, DrivenCar) -> Answer
+    _ car: DrivenCar, _ pty: PTY? = nil, _ stick: LetterStick? = nil,
+    then: @escaping @Sendable (DrivenCar.ReceivedCall, DrivenCar) -> Answer
   ) throws
     -> Failure?
   {
@@ -31,11 +32,11 @@ import Varlink
   @Test func `set-points go out under the lease until it is lost, with the reason`() throws {
     let car = DrivenCar()
     let end = try drive(car) { _, car in
-      if car.told.count == 20 { car.lose("the link is down") }
+      if car.calls.count == 20 { car.endLease("the link is down") }
       return DrivenCar.answered
     }
     #expect(end == .rejected(.leaseLost(device: "rover", reason: "the link is down")) && end?.exitCode == 1)
-    #expect(car.told.count >= 20 && car.told.allSatisfy { $0 == .init(action: "tilt", roll: 0, pitch: 0, hasLease: true) })
+    #expect(car.calls.count >= 20 && car.calls.allSatisfy { $0 == .init(action: "tilt", roll: 0, pitch: 0, hasLease: true) })
     #expect(car.watched == ["rover.mode", "rover.tilt-rate"])
   }
 
@@ -43,18 +44,18 @@ import Varlink
     let car = DrivenCar()
     let end = try drive(car) { _, car in
       usleep(200_000)  // a dozen are due meanwhile
-      car.lose("no set-point came for 300 ms")
+      car.endLease("no set-point came for 300 ms")
       return .nothing
     }
     #expect(end == .rejected(.leaseLost(device: "rover", reason: "no set-point came for 300 ms")))
-    #expect(car.told.count == 1)
+    #expect(car.calls.count == 1)
   }
 
   @Test func `the reason of the lease takes precedence over that of a set-point`() throws {
     let car = DrivenCar()
     let end = try drive(car) { _, car in
-      if car.told.count == 3 {
-        car.lose("disconnected on request")
+      if car.calls.count == 3 {
+        car.endLease("disconnected on request")
         return .send(VarlinkReply.message(.leaseLost(device: "rover", reason: "it has ended")))
       }
       return DrivenCar.answered
@@ -65,19 +66,19 @@ import Varlink
   @Test func `only errors that end the lease end the drive`() throws {
     let car = DrivenCar()
     let end = try drive(car) { _, car in
-      switch car.told.count {
+      switch car.calls.count {
       case 5: .send(VarlinkReply.message(.deviceError(device: "rover", code: "expired", message: "it waited")))
       case 9: .send(VarlinkReply.message(.notConnected(device: "rover", reason: "link down")))
       default: DrivenCar.answered
       }
     }
-    #expect(end == .rejected(.notConnected(device: "rover", reason: "link down")) && end?.exitCode == 5 && car.told.count == 9)
+    #expect(end == .rejected(.notConnected(device: "rover", reason: "link down")) && end?.exitCode == 5 && car.calls.count == 9)
   }
 
   @Test func `keys press and release buttons, errors do not end the drive, pressed buttons are released at the end`() throws {
     let car = DrivenCar()
     let pty = try PTY()
-    let end = try drive(car, pty) { told, car in
+    let end = try drive(car, pty) { call, car in
       switch (car.tilts, car.presses.count) {
       case (1, 0): pty.type(",")
       case (5, 1): pty.type(",")
@@ -90,46 +91,46 @@ import Varlink
     }
     #expect(end == nil)
     #expect(car.presses == ["left-button on", "left-button off", "right-button on", "left-button on", "left-button off"])
-    #expect(car.told.contains { $0.action == "stop" })
+    #expect(car.calls.contains { $0.action == "stop" })
   }
 
   @Test func `keys drive, continue and stop; a closed terminal stops the car and ends the drive`() throws {
     let car = DrivenCar()
     let pty = try PTY()
-    let end = try drive(car, pty) { told, car in
-      switch (told.action, car.told.count) {
+    let end = try drive(car, pty) { call, car in
+      switch (call.action, car.calls.count) {
       case ("tilt", 1): pty.type("9\u{1b}[A")
-      case ("tilt", _) where told.roll ?? 0 > 0 && !car.told.contains { $0.action == "continue" }: pty.type("d\r")
-      case ("tilt", _) where told.pitch ?? 0 > 0 && !car.told.contains { $0.action == "stop" }: pty.type(" ")
+      case ("tilt", _) where call.roll ?? 0 > 0 && !car.calls.contains { $0.action == "continue" }: pty.type("d\r")
+      case ("tilt", _) where call.pitch ?? 0 > 0 && !car.calls.contains { $0.action == "stop" }: pty.type(" ")
       case ("stop", _): pty.hangUp()
       default: break
       }
       return DrivenCar.answered
     }
     #expect(end == nil)
-    let told = car.told
-    let forward = try #require(told.firstIndex { $0.roll ?? 0 > 0 })
-    #expect(abs((told[forward].roll ?? 0) - 0.9 * .pi / 4) < 1e-9 && told[..<forward].allSatisfy { $0.roll == 0 })
-    #expect(told.contains { $0.roll ?? 0 > 0 && $0.pitch ?? 0 > 0 }, "both at once")
-    let stop = try #require(told.firstIndex { $0.action == "stop" })
-    #expect(told.contains { $0.action == "continue" && $0.hasLease })
-    #expect(told[stop...].allSatisfy { $0.action == "stop" ? !$0.hasLease : $0.roll == 0 && $0.pitch == 0 || $0 == told[stop - 1] })
-    #expect(told[(stop + 1)...].contains { $0.action == "stop" }, "the end stops it again")
+    let calls = car.calls
+    let forward = try #require(calls.firstIndex { $0.roll ?? 0 > 0 })
+    #expect(abs((calls[forward].roll ?? 0) - 0.9 * .pi / 4) < 1e-9 && calls[..<forward].allSatisfy { $0.roll == 0 })
+    #expect(calls.contains { $0.roll ?? 0 > 0 && $0.pitch ?? 0 > 0 }, "both at once")
+    let stop = try #require(calls.firstIndex { $0.action == "stop" })
+    #expect(calls.contains { $0.action == "continue" && $0.hasLease })
+    #expect(calls[stop...].allSatisfy { $0.action == "stop" ? !$0.hasLease : $0.roll == 0 && $0.pitch == 0 || $0 == calls[stop - 1] })
+    #expect(calls[(stop + 1)...].contains { $0.action == "stop" }, "the end stops it again")
   }
 
   @Test func `q stops the car, ends the drive and restores the terminal`() throws {
     let car = DrivenCar()
     let pty = try PTY()
     let wasRaw = Mutex(false)
-    let end = try drive(car, pty) { told, car in
-      if car.told.count == 1 {
+    let end = try drive(car, pty) { call, car in
+      if car.calls.count == 1 {
         wasRaw.withLock { $0 = pty.isRaw }
         pty.type("q")
       }
       return DrivenCar.answered
     }
     #expect(end == nil && wasRaw.withLock { $0 } && !pty.isRaw)
-    #expect(car.told.last { $0.action == "stop" } == .init(action: "stop", hasLease: false))
+    #expect(car.calls.last { $0.action == "stop" } == .init(action: "stop", hasLease: false))
   }
 
   @Test func `the terminal is restored if the lease is rejected`() throws {
@@ -157,7 +158,7 @@ import Varlink
     @Sendable func say(_ letter: Character, _ byte: UInt8) {
       guard
         said.withLock({ told in
-          told.contains(letter)
+          calls.contains(letter)
             ? false
             : {
               told.append(letter); return true
@@ -166,11 +167,11 @@ import Varlink
       else { return }
       _ = Output.write(all: [byte], to: hand)
     }
-    let end = try drive(car, nil, LetterStick(ends[0])) { told, car in
-      switch (told.action, car.told.count) {
+    let end = try drive(car, nil, LetterStick(ends[0])) { call, car in
+      switch (call.action, car.calls.count) {
       case ("tilt", ...3): say("f", UInt8(ascii: "f"))
-      case ("tilt", 10...) where told.roll == 0 && !said.withLock { $0.contains("r") }: say("r", UInt8(ascii: "r"))
-      case ("tilt", _) where told.roll ?? 0 > 0: say("g", UInt8(ascii: "g"))
+      case ("tilt", 10...) where call.roll == 0 && !said.withLock { $0.contains("r") }: say("r", UInt8(ascii: "r"))
+      case ("tilt", _) where call.roll ?? 0 > 0: say("g", UInt8(ascii: "g"))
       case ("continue", _): say("s", UInt8(ascii: "s"))
       case ("stop", _) where !said.withLock { $0.contains("e") }:
         if isUnplugged { close(hand) } else { say("e", UInt8(ascii: "e")) }
@@ -182,10 +183,10 @@ import Varlink
     close(ends[0])
     if !isUnplugged { close(hand) }
     #expect(end == (isUnplugged ? .other("letters is gone") : nil))
-    let told = car.told
-    let forward = try #require(told.firstIndex { $0.roll ?? 0 > 0 })
-    #expect(forward >= 10 && abs((told[forward].roll ?? 0) - 0.4 * .pi / 4) < 1e-9, "not before it was let go")
-    #expect(told.contains { $0.action == "continue" && $0.hasLease } && told.count { $0.action == "stop" } == 2)
-    #expect(told.last { $0.action == "tilt" }?.roll == 0 || told.last?.action == "stop")
+    let calls = car.calls
+    let forward = try #require(calls.firstIndex { $0.roll ?? 0 > 0 })
+    #expect(forward >= 10 && abs((calls[forward].roll ?? 0) - 0.4 * .pi / 4) < 1e-9, "only after it was at rest")
+    #expect(calls.contains { $0.action == "continue" && $0.hasLease } && calls.count { $0.action == "stop" } == 2)
+    #expect(calls.last { $0.action == "tilt" }?.roll == 0 || calls.last?.action == "stop")
   }
 }

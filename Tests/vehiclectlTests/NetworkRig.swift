@@ -152,7 +152,7 @@ final class MockNetworkManager: Sendable {
   private func answer(_ call: DBusMessage) -> DBusMessage {
     state.withLock { state in
       switch call.member {
-      case "GetManagedObjects": return call.reply([state.tell()])
+      case "GetManagedObjects": return call.reply([state.snapshot()])
       case "RequestScan":
         if state.refusesScans { return call.failure(Self.manager + ".PermissionDenied", "Not authorized to scan.") }
         state.scans += 1
@@ -218,7 +218,7 @@ extension MockNetworkManager.State {
   }
 
   /// All objects; a pending activation completes or fails with the next call.
-  mutating func tell() -> DBusValue {
+  mutating func snapshot() -> DBusValue {
     let manager = "org.freedesktop.NetworkManager"
     var objects: [(String, [String: [String: DBusValue]])] = [
       ("/org/freedesktop/NetworkManager", [manager: ["WirelessEnabled": .bool(isOn)]])

@@ -10,7 +10,7 @@ import Varlink
 @testable import vehiclectl
 
 @Suite struct PipeDriveTests {
-  typealias Reply = @Sendable (DrivenCar.Told, DrivenCar) -> Answer
+  typealias Reply = @Sendable (DrivenCar.ReceivedCall, DrivenCar) -> Answer
 
   /// Drives with lines of a pipe; returns the error that ended the drive, or nil.
   private func drive(_ car: DrivenCar, _ input: Int32, timeout: String = "15", then: @escaping Reply) throws -> (any Error)? {
@@ -48,15 +48,15 @@ import Varlink
     ]
     #expect(try feed(car, lines.joined(separator: "\n")) == nil)
     #expect(
-      car.told.filter { $0.action != "tilt" } == [.init(action: "stop", hasLease: false), .init(action: "continue", hasLease: true)])
-    #expect(car.told.filter { $0.action == "tilt" } == [.init(action: "tilt", roll: 0.3, pitch: 0.5, hasLease: true)])
+      car.calls.filter { $0.action != "tilt" } == [.init(action: "stop", hasLease: false), .init(action: "continue", hasLease: true)])
+    #expect(car.calls.filter { $0.action == "tilt" } == [.init(action: "tilt", roll: 0.3, pitch: 0.5, hasLease: true)])
   }
 
   @Test func `an invalid line ends the drive with its number`() throws {
     let car = DrivenCar()
     let end = try feed(car, "\n{\"roll\":0,\"pitch\":0}\n{\"roll\":1}\n{\"roll\":0,\"pitch\":0}\n") as? Failure
     #expect(end?.exitCode == 2 && end?.message == "line 3: tilt requires pitch")
-    #expect(car.told.isEmpty)
+    #expect(car.calls.isEmpty)
     let long = try feed(car, String(repeating: " ", count: 10_000) + "{}") as? Failure
     #expect(long?.message.hasPrefix("line 1: empty object") == true)
   }
@@ -65,14 +65,14 @@ import Varlink
 
   @Test func `errors of the device do not end the drive`() throws {
     let car = DrivenCar()
-    let end = try feed(car, Self.lines) { told, _ in
-      switch told.action {
+    let end = try feed(car, Self.lines) { call, _ in
+      switch call.action {
       case "stop": .send(VarlinkReply.message(.timeout(device: "rover", milliseconds: 900)))
       case "continue": .send(VarlinkReply.message(.deviceError(device: "rover", code: "busy", message: "it turns")))
       default: .send(VarlinkReply.message(.outOfRange(property: "roll", message: "9 is too much")))
       }
     }
-    #expect((end as? ExitCode) != nil && car.told.map(\.action).sorted() == ["continue", "stop", "tilt"])
+    #expect((end as? ExitCode) != nil && car.calls.map(\.action).sorted() == ["continue", "stop", "tilt"])
   }
 
   @Test func `an error is reported with its line, a repeated one of set-points only once`() throws {
@@ -99,17 +99,17 @@ import Varlink
     ContractError.notConnected(device: "rover", reason: "link down"), .leaseLost(device: "rover", reason: "it has ended"),
   ])
   func `the reason of the lease takes precedence over that of a set-point`(_ error: ContractError) throws {
-    let told =
-      try feed(DrivenCar(), Self.lines) { told, car in
-        guard told.action == "tilt" else { return DrivenCar.answered }
-        car.lose("disconnected on request")
+    let lost =
+      try feed(DrivenCar(), Self.lines) { call, car in
+        guard call.action == "tilt" else { return DrivenCar.answered }
+        car.endLease("disconnected on request")
         return .send(VarlinkReply.message(error))
       } as? Failure
-    #expect(told == .rejected(.leaseLost(device: "rover", reason: "disconnected on request")) && told?.exitCode == 1)
-    let untold = try feed(DrivenCar(), Self.lines) { told, _ in
-      told.action == "tilt" ? .send(VarlinkReply.message(error)) : DrivenCar.answered
+    #expect(lost == .rejected(.leaseLost(device: "rover", reason: "disconnected on request")) && lost?.exitCode == 1)
+    let alone = try feed(DrivenCar(), Self.lines) { call, _ in
+      call.action == "tilt" ? .send(VarlinkReply.message(error)) : DrivenCar.answered
     }
-    #expect(untold as? Failure == .rejected(error))
+    #expect(alone as? Failure == .rejected(error))
   }
 
   @Test func `set-points are sent while a stop waits for its reply`() throws {
@@ -117,8 +117,8 @@ import Varlink
     defer { close(ends.read) }
     let write: @Sendable (String) -> Void = { _ = Output.write(all: Array("\($0)\n".utf8)[...], to: ends.write) }
     write(#"{"do":"stop"}"#)
-    let end = try drive(car, ends.read, timeout: "5") { told, car in
-      switch told.action {
+    let end = try drive(car, ends.read, timeout: "5") { call, car in
+      switch call.action {
       case "stop":
         write(#"{"roll":0.1,"pitch":0}"#)
         return .nothing
@@ -131,7 +131,7 @@ import Varlink
       }
       return DrivenCar.answered
     }
-    #expect(end == nil && car.told.map(\.action) == ["stop", "tilt", "tilt", "tilt", "tilt", "tilt", "continue"])
+    #expect(end == nil && car.calls.map(\.action) == ["stop", "tilt", "tilt", "tilt", "tilt", "tilt", "continue"])
   }
 
   @Test func `a stop waits for no action, replaces the waiting ones, and follows the one in flight`() throws {
@@ -139,8 +139,8 @@ import Varlink
     defer { close(ends.read) }
     let write: @Sendable (String) -> Void = { _ = Output.write(all: Array("\($0)\n".utf8)[...], to: ends.write) }
     write(#"{"do":"continue"}"#)
-    let end = try drive(car, ends.read, timeout: "5") { told, car in
-      switch (told.action, car.told.count { $0.action == "stop" }) {
+    let end = try drive(car, ends.read, timeout: "5") { call, car in
+      switch (call.action, car.calls.count { $0.action == "stop" }) {
       case ("continue", 0):
         write(#"{"do":"continue"}"# + "\n" + #"{"do":"stop"}"#)
         return .nothing
@@ -149,7 +149,7 @@ import Varlink
       }
       return DrivenCar.answered
     }
-    #expect(end == nil && car.told.map(\.action) == ["continue", "stop", "stop"])
+    #expect(end == nil && car.calls.map(\.action) == ["continue", "stop", "stop"])
   }
 
   @Test func `a stop at the end of the input is confirmed or reported`() throws {

@@ -46,7 +46,7 @@ final class SocketServer {
         }
         do { try server.start() } catch { close(connection) }
       }
-      close(listener)  // only here, where nobody else can still take its number for this listener
+      close(listener)  // only here, when no other thread uses its number for this listener
     }
     try thread.start()
   }

@@ -13,10 +13,10 @@ import Varlink
     let car = DrivenCar()
     let pty = try PTY()
     let server = try SocketServer { connection, method, parameters in
-      car.answer(connection, method, parameters) { told, car in
+      car.answer(connection, method, parameters) { call, car in
         // The signal does not stop a session leader: it continues at once.
-        if car.told.count == 1 { pty.type("\u{1a}") }
-        if told.action == "tilt", car.leases == 2, car.tilts == 1 { pty.type("q") }
+        if car.calls.count == 1 { pty.type("\u{1a}") }
+        if call.action == "tilt", car.leases == 2, car.tilts == 1 { pty.type("q") }
         return DrivenCar.answered
       }
     }
@@ -37,7 +37,7 @@ import Varlink
     // The terminal may echo the last key after it is restored.
     let frames = shown.split(separator: "\u{1b}[?25l")
     #expect(frames.count > 1 && frames.last?.contains("\u{1b}[?25h") == true, "the cursor is hidden: \(shown.suffix(40).debugDescription)")
-    #expect(car.leases == 2 && car.told.count { $0 == .init(action: "stop", hasLease: false) } == 2 && !pty.isRaw)
+    #expect(car.leases == 2 && car.calls.count { $0 == .init(action: "stop", hasLease: false) } == 2 && !pty.isRaw)
   }
 
   @Test func `a device without tilt is rejected on a terminal before the lease is requested`() throws {

@@ -93,7 +93,7 @@ import Testing
       $0.points = [.open("Trivio")]
       $0.outcome = .fails(53)
     }
-    var (_, network, failure) = try borrow(bus)
+    var (_, network, failure) = try joinTemporarily(bus)
     #expect(failure?.message == "cannot join \"Trivio\": out of range or switched off; press the toy's Wi-Fi button again")
     #expect(manager.log.count > 3 && manager.log.allSatisfy { $0 == "join vehiclectl Trivio" })
     #expect(network.restore() == "reconnected to \"Home \"5\"\"" && manager.active == "Home \"5\"")
@@ -102,28 +102,28 @@ import Testing
   // MARK: With a mock
 
   /// Advances until the network is joined or an error.
-  private func borrow(_ bus: TestBus) throws -> (words: Set<String>, network: TemporaryNetwork, failure: Failure?) {
+  private func joinTemporarily(_ bus: TestBus) throws -> (messages: Set<String>, network: TemporaryNetwork, failure: Failure?) {
     var network = try TemporaryNetwork("Trivio", try #require(NetworkManager(address: bus.address)))
-    var words: Set<String> = []
+    var messages: Set<String> = []
     do {
       // A virtual clock: half a second per step.
       for step in 0..<200 {
-        if let doing = try network.advance(at: Double(step) / 2) { words.insert(doing) }
-        if network.isJoined { return (words, network, nil) }
+        if let doing = try network.advance(at: Double(step) / 2) { messages.insert(doing) }
+        if network.isJoined { return (messages, network, nil) }
       }
-    } catch { return (words, network, error) }
-    return (words, network, nil)
+    } catch { return (messages, network, error) }
+    return (messages, network, nil)
   }
 
   @Test func `the toy's network is joined with a volatile profile, the previous one restored`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.locked("Home"), .open("Trivio")] }
-    var (_, network, failure) = try borrow(bus)
+    var (_, network, failure) = try joinTemporarily(bus)
     #expect(failure == nil && network.isJoined && manager.active == "vehiclectl Trivio")
     let (settings, options) = manager.state.withLock { ($0.settings?.dictionary, $0.options) }
     #expect(options["persist"] == .string("volatile") && options["bind-activation"] == .string("dbus-client"))
     #expect(settings?["802-11-wireless"]?.dictionary?["ssid"] == .bytes(Array("Trivio".utf8)))
-    #expect(settings?["ipv4"]?.dictionary?["dhcp-timeout"] == .int32(25), "shorter than the 60 s for all, or nobody hears what was missing")
+    #expect(settings?["ipv4"]?.dictionary?["dhcp-timeout"] == .int32(25), "shorter than the 60 s for allso that the reason is known")
     #expect(settings?["802-11-wireless-security"] == nil && settings?["connection"]?.dictionary?["autoconnect"] == .bool(false))
     #expect(network.restore() == "reconnected to \"Home \"5\"\"" && network.restore() == nil)
     #expect(manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
@@ -133,7 +133,7 @@ import Testing
   @Test func `reconnecting is requested once, however long disconnecting takes`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
-    var (_, network, _) = try borrow(bus)
+    var (_, network, _) = try joinTemporarily(bus)
     manager.state.withLock { $0.leaving = 6 }
     #expect(network.restore() == "reconnected to \"Home \"5\"\"" && manager.log == ["join vehiclectl Trivio", "activate Home \"5\""])
     #expect(manager.profiles == ["Home \"5\""])
@@ -145,7 +145,7 @@ import Testing
       $0.points = [.open("Trivio")]
       $0.active = nil
     }
-    var (_, network, failure) = try borrow(bus)
+    var (_, network, failure) = try joinTemporarily(bus)
     #expect(failure == nil && network.restore() == "disconnected from \"Trivio\"")
     #expect(
       manager.active == nil && manager.log == ["join vehiclectl Trivio", "deactivate vehiclectl Trivio"] && manager.profiles.count == 1)
@@ -154,7 +154,7 @@ import Testing
   @Test func `a remaining profile is deleted`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
-    var (_, network, _) = try borrow(bus)
+    var (_, network, _) = try joinTemporarily(bus)
     manager.state.withLock { $0.volatile = [] }
     #expect(network.restore() == "reconnected to \"Home \"5\"\"")
     #expect(manager.log.last == "delete vehiclectl Trivio" && manager.profiles == ["Home \"5\""])
@@ -163,9 +163,9 @@ import Testing
   @Test func `the search goes on until the button is pressed`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.late = (.open("Trivio"), after: 3) }
-    var (words, network, failure) = try borrow(bus)
+    var (messages, network, failure) = try joinTemporarily(bus)
     #expect(failure == nil && network.isJoined && manager.state.withLock { $0.scans } == 3)
-    #expect(words.contains("waiting for the network \"Trivio\": press the toy's Wi-Fi button until its light is white"))
+    #expect(messages.contains("waiting for the network \"Trivio\": press the toy's Wi-Fi button until its light is white"))
     _ = network.restore()
   }
 
@@ -175,18 +175,18 @@ import Testing
       $0.points = [.open("Trivio")]
       $0.spare = 3
     }
-    let (_, first, _) = try borrow(bus)
+    let (_, first, _) = try joinTemporarily(bus)
     #expect(first.isJoined && manager.state.withLock { $0.joining } == MockNetworkManager.spare)
     manager.state.withLock { $0 = .init(points: [.open("Trivio")], spare: 1000) }
-    let (words, second, _) = try borrow(bus)
+    let (messages, second, _) = try joinTemporarily(bus)
     #expect(second.isJoined && manager.state.withLock { $0.joining } == MockNetworkManager.device)
-    #expect(words.contains("waiting for the network \"Trivio\": press the toy's Wi-Fi button until its light is white"))
+    #expect(messages.contains("waiting for the network \"Trivio\": press the toy's Wi-Fi button until its light is white"))
   }
 
   @Test func `a network that is not found is an error that suggests another name`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("ESP_A1B2C3"), .locked("ESP_locked")] }
-    var (_, network, failure) = try borrow(bus)
+    var (_, network, failure) = try joinTemporarily(bus)
     #expect(failure?.exitCode == 1 && failure?.message.contains("network \"Trivio\" not found within 60 s") == true)
     #expect(failure?.message.hasSuffix("; \"ESP_A1B2C3\" may be the toy: --join=ESP_A1B2C3") == true)
     #expect(network.restore() == nil && manager.log.isEmpty)
@@ -198,7 +198,7 @@ import Testing
       $0.points = [.open("Trivio")]
       $0.outcome = .fails(17)
     }
-    var (_, network, failure) = try borrow(bus)
+    var (_, network, failure) = try joinTemporarily(bus)
     #expect(failure?.message.hasPrefix("cannot join \"Trivio\": no IP address") == true)
     #expect(network.restore() == "reconnected to \"Home \"5\"\"" && manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
   }
@@ -209,15 +209,15 @@ import Testing
       $0.points = [.open("Trivio")]
       $0.outcome = .never
     }
-    var (words, network, failure) = try borrow(bus)
-    #expect(words == ["joining \"Trivio\""] && failure?.message.contains("timeout after 60 s") == true)
+    var (messages, network, failure) = try joinTemporarily(bus)
+    #expect(messages == ["joining \"Trivio\""] && failure?.message.contains("timeout after 60 s") == true)
     #expect(network.restore() == "reconnected to \"Home \"5\"\"" && manager.profiles == ["Home \"5\""])
   }
 
   @Test func `a failed reconnection is reported with the command for it`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.points = [.open("Trivio")] }
-    var (_, network, _) = try borrow(bus)
+    var (_, network, _) = try joinTemporarily(bus)
     manager.state.withLock { $0.profiles = $0.profiles.filter { $0.value == "vehiclectl Trivio" } }
     #expect(
       network.restore()
@@ -231,20 +231,20 @@ import Testing
       $0.points = [.open("Trivio")]
       $0.outcome = .refused("org.freedesktop.NetworkManager.PermissionDenied")
     }
-    var (_, network, failure) = try borrow(bus)
+    var (_, network, failure) = try joinTemporarily(bus)
     #expect(failure == .noAccessToNetworks && failure?.exitCode == 7 && network.restore() == nil && manager.log.isEmpty)
     manager.state.withLock { $0.outcome = .refused("org.freedesktop.NetworkManager.InvalidConnection") }
-    let other = try borrow(bus)
+    let other = try joinTemporarily(bus)
     #expect(other.failure?.message == "NetworkManager rejected the call: Not authorized to control networking.")
   }
 
   @Test func `missing permission to scan is an error unless the toy is in range`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.refusesScans = true }
-    let (words, _, failure) = try borrow(bus)
-    #expect(failure == .noAccessToNetworks && words.isEmpty && manager.log.isEmpty)
+    let (messages, _, failure) = try joinTemporarily(bus)
+    #expect(failure == .noAccessToNetworks && messages.isEmpty && manager.log.isEmpty)
     manager.state.withLock { $0.points = [.open("Trivio")] }
-    var (_, network, none) = try borrow(bus)
+    var (_, network, none) = try joinTemporarily(bus)
     #expect(none == nil && network.isJoined)
     _ = network.restore()
   }
@@ -252,11 +252,11 @@ import Testing
   @Test func `missing or disabled Wi-Fi is an error at once`() throws {
     let bus = try TestBus()
     let manager = try MockNetworkManager(bus) { $0.hasDevice = false }
-    #expect(throws: Failure.self) { try borrow(bus) }
+    #expect(throws: Failure.self) { try joinTemporarily(bus) }
     manager.state.withLock { $0.isOn = false }
     do {
-      _ = try borrow(bus)
-      Issue.record("it was taken")
+      _ = try joinTemporarily(bus)
+      Issue.record("it was accepted")
     } catch { #expect((error as? Failure)?.message.contains("nmcli radio wifi on") == true) }
   }
 

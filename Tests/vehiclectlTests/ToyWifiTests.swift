@@ -15,8 +15,8 @@ import Varlink
     ("a:b", false),
     ("a\"b", false), ("a\\b", false), ("a\rb", false), ("a\nb", false), ("a\0b", false), (" a,b ", true),
   ])
-  func `network names are validated`(_ name: String, _ isTaken: Bool) {
-    #expect((ToyWiFi.validationError(forName: name) == nil) == isTaken)
+  func `network names are validated`(_ name: String, _ isValid: Bool) {
+    #expect((ToyWiFi.validationError(forName: name) == nil) == isValid)
   }
 
   @Test(arguments: [
@@ -24,8 +24,8 @@ import Varlink
     (String(repeating: "x", count: 64), false),
     ("pa:ss word", true), ("pass\"word", false), ("pass\\word", false), ("pass\0word", false), ("ääää", true),
   ])
-  func `network passwords are validated`(_ password: String, _ isTaken: Bool) {
-    #expect((ToyWiFi.validationError(forPassword: password) == nil) == isTaken)
+  func `network passwords are validated`(_ password: String, _ isValid: Bool) {
+    #expect((ToyWiFi.validationError(forPassword: password) == nil) == isValid)
   }
 
   @Test func `a comma causes a warning`() {
@@ -89,7 +89,7 @@ import Varlink
     {
       do {
         _ = try ask(given, answers, isAtTerminal: false)
-        Issue.record("\(String(describing: given)) \(answers) was taken")
+        Issue.record("\(String(describing: given)) \(answers) was accepted")
       } catch { #expect(error.exitCode == 2 && !error.message.contains("short")) }
     }
   }
@@ -104,7 +104,7 @@ import Varlink
     -> ToyDaemon
   {
     ToyDaemon { _, connection in
-      let own = fcntl(connection, F_DUPFD_CLOEXEC, 0)  // the number of the other may be somebody else's before we are done
+      let own = fcntl(connection, F_DUPFD_CLOEXEC, 0)  // the number of the other may be reused before this ends
       let thread = ServerThread {
         defer { close(own) }
         let report = Report(text: words, progress: 0.1)
@@ -237,7 +237,7 @@ import Varlink
       #expect(waitUntilJoined(manager))
       talk.pty.type("\u{3}")
     }
-    #expect(gone.wait(), "the daemon is to see that nobody waits any more")
+    #expect(gone.wait(), "the daemon sees that the client has disconnected")
     #expect(status == 1 && shown.contains("reconnected to \"Home \"5\"\"") && shown.contains("vehiclectl: interrupted"), "\(shown)")
     #expect(manager.active == "Home \"5\"" && manager.profiles == ["Home \"5\""])
   }
