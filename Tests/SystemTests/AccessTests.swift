@@ -6,7 +6,7 @@ import Foundation
 import Synchronization
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("Access", .enabled(if: geteuid() == 0, "only root can run clients as other users")) struct AccessTests {
     /// A mock polkitd that answers each query as the test sets, and records the queries.
     private final class Authority: Sendable {
@@ -39,12 +39,12 @@ extension WholeHouse {
       var actions: [String] { questions.withLock { $0.compactMap { $0.body.count > 1 ? $0.body[1].string : nil } } }
     }
 
-    private func stranger(_ house: House, _ arguments: String...) -> Outcome { stranger(house, arguments) }
+    private func stranger(_ rig: Rig, _ arguments: String...) -> Outcome { stranger(rig, arguments) }
 
-    private func stranger(_ house: House, _ arguments: [String]) -> Outcome {
-      house.run(
+    private func stranger(_ rig: Rig, _ arguments: [String]) -> Outcome {
+      rig.run(
         "/usr/bin/setpriv",
-        ["--reuid=65534", "--regid=65534", "--clear-groups", "\(House.programs)/vehiclectl", "--socket", house.socket] + arguments)
+        ["--reuid=65534", "--regid=65534", "--clear-groups", "\(Rig.programs)/vehiclectl", "--socket", rig.socket] + arguments)
     }
 
     private func configuration(_ control: String) -> String {
@@ -52,63 +52,63 @@ extension WholeHouse {
     }
 
     @Test func `listed users have their rights, and others get an error that names the missing right`() throws {
-      let house = try House()
-      chmod(house.directory, 0o755)
-      try house.write(configuration("observe-users = [\"nobody\"]"))
-      let daemon = try house.daemon()
-      #expect(stranger(house, "status").status == 0)
-      let refused = stranger(house, "disconnect", "ev")
+      let rig = try Rig()
+      chmod(rig.directory, 0o755)
+      try rig.write(configuration("observe-users = [\"nobody\"]"))
+      let daemon = try rig.daemon()
+      #expect(stranger(rig, "status").status == 0)
+      let refused = stranger(rig, "disconnect", "ev")
       #expect(refused.status == 7)
       #expect(
         refused.errors.contains("permission denied: nobody lacks the control right for ev, which requires group vehicled"),
         "\(refused.errors)")
-      try house.write(configuration("control-users = [\"65534\"]"))
-      #expect(house.vehiclectl("reload").status == 0)
-      #expect(stranger(house, "disconnect", "ev").status == 0)
+      try rig.write(configuration("control-users = [\"65534\"]"))
+      #expect(rig.vehiclectl("reload").status == 0)
+      #expect(stranger(rig, "disconnect", "ev").status == 0)
       // Without listed users, only root and the group can access the socket.
-      try house.write(configuration(""))
-      #expect(house.vehiclectl("reload").status == 0)
-      let shut = stranger(house, "status")
+      try rig.write(configuration(""))
+      #expect(rig.vehiclectl("reload").status == 0)
+      let shut = stranger(rig, "status")
       #expect(shut.status == 7 && shut.errors.contains("permission denied; add yourself to group vehicled"), "\(shut.errors)")
       #expect(daemon.isRunning)
     }
 
     @Test func `a user with rights on one device sees and controls only this device`() throws {
-      let house = try House()
-      chmod(house.directory, 0o755)
+      let rig = try Rig()
+      chmod(rig.directory, 0o755)
       func configuration(_ lists: String) -> String {
         let devices = ["ev", "van"].map { "[device.\($0)]\nkind = \"obd\"\nlink = \"serial:/dev/vehicled-\($0)\"\n" }
         return devices[0] + lists + "\n" + devices[1]
       }
-      try house.write(configuration("control-users = [\"nobody\"]\nobserve = [\"no-such-group\"]"))
-      let check = house.run("\(House.programs)/vehicled", ["--check-config", "--config", house.configuration])
+      try rig.write(configuration("control-users = [\"nobody\"]\nobserve = [\"no-such-group\"]"))
+      let check = rig.run("\(Rig.programs)/vehicled", ["--check-config", "--config", rig.configuration])
       #expect(check.status == 0 && check.errors.contains("no-such-group does not exist: its entry in [device.ev]"), "\(check.errors)")
-      let daemon = try house.daemon()
-      let status = stranger(house, "status")
+      let daemon = try rig.daemon()
+      let status = stranger(rig, "status")
       #expect(status.status == 0 && status.output.contains("ev") && !status.output.contains("van"), "\(status.output) \(status.errors)")
-      #expect(stranger(house, "disconnect", "ev").status == 0)
+      #expect(stranger(rig, "disconnect", "ev").status == 0)
       for call in [["status", "van"], ["get", "van.vin"], ["describe", "van"], ["disconnect", "van"], ["reload"], ["metrics"]] {
-        let refused = stranger(house, call)
+        let refused = stranger(rig, call)
         #expect(refused.status == 7 && refused.errors.contains("nobody lacks the"), "\(call): \(refused.errors)")
       }
-      try house.write(configuration("observe-users = [\"nobody\"]"))
-      #expect(house.vehiclectl("reload").status == 0)
-      let refused = stranger(house, "connect", "ev")
+      try rig.write(configuration("observe-users = [\"nobody\"]"))
+      #expect(rig.vehiclectl("reload").status == 0)
+      let refused = stranger(rig, "connect", "ev")
       #expect(refused.status == 7 && refused.errors.contains("nobody lacks the control right for ev"), "\(refused.errors)")
-      #expect(stranger(house, "status", "ev").status == 0)
+      #expect(stranger(rig, "status", "ev").status == 0)
       #expect(daemon.isRunning)
     }
 
     @Test func `polkit is queried once per client and right`() throws {
-      let house = try House()
-      chmod(house.directory, 0o755)
-      let (bus, environment) = try house.bus()
+      let rig = try Rig()
+      chmod(rig.directory, 0o755)
+      let (bus, environment) = try rig.bus()
       let authority = try Authority(environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "")
-      try house.write(configuration("authorization = \"polkit\""))
-      let daemon = try house.daemon(environment: environment)
+      try rig.write(configuration("authorization = \"polkit\""))
+      let daemon = try rig.daemon(environment: environment)
       // Root is not checked with polkit.
-      #expect(house.vehiclectl("status").status == 0 && authority.actions.isEmpty)
-      #expect(stranger(house, "status").status == 0)
+      #expect(rig.vehiclectl("status").status == 0 && authority.actions.isEmpty)
+      #expect(stranger(rig, "status").status == 0)
       #expect(authority.actions == ["io.vehicled.observe"])
       let question = try #require(authority.questions.withLock { $0.first })
       guard case .structure(let subject)? = question.body.first, subject.count == 2, let who = subject[1].dictionary else {
@@ -119,29 +119,29 @@ extension WholeHouse {
         subject[0].string == "unix-process" && who["uid"]?.int == 65534 && who["pid"]?.int ?? 0 > 0 && who["start-time"]?.int ?? 0 > 0)
       #expect(question.body[3].int == 1)
       // A command with two calls causes one query for each right.
-      #expect(stranger(house, "disconnect", "ev").status == 0)
+      #expect(stranger(rig, "disconnect", "ev").status == 0)
       #expect(authority.actions == ["io.vehicled.observe", "io.vehicled.control"])
       authority.answer.withLock { $0 = (false, false) }
-      let refused = stranger(house, "connect", "ev")
+      let refused = stranger(rig, "connect", "ev")
       #expect(refused.status == 7 && refused.errors.contains("polkit denied io.vehicled.control"), "\(refused.errors)")
       authority.answer.withLock { $0 = (false, true) }
-      let challenged = stranger(house, "status")
+      let challenged = stranger(rig, "status")
       #expect(challenged.status == 7 && challenged.errors.contains("authentication for io.vehicled.observe"), "\(challenged.errors)")
       withExtendedLifetime((bus, daemon)) {}
     }
 
     @Test func `without polkit only root has access`() throws {
-      let house = try House()
-      chmod(house.directory, 0o755)
-      let (bus, environment) = try house.bus()
-      try house.write(configuration("authorization = \"polkit\""))
-      let daemon = try house.daemon(environment: environment)
-      let outcome = stranger(house, "status")
+      let rig = try Rig()
+      chmod(rig.directory, 0o755)
+      let (bus, environment) = try rig.bus()
+      try rig.write(configuration("authorization = \"polkit\""))
+      let daemon = try rig.daemon(environment: environment)
+      let outcome = stranger(rig, "status")
       #expect(outcome.status == 7 && outcome.errors.contains("polkit is not installed"), "\(outcome.errors)")
       bus.end(SIGKILL)
-      let gone = stranger(house, "status")
+      let gone = stranger(rig, "status")
       #expect(gone.status == 7 && gone.errors.contains("cannot query polkit"), "\(gone.errors)")
-      #expect(daemon.isRunning && house.vehiclectl("status").status == 0)
+      #expect(daemon.isRunning && rig.vehiclectl("status").status == 0)
     }
   }
 }

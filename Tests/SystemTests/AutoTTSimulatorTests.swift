@@ -5,25 +5,25 @@ import CLinux
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("The simulated RC car") struct AutoTTSimulatorTests {
     /// A simulated car and its log.
     private struct Car {
-      let house: House
+      let rig: Rig
       let program: Program
       let port: UInt16
 
       init(_ arguments: String...) throws {
-        house = try House()
+        rig = try Rig()
         let program = try Program(
-          "\(House.programs)/vehiclesim", ["car", "--on", "tcp:127.0.0.1:0", "-v"] + arguments, in: house.directory)
-        try #require(wait { program.printed.contains("\n") }, "the simulator prints nothing: \(program.complaints)")
+          "\(Rig.programs)/vehiclesim", ["car", "--on", "tcp:127.0.0.1:0", "-v"] + arguments, in: rig.directory)
+        try #require(wait { program.stdout.contains("\n") }, "the simulator prints nothing: \(program.stderr)")
         self.program = program
-        let link = program.printed.split(separator: "\n").first ?? ""
+        let link = program.stdout.split(separator: "\n").first ?? ""
         port = try #require(link.split(separator: ":").last.flatMap { UInt16($0) })
       }
 
-      var doings: [Substring] { program.complaints.split(separator: "\n").compactMap { $0.split(separator: "car: ", maxSplits: 1).last } }
+      var doings: [Substring] { program.stderr.split(separator: "\n").compactMap { $0.split(separator: "car: ", maxSplits: 1).last } }
       var motors: Substring? { doings.last { $0.hasPrefix("motors ") } }
       func has(done what: String) -> Bool { wait { doings.contains { $0 == what } } }
     }
@@ -78,7 +78,7 @@ extension WholeHouse {
       phone.say("Gyro#$# 0.400000; 0.000000; 0.000000%^%\r\nStatus#$#%^%\r\n")
       #expect(phone.receives("Free disk space"))
       #expect(!other.listen() && other.received.isEmpty)
-      #expect(car.motors == "motors 50.96 50.96" && !car.program.complaints.contains("client 2"))
+      #expect(car.motors == "motors 50.96 50.96" && !car.program.stderr.contains("client 2"))
     }
 
     @Test func `a disconnect does not stop the car`() throws {
@@ -89,7 +89,7 @@ extension WholeHouse {
         phone.say("Continue#$#%^%\r\nGyro#$# 0.400000; 0.000000; 0.000000%^%\r\n")
         #expect(car.has(done: "motors 50.96 50.96"))
       }
-      #expect(wait { car.program.complaints.contains("client 1: closed by the client") })
+      #expect(wait { car.program.stderr.contains("client 1: closed by the client") })
       let next = try #require(Phone(car.port))
       usleep(300_000)
       #expect(!next.listen() && next.received.isEmpty && car.motors == "motors 50.96 50.96")

@@ -3,11 +3,11 @@
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("BLE") struct BLETests {
     /// A message bus, a peripheral, and a daemon that is configured to connect to it.
-    private struct Air {
-      let house: House
+    private struct BLERig {
+      let rig: Rig
       let bus: Program
       let environment: [String: String]
       let peripheral: Program
@@ -16,17 +16,17 @@ extension WholeHouse {
       init(_ arguments: String..., link: String = "ble:Veepeak") throws { try self.init(arguments: arguments, link: link) }
 
       init(arguments: [String], link: String) throws {
-        house = try House()
-        (bus, environment) = try house.bus()
-        peripheral = try house.peripheral(arguments)
-        try house.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\n")
-        daemon = try house.daemon(environment: environment)
+        rig = try Rig()
+        (bus, environment) = try rig.bus()
+        peripheral = try rig.peripheral(arguments)
+        try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\n")
+        daemon = try rig.daemon(environment: environment)
       }
 
-      var isPolled: Bool { house.get("ev.rpm") != nil }
+      var isPolled: Bool { rig.get("ev.rpm") != nil }
 
       func status() throws -> (state: String, link: [String: Any], details: [String: String]) {
-        let devices = try #require(house.vehiclectl("status", "ev", "--json").json()["devices"] as? [[String: Any]])
+        let devices = try #require(rig.vehiclectl("status", "ev", "--json").json()["devices"] as? [[String: Any]])
         let link = try #require((devices.first?["links"] as? [[String: Any]])?.first)
         return (devices.first?["state"] as? String ?? "", link, link["details"] as? [String: String] ?? [:])
       }
@@ -35,7 +35,7 @@ extension WholeHouse {
 
       /// Calls the mock BlueZ over the bus.
       func busctl(_ arguments: String...) -> Outcome {
-        house.run("/usr/bin/busctl", ["--address=\(environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "")"] + arguments)
+        rig.run("/usr/bin/busctl", ["--address=\(environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "")"] + arguments)
       }
 
       func property(_ path: String, _ interface: String, _ name: String) -> String {
@@ -52,19 +52,19 @@ extension WholeHouse {
     }
 
     @Test func `a car is polled over BLE, and the status has details of the link`() throws {
-      let air = try Air("--mtu", "185")
-      #expect(wait { air.isPolled })
-      let (state, link, details) = try air.status()
+      let setup = try BLERig("--mtu", "185")
+      #expect(wait { setup.isPolled })
+      let (state, link, details) = try setup.status()
       #expect(state == "polling" && link["state"] as? String == "up")
       #expect(details["profile"] == "FFF0/FFF1/FFF2" && details["mtu"] == "185")
       #expect(details["write"] == "without response, by descriptor" && details["notify"] == "by descriptor")
       #expect(details["peer"] == "\"Veepeak\" (AA:BB:CC:00:11:22)" && details["signal"]?.hasPrefix("-60 dBm") == true)
-      #expect(air.house.vehiclectl("status", "ev").output.contains("mtu 185"))
+      #expect(setup.rig.vehiclectl("status", "ev").output.contains("mtu 185"))
       // While connected, the scan is off.
-      #expect(air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false")
-      #expect(air.house.vehiclectl("do", "ev.query", "ATI").output.contains("ELM327"))
-      #expect(air.daemon.end() == 0)
-      #expect(wait { air.property(Air.device, "Device", "Connected") == "b false" })
+      #expect(setup.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false")
+      #expect(setup.rig.vehiclectl("do", "ev.query", "ATI").output.contains("ELM327"))
+      #expect(setup.daemon.end() == 0)
+      #expect(wait { setup.property(BLERig.device, "Device", "Connected") == "b false" })
     }
 
     @Test(
@@ -81,164 +81,164 @@ extension WholeHouse {
         ("ble:Veepeak", ["--gatt", "FFE0/FFE1/FFE1"]),
       ] as [(String, [String])]) func `the peripheral is found by each form of the URL`(_ link: String, _ arguments: [String]) throws
     {
-      let air = try Air(arguments: arguments, link: link)
-      #expect(wait { air.isPolled }, "\(air.reason)")
+      let setup = try BLERig(arguments: arguments, link: link)
+      #expect(wait { setup.isPolled }, "\(setup.reason)")
     }
 
     @Test(arguments: [
       "drop:400", "slow:800", "abort:2", "busy:1", "churn", "service-change:60", "no-descriptors", "empty:7", "odd-replies",
-    ]) func theAirHasItsFaults(_ fault: String) throws {
-      let air = try Air("--radio-fault", fault)
-      #expect(wait(seconds: 20) { air.isPolled }, "\(air.reason)")
-      #expect(wait(seconds: 20) { Int(air.house.get("ev.polls") ?? "") ?? 0 > 60 }, "\(air.reason)")
-      #expect(wait { air.isPolled })
-      #expect(air.daemon.isRunning)
+    ]) func `the link recovers from radio faults`(_ fault: String) throws {
+      let setup = try BLERig("--radio-fault", fault)
+      #expect(wait(seconds: 20) { setup.isPolled }, "\(setup.reason)")
+      #expect(wait(seconds: 20) { Int(setup.rig.get("ev.polls") ?? "") ?? 0 > 60 }, "\(setup.reason)")
+      #expect(wait { setup.isPolled })
+      #expect(setup.daemon.isRunning)
     }
 
     @Test func `the link recovers from the loss of BlueZ, adapter and bus without leaking descriptors`() throws {
-      let air = try Air()
-      #expect(wait { air.isPolled })
-      let before = air.descriptors
+      let setup = try BLERig()
+      #expect(wait { setup.isPolled })
+      let before = setup.descriptors
       // bluetoothd.
-      air.peripheral.end(SIGKILL)
-      #expect(wait { air.reason.contains("BlueZ is not running") })
-      #expect(air.house.get("ev.rpm") == nil)
-      let second = try air.house.peripheral()
-      #expect(wait { air.isPolled })
+      setup.peripheral.end(SIGKILL)
+      #expect(wait { setup.reason.contains("BlueZ is not running") })
+      #expect(setup.rig.get("ev.rpm") == nil)
+      let second = try setup.rig.peripheral()
+      #expect(wait { setup.isPolled })
       // The adapter.
-      air.power(false)
-      #expect(wait { air.reason.contains("powered off: bluetoothctl power on") })
-      air.power(true)
-      #expect(wait { air.isPolled })
+      setup.power(false)
+      #expect(wait { setup.reason.contains("powered off: bluetoothctl power on") })
+      setup.power(true)
+      #expect(wait { setup.isPolled })
       // The bus, and bluetoothd with it.
-      air.bus.end(SIGKILL)
+      setup.bus.end(SIGKILL)
       second.end(SIGKILL)
-      #expect(wait { air.reason.contains("no system bus") })
-      unlink("\(air.house.directory)/bus")
-      let bus = try air.house.bus()
-      let third = try air.house.peripheral()
-      #expect(wait(seconds: 30) { air.isPolled })
-      #expect(wait { air.descriptors <= before })
+      #expect(wait { setup.reason.contains("no system bus") })
+      unlink("\(setup.rig.directory)/bus")
+      let bus = try setup.rig.bus()
+      let third = try setup.rig.peripheral()
+      #expect(wait(seconds: 30) { setup.isPolled })
+      #expect(wait { setup.descriptors <= before })
       withExtendedLifetime((bus, third)) {}
     }
 
     @Test func `the daemon survives the loss of BlueZ at any moment`() throws {
-      let air = try Air()
-      #expect(wait { air.isPolled })
-      let before = air.descriptors
-      var peripheral = air.peripheral
+      let setup = try BLERig()
+      #expect(wait { setup.isPolled })
+      let before = setup.descriptors
+      var peripheral = setup.peripheral
       // From the first advertisement to the middle of a poll.
       for round in 0..<14 {
         peripheral.end(SIGKILL)
-        peripheral = try air.house.peripheral(round % 2 == 0 ? [] : ["--radio-fault", "churn"])
+        peripheral = try setup.rig.peripheral(round % 2 == 0 ? [] : ["--radio-fault", "churn"])
         usleep(UInt32(round) * 150_000)
-        #expect(air.daemon.isRunning)
+        #expect(setup.daemon.isRunning)
       }
-      #expect(wait(seconds: 40) { air.isPolled }, "\(air.reason)")
-      #expect(wait { air.descriptors <= before })
+      #expect(wait(seconds: 40) { setup.isPolled }, "\(setup.reason)")
+      #expect(wait { setup.descriptors <= before })
     }
 
     @Test func `the status reports a missing system bus`() throws {
-      let house = try House()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"ble:Veepeak\"\n")
-      let daemon = try house.daemon(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(house.directory)/bus"])
-      #expect(wait { house.vehiclectl("status").output.contains("no system bus") })
+      let rig = try Rig()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"ble:Veepeak\"\n")
+      let daemon = try rig.daemon(environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(rig.directory)/bus"])
+      #expect(wait { rig.vehiclectl("status").output.contains("no system bus") })
       #expect(daemon.isRunning)
     }
 
     @Test func `a scan reports its duration and the devices in range, and ends with the daemon`() throws {
-      let air = try Air("--name", "Other\u{1b}[2Jcar")
-      #expect(wait { (try? air.status())?.details["last-seen"]?.contains("AA:BB") == true })
-      let (_, link, details) = try air.status()
+      let setup = try BLERig("--name", "Other\u{1b}[2Jcar")
+      #expect(wait { (try? setup.status())?.details["last-seen"]?.contains("AA:BB") == true })
+      let (_, link, details) = try setup.status()
       #expect(link["state"] as? String == "connecting" && link["reason"] as? String == "searching for \"Veepeak\"")
       #expect(details["searching"]?.hasSuffix(" s") == true && details["last-seen"]?.contains("\u{1b}") == false)
-      #expect(air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b true")
-      air.daemon.end(SIGKILL)
-      #expect(wait { air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
+      #expect(setup.property("/org/bluez/hci0", "Adapter", "Discovering") == "b true")
+      setup.daemon.end(SIGKILL)
+      #expect(wait { setup.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
     }
 
-    @Test func aSearchThatIsRefusedIsSaidAndTriedAgain() throws {
-      let air = try Air("--radio-fault", "busy:2")
-      #expect(wait { air.reason.contains("cannot scan: operation already in progress") })
-      #expect(wait { air.isPolled }, "\(air.reason)")
+    @Test func `a scan that BlueZ refuses is reported and retried`() throws {
+      let setup = try BLERig("--radio-fault", "busy:2")
+      #expect(wait { setup.reason.contains("cannot scan: operation already in progress") })
+      #expect(wait { setup.isPolled }, "\(setup.reason)")
     }
 
-    @Test func aSearchThatBlueZBeganWithoutSayingSoIsEndedAndBegunAnew() throws {
-      let air = try Air("--radio-fault", "mute:1", link: "ble:Nobody")
-      #expect(wait { air.reason.contains("cannot scan: no reply") })
-      #expect(wait { air.reason == "searching for \"Nobody\"" }, "\(air.reason)")
-      #expect(air.house.vehiclectl("scan", "ble", "--seconds", "1").output.contains("Veepeak"))
-      #expect(air.house.vehiclectl("disconnect", "ev").status == 0)
-      #expect(wait { air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
+    @Test func `a scan that BlueZ starts without a reply is stopped and started again`() throws {
+      let setup = try BLERig("--radio-fault", "mute:1", link: "ble:Nobody")
+      #expect(wait { setup.reason.contains("cannot scan: no reply") })
+      #expect(wait { setup.reason == "searching for \"Nobody\"" }, "\(setup.reason)")
+      #expect(setup.rig.vehiclectl("scan", "ble", "--seconds", "1").output.contains("Veepeak"))
+      #expect(setup.rig.vehiclectl("disconnect", "ev").status == 0)
+      #expect(wait { setup.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
     }
 
     @Test func `a peripheral that another client uses is not connected`() throws {
-      let air = try Air("--also", "Sena Helmet,connected", "-v", link: "ble:auto")
-      #expect(wait { air.isPolled }, "\(air.reason)")
-      air.daemon.end()
-      #expect(air.peripheral.complaints.contains("Connect"))
-      #expect(!air.peripheral.complaints.contains("dev_66_55_44_33_22_00 "))
+      let setup = try BLERig("--also", "Sena Helmet,connected", "-v", link: "ble:auto")
+      #expect(wait { setup.isPolled }, "\(setup.reason)")
+      setup.daemon.end()
+      #expect(setup.peripheral.stderr.contains("Connect"))
+      #expect(!setup.peripheral.stderr.contains("dev_66_55_44_33_22_00 "))
     }
 
     @Test func `a scan fails when its adapter is powered off`() throws {
-      let air = try Air()
-      #expect(wait { air.isPolled })
-      let scan = try air.house.start("vehiclectl", ["--socket", air.house.socket, "scan", "ble", "--seconds", "20"])
-      #expect(wait { scan.printed.contains("Veepeak") })
-      air.power(false)
+      let setup = try BLERig()
+      #expect(wait { setup.isPolled })
+      let scan = try setup.rig.start("vehiclectl", ["--socket", setup.rig.socket, "scan", "ble", "--seconds", "20"])
+      #expect(wait { scan.stdout.contains("Veepeak") })
+      setup.power(false)
       #expect(wait { !scan.isRunning })
-      #expect(scan.status(within: 0) == 1 && scan.complaints.contains("hci0 is powered off"), "\(scan.complaints)")
+      #expect(scan.status(within: 0) == 1 && scan.stderr.contains("hci0 is powered off"), "\(scan.stderr)")
     }
 
-    @Test func aConnectionThatIsBeingMadeHoldsOthersUpForAWhileOnly() throws {
-      let air = try Air("--radio-fault", "slow:60000", "--also", "HMSoft")
-      try air.house.write(
+    @Test func `a connection attempt pauses other scans for a limited time`() throws {
+      let setup = try BLERig("--radio-fault", "slow:60000", "--also", "HMSoft")
+      try setup.rig.write(
         "[device.ev]\nkind = \"obd\"\nlink = \"ble:Veepeak\"\n[device.two]\nkind = \"obd\"\nlink = \"ble:Nobody\"\n")
-      #expect(wait { air.reason.contains("connecting to") })
-      #expect(air.house.vehiclectl("reload").status == 0)
-      let two = { air.house.vehiclectl("status", "two").output }
+      #expect(wait { setup.reason.contains("connecting to") })
+      #expect(setup.rig.vehiclectl("reload").status == 0)
+      let two = { setup.rig.vehiclectl("status", "two").output }
       #expect(wait { two().contains("scan paused while another connection is made; looking for \"Nobody\"") }, "\(two())")
       #expect(wait(seconds: 20) { two().contains("searching for \"Nobody\"") && !two().contains("scan paused") }, "\(two())")
-      #expect(air.house.vehiclectl("scan", "ble", "--seconds", "1").output.contains("HMSoft"))
-      #expect(air.reason.contains("connecting to"))
+      #expect(setup.rig.vehiclectl("scan", "ble", "--seconds", "1").output.contains("HMSoft"))
+      #expect(setup.reason.contains("connecting to"))
     }
 
     @Test func `two peripherals with the same name require an address`() throws {
-      let air = try Air("--also", "Veepeak")
-      #expect(wait { air.reason.contains("2 peripherals match \"Veepeak\"") && air.reason.contains("66:55:44:33:22:00") })
-      try air.house.write("[device.ev]\nkind = \"obd\"\nlink = \"ble:aa:bb:cc:00:11:22\"\n")
-      #expect(air.house.vehiclectl("reload").status == 0)
-      #expect(wait { air.isPolled })
+      let setup = try BLERig("--also", "Veepeak")
+      #expect(wait { setup.reason.contains("2 peripherals match \"Veepeak\"") && setup.reason.contains("66:55:44:33:22:00") })
+      try setup.rig.write("[device.ev]\nkind = \"obd\"\nlink = \"ble:aa:bb:cc:00:11:22\"\n")
+      #expect(setup.rig.vehiclectl("reload").status == 0)
+      #expect(wait { setup.isPolled })
     }
 
     /// A peripheral that is already connected is not preferred.
     @Test func `a connected peripheral with the same name is also ambiguous`() throws {
-      let air = try Air("--also", "Veepeak,connected")
-      #expect(wait { air.reason.contains("2 peripherals match \"Veepeak\"") }, "\(air.reason)")
+      let setup = try BLERig("--also", "Veepeak,connected")
+      #expect(wait { setup.reason.contains("2 peripherals match \"Veepeak\"") }, "\(setup.reason)")
     }
 
     @Test func `a peripheral is used by one link only`() throws {
-      let air = try Air(link: "ble:AA:BB:CC:00:11:22")
-      #expect(wait { air.isPolled })
-      try air.house.write(
+      let setup = try BLERig(link: "ble:AA:BB:CC:00:11:22")
+      #expect(wait { setup.isPolled })
+      try setup.rig.write(
         "[device.ev]\nkind = \"obd\"\nlink = \"ble:AA:BB:CC:00:11:22\"\n[device.two]\nkind = \"obd\"\nlink = \"ble:Veepeak\"\n")
-      #expect(air.house.vehiclectl("reload").status == 0)
-      #expect(wait { air.house.vehiclectl("status", "two").output.contains("is in use by another device") })
-      let since = try air.status().link["since"] as? Int
+      #expect(setup.rig.vehiclectl("reload").status == 0)
+      #expect(wait { setup.rig.vehiclectl("status", "two").output.contains("is in use by another device") })
+      let since = try setup.status().link["since"] as? Int
       usleep(1_500_000)
-      #expect(air.isPolled)
-      #expect(try air.status().link["since"] as? Int == since)
+      #expect(setup.isPolled)
+      #expect(try setup.status().link["since"] as? Int == since)
     }
 
     @Test func `a recording that starts during a session can be replayed`() throws {
-      let air = try Air()
-      #expect(wait { Int(air.house.get("ev.polls") ?? "") ?? 0 > 60 })
-      let file = "\(air.house.directory)/ride.ndjson"
-      #expect(air.house.vehiclectl("record", "--seconds", "4", "ev", file).status == 0)
-      try air.house.write("[device.ev]\nkind = \"obd\"\nlink = \"replay:\(file)\"\n")
-      #expect(air.house.vehiclectl("reload").status == 0)
-      #expect(wait { Int(air.house.get("ev.polls") ?? "") ?? 0 > 50 }, "\(air.house.vehiclectl("status", "ev").output)")
-      #expect(wait { air.reason == "the recording has ended" }, "\(air.house.vehiclectl("status", "ev").output)")
+      let setup = try BLERig()
+      #expect(wait { Int(setup.rig.get("ev.polls") ?? "") ?? 0 > 60 })
+      let file = "\(setup.rig.directory)/ride.ndjson"
+      #expect(setup.rig.vehiclectl("record", "--seconds", "4", "ev", file).status == 0)
+      try setup.rig.write("[device.ev]\nkind = \"obd\"\nlink = \"replay:\(file)\"\n")
+      #expect(setup.rig.vehiclectl("reload").status == 0)
+      #expect(wait { Int(setup.rig.get("ev.polls") ?? "") ?? 0 > 50 }, "\(setup.rig.vehiclectl("status", "ev").output)")
+      #expect(wait { setup.reason == "the recording has ended" }, "\(setup.rig.vehiclectl("status", "ev").output)")
     }
 
     @Test(arguments: [
@@ -249,58 +249,58 @@ extension WholeHouse {
       ("ble:Veepeak?response=yes", "characteristic FFF2 has only write-without-response"),
       ("ble:Veepeak?adapter=hci7", "no Bluetooth adapter hci7: found hci0"),
     ]) func `a URL that does not fit the peripheral is reported`(_ link: String, _ words: String) throws {
-      let air = try Air(link: link)
-      #expect(wait { air.reason.contains(words) }, "\(air.reason)")
-      #expect(air.daemon.isRunning)
+      let setup = try BLERig(link: link)
+      #expect(wait { setup.reason.contains(words) }, "\(setup.reason)")
+      #expect(setup.daemon.isRunning)
     }
 
     @Test func `a scan lists the devices in range while the link stays up`() throws {
-      let air = try Air("--also", "HMSoft", "--also", "OBDII", "--also", "Mirror\u{1b}[31m", "--also", "VESC BLE UART")
-      #expect(wait { air.isPolled })
-      let scan = air.house.vehiclectl("scan", "ble", "--seconds", "2")
+      let setup = try BLERig("--also", "HMSoft", "--also", "OBDII", "--also", "Mirror\u{1b}[31m", "--also", "VESC BLE UART")
+      #expect(wait { setup.isPolled })
+      let scan = setup.rig.vehiclectl("scan", "ble", "--seconds", "2")
       #expect(scan.status == 0 && !scan.output.contains("\u{1b}"))
       #expect(scan.lines.count == 5 && scan.lines.contains { $0.hasSuffix("VESC BLE UART  longboard") })
       #expect(scan.lines.contains { $0.contains("66:55:44:33:22:00  -80 dBm   HMSoft  longboard") })
       #expect(scan.lines.contains { $0.hasPrefix("ble     66:55:44:33:22:01") && $0.hasSuffix("OBDII  obd") })
       // The connected peripheral does not advertise, but is listed.
       #expect(scan.lines.contains { $0.hasSuffix("Veepeak  obd") })
-      let json = air.house.vehiclectl("scan", "ble", "--seconds", "1", "--json")
+      let json = setup.rig.vehiclectl("scan", "ble", "--seconds", "1", "--json")
       let first = try #require(json.lines.first)
       let object = try #require(JSONSerialization.jsonObject(with: Data(first.utf8)) as? [String: Any])
       #expect(object["transport"] as? String == "ble" && object["address"] != nil)
-      #expect(air.isPolled)
-      #expect(wait { air.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
-      air.power(false)
-      let off = air.house.vehiclectl("scan", "ble", "--seconds", "1")
+      #expect(setup.isPolled)
+      #expect(wait { setup.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
+      setup.power(false)
+      let off = setup.rig.vehiclectl("scan", "ble", "--seconds", "1")
       #expect(off.status == 1 && off.errors.contains("powered off: bluetoothctl power on"))
     }
 
     @Test func `the doctor names the fix`() throws {
-      let air = try Air()
-      #expect(wait { air.isPolled })
-      let well = air.house.vehiclectl("doctor")
+      let setup = try BLERig()
+      #expect(wait { setup.isPolled })
+      let well = setup.rig.vehiclectl("doctor")
       #expect(well.status == 0 && well.output.contains("ok       hci0: adapter is powered on"))
-      air.power(false)
-      #expect(wait { air.reason.contains("powered off") })
-      let off = air.house.vehiclectl("doctor")
+      setup.power(false)
+      #expect(wait { setup.reason.contains("powered off") })
+      let off = setup.rig.vehiclectl("doctor")
       #expect(off.status == 1 && off.output.contains("failed   hci0: adapter is powered off; bluetoothctl power on"))
-      air.peripheral.end(SIGKILL)
-      #expect(wait { air.reason.contains("not running") })
-      let gone = air.house.vehiclectl("doctor", "--json")
+      setup.peripheral.end(SIGKILL)
+      #expect(wait { setup.reason.contains("not running") })
+      let gone = setup.rig.vehiclectl("doctor", "--json")
       #expect(gone.status == 1)
       let findings = try #require(gone.json()["findings"] as? [[String: Any]])
       #expect(findings.first { $0["subject"] as? String == "bluetooth" }?["remedy"] as? String == "systemctl start bluetooth")
     }
 
-    @Test func aConnectThatTakesLongCanBeCancelled() throws {
-      let air = try Air("--radio-fault", "slow:30000")
-      #expect(wait { air.reason.contains("connecting to") })
-      #expect(air.house.vehiclectl("disconnect", "ev").status == 0)
-      #expect(try air.status().link["state"] as? String == "down")
+    @Test func `a long connection attempt can be cancelled`() throws {
+      let setup = try BLERig("--radio-fault", "slow:30000")
+      #expect(wait { setup.reason.contains("connecting to") })
+      #expect(setup.rig.vehiclectl("disconnect", "ev").status == 0)
+      #expect(try setup.status().link["state"] as? String == "down")
       // BlueZ has cancelled its connection attempt.
-      #expect(wait { air.busctl("call", "org.bluez", Air.device, "org.bluez.Device1", "Disconnect").status == 0 })
-      #expect(air.house.vehiclectl("connect", "ev").status == 0)
-      #expect(wait { air.reason.contains("connecting to") })
+      #expect(wait { setup.busctl("call", "org.bluez", BLERig.device, "org.bluez.Device1", "Disconnect").status == 0 })
+      #expect(setup.rig.vehiclectl("connect", "ev").status == 0)
+      #expect(wait { setup.reason.contains("connecting to") })
     }
   }
 }

@@ -3,17 +3,17 @@
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("The client") struct ClientTests {
     @Test(arguments: ["2>&-", "2>/dev/full"]) func `the exit status is kept when standard error cannot be written`(_ lost: String) throws {
-      let house = try House()
+      let rig = try Rig()
       func vehiclectl(_ arguments: String) -> Outcome {
-        house.run("/bin/sh", ["-c", "\(House.programs)/vehiclectl --socket \(house.socket) \(arguments) \(lost)"])
+        rig.run("/bin/sh", ["-c", "\(Rig.programs)/vehiclectl --socket \(rig.socket) \(arguments) \(lost)"])
       }
       #expect(vehiclectl("get rpm").status == 3)
       #expect(vehiclectl("--frobnicate").status == 2)
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
-      let daemon = try house.daemon()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try rig.daemon()
       #expect(vehiclectl("get nosuch").status == 4)
       #expect(vehiclectl("set rpm 5").status == 2)
       #expect(vehiclectl("get rpm").status == 5)
@@ -23,66 +23,66 @@ extension WholeHouse {
       #expect(vehiclectl("--json get nosuch >/dev/full").status == 4)
       // The trace is not sent to the daemon, whose socket would have the number of the closed stderr.
       #expect(vehiclectl("-v get polls").output == "0\n")
-      #expect(daemon.isRunning && !daemon.complaints.contains("closing a client: protocol error"))
+      #expect(daemon.isRunning && !daemon.stderr.contains("closing a client: protocol error"))
     }
 
     @Test func `a command fails when standard output cannot be written`() throws {
-      let house = try House()
-      try house.write("")
-      let daemon = try house.daemon()
+      let rig = try Rig()
+      try rig.write("")
+      let daemon = try rig.daemon()
       for lost in [">&-", ">/dev/full"] {
-        let outcome = house.run("/bin/sh", ["-c", "\(House.programs)/vehiclectl --socket \(house.socket) status --json \(lost)"])
+        let outcome = rig.run("/bin/sh", ["-c", "\(Rig.programs)/vehiclectl --socket \(rig.socket) status --json \(lost)"])
         #expect(outcome.status == 1)
         #expect(outcome.errors.hasPrefix("vehiclectl: cannot write to stdout: "))
       }
-      #expect(daemon.isRunning && !daemon.complaints.contains("closing a client: protocol error"))
+      #expect(daemon.isRunning && !daemon.stderr.contains("closing a client: protocol error"))
     }
 
     @Test func `a command waits for a stopped daemon no longer than its timeout`() throws {
-      let house = try House()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
-      let daemon = try house.daemon()
+      let rig = try Rig()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try rig.daemon()
       daemon.signal(SIGSTOP)
-      let file = "\(house.directory)/ride.ndjson"
+      let file = "\(rig.directory)/ride.ndjson"
       for verb in [["watch", "--count", "1", "--json"], ["record", "--seconds", "1", "ev", file], ["call", "--more", "Watch"]] {
-        let outcome = house.run("\(House.programs)/vehiclectl", ["--socket", house.socket, "--timeout", "1"] + verb)
+        let outcome = rig.run("\(Rig.programs)/vehiclectl", ["--socket", rig.socket, "--timeout", "1"] + verb)
         #expect(outcome.status == 6, "\(verb)")
         #expect(outcome.errors == "vehiclectl: no reply within 1 s; use --timeout to wait longer\n")
       }
       #expect(!FileManager.default.fileExists(atPath: file))
       daemon.signal(SIGCONT)
-      #expect(house.vehiclectl("record", "--seconds", "1", "ev", file).status == 0)
+      #expect(rig.vehiclectl("record", "--seconds", "1", "ev", file).status == 0)
       #expect(FileManager.default.fileExists(atPath: file))
     }
 
     @Test func `the client limit of the daemon is reported`() throws {
-      let house = try House()
-      try house.write("")
-      let daemon = try house.daemon()
+      let rig = try Rig()
+      try rig.write("")
+      let daemon = try rig.daemon()
       var clients: [RawClient] = []
       #expect(
         wait {  // one more each time, because a call that has just ended may still count
-          repeat { (try? RawClient(house.socket)).map { clients.append($0) } } while clients.count < 256
-          return house.vehiclectl("status").status != 0
+          repeat { (try? RawClient(rig.socket)).map { clients.append($0) } } while clients.count < 256
+          return rig.vehiclectl("status").status != 0
         })
-      let outcome = house.vehiclectl("--json", "status")
+      let outcome = rig.vehiclectl("--json", "status")
       #expect(outcome.status == 1)
       #expect(outcome.errors.contains("limit of 256 clients"))
       #expect(try outcome.json()["error"] as? String == "TooManyClients")
       clients = []
-      #expect(wait { house.vehiclectl("status").status == 0 })
+      #expect(wait { rig.vehiclectl("status").status == 0 })
       #expect(daemon.isRunning)
     }
 
     @Test func `watch restores the terminal before it stops and redraws when it continues`() throws {
       // A shell ignores SIGQUIT for background jobs, and programs inherit that.
       signal(SIGQUIT, SIG_DFL)
-      let house = try House()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
-      let daemon = try house.daemon()
+      let rig = try Rig()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try rig.daemon()
       let terminal = try Terminal()
       let client = try Program(
-        "\(House.programs)/vehiclectl", ["--socket", house.socket, "--color", "never", "watch"], in: house.directory, terminal: terminal)
+        "\(Rig.programs)/vehiclectl", ["--socket", rig.socket, "--color", "never", "watch"], in: rig.directory, terminal: terminal)
       let (shown, hidden, cleared) = ("\u{1b}[?25h", "\u{1b}[?25l", "\u{1b}[2J")
       #expect(terminal.shows("\(hidden)\(cleared)\u{1b}[Hev (obd)"))
       for _ in 0..<2 {
@@ -103,12 +103,12 @@ extension WholeHouse {
     }
 
     @Test func `signals that are ignored at the start stay ignored`() throws {
-      let house = try House()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
-      let daemon = try house.daemon()
+      let rig = try Rig()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try rig.daemon()
       let terminal = try Terminal()
-      let script = "trap '' TSTP QUIT; exec \(House.programs)/vehiclectl --socket \(house.socket) --color never watch"
-      let client = try Program("/bin/sh", ["-c", script], in: house.directory, terminal: terminal)
+      let script = "trap '' TSTP QUIT; exec \(Rig.programs)/vehiclectl --socket \(rig.socket) --color never watch"
+      let client = try Program("/bin/sh", ["-c", script], in: rig.directory, terminal: terminal)
       #expect(terminal.shows("ev (obd)"))
       client.signal(SIGTSTP)
       client.signal(SIGQUIT)

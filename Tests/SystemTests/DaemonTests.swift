@@ -4,95 +4,95 @@ import CLinux
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("The daemon") struct DaemonTests {
     @Test func `a second daemon fails and names the first`() throws {
-      let house = try House()
-      let (daemon, _) = try house.ev()
+      let rig = try Rig()
+      let (daemon, _) = try rig.ev()
       let second = try Program(
-        "\(House.programs)/vehicled", ["--config", house.configuration, "--socket", house.socket, "--state", "\(house.directory)/state"],
-        in: house.directory)
+        "\(Rig.programs)/vehicled", ["--config", rig.configuration, "--socket", rig.socket, "--state", "\(rig.directory)/state"],
+        in: rig.directory)
       #expect(second.status(within: 5) == 1)
-      #expect(second.complaints.contains("in use by another vehicled (pid \(daemon.pid))"))
-      #expect(house.vehiclectl("version").status == 0)
+      #expect(second.stderr.contains("in use by another vehicled (pid \(daemon.pid))"))
+      #expect(rig.vehiclectl("version").status == 0)
     }
 
     @Test func `the socket is reclaimed after SIGKILL`() throws {
-      let house = try House()
-      let (daemon, _) = try house.ev()
+      let rig = try Rig()
+      let (daemon, _) = try rig.ev()
       #expect(daemon.end(SIGKILL) == -SIGKILL)
-      #expect(house.vehiclectl("status").status == 3)
-      let next = try house.daemon()
-      #expect(wait { house.get("rpm") != nil })
+      #expect(rig.vehiclectl("status").status == 3)
+      let next = try rig.daemon()
+      #expect(wait { rig.get("rpm") != nil })
       #expect(next.isRunning)
     }
 
     @Test func `the daemon stops within two seconds and removes its socket`() throws {
-      let house = try House()
-      let (daemon, _) = try house.ev()
-      #expect(wait { house.get("rpm") != nil })
+      let rig = try Rig()
+      let (daemon, _) = try rig.ev()
+      #expect(wait { rig.get("rpm") != nil })
       daemon.signal(SIGTERM)
       #expect(daemon.status(within: 2) == 0)
-      #expect(!FileManager.default.fileExists(atPath: house.socket))
-      #expect(house.vehiclectl("status").status == 3)
+      #expect(!FileManager.default.fileExists(atPath: rig.socket))
+      #expect(rig.vehiclectl("status").status == 3)
     }
 
     @Test func `the daemon does not start with an invalid configuration`() throws {
-      let house = try House()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\nrat = 20\n")
+      let rig = try Rig()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\nrat = 20\n")
       let daemon = try Program(
-        "\(House.programs)/vehicled", ["--config", house.configuration, "--socket", house.socket], in: house.directory)
+        "\(Rig.programs)/vehicled", ["--config", rig.configuration, "--socket", rig.socket], in: rig.directory)
       #expect(daemon.status(within: 5) == 2)
-      #expect(daemon.complaints.contains("vehicled.toml:4:1"))
-      #expect(daemon.complaints.contains("rate"))
-      #expect(!FileManager.default.fileExists(atPath: house.socket))
-      let check = try Program("\(House.programs)/vehicled", ["--config", house.configuration, "--check-config"], in: house.directory)
+      #expect(daemon.stderr.contains("vehicled.toml:4:1"))
+      #expect(daemon.stderr.contains("rate"))
+      #expect(!FileManager.default.fileExists(atPath: rig.socket))
+      let check = try Program("\(Rig.programs)/vehicled", ["--config", rig.configuration, "--check-config"], in: rig.directory)
       #expect(check.status(within: 5) == 2)
     }
 
     @Test func `a reload affects only changed devices`() throws {
-      let house = try House()
-      let (daemon, simulator) = try house.ev()
-      #expect(wait { house.get("rpm") != nil })
-      let link = simulator.printed.split(separator: "\n")[0]
-      let polls = { Int(house.get("ev.polls") ?? "") ?? -1 }
+      let rig = try Rig()
+      let (daemon, simulator) = try rig.ev()
+      #expect(wait { rig.get("rpm") != nil })
+      let link = simulator.stdout.split(separator: "\n")[0]
+      let polls = { Int(rig.get("ev.polls") ?? "") ?? -1 }
       let before = polls()
       let first = "[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\n"
-      try house.write(first + "[device.van]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
-      let outcome = house.vehiclectl("reload")
+      try rig.write(first + "[device.van]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let outcome = rig.vehiclectl("reload")
       #expect(outcome.status == 0)
       #expect(outcome.output.contains("van"))
       #expect(polls() >= before)
-      try house.write("nonsense")
-      #expect(house.vehiclectl("reload").status == 1)
+      try rig.write("nonsense")
+      #expect(rig.vehiclectl("reload").status == 1)
       daemon.signal(SIGHUP)
-      #expect(wait { daemon.complaints.contains("keeping the running one") })
-      #expect(house.vehiclectl("status", "van").status == 0)
-      try house.write(first)
+      #expect(wait { daemon.stderr.contains("keeping the running one") })
+      #expect(rig.vehiclectl("status", "van").status == 0)
+      try rig.write(first)
       daemon.signal(SIGHUP)
-      #expect(wait { house.vehiclectl("status", "van").status == 4 })
+      #expect(wait { rig.vehiclectl("status", "van").status == 4 })
       #expect(wait { polls() > before })
     }
 
     @Test func `a reconfigured device can reopen its port`() throws {
-      let house = try House()
-      let simulator = try house.simulator(on: "pty")
+      let rig = try Rig()
+      let simulator = try rig.simulator(on: "pty")
       let device = "[device.ev]\nkind = \"obd\"\nlink = \"\(simulator.link)\"\n"
-      try house.write(device)
-      let daemon = try house.daemon()
-      #expect(wait { house.get("rpm") != nil })
-      try house.write(device + "rate = 10\n")
-      #expect(house.vehiclectl("reload").status == 0)
-      #expect(wait { house.get("rpm") != nil })
-      try house.write(device.replacingOccurrences(of: "device.ev", with: "device.car"))
-      #expect(house.vehiclectl("reload").status == 0)
-      #expect(wait { house.get("car.rpm") != nil })
-      #expect(!daemon.complaints.contains("another program"))
+      try rig.write(device)
+      let daemon = try rig.daemon()
+      #expect(wait { rig.get("rpm") != nil })
+      try rig.write(device + "rate = 10\n")
+      #expect(rig.vehiclectl("reload").status == 0)
+      #expect(wait { rig.get("rpm") != nil })
+      try rig.write(device.replacingOccurrences(of: "device.ev", with: "device.car"))
+      #expect(rig.vehiclectl("reload").status == 0)
+      #expect(wait { rig.get("car.rpm") != nil })
+      #expect(!daemon.stderr.contains("another program"))
     }
 
     @Test func `systemd is notified of each state`() throws {
-      let house = try House()
-      let path = "\(house.directory)/notify"
+      let rig = try Rig()
+      let path = "\(rig.directory)/notify"
       let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       defer { close(descriptor) }
       var address = sockaddr_un()
@@ -102,9 +102,9 @@ extension WholeHouse {
         $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
       }
       try #require(bound == 0)
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       // Without WATCHDOG_PID the watchdog applies to every process that reads it.
-      let daemon = try house.daemon(environment: ["NOTIFY_SOCKET": path, "WATCHDOG_USEC": "300000"])
+      let daemon = try rig.daemon(environment: ["NOTIFY_SOCKET": path, "WATCHDOG_USEC": "300000"])
       daemon.signal(SIGHUP)
       // The socket holds ten messages; like systemd, read them as they come.
       var messages = ""
@@ -129,52 +129,52 @@ extension WholeHouse {
     }
 
     @Test func `the reason for a closed link is logged once, not on every attempt`() throws {
-      let house = try House()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
-      let daemon = try house.daemon()
+      let rig = try Rig()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try rig.daemon()
       /// The time of the last attempt.
       func attempt() -> Int? {
-        let devices = try? house.vehiclectl("status", "--json").json()["devices"] as? [[String: Any]]
+        let devices = try? rig.vehiclectl("status", "--json").json()["devices"] as? [[String: Any]]
         return (devices?.first?["links"] as? [[String: Any]])?.first?["since"] as? Int
       }
       for _ in 0..<2 {
         let last = try #require(attempt())
         #expect(wait { attempt().map { $0 > last } == true })
       }
-      #expect(daemon.complaints.components(separatedBy: "connection refused").count == 2)
+      #expect(daemon.stderr.components(separatedBy: "connection refused").count == 2)
     }
 
     @Test func `a file that is not a socket is not replaced`() throws {
-      let house = try House()
-      try house.write("")
-      try house.write("precious", to: house.socket)
+      let rig = try Rig()
+      try rig.write("")
+      try rig.write("precious", to: rig.socket)
       let daemon = try Program(
-        "\(House.programs)/vehicled", ["--config", house.configuration, "--socket", house.socket], in: house.directory)
+        "\(Rig.programs)/vehicled", ["--config", rig.configuration, "--socket", rig.socket], in: rig.directory)
       #expect(daemon.status(within: 5) == 1)
-      #expect(daemon.complaints.contains("not a socket"))
-      #expect(try String(contentsOfFile: house.socket, encoding: .utf8) == "precious")
+      #expect(daemon.stderr.contains("not a socket"))
+      #expect(try String(contentsOfFile: rig.socket, encoding: .utf8) == "precious")
     }
 
     @Test func `a recording with impossible times does not crash the daemon`() throws {
-      let house = try House()
+      let rig = try Rig()
       let header = #"{"format":1,"kind":"obd","device":"ev","date":"2026-11-21T00:00:00Z"}"#
       let lines = [Int64.max, -1, Int64.min].map { #"{"t":\#($0),"link":"main","dir":"rx","hex":"41"}"# }
-      try house.write(([header] + lines).joined(separator: "\n") + "\n", to: "\(house.directory)/odd.ndjson")
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"replay:\(house.directory)/odd.ndjson?speed=0.001\"\n")
-      let daemon = try house.daemon()
+      try rig.write(([header] + lines).joined(separator: "\n") + "\n", to: "\(rig.directory)/odd.ndjson")
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"replay:\(rig.directory)/odd.ndjson?speed=0.001\"\n")
+      let daemon = try rig.daemon()
       usleep(300_000)
-      #expect(daemon.isRunning && house.vehiclectl("status").status == 0)
+      #expect(daemon.isRunning && rig.vehiclectl("status").status == 0)
     }
 
     @Test func `a recording ends when its device is removed`() throws {
-      let house = try House()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
-      let daemon = try house.daemon()
-      let client = try RawClient(house.socket)
+      let rig = try Rig()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try rig.daemon()
+      let client = try RawClient(rig.socket)
       client.send(#"{"method":"io.vehicled.Record","parameters":{"device":"ev"},"more":true}"#)
       #expect(client.next() != nil)
-      try house.write("")
-      #expect(house.vehiclectl("reload").status == 0)
+      try rig.write("")
+      #expect(rig.vehiclectl("reload").status == 0)
       var last = client.next()
       while let reply = last, reply["error"] == nil { last = client.next() }
       #expect(last?["error"] as? String == "io.vehicled.DeviceError")
@@ -183,9 +183,9 @@ extension WholeHouse {
 
     @Test(.disabled(if: dlsym(nil, "__tsan_init") != nil, "ThreadSanitizer wakes its programs up"))
     func `the daemon sleeps when nothing is due`() throws {
-      let house = try House()
-      try house.write("")
-      let daemon = try house.daemon()
+      let rig = try Rig()
+      try rig.write("")
+      let daemon = try rig.daemon()
       // Work that is left from the start may take a while on a busy machine.
       var before = try daemon.switches()
       let sleeps = try (0..<4).contains { _ in
@@ -197,8 +197,8 @@ extension WholeHouse {
     }
 
     @Test func `a socket from systemd is used and not removed`() throws {
-      let house = try House()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let rig = try Rig()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       let script = """
         import os, socket, sys
         s = socket.socket(socket.AF_UNIX)
@@ -210,43 +210,43 @@ extension WholeHouse {
       let daemon = try Program(
         "/usr/bin/env",
         [
-          "python3", "-c", script, house.socket, "\(House.programs)/vehicled", "--config", house.configuration, "--state",
-          "\(house.directory)/state",
+          "python3", "-c", script, rig.socket, "\(Rig.programs)/vehicled", "--config", rig.configuration, "--state",
+          "\(rig.directory)/state",
         ],
-        in: house.directory)
-      #expect(wait { house.vehiclectl("version").status == 0 }, "\(daemon.complaints)")
+        in: rig.directory)
+      #expect(wait { rig.vehiclectl("version").status == 0 }, "\(daemon.stderr)")
       #expect(daemon.end() == 0)
-      #expect(FileManager.default.fileExists(atPath: house.socket))
+      #expect(FileManager.default.fileExists(atPath: rig.socket))
     }
 
     @Test func `clients that do not speak Varlink are disconnected without affecting others`() throws {
-      let house = try House()
-      let (daemon, _) = try house.ev()
-      #expect(wait { house.get("rpm") != nil })
-      let good = try RawClient(house.socket)
+      let rig = try Rig()
+      let (daemon, _) = try rig.ev()
+      #expect(wait { rig.get("rpm") != nil })
+      let good = try RawClient(rig.socket)
       good.send(#"{"method":"io.vehicled.Watch","more":true}"#)
       #expect(good.next() != nil)
       for bad in [
         "hello", "[]", "{", #"{"method":1}"#, #"{"method":"a.b","more":true,"oneway":true}"#, String(repeating: "[", count: 5000),
       ] {
-        let client = try RawClient(house.socket)
+        let client = try RawClient(rig.socket)
         client.send(bad)
         #expect(client.next() == nil, "\(bad.prefix(40))")
       }
-      let endless = try RawClient(house.socket)
+      let endless = try RawClient(rig.socket)
       var sent = 0
       while sent < 8 << 20, endless.send([UInt8](repeating: 65, count: 65536)) { sent += 65536 }
       #expect(sent < 4 << 20)
       for _ in 0..<20 { #expect(good.next() != nil) }
       #expect(daemon.isRunning)
-      #expect(daemon.complaints.components(separatedBy: "closing a client: protocol error").count == 8)
+      #expect(daemon.stderr.components(separatedBy: "closing a client: protocol error").count == 8)
     }
 
     @Test func `all calls of a client that half-closes its connection are answered`() throws {
-      let house = try House()
-      _ = try house.ev()
+      let rig = try Rig()
+      _ = try rig.ev()
       for count in [3, 1000, 4000] {
-        let client = try RawClient(house.socket)
+        let client = try RawClient(rig.socket)
         let call = Array(#"{"method":"org.varlink.service.GetInfo"}"#.utf8) + [0]
         // Calls that do not fit into the socket are sent once replies are read.
         let descriptor = client.descriptor
@@ -266,12 +266,12 @@ extension WholeHouse {
     }
 
     @Test func `a client that half-closes its connection is answered before it is disconnected`() throws {
-      let house = try House()
-      let (daemon, _) = try house.ev()
-      #expect(wait { house.get("rpm") != nil })
+      let rig = try Rig()
+      let (daemon, _) = try rig.ev()
+      #expect(wait { rig.get("rpm") != nil })
       let call = #"{"method":"io.vehicled.Call","parameters":{"device":"ev","action":"query","arguments":{"request":{"string":"ATI"}}}}"#
       let get = #"{"method":"io.vehicled.Get","parameters":{"references":["ev.rpm"]}}"#
-      let client = try RawClient(house.socket)
+      let client = try RawClient(rig.socket)
       client.send(Array((call + "\0" + get + "\0" + get + "\0{\"meth").utf8))
       shutdown(client.descriptor, Int32(SHUT_WR))
       #expect((client.next()?["parameters"] as? [String: Any])?["rows"] != nil)
@@ -282,7 +282,7 @@ extension WholeHouse {
       let before = descriptors()
       for method in ["Watch", "Record"] {
         let parameters = method == "Record" ? #"{"device":"ev"}"# : "{}"
-        let gone = try RawClient(house.socket)
+        let gone = try RawClient(rig.socket)
         gone.send(#"{"method":"io.vehicled.\#(method)","parameters":\#(parameters),"more":true}"#)
         #expect(gone.next() != nil)
       }
@@ -290,37 +290,37 @@ extension WholeHouse {
     }
 
     @Test func `a full standard error does not block the daemon`() throws {
-      let house = try House()
-      try house.write("")
+      let rig = try Rig()
+      try rig.write("")
       let script = #"exec "$@" 2>"$FIFO""#
-      let fifo = "\(house.directory)/fifo"
+      let fifo = "\(rig.directory)/fifo"
       #expect(mkfifo(fifo, 0o600) == 0)
       let reader = open(fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC)
       defer { close(reader) }
       let daemon = try Program(
-        "/bin/sh", ["-c", script, "sh", "\(House.programs)/vehicled", "--config", house.configuration, "--socket", house.socket],
-        environment: ["FIFO": fifo], in: house.directory)
-      #expect(wait { house.vehiclectl("version").status == 0 })
+        "/bin/sh", ["-c", script, "sh", "\(Rig.programs)/vehicled", "--config", rig.configuration, "--socket", rig.socket],
+        environment: ["FIFO": fifo], in: rig.directory)
+      #expect(wait { rig.vehiclectl("version").status == 0 })
       // The pipe is full and is not read.
       let filler = [UInt8](repeating: 10, count: 4096)
       while write(reader, filler, filler.count) > 0 {}
       for _ in 0..<30 {
         daemon.signal(SIGHUP)
-        let client = try RawClient(house.socket)
+        let client = try RawClient(rig.socket)
         client.send("nonsense")
         #expect(client.next() == nil)
       }
-      #expect(house.vehiclectl("status").status == 0)
+      #expect(rig.vehiclectl("status").status == 0)
       #expect(daemon.end() == 0)
     }
 
     @Test func `a client that stops reading does not delay others`() throws {
-      let house = try House()
-      let (daemon, _) = try house.ev()
-      #expect(wait { house.get("rpm") != nil })
-      let idle = (0..<10).map { _ in try? RawClient(house.socket) }
+      let rig = try Rig()
+      let (daemon, _) = try rig.ev()
+      #expect(wait { rig.get("rpm") != nil })
+      let idle = (0..<10).map { _ in try? RawClient(rig.socket) }
       for client in idle { client?.send(#"{"method":"io.vehicled.Watch","more":true}"#) }
-      let good = try RawClient(house.socket)
+      let good = try RawClient(rig.socket)
       good.send(#"{"method":"io.vehicled.Watch","more":true}"#)
       var last = -1
       for _ in 0..<100 {
@@ -333,10 +333,10 @@ extension WholeHouse {
     }
 
     @Test func `pipelined calls are answered in order, and oneway calls are not answered`() throws {
-      let house = try House()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
-      let daemon = try house.daemon()
-      let client = try RawClient(house.socket)
+      let rig = try Rig()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let daemon = try rig.daemon()
+      let client = try RawClient(rig.socket)
       let calls = [
         #"{"method":"io.vehicled.Get","parameters":{"references":["ev.rpm"]}}"#,
         #"{"method":"io.vehicled.Nonsense","oneway":true}"#,
@@ -358,38 +358,38 @@ extension WholeHouse {
       "babble", "garbage:1", "split:3", "lost-prompt:5", "hang:20:300", "disconnect:30", "no-count", "clone", "echo", "lv-reset:40",
     ])
     func `another car is polled despite an adapter with the fault`(_ fault: String) throws {
-      let house = try House()
-      let good = try house.simulator()
-      let bad = try house.simulator("--fault", fault)
-      try house.write(
+      let rig = try Rig()
+      let good = try rig.simulator()
+      let bad = try rig.simulator("--fault", fault)
+      try rig.write(
         "[device.ev]\nkind = \"obd\"\nlink = \"\(good.link)\"\n[device.bad]\nkind = \"obd\"\nlink = \"\(bad.link)\"\n")
-      let daemon = try house.daemon()
-      #expect(wait { house.get("ev.rpm") != nil })
-      let before = Int(house.get("ev.polls") ?? "") ?? 0
+      let daemon = try rig.daemon()
+      #expect(wait { rig.get("ev.rpm") != nil })
+      let before = Int(rig.get("ev.polls") ?? "") ?? 0
       if !["babble", "garbage:1"].contains(fault) {
-        #expect(wait(seconds: 15) { house.get("bad.battery-voltage") != nil }, "\(house.vehiclectl("status", "bad").output)")
+        #expect(wait(seconds: 15) { rig.get("bad.battery-voltage") != nil }, "\(rig.vehiclectl("status", "bad").output)")
       }
-      #expect(wait { (Int(house.get("ev.polls") ?? "") ?? 0) > before + 15 })
-      #expect(house.get("ev.rpm") != nil)
+      #expect(wait { (Int(rig.get("ev.polls") ?? "") ?? 0) > before + 15 })
+      #expect(rig.get("ev.rpm") != nil)
       let status = try String(contentsOfFile: "/proc/\(daemon.pid)/status", encoding: .utf8)
       let resident = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") }?.split(whereSeparator: \.isWhitespace)[1])
       #expect(try #require(Int(resident)) < 150_000)
     }
 
     @Test func `each kind of error has its exit status`() throws {
-      let house = try House()
-      #expect(house.vehiclectl("status").status == 3)
-      let (_, _) = try house.ev()
-      #expect(wait { house.get("rpm") != nil })
-      #expect(house.vehiclectl("get", "ev.rpx").status == 4)
-      #expect(house.vehiclectl("get", "bus.rpm").status == 4)
-      #expect(house.vehiclectl("set", "rpm", "1").status == 2)
-      #expect(house.vehiclectl("do", "ev.nothing").status == 4)
-      #expect(house.vehiclectl("--frobnicate").status == 2)
-      #expect(house.vehiclectl("disconnect", "ev").status == 0)
-      #expect(house.vehiclectl("get", "rpm").status == 5)
-      #expect(house.vehiclectl("do", "ev.query", "010C").status == 5)
-      let failed = house.vehiclectl("--json", "get", "ev.rpx")
+      let rig = try Rig()
+      #expect(rig.vehiclectl("status").status == 3)
+      let (_, _) = try rig.ev()
+      #expect(wait { rig.get("rpm") != nil })
+      #expect(rig.vehiclectl("get", "ev.rpx").status == 4)
+      #expect(rig.vehiclectl("get", "bus.rpm").status == 4)
+      #expect(rig.vehiclectl("set", "rpm", "1").status == 2)
+      #expect(rig.vehiclectl("do", "ev.nothing").status == 4)
+      #expect(rig.vehiclectl("--frobnicate").status == 2)
+      #expect(rig.vehiclectl("disconnect", "ev").status == 0)
+      #expect(rig.vehiclectl("get", "rpm").status == 5)
+      #expect(rig.vehiclectl("do", "ev.query", "010C").status == 5)
+      let failed = rig.vehiclectl("--json", "get", "ev.rpx")
       #expect(try failed.json()["error"] as? String == "io.vehicled.NoSuchProperty")
       #expect(failed.errors.split(separator: "\n").count == 1)
     }

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("Disconnect") struct DisconnectTests {
     /// A device of each kind that has a link; the other ends do not exist.
     private static let kinds = [
@@ -13,32 +13,32 @@ extension WholeHouse {
     ]
 
     @Test(arguments: [SIGKILL, SIGTERM]) func `every kind stays disconnected over restarts`(_ signal: Int32) throws {
-      let house = try House()
+      let rig = try Rig()
       let sections = Self.kinds.map { "[device.\($0)]\nkind = \"\($1)\"\nlink = \"\($2)\"\n\($3)\n" }
-      try house.write(sections.joined())
+      try rig.write(sections.joined())
       let isDown = { (name: String) in
-        house.vehiclectl("status", name).output.contains("disconnected on request: vehiclectl connect \(name)")
+        rig.vehiclectl("status", name).output.contains("disconnected on request: vehiclectl connect \(name)")
       }
-      let first = try house.daemon()
+      let first = try rig.daemon()
       for (name, _, _, _) in Self.kinds {
-        let outcome = house.vehiclectl("disconnect", name)
+        let outcome = rig.vehiclectl("disconnect", name)
         #expect(outcome.status == 0, "\(outcome)")
       }
       first.end(signal)
-      let second = try house.daemon()
-      for (name, _, _, _) in Self.kinds { #expect(isDown(name), "\(house.vehiclectl("status", name))") }
+      let second = try rig.daemon()
+      for (name, _, _, _) in Self.kinds { #expect(isDown(name), "\(rig.vehiclectl("status", name))") }
       // A link that was closed on request passes the check; the mirror's missing user name still fails it.
-      let findings = try house.vehiclectl("--json", "doctor").json()["findings"] as? [[String: Any]] ?? []
+      let findings = try rig.vehiclectl("--json", "doctor").json()["findings"] as? [[String: Any]] ?? []
       let links = findings.filter { ($0["text"] as? String)?.contains("disconnected on request") == true }
       #expect(links.count == Self.kinds.count && links.count { $0["state"] as? String == "ok" } == Self.kinds.count - 1, "\(findings)")
       // Neither a changed section nor another restart reconnects it.
-      try house.write(sections.joined().replacing("ble:Pod", with: "ble:Pod 2"))
-      #expect(house.vehiclectl("reload").status == 0)
+      try rig.write(sections.joined().replacing("ble:Pod", with: "ble:Pod 2"))
+      #expect(rig.vehiclectl("reload").status == 0)
       #expect(wait { isDown("pod") })
-      for (name, _, _, _) in Self.kinds { #expect(house.vehiclectl("connect", name).status == 0) }
+      for (name, _, _, _) in Self.kinds { #expect(rig.vehiclectl("connect", name).status == 0) }
       second.end(signal)
-      let third = try house.daemon()
-      for (name, _, _, _) in Self.kinds { #expect(!isDown(name), "\(house.vehiclectl("status", name))") }
+      let third = try rig.daemon()
+      for (name, _, _, _) in Self.kinds { #expect(!isDown(name), "\(rig.vehiclectl("status", name))") }
       #expect(third.end() == 0)
     }
   }

@@ -107,15 +107,15 @@ enum Documents {
 
   /// Files with keys do not exist here, and only they may be missing.
   @Test func `the TOML of every page loads`() throws {
-    let house = try House()
-    try FileManager.default.createDirectory(atPath: "\(house.directory)/signals.d", withIntermediateDirectories: true)
+    let rig = try Rig()
+    try FileManager.default.createDirectory(atPath: "\(rig.directory)/signals.d", withIntermediateDirectories: true)
     for path in try Documents.paths() {
       for block in try Documents.blocks("toml", in: path) {
-        let signals = "\(house.directory)/signals.d/page.toml"
+        let signals = "\(rig.directory)/signals.d/page.toml"
         let isSignals = block.hasPrefix("[signal.")
-        try house.write(isSignals ? block : "", to: signals)
-        try house.write(isSignals ? "[device.ev]\nkind = \"obd\"\nlink = \"serial:/dev/ttyUSB0\"\n" : block)
-        let outcome = house.run("\(House.programs)/vehicled", ["--check-config", "--config", house.configuration])
+        try rig.write(isSignals ? block : "", to: signals)
+        try rig.write(isSignals ? "[device.ev]\nkind = \"obd\"\nlink = \"serial:/dev/ttyUSB0\"\n" : block)
+        let outcome = rig.run("\(Rig.programs)/vehicled", ["--check-config", "--config", rig.configuration])
         let problems = outcome.errors.split(separator: "\n").filter {
           // Secret files and users of the example do not exist here.
           !$0.contains("no such file or directory") && !$0.hasPrefix("vehicled: warning: ")

@@ -4,15 +4,15 @@ import CLinux
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("Limits") struct LimitTests {
-    private func daemon(_ house: House, under command: [String], environment: [String: String] = [:]) throws -> Program {
+    private func daemon(_ rig: Rig, under command: [String], environment: [String: String] = [:]) throws -> Program {
       let arguments = [
-        "\(House.programs)/vehicled", "--config", house.configuration, "--socket", house.socket, "--state", "\(house.directory)/state",
+        "\(Rig.programs)/vehicled", "--config", rig.configuration, "--socket", rig.socket, "--state", "\(rig.directory)/state",
       ]
-      let program = try Program(command[0], Array(command.dropFirst()) + arguments, environment: environment, in: house.directory)
-      let answers = wait { !program.isRunning || house.vehiclectl("version").status == 0 }
-      try #require(answers && program.isRunning, "the daemon does not answer: \(program.complaints)")
+      let program = try Program(command[0], Array(command.dropFirst()) + arguments, environment: environment, in: rig.directory)
+      let answers = wait { !program.isRunning || rig.vehiclectl("version").status == 0 }
+      try #require(answers && program.isRunning, "the daemon does not answer: \(program.stderr)")
       return program
     }
 
@@ -24,59 +24,59 @@ extension WholeHouse {
     }
 
     @Test func `two daemons do not share a state directory`() throws {
-      let house = try House()
-      try house.write("[device.phone]\nkind = \"health\"\n")
-      let first = try house.daemon()
-      let second = try house.start(
-        "vehicled", ["--config", house.configuration, "--socket", "\(house.directory)/other", "--state", "\(house.directory)/state"])
+      let rig = try Rig()
+      try rig.write("[device.phone]\nkind = \"health\"\n")
+      let first = try rig.daemon()
+      let second = try rig.start(
+        "vehicled", ["--config", rig.configuration, "--socket", "\(rig.directory)/other", "--state", "\(rig.directory)/state"])
       #expect(second.status(within: 5) == 1)
-      #expect(second.complaints.contains("state directory \(house.directory)/state is in use by another vehicled; stop it first"))
-      #expect(!FileManager.default.fileExists(atPath: "\(house.directory)/other"))
+      #expect(second.stderr.contains("state directory \(rig.directory)/state is in use by another vehicled; stop it first"))
+      #expect(!FileManager.default.fileExists(atPath: "\(rig.directory)/other"))
       // However the first daemon ends, the next one can use the directory.
       #expect(first.end(SIGKILL) == -SIGKILL)
-      let next = try house.daemon()
-      #expect(house.vehiclectl("set", "phone.steps", "10").status == 0 && next.isRunning)
+      let next = try rig.daemon()
+      #expect(rig.vehiclectl("set", "phone.steps", "10").status == 0 && next.isRunning)
     }
 
     @Test func `without free descriptors the daemon waits instead of spinning`() throws {
-      let house = try House()
-      try house.write("")
-      let daemon = try daemon(house, under: ["/usr/bin/prlimit", "--nofile=40"])
-      var clients = try (0..<60).map { _ in try RawClient(house.socket) }
-      #expect(wait { daemon.complaints.contains("cannot accept a connection: too many open files; close some clients") })
+      let rig = try Rig()
+      try rig.write("")
+      let daemon = try daemon(rig, under: ["/usr/bin/prlimit", "--nofile=40"])
+      var clients = try (0..<60).map { _ in try RawClient(rig.socket) }
+      #expect(wait { daemon.stderr.contains("cannot accept a connection: too many open files; close some clients") })
       let before = try ticks(daemon)
       usleep(2_000_000)
       // Two seconds are two hundred ticks.
       #expect(try ticks(daemon) - before < 50)
       clients = []
-      #expect(clients.isEmpty && house.vehiclectl("version").status == 0)
+      #expect(clients.isEmpty && rig.vehiclectl("version").status == 0)
       #expect(daemon.end() == 0)
     }
 
     @Test func `a file size limit is handled like a full disk`() throws {
-      let house = try House()
-      let (_, link) = try house.simulator()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\nrecord = true\n")
-      let daemon = try daemon(house, under: ["/usr/bin/prlimit", "--fsize=3000"])
-      #expect(wait { daemon.complaints.contains("cannot record: cannot write ") })
-      #expect(daemon.complaints.contains("file too large"), "\(daemon.complaints)")
-      #expect(wait { house.get("rpm") != nil } && daemon.end() == 0)
+      let rig = try Rig()
+      let (_, link) = try rig.simulator()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\nrecord = true\n")
+      let daemon = try daemon(rig, under: ["/usr/bin/prlimit", "--fsize=3000"])
+      #expect(wait { daemon.stderr.contains("cannot record: cannot write ") })
+      #expect(daemon.stderr.contains("file too large"), "\(daemon.stderr)")
+      #expect(wait { rig.get("rpm") != nil } && daemon.end() == 0)
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can run clients as other users"))
     func `a user in hundreds of groups has the rights of each group`() throws {
-      let house = try House()
-      chmod(house.directory, 0o755)
-      try house.write("[control]\nobserve = [\"games\"]\n")
+      let rig = try Rig()
+      chmod(rig.directory, 0o755)
+      try rig.write("[control]\nobserve = [\"games\"]\n")
       let games = try #require(getgrnam("games")).pointee.gr_gid
-      _ = try house.daemon()
+      _ = try rig.daemon()
       let groups = (10_000..<10_300).map(String.init)
       for (groups, status) in [(groups + ["\(games)"], Int32(0)), (groups, 7)] {
-        let client = house.run(
+        let client = rig.run(
           "/usr/bin/setpriv",
           [
-            "--reuid=65534", "--regid=65534", "--groups", groups.joined(separator: ","), "\(House.programs)/vehiclectl", "--socket",
-            house.socket, "status",
+            "--reuid=65534", "--regid=65534", "--groups", groups.joined(separator: ","), "\(Rig.programs)/vehiclectl", "--socket",
+            rig.socket, "status",
           ])
         #expect(client.status == status, "\(client.errors)")
       }
@@ -96,18 +96,18 @@ extension WholeHouse {
       """
 
     @Test func `under the unit's system call filter only the daemon writes log lines`() throws {
-      let house = try House()
-      let (_, link) = try house.simulator()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link.replacingOccurrences(of: "127.0.0.1", with: "localhost"))\"\n")
+      let rig = try Rig()
+      let (_, link) = try rig.simulator()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link.replacingOccurrences(of: "127.0.0.1", with: "localhost"))\"\n")
       // libdispatch writes to the system log by itself; this redirects its messages to standard error.
-      let daemon = try daemon(house, under: [House.python, "-c", Self.filter], environment: ["LIBDISPATCH_LOG": "stderr"])
-      #expect(wait { house.get("rpm") != nil })
+      let daemon = try daemon(rig, under: [Rig.python, "-c", Self.filter], environment: ["LIBDISPATCH_LOG": "stderr"])
+      #expect(wait { rig.get("rpm") != nil })
       daemon.signal(SIGHUP)
-      #expect(wait { daemon.complaints.contains("configuration reloaded") })
+      #expect(wait { daemon.stderr.contains("configuration reloaded") })
       #expect(daemon.end() == 0)
       let ours = /\d\d:\d\d:\d\d\.\d{3} (debug|info|notice|warning|error) .+/
-      for line in daemon.complaints.split(separator: "\n") { #expect(line.wholeMatch(of: ours) != nil, "\(line)") }
-      #expect(daemon.complaints.contains("stopping"))
+      for line in daemon.stderr.split(separator: "\n") { #expect(line.wholeMatch(of: ours) != nil, "\(line)") }
+      #expect(daemon.stderr.contains("stopping"))
     }
   }
 }

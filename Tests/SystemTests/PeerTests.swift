@@ -4,63 +4,63 @@ import CLinux
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("Third-party peers") struct PeerTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().path
 
     @Test func `the varlink package works with the daemon`() throws {
-      let house = try House()
-      let (daemon, _) = try house.ev()
-      #expect(wait { house.get("battery-voltage") != nil })
+      let rig = try Rig()
+      let (daemon, _) = try rig.ev()
+      #expect(wait { rig.get("battery-voltage") != nil })
       let contract = "\(Self.tests)/../Sources/Varlink/io.vehicled.varlink"
-      let outcome = house.run(House.python, ["\(Self.tests)/Peers/contract.py", house.socket, contract])
+      let outcome = rig.run(Rig.python, ["\(Self.tests)/Peers/contract.py", rig.socket, contract])
       #expect(outcome.status == 0, "\(outcome.errors)")
       #expect(outcome.lines == ["introspection", "status", "get", "describe", "call", "errors", "watch", "record", "connect"])
       #expect(daemon.isRunning)
     }
 
     @Test func `a scenario with public captures of an E-GMP car gives its values`() throws {
-      let house = try House()
+      let rig = try Rig()
       let port = try freePort()
       // The emulator loads scenarios from, and logs to, the directory it runs in.
-      try FileManager.default.copyItem(atPath: "\(Self.tests)/Peers/egmp.py", toPath: "\(house.directory)/egmp.py")
+      try FileManager.default.copyItem(atPath: "\(Self.tests)/Peers/egmp.py", toPath: "\(rig.directory)/egmp.py")
       let emulator = try Program(
-        House.python, ["-m", "elm", "-i", "127.0.0.1", "-n", "\(port)", "-b", "\(house.directory)/elm.out"],
-        in: house.directory,
+        Rig.python, ["-m", "elm", "-i", "127.0.0.1", "-n", "\(port)", "-b", "\(rig.directory)/elm.out"],
+        in: rig.directory,
         input: "merge egmp\nscenario egmp\n")
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:\(port)\"\n")
-      let daemon = try house.daemon()
-      #expect(wait(seconds: 20) { house.get("rpm") == "4363" }, "\(emulator.complaints)\n\(daemon.complaints)")
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:\(port)\"\n")
+      let daemon = try rig.daemon()
+      #expect(wait(seconds: 20) { rig.get("rpm") == "4363" }, "\(emulator.stderr)\n\(daemon.stderr)")
       for (property, value) in [
         "rpm-2": "0", "state-of-charge": "55.5", "battery-voltage": "715.7", "battery-current": "0.7", "battery-temperature-max": "1",
         "battery-temperature-min": "-1", "aux-battery-voltage": "12.8", "inverter-voltage": "717", "request": "220101",
       ] {
-        #expect(house.get(property) == value, "\(property)")
+        #expect(rig.get(property) == value, "\(property)")
       }
       // The emulator answers `?` to a response count above 6, and identifies as an STN chip but hangs on STN commands: polling continues
       // without both.
-      let polls = Int(house.get("polls") ?? "") ?? 0
-      #expect(wait(seconds: 40) { (Int(house.get("polls") ?? "") ?? 0) > polls + 200 }, "\(daemon.complaints)")
+      let polls = Int(rig.get("polls") ?? "") ?? 0
+      #expect(wait(seconds: 40) { (Int(rig.get("polls") ?? "") ?? 0) > polls + 200 }, "\(daemon.stderr)")
       emulator.end()
     }
 
     @Test func `the emulator's default car is polled directly`() throws {
-      let house = try House()
+      let rig = try Rig()
       let port = try freePort()
       let emulator = try Program(
-        House.python, ["-m", "elm", "-i", "127.0.0.1", "-n", "\(port)", "-s", "car", "-b", "\(house.directory)/elm.out"],
-        in: house.directory, input: "")
-      try house.write("[device.car]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:\(port)\"\n")
-      let daemon = try house.daemon()
+        Rig.python, ["-m", "elm", "-i", "127.0.0.1", "-n", "\(port)", "-s", "car", "-b", "\(rig.directory)/elm.out"],
+        in: rig.directory, input: "")
+      try rig.write("[device.car]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:\(port)\"\n")
+      let daemon = try rig.daemon()
       for property in ["rpm", "speed", "coolant-temperature", "intake-air-temperature", "vin"] {
-        #expect(wait(seconds: 40) { house.get(property) != nil }, "\(property)\n\(emulator.complaints)\n\(daemon.complaints)")
+        #expect(wait(seconds: 40) { rig.get(property) != nil }, "\(property)\n\(emulator.stderr)\n\(daemon.stderr)")
       }
-      #expect(house.get("vehicle")?.hasPrefix("standard OBD-II") == true)
+      #expect(rig.get("vehicle")?.hasPrefix("standard OBD-II") == true)
       // It identifies as an STN chip but does not respond to STN commands: this is detected once, and polling continues.
-      let polls = Int(house.get("polls") ?? "") ?? 0
-      #expect(wait(seconds: 60) { (Int(house.get("polls") ?? "") ?? 0) > polls + 400 }, "\(daemon.complaints)")
-      #expect(Int(house.get("timeouts") ?? "") ?? 99 <= 2, "\(house.vehiclectl("status", "car").output)")
-      #expect(house.get("rpm") != nil && house.get("coolant-temperature") != nil)
+      let polls = Int(rig.get("polls") ?? "") ?? 0
+      #expect(wait(seconds: 60) { (Int(rig.get("polls") ?? "") ?? 0) > polls + 400 }, "\(daemon.stderr)")
+      #expect(Int(rig.get("timeouts") ?? "") ?? 99 <= 2, "\(rig.vehiclectl("status", "car").output)")
+      #expect(rig.get("rpm") != nil && rig.get("coolant-temperature") != nil)
       emulator.end()
     }
 

@@ -3,24 +3,24 @@
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("Reload") struct ReloadTests {
-    @Test func devicesKeepTheOrderOfTheConfiguration() throws {
-      let house = try House()
+    @Test func `devices keep the order of the configuration`() throws {
+      let rig = try Rig()
       func configure(_ devices: KeyValuePairs<String, Int>) throws {
-        try house.write(devices.map { "[device.\($0)]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\nrate = \($1)\n" }.joined())
+        try rig.write(devices.map { "[device.\($0)]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\nrate = \($1)\n" }.joined())
       }
       func names() -> [String] {
-        let status = try? house.vehiclectl("status", "--json").json()
+        let status = try? rig.vehiclectl("status", "--json").json()
         return (status?["devices"] as? [[String: Any]] ?? []).compactMap { $0["name"] as? String }
       }
       try configure(["van": 20, "bus": 20, "ev": 20])
-      let daemon = try house.daemon()
+      let daemon = try rig.daemon()
       #expect(wait { names() == ["van", "bus", "ev"] })
       try configure(["van": 10, "bus": 20, "ev": 20])
-      #expect(house.vehiclectl("reload").status == 0 && names() == ["van", "bus", "ev"])
+      #expect(rig.vehiclectl("reload").status == 0 && names() == ["van", "bus", "ev"])
       try configure(["ev": 20, "lorry": 20, "van": 10, "bus": 10])
-      #expect(house.vehiclectl("reload").status == 0 && names() == ["ev", "lorry", "van", "bus"])
+      #expect(rig.vehiclectl("reload").status == 0 && names() == ["ev", "lorry", "van", "bus"])
       #expect(daemon.isRunning)
     }
   }

@@ -4,7 +4,7 @@
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("Restart") struct RestartTests {
     /// Acts as systemd and runs the clients: vehiclectl, and raw clients that never repeat a call.
     private static let script = """
@@ -88,19 +88,19 @@ extension WholeHouse {
       """
 
     @Test func `no call of eight clients is lost while all CPUs are busy`() throws {
-      let house = try House()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
+      let rig = try Rig()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")
       let restarts = ProcessInfo.processInfo.environment["VEHICLED_RESTARTS"].flatMap { Int($0) } ?? 10
       let program = try Program(
         "/usr/bin/env",
         [
-          "python3", "-c", Self.script, house.socket, "\(restarts)", "\(House.programs)/vehicled", "--config", house.configuration,
+          "python3", "-c", Self.script, rig.socket, "\(restarts)", "\(Rig.programs)/vehicled", "--config", rig.configuration,
           "--state",
-          "\(house.directory)/state", "\(House.programs)/vehiclectl",
+          "\(rig.directory)/state", "\(Rig.programs)/vehiclectl",
         ],
-        in: house.directory)
-      #expect(program.status(within: 30 + 5 * Double(restarts)) == 0, "\(program.complaints.suffix(2000))")
-      let report = try #require(JSONSerialization.jsonObject(with: Data(program.printed.utf8)) as? [String: Any])
+        in: rig.directory)
+      #expect(program.status(within: 30 + 5 * Double(restarts)) == 0, "\(program.stderr.suffix(2000))")
+      let report = try #require(JSONSerialization.jsonObject(with: Data(program.stdout.utf8)) as? [String: Any])
       #expect(report["failures"] as? [String] == [])
       #expect(report["calls"] as? Int ?? 0 > restarts)
     }

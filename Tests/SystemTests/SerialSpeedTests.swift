@@ -4,10 +4,10 @@ import CLinux
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("The speed of a serial link") struct SerialSpeedTests {
     @Test func `no other speed is tried on a pseudo-terminal`() throws {
-      let house = try House()
+      let rig = try Rig()
       var (controller, follower): (Int32, Int32) = (-1, -1)
       var path = [CChar](repeating: 0, count: 128)
       try #require(openpty(&controller, &follower, &path, nil, nil) == 0)
@@ -15,11 +15,11 @@ extension WholeHouse {
       for end in [controller, follower] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
       _ = fcntl(controller, F_SETFL, O_NONBLOCK)
       // A name like a real port's changes nothing.
-      let alias = "\(house.directory)/ttyUSB0"
+      let alias = "\(rig.directory)/ttyUSB0"
       try FileManager.default.createSymbolicLink(
         atPath: alias, withDestinationPath: try #require(ttyname(follower).map { String(cString: $0) }))
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"serial:\(alias)\"\n")
-      let daemon = try house.daemon()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"serial:\(alias)\"\n")
+      let daemon = try rig.daemon()
       var received = ""
       /// Whether at least two resets have been sent.
       let isRepeated = wait(seconds: 20) {
@@ -28,12 +28,12 @@ extension WholeHouse {
         if count > 0 { received += String(decoding: bytes.prefix(count), as: UTF8.self) }
         return received.components(separatedBy: "ATZ").count > 2
       }
-      #expect(isRepeated, "\(received) \(daemon.complaints)")
+      #expect(isRepeated, "\(received) \(daemon.stderr)")
       // Only termios2 (TCGETS2) holds arbitrary speeds.
       var settings = [UInt32](repeating: 0, count: 11)
       #expect(ioctl(controller, 0x802C_542A, &settings) == 0 && settings[10] == 38400)
-      #expect(house.vehiclectl("status", "ev").output.contains("the adapter does not respond; check its power"))
-      #expect(!FileManager.default.fileExists(atPath: "\(house.directory)/state/devices/ev/baud"))
+      #expect(rig.vehiclectl("status", "ev").output.contains("the adapter does not respond; check its power"))
+      #expect(!FileManager.default.fileExists(atPath: "\(rig.directory)/state/devices/ev/baud"))
     }
   }
 }

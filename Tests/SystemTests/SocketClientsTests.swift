@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("Clients in docs/socket.md") struct SocketClientsTests {
     /// The code blocks of the page by the names in their `<!-- run: NAME -->` marks.
     private static func clients() throws -> [String: String] {
@@ -19,28 +19,28 @@ extension WholeHouse {
     }
 
     /// A directory with this client, and a daemon with the devices that the page assumes.
-    private func house(with client: String) throws -> House {
-      let house = try House()
-      let (_, ev) = try house.simulator()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"\(ev)\"\n[device.phone]\nkind = \"health\"\n")
-      try house.write(#require(Self.clients()[client]), to: "\(house.directory)/\(client)")
-      _ = try house.daemon()
-      #expect(wait { house.get("ev.rpm") != nil && house.get("ev.vin") != nil })
-      return house
+    private func rig(with client: String) throws -> Rig {
+      let rig = try Rig()
+      let (_, ev) = try rig.simulator()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"\(ev)\"\n[device.phone]\nkind = \"health\"\n")
+      try rig.write(#require(Self.clients()[client]), to: "\(rig.directory)/\(client)")
+      _ = try rig.daemon()
+      #expect(wait { rig.get("ev.rpm") != nil && rig.get("ev.vin") != nil })
+      return rig
     }
 
     /// Runs a client on a terminal, so that it prints each line at once, until it has printed all of these.
-    private func expect(_ command: String, in house: House, prints expected: [String]) throws {
+    private func expect(_ command: String, in rig: Rig, prints expected: [String]) throws {
       let terminal = try Terminal()
-      let environment = ["VEHICLED_SOCKET": house.socket, "SYSTEMD_COLORS": "0", "SYSTEMD_PAGER": "cat"]
+      let environment = ["VEHICLED_SOCKET": rig.socket, "SYSTEMD_COLORS": "0", "SYSTEMD_PAGER": "cat"]
       let program = try Program(
-        "/bin/sh", ["-c", "exec \(command)"], environment: environment, in: house.directory, terminal: terminal)
+        "/bin/sh", ["-c", "exec \(command)"], environment: environment, in: rig.directory, terminal: terminal)
       var printed = ""
       let isComplete = wait(seconds: 20) {
         printed += terminal.look()
         return expected.allSatisfy { printed.contains($0) }
       }
-      #expect(isComplete, "\(command): \(expected)\n\(printed)\n\(program.complaints)")
+      #expect(isComplete, "\(command): \(expected)\n\(printed)\n\(program.stderr)")
       // A shell is the leader of a process group, which holds the programs that it has started.
       #expect(getpgid(program.pid) == program.pid)
       kill(-program.pid, SIGKILL)
@@ -53,48 +53,48 @@ extension WholeHouse {
     }
 
     @Test func `the package varlink gets, sets and watches`() throws {
-      let house = try house(with: "package.py")
-      try expect("\(House.python) package.py", in: house, prints: ["vin {'string': '", "rpm {'int': "])
-      #expect(house.get("phone.steps") == "4321")
+      let rig = try rig(with: "package.py")
+      try expect("\(Rig.python) package.py", in: rig, prints: ["vin {'string': '", "rpm {'int': "])
+      #expect(rig.get("phone.steps") == "4321")
     }
 
     @Test func `the standard library of Python sets and watches`() throws {
-      let house = try house(with: "bare.py")
-      try expect("\(House.python) bare.py", in: house, prints: ["steps {'int': 4321}", "rpm {'int': "])
-      #expect(house.get("phone.steps") == "4321")
+      let rig = try rig(with: "bare.py")
+      try expect("\(Rig.python) bare.py", in: rig, prints: ["steps {'int': 4321}", "rpm {'int': "])
+      #expect(rig.get("phone.steps") == "4321")
     }
 
     @Test(.enabled(if: succeeds("varlinkctl --help | grep -q -e ' -E '"), "varlinkctl with -E comes with systemd 257 and newer"))
     func `varlinkctl gets, sets and watches`() throws {
-      let house = try house(with: "varlinkctl.sh")
-      try expect("sh varlinkctl.sh", in: house, prints: ["interface io.vehicled", "\"readings\"", "4321", "\"snapshot\"", "\"changes\""])
+      let rig = try rig(with: "varlinkctl.sh")
+      try expect("sh varlinkctl.sh", in: rig, prints: ["interface io.vehicled", "\"readings\"", "4321", "\"snapshot\"", "\"changes\""])
     }
 
     @Test(.enabled(if: succeeds("command -v socat"), "socat is missing; make setup installs it"))
     func `socat gets, sets and watches`() throws {
-      let house = try house(with: "socat.sh")
-      try expect("sh socat.sh", in: house, prints: ["\"readings\"", "{\"int\":4321}", "\"snapshot\"", "\"changes\""])
+      let rig = try rig(with: "socat.sh")
+      try expect("sh socat.sh", in: rig, prints: ["\"readings\"", "{\"int\":4321}", "\"snapshot\"", "\"changes\""])
     }
 
     @Test func `the Swift client compiles and watches`() throws {
-      let house = try house(with: "watch.swift")
-      let compiler = try Program("/bin/sh", ["-c", "PATH=$PATH:/opt/swift/usr/bin exec swiftc watch.swift"], in: house.directory)
-      #expect(compiler.status(within: 300) == 0, "\(compiler.complaints)")
-      try expect("./watch", in: house, prints: ["rpm "])
+      let rig = try rig(with: "watch.swift")
+      let compiler = try Program("/bin/sh", ["-c", "PATH=$PATH:/opt/swift/usr/bin exec swiftc watch.swift"], in: rig.directory)
+      #expect(compiler.status(within: 300) == 0, "\(compiler.stderr)")
+      try expect("./watch", in: rig, prints: ["rpm "])
     }
 
     @Test func `the lease and its set-points drive a VESC`() throws {
-      let house = try House()
-      let simulator = try house.start("vehiclesim", ["vesc", "--on", "tcp:127.0.0.1:0"])
-      try #require(wait { simulator.printed.contains("\n") }, "\(simulator.complaints)")
-      let link = simulator.printed.split(separator: "\n").first.map(String.init) ?? ""
-      try house.write("[device.board]\nkind = \"longboard\"\nprotocol = \"vesc\"\nlink = \"\(link)\"\nallow-motion = true\n")
-      try house.write(#require(Self.clients()["drive.py"]), to: "\(house.directory)/drive.py")
-      let daemon = try house.daemon()
-      #expect(wait { house.get("board.rpm") != nil })
-      let client = try Program(House.python, ["drive.py"], environment: ["VEHICLED_SOCKET": house.socket], in: house.directory)
-      #expect(wait { (Double(house.get("board.motor-current") ?? "") ?? 0) > 1 }, "\(client.complaints)\n\(daemon.complaints)")
-      #expect(client.status(within: 10) == 0, "\(client.complaints)")
+      let rig = try Rig()
+      let simulator = try rig.start("vehiclesim", ["vesc", "--on", "tcp:127.0.0.1:0"])
+      try #require(wait { simulator.stdout.contains("\n") }, "\(simulator.stderr)")
+      let link = simulator.stdout.split(separator: "\n").first.map(String.init) ?? ""
+      try rig.write("[device.board]\nkind = \"longboard\"\nprotocol = \"vesc\"\nlink = \"\(link)\"\nallow-motion = true\n")
+      try rig.write(#require(Self.clients()["drive.py"]), to: "\(rig.directory)/drive.py")
+      let daemon = try rig.daemon()
+      #expect(wait { rig.get("board.rpm") != nil })
+      let client = try Program(Rig.python, ["drive.py"], environment: ["VEHICLED_SOCKET": rig.socket], in: rig.directory)
+      #expect(wait { (Double(rig.get("board.motor-current") ?? "") ?? 0) > 1 }, "\(client.stderr)\n\(daemon.stderr)")
+      #expect(client.status(within: 10) == 0, "\(client.stderr)")
     }
   }
 }

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("Starvation", .enabled(if: geteuid() == 0, "only root can run clients as other users")) struct StarvationTests {
     /// `flood`: many rejected calls on many connections. `hold`: connections without a call, or with half a call. `pipeline`: long calls
     /// of escaped keys, and calls whose replies are never read. A client that is disconnected reconnects.
@@ -49,13 +49,13 @@ extension WholeHouse {
       """
 
     @Test func `no poll is missed and driving continues while three users flood, hold and pipeline`() throws {
-      let house = try House()
-      chmod(house.directory, 0o755)
-      let adapter = try house.simulator()
-      let car = try house.start("vehiclesim", ["car", "--on", "tcp:127.0.0.1:0", "-v"])
-      try #require(wait { car.printed.contains("\n") }, "\(car.complaints)")
-      let link = car.printed.split(separator: "\n").first.map(String.init) ?? ""
-      try house.write(
+      let rig = try Rig()
+      chmod(rig.directory, 0o755)
+      let adapter = try rig.simulator()
+      let car = try rig.start("vehiclesim", ["car", "--on", "tcp:127.0.0.1:0", "-v"])
+      try #require(wait { car.stdout.contains("\n") }, "\(car.stderr)")
+      let link = car.stdout.split(separator: "\n").first.map(String.init) ?? ""
+      try rig.write(
         """
         [control]
         observe-users = ["nobody"]
@@ -67,27 +67,27 @@ extension WholeHouse {
         link = "\(link)"
 
         """)
-      let daemon = try house.daemon()
-      try #require(wait { house.get("car.connected") == "on" && house.get("ev.rpm") != nil })
+      let daemon = try rig.daemon()
+      try #require(wait { rig.get("car.connected") == "on" && rig.get("ev.rpm") != nil })
       let driver = try Program(
-        "\(House.programs)/vehiclectl", ["--socket", house.socket, "drive", "car", "--deadline", "1000"], in: house.directory, input: "")
-      func motors() -> [Substring] { car.complaints.split(separator: "\n").filter { $0.contains("car: motors ") } }
+        "\(Rig.programs)/vehiclectl", ["--socket", rig.socket, "drive", "car", "--deadline", "1000"], in: rig.directory, input: "")
+      func motors() -> [Substring] { car.stderr.split(separator: "\n").filter { $0.contains("car: motors ") } }
       let ahead = #"{"roll": 0.4, "pitch": 0, "yaw": 0}"#
-      try #require(driver.feed(ahead) { motors().last?.hasSuffix("50.96 50.96") == true }, "\(driver.complaints)")
+      try #require(driver.feed(ahead) { motors().last?.hasSuffix("50.96 50.96") == true }, "\(driver.stderr)")
       let changes = motors().count
-      let polls = try #require(house.get("ev.polls").flatMap { Int($0) })
+      let polls = try #require(rig.get("ev.polls").flatMap { Int($0) })
       let users = try ["flood", "hold", "pipeline"].enumerated().map { number, what in
         try Program(
           "/usr/bin/setpriv",
           [
-            "--reuid=\(61001 + number)", "--regid=\(61001 + number)", "--clear-groups", "nice", "python3", "-c", Self.script, house.socket,
+            "--reuid=\(61001 + number)", "--regid=\(61001 + number)", "--clear-groups", "nice", "python3", "-c", Self.script, rig.socket,
             what,
-          ], in: house.directory)
+          ], in: rig.directory)
       }
       let isOver = Mutex(false)
       Thread.detachNewThread {
         while !isOver.withLock({ $0 }) {
-          driver.say(ahead + "\n")
+          driver.writeInput(ahead + "\n")
           usleep(40_000)
         }
       }
@@ -96,19 +96,19 @@ extension WholeHouse {
       // tried again: starvation would occur every time.
       var (before, missed): (String?, String?)
       for _ in 0..<5 {
-        before = house.get("ev.missed")
+        before = rig.get("ev.missed")
         usleep(13_000_000)
-        missed = house.get("ev.missed")
+        missed = rig.get("ev.missed")
         if missed != nil, missed == before { break }
       }
-      #expect(missed != nil && missed == before, "\(missed ?? "-") polls missed of \(house.get("ev.polls") ?? "-")")
-      for user in users { #expect(user.isRunning && user.printed == "begins\n", "\(user.complaints)") }
+      #expect(missed != nil && missed == before, "\(missed ?? "-") polls missed of \(rig.get("ev.polls") ?? "-")")
+      for user in users { #expect(user.isRunning && user.stdout == "begins\n", "\(user.stderr)") }
       // Another user can connect and is answered.
-      let other = house.run(
+      let other = rig.run(
         "/usr/bin/setpriv",
-        ["--reuid=65534", "--regid=65534", "--clear-groups", "\(House.programs)/vehiclectl", "--socket", house.socket, "get", "ev.polls"])
+        ["--reuid=65534", "--regid=65534", "--clear-groups", "\(Rig.programs)/vehiclectl", "--socket", rig.socket, "get", "ev.polls"])
       #expect(Int(other.output.trimmingCharacters(in: .newlines)) ?? 0 > polls, "\(other.errors)")
-      #expect(driver.isRunning && motors().count == changes, "\(driver.complaints) \(motors().suffix(3))")
+      #expect(driver.isRunning && motors().count == changes, "\(driver.stderr) \(motors().suffix(3))")
       users.forEach { $0.end(SIGKILL) }
       isOver.withLock { $0 = true }
       #expect(daemon.isRunning)

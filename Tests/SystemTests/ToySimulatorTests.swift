@@ -5,7 +5,7 @@ import CLinux
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("The simulated Trivia toy") struct ToySimulatorTests {
     /// A socket that listens on the loopback.
     private final class Place {
@@ -92,9 +92,9 @@ extension WholeHouse {
       }
     }
 
-    private func toy(_ house: House, _ arguments: String...) throws -> Program {
-      let program = try house.start("vehiclesim", ["toy", "--instant", "-v"] + arguments)
-      try #require(wait { program.printed.contains("\n") }, "the simulator prints nothing: \(program.complaints)")
+    private func toy(_ rig: Rig, _ arguments: String...) throws -> Program {
+      let program = try rig.start("vehiclesim", ["toy", "--instant", "-v"] + arguments)
+      try #require(wait { program.stdout.contains("\n") }, "the simulator prints nothing: \(program.stderr)")
       return program
     }
 
@@ -102,29 +102,29 @@ extension WholeHouse {
     private func provide(_ toy: Program, _ phone: Visitor, _ credentials: String) {
       phone.say("ok")
       #expect(phone.receives("ok"))
-      #expect(wait { toy.complaints.contains("waiting for credentials") })
+      #expect(wait { toy.stderr.contains("waiting for credentials") })
       phone.say(credentials)
     }
 
     @Test func `a phone sets it up, and after a power cycle it fetches facts`() throws {
-      let house = try House()
+      let rig = try Rig()
       let (phone, server) = (try Place(), try Place())
-      let card = "\(house.directory)/card"
+      let card = "\(rig.directory)/card"
       let arguments = [
         "--phone", phone.url, "--server", server.url, "--card", card, "--network", "HomeNet", "--network-password", "pa:ss word",
       ]
-      let first = try house.start("vehiclesim", ["toy", "--instant", "-v"] + arguments)
+      let first = try rig.start("vehiclesim", ["toy", "--instant", "-v"] + arguments)
       let visitor = try phone.visitor()
       provide(first, visitor, "18:HomeNet:pa:ss word")
       #expect(visitor.ends() && visitor.ending == 0 && visitor.text == "ok")
-      #expect(wait { first.complaints.contains("LED green: online") }, "\(first.complaints)")
-      #expect(first.printed == "\(phone.url)\n")
+      #expect(wait { first.stderr.contains("LED green: online") }, "\(first.stderr)")
+      #expect(first.stdout == "\(phone.url)\n")
       #expect(first.end() == 0)
       let attributes = try FileManager.default.attributesOfItem(atPath: card)
       #expect(attributes[.posixPermissions] as? Int == 0o700)
       #expect(try String(contentsOfFile: "\(card)/u.txt", encoding: .utf8) == "18")
 
-      let second = try house.start("vehiclesim", ["toy", "--instant", "-v", "--no-press", "--throw", "0.5"] + arguments)
+      let second = try rig.start("vehiclesim", ["toy", "--instant", "-v", "--no-press", "--throw", "0.5"] + arguments)
       let fetch = try server.visitor()
       #expect(fetch.receives("\r\n\r\n"))
       #expect(fetch.text == "GET /Trivia/18  HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n")
@@ -132,55 +132,55 @@ extension WholeHouse {
       #expect(fetch.ends() && fetch.ending == 0)
       let report = try server.visitor()
       #expect(report.receives("\r\n\r\n") && report.text.hasPrefix("GET /User/History/18/1 HTTP/1.1\r\n"))
-      #expect(wait { second.complaints.contains("stored fact 0: Honey never spoils.") })
+      #expect(wait { second.stderr.contains("stored fact 0: Honey never spoils.") })
       #expect(second.end() == 0)
       #expect(try String(contentsOfFile: "\(card)/0.txt", encoding: .utf8) == "Honey never spoils.")
     }
 
     @Test func `it waits for a late phone and closes on a wrong greeting`() throws {
-      let house = try House()
+      let rig = try Rig()
       var closed: Place? = try Place()
       let url = try #require(closed).url
       closed = nil
-      let waiting = try toy(house, "--phone", url)
-      #expect(wait { waiting.complaints.contains("cannot reach \(url): Connection refused") })
+      let waiting = try toy(rig, "--phone", url)
+      #expect(wait { waiting.stderr.contains("cannot reach \(url): Connection refused") })
       waiting.end()
       let phone = try Place()
-      let program = try toy(house, "--phone", phone.url)
+      let program = try toy(rig, "--phone", phone.url)
       let wrong = try phone.visitor()
       wrong.say("OK")
       #expect(wrong.ends() && wrong.received.isEmpty)
       let right = try phone.visitor()
       provide(program, right, "18:Home:password")
-      #expect(right.ends() && wait { program.complaints.contains("LED pink") })
+      #expect(right.ends() && wait { program.stderr.contains("LED pink") })
     }
 
     @Test func `faults act on the connection`() throws {
-      let house = try House()
+      let rig = try Rig()
       let phone = try Place()
-      let cut = try toy(house, "--phone", phone.url, "--fault", "reset", "--fault", "redial:1")
+      let cut = try toy(rig, "--phone", phone.url, "--fault", "reset", "--fault", "redial:1")
       let left = try phone.visitor()
       left.say("ok")
       #expect(left.ends() && left.ending == 0 && left.text == "ok")
       let again = try phone.visitor()
       provide(cut, again, "18:Home:password")
       #expect(again.ends() && again.ending == ECONNRESET)
-      #expect(wait { cut.complaints.contains("LED green") })
+      #expect(wait { cut.stderr.contains("LED green") })
       cut.end()
-      let talker = try toy(house, "--phone", phone.url, "--fault", "yes")
+      let talker = try toy(rig, "--phone", phone.url, "--fault", "yes")
       let told = try phone.visitor()
       provide(talker, told, "18:Home:password")
       #expect(told.receives("okyes") && told.ends() && talker.isRunning)
     }
 
     @Test func `in the documented dialect the phone connects to it`() throws {
-      let house = try House()
-      let program = try toy(house, "--documented", "--on", "tcp:127.0.0.1:0")
-      let port = try #require(program.printed.split(separator: "\n").first?.split(separator: ":").last.flatMap { UInt16($0) })
+      let rig = try Rig()
+      let program = try toy(rig, "--documented", "--on", "tcp:127.0.0.1:0")
+      let port = try #require(program.stdout.split(separator: "\n").first?.split(separator: ":").last.flatMap { UInt16($0) })
       let connected = connection(to: port)
       let phone = Visitor(try #require(connected))
       provide(program, phone, "18:Home:password")
-      #expect(phone.ends() && phone.text == "ok" && wait { program.complaints.contains("LED green") })
+      #expect(phone.ends() && phone.text == "ok" && wait { program.stderr.contains("LED green") })
       #expect(connection(to: port) == nil, "its Wi-Fi network is off")
     }
 
@@ -207,8 +207,8 @@ extension WholeHouse {
       (["--press", "1", "--joined"], "cannot be combined"),
       (["--network-password", "x"], "needs --network"), (["--fault", "hang"], "unknown fault"), (["--throw", "0"], "choose 0.1"),
     ]) func `invalid options are rejected`(_ arguments: [String], _ words: String) throws {
-      let house = try House()
-      let outcome = house.run("\(House.programs)/vehiclesim", ["toy"] + arguments)
+      let rig = try Rig()
+      let outcome = rig.run("\(Rig.programs)/vehiclesim", ["toy"] + arguments)
       #expect(outcome.status == 2 && outcome.errors.contains(words), "\(outcome.errors)")
     }
   }

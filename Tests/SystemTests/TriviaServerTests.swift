@@ -6,16 +6,16 @@ import Foundation
 import Glibc
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("The trivia server") struct TriviaServerTests {
     private static let register = #"{"name":"Ada","email":"ada@example.org","password":"hunter22"}"#
     private static let login = #"{"email":"ada@example.org","password":"hunter22"}"#
     private static let fetch = "GET /Trivia/1  HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n"
 
-    private func server(_ house: House, _ arguments: String...) throws -> (Program, port: UInt16) {
-      let program = try house.start("vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "-v"] + arguments)
-      try #require(wait { program.printed.contains("\n") }, "the server prints nothing: \(program.complaints)")
-      let url = program.printed.split(separator: "\n").first ?? ""
+    private func server(_ rig: Rig, _ arguments: String...) throws -> (Program, port: UInt16) {
+      let program = try rig.start("vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "-v"] + arguments)
+      try #require(wait { program.stdout.contains("\n") }, "the server prints nothing: \(program.stderr)")
+      let url = program.stdout.split(separator: "\n").first ?? ""
       #expect(url.hasPrefix("http://127.0.0.1:"))
       return (program, try #require(url.split(separator: ":").last.flatMap { UInt16($0) }))
     }
@@ -57,22 +57,22 @@ extension WholeHouse {
     }
 
     @Test func `a server on all addresses prints those of the machine`() throws {
-      let house = try House()
-      let program = try house.start("vehiclesim", ["trivia", "--on", "tcp:0.0.0.0:0"])
-      try #require(wait { program.printed.contains("\n") }, "the server prints nothing: \(program.complaints)")
-      let urls = (program.printed.split(separator: "\n").first ?? "").split(separator: " ")
+      let rig = try Rig()
+      let program = try rig.start("vehiclesim", ["trivia", "--on", "tcp:0.0.0.0:0"])
+      try #require(wait { program.stdout.contains("\n") }, "the server prints nothing: \(program.stderr)")
+      let urls = (program.stdout.split(separator: "\n").first ?? "").split(separator: " ")
       #expect(!urls.isEmpty && urls.allSatisfy { $0.hasPrefix("http://") && !$0.contains("//0.0.0.0") && !$0.hasSuffix(":0") }, "\(urls)")
     }
 
     @Test func `its help names the configuration key`() throws {
-      let help = try House().run("\(House.programs)/vehiclesim", ["trivia", "--help"]).output
+      let help = try Rig().run("\(Rig.programs)/vehiclesim", ["trivia", "--help"]).output
       #expect(help.contains("set it as server of a device") && !help.contains("for url of"), "\(help)")
     }
 
     @Test func `accounts, votes and tokens survive a restart, and secrets are not stored in plain text`() throws {
-      let house = try House()
-      let path = "\(house.directory)/trivia.db"
-      let (first, port) = try server(house, "--database", path, "--tokens")
+      let rig = try Rig()
+      let path = "\(rig.directory)/trivia.db"
+      let (first, port) = try server(rig, "--database", path, "--tokens")
       let registered = try ask(port, "POST", "/User/Register", Self.register)
       #expect(registered.hasPrefix("HTTP/1.1 201 Created\r\n") && registered.contains(#""triviaCount":499,"token":""#), "\(registered)")
       let token = String(registered.split(separator: #""token":""#).last?.prefix(32) ?? "")
@@ -85,21 +85,21 @@ extension WholeHouse {
       #expect(try ask(port, "PUT", "/Trivia/Vote/2", vote, token: token).contains(#""downvotes":1},"userVote":-1}"#))
 
       // A second server does not open the database.
-      let second = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--database", path])
+      let second = rig.run("\(Rig.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--database", path])
       #expect(second.status == 1 && second.errors.contains("\(path) is locked by another program"), "\(second.errors)")
 
-      let seen = first.complaints
+      let seen = first.stderr
       #expect(seen.contains("POST /User/Register") && seen.contains("bytes redacted"))
       first.end(SIGKILL)
-      for name in try FileManager.default.contentsOfDirectory(atPath: house.directory) where name.hasPrefix("trivia.db") {
-        let file = "\(house.directory)/\(name)"
+      for name in try FileManager.default.contentsOfDirectory(atPath: rig.directory) where name.hasPrefix("trivia.db") {
+        let file = "\(rig.directory)/\(name)"
         #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600, "\(name)")
         let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
         for secret in ["hunter22", token] { #expect(bytes.range(of: Data(secret.utf8)) == nil, "\(name)") }
       }
       for secret in ["hunter22", token] { #expect(!seen.contains(secret)) }
 
-      let (_, next) = try server(house, "--database", path, "--tokens")
+      let (_, next) = try server(rig, "--database", path, "--tokens")
       let known = try ask(next, "POST", "/User/Login", Self.login)
       #expect(known.hasPrefix("HTTP/1.1 200 OK") && known.contains(#"{"id":1,"name":"Ada","email":"ada@example.org","triviaCount":500,"#))
       let wrong = try ask(next, "POST", "/User/Login", Self.login.replacingOccurrences(of: "22", with: "23"))
@@ -111,53 +111,53 @@ extension WholeHouse {
     }
 
     @Test func `a history of several MiB is delivered completely`() throws {
-      let house = try House()
-      let (path, facts, most) = ("\(house.directory)/trivia.db", "\(house.directory)/facts.txt", 20_000)
+      let rig = try Rig()
+      let (path, facts, most) = ("\(rig.directory)/trivia.db", "\(rig.directory)/facts.txt", 20_000)
       // A toy has fetched the last of many facts, and has played all up to it.
       let text = String(repeating: "Honey never spoils. ", count: 5)
       try "\(most)\t\(text)\n".write(toFile: facts, atomically: true, encoding: .utf8)
-      let (first, port) = try server(house, "--database", path, "--facts", facts)
+      let (first, port) = try server(rig, "--database", path, "--facts", facts)
       #expect(try ask(port, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 201 "))
       #expect(try exchange(port, Self.fetch)?.hasPrefix("HTTP/1.1 200 OK") == true)
       #expect(try ask(port, "GET", "/User/History/1/\(most)").hasPrefix("HTTP/1.1 200 OK"))
       first.end()
       try (500...most).map { "\($0)\t\(text)\n" }.joined().write(toFile: facts, atomically: true, encoding: .utf8)
-      let (_, next) = try server(house, "--database", path, "--facts", facts)
+      let (_, next) = try server(rig, "--database", path, "--facts", facts)
       #expect(try ask(next, "GET", "/User/History/1").utf8.count > 3 << 20)
 
-      try house.write("[device.toy]\nkind = \"toy\"\nserver = \"http://127.0.0.1:\(next)\"\ninsecure-http = true\nproxy = \"\"\n")
-      let daemon = try house.daemon()
+      try rig.write("[device.toy]\nkind = \"toy\"\nserver = \"http://127.0.0.1:\(next)\"\ninsecure-http = true\nproxy = \"\"\n")
+      let daemon = try rig.daemon()
       func toy(_ arguments: String..., input: String? = nil) -> Outcome {
-        house.run("\(House.programs)/vehiclectl", ["--socket", house.socket, "toy"] + arguments, input: input)
+        rig.run("\(Rig.programs)/vehiclectl", ["--socket", rig.socket, "toy"] + arguments, input: input)
       }
       #expect(toy("login", "ada@example.org", input: "hunter22\n").status == 0)
       // More than a pipe holds.
-      let output = "\(house.directory)/history.txt"
-      let history = house.run(
-        "/bin/sh", ["-c", "exec \"$0\" --socket \"$1\" toy history > \"$2\"", "\(House.programs)/vehiclectl", house.socket, output])
+      let output = "\(rig.directory)/history.txt"
+      let history = rig.run(
+        "/bin/sh", ["-c", "exec \"$0\" --socket \"$1\" toy history > \"$2\"", "\(Rig.programs)/vehiclectl", rig.socket, output])
       let lines = try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n")
       let ids = lines.dropFirst().compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }
       #expect(history.status == 0 && ids.suffix(most - 499) == Array(500...most)[...], "\(ids.count) \(history.errors)")
-      #expect(toy("fact", "\(most)").status == 0 && house.get("toy.facts") == String(ids.count))
+      #expect(toy("fact", "\(most)").status == 0 && rig.get("toy.facts") == String(ids.count))
       #expect(daemon.end() == 0)
     }
 
     @Test func `a client that sends more than is read still gets a response`() throws {
-      let house = try House()
-      let (program, port) = try server(house)
+      let rig = try Rig()
+      let (program, port) = try server(rig)
       #expect(try ask(port, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 201 "))
       for rest in [Self.fetch, String(repeating: "x", count: 20_000)] {
         #expect(try exchange(port, Self.fetch + rest)?.hasPrefix("HTTP/1.1 200 OK") == true)
       }
       #expect(try exchange(port, "GET /User/\u{1B}[2J HTTP/1.1\r\n\r\n")?.hasPrefix("HTTP/1.1 404 ") == true)
-      #expect(wait { program.complaints.contains("GET /User/[2J") } && !program.complaints.contains("\u{1B}"))
+      #expect(wait { program.stderr.contains("GET /User/[2J") } && !program.stderr.contains("\u{1B}"))
       #expect(program.end() == 0)
     }
 
     @Test func `a file that is not its own database is not modified`() throws {
-      let house = try House()
-      let path = "\(house.directory)/trivia.db"
-      let (program, port) = try server(house, "--database", path)
+      let rig = try Rig()
+      let path = "\(rig.directory)/trivia.db"
+      let (program, port) = try server(rig, "--database", path)
       #expect(try ask(port, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 201 "))
       #expect(program.end() == 0)
       let good = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -165,7 +165,7 @@ extension WholeHouse {
 
       func complaint(_ bytes: Data) throws -> String {
         try bytes.write(to: URL(fileURLWithPath: path))
-        let outcome = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--database", path])
+        let outcome = rig.run("\(Rig.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--database", path])
         #expect(outcome.status == 1 && outcome.output == "")
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes, "it was written to")
         return outcome.errors
@@ -181,28 +181,28 @@ extension WholeHouse {
       for place in 4096..<(damaged.count - 1) { damaged[place] = 0xFF }
       #expect(try complaint(damaged).contains("\(path) is corrupt"))
       #expect(try complaint(good.prefix(good.count / 2)).contains("\(path) is corrupt"))
-      let nowhere = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--database", "/nowhere/at/all"])
+      let nowhere = rig.run("\(Rig.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--database", "/nowhere/at/all"])
       #expect(nowhere.status == 1 && nowhere.errors.contains("cannot open /nowhere/at/all: No such file"))
     }
 
     @Test func `toys fetch the facts of a given file`() throws {
-      let house = try House()
-      let (facts, path) = ("\(house.directory)/facts.txt", "\(house.directory)/trivia.db")
-      try house.write("“Bees” can count to four.\n1\tThe first of my own.\n", to: facts)
-      let (program, port) = try server(house, "--facts", facts, "--database", path)
+      let rig = try Rig()
+      let (facts, path) = ("\(rig.directory)/facts.txt", "\(rig.directory)/trivia.db")
+      try rig.write("“Bees” can count to four.\n1\tThe first of my own.\n", to: facts)
+      let (program, port) = try server(rig, "--facts", facts, "--database", path)
       #expect(try ask(port, "POST", "/User/Register", Self.register).hasPrefix("HTTP/1.1 201 "))
       #expect(try exchange(port, Self.fetch)?.hasSuffix("\r\n\r\n\"'Bees' can count to four.\"") == true)
       #expect(try exchange(port, Self.fetch)?.hasPrefix("HTTP/1.1 404 ") == true)
       #expect(program.end() == 0)
       // The database keeps them.
-      let (_, next) = try server(house, "--database", path)
+      let (_, next) = try server(rig, "--database", path)
       #expect(try ask(next, "GET", "/User/History/1/2").hasPrefix("HTTP/1.1 200 "))
       #expect(try ask(next, "GET", "/User/History/1").contains(#"{"id":1,"text":"The first of my own.""#))
 
-      try house.write("fine\nC:\\bad\n", to: facts)
-      let wrong = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--facts", facts])
+      try rig.write("fine\nC:\\bad\n", to: facts)
+      let wrong = rig.run("\(Rig.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--facts", facts])
       #expect(wrong.status == 1 && wrong.errors.contains("cannot use \(facts): line 2 has a backslash"), "\(wrong.errors)")
-      let missing = house.run("\(House.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--facts", "/nowhere"])
+      let missing = rig.run("\(Rig.programs)/vehiclesim", ["trivia", "--on", "tcp:127.0.0.1:0", "--facts", "/nowhere"])
       #expect(missing.status == 1 && missing.errors.contains("cannot read /nowhere: No such file"))
     }
   }

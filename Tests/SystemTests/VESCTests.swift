@@ -3,56 +3,56 @@
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("VESC") struct VESCTests {
     /// A simulated board.
     private struct Board {
-      let house: House
+      let rig: Rig
       let vesc: Program
       let link: String
 
       init(_ arguments: String..., on place: String = "tcp:127.0.0.1:0", options: String = "") throws {
-        house = try House()
-        let vesc = try Program("\(House.programs)/vehiclesim", ["vesc", "--on", place] + arguments, in: house.directory)
-        try #require(wait { vesc.printed.contains("\n") }, "the simulator prints nothing: \(vesc.complaints)")
+        rig = try Rig()
+        let vesc = try Program("\(Rig.programs)/vehiclesim", ["vesc", "--on", place] + arguments, in: rig.directory)
+        try #require(wait { vesc.stdout.contains("\n") }, "the simulator prints nothing: \(vesc.stderr)")
         self.vesc = vesc
-        link = vesc.printed.split(separator: "\n").first.map(String.init) ?? ""
-        try house.write("[device.board]\nkind = \"longboard\"\nprotocol = \"vesc\"\nlink = \"\(link)\"\n\(options)\n")
+        link = vesc.stdout.split(separator: "\n").first.map(String.init) ?? ""
+        try rig.write("[device.board]\nkind = \"longboard\"\nprotocol = \"vesc\"\nlink = \"\(link)\"\n\(options)\n")
       }
     }
 
     @Test func `a mode is set and survives a daemon that is killed`() throws {
       let board = try Board(options: "[device.board.mode.eco]\ncurrent = 50\nspeed = 15")
-      let house = board.house
-      let first = try house.daemon()
-      #expect(wait { house.get("speed") != nil && house.get("battery") != nil })
-      #expect(house.get("firmware") == "6.00" && house.get("mode") == nil)
-      #expect(house.vehiclectl("set", "mode", "eco").status == 0)
-      #expect(house.get("mode") == "eco")
-      #expect(house.vehiclectl("set", "mode", "turbo").status == 2)
+      let rig = board.rig
+      let first = try rig.daemon()
+      #expect(wait { rig.get("speed") != nil && rig.get("battery") != nil })
+      #expect(rig.get("firmware") == "6.00" && rig.get("mode") == nil)
+      #expect(rig.vehiclectl("set", "mode", "eco").status == 0)
+      #expect(rig.get("mode") == "eco")
+      #expect(rig.vehiclectl("set", "mode", "turbo").status == 2)
       first.end(SIGKILL)
-      let second = try house.daemon()
-      #expect(wait { house.get("mode") == "eco" })
-      #expect(house.vehiclectl("set", "mode", "full").status == 0 && house.get("mode") == "full")
+      let second = try rig.daemon()
+      #expect(wait { rig.get("mode") == "eco" })
+      #expect(rig.vehiclectl("set", "mode", "full").status == 0 && rig.get("mode") == "full")
       #expect(second.isRunning)
     }
 
     @Test func `a recording is replayed`() throws {
-      let house = try House()
+      let rig = try Rig()
       let file = URL(fileURLWithPath: #filePath).appendingPathComponent("../../Recordings/longboard/vesc-6.00.ndjson").standardized.path
-      try house.write("[device.board]\nkind = \"longboard\"\nprotocol = \"vesc\"\nlink = \"replay:\(file)\"\n")
-      let daemon = try house.daemon()
-      #expect(wait { Int(house.get("polls") ?? "") ?? 0 > 30 && house.get("speed") != nil && house.get("vescs") == "2" })
-      #expect(house.get("firmware") == "6.00" && house.get("hardware") == "60" && house.get("bad-frames") == "0")
-      #expect(wait { house.vehiclectl("status").output.contains("the recording has ended") })
+      try rig.write("[device.board]\nkind = \"longboard\"\nprotocol = \"vesc\"\nlink = \"replay:\(file)\"\n")
+      let daemon = try rig.daemon()
+      #expect(wait { Int(rig.get("polls") ?? "") ?? 0 > 30 && rig.get("speed") != nil && rig.get("vescs") == "2" })
+      #expect(rig.get("firmware") == "6.00" && rig.get("hardware") == "60" && rig.get("bad-frames") == "0")
+      #expect(wait { rig.vehiclectl("status").output.contains("the recording has ended") })
       #expect(daemon.isRunning)
     }
 
     @Test func `ping-can lists the controllers on the CAN bus`() throws {
       let board = try Board()
-      let daemon = try board.house.daemon()
-      #expect(wait { board.house.get("speed") != nil })
-      let outcome = board.house.vehiclectl("do", "ping-can")
+      let daemon = try board.rig.daemon()
+      #expect(wait { board.rig.get("speed") != nil })
+      let outcome = board.rig.vehiclectl("do", "ping-can")
       #expect(outcome.status == 0 && outcome.lines.last == "2", "\(outcome.output) \(outcome.errors)")
       #expect(daemon.isRunning)
     }
@@ -61,24 +61,24 @@ extension WholeHouse {
       let board = try Board(
         "--firmware", "3.40", "--fault", "noise:25", "--fault", "wrong-crc:40", on: "pty",
         options: "pole-pairs = 7\ngear-ratio = 2.25\nwheel-diameter = 85")
-      let house = board.house
-      let daemon = try house.daemon()
-      #expect(wait { house.get("speed") != nil && house.get("rpm") != nil && house.get("total-distance") != nil })
-      #expect(house.get("firmware") == "3.40")
-      let outcome = house.vehiclectl("set", "mode", "full")
+      let rig = board.rig
+      let daemon = try rig.daemon()
+      #expect(wait { rig.get("speed") != nil && rig.get("rpm") != nil && rig.get("total-distance") != nil })
+      #expect(rig.get("firmware") == "3.40")
+      let outcome = rig.vehiclectl("set", "mode", "full")
       #expect(outcome.status == 1 && outcome.errors.contains("5.02 or newer"), "\(outcome.errors)")
       board.vesc.signal(SIGSTOP)
-      #expect(wait { house.vehiclectl("status").output.contains("check that its app is set to UART") })
+      #expect(wait { rig.vehiclectl("status").output.contains("check that its app is set to UART") })
       board.vesc.signal(SIGCONT)
-      #expect(wait { house.get("speed") != nil })
+      #expect(wait { rig.get("speed") != nil })
       #expect(daemon.isRunning)
     }
 
     @Test func `a motion property requires a lease`() throws {
       let board = try Board(options: "allow-motion = true")
-      let daemon = try board.house.daemon()
-      #expect(wait { board.house.get("speed") != nil })
-      let outcome = board.house.vehiclectl("set", "target-current", "3")
+      let daemon = try board.rig.daemon()
+      #expect(wait { board.rig.get("speed") != nil })
+      let outcome = board.rig.vehiclectl("set", "target-current", "3")
       #expect(outcome.status != 0 && outcome.errors.contains("lease"), "\(outcome.errors)")
       #expect(daemon.isRunning)
     }

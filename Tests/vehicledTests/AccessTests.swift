@@ -33,7 +33,7 @@ import Testing
     .userName(nobody): .name("nobody"), .userName(1000): .name("eve"), .userName(4711): .absent, .userName(61_003): .absent,
   ]
 
-  @Test func rootAndTheDaemonsOwnUserHaveAllRights() {
+  @Test func `root and the daemon's own user have all rights`() {
     for usesPolkit in [false, true] {
       let control = Configuration.Control(lists: .init(control: ["never-looked-up"]), usesPolkit: usesPolkit)
       for user in [0, geteuid()] {
@@ -93,7 +93,7 @@ import Testing
       ])
   }
 
-  @Test func polkitDecidesAboutAllOtherUsers() {
+  @Test func `polkit decides about all other users`() {
     let control = Configuration.Control(lists: .init(control: ["drivers"]), usesPolkit: true)
     #expect(decide(control, .control, for: peer(Self.nobody, 60), Self.known) == .needsLookup)
     #expect(Access(control).queries.isEmpty)

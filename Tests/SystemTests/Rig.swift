@@ -34,11 +34,11 @@ final class Program: @unchecked Sendable {
     process.standardError = errors
     try process.run()
     if let input { stdin.fileHandleForWriting.write(Data(input.utf8)) }
-    let printed = output.fileHandleForReading
+    let reader = output.fileHandleForReading
     Thread.detachNewThread { [weak self] in
-      while case let data = printed.availableData, !data.isEmpty { self?.collect(data) }
+      while case let data = reader.availableData, !data.isEmpty { self?.collect(data) }
       self?.collect(nil)
-      try? printed.close()
+      try? reader.close()
     }
   }
 
@@ -56,13 +56,13 @@ final class Program: @unchecked Sendable {
   }
 
   /// Writes to its standard input, which was opened with `input`.
-  func say(_ text: String) { try? stdin.fileHandleForWriting.write(contentsOf: Data(text.utf8)) }
+  func writeInput(_ text: String) { try? stdin.fileHandleForWriting.write(contentsOf: Data(text.utf8)) }
   /// Writes a line every 50 ms until a condition holds, for at most 15 s.
   func feed(_ line: String, until condition: () -> Bool) -> Bool {
     var holds = false
     _ = wait(seconds: 15) {
       guard isRunning else { return true }
-      say(line + "\n")
+      writeInput(line + "\n")
       holds = condition()
       if !holds { usleep(40_000) }
       return holds
@@ -75,10 +75,10 @@ final class Program: @unchecked Sendable {
 
   var pid: Int32 { process.processIdentifier }
   var isRunning: Bool { pid > 0 && exitStatus == nil }
-  /// What it printed so far.
-  var printed: String { lock.withLock { String(decoding: collected, as: UTF8.self) } }
+  /// Its standard output so far.
+  var stdout: String { lock.withLock { String(decoding: collected, as: UTF8.self) } }
   /// Its standard error so far.
-  var complaints: String { (try? String(contentsOfFile: errorFile, encoding: .utf8)) ?? "" }
+  var stderr: String { (try? String(contentsOfFile: errorFile, encoding: .utf8)) ?? "" }
 
   func signal(_ number: Int32) { kill(pid, number) }
 
@@ -110,7 +110,7 @@ final class Program: @unchecked Sendable {
     return exitStatus
   }
 
-  /// Its exit status (negative: the signal that ended it); nil while it runs. The kernel is asked: `Process` calls a program running
+  /// Its exit status (negative: the signal that ended it); nil while it runs. From the kernel: for `Process` a program runs
   /// for as long as one of its children holds a pipe open.
   private var exitStatus: Int32? {
     guard pid > 0 else { return nil }
@@ -119,16 +119,16 @@ final class Program: @unchecked Sendable {
       let status = info._sifields._sigchld.si_status
       return info._sifields._sigchld.si_pid == 0 ? nil : info.si_code == CLD_EXITED ? status : -status
     }
-    // `Process` has reaped it, or is about to say so.
+    // `Process` has reaped it, or is about to report it.
     guard !process.isRunning else { return nil }
     return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
   }
 
-  /// What it did, once it has ended by itself; after 30 seconds it is killed. Output of its children that comes later is left out.
+  /// Its result, once it has ended by itself; after 30 s it is killed. Later output of its children is not included.
   func outcome() -> Outcome {
     let status = status(within: 30) ?? end(SIGKILL) ?? -1
     _ = wait(seconds: 1) { lock.withLock { hasAllOutput } }
-    return Outcome(status: status, output: printed, errors: complaints)
+    return Outcome(status: status, output: stdout, errors: stderr)
   }
 }
 
@@ -145,12 +145,12 @@ final class Terminal {
   private var drawn: [UInt8] = []
 
   init() throws {
-    var (ours, theirs): (Int32, Int32) = (-1, -1)
-    try #require(openpty(&ours, &theirs, nil, nil, nil) == 0)
-    for end in [ours, theirs] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    _ = fcntl(ours, F_SETFL, O_NONBLOCK)
-    descriptor = ours
-    file = FileHandle(fileDescriptor: theirs, closeOnDealloc: true)
+    var (controller, follower): (Int32, Int32) = (-1, -1)
+    try #require(openpty(&controller, &follower, nil, nil, nil) == 0)
+    for end in [controller, follower] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    _ = fcntl(controller, F_SETFL, O_NONBLOCK)
+    descriptor = controller
+    file = FileHandle(fileDescriptor: follower, closeOnDealloc: true)
   }
 
   deinit { close(descriptor) }
@@ -198,9 +198,9 @@ struct Outcome {
 }
 
 /// The tests that start the real programs, one after the other, because they would compete for the CPUs.
-@Suite("The whole house", .serialized) enum WholeHouse {}
+@Suite("The whole rig", .serialized) enum EndToEnd {}
 
-final class House {
+final class Rig {
   let directory: String
   var socket: String { "\(directory)/socket" }
   var configuration: String { "\(directory)/vehicled.toml" }
@@ -216,7 +216,7 @@ final class House {
     try? FileManager.default.removeItem(atPath: directory)
   }
 
-  /// The programs that end with this house.
+  /// The programs that are ended with this rig.
   private var programs: [Program] = []
 
   func start(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws -> Program {
@@ -249,9 +249,9 @@ final class House {
   /// A simulator and the URL of its link.
   func simulator(_ arguments: String..., on place: String = "tcp:127.0.0.1:0") throws -> (program: Program, link: String) {
     let program = try start("vehiclesim", ["obd", "--on", place] + arguments)
-    let isReady = wait { program.printed.contains("\n") }
-    try #require(isReady, "the simulator prints nothing: \(program.complaints)")
-    return (program, program.printed.split(separator: "\n").first.map(String.init) ?? "")
+    let isReady = wait { program.stdout.contains("\n") }
+    try #require(isReady, "the simulator prints nothing: \(program.stderr)")
+    return (program, program.stdout.split(separator: "\n").first.map(String.init) ?? "")
   }
 
   /// A daemon that answers on its socket.
@@ -259,7 +259,7 @@ final class House {
     let program = try start(
       "vehicled", ["--config", configuration, "--socket", socket, "--state", "\(directory)/state"] + arguments, environment: environment)
     let answers = wait { !program.isRunning || vehiclectl("version").status == 0 }
-    try #require(answers && program.isRunning, "the daemon does not answer: \(program.complaints)")
+    try #require(answers && program.isRunning, "the daemon does not answer: \(program.stderr)")
     return program
   }
 
@@ -269,22 +269,22 @@ final class House {
     let program = try Program(
       "/usr/bin/dbus-daemon", ["--session", "--nofork", "--nopidfile", "--print-address", "--address=\(address)"], in: directory)
     programs.append(program)
-    try #require(wait { program.printed.contains("\n") }, "no bus: \(program.complaints)")
+    try #require(wait { program.stdout.contains("\n") }, "no bus: \(program.stderr)")
     return (program, ["DBUS_SYSTEM_BUS_ADDRESS": address])
   }
 
-  /// A simulated adapter on the bus of this house.
+  /// A simulated adapter on the bus of this rig.
   func peripheral(_ arguments: [String] = []) throws -> Program {
     let program = try start("vehiclesim", ["obd", "--on", "ble:unix:path=\(directory)/bus"] + arguments)
-    try #require(wait { program.printed.contains("\n") }, "the simulator prints nothing: \(program.complaints)")
+    try #require(wait { program.stdout.contains("\n") }, "the simulator prints nothing: \(program.stderr)")
     return program
   }
 
   /// A daemon with one simulated car that is being polled.
   func ev(_ simulatorArguments: String..., options: String = "") throws -> (daemon: Program, simulator: Program) {
     let program = try start("vehiclesim", ["obd", "--on", "tcp:127.0.0.1:0"] + simulatorArguments)
-    try #require(wait { program.printed.contains("\n") })
-    let link = program.printed.split(separator: "\n").first.map(String.init) ?? ""
+    try #require(wait { program.stdout.contains("\n") })
+    let link = program.stdout.split(separator: "\n").first.map(String.init) ?? ""
     try write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\n\(options)\n")
     return (try daemon(), program)
   }
@@ -321,7 +321,7 @@ func wait(seconds: Double = 10, _ condition: () -> Bool) -> Bool {
   return condition()
 }
 
-/// A connection to the control socket that speaks bytes, for what a well-behaved client would never send.
+/// A connection to the control socket for arbitrary bytes, which a well-behaved client would not send.
 final class RawClient {
   let descriptor: Int32
   private var buffer: [UInt8] = []
@@ -342,7 +342,7 @@ final class RawClient {
 
   deinit { close(descriptor) }
 
-  /// Sends bytes; false when the other side is gone.
+  /// Sends bytes; false if the daemon has disconnected.
   @discardableResult func send(_ bytes: [UInt8]) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
