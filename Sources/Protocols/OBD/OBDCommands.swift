@@ -43,7 +43,9 @@ extension OBDQuery {
     case OBDMachine.codes: self.init(id, CodeList(mustAnswer: bus.isCAN, isResponding: vehicle.isPolling))
     case OBDMachine.clear:
       let isConfirmed = arguments[OBDMachine.confirm] == .bool(true)
-      self.init(id, try diagnostics.loss(isConfirmed: isConfirmed, motion, ecus: ecus.map(\.identifier)))
+      let loss = try diagnostics.loss(
+        isConfirmed: isConfirmed, motion, ecus: ecus.map(\.identifier), isResponding: vehicle.isPolling)
+      self.init(id, loss)
     case OBDMachine.frames: self.init(id, FrameList(isCAN: bus.isCAN, scales: scales))
     case OBDMachine.monitors: self.init(id, MonitorList(isCAN: bus.isCAN))
     case OBDMachine.ecuCodes:

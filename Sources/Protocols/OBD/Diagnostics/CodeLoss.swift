@@ -17,9 +17,11 @@ struct CodeLoss: MultiECUQuery {
   private var isComplete = false
   /// The ECUs known from detection.
   private let knownECUs: [UInt32]
+  /// The vehicle responds to other requests.
+  private let isResponding: Bool
 
-  init(isConfirmed: Bool, _ motion: Motion = Motion(), knownECUs: [UInt32] = []) {
-    (self.isConfirmed, self.motion, self.knownECUs) = (isConfirmed, motion, knownECUs)
+  init(isConfirmed: Bool, _ motion: Motion = Motion(), knownECUs: [UInt32] = [], isResponding: Bool = false) {
+    (self.isConfirmed, self.motion, self.knownECUs, self.isResponding) = (isConfirmed, motion, knownECUs, isResponding)
   }
 
   var requests: [[UInt8]] { codes.requests + [FreezeFrame.request(0x02), [0x01, 0x01]] + Motion.requests }
@@ -57,7 +59,10 @@ struct CodeLoss: MultiECUQuery {
 
   var abortError: CommandError? {
     if isComplete, ecus.isEmpty {
-      return .refused(code: .noAnswer, "no ECU responds; switch the ignition on")
+      guard isResponding else { return .refused(code: .noAnswer, "no ECU responds; switch the ignition on") }
+      return .refused(
+        code: .noAnswer,
+        "nothing to clear: no ECU responds to SAE J1979 (OBD-II), as in many electric cars; read other codes with vehiclectl dtc --ecu")
     }
     guard isConfirmed else { return nil }
     if let problem = codes.problems.first {
@@ -66,7 +71,7 @@ struct CodeLoss: MultiECUQuery {
     let silent = knownECUs.filter { !ecus.contains($0) }.map { CANReader.name(of: $0) }
     if isComplete, !silent.isEmpty, !ecus.contains(nil) {
       return .refused(
-        code: .noAnswer, "\(silent.joined(separator: ", ")) does not respond, and its codes would be lost unread; switch the ignition on")
+        code: .noAnswer, "\(silent.joined(separator: ", ")) does not respond, and its codes would be lost unread; try again")
     }
     return motion.clearingError
   }

@@ -35,12 +35,13 @@ struct Diagnostics: Sendable {
 
   mutating func restore(_ lines: [UInt8]?) { self.lines = lines ?? [] }
 
-  /// The requests that read what clearing would erase. `ecus` are those known from detection.
-  func loss(isConfirmed: Bool, _ motion: Motion, ecus: [UInt32]) throws(CommandError) -> CodeLoss {
+  /// The requests that read what clearing would erase. `ecus` are those known from detection. `isResponding`: the vehicle responds to
+  /// other requests.
+  func loss(isConfirmed: Bool, _ motion: Motion, ecus: [UInt32], isResponding: Bool) throws(CommandError) -> CodeLoss {
     if isConfirmed, id != nil {
       throw .refused(code: .busy, "the codes are already being cleared; read the remaining ones when it is done")
     }
-    return CodeLoss(isConfirmed: isConfirmed, motion, knownECUs: ecus)
+    return CodeLoss(isConfirmed: isConfirmed, motion, knownECUs: ecus, isResponding: isResponding)
   }
 
   /// Begins a confirmed clearing, whose requests are queued.
