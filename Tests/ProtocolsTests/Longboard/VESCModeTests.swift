@@ -200,7 +200,15 @@ import Testing
       rig.start(restored: ["limits": stored, "mode": stored, "odometer": stored])
       rig.run(for: 2 * .second)
       #expect(rig.number("speed") != nil)
+      #expect(rig.events.count { $0 == "stored settings are damaged: mode reset to unset; set them again" } == 1, "\(rig.events)")
     }
+  }
+
+  @Test func `a stored mode that was removed from the configuration is not damaged`() throws {
+    var rig = try VESCRig(.v600, modes: VESCRig.modes)
+    rig.start(restored: ["mode": Array("old-mode".utf8)])
+    rig.run(for: 2 * .second)
+    #expect(rig.events.isEmpty && rig.text("mode") == "full", "\(rig.events)")
   }
 
   @Test func lostFramesDoNotLoseAMode() throws {

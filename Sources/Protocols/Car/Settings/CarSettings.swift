@@ -27,13 +27,14 @@ struct CarSettings: Sendable {
   private static func attitude(_ stored: Value?) -> CarAttitude { stored.flatMap { CarAttitude(stored: $0.text) } ?? .level }
 
   mutating func restore(_ files: [String: [UInt8]], _ effects: inout Effects) {
-    _ = persisted.restore(files) { property, value in
+    let damaged = persisted.restore(files) { property, value in
       switch property {
       case Self.neutralIndex: CarAttitude(stored: value.text) != nil
       case CarSignal.webPage.rawValue: Self.refusal(page: value.text) == nil
       default: true
       }
     }
+    if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
     publish(&effects)
   }
 

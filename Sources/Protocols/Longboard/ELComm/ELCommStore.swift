@@ -30,7 +30,8 @@ struct ELCommStore: Sendable {
     } else {
       effects.withdraw(ELCommSignal.totalDistance.rawValue, "the board has not reported its distance yet")
     }
-    _ = settings.restore(values) { _, name in Self.isName(name.text) }
+    let damaged = settings.restore(values) { _, name in Self.isName(name.text) }
+    if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
     publishName(&effects)
     dialect = values[Self.dialectKey].flatMap { ELCommDialect(rawValue: String(decoding: $0, as: UTF8.self)) }
     return dialect

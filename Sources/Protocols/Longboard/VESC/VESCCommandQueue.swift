@@ -49,7 +49,7 @@ struct VESCCommandQueue: Sendable {
 
   // MARK: Commands
 
-  mutating func restore(_ values: [String: [UInt8]]) { modes.restore(values) }
+  mutating func restore(_ values: [String: [UInt8]], _ effects: inout Effects) { modes.restore(values, &effects) }
 
   /// Selects a speed mode. If `isReachable` is false, the VESC does not respond, and the mode is activated when it does.
   mutating func setMode(

@@ -22,11 +22,19 @@ struct VESCModes: Sendable {
 
   func contains(_ name: String) -> Bool { name == VESCMode.full || self[name] != nil }
 
-  mutating func restore(_ values: [String: [UInt8]]) {
+  mutating func restore(_ values: [String: [UInt8]], _ effects: inout Effects) {
     memory = values[Self.limitsKey].flatMap { VESCLimitsMemory(stored: $0) }
-    let damaged = settings.restore(values)
+    let unusable = settings.restore(values)
     // If a mode was removed from the configuration, the VESC gets its own limits back.
-    selected = damaged.isEmpty ? settings[VESCSignal.mode.rawValue]?.text : VESCMode.full
+    selected = unusable.isEmpty ? settings[VESCSignal.mode.rawValue]?.text : VESCMode.full
+    let damaged = unusable.filter { !Self.isModeName(values[$0] ?? []) }
+    if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
+  }
+
+  /// Whether these bytes can be the name of a mode, which may have been removed from the configuration.
+  private static func isModeName(_ bytes: [UInt8]) -> Bool {
+    let letters = UInt8(ascii: "a")...UInt8(ascii: "z"), digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    return (1...32).contains(bytes.count) && bytes.allSatisfy { letters.contains($0) || digits.contains($0) || $0 == UInt8(ascii: "-") }
   }
 
   /// Selects a mode, which takes effect at once, or when the VESC responds. `id`: a command that completes when the selection is stored.
