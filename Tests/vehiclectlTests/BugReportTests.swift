@@ -1,4 +1,4 @@
-// bugreport: the recordings of several devices.
+// bugreport: the recordings of several devices, of which some fail.
 
 import Protocols
 import Synchronization
@@ -8,35 +8,42 @@ import Varlink
 @testable import vehiclectl
 
 @Suite struct BugReportTests {
-  @Test func `devices are recorded at the same time, with progress`() throws {
-    let recorders = Mutex<[(connection: Int32, device: String)]>([])
-    let server = try SocketServer { connection, method, parameters in
+  /// A daemon with these devices, each with the state of its link; `record` replies to Record.
+  private func daemon(
+    _ links: [(device: String, state: String)], record: @escaping @Sendable (_ connection: Int32, _ device: String) -> Answer
+  ) throws -> SocketServer {
+    let devices = links.map {
+      Contract.Device(name: $0.device, kind: "obd", state: "polling", links: [.init(name: "main", url: "pty", state: $0.state, since: 0)])
+    }
+    return try SocketServer { connection, method, parameters in
       switch method {
       case VarlinkService.GetInfo.name:
-        return .send(
+        .send(
           VarlinkReply.message(VarlinkService.GetInfo.Result(vendor: "", product: "vehicled", version: "1", url: "", interfaces: [])))
-      case Contract.Diagnose.name: return .send(VarlinkReply.message(Contract.Diagnose.Result(findings: [])))
-      case Contract.Status.name:
-        let devices = [("ev", "up"), ("van", "up"), ("bus", "down"), ("car", "up")].map {
-          Contract.Device(name: $0, kind: "obd", state: "polling", links: [.init(name: "main", url: "pty", state: $1, since: 0)])
-        }
-        return .send(VarlinkReply.message(Contract.Status.Result(devices: devices)))
-      case Contract.Describe.name: return .send(VarlinkReply.message(Contract.Describe.Result(schemas: [])))
-      case Contract.Statistics.name: return .send(VarlinkReply.message(Contract.Statistics.Result(statistics: [])))
-      case Contract.Record.name where parameters["device"]?.string == "car":
-        return .send(VarlinkReply.message(.notConnected(device: "car", reason: "link down")))
-      case Contract.Record.name:
-        // Nothing is sent before both are recorded.
-        recorders.withLock {
-          $0.append((connection, parameters["device"]?.string ?? ""))
-          guard $0.count == 2 else { return }
-          for (connection, device) in $0 {
-            SocketServer.send(connection, VarlinkReply.message(Contract.Record.Result(line: "frame of \(device)"), continues: true))
-          }
-        }
-        return .nothing
-      default: return .sendAndClose([])
+      case Contract.Diagnose.name: .send(VarlinkReply.message(Contract.Diagnose.Result(findings: [])))
+      case Contract.Status.name: .send(VarlinkReply.message(Contract.Status.Result(devices: devices)))
+      case Contract.Describe.name: .send(VarlinkReply.message(Contract.Describe.Result(schemas: [])))
+      case Contract.Statistics.name: .send(VarlinkReply.message(Contract.Statistics.Result(statistics: [])))
+      case Contract.Record.name: record(connection, parameters["device"]?.string ?? "")
+      default: .sendAndClose([])
       }
+    }
+  }
+
+  private static func line(of device: String) -> [UInt8] {
+    VarlinkReply.message(Contract.Record.Result(line: "frame of \(device)"), continues: true)
+  }
+
+  @Test func `devices are recorded at the same time, with progress`() throws {
+    let recorders = Mutex<[(connection: Int32, device: String)]>([])
+    let server = try daemon([("ev", "up"), ("van", "up"), ("bus", "down")]) { connection, device in
+      // Nothing is sent before both are recorded.
+      recorders.withLock {
+        $0.append((connection, device))
+        guard $0.count == 2 else { return }
+        for (connection, device) in $0 { SocketServer.send(connection, Self.line(of: device)) }
+      }
+      return .nothing
     }
     defer { server.stop() }
     var report = BugReport()
@@ -45,7 +52,31 @@ import Varlink
     try report.addDaemonSections(connect(), seconds: 1, progress: { shown.append($0) }, connect: connect)
     let text = report.lines.joined(separator: "\n")
     for device in ["ev", "van"] { #expect(text.contains("== links of \(device), 1 s ==\nframe of \(device)\n"), "\(text)") }
-    #expect(text.contains("== links of car, 1 s ==\n(car is not connected") && !text.contains("== links of bus"))
-    #expect(shown.first == "recording 3 devices: 1 s left" && shown.last == .some(nil))
+    #expect(!text.contains("== links of bus"))
+    #expect(shown.first == "recording 2 devices: 1 s left" && shown.last == .some(nil))
+  }
+
+  @Test func `a device that cannot be recorded has the reason in its section, and the others are recorded`() throws {
+    let server = try daemon([("car", "up"), ("gone", "up"), ("full", "up"), ("ev", "up")]) { _, device in
+      switch device {
+      case "car": .send(VarlinkReply.message(.notConnected(device: "car", reason: "link down")))
+      case "gone": .sendAndClose(Self.line(of: "gone"))
+      default: .send(Self.line(of: device))
+      }
+    }
+    defer { server.stop() }
+    var report = BugReport()
+    var connections = 0
+    func connect() throws(Failure) -> Client {
+      connections += 1
+      if connections == 3 { throw .tooManyClients }
+      return try Client(path: server.path, timeout: 15)
+    }
+    try report.addDaemonSections(Client(path: server.path, timeout: 15), seconds: 1, progress: { _ in }, connect: connect)
+    let text = report.lines.joined(separator: "\n")
+    #expect(text.contains("== links of car, 1 s ==\n(car is not connected"), "\(text)")
+    #expect(text.contains("== links of gone, 1 s ==\nframe of gone\n(vehicled closed the connection"), "\(text)")
+    #expect(text.contains("== links of full, 1 s ==\n(vehicled closed the connection without a reply"), "\(text)")
+    #expect(text.contains("== links of ev, 1 s ==\nframe of ev"), "\(text)")
   }
 }
