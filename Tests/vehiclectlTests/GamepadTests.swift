@@ -13,62 +13,62 @@ import Testing
 
   func pad(_ axes: [Int: ClosedRange<Int>] = stick) throws -> GamepadMapping {
     var mapping = try #require(GamepadMapping(axes: axes, keys: Swift.Set(Self.codes(BTN_SOUTH))))
-    for code in mapping.codes { mapping.moved(code, to: (axes[code].map { $0.lowerBound + $0.upperBound } ?? 0) / 2) }
+    for code in mapping.codes { mapping.setAxis(code, to: (axes[code].map { $0.lowerBound + $0.upperBound } ?? 0) / 2) }
     return mapping
   }
 
   @Test func `a stick drives and steers by its range beyond the dead zone`() throws {
     var mapping = try pad()
     #expect(mapping.isArmed && mapping.heading == Heading())
-    mapping.moved(Int(ABS_Y), to: -32768)
-    mapping.moved(Int(ABS_X), to: 32767)
+    mapping.setAxis(Int(ABS_Y), to: -32768)
+    mapping.setAxis(Int(ABS_X), to: 32767)
     #expect(mapping.heading == Heading(forward: 1, turn: 1))
-    mapping.moved(Int(ABS_Y), to: 2500)
-    mapping.moved(Int(ABS_X), to: -2500)
+    mapping.setAxis(Int(ABS_Y), to: 2500)
+    mapping.setAxis(Int(ABS_X), to: -2500)
     #expect(mapping.heading == Heading(), "7.6 % is nothing")
-    mapping.moved(Int(ABS_Y), to: 17694)
+    mapping.setAxis(Int(ABS_Y), to: 17694)
     #expect(abs(mapping.heading.forward + 0.5) < 0.001)
-    mapping.moved(Int(ABS_Y), to: Int(Int32.max))
+    mapping.setAxis(Int(ABS_Y), to: Int(Int32.max))
     #expect(mapping.heading.forward == -1, "no further than its range")
-    mapping.moved(Int(ABS_Z), to: 32767)
+    mapping.setAxis(Int(ABS_Z), to: 32767)
     #expect(mapping.heading.turn == 0, "a trigger drives nothing")
     var coarse = try pad([Int(ABS_X): 0...255, Int(ABS_Y): 0...255])
-    coarse.moved(Int(ABS_X), to: 0)
+    coarse.setAxis(Int(ABS_X), to: 0)
     #expect(coarse.heading == Heading(forward: 0, turn: -1))
   }
 
   @Test func `a stick that is held at the start has no effect until it is released`() throws {
     var mapping = try #require(GamepadMapping(axes: Self.stick, keys: Swift.Set(Self.codes(BTN_SOUTH))))
-    mapping.moved(Int(ABS_X), to: 0)
-    mapping.moved(Int(ABS_Y), to: -32768)
+    mapping.setAxis(Int(ABS_X), to: 0)
+    mapping.setAxis(Int(ABS_Y), to: -32768)
     #expect(!mapping.isArmed && mapping.heading == Heading())
-    mapping.moved(Int(ABS_Y), to: -20000)
+    mapping.setAxis(Int(ABS_Y), to: -20000)
     #expect(mapping.heading == Heading())
-    mapping.moved(Int(ABS_Y), to: 0)
-    mapping.moved(Int(ABS_Y), to: -32768)
+    mapping.setAxis(Int(ABS_Y), to: 0)
+    mapping.setAxis(Int(ABS_Y), to: -32768)
     #expect(mapping.isArmed && mapping.heading == Heading(forward: 1))
   }
 
   @Test func `a wheel steers, its pedals drive forward and backward`() throws {
     let axes = [Int(ABS_WHEEL): 0...1000, Int(ABS_GAS): 0...255, Int(ABS_BRAKE): 0...255]
     var mapping = try #require(GamepadMapping(axes: axes, keys: []))
-    for (code, value) in [(ABS_WHEEL, 500), (ABS_GAS, 0), (ABS_BRAKE, 0)] { mapping.moved(Int(code), to: value) }
+    for (code, value) in [(ABS_WHEEL, 500), (ABS_GAS, 0), (ABS_BRAKE, 0)] { mapping.setAxis(Int(code), to: value) }
     #expect(mapping.isArmed && mapping.heading == Heading())
-    mapping.moved(Int(ABS_GAS), to: 255)
-    mapping.moved(Int(ABS_WHEEL), to: 0)
+    mapping.setAxis(Int(ABS_GAS), to: 255)
+    mapping.setAxis(Int(ABS_WHEEL), to: 0)
     #expect(mapping.heading == Heading(forward: 1, turn: -1))
-    mapping.moved(Int(ABS_GAS), to: 0)
-    mapping.moved(Int(ABS_BRAKE), to: 255)
+    mapping.setAxis(Int(ABS_GAS), to: 0)
+    mapping.setAxis(Int(ABS_BRAKE), to: 255)
     #expect(mapping.heading == Heading(forward: -1, turn: -1))
   }
 
   @Test func `inverted pedals rest at their other end`() throws {
     let axes = [Int(ABS_X): 0...65535, Int(ABS_Y): 0...255, Int(ABS_Z): 0...255, Int(ABS_RZ): 0...255]
     var mapping = try #require(GamepadMapping(axes: axes, keys: Swift.Set(Self.codes(BTN_JOYSTICK))))
-    for (code, value) in [(ABS_X, 32767), (ABS_Z, 0), (ABS_RZ, 255)] { mapping.moved(Int(code), to: value) }
+    for (code, value) in [(ABS_X, 32767), (ABS_Z, 0), (ABS_RZ, 255)] { mapping.setAxis(Int(code), to: value) }
     #expect(!mapping.isArmed && mapping.heading == Heading(), "the accelerator is down, or the other way round: which is unknown")
-    mapping.moved(Int(ABS_Z), to: 255)
-    mapping.moved(Int(ABS_Z), to: 0)
+    mapping.setAxis(Int(ABS_Z), to: 255)
+    mapping.setAxis(Int(ABS_Z), to: 0)
     #expect(mapping.isArmed && mapping.heading == Heading(forward: 1))
   }
 

@@ -81,21 +81,21 @@ import Testing
 
   @Test func `set-points stay on the grid, one in flight, missed slots are skipped`() {
     var scheduler = SetPointScheduler(at: 100, rate: 50)
-    let first = scheduler.send(at: 100)
-    let second = scheduler.send(at: 100.05)
+    let first = scheduler.markSentIfDue(at: 100)
+    let second = scheduler.markSentIfDue(at: 100.05)
     #expect(first && !second && scheduler.wake == nil, "the first is not answered")
     scheduler.replyReceived()
     #expect(scheduler.wake == 100.02)
     var sent: [Bool] = []
     for now in [100.05, 100.051, 100.07, 100.0901] {
-      sent.append(scheduler.send(at: now))
+      sent.append(scheduler.markSentIfDue(at: now))
       scheduler.replyReceived()
     }
     #expect(sent == [true, false, true, true], "a little late moves nothing")
     #expect(abs((scheduler.wake ?? 0) - 100.11) < 1e-9)
     #expect(scheduler.stall(at: 200, deadline: 0.3) == nil)
     scheduler.requestSent(at: 200)
-    let behind = scheduler.send(at: 200.2)
+    let behind = scheduler.markSentIfDue(at: 200.2)
     #expect(!behind && scheduler.stall(at: 200.2, deadline: 0.3) == nil)
     #expect(scheduler.stall(at: 200.5, deadline: 0.3).map { abs($0 - 0.5) < 1e-9 } == true)
   }

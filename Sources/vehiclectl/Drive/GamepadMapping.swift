@@ -72,7 +72,7 @@ struct GamepadMapping {
   var codes: [Int] { axes.map(\.code) }
 
   /// Applies the position of an axis.
-  mutating func moved(_ code: Int, to value: Int) {
+  mutating func setAxis(_ code: Int, to value: Int) {
     if let position = axes.firstIndex(where: { $0.code == code }) { axes[position].update(value) }
   }
 

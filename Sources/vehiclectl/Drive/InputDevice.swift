@@ -44,7 +44,7 @@ final class InputDevice: Controls {
       throw .other(message)
     }
     for code in mapping.codes {
-      mapping.moved(code, to: Int(libevdev_get_event_value(device, UInt32(EV_ABS), UInt32(code))))
+      mapping.setAxis(code, to: Int(libevdev_get_event_value(device, UInt32(EV_ABS), UInt32(code))))
     }
     self.mapping = mapping
     self.device = device
@@ -113,7 +113,7 @@ final class InputDevice: Controls {
   /// Applies an event. Returns the button change that it means, if any.
   private func process(_ event: input_event) -> GamepadMapping.Press? {
     switch Int32(event.type) {
-    case EV_ABS: mapping.moved(Int(event.code), to: Int(event.value))
+    case EV_ABS: mapping.setAxis(Int(event.code), to: Int(event.value))
     case EV_KEY where event.value == 1: return mapping.pressed(Int(event.code))
     case EV_KEY where event.value == 0: return mapping.released(Int(event.code))
     default: break

@@ -146,7 +146,7 @@ struct ManualDrive {
       scheduler.requestSent(at: now)
       return try connections.run("continue")
     }
-    guard scheduler.send(at: now) else { return }
+    guard scheduler.markSentIfDue(at: now) else { return }
     let tilt = (input?.heading ?? steering.heading(at: now)).tilt(limit: display.limit)
     try connections.run("tilt", arguments(of: tilt))
     display.sentTilt = tilt

@@ -23,8 +23,8 @@ struct SetPointScheduler {
     rate = min(Self.maxRate, max(deviceRate, 4 / deadline))
   }
 
-  /// Returns whether to send a set-point now; if so, counts it as sent. Set-points stay on a time grid; missed slots are skipped.
-  mutating func send(at now: Double) -> Bool {
+  /// Returns whether a set-point is due; if so, counts it as sent. Set-points stay on a time grid; missed slots are skipped.
+  mutating func markSentIfDue(at now: Double) -> Bool {
     guard sentAt == nil, now >= due else { return false }
     sentAt = now
     due += 1 / rate

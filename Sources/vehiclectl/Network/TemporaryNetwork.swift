@@ -52,7 +52,7 @@ struct TemporaryNetwork {
     switch stage {
     case .searching(let scan):
       let snapshot = try networks.snapshot()
-      if let (device, accessPoint) = snapshot.find(ssid, on: restoration?.device), mayUse(device, in: snapshot, at: now) {
+      if let (device, accessPoint) = snapshot.find(ssid, on: restoration?.device), decideUse(of: device, in: snapshot, at: now) {
         var started = restoration ?? NetworkRestoration(device, in: snapshot)  // the connection before the first attempt is restored
         started.uuid = Self.randomUUID()
         restoration = started
@@ -82,8 +82,8 @@ struct TemporaryNetwork {
     return waitReason
   }
 
-  /// Whether to use this device now. A device with a connection is used only after idle ones had time to find the toy.
-  private mutating func mayUse(_ device: NetworkSnapshot.Device, in snapshot: NetworkSnapshot, at now: Double) -> Bool {
+  /// Decides whether to use this device now. A device with a connection is used only after idle ones had time to find the toy.
+  private mutating func decideUse(of device: NetworkSnapshot.Device, in snapshot: NetworkSnapshot, at now: Double) -> Bool {
     guard restoration == nil, !device.isIdle, snapshot.usable.contains(where: \.isIdle) else { return true }
     let firstFound = firstFound ?? now
     self.firstFound = firstFound

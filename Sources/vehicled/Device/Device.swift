@@ -42,7 +42,7 @@ import Protocols
   /// The timeout and completions of a shutdown sequence in progress.
   private var shutdown: (deadline: Timer, completions: [@Loop () -> Void])?
   /// Whether to reconnect after the shutdown sequence.
-  private var reconnects = false
+  private var reconnectsAfterShutdown = false
   private var isOpen = false
   private(set) lazy var disconnectRequest = DisconnectRequest(device: name, disk: services.disk)
   private lazy var wake = Timer { [weak self] _ in self?.handle(.wake) }
@@ -71,9 +71,7 @@ import Protocols
     var restored = restored
     let staysDown = disconnectRequest.restore(&restored)
     handle(.started(restored: restored, wall: Clock.wallTime()))
-    let waiting = queuedCommands ?? []
-    queuedCommands = nil
-    for (id, command) in waiting { handle(.perform(id, command)) }
+    for (id, command) in queuedCommands.take() ?? [] { handle(.perform(id, command)) }
     ports.forEach { port in staysDown ? port.close(downReason) : port.open() }
   }
 
@@ -85,14 +83,14 @@ import Protocols
   func connect(then finish: @escaping @Loop (String?) -> Void = { _ in }) {
     disconnectRequest.set(false, then: finish)
     guard !isClosing else { return }
-    reconnects = shutdown != nil
-    if !reconnects, isOpen { ports.forEach { $0.open() } }
+    reconnectsAfterShutdown = shutdown != nil
+    if !reconnectsAfterShutdown, isOpen { ports.forEach { $0.open() } }
   }
 
   /// Runs the machine's shutdown sequence, then keeps the links down until `connect`, also over restarts of the daemon. `finish`
   /// is called once that is done and stored, with an error if storing failed.
   func disconnect(then finish: @escaping @Loop (String?) -> Void = { _ in }) {
-    reconnects = false
+    reconnectsAfterShutdown = false
     if !isClosing { shutDown(downReason) {} }
     disconnectRequest.set(true) { failure in
       if self.shutdown == nil { finish(failure) } else { self.shutdown?.completions.append { finish(failure) } }
@@ -311,8 +309,8 @@ import Protocols
     self.shutdown = nil
     shutdown.deadline.set(nil)
     shutdown.completions.forEach { $0() }
-    guard reconnects, !isClosing else { return }
-    reconnects = false
+    guard reconnectsAfterShutdown, !isClosing else { return }
+    reconnectsAfterShutdown = false
     ports.forEach { $0.open() }
   }
 

@@ -16,12 +16,12 @@ import Protocols
     fileprivate let descriptor: CInt
     fileprivate let will: LastWill
     /// Called with the reason when driving must end: the guardian intervened, or has ended itself.
-    fileprivate let ended: @Loop (String) -> Void
+    fileprivate let endDriving: @Loop (String) -> Void
     /// The maximum time between heartbeats in ms while the device is driven; otherwise nil.
     fileprivate var deadline: UInt16?
 
-    fileprivate init(_ number: UInt16, _ descriptor: CInt, _ will: LastWill, _ ended: @escaping @Loop (String) -> Void) {
-      (self.number, self.descriptor, self.will, self.ended) = (number, descriptor, will, ended)
+    fileprivate init(_ number: UInt16, _ descriptor: CInt, _ will: LastWill, _ endDriving: @escaping @Loop (String) -> Void) {
+      (self.number, self.descriptor, self.will, self.endDriving) = (number, descriptor, will, endDriving)
     }
   }
 
@@ -48,12 +48,12 @@ import Protocols
   /// `program` is the program to run as the guardian. Tests set another one.
   init(program: String = "/proc/self/exe") { self.program = program }
 
-  /// Registers a link with its last-will frames, and starts the guardian if needed. `ended` gets the reason when driving must end: the
+  /// Registers a link with its last-will frames, and starts the guardian if needed. `endDriving` gets the reason when driving must end: the
   /// guardian has stopped the vehicle, or the guardian itself has ended.
-  func register(_ will: LastWill, over descriptor: CInt, ended: @escaping @Loop (String) -> Void) -> GuardedLink {
+  func register(_ will: LastWill, over descriptor: CInt, endDriving: @escaping @Loop (String) -> Void) -> GuardedLink {
     var number: UInt16 = 0
     while links[number] != nil { number &+= 1 }
-    let link = GuardedLink(number, descriptor, will, ended)
+    let link = GuardedLink(number, descriptor, will, endDriving)
     links[number] = link
     if connection == nil { start() } else { register(link) }
     return link
@@ -121,7 +121,7 @@ import Protocols
       lastReply = Clock.monotonic()
       switch event {
       case .reply: break
-      case .intervened(let number): links[number]?.ended("the daemon was frozen: its guardian stopped the vehicle")
+      case .intervened(let number): links[number]?.endDriving("the daemon was frozen: its guardian stopped the vehicle")
       case .closed: lost("it has ended")
       }
     }
@@ -152,7 +152,7 @@ import Protocols
       log.error("no guardian: \(reason); driving is refused, because nothing would stop a vehicle if the daemon died")
     }
     unavailableReason = "no guardian: \(reason)"
-    for link in links.values where link.deadline != nil { link.ended("guardian lost: \(reason)") }
+    for link in links.values where link.deadline != nil { link.endDriving("guardian lost: \(reason)") }
     restart.set(Clock.monotonic() + .second)
   }
 

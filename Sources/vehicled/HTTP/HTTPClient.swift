@@ -70,14 +70,14 @@ import Protocols
 
   private func makeThread() -> HTTPThread {
     HTTPThread(caFile: caFile) { id, response in
-      Loop.post { [weak self] in self?.ended(id, response) }
+      Loop.post { [weak self] in self?.transferEnded(id, response) }
     } failed: { thread, reason in
-      Loop.post { [weak self] in self?.failed(thread, reason) }
+      Loop.post { [weak self] in self?.threadFailed(thread, reason) }
     }
   }
 
   /// Called when the thread has removed a request.
-  private func ended(_ id: TransferID, _ response: HTTPResponse) {
+  private func transferEnded(_ id: TransferID, _ response: HTTPResponse) {
     running.remove(id)
     complete(id, response)
     while running.count < Self.maxRunning, !queue.isEmpty {
@@ -87,9 +87,9 @@ import Protocols
   }
 
   /// Called when the thread has failed. The next request starts another thread: a missing library may have been installed by then.
-  private func failed(_ thread: HTTPThread, _ reason: String) {
+  private func threadFailed(_ thread: HTTPThread, _ reason: String) {
     if self.thread === thread { self.thread = nil }
-    for id in thread.unfinished { ended(id, .failed(reason)) }
+    for id in thread.unfinished { transferEnded(id, .failed(reason)) }
   }
 
   /// Calls `finish` of a request, unless it was cancelled.

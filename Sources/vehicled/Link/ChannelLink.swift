@@ -52,7 +52,7 @@ import Protocols
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    failed(failure ?? closedReason)
+    wentDown(failure ?? closedReason)
   }
 
   /// Reports that the link is up, unless it is already down or closed.
@@ -62,7 +62,7 @@ import Protocols
   }
 
   /// Reports that the link is down.
-  func failed(_ reason: String) {
+  func wentDown(_ reason: String) {
     let owner = owner
     self.owner = nil
     owner?.linkWentDown(reason, final: false)

@@ -145,14 +145,14 @@ import Protocols
     guard !queue.isEmpty, !isClosed, let write = choice.write else { return }
     isWriting = true
     let (bytes, done) = queue.removeFirst()
-    if let writePipe { return writePipe.write(bytes) { [weak self] in self?.wrote(done, $0) } }
+    if let writePipe { return writePipe.write(bytes) { [weak self] in self?.writeEnded(done, $0) } }
     let options = DBusValue.properties(["type": .string(choice.isAcknowledged ? "request" : "command")])
     call(write, "WriteValue", [.bytes(bytes), options]) { [weak self] result in
-      if case .failure(let error) = result { self?.wrote(done, error.message) } else { self?.wrote(done, nil) }
+      if case .failure(let error) = result { self?.writeEnded(done, error.message) } else { self?.writeEnded(done, nil) }
     }
   }
 
-  private func wrote(_ done: (@Loop (String?) -> Void)?, _ failure: String?) {
+  private func writeEnded(_ done: (@Loop (String?) -> Void)?, _ failure: String?) {
     guard !isClosed else { return }
     isWriting = false
     if let done {

@@ -17,7 +17,7 @@ extension ChannelLink {
     } catch {
       let reason = error.description
       // In a later turn, because the owner does not have this link yet.
-      Loop.post { link.failed(reason) }
+      Loop.post { link.wentDown(reason) }
       return link
     }
     if baud == nil, clinux_serial_is_hardware(descriptor) == 1 { link.baud = LinkURL.defaultBaud }
@@ -31,7 +31,7 @@ extension ChannelLink {
           case .success: link.cameUp()
           case .failure(let error):
             _ = Glibc.close(descriptor)
-            link.failed("cannot use \(path): \(errorMessage(error))")
+            link.wentDown("cannot use \(path): \(errorMessage(error))")
           }
         }
       }

@@ -30,7 +30,7 @@ extension ChannelLink {
           case .success:
             if !givesUp { link.limitBackoff() }
             link.cameUp()
-          case .failure(let error): link.failed("cannot reach \(host):\(port): \(errorMessage(error))")
+          case .failure(let error): link.wentDown("cannot reach \(host):\(port): \(errorMessage(error))")
           }
         }
       }
