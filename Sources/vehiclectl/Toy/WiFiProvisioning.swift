@@ -10,7 +10,7 @@ struct WiFiProvisioning {
   let output: Output
   /// The timeout of the whole setup in seconds, if any.
   let timeout: Double?
-  /// Instructions that are shown once the daemon waitReason for the toy.
+  /// Instructions that are shown once the daemon waits for the toy.
   var steps: [String] = []
 
   /// Runs the setup and returns the last reply.
