@@ -29,7 +29,7 @@ struct VESCRequests: Sendable {
 
   mutating func restore(_ values: [String: [UInt8]], _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     for counter in [VESCSignal.polls, .missed, .timeouts, .badFrames] { publisher.publish(counter, .int(0), &effects) }
-    queue.restore(values)
+    queue.restore(values, &effects)
     telemetry.restore(values, &publisher, &effects)
   }
 
