@@ -18,21 +18,21 @@ struct CommonOptions: ParsableArguments {
   var verbose = false
 
   @Option(
-    help: ArgumentHelp("Give up after this many seconds without a (first) reply.", valueName: "seconds"),
+    help: ArgumentHelp("Give up if the first reply takes longer than this many seconds (default: 15).", valueName: "seconds"),
     transform: CommonOptions.seconds)
   var timeout: Double?
 
-  @Option(help: ArgumentHelp("When to use colour: on a terminal, always or never.", valueName: "auto|always|never"))
+  @Option(help: ArgumentHelp("Use colour on a terminal (auto), always or never.", valueName: "auto|always|never"))
   var color = ColorChoice.auto
 
   @Option(
     help: ArgumentHelp(
-      "Unit system: metric, or imperial: mph, mi, °F, psi, gal (default: $\(Units.variable), else metric).",
+      "Print metric units, or imperial ones: mph, mi, °F, psi, gal (default: $\(Units.variable), or metric).",
       valueName: "metric|imperial"))
   var units: Units?
 
   @Option(
-    help: ArgumentHelp("The daemon's socket (default: $VEHICLED_SOCKET, else \(Client.defaultSocket)).", valueName: "path"),
+    help: ArgumentHelp("Connect to this socket (default: $VEHICLED_SOCKET, or \(Client.defaultSocket)).", valueName: "path"),
     completion: .file())
   var socket: String?
 

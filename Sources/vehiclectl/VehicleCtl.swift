@@ -11,9 +11,9 @@ import Varlink
 struct VehicleCtl: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "vehiclectl",
-    abstract: "Show and control the vehicles that the daemon vehicled manages.",
+    abstract: "Show and control the vehicles and other devices that vehicled manages.",
     discussion: """
-      REF names a property: PROPERTY, or DEVICE.PROPERTY if several devices have it.
+      The name of a property or an action is DEVICE.NAME, or NAME if only one device has it.
       Exit status: 0 success, 1 failure, 2 usage error, 3 daemon not running, 4 no such device, property or action, \
       5 not connected, 6 timeout, 7 permission denied.
       """,
@@ -29,14 +29,14 @@ struct VehicleCtl: ParsableCommand {
         subcommands: [
           ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DoCommand.self, OpenCommand.self, RecordCommand.self,
         ]),
-      CommandGroup(name: "Driving", subcommands: [DriveCommand.self, CarCommand.self]),
-      CommandGroup(name: "Car", subcommands: [DtcCommand.self, MonitorsCommand.self, ImportCommand.self]),
+      CommandGroup(name: "Driving and RC car", subcommands: [DriveCommand.self, CarCommand.self]),
+      CommandGroup(name: "Vehicle diagnostics", subcommands: [DtcCommand.self, MonitorsCommand.self]),
       CommandGroup(name: "Toy", subcommands: [ToyCommand.self]),
       CommandGroup(
         name: "Maintenance",
         subcommands: [
-          DoctorCommand.self, LogCommand.self, LogLevelCommand.self, BugreportCommand.self, ReloadCommand.self, CallCommand.self,
-          VersionCommand.self, CompletionsCommand.self,
+          DoctorCommand.self, LogCommand.self, LogLevelCommand.self, BugreportCommand.self, ImportCommand.self, ReloadCommand.self,
+          CallCommand.self, VersionCommand.self, CompletionsCommand.self,
         ]),
     ],
     defaultSubcommand: StatusCommand.self)

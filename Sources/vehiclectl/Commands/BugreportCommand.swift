@@ -17,7 +17,7 @@ struct BugreportCommand: Subcommand {
   var seconds: Int?
   @Flag(help: "Overwrite an existing file.")
   var force = false
-  @Argument(help: "The file to write, - for stdout.", completion: .file())
+  @Argument(help: "The file to write; - is stdout.", completion: .file())
   var file: String
 
   func perform(_ output: Output) throws {

@@ -6,15 +6,15 @@ import Varlink
 
 struct CallCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "call", abstract: "Call a Varlink method.",
+    commandName: "call", abstract: "Call a Varlink method of the daemon.",
     discussion: "A name without dots is a method of io.vehicled. Example: vehiclectl call Get '{\"references\":[\"rpm\"]}'")
 
   @OptionGroup var common: CommonOptions
-  @Flag(help: "Print several replies, until interrupted.")
+  @Flag(help: "Accept several replies, and print them until interrupted.")
   var more = false
-  @Argument(help: "The method, as Status or io.vehicled.Status.", completion: .list(Contract.methods.map { Self.short($0.name) }))
+  @Argument(help: "The method, for example Status or io.vehicled.Status.", completion: .list(Contract.methods.map { Self.short($0.name) }))
   var method: String
-  @Argument(help: ArgumentHelp("The parameters, a JSON object.", valueName: "json"))
+  @Argument(help: ArgumentHelp("The parameters as a JSON object.", valueName: "json"))
   var parameters = "{}"
 
   func perform(_ output: Output) throws {

@@ -5,8 +5,8 @@ import Protocols
 
 struct CarCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "car", abstract: "Take pictures or record video with an RC car's camera.",
-    discussion: "Without a subcommand, show the status of the device \"car\".",
+    commandName: "car", abstract: "Take a picture or record video with an RC car's camera.",
+    discussion: "Without a subcommand, show the status of the device that is named car.",
     subcommands: [CarSnapshotCommand.self, CarRecordVideoCommand.self])
 
   @OptionGroup var common: CommonOptions

@@ -7,7 +7,7 @@ import Varlink
 struct CompletionsCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "completions", abstract: "Print the completion script for a shell.",
-    discussion: "For bash: vehiclectl completions bash > /etc/bash_completion.d/vehiclectl")
+    discussion: "For bash: vehiclectl completions bash | sudo tee /etc/bash_completion.d/vehiclectl >/dev/null")
 
   @OptionGroup var common: CommonOptions
   @Argument(help: "The shell: bash, zsh or fish.", completion: .list(CompletionShell.allCases.map(\.rawValue)))

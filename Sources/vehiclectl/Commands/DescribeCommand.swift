@@ -6,7 +6,7 @@ import Varlink
 
 struct DescribeCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "describe", abstract: "List properties and actions.")
+    commandName: "describe", abstract: "List the properties and actions of devices.")
 
   @OptionGroup var common: CommonOptions
   @Argument(help: "Only this device.", completion: .devices)

@@ -10,8 +10,8 @@ struct DoCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "do", abstract: "Run an action.",
     discussion: """
-      List the actions with "vehiclectl describe". Secret arguments are prompted for, or read from stdin, one per line.
-      With --hold the action runs until Ctrl-C, like a button that is held down: vehiclectl do buzz --hold
+      "vehiclectl describe" lists the actions. The command prompts for secret arguments, or reads them from stdin, one per line.
+      With --hold, the action runs until Ctrl-C, like a button that is held down: vehiclectl do buzz --hold
       """)
 
   @OptionGroup var common: CommonOptions
@@ -19,7 +19,7 @@ struct DoCommand: Subcommand {
   var reference: String
   @Argument(parsing: .allUnrecognized, help: ArgumentHelp("The arguments, in the order that describe shows.", valueName: "arg"))
   var arguments: [String] = []
-  @Flag(help: "Run until Ctrl-C; only for actions that have an argument named \"\(DoCommand.holding)\".")
+  @Flag(help: "Run until Ctrl-C; only for actions with an argument named \(DoCommand.holding).")
   var hold = false
 
   /// The name of the argument that marks an action as one that can be held.

@@ -9,15 +9,17 @@ struct DriveCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "drive", abstract: "Drive with keys, a gamepad, or set-points from stdin.",
     discussion: """
-      On a terminal, steer a car with the arrow keys or WASD. Space stops it and Enter continues. 1 to 9 and 0 limit the tilt, which \
-      sets speed and steering, to 10 to 100 %. "," and "." toggle the car's left and right buttons (its indicators). q quits. On a gamepad or wheel, A continues, B stops, the shoulder buttons act as \
-      the car's buttons, and Start quits. A device without the action tilt, such as a longboard, cannot be driven from a terminal: pipe \
-      set-points into the command.
-      Otherwise each line of stdin is a JSON object: one motion property, as in {"target-current": 2.5}, the arguments of a motion \
-      action, as in {"roll": 0.1, "pitch": 0}, or any action by name, as in {"do": "stop"}. List them with "vehiclectl describe". If \
-      several set-points are queued, only the last one is sent.
-      If no set-point arrives within the deadline, the command loses the exclusive right to drive (the motion lease), and the vehicle stops. It also stops at the end of the input, on \
-      Ctrl-C, and if the link or the daemon fails. Only one client can drive a device at a time.
+      On a terminal, drive an RC car with the arrow keys or WASD. Space stops it and Enter continues. The keys 1 to 9 limit the \
+      tilt, and so speed and steering, to 10 to 90 %, and 0 allows 100 %; the limit starts at 40 %. "," and "." toggle the car's left and \
+      right buttons (its indicators). q quits. On a gamepad or wheel, A continues, B stops, the shoulder buttons act as the car's \
+      buttons, and Start quits. A device without the action tilt, such as a longboard, cannot be driven from a terminal: pipe set-points \
+      into the command.
+      If stdin is not a terminal, each line of it is a JSON object. It is a set-point: a motion property, such as \
+      {"target-current": 2.5}, or the arguments of a motion action, such as {"roll": 0.1, "pitch": 0}. Or it runs an action by its name, \
+      such as {"do": "stop"}. "vehiclectl describe" lists them. If several set-points are queued, only the last one is sent.
+      Only one client can drive a device at a time: the one that holds its motion lease. If no set-point arrives within the deadline, the \
+      command loses the lease, and the vehicle stops. The vehicle also stops at the end of the input, on Ctrl-C, and if the link or the \
+      daemon fails.
       """)
 
   @OptionGroup var common: CommonOptions

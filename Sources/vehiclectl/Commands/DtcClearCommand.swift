@@ -7,10 +7,11 @@ struct DtcClearCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "clear", abstract: "Clear the trouble codes of a car.",
     discussion: """
-      Shows what will be lost: trouble codes, freeze frames and completed readiness monitors. They are saved to the journal and \
-      the state directory first. Asks for confirmation on a terminal; elsewhere --yes is required. Rejected while the vehicle moves or \
-      its engine runs: leave the ignition on and the engine off. Exits with status 1 if an ECU has not cleared its codes.
-      With --json (and --yes): {"device","lost":{"codes","frames","tests","note"},"results":[{"ecu","result","reason"}],\
+      The command shows what will be lost: trouble codes, freeze frames and completed readiness monitors. It then asks for confirmation; \
+      without a terminal, --yes is required. The daemon saves the lost data to the journal and the state directory first, and rejects \
+      the command while the vehicle moves or its engine runs: leave the ignition on and the engine off. The exit status is 1 if an ECU \
+      has not cleared its codes.
+      With --json, which requires --yes: {"device","lost":{"codes","frames","tests","note"},"results":[{"ecu","result","reason"}],\
       "remaining","note"}; codes and remaining as in dtc.
       """)
 

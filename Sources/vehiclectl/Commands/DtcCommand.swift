@@ -8,16 +8,16 @@ struct DtcCommand: Subcommand {
     commandName: "dtc", abstract: "List or clear the trouble codes (DTCs) of a car.",
     usage: "vehiclectl dtc [<options>] [--ecu <id> ...] [<device>]\nvehiclectl dtc clear [<options>] [<device>]",
     discussion: """
-      Stored, pending and permanent codes of all OBD-II ECUs (SAE J1979), with the meaning of standardised codes; codes of other ECUs, \
-      read with UDS, with their failure type (U0100-87); and the freeze frame of each code that has one. UDS queries go to the known \
-      ECUs, to 7E0 to 7E7, and to each --ecu.
+      Lists the stored, pending and permanent codes of all OBD-II ECUs (SAE J1979), with the meaning of standardised codes, and the \
+      freeze frame of each code that has one. Also lists the codes of other ECUs, which are read with UDS and include a failure type \
+      (U0100-87). UDS queries go to the ECUs that the daemon polls, to 7E0 to 7E7, and to each --ecu.
       With --json: {"device","codes":[{"ecu","code","states","meaning"}],"frames":[{"ecu","frame","code","values":[{"name","value",\
       "unit"}]}],"note"}.
       """,
     subcommands: [DtcClearCommand.self])
 
   @OptionGroup var common: CommonOptions
-  @Option(help: ArgumentHelp("Also query this ECU with UDS: a CAN identifier such as 7B0; can be repeated.", valueName: "id"))
+  @Option(help: ArgumentHelp("Also query the ECU with this CAN identifier, such as 7B0, with UDS. Repeatable.", valueName: "id"))
   var ecu: [String] = []
   @Argument(
     help: "The device; required if more than one device supports trouble codes.", completion: .devices(doing: TroubleCodes.readAction))

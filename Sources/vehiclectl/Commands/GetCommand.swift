@@ -9,8 +9,8 @@ struct GetCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Print values, one per line.",
     discussion: """
-      An unavailable value prints nothing; the reason is on stderr, and the exit status is 5 if the device is not connected, else 1. With \
-      --json the value is null and has a reason.
+      If a value is unavailable, the command prints nothing for it on stdout and the reason on stderr. The exit status is then 5 if the \
+      device is not connected, and 1 otherwise. With --json, the value is null, and "reason" gives the reason.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -8,23 +8,24 @@ import SignalImport
 
 struct ImportCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Convert OBDb or Torque signals into a signals.d file.",
+    commandName: "import", abstract: "Convert signal definitions of OBDb or Torque for signals.d.",
     discussion: """
-      FILE is a signal set of https://github.com/OBDb (signalsets/v3/default.json of a car) or a CSV file of Torque. Signals that cannot be \
-      converted are listed on stderr with the reason. Example:
+      FILE is a signal set from https://github.com/OBDb (signalsets/v3/default.json in the repository of a car) or a CSV file from Torque. \
+      The result is a file for /etc/vehicled/signals.d, which defines additional properties of a car. The command lists signals that it \
+      cannot convert on stderr, with the reason. Example:
       vehiclectl import default.json --device ev --output /etc/vehicled/signals.d/ev6.toml
       """)
 
   @OptionGroup var common: CommonOptions
-  @Option(help: "The device to which the signals apply (default: all of kind obd).", completion: .devices)
+  @Option(help: "The device to which the signals apply (default: all devices of kind obd).", completion: .devices)
   var device: String?
-  @Option(help: "The file to write, - for stdout.", completion: .file())
+  @Option(help: "The file to write; - is stdout.", completion: .file())
   var output = "-"
   @Option(help: ArgumentHelp("Convert only the signals for this model year.", valueName: "year"))
   var year: Int?
   @Flag(help: "Overwrite an existing file.")
   var force = false
-  @Argument(help: "The file to read, - for stdin.", completion: .file(extensions: ["json", "csv"]))
+  @Argument(help: "The file to read; - is stdin.", completion: .file(extensions: ["json", "csv"]))
   var file: String
 
   func perform(_ output: Output) throws {

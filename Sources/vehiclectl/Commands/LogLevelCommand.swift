@@ -6,10 +6,10 @@ import Varlink
 
 struct LogLevelCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "log-level", abstract: "Show or set the log level of the daemon.",
+    commandName: "log-level", abstract: "Show or set the daemon's log level.",
     discussion: """
-      The level is reset when the daemon restarts or loads a configuration with a different log-level. At debug the log shows why links \
-      wait and devices back off.
+      The level is reset when the daemon restarts or loads a configuration with a different log-level. At level debug, the log also shows \
+      why links and devices wait before they retry.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -8,15 +8,15 @@ struct MetricsCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "metrics", abstract: "Print values and statistics as OpenMetrics text.",
     discussion: """
-      Metrics of vehicles are named vehicle_PROPERTY_UNIT{device="NAME"}; metrics of the daemon start with vehicled_. Unavailable values \
-      are omitted.
-      To write a file for the textfile collector of node_exporter: systemctl enable --now vehicled-metrics.timer
+      Values of devices are named vehicle_PROPERTY_UNIT{device="NAME"}; statistics of the daemon start with vehicled_. Unavailable \
+      values are omitted.
+      To write a file every 15 s for the textfile collector of node_exporter: systemctl enable --now vehicled-metrics.timer
       """)
 
   @OptionGroup var common: CommonOptions
 
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("Write to this file atomically (default: -, stdout).", valueName: "file"), completion: .file())
+    name: .shortAndLong, help: ArgumentHelp("Write to this file atomically; - is stdout, the default.", valueName: "file"), completion: .file())
   var output: String?
 
   func perform(_ output: Output) throws {

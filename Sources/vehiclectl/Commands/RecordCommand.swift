@@ -7,8 +7,8 @@ import Varlink
 
 struct RecordCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "record", abstract: "Record the traffic of a device's links.",
-    discussion: "Runs until interrupted, or for --seconds. To replay the file, configure link = \"replay:/PATH\".")
+    commandName: "record", abstract: "Record the traffic on a device's links.",
+    discussion: "Runs until interrupted, or for --seconds. To play back the file, set link = \"replay:/PATH\" in the configuration.")
 
   @OptionGroup var common: CommonOptions
   @Option(help: "Stop after this many seconds.", transform: WatchCommand.positive)
@@ -17,7 +17,7 @@ struct RecordCommand: Subcommand {
   var force = false
   @Argument(help: "The device.", completion: .devices)
   var device: String
-  @Argument(help: "The file to write, - for stdout.", completion: .file())
+  @Argument(help: "The file to write; - is stdout.", completion: .file())
   var file: String
 
   func perform(_ output: Output) throws {

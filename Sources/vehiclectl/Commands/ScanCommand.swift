@@ -9,9 +9,9 @@ struct ScanCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "scan", abstract: "Find serial ports and Bluetooth devices in range.",
     discussion: """
-      Devices that vehicled supports are marked with their kind. Open links are not interrupted.
-      If Bluetooth is unavailable, the command lists the serial ports and then prints the error. The exit status is 0 if a serial port was \
-      found, unless ble is given.
+      Devices that vehicled supports are marked with their kind. A scan does not interrupt open links.
+      If Bluetooth is unavailable, the command lists the serial ports and then prints the error. The exit status is 0 if it found a serial \
+      port, and 1 otherwise.
       With --json each line is {"transport","address","name","rssi","kind","time"}.
       """)
 
@@ -22,7 +22,7 @@ struct ScanCommand: Subcommand {
   @OptionGroup var common: CommonOptions
   @Option(help: "Scan for this many seconds, 1 to 3600.", transform: WatchCommand.positive)
   var seconds = 10
-  @Argument(help: "ble or serial (default: both).")
+  @Argument(help: "Scan only for this: ble or serial.")
   var transport: Transport?
 
   func validate() throws {

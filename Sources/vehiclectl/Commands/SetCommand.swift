@@ -8,8 +8,8 @@ struct SetCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Set a property.",
     discussion: """
-      Booleans: on/off, true/false, yes/no or 1/0. Lists: comma-separated. With --units imperial, numbers are in the unit that \
-      "describe --units imperial" shows.
+      Write a boolean as on/off, true/false, yes/no or 1/0, and separate the elements of a list with commas. With --units imperial, give \
+      numbers in the unit that "describe --units imperial" shows.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -8,8 +8,8 @@ struct ToyCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "toy", abstract: "Use the Trivio trivia toy: account, facts, votes, Wi-Fi.",
     discussion: """
-      Without a subcommand, show the status of the device "toy", or of the only toy.
-      Passwords are prompted for, or read from stdin; they are never arguments.
+      Without a subcommand, show the status of the device that is named toy, or of the only toy.
+      The commands prompt for passwords, or read them from stdin; passwords are never arguments.
       """,
     subcommands: [
       ToyRegisterCommand.self, ToyLoginCommand.self, ToyLogoutCommand.self, ToyWhoamiCommand.self, ToyHistoryCommand.self,

@@ -9,8 +9,8 @@ struct ToyHistoryCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "history", abstract: "List the facts that the toy has played.",
     discussion: """
-      With --json: {"facts":[{"id","text","up","down","vote","pending"}],"note"}; vote is "up", "down" or "none", pending is \
-      true until the server has the vote, and note gives the reason if the list is outdated.
+      With --json: {"facts":[{"id","text","up","down","vote","pending"}],"note"}; "vote" is "up", "down" or "none", "pending" is \
+      true until the server has the vote, and "note" gives the reason if the list is outdated.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -6,7 +6,7 @@ import Protocols
 struct ToyLoginCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "login", abstract: "Log in to an account.", usage: usage,
-    discussion: "Stays logged in until \"toy logout\". The password is prompted for, or read from stdin.")
+    discussion: "The daemon stays logged in until \"toy logout\". The command prompts for the password, or reads it from stdin.")
 
   private static let usage = "vehiclectl toy login [<options>] <email>"
 

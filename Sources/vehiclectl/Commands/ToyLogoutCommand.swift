@@ -4,7 +4,7 @@ import ArgumentParser
 import Protocols
 
 struct ToyLogoutCommand: ToySubcommand {
-  static let configuration = CommandConfiguration(commandName: "logout", abstract: "Log out.")
+  static let configuration = CommandConfiguration(commandName: "logout", abstract: "Log out of the account.")
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions

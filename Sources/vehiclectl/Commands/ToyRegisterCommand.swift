@@ -7,8 +7,8 @@ struct ToyRegisterCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "register", abstract: "Create an account and log in.", usage: usage,
     discussion: """
-      The password is prompted for twice, or read from stdin. Choose one that you use nowhere else: the original server stores it \
-      unencrypted.
+      The command prompts for the password twice, or reads it from stdin. Choose one that you use nowhere else: the original server \
+      stores it unencrypted.
       """)
 
   private static let usage = "vehiclectl toy register [<options>] <name> <email>"

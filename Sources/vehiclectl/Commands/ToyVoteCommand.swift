@@ -6,7 +6,7 @@ import Protocols
 struct ToyVoteCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "vote", abstract: "Vote on a fact, or withdraw the vote.",
-    discussion: "With --json: {\"device\",\"text\",\"fact\",\"vote\",\"state\"}; state is \"counted\", \"unchanged\" or \"waiting\".")
+    discussion: "With --json: {\"device\",\"text\",\"fact\",\"vote\",\"state\"}; \"state\" is \"counted\", \"unchanged\" or \"waiting\".")
 
   enum Vote: String, ExpressibleByArgument, CaseIterable {
     case up, down, none

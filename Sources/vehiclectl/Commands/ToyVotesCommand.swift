@@ -7,15 +7,15 @@ struct ToyVotesCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "votes", abstract: "List or delete pending votes.",
     discussion: """
-      A pending vote is sent when the server responds; votes of a different user or server remain pending until that user \
-      logs in to that server.
+      The daemon sends pending votes when the server responds. Votes of a different user or for a different server remain pending until \
+      that user logs in to that server.
       With --json: {"votes":[{"fact","vote","user","server","state"}],"note"}.
       """)
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
   @Option(
-    help: ArgumentHelp("Delete the pending votes for a fact, those of other users or servers (held), or all.", valueName: "number|held|all")
+    help: ArgumentHelp("Delete the pending votes on a fact, those of other users or servers (held), or all.", valueName: "number|held|all")
   )
   var delete: String?
   /// The old name of --delete.

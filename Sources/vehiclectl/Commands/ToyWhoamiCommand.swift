@@ -6,7 +6,8 @@ import Varlink
 
 struct ToyWhoamiCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
-    commandName: "whoami", abstract: "Show the account.", discussion: "With --json: {\"id\",\"name\",\"email\",\"facts\",\"note\"}.")
+    commandName: "whoami", abstract: "Show the account that is logged in.",
+    discussion: "With --json: {\"id\",\"name\",\"email\",\"facts\",\"note\"}.")
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions

@@ -9,10 +9,10 @@ struct ToyWifiCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "wifi", abstract: "Connect the toy to a Wi-Fi network.", usage: usage,
     discussion: """
-      Prompts for the network and its password if they are missing; lists networks in range if NetworkManager is available. Without a \
-      terminal the password is the first line of stdin, an empty line for an open network. The daemon listens for the toy on TCP port \
-      8080; allow this port in the firewall. Ctrl-C cancels. With --join this computer temporarily joins the toy's network through \
-      NetworkManager.
+      The command prompts for the network, if you do not give it, and for its password. If NetworkManager is available, it lists the \
+      networks in range. Without a terminal, the first line of stdin is the password; leave it empty for an open network. The daemon \
+      listens for the toy on TCP port 8080; allow this port in the firewall. Ctrl-C cancels. With --join, this computer temporarily \
+      joins the toy's network through NetworkManager.
       """)
 
   private static let usage = "vehiclectl toy wifi [<options>] [<network>]"
@@ -21,11 +21,11 @@ struct ToyWifiCommand: ToySubcommand {
   @OptionGroup var toy: ToyOptions
   @Option(
     defaultAsFlag: ToyNetwork.defaultName, parsing: .next,
-    help: ArgumentHelp("Join the toy's own network for the setup; if its name is different: --join=ESP_A1B2C3.", valueName: "network"))
+    help: ArgumentHelp("Join the toy's own network for the setup; if it is not named Trivio: --join=ESP_A1B2C3.", valueName: "network"))
   var join: String?
-  @Option(help: ArgumentHelp("Connect to a toy that acts as the server, as its documentation describes.", valueName: "host[:port]"))
+  @Option(help: ArgumentHelp("Connect to a toy that listens, as its documentation describes.", valueName: "host[:port]"))
   var dial: String?
-  @Argument(help: "The name of the network, which must be a 2.4 GHz network.")
+  @Argument(help: "The name of the Wi-Fi network; it must use 2.4 GHz.")
   var network: String?
   @Argument(parsing: .allUnrecognized, help: .hidden)
   var extra: [String] = []

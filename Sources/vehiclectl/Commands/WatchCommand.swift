@@ -10,7 +10,7 @@ struct WatchCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "watch", abstract: "Show values as they change.",
     discussion: """
-      Shows a table on a terminal. Otherwise, and with --json, prints one reading per line, as in "get --json", or one event:
+      On a terminal, shows a table. Otherwise, and with --json, each line is a reading, as in "get --json", or an event:
       {"event":NAME,"device":DEVICE,"text":TEXT,"time":MICROSECONDS}. The first lines are the current values.
       """)
 
