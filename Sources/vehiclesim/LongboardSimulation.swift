@@ -7,7 +7,7 @@ import Protocols
 struct LongboardSimulation: Simulation {
   static let configuration = CommandConfiguration(
     commandName: "longboard",
-    abstract: "Simulate an electric longboard with Torq's Arduino on a repeating ride.",
+    abstract: "Simulate the Torq longboard on a repeating ride.",
     discussion: """
       Faults (--fault, repeatable). WHEN is N for every Nth message of the board (default 10), or @S for once, S seconds \
       after the start of vehiclesim:
@@ -23,7 +23,7 @@ struct LongboardSimulation: Simulation {
 
   @OptionGroup var options: PeerOptions
 
-  @Option(help: "Set who sends first: the host (as-built) or the board (documented).")
+  @Option(help: "Set which side sends first: vehicled (as-built) or the board (documented).")
   var dialect = ArduinoBoard.Dialect.asBuilt
 
   @Option(help: ArgumentHelp("Set the value that switches the buzzer on (documented dialect).", valueName: "n"))

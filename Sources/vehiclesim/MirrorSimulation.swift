@@ -8,7 +8,7 @@ import Protocols
 struct MirrorSimulation: Simulation {
   static let configuration = CommandConfiguration(
     commandName: "mirror",
-    abstract: "Simulate a smart mirror: an ESP32 on Bluetooth Low Energy and the display that reads it.",
+    abstract: "Simulate a smart mirror: its ESP32 on Bluetooth Low Energy, and its display.",
     discussion: """
       Faults (--fault, repeatable). WHEN is N for every Nth write (default 10), or @S for once, S seconds after the start of \
       vehiclesim. --radio-fault injects radio faults, such as rejected or unanswered writes:
@@ -18,13 +18,13 @@ struct MirrorSimulation: Simulation {
       Example:
         vehiclesim mirror --on ble:unix:path=/tmp/bus --key-file /tmp/key --iv-file /tmp/iv -v
 
-      -v also prints what the ESP32 stores, what the display shows, and what would have crashed either. On a TCP endpoint, \
-      each chunk of bytes that is read counts as one write; use it to forward the writes of a radio.
+      -v also prints what the ESP32 stores, what the display shows, and input that would crash the real ones. On a TCP endpoint, \
+      each chunk of bytes that is read counts as one write; use it to forward writes from a real radio.
       """)
 
   @OptionGroup var options: PeerOptions
 
-  @Option(help: "Set what the firmware reads: encrypted values (stock) or plain text (plain).")
+  @Option(help: "Set whether the firmware expects encrypted values (stock) or plain text (plain).")
   var profile = Firmware.stock
 
   @Option(

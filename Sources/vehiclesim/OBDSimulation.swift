@@ -13,12 +13,12 @@ struct OBDSimulation: Simulation {
 
       \(helpTable(CarModel.allCases.map { ($0.rawValue, $0.help) }))
 
-      Ignition (--key, repeatable). off: no ECU responds, the bus goes down after 10 s, and the 12 V battery falls to its resting \
-      voltage; on: the car stands with the engine off; run: the car drives. Trouble codes can be cleared while the engine is off, and \
-      are back for the next client.
+      Positions of the ignition key (--key, repeatable). off: no ECU responds, the bus goes down after 10 s, and the 12 V battery falls to \
+      its resting voltage; on: the car stands with the engine off; run: the car drives. Clients can clear the trouble codes while the \
+      engine is off; they are set again for the next client.
 
       Faults (--fault, repeatable). WHEN is N for every Nth reply of the car (default 10), or @S for once, S seconds \
-      after the start of vehiclesim, for clients that are connected then:
+      after the start of vehiclesim, for clients that are connected at that time:
 
       \(helpTable(AdapterFault.table))
 
@@ -34,17 +34,17 @@ struct OBDSimulation: Simulation {
   var car = CarModel.eGMP
 
   @Option(
-    help: ArgumentHelp("Turn the key this many seconds after the start; see above.", valueName: "position@s"),
+    help: ArgumentHelp("Turn the key to this position, this many seconds after the start; see above.", valueName: "position@s"),
     transform: { try Ignition.Turn($0) })
   var key: [Ignition.Turn] = []
 
-  @Option(help: "Set the chip of the adapter.")
+  @Option(help: "Set the adapter's chip.")
   var chip = ELM327Adapter.Personality.elm327
 
   @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try AdapterFault($0) })
   var fault: [AdapterFault] = []
 
-  @Option(help: ArgumentHelp("Set the baud rate of the adapter's serial line (default: bytes take no time).", valueName: "n"))
+  @Option(help: ArgumentHelp("Simulate the transmission time of a serial line at this baud rate (default: none).", valueName: "n"))
   var baud: Int?
 
   @Flag(help: "Reply without delay.")

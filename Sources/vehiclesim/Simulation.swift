@@ -67,7 +67,7 @@ func helpTable(_ rows: [(syntax: String, help: String)]) -> String {
 struct PeerOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Set the endpoint: pty; tcp:HOST:PORT (port 0: any free port); or ble:BUSADDRESS, a message bus for a mock BlueZ.",
+      "Set the endpoint: pty; tcp:HOST:PORT (port 0: any free port); or ble:BUSADDRESS, a D-Bus bus for a mock BlueZ.",
       valueName: "endpoint"),
     transform: { try Endpoint($0) })
   var on: Endpoint
@@ -75,7 +75,7 @@ struct PeerOptions: ParsableArguments {
   @Option(help: ArgumentHelp("With pty: create a symbolic link to the terminal at this path, and remove it on exit.", valueName: "path"))
   var symlink: String?
 
-  @Option(help: ArgumentHelp("Set the name of the device (in AT@2, BLE and -v output).", valueName: "name"))
+  @Option(help: ArgumentHelp("Set the name of the device, as it appears in AT@2, over BLE and in -v output.", valueName: "name"))
   var name: String?
 
   @OptionGroup(title: "With ble") var ble: BLEOptions

@@ -7,7 +7,7 @@ import Protocols
 struct VESCSimulation: Simulation {
   static let configuration = CommandConfiguration(
     commandName: "vesc",
-    abstract: "Simulate a VESC in a longboard, on a repeating ride until a client commands the motor.",
+    abstract: "Simulate a VESC motor controller in a longboard, on a repeating ride until a client drives it.",
     discussion: """
       Faults (--fault, repeatable). WHEN is N for every Nth reply (default 10), or @S for once, S seconds \
       after the start of vehiclesim:

@@ -10,8 +10,8 @@ struct VehicleSim: ParsableCommand {
     commandName: "vehiclesim",
     abstract: "Simulate the devices and web services that vehicled talks to.",
     discussion: """
-      The first line on standard output is the link for the configuration of vehicled, \
-      for example serial:/dev/pts/7 or tcp:127.0.0.1:35000. The program runs until it receives SIGINT or SIGTERM.
+      The first line on standard output is the value for the key link in the configuration of vehicled, for example serial:/dev/pts/7 \
+      or tcp:127.0.0.1:35000; for web services, it is a URL. The program runs until it receives SIGINT or SIGTERM.
       """,
     subcommands: [
       OBDSimulation.self, LongboardSimulation.self, VESCSimulation.self, CarSimulation.self, MirrorSimulation.self,

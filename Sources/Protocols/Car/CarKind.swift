@@ -6,22 +6,22 @@ extension Kind {
   /// RC cars that are driven by tilt.
   public static let car = Kind(
     name: "car",
-    summary: "An RC car with a Raspberry Pi, driven by tilt as in AutoTTApp",
+    summary: "The RC car AutoTT, with a Raspberry Pi, driven by tilt",
     links: [LinkRole(schemes: ["tcp"], givesUp: false)],
     options: [
       Option(
         "dialect", ValueRule(.string, choices: CarDialect.allCases.map(\.rawValue)), default: .string(CarDialect.asBuilt.rawValue),
-        help: "Protocol: of AutoTT's program (as-built), or of the app's README (documented)"),
+        help: "Protocol dialect: that of AutoTT's program (as-built), or of the app's README (documented)"),
       Option(
         "tilt-rate", ValueRule(.float, unit: "Hz", range: 5...100),
-        help: "Set-points per second; default: as the car requests, usually 60"
+        help: "Set-points per second; default: the rate that the car requests, usually 60"
       ),
       Option(
         "status-interval", ValueRule(.float, unit: "s", range: 0...3600), default: .float(30),
-        help: "Interval of status requests while the car is not driven; 0: only on request"),
+        help: "Interval between status requests while the car is not driven; 0: only on demand"),
       Option(
         "allow-messages", ValueRule(.bool), default: .bool(false),
-        help: "Enable send-message; the car as built does not support messages"),
+        help: "Enable the action send-message; AutoTT's program ignores messages"),
     ]
   ) { setup throws(OptionError) in CarMachine(setup) }
 }

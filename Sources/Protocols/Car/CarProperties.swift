@@ -82,10 +82,10 @@ enum CarSignal: Int, CaseIterable, Sendable {
     case .modes: row("modes", .list, "Modes of the car")
     case .roll: row("roll", .float, "rad", -3.1416...3.1416, "Last roll sent: forward; negative is backward")
     case .pitch: row("pitch", .float, "rad", -1.5708...1.5708, "Last pitch sent: to the right; negative is left")
-    case .yaw: row("yaw", .float, "rad", -3.1416...3.1416, "Last yaw sent; the car as built ignores it")
+    case .yaw: row("yaw", .float, "rad", -3.1416...3.1416, "Last yaw sent; AutoTT's program ignores it")
     case .tiltRate: row("tilt-rate", .float, "Hz", 5...100, "Set-points per second, as requested by the car or configured")
-    case .leftButton: row("left-button", .bool, "Left half of the screen pressed; an indicator in most modes")
-    case .rightButton: row("right-button", .bool, "Right half of the screen pressed; an indicator in most modes")
+    case .leftButton: row("left-button", .bool, "The left button is pressed (in the app, the left half of the screen); an indicator in most modes")
+    case .rightButton: row("right-button", .bool, "The right button is pressed (in the app, the right half of the screen); an indicator in most modes")
     case .buttonsEnabled: row("buttons-enabled", .bool, "The car accepts buttons")
     case .speechEnabled: row("speech-enabled", .bool, "The car requests speech input, which it does not implement")
     case .motorBatteryVoltage: row("motor-battery-voltage", .float, "V", 0...100, "Voltage of the motor battery")
@@ -102,7 +102,7 @@ enum CarSignal: Int, CaseIterable, Sendable {
     case .videoQuality:
       Property(
         "video-quality", .string, choices: CarVideoQuality.allCases.map(\.rawValue),
-        help: "360x240, 568x300 or 760x460; takes effect when video is switched on")
+        help: "360x240, 568x300 or 760x460; takes effect when the video is switched on")
     case .videoURL: row("video-url", .string, "URL of the camera stream (MJPEG over HTTP)")
     case .webPage: row("web-page", .string, "Web page to show while driving; empty: the car's own page")
     case .sensitivity: row("sensitivity", .float, nil, 0.67...1.33, "Factor applied to each tilt")
@@ -138,25 +138,25 @@ enum CarAction: Int, CaseIterable, Sendable {
           Argument("roll", .float, help: "rad, -π to π; positive is forward"),
           Argument("pitch", .float, help: "rad, -π/2 to π/2; positive is right"),
           Argument("yaw", .float, optional: true, help: "rad, -π to π; default: 0"),
-          Argument("relative", .bool, optional: true, help: "The angles are relative to the neutral position, as for keys and sticks"),
+          Argument("relative", .bool, optional: true, help: "The angles are relative to the neutral position, as with keys and gamepads"),
         ], motion: true, help: "Send one set-point; the first one of a lease starts the car")
-    case .proceed: Action("continue", motion: true, help: "Drive on after a stop or a change of mode")
-    case .stop: Action("stop", help: "Stop the car at once; it drives on only after continue")
+    case .proceed: Action("continue", motion: true, help: "Continue to drive after a stop or a change of mode")
+    case .stop: Action("stop", help: "Stop the car immediately; it moves again only after continue")
     case .modeInfo:
       Action(
         "mode-info", arguments: [Argument("mode", .string, optional: true, help: "Name or number of a mode; default: all")],
         streams: true, help: "Show the car's descriptions of its modes")
-    case .refresh: Action("refresh", help: "Request the car's status now; not while the car is driven")
+    case .refresh: Action("refresh", help: "Request the car's status now; not possible while the car is driven")
     case .neutral:
       Action(
-        "neutral", arguments: [Argument("position", .string, help: "here: the driver's current position; horizontal: level")],
+        "neutral", arguments: [Argument("position", .string, help: "here: the current tilt of the driver; horizontal: level")],
         help: "Set and store the neutral position")
     case .sendMessage:
       Action(
         "send-message", arguments: [Argument("text", .string, help: "One line of ASCII")],
-        help: "Send a text to the car; requires allow-messages = true, and the car as built does not support it")
+        help: "Send a text to the car; requires allow-messages = true, and AutoTT's program ignores it")
     case .shutDown:
-      Action("shut-down", help: "Stop the car and shut it down; the car as built only restarts its program")
+      Action("shut-down", help: "Stop the car and shut it down; AutoTT's program only restarts itself")
     }
   }
 }

@@ -10,9 +10,9 @@ extension Kind {
     options: [
       Option(
         "heart-rate-max-age", ValueRule(.float, unit: "s", range: 5...86_400), default: .float(120),
-        help: "Maximum age of a heart rate"),
+        help: "Time after which a measured heart rate expires"),
       Option(
-        "gadgetbridge", ValueRule(.string), help: "File name of the Gadgetbridge export in import/ of the state directory"),
+        "gadgetbridge", ValueRule(.string), help: "File name of the Gadgetbridge export, in import/ in the state directory"),
       Option("gadgetbridge-device", ValueRule(.string), help: "Name of the device in the export; default: the one with the newest sample"),
       Option(
         "step-length", ValueRule(.float, unit: "m", range: 0.1...3),

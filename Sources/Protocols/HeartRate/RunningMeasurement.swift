@@ -25,7 +25,7 @@ struct RunningMeasurement: SensorMeasurement, Equatable {
     Property("stride-length", .float, unit: "m", range: 0...656, lifetime: .fresh(5 * .second), group: .health, help: "Stride length"),
     Property(
       "distance", .float, unit: "km", range: 0...430_000, lifetime: .whileUp, group: .health, help: "Distance since the sensor was reset"),
-    Property("running", .bool, lifetime: .fresh(5 * .second), group: .health, help: "Running, not walking"),
+    Property("running", .bool, lifetime: .fresh(5 * .second), group: .health, help: "The runner is running, not walking"),
   ]
 
   static let remedy = "check that it is moving and its battery is charged"

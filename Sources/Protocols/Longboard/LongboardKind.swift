@@ -5,7 +5,7 @@ extension Kind {
   /// Electric longboards.
   public static let longboard = Kind(
     name: "longboard",
-    summary: "An electric longboard: Torq's Arduino with ELComm, or a VESC",
+    summary: "An electric longboard: a Torq longboard (ELComm), or a VESC",
     links: [LinkRole(schemes: ["ble", "serial", "tcp"], gatt: .longboard)],
     options: [
       Option("protocol", ValueRule(.string, choices: ["elcomm", "vesc"]), default: .string("elcomm"), help: "Protocol of the board"),
@@ -19,8 +19,8 @@ extension Kind {
         options: [
           Option(
             "current", ValueRule(.float, unit: "%", range: 0...100), default: .float(100),
-            help: "Motor current limit, relative to the VESC's own"),
-          Option("speed", ValueRule(.float, unit: "km/h", range: 1...200), help: "Speed limit, in both directions"),
+            help: "Motor current limit for driving, relative to the VESC's own limit"),
+          Option("speed", ValueRule(.float, unit: "km/h", range: 1...200), help: "Maximum speed, forwards and backwards"),
         ], help: "A speed mode of a VESC; select it with vehiclectl set mode NAME")
     ]
   ) { setup throws(OptionError) in
@@ -37,19 +37,19 @@ extension Kind {
   private static let elcommOptions = [
     Option(
       "dialect", ValueRule(.string, choices: ["auto", "as-built", "documented"]),
-      help: "Which side sends first: the host (as-built), the board (documented), or detected (auto, the default)"),
+      help: "Which side sends first: the daemon (as-built), the board (documented), or detected (auto, the default)"),
     Option("buzzer-on", ValueRule(.int, range: 0...999), help: "Value that switches the buzzer on (documented dialect); default: 1"),
     Option("buzzer-off", ValueRule(.int, range: 0...999), help: "Value that switches the buzzer off (documented dialect); default: 0"),
     Option(
       "buzzer-limit", ValueRule(.float, unit: "s", range: 1...600),
-      help: "Maximum time that the buzzer stays on, unless held; default: 10"),
+      help: "Maximum time that the buzzer stays on, unless a client holds it; default: 10"),
   ]
 
   private static let vescOptions = [
     Option("can-id", ValueRule(.int, range: 0...254), help: "CAN ID of the VESC, if it is reached through the connected VESC"),
-    Option("pole-pairs", ValueRule(.int, range: 1...100), help: "Motor pole pairs (magnets divided by 2), if the VESC is not set up"),
+    Option("pole-pairs", ValueRule(.int, range: 1...100), help: "Motor pole pairs (magnets divided by 2); overrides the VESC's setting"),
     Option("wheel-diameter", ValueRule(.float, unit: "mm", range: 10...1000), help: "Diameter of the driven wheel"),
-    Option("gear-ratio", ValueRule(.float, range: 0.1...100), help: "Motor turns per wheel turn"),
+    Option("gear-ratio", ValueRule(.float, range: 0.1...100), help: "Motor revolutions per wheel revolution"),
     Option("cells", ValueRule(.int, range: 1...40), help: "Battery cells in series"),
     Option("allow-motion", ValueRule(.bool), help: "Allow driving under the motion lease"),
     Option(

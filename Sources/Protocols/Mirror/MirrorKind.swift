@@ -6,22 +6,22 @@ extension Kind {
   /// Smart mirrors.
   public static let mirror = Kind(
     name: "mirror",
-    summary: "ISM-App's smart mirror: light, name, health and weather, through its ESP32",
+    summary: "The smart mirror of ISM-App: light, name, health and weather",
     links: [LinkRole(schemes: ["ble"], gatt: .mirror)],
     options: [
       Option(
         "profile", ValueRule(.string, choices: ["stock", "plain"]), default: .string("stock"),
-        help: "Firmware: stock (encrypted, since April 2024) or plain (unencrypted, March 2024 to 1 April)"),
-      Option("username", ValueRule(.string), help: "Initial name that the mirror greets; changed with the property username"),
+        help: "Firmware: stock (encrypted, since April 2024) or plain (unencrypted, March 2024 to 1 April 2024)"),
+      Option("username", ValueRule(.string), help: "Name that the mirror greets, until the property username is set"),
       Option(
         "interval", ValueRule(.int, unit: "s", range: MirrorSignal.intervals), default: .int(60),
-        help: "Initial time between updates; changed with the property interval"),
+        help: "Interval between update cycles, until the property interval is set"),
       Option(
         "health", ValueRule(.list), default: .list([]), reference: .properties,
-        help: "Properties of other devices to show: heart-rate, active-energy, steps, distance, as phone.steps"),
+        help: "Properties of other devices to display, such as phone.steps: heart-rate, active-energy, steps, distance"),
       Option(
         "weather", ValueRule(.string), reference: .device(with: MirrorMetric.weather.map(\.rawValue)),
-        help: "Device whose temperature, humidity, condition and uv-index are shown"),
+        help: "Device whose temperature, humidity, condition and uv-index to display"),
     ],
     secrets: [
       Secret("key-file", help: "Encryption key of the firmware: ascii: and 16 characters, or hex: and 32 digits"),

@@ -47,12 +47,12 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
     case .username:
       (
         "username", .string, nil, nil,
-        "Name that the mirror greets (\"\": the configured name); for a new name it takes pictures at the first value"
+        "Name that the mirror greets (\"\": the configured name); the first value under a new name makes it take pictures"
       )
-    case .health: ("health", .bool, nil, nil, "Collect health values; each needs its own send- permission")
+    case .health: ("health", .bool, nil, nil, "Collect health values; to send one, also switch on its send- property")
     case .weather: ("weather", .bool, nil, nil, "Collect weather values")
     case .send: ("send", .bool, nil, nil, "Send collected values: 2 s after it is switched on, then every interval")
-    case .interval: ("interval", .int, "s", Self.intervals, "Time between updates")
+    case .interval: ("interval", .int, "s", Self.intervals, "Interval between update cycles")
     case .sendHeartRate: ("send-heart-rate", .bool, nil, nil, "Permit sending the heart rate")
     case .sendActiveEnergy: ("send-active-energy", .bool, nil, nil, "Permit sending the active energy")
     case .sendSteps: ("send-steps", .bool, nil, nil, "Permit sending the steps")

@@ -6,21 +6,21 @@ extension OBDMachine {
   static let clear = Action(
     "dtc-clear",
     arguments: [Argument(confirm, .bool, optional: true, help: "Clear the codes; without it, only show what would be lost")],
-    help: "Show what clearing the trouble codes would erase, or clear them after storing it in the journal and on disk")
+    help: "Show what clearing the trouble codes would erase; with confirm, store that data in the journal and on disk, and clear them")
   static let rates = Action(
-    "rates", help: "Show how often each request is sent and answered, how long it takes, and which properties it holds")
+    "rates", help: "Show for each request the target and actual rate, the time it takes, and the properties that it reads")
   static let tune = Action(
     "tune", streams: true,
-    help: "Measure how long the adapter must wait for responses, store the fastest safe setting, and show before and after")
+    help: "Measure how long the adapter must wait for responses, store the fastest setting that loses none, and show the results")
   static let frames = Action(
-    "freeze-frames", help: "Read the freeze frames: the values when each trouble code was stored (service 02)")
+    "freeze-frames", help: "Read the freeze frames: values from the time when each trouble code was stored (service 02)")
   static let monitors = Action(
     "monitors",
     help: "Read the malfunction indicator lamp (MIL), the readiness monitors and the on-board test results with their limits (service 06)")
   static let ecuCodes = Action(
     "ecu-codes",
-    arguments: [Argument(ECUCodeList.argument, .string, optional: true, help: "More ECUs to query, by CAN identifier, as in 7B0 760")],
-    help: "Read the trouble codes of ECUs beyond emissions over UDS (service 19 02), each with its failure type")
+    arguments: [Argument(ECUCodeList.argument, .string, optional: true, help: "More ECUs to query, by CAN identifier, such as 7B0 760")],
+    help: "Read the trouble codes of ECUs not related to emissions with UDS (service 19 02), each with its failure type")
 
   static let confirm = "confirm"
 

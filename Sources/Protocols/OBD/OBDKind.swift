@@ -4,33 +4,33 @@ extension Kind {
   /// Cars through an ELM327 adapter.
   public static let obd = Kind(
     name: "obd",
-    summary: "Cars with OBD-II through an ELM327 adapter; electric Hyundai and Kia in detail",
+    summary: "A car with OBD-II, through an ELM327 adapter; electric Hyundai and Kia in detail",
     links: [LinkRole(schemes: ["serial", "tcp", "ble"], gatt: .elm327)],
     options: [
       Option(
         "rate", ValueRule(.float, unit: "Hz", range: 0...1000), default: .float(20),
-        help: "Maximum polls per second; 0: back to back"),
+        help: "Maximum polls per second; 0: as fast as possible"),
       Option(
         "vehicle", ValueRule(.string, choices: VehicleChoice.allCases.map(\.rawValue)), default: .string(VehicleChoice.auto.rawValue),
-        help: "Vehicle type: auto detects it; e-gmp (Ioniq 5, EV6), hkmc-ev (other electric Hyundai and Kia), ice (standard OBD-II)"),
+        help: "Vehicle type: auto (detected), e-gmp (Ioniq 5, EV6), hkmc-ev (other electric Hyundai and Kia), ice (standard OBD-II)"),
       Option(
         "poll", ValueRule(.string, choices: ["all", "fast"]), default: .string("all"),
-        help: "Properties to poll; all: every supported one; fast: only custom signals and those polled at rate"),
+        help: "Properties to poll: all (every supported one), or fast (only custom signals and those that are polled at rate)"),
       Option(
         "probe-interval", ValueRule(.float, unit: "s", range: 30...3600), default: .float(30),
         help: "Interval between probes while the vehicle is asleep or polling is suspended"),
       Option(
         "min-voltage", ValueRule(.float, unit: "V", range: 0...30), default: .float(11.8),
-        help: "Pause polling of an unused vehicle when its 12 V battery is below this for 30 s, until it is 0.3 V above; 0: never"),
+        help: "Suspend polling of an unused vehicle if its 12 V battery is below this for 30 s, until it is 0.3 V higher; 0: never"),
       Option(
         "idle-after", ValueRule(.float, unit: "s", range: 0...86400), default: .float(600),
-        help: "Pause polling, so that the vehicle can sleep, when it has not been driven, charged or switched on for this long; 0: never"),
+        help: "Suspend polling if the vehicle has not been driven, charged or switched on for this time, so that it can sleep; 0: never"),
       Option(
         "low-power", ValueRule(.bool), default: .bool(false),
-        help: "Put the adapter to sleep between probes while polling is paused, if it supports AT LP"),
+        help: "Put the adapter to sleep between probes while polling is suspended, if it supports AT LP"),
       Option(
         "allow-raw", ValueRule(.bool), default: .bool(false),
-        help: "Allow requests that are not read-only, which can change the vehicle"),
+        help: "Allow requests that are not read-only, which can change the state of the vehicle"),
     ],
     sections: [CustomSignal.section, PropertyOverride.section]
   ) { setup throws(OptionError) in
@@ -59,8 +59,8 @@ extension OBDQuery {
   static let action = Action(
     "query",
     arguments: [
-      Argument(argumentNames.request, .string, help: "Hex digits of a read request, as in 010C, or ATI, ATRV, ATDPN, STI"),
-      Argument(argumentNames.header, .string, optional: true, help: "CAN identifier of the ECU, 3 or 8 hex digits, as in 7E4"),
+      Argument(argumentNames.request, .string, help: "Read request in hex digits, such as 010C, or ATI, ATRV, ATDPN or STI"),
+      Argument(argumentNames.header, .string, optional: true, help: "CAN identifier of the ECU, 3 or 8 hex digits, such as 7E4"),
     ],
     help: "Send a request to the vehicle or the adapter between two polls")
 }

@@ -6,25 +6,25 @@ extension Kind {
   /// Trivia toys.
   public static let toy = Kind(
     name: "toy",
-    summary: "The Trivia toy: account, played facts, votes, and Wi-Fi setup",
+    summary: "The Trivio trivia toy: account, played facts, votes, and Wi-Fi setup",
     links: [],
     options: [
       Option(
         "server", ValueRule(.string), default: .string("https://triviotoy.azurewebsites.net"),
         help: "The toy's web server: the original one, or a replacement such as vehiclesim trivia"),
       Option(
-        "insecure-http", ValueRule(.bool), default: .bool(false), help: "Allow an http:// server, without encryption"),
+        "insecure-http", ValueRule(.bool), default: .bool(false), help: "Allow a server with an http:// URL, without encryption"),
       Option(
         "dialect", ValueRule(.string, choices: ["original", "documented"]), default: .string("original"),
-        help: "Paths and methods of the real server (original), or of its documentation (documented)"),
+        help: "URL paths and HTTP methods: those of the real server (original), or of its documentation (documented)"),
       Option(
         "proxy", ValueRule(.string), help: "Proxy URL, as in http://192.168.0.1:3128; default: from the environment; \"\": no proxy"),
       Option(
         "listen", ValueRule(.string), default: .string("0.0.0.0:8080"),
-        help: "Address to listen on during Wi-Fi setup; the port is fixed in the toy"),
+        help: "Address to listen on during the Wi-Fi setup; the toy always connects to port 8080"),
       Option(
         "toy-network", ValueRule(.string), default: .string("192.168.4.0/24"),
-        help: "Network of the toy's access point; other peers are rejected"),
+        help: "Network of the toy's access point; connections from other networks are rejected"),
     ],
     warning: { setup in
       guard case .string(let server)? = setup.options["server"], server.contains("azurewebsites.net") else { return nil }

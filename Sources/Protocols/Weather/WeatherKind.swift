@@ -14,7 +14,7 @@ extension Kind {
       Option("place", ValueRule(.string), help: "Name of a town, looked up once; instead of latitude and longitude"),
       Option(
         "interval", ValueRule(.int, unit: "min", range: 15...1440), default: .int(15),
-        help: "Time between requests; the service updates every 15 minutes"),
+        help: "Interval between requests; the service updates its data every 15 min"),
       Option("url", ValueRule(.string), default: .string("https://api.open-meteo.com"), help: "Server of the forecast service"),
       Option(
         "geocoding-url", ValueRule(.string), default: .string("https://geocoding-api.open-meteo.com"),

@@ -39,7 +39,7 @@ enum WeatherProperty: Int, CaseIterable {
       Property(
         "condition", .string, lifetime: .fresh(freshFor), help: "Weather condition")
     case .uvIndex: Property("uv-index", .float, range: range, lifetime: .fresh(freshFor), help: "UV index")
-    case .place: Property("place", .string, lifetime: .retained, help: "Place that the configured name was resolved to")
+    case .place: Property("place", .string, lifetime: .retained, help: "Place that was found for the configured name")
     case .lastUpdate: Property("last-update", .string, lifetime: .retained, help: "Time of the last response (UTC)")
     }
   }

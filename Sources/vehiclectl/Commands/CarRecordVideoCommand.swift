@@ -9,7 +9,8 @@ struct CarRecordVideoCommand: Subcommand {
     commandName: "record-video", abstract: "Record video from an RC car's camera.",
     usage: "vehiclectl car record-video [<options>] [<device>] <file>",
     discussion: """
-      Runs until interrupted, or for --seconds. The file is a sequence of JPEG images (MJPEG); play it with mpv FILE or ffplay -f mjpeg FILE.
+      Runs until interrupted, or for --seconds. The file is a sequence of JPEG images (MJPEG); play it with mpv FILE or \
+      ffplay -f mjpeg FILE.
       Switch the video on first: vehiclectl set car.video on
       """)
 

@@ -16,7 +16,7 @@ struct MetricsCommand: Subcommand {
   @OptionGroup var common: CommonOptions
 
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("Write to this file atomically; - is stdout, the default.", valueName: "file"), completion: .file())
+    name: .shortAndLong, help: ArgumentHelp("Write to this file atomically (default: -, stdout).", valueName: "file"), completion: .file())
   var output: String?
 
   func perform(_ output: Output) throws {

@@ -36,7 +36,7 @@ struct BLEOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Set the service and its characteristics: SERVICE/NOTIFY/WRITE or SERVICE/NOTIFY (default: the most common of the kind).",
+      "Set the UUIDs: SERVICE/NOTIFY/WRITE, or SERVICE/NOTIFY if one characteristic has both roles (default: as usual for the kind).",
       valueName: "uuids"),
     transform: { try BLEOptions.profile($0) })
   var gatt: GATTProfile?
@@ -44,7 +44,7 @@ struct BLEOptions: ParsableArguments {
   @Option(help: "Set the ATT MTU, 23 to 517 (default 23).")
   var mtu: Int?
 
-  @Option(help: "Set the write types of the characteristic: without-response, with-response, both.")
+  @Option(help: "Set the write types that the characteristic supports.")
   var writes: Writes?
 
   @Option(

@@ -7,17 +7,17 @@ import Protocols
 struct CarSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "car",
-    abstract: "Simulate the AutoTT RC car, which is driven by tilt.",
+    abstract: "Simulate the AutoTT RC car and its video server.",
     discussion: """
-      The program of the car serves a single client, keeps driving when that client is gone, and restarts after Disconnect. \
-      Its video server listens on the next port: / is a web page, /video_feed the video.
+      Like the real one, the car serves a single client, keeps driving if that client disappears, and restarts after Disconnect. \
+      Its video server listens on the next port: / is a web page, and /video_feed is the video.
 
       Faults (--fault, repeatable). WHEN is N for every Nth read of the car (default 100), or @S for once, S seconds \
       after the client connected:
 
       \(helpTable(CarFault.table))
 
-      Flaws of every car as built that can be removed (--without, repeatable), and the behavior without them:
+      Flaws of the real car that can be removed (--without, repeatable), and what the car does without them:
 
       \(helpTable(CarFlaw.table))
 
@@ -25,8 +25,8 @@ struct CarSimulation: ParsableCommand {
         vehiclesim car --on tcp:127.0.0.1:12345 -v
         vehiclesim car --on tcp:127.0.0.1:0 --restart 0.5 --fault lag:50:800 --without ignores-close
 
-      -v also prints the motors (motors LEFT RIGHT, in % of full speed), the lights, the camera, every frame that the car \
-      acts on, and the bytes that it loses.
+      -v also prints the motors (motors LEFT RIGHT, in % of full speed), the lights, the camera, every frame that the \
+      car executes, and the bytes that it loses.
       """)
 
   @Option(
@@ -34,7 +34,7 @@ struct CarSimulation: ParsableCommand {
     transform: { try Endpoint($0) })
   var on: Endpoint
 
-  @Option(help: "Simulate the program as built, or the device that the app's documentation describes.")
+  @Option(help: "Simulate AutoTT's program (as-built), or the protocol of the app's documentation (documented).")
   var dialect = AutoTTCar.Dialect.asBuilt
 
   @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try CarFault($0) })
@@ -43,7 +43,7 @@ struct CarSimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Remove a flaw of the original; see above.", valueName: "flaw"))
   var without: [CarFlaw] = []
 
-  @Option(help: ArgumentHelp("Set how long the car does not listen after Disconnect.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("Set for how many seconds the car accepts no connection after Disconnect.", valueName: "seconds"))
   var restart = 3.0
 
   @Flag(help: "Set up, report the status and start the camera without delay.")

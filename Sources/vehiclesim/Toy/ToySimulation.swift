@@ -8,12 +8,12 @@ import Protocols
 struct ToySimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "toy",
-    abstract: "Simulate the Trivia toy, which gets Wi-Fi credentials from a phone and facts from a web server.",
+    abstract: "Simulate the Trivio trivia toy, which gets Wi-Fi credentials from a phone and facts from a web server.",
     discussion: """
-      The toy is a client. In setup mode it retries until it is connected to the phone (--phone), answers ok to the phone's ok, and \
-      receives USER:NETWORK:PASSWORD. Then it joins the network. On each throw it speaks a fact, requests another one from the server \
-      (--server), and reports the play. The first line on standard output is the endpoint of the phone, or, with --documented, of \
-      the toy.
+      The toy is a client. In setup mode, it tries to connect to the phone (--phone) until it succeeds, replies ok to the phone's ok, and \
+      receives USER:NETWORK:PASSWORD. Then it joins the network. Each time it is thrown, it speaks a fact, requests another one from the \
+      server (--server), and reports that it has played the fact. The first line on standard output is the endpoint of the phone, or, \
+      with --documented, of the toy.
 
       Faults (--fault, repeatable). WHEN is N for the first N connections to the phone, or @S for once, on the first connection from \
       S seconds after the start:
@@ -55,13 +55,13 @@ struct ToySimulation: ParsableCommand {
       "Store the files of the SD card in this folder; a restart is a power cycle (default: in memory).", valueName: "folder"))
   var card: String?
 
-  @Option(help: ArgumentHelp("Press the button this long after the start (default 0). Repeatable.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("Press the button this many seconds after the start (default 0). Repeatable.", valueName: "seconds"))
   var press: [Double] = []
 
   @Flag(help: "Never press the button.")
   var noPress = false
 
-  @Flag(help: "Start as a toy that is set up and in its network; never press the button.")
+  @Flag(help: "Start as a toy that has been set up and has joined its network; never press the button.")
   var joined = false
 
   @Option(name: .customLong("throw"), help: ArgumentHelp("Throw the toy at this interval, except in setup mode.", valueName: "seconds"))
@@ -73,7 +73,7 @@ struct ToySimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Set the password of that network (default: none).", valueName: "password"))
   var networkPassword: String?
 
-  @Option(help: ArgumentHelp("Set how long it takes to join a network; the toy gives up after 10 s.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("Set how many seconds it takes to join a network; the toy gives up after 10 s.", valueName: "seconds"))
   var joinsAfter = 3.0
 
   @Option(help: ArgumentHelp("Set the battery level; 15 % and less is low.", valueName: "percent"))

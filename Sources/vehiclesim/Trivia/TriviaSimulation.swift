@@ -8,11 +8,11 @@ import Protocols
 struct TriviaSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "trivia",
-    abstract: "Serve the web API of the Trivia toy: accounts, facts, votes.",
+    abstract: "Run the web server of the Trivio trivia toy: accounts, facts, votes.",
     discussion: """
-      The first line on standard output is the URL; set it as server of a device of kind toy. Apps register, log in, read the \
-      history of their toy and vote; toys fetch facts and report the facts played. Passwords are stored salted and hashed. There \
-      is no TLS: use a trusted network only.
+      The first line on standard output is the value for the key server of a device of kind toy. Apps register, log in, read the \
+      history of their toy and vote; toys fetch facts and report the facts that they play. Passwords are stored salted and hashed. There \
+      is no TLS: use the server only in a trusted network.
 
       A real toy connects only to triviotoy.azurewebsites.net, port 80. To redirect it to this server:
         1. Have the network's DNS server resolve that name to this computer. With dnsmasq, which many routers use: \

@@ -4,8 +4,8 @@ extension ELCommBuzzer {
   static let action = Action(
     "buzz",
     arguments: [
-      Argument("duration", .string, optional: true, help: "Duration, as 2s, 500ms or 1.5 (s); default: 1 s; maximum: buzzer-limit"),
-      Argument("hold", .bool, optional: true, help: "Sound until the caller disconnects: --hold"),
+      Argument("duration", .string, optional: true, help: "Duration, such as 2s, 500ms or 1.5 (in s); default: 1 s; maximum: buzzer-limit"),
+      Argument("hold", .bool, optional: true, help: "Sound the buzzer until the client disconnects, as with vehiclectl do --hold"),
     ], streams: true, help: "Sound the buzzer for a limited time")
 
   /// Parses the arguments of the action.

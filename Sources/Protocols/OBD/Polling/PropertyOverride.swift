@@ -34,10 +34,10 @@ struct PropertyOverride: Sendable, Equatable {
       Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), help: "Seconds between two polls"),
       Option(
         "priority", ValueRule(.string, choices: Priority.allCases.map(\.rawValue)), default: .string(Priority.normal.rawValue),
-        help: "Which properties go first when there is not enough time for all"),
-      Option("poll", ValueRule(.bool), default: .bool(true), help: "false: do not poll this property; it is left out of the schema"),
+        help: "Requests with higher priority are sent first if there is not enough time for all"),
+      Option("poll", ValueRule(.bool), default: .bool(true), help: "false: do not poll this property; the device then does not have it"),
     ],
-    help: "Poll period and priority of a property of the vehicle", maxNameLength: CustomSignal.maxNameLength
+    help: "Poll period and priority of one property of the vehicle", maxNameLength: CustomSignal.maxNameLength
   ) { section, _ in
     var problems: [OptionError] = []
     _ = PropertyOverride(section, &problems)

@@ -8,22 +8,22 @@ extension CustomSignal {
   static let section = Section(
     "signal",
     options: [
-      Option("request", ValueRule(.string), help: "Request: service and identifier, two hex digits per byte, as in 220101"),
+      Option("request", ValueRule(.string), help: "Request: service and identifier, two hex digits per byte, such as 220101"),
       Option("header", ValueRule(.string), help: "CAN identifier to which the request is sent, 3 or 8 hex digits"),
       Option("reply", ValueRule(.string), help: "CAN identifier of the response, 3 or 8 hex digits"),
-      Option("value", ValueRule(.string), help: "Formula over the data bytes A to ZZ, as in (A*256+B)/10"),
+      Option("value", ValueRule(.string), help: "Formula over the data bytes A to ZZ, such as (A*256+B)/10"),
       Option(
         "type", ValueRule(.string, choices: ["float", "int", "bool", "string"]), default: .string("float"), help: "Type of the value"),
-      Option("decimals", ValueRule(.int, range: 0...9), help: "Decimals to which the value is rounded"),
-      Option("labels", ValueRule(.list), help: "Strings for the numbers of the formula, as in 1: park; for type string"),
-      Option("unit", ValueRule(.string), help: "Unit of the value, as in °C"),
-      Option("min", ValueRule(.float), help: "Minimum: a smaller value is absent"),
-      Option("max", ValueRule(.float), help: "Maximum: a greater value is absent"),
+      Option("decimals", ValueRule(.int, range: 0...9), help: "Number of decimals to which the value is rounded"),
+      Option("labels", ValueRule(.list), help: "Strings for the results of the formula, such as 1: park; only for type string"),
+      Option("unit", ValueRule(.string), help: "Unit of the value, such as °C"),
+      Option("min", ValueRule(.float), help: "Minimum; a lower value is absent"),
+      Option("max", ValueRule(.float), help: "Maximum; a higher value is absent"),
       Option(
         "length", ValueRule(.int, unit: "bytes", range: 1...4095),
-        help: "Data bytes that a response must have; others are of another layout"),
-      Option("valid", ValueRule(.string), help: "Formula that is 0 if the value is implausible in this response"),
-      Option("retained", ValueRule(.bool), default: .bool(false), help: "Keep the last value, with its age, while the vehicle is off"),
+        help: "Number of data bytes that a response must have; otherwise the value is absent"),
+      Option("valid", ValueRule(.string), help: "Formula that checks the response; if its result is 0, the value is absent"),
+      Option("retained", ValueRule(.bool), default: .bool(false), help: "Keep the last value, with its age, while the vehicle is silent"),
       Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), default: .float(1), help: "Seconds between two polls"),
       Option(
         "group", ValueRule(.string, choices: PropertyGroup.allCases.map(\.rawValue)),
@@ -33,7 +33,7 @@ extension CustomSignal {
         help: "Importance: 1 also in one-line summaries, 2 and 3 in the group, 4 only on request"),
       Option("help", ValueRule(.string), help: "One-line description"),
     ],
-    help: "Signal of your own", folder: "signals.d", maxNameLength: maxNameLength
+    help: "A custom signal: a property that you define", folder: "signals.d", maxNameLength: maxNameLength
   ) { section, setup in
     var problems: [OptionError] = []
     _ = CustomSignal(section, of: setup, &problems)
