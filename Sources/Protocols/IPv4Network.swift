@@ -8,7 +8,7 @@ public struct IPv4Network: Sendable, Hashable, CustomStringConvertible {
   /// Parses `192.168.4.0/24`, or a single address.
   public init(_ text: String) throws(ValueError) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-    let wrong = ValueError("\"\(text)\" is not an IPv4 network; write one as 192.168.4.0/24")
+    let wrong = ValueError("\"\(text)\" is not an IPv4 network; write one, as in 192.168.4.0/24")
     guard parts.count <= 2, let address = Self.address(parts[0]) else { throw wrong }
     guard parts.count == 2 else {
       (self.address, bits) = (address, 32)

@@ -167,7 +167,7 @@ public enum DatabaseAnswer: Sendable, Equatable {
 
 /// The text of an event `state-corrupt`: stored values that cannot be read.
 func damagedSettingsMessage(_ names: [String]) -> String {
-  "stored settings are damaged: \(names.joined(separator: ", ")) reset to unset; set them again"
+  "stored settings are corrupt and were discarded: \(names.joined(separator: ", ")); set them again"
 }
 
 /// An input of a machine.

@@ -20,7 +20,7 @@ extension ContractError {
       "\(device).\(property) is read-only; run \"vehiclectl describe \(device)\" for the writable properties"
     case .outOfRange(let property, let message): "\(property): \(message)"
     case .notConnected(let device, let reason): "\(device) is not connected: \(reason); run \"vehiclectl status \(device)\" for its links"
-    case .busy(let device, let holder): "\(device) is held by \(holder); try again when it is released"
+    case .busy(let device, let holder): "the motion lease of \(device) is held by \(holder); try again when it is released"
     case .leaseRequired(let device): "motion lease required to move \(device); run \"vehiclectl drive \(device)\""
     case .leaseLost(let device, let reason): "motion lease of \(device) lost: \(reason); acquire it again"
     case .timeout(let device, let milliseconds):

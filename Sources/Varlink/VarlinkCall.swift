@@ -35,7 +35,7 @@ public struct VarlinkCall {
     self.method = method
     more = try flag("more")
     oneway = try flag("oneway")
-    if more && oneway { throw VarlinkViolation("\"more\" and \"oneway\" exclude each other") }
+    if more && oneway { throw VarlinkViolation("\"more\" and \"oneway\" are mutually exclusive") }
     if try flag("upgrade") { throw VarlinkViolation("\"upgrade\" is not supported") }
     parameters = wire["parameters"]?.root
     if let parameters, parameters.kind != .object { throw VarlinkViolation("\"parameters\" must be an object") }

@@ -38,7 +38,7 @@ enum Failure: Error, Equatable {
     case .notRunning(let socket): "vehicled is not running: no daemon is listening on \(socket); start it: sudo systemctl start vehicled"
     case .daemonGone(let how): "\(how); see: journalctl -u vehicled"
     case .tooManyClients:
-      "vehicled closed the connection without a reply: it may have reached the limit of 256 clients, or this user its share; see: journalctl -u vehicled"
+      "vehicled closed the connection without a reply: it may have reached the limit of 256 clients, or the limit of this user; see: journalctl -u vehicled"
     case .noAccess(let socket):
       "cannot open \(socket): permission denied; add yourself to group vehicled (sudo usermod -aG vehicled USER), then log in again"
     case .noAccessToInput(let path):

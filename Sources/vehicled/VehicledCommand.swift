@@ -7,23 +7,29 @@ import Protocols
 
 @main struct VehicledCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "vehicled", abstract: "Connect to vehicles and serve their values on a control socket.",
-    discussion: "Configuration: vehicled.toml(5). Client: vehiclectl(1).", version: Protocols.version)
+    commandName: "vehicled", abstract: "Connect to vehicles and other devices, and serve their values on a control socket.",
+    discussion: "vehicled.toml(5) describes the configuration, and vehiclectl(1) the command line client.", version: Protocols.version)
 
-  @ArgumentParser.Option(help: "Read this configuration file, then FILE.d/*.toml, and signals.d/*.toml beside it.")
+  @ArgumentParser.Option(
+    help: ArgumentHelp("Read this configuration file, then FILE.d/*.toml, and signals.d/*.toml in its directory.", valueName: "file"))
   var config = Configuration.defaultPath
 
-  @ArgumentParser.Option(help: "Listen on this socket (default: $VEHICLED_SOCKET, [control] socket, or /run/vehicled/io.vehicled).")
+  @ArgumentParser.Option(
+    help: ArgumentHelp(
+      "Listen on this socket (default: $VEHICLED_SOCKET, socket in [control], or /run/vehicled/io.vehicled).", valueName: "path"))
   var socket: String?
 
   @ArgumentParser.Option(
-    help: "Store state in this directory (default: $STATE_DIRECTORY, $XDG_STATE_HOME/vehicled, or ~/.local/state/vehicled).")
+    help: ArgumentHelp(
+      "Store state in this directory (default: $STATE_DIRECTORY, $XDG_STATE_HOME/vehicled, or ~/.local/state/vehicled).",
+      valueName: "directory"))
   var state: String?
 
-  @Flag(help: "Check the configuration, print its problems, and exit.")
+  @Flag(help: "Check the configuration, print its errors, and exit.")
   var checkConfig = false
 
-  @ArgumentParser.Option(help: "Log messages of this level and above.")
+  @ArgumentParser.Option(
+    help: ArgumentHelp("Log messages of this level and above (default: log-level in the configuration, or info).", valueName: "level"))
   var logLevel: Logger.Level?
 
   static func main() {

@@ -23,7 +23,7 @@ extension EndToEnd {
       #expect(vehiclectl("--json get nosuch >/dev/full").status == 4)
       // The trace is not sent to the daemon, whose socket would have the number of the closed stderr.
       #expect(vehiclectl("-v get polls").output == "0\n")
-      #expect(daemon.isRunning && !daemon.stderr.contains("closing a client: protocol error"))
+      #expect(daemon.isRunning && !daemon.stderr.contains("client connection closed: protocol error"))
     }
 
     @Test func `a command fails when standard output cannot be written`() throws {
@@ -35,7 +35,7 @@ extension EndToEnd {
         #expect(outcome.status == 1)
         #expect(outcome.errors.hasPrefix("vehiclectl: cannot write to stdout: "))
       }
-      #expect(daemon.isRunning && !daemon.stderr.contains("closing a client: protocol error"))
+      #expect(daemon.isRunning && !daemon.stderr.contains("client connection closed: protocol error"))
     }
 
     @Test func `a command waits for a stopped daemon no longer than its timeout`() throws {

@@ -239,7 +239,7 @@ extension EndToEnd {
       #expect(sent < 4 << 20)
       for _ in 0..<20 { #expect(good.next() != nil) }
       #expect(daemon.isRunning)
-      #expect(daemon.stderr.components(separatedBy: "closing a client: protocol error").count == 8)
+      #expect(daemon.stderr.components(separatedBy: "client connection closed: protocol error").count == 8)
     }
 
     @Test func `all calls of a client that half-closes its connection are answered`() throws {

@@ -175,7 +175,7 @@ func problems(_ text: String) throws -> [String] {
     ("[device]\nev = 5", "2:1: ev is a section, not a key; write [device.NAME]"),
     ("[control]\nobserv = []", "2:1: unknown key \"observ\"; did you mean observe?"),
     ("[control]\nobserve = \"vehicled\"", "2:11: observe: \"vehicled\" is a string; write observe = [\"vehicled\"]"),
-    ("[control]\nobserve = [\"a\", 1]", "2:11: observe: the list holds values that are not strings; use a list of strings"),
+    ("[control]\nobserve = [\"a\", 1]", "2:11: observe: the list contains values that are not strings; use a list of strings"),
     ("[control]\ncontrol-users = [\"\"]", "2:17: control-users: \"\" is not the name of a user"),
     ("[control]\nauthorization = \"pam\"", "2:17: authorization: unknown value \"pam\"; use one of lists, polkit"),
     ("[control]\nobserve = [\"a b\"]", "2:11: observe: \"a b\" is not the name of a group"),

@@ -191,7 +191,7 @@ import Testing
     #expect(Files.list(elsewhere) == ["precious"] && folder.leftFiles.isEmpty)
     #expect(rename("\(folder.state)/import", "\(elsewhere)/import") == 0)
     #expect(symlink("\(elsewhere)/import", "\(folder.state)/import") == 0)
-    #expect(folder.message().hasSuffix("/import is not a directory, or is a symbolic link; replace it by a directory"))
+    #expect(folder.message().hasSuffix("/import is not a directory, or is a symbolic link; replace it with a directory"))
     unlink("\(folder.state)/import")
     #expect(folder.databases.answer(DatabaseQuery("db", "SELECT 1")) == .missing)
   }

@@ -24,7 +24,7 @@ struct Odometer: Sendable, Equatable {
     self.wrap = wrap
   }
 
-  static let lossWords = "the stored total distance is damaged: it restarts at 0"
+  static let lossWords = "the stored total distance is corrupt: it restarts at 0"
 
   /// Whether a stored distance is damaged.
   static func isDamaged(_ stored: [UInt8]) -> Bool { read(stored) == nil }

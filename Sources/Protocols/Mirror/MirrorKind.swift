@@ -74,7 +74,7 @@ struct MirrorSettings: Sendable {
       for reference in references {
         guard let metric = reference.split(separator: ".").last.flatMap({ MirrorMetric(rawValue: String($0)) }), metric.isHealth else {
           let known = MirrorMetric.health.map(\.rawValue).joined(separator: ", ")
-          throw OptionError("health", "the mirror cannot show \"\(reference)\"; use properties named \(known), as phone.steps")
+          throw OptionError("health", "the mirror cannot show \"\(reference)\"; use properties named \(known), as in phone.steps")
         }
         if let other = sources.updateValue(reference, forKey: metric) {
           throw OptionError("health", "\(other) and \(reference) are the same metric; remove one of them")

@@ -35,7 +35,7 @@ struct VehicleSession: Sendable {
   mutating func adapterReady(_ adapter: String?, at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
     polling.adapterReady(adapter, isProbing: sleep.isProbing, at: now)
     guard polling.scheduler.pace.period == 0 else { return }
-    for property in [DeviceProperty.lateness, .latenessP99] { values.withdraw(property, "polling is back to back", &effects) }
+    for property in [DeviceProperty.lateness, .latenessP99] { values.withdraw(property, "polling as fast as possible", &effects) }
   }
 
   /// Ends tuning and the request in flight, because the adapter is set up again or the link is down.

@@ -102,7 +102,7 @@ extension ToyMachine {
     let email = try text("email", arguments, 3...50)
     guard email.split(separator: "@", omittingEmptySubsequences: false).count == 2, !email.contains(" "), email.first != "@",
       email.last != "@"
-    else { throw .invalid(argument: "email", "not an e-mail address; write one as you@example.org") }
+    else { throw .invalid(argument: "email", "not an e-mail address; write one, as in you@example.org") }
     return email
   }
 
@@ -124,7 +124,7 @@ extension ToyMachine {
     let parts = value.text.split(separator: ":", omittingEmptySubsequences: false)
     let port = parts.count == 1 ? 8080 : parts.count == 2 ? UInt16(parts[1]) ?? 0 : 0
     guard port > 0, let host = parts.first, !host.contains("/"), (try? IPv4Network(String(host))) != nil else {
-      throw .invalid(argument: "dial", "not an address; write ADDRESS or ADDRESS:PORT, as 192.168.4.1")
+      throw .invalid(argument: "dial", "not an address; write ADDRESS or ADDRESS:PORT, as in 192.168.4.1")
     }
     // A peer outside the toy's network must not receive the password.
     guard settings.network.contains(String(host)) else {

@@ -55,7 +55,7 @@ struct ToySettings: Sendable {
     dialect = setup.options["dialect"] == .string("documented") ? .documented : .original
     proxy = try setup.httpProxy()
     guard case .string(let address)? = setup.options["listen"], Self.isAddress(address) else {
-      throw OptionError("listen", "not a local address with a port; write one as 0.0.0.0:8080")
+      throw OptionError("listen", "not a local address with a port; write one, as in 0.0.0.0:8080")
     }
     listenAddress = address
     guard case .string(let network)? = setup.options["toy-network"] else { throw OptionError("toy-network", "is missing") }

@@ -111,7 +111,7 @@ extension ToyMachine {
     try requireNoLogin()
     let count = voting.live.count
     guard count == 0 || deletingVotes else {
-      let message = count == 1 ? "1 vote is not sent yet" : "\(count) votes are not sent yet"
+      let message = count == 1 ? "1 vote has not been sent yet" : "\(count) votes have not been sent yet"
       throw .refused(code: .votesPending, "\(message): log out when the server responds, or delete them with --delete-votes")
     }
     if count > 0 {
@@ -206,7 +206,7 @@ extension ToyMachine {
     guard let index = storing.firstIndex(where: { $0.key == key }) else { return }
     let (_, id, report) = storing.remove(at: index)
     guard let failure else { return effects.append(.complete(id, .success(report))) }
-    fail(id, .refused(code: .notStored, "\(report.text ?? ""), but not stored, so the next start will not know it: \(failure)"), &effects)
+    fail(id, .refused(code: .notStored, "\(report.text ?? ""), but not stored, so it is lost when the daemon restarts: \(failure)"), &effects)
   }
 
   // MARK: The toy's Wi-Fi

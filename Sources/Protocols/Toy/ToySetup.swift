@@ -168,7 +168,7 @@ struct ToySetup: Sendable {
         + (disconnects == 0 ? "" : "; disconnected \(disconnects) \(disconnects == 1 ? "time" : "times")")
         + (rejectedPeer.map { "; rejected \($0): check toy-network" } ?? "")
     case .greeting: "a peer has connected: waiting up to 10 s for its ok"
-    case .settling: "the toy is ready: sending the credentials in a second"
+    case .settling: "the toy is ready: sending the credentials in 1 s"
     case .draining: "\(ToyWiFi.sendingReport) for network \(visible(credentials.ssid, limit: 32))"
     }
   }

@@ -68,11 +68,11 @@ struct WeatherSettings: Sendable {
       guard (1...Self.maxPlaceLength).contains(name.count), name.utf8.count <= 4 * Self.maxPlaceLength, name.contains(where: \.isLetter),
         name.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
       else {
-        throw OptionError("place", "not a place; write the name of a town, as \"Trondheim\"")
+        throw OptionError("place", "not a place; write the name of a town, as in \"Trondheim\"")
       }
       site = .place(name)
     case (nil, nil, _): throw OptionError("place", "the location is missing; add place, or latitude and longitude")
-    case (_, _, .some): throw OptionError("place", "place and coordinates exclude each other; remove one of them")
+    case (_, _, .some): throw OptionError("place", "place and coordinates are mutually exclusive; remove one of them")
     case (nil, _, _): throw OptionError("latitude", "latitude is missing; add it, or remove longitude")
     case (_, nil, _): throw OptionError("longitude", "longitude is missing; add it, or remove latitude")
     }

@@ -38,7 +38,7 @@ enum LocalChecks {
     case "active": add("ok", "\(unit) is running", nil)
     case "activating": add("warning", "\(unit) is starting", "systemctl status \(unit)")
     case "failed":
-      let cause = service["Result"] == "start-limit-hit" ? "it failed too often in a row" : "result \(service["Result"] ?? "unknown")"
+      let cause = service["Result"] == "start-limit-hit" ? "it failed too many times in a row" : "result \(service["Result"] ?? "unknown")"
       add(
         "failed", "\(unit) failed: \(cause)",
         "journalctl -u \(unit) -n 30; then sudo systemctl reset-failed \(unit) && sudo systemctl start \(unit)")
@@ -78,7 +78,7 @@ enum LocalChecks {
 
   /// How the user gets access. `group` is nil for root's group, which users should not join.
   static func accessRemedy(group: String?, user: String, isMember: Bool) -> String {
-    guard let group else { return "start the daemon as a service, whose socket is for group vehicled, or list users in [control]" }
+    guard let group else { return "start the daemon as a service, whose socket group vehicled can access, or list users in [control]" }
     return isMember
       ? "log out and in again: your session started before you joined the group" : "sudo usermod -aG \(group) \(user), then log in again"
   }

@@ -10,7 +10,7 @@ struct CameraFile: ParsableArguments {
     help: ArgumentHelp("The device; required if more than one device has a camera.", valueName: "device"),
     completion: .devices(with: Camera.urlProperty))
   var first: String
-  @Argument(help: ArgumentHelp("The file to write, - for stdout.", valueName: "file"), completion: .file())
+  @Argument(help: ArgumentHelp("The file to write; - is stdout.", valueName: "file"), completion: .file())
   var second: String?
 
   /// Returns the operands; fails if the file exists without --force, or cannot be written, or is a terminal.

@@ -27,10 +27,10 @@ extension Configuration {
   private static func accessKeys(groups: [String]) -> [Option] {
     [
       Option("observe", ValueRule(.list), default: .list(groups), help: "groups that may read"),
-      Option("control", ValueRule(.list), default: .list(groups), help: "groups that may also set and call"),
+      Option("control", ValueRule(.list), default: .list(groups), help: "groups that may also set properties and run actions"),
       Option("drive", ValueRule(.list), help: "groups that may also drive"),
       Option("observe-users", ValueRule(.list), default: .list([]), help: "users that may read, by name or UID"),
-      Option("control-users", ValueRule(.list), default: .list([]), help: "users that may also set and call"),
+      Option("control-users", ValueRule(.list), default: .list([]), help: "users that may also set properties and run actions"),
       Option("drive-users", ValueRule(.list), help: "users that may also drive"),
     ]
   }

@@ -24,7 +24,7 @@ extension TOML.Content {
     case .integer(let number): "\(number) is an integer"
     case .float(let number): "\(Value.text(number)) is a number"
     case .bool(let flag): "\(flag) is a boolean"
-    case .array(let nodes): value == nil && !nodes.isEmpty ? "the list holds values that are not strings" : "this is a list"
+    case .array(let nodes): value == nil && !nodes.isEmpty ? "the list contains values that are not strings" : "this is a list"
     case .date: "this is a date"
     case .table: "this is a section"
     }

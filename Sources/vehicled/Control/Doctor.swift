@@ -133,7 +133,7 @@ import Varlink
       }
       guard path.hasPrefix("/dev/serial/") else {
         return Contract.Finding(
-          path, "warning", "accessible, but the name depends on the order of plugging in, and ModemManager probes the port",
+          path, "warning", "accessible, but the name can change when devices are plugged in again, and ModemManager probes the port",
           "use the port's name in /dev/serial/by-id; see vehiclectl scan serial")
       }
       return Contract.Finding(path, "ok", "accessible", nil)

@@ -142,14 +142,14 @@ import Varlink
   var hasRoom: Bool { writer?.hasRoom ?? false }
 
   private func closeSlow() {
-    log.notice("closing a client: it has not read its output for 60 s", metadata: ["pid": "\(peer?.pid ?? 0)"])
+    log.notice("client connection closed: its replies were not read for 60 s", metadata: ["pid": "\(peer?.pid ?? 0)"])
     close()
   }
 
   /// Logs a protocol error of the client and closes the connection.
   private func reject(_ message: String) {
     guard !isRejected else { return }
-    methods.admission.logViolation("closing a client: protocol error: \(message)", by: peer)
+    methods.admission.logViolation("client connection closed: protocol error: \(message)", by: peer)
     drop()
   }
 
@@ -209,7 +209,7 @@ import Varlink
   private func applyDecision(_ missing: String?) {
     isDeciding = false
     if let missing {
-      let message = "calls of more than \(backlog.limit >> 10) KiB need the observe right: \(missing)"
+      let message = "calls of more than \(backlog.limit >> 10) KiB require the observe right: \(missing)"
       write(VarlinkReply.message(.permissionDenied(missing: message)))
       return reject("incomplete call of more than \(backlog.limit >> 10) KiB")
     }

@@ -34,7 +34,7 @@ struct GATTChoice {
       throw ValueError("no characteristic \(write)\(target.service.map { " in service \($0)" } ?? ""); \(Self.inventory(all))")
     }
     guard let service = target.service else {
-      throw ValueError("no service that this kind knows; \(Self.inventory(all)): set service=, notify= and write=")
+      throw ValueError("no service that is known for this kind; \(Self.inventory(all)): set service=, notify= and write=")
     }
     let inService = all.filter { $0.service == service }
     if role.onlyListens {

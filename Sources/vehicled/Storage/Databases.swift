@@ -71,7 +71,7 @@ struct Databases: Sendable {
     if descriptor >= 0 { return descriptor }
     switch errno {
     case ENOENT: return nil
-    case ENOTDIR, ELOOP: throw ValueError("\(folder) is not a directory, or is a symbolic link; replace it by a directory")
+    case ENOTDIR, ELOOP: throw ValueError("\(folder) is not a directory, or is a symbolic link; replace it with a directory")
     case let code: throw Self.unreadable(folder, code)
     }
   }
@@ -104,8 +104,8 @@ struct Databases: Sendable {
     switch status.st_mode & S_IFMT {
     case S_IFREG: break
     case S_IFLNK: throw ValueError("\(path) is a symbolic link; put the file itself there")
-    case S_IFDIR: throw ValueError("\(path) is a directory; replace it by the database")
-    default: throw ValueError("\(path) is not a regular file; replace it by the database")
+    case S_IFDIR: throw ValueError("\(path) is a directory; replace it with the database")
+    default: throw ValueError("\(path) is not a regular file; replace it with the database")
     }
   }
 

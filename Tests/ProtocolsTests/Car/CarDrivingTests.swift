@@ -195,7 +195,7 @@ import Testing
     #expect(rig.isDone(stop) && rig.text("running") == "off")
     // The handle is held all the same, and whoever asks is told.
     let tilt = rig.tilt(0.4, 0)
-    #expect(rig.lost.isEmpty && rig.report(tilt)?.text == "the car was stopped: the lease is still held; use continue to drive on")
+    #expect(rig.lost.isEmpty && rig.report(tilt)?.text == "the car was stopped, but the lease is still held: use continue to drive again")
     let go = rig.act(.proceed)
     #expect(rig.isDone(go) && rig.text("running") == "on")
     let start = rig.now

@@ -164,7 +164,7 @@ import Testing
     rig.answersModes = false
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     let tilt = rig.tilt(0.4, 0)
-    #expect(rig.report(tilt)?.text == "the car is changing its mode: it drives once it responds")
+    #expect(rig.report(tilt)?.text == "the car is changing its mode: wait until it responds")
     rig.drive(for: 2 * .second)
     #expect(rig.lost.isEmpty && rig.status == "driving" && !rig.words().contains("Continue#$#") && rig.text("running") == "off")
     rig.answersModes = true

@@ -156,7 +156,7 @@ import Testing
     #expect(rig.events.count - before == 10 && rig.text("message") == "499")
     rig.run(for: .second)
     rig.hear(CarVector.warning)
-    #expect(rig.notes.last == "490 more messages of the car were suppressed by the rate limit")
+    #expect(rig.notes.last == "490 more messages from the car were suppressed by the rate limit")
   }
 
   @Test func unknownTypesAreIgnoredWithANote() {

@@ -212,7 +212,7 @@ import Testing
       guard case .invalid(argument: "duration", _)? = rig.error(CommandID(id + 1)) else { Issue.record("\(text) was taken"); continue }
     }
     rig.buzz(["duration": .string("2s"), "hold": .bool(true)], id: 50)
-    #expect(rig.error(50) == .invalid(argument: "hold", "excludes duration; give one of them"))
+    #expect(rig.error(50) == .invalid(argument: "hold", "cannot be combined with duration; give only one of them"))
     rig.buzz(["duration": .string("10s")], id: 51)
     rig.run(for: 11 * .second)
     #expect(rig.isDone(51))

@@ -203,7 +203,7 @@ import Testing
     var rig = try MirrorRig()
     rig.start(restored: ["led": Array("900".utf8), "username": Array("a/b".utf8), "send": Array("on".utf8), "interval": [0xFF]])
     #expect(
-      rig.events == ["stored settings are damaged: led, username, interval reset to unset; set them again"])
+      rig.events == ["stored settings are corrupt and were discarded: led, username, interval; set them again"])
     #expect(rig.text("username") == "Ada" && rig.absence("led") != nil && rig.text("interval") == "60")
   }
 

@@ -55,7 +55,7 @@ import Testing
     let before = rig.adapter.heard.count
     rig.run(for: .second)
     #expect(rig.adapter.heard.count - before == 1000)
-    #expect(rig.absence("lateness") == "polling is back to back")
+    #expect(rig.absence("lateness") == "polling as fast as possible")
     #expect(rig.number("poll-rate") == 1000)
   }
 

@@ -37,7 +37,7 @@ import Testing
     #expect(rig.status == "polling")
     rig.run(for: 30 * .second)
     #expect(rig.status == "car-asleep" && rig.number("rpm") == nil)
-    #expect(rig.fault == "the 12 V battery is low (min-voltage = 11.8): polling is paused until it reaches 12.1 V")
+    #expect(rig.fault == "the 12 V battery is low (min-voltage = 11.8): polling is suspended until it reaches 12.1 V")
     rig.run(for: 840 * .second)
     #expect(Self.bus(rig, after: 150 * .second).isEmpty)
     rig.run(for: 45 * .second)

@@ -206,7 +206,7 @@ import Testing
           "votes": Array(#"[{"server":"https://triviotoy.azurewebsites.net","user":18,"fact":1,"vote":1},{"vote":9}]"#.utf8),
         ],
         wall: WallTime(microseconds: 0)))
-    #expect(rig.events.first == "stored settings are damaged: history, votes reset to unset; set them again")
+    #expect(rig.events.first == "stored settings are corrupt and were discarded: history, votes; set them again")
     #expect(rig.text("user-id") == "18" && rig.asked.count == 1, "the valid vote is sent")
   }
 

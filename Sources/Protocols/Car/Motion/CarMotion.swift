@@ -148,7 +148,7 @@ struct CarMotion: Sendable {
     driving.hold(attitude, at: now)
     switch driving.permit {
     case .none:
-      let message = "the car was stopped: the lease is still held; use continue to drive on"
+      let message = "the car was stopped, but the lease is still held: use continue to drive again"
       return effects.succeed(command: id, Report(text: message))
     case .fresh: proceed(for: nil, &effects)
     case .granting, .running: break
@@ -167,14 +167,14 @@ struct CarMotion: Sendable {
 
   /// Stops the car for any client with the right to control. The command completes once the car confirms.
   mutating func stop(for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    halt(.refused(code: .stopped, "the car was stopped: use continue to drive on"), context, at: now, &effects)
-    if !standstill.wait(for: id, at: now) { effects.refuse(command: id, code: .busy, "the car is being stopped already") }
+    halt(.refused(code: .stopped, "the car was stopped: use continue to drive again"), context, at: now, &effects)
+    if !standstill.wait(for: id, at: now) { effects.refuse(command: id, code: .busy, "the car is already being stopped") }
   }
 
   /// Changes the mode. The car must stop first, because a mode change does not stop it, and continues only after Continue.
   mutating func chooseMode(_ number: Int, for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard sender.queue.hasRoom else { return CarSender.rejectFull(id, &effects) }
-    halt(.refused(code: .stopped, "the mode was changed: use continue to drive on"), times: 2, context, at: now, &effects)
+    halt(.refused(code: .stopped, "the mode was changed: use continue to drive again"), times: 2, context, at: now, &effects)
     // Pressed buttons belong to the old mode.
     let releases = sidesToRelease.map { CarOutboundMessage.button($0, isDown: false) }
     _ = sender.add(CarQueuedCommand(.mode(number), releases + [.chosenMode(number)], for: id), &effects)

@@ -107,7 +107,7 @@ extension CarMotion {
 
   /// The text of the reply to a set-point that has no effect yet; nil if set-points take effect.
   var remark: String? {
-    driving.permit == .granting && !confirmation.isReliable ? "the car is changing its mode: it drives once it responds" : nil
+    driving.permit == .granting && !confirmation.isReliable ? "the car is changing its mode: wait until it responds" : nil
   }
 
   /// The buttons that are pressed now, or by a queued message.

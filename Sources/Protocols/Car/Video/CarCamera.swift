@@ -67,7 +67,7 @@ struct CarCamera: Sendable {
     if let endpoint {
       effects.publish(.videoURL, .string(endpoint.video))
     } else {
-      effects.withdraw(.videoURL, "unknown: the link has no host name")
+      effects.withdraw(.videoURL, "unknown: the link has no host")
     }
   }
 
@@ -80,7 +80,7 @@ struct CarCamera: Sendable {
       return .failure(.refused(code: .driving, message))
     }
     if case .on = state { return .success(Report()) }
-    if isStarting { return .failure(.refused(code: .busy, "the camera is starting already")) }
+    if isStarting { return .failure(.refused(code: .busy, "the camera is already starting")) }
     if dialect == .asBuilt, endpoint == nil {
       let message = "the first picture cannot be fetched, because the link has no host and port: use tcp:HOST:PORT"
       return .failure(.refused(code: .noHost, message))

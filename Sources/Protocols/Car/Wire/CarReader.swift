@@ -133,7 +133,7 @@ struct CarReader: Sendable {
   private mutating func report(_ text: String, at now: Instant, _ effects: inout Effects) {
     let (isAllowed, missed) = eventLimiter.take(at: now)
     guard isAllowed else { return }
-    if missed > 0 { note("\(missed) more messages of the car were suppressed by the rate limit", at: now, &effects) }
+    if missed > 0 { note("\(missed) more messages from the car were suppressed by the rate limit", at: now, &effects) }
     effects.append(.event(name: "message", text: text.isEmpty ? "(an empty text)" : text))
   }
 
@@ -141,7 +141,7 @@ struct CarReader: Sendable {
   mutating func note(_ message: @autoclosure () -> String, at now: Instant, _ effects: inout Effects) {
     let (isAllowed, missed) = noteLimiter.take(at: now)
     guard isAllowed else { return }
-    if missed > 0 { effects.append(.note("\(missed) more notes were suppressed by the rate limit")) }
+    if missed > 0 { effects.append(.note("\(missed) more log lines were suppressed by the rate limit")) }
     effects.append(.note(message()))
   }
 }

@@ -5,7 +5,7 @@ enum CarText {
   /// Checks the argument of the action `send-message`.
   static func outbound(_ text: Value?, isAllowed: Bool) -> Result<String, CommandError> {
     guard isAllowed else {
-      let message = "messages are disabled: set allow-messages = true if the car supports them; the car as built does not"
+      let message = "messages are disabled: set allow-messages = true if the car supports them; AutoTT's program does not"
       return .failure(.refused(code: .notAllowed, message))
     }
     guard case .string(let text)? = text else { return .failure(.invalid(argument: "text", "is missing")) }

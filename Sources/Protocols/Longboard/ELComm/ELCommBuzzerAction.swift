@@ -12,7 +12,7 @@ extension ELCommBuzzer {
   func request(_ arguments: [String: Value]) throws(CommandError) -> Request {
     let holds = arguments["hold"] == .bool(true)
     guard case .string(let text)? = arguments["duration"] else { return holds ? .hold : .sound(.second) }
-    if holds { throw .invalid(argument: "hold", "excludes duration; give one of them") }
+    if holds { throw .invalid(argument: "hold", "cannot be combined with duration; give only one of them") }
     let limit = Double(limit) / 1e9
     guard let seconds = Self.seconds(text), seconds > 0 else {
       throw .invalid(argument: "duration", "\"\(text.prefix(20))\" is not a duration; use 2s, 500ms or 1.5")

@@ -46,7 +46,7 @@ struct ELCommSettings: Sendable {
     self.off = Array(Value.text(off).utf8)
     guard dialect != nil || !self.off.contains(ELCommControl.on) else {
       throw OptionError(
-        "buzzer-off", "a 7 switches the buzzer of a board as built on; set dialect = \"documented\", or use another number")
+        "buzzer-off", "a 7 switches the buzzer on with the as-built dialect; set dialect = \"documented\", or use another number")
     }
     probe = off == 0 ? Array("-0".utf8) : self.off.count == 1 ? [UInt8(ascii: "0")] + self.off : self.off
     buzzerLimit = Nanoseconds((min(max(setup.options["buzzer-limit"]?.number ?? 10, 1), 600) * 1e9).rounded())

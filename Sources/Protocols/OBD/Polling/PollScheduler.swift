@@ -210,7 +210,7 @@ struct PollScheduler: Sendable {
     if errors.recordShare(share) { splitFast() }
   }
 
-  /// Ends a poll without values. A short pause follows if polling is back to back.
+  /// Ends a poll without values. A short pause follows if polling as fast as possible.
   mutating func pollFailed(at now: Instant) {
     state = .waiting
     pace.failed(at: now)

@@ -82,7 +82,7 @@ struct PauseConditions: Sendable, Equatable {
   // Messages about a pause, for the fault of the device.
   var probeMessage: String { "it is polled every \(probeInterval / .second) s" }
   var lowMessage: String {
-    "the 12 V battery is low (min-voltage = \(minVoltage)): polling is paused until it reaches \(((minVoltage + Self.hysteresis) * 10).rounded() / 10) V"
+    "the 12 V battery is low (min-voltage = \(minVoltage)): polling is suspended until it reaches \(((minVoltage + Self.hysteresis) * 10).rounded() / 10) V"
   }
   var idleMessage: String { "the vehicle has not been used for \(idleAfter / .second) s: \(probeMessage)" }
 }
