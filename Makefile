@@ -49,7 +49,7 @@ protocols: export VEHICLED_PROTOCOLS_ONLY = 1
 protocols: ## build only the protocols and run the tests that match FILTER=REGEX
 	swift test --scratch-path .build/protocols $(if $(FILTER),--filter '$(FILTER)')
 
-test: setup lint build check-install ## run all checks of CI
+test: setup lint build check-install ## run the same checks as CI
 	@rm -f .build/test-failed
 	@{ SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(release) VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test 2>&1 || echo failed >.build/test-failed; } \
 	  | tee .build/test.log; if [ -e .build/test-failed ]; then echo "failed:"; \
