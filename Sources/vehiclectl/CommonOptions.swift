@@ -22,7 +22,7 @@ struct CommonOptions: ParsableArguments {
     transform: CommonOptions.seconds)
   var timeout: Double?
 
-  @Option(help: ArgumentHelp("Use colour on a terminal (auto), always or never.", valueName: "auto|always|never"))
+  @Option(help: ArgumentHelp("Use colour: on a terminal (auto), always or never.", valueName: "auto|always|never"))
   var color = ColorChoice.auto
 
   @Option(

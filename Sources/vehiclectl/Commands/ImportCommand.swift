@@ -11,9 +11,9 @@ struct ImportCommand: Subcommand {
     commandName: "import", abstract: "Convert signal definitions of OBDb or Torque for signals.d.",
     discussion: """
       FILE is a signal set from https://github.com/OBDb (signalsets/v3/default.json in the repository of a car) or a CSV file from Torque. \
-      The result is a file for /etc/vehicled/signals.d, which defines additional properties of a car. The command lists signals that it \
-      cannot convert on stderr, with the reason. Example:
-      vehiclectl import default.json --device ev --output /etc/vehicled/signals.d/ev6.toml
+      The result is a file for /etc/vehicled/signals.d, which defines additional properties of a car. On stderr, the command lists the \
+      signals that it cannot convert, with the reason. Example:
+      sudo vehiclectl import default.json --device ev --output /etc/vehicled/signals.d/ev6.toml
       """)
 
   @OptionGroup var common: CommonOptions
