@@ -72,8 +72,8 @@ private struct Keeper: Machine {
   }
 
   @Test(arguments: [
-    ("key-file = \"/dev/null\"", "k1", 0o600, "3:12: key-file: /dev/null is not a regular file; name the file that contains the secret"),
-    ("key-file = \"/tmp\"", "k1", 0o600, "3:12: key-file: /tmp is not a regular file; name the file that contains the secret"),
+    ("key-file = \"/dev/null\"", "k1", 0o600, "3:12: key-file: /dev/null is not a regular file; name the file with the secret"),
+    ("key-file = \"/tmp\"", "k1", 0o600, "3:12: key-file: /tmp is not a regular file; name the file with the secret"),
     ("key-file = \"FOLDER/key\"", "k1", 0o644, "3:12: key-file: FOLDER/key is accessible to other users; chmod 600 FOLDER/key"),
     ("key-file = \"FOLDER/key\"", "k1", 0o620, "3:12: key-file: FOLDER/key is accessible to other users; chmod 600 FOLDER/key"),
     ("key-file = \"FOLDER/key\"", " \n", 0o600, "3:12: key-file: FOLDER/key is empty; write the secret into it"),

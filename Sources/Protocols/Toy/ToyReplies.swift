@@ -206,7 +206,7 @@ extension ToyMachine {
     guard let index = storing.firstIndex(where: { $0.key == key }) else { return }
     let (_, id, report) = storing.remove(at: index)
     guard let failure else { return effects.append(.complete(id, .success(report))) }
-    fail(id, .refused(code: .notStored, "\(report.text ?? ""), but not stored, so it is lost when the daemon restarts: \(failure)"), &effects)
+    fail(id, .refused(code: .notStored, "\(report.text ?? ""), but not stored, so lost when the daemon restarts: \(failure)"), &effects)
   }
 
   // MARK: The toy's Wi-Fi

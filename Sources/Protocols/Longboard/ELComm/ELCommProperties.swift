@@ -55,7 +55,7 @@ enum ELCommSignal: Int, CaseIterable, Sendable {
     case .batteryRaw: ("battery-raw", .int, "%", -999...999, "State of charge as sent by the board; above 100 when freshly charged")
     case .connected: ("connected", .bool, nil, nil, "The VESC responds to the board, and the board has not latched off")
     case .distance: ("distance", .float, "km", nil, "Distance since the board was reset; decreases when riding backwards")
-    case .totalDistance: ("total-distance", .float, "km", 0...1e12, "Total distance since the device was configured; continues after a reset of the board")
+    case .totalDistance: ("total-distance", .float, "km", 0...1e12, "Total distance; continues after a reset of the board")
     case .buzzer: ("buzzer", .bool, nil, nil, "Buzzer; sounds only while connected is true, and for a limited time")
     case .name: ("name", .string, nil, nil, "Name of the board, at most \(Self.maxNameLength) characters; stored by the daemon")
     case .mode: ("mode", .string, nil, nil, "Speed mode; not supported by ELComm")
