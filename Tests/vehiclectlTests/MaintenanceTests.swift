@@ -10,7 +10,7 @@ import Testing
     (["LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled"], "ok", "is running"),
     (["LoadState": "loaded", "ActiveState": "inactive", "UnitFileState": "enabled"], "failed", "is not running"),
     (["LoadState": "loaded", "ActiveState": "failed", "Result": "watchdog"], "failed", "failed: result watchdog"),
-    (["LoadState": "loaded", "ActiveState": "failed", "Result": "start-limit-hit"], "failed", "too often"),
+    (["LoadState": "loaded", "ActiveState": "failed", "Result": "start-limit-hit"], "failed", "too many times"),
     (["LoadState": "masked", "ActiveState": "inactive"], "failed", "masked"),
   ])
   func `the unit's state is reported with its remedy`(_ properties: [String: String], _ state: String, _ words: String) {

@@ -188,7 +188,7 @@ import Testing
   @Test func messagesNeedPermissionAndASafeText() {
     var rig = CarRig.ready()
     let forbidden = rig.act(.sendMessage, ["text": .string("hi")])
-    #expect(rig.code(forbidden) == "not-allowed" && rig.refusal(forbidden).contains("the car as built does not"))
+    #expect(rig.code(forbidden) == "not-allowed" && rig.refusal(forbidden).contains("AutoTT's program does not"))
     rig = CarRig.ready(["allow-messages": .bool(true), "status-interval": .float(0)])
     let good = rig.act(.sendMessage, ["text": .string("hello; car")])
     rig.run(for: .second)

@@ -262,6 +262,6 @@ import Testing
     var rig = try ToyRig.loggedIn()
     rig.diskWorks = false
     let id = rig.run("logout")
-    #expect(rig.code(id) == "not-stored" && rig.refusal(id) == "logged out, but not stored, so the next start will not know it: no space")
+    #expect(rig.code(id) == "not-stored" && rig.refusal(id) == "logged out, but not stored, so lost when the daemon restarts: no space")
   }
 }
