@@ -49,7 +49,7 @@ struct LogCommand: Subcommand {
     Interrupt.catchSignals()
     var earlier = journal
     var isFirst = true
-    try client.stream(Contract.Log.self, parameters, first: common.replyTimeout, tick: 1, silence: nil) { result in
+    try client.stream(Contract.Log.self, parameters, firstReply: common.replyTimeout, tick: 1, laterReplies: nil) { result in
       if Interrupt.received { return false }
       guard let result else { return true }
       if let omitted = result.omitted { output.note("\(omitted) records were omitted: this program read too slowly") }

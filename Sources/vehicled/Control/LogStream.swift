@@ -14,7 +14,7 @@ extension Methods {
     let isWanted = { @Loop (record: LogRing.Record) -> Bool in
       guard record.level >= level else { return false }
       if let device = parameters.device { return record.device == device }
-      return record.device.map(call.rights.show) ?? call.rights.include(.observe, on: .daemon)
+      return record.device.map { call.rights.canSee($0) } ?? call.rights.include(.observe, on: .daemon)
     }
     let stored = Contract.Log.Result(records: Journal.ring.records.filter(isWanted).map(\.contract))
     guard call.request.more else { return call.reply(stored) }
