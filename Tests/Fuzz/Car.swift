@@ -45,7 +45,7 @@ private struct Ride {
     for effect in effects.list { check(effect) }
     isDriven = isHeld
     let queue = machine.router.motion.sender.queue
-    hold(machine.router.reader.buffered <= CarDecoder.limit && queue.commands.count <= CarSendQueue.maxCommands + 4, "unbounded")
+    hold(machine.router.reader.bufferedCount <= CarDecoder.limit && queue.commands.count <= CarSendQueue.maxCommands + 4, "unbounded")
     hold(machine.schema.properties.count <= CarSignal.allCases.count + 32, "the schema grows without end")
     hold(machine.router.motion.driving.isHeld == isHeld, "the machine and the device do not agree on who drives")
     machine.checkWake(at: now)
@@ -71,10 +71,10 @@ private struct Ride {
   private mutating func write(_ bytes: [UInt8], _ id: SendID?) {
     hold(isUp && outstanding == nil, "a send over a link that is down or busy")
     outstanding = id
-    hold(bytes.count <= CarFrame.longest, "a frame that the car cannot read at once")
+    hold(bytes.count <= CarFrame.maxLength, "a frame that the car cannot read at once")
     var decoder = CarDecoder()
     var rest = bytes[...]
-    guard case .message(let message)? = decoder.take(&rest), rest.allSatisfy({ $0 == 0x0D || $0 == 0x0A }) else {
+    guard case .message(let message)? = decoder.next(&rest), rest.allSatisfy({ $0 == 0x0D || $0 == 0x0A }) else {
       fatalError("what is said is not one frame")
     }
     hold(!owesStop || message.type == "Stop", "\(message.type) before Stop")

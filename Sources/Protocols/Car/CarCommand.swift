@@ -25,7 +25,7 @@ struct CarCommand: Sendable {
       }
       if action == .neutral { return features.setNeutral(arguments["position"], motion.driving, for: id, &effects) }
       // Stop is sent even if the car has not responded yet.
-      if action == .stop, context.session.isUp, !context.session.isEnding { return motion.stop(for: id, context, at: now, &effects) }
+      if action == .stop, context.session.isUp, !context.session.isClosing { return motion.stop(for: id, context, at: now, &effects) }
       if let reason = context.session.unavailability {
         return effects.fail(command: id, .notConnected(action == .stop ? motion.standstill.refusal(reason) : reason))
       }

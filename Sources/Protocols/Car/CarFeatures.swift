@@ -21,8 +21,8 @@ struct CarFeatures: Sendable {
 
   // MARK: Session
 
-  mutating func start(_ stored: [String: [UInt8]], _ effects: inout Effects) {
-    camera.start(&effects)
+  mutating func restore(_ stored: [String: [UInt8]], _ effects: inout Effects) {
+    camera.publishURL(&effects)
     settings.restore(stored, &effects)
   }
 
@@ -35,19 +35,19 @@ struct CarFeatures: Sendable {
   }
 
   /// Publishes the initial state after the car's first message over this link: the car restarts its program for each client.
-  mutating func begin(at now: Instant, _ effects: inout Effects) {
+  mutating func sessionBegan(at now: Instant, _ effects: inout Effects) {
     modes.publish(&effects)
-    camera.begin(&effects)
+    camera.publishInitialState(&effects)
     if options.dialect == .asBuilt {
       effects.publish(.speechEnabled, .bool(false))
     } else {
       effects.withdraw(.speechEnabled, "not reported")
     }
-    status.begin(at: now)
+    status.sessionBegan(at: now)
   }
 
-  /// Notes any later message of the car: it still responds.
-  mutating func responded(_ effects: inout Effects) { status.responded(&effects) }
+  /// Handles any later message of the car, which shows that it still responds.
+  mutating func carResponded(_ effects: inout Effects) { status.carResponded(&effects) }
 
   /// Withdraws the car's state, which is unknown while the car does not respond: another client may control the car.
   func withdraw(_ reason: String, _ effects: inout Effects) {
@@ -57,15 +57,15 @@ struct CarFeatures: Sendable {
   }
 
   /// Fails all waiting commands, because the link is lost or closed.
-  mutating func fail(_ error: CommandError, _ effects: inout Effects) {
-    status.fail(error, &effects)
-    modeQuery.fail(error, &effects)
-    camera.fail(error, &effects)
+  mutating func failCommands(_ error: CommandError, _ effects: inout Effects) {
+    status.failCommands(error, &effects)
+    modeQuery.failCommands(error, &effects)
+    camera.failStart(error, &effects)
     connectionTest = CarConnectionTest()
   }
 
   /// Why driving is not possible now, or nil if it is.
-  var drivingRefusal: String? { status.isUnanswered ? CarMotion.lost : camera.drivingRefusal }
+  var drivingRefusal: String? { status.isUnanswered ? CarMotion.lostMessage : camera.drivingRefusal }
 
   // MARK: Commands
 
@@ -94,7 +94,7 @@ struct CarFeatures: Sendable {
       } else if !hasRoom {
         CarSender.rejectFull(id, &effects)
       } else {
-        camera.begin(for: id, at: now, &effects)
+        camera.beginStart(for: id, at: now, &effects)
         return CarQueuedCommand(.video(true), [.videoQuality(settings.quality), .videoStream(true)])
       }
     default: effects.fail(command: id, .invalid(argument: "value", "\(value.text) is not a valid value"))
@@ -107,7 +107,7 @@ struct CarFeatures: Sendable {
     _ action: CarAction, _ arguments: [String: Value], for id: CommandID, isDriven: Bool, _ effects: inout Effects
   ) -> CarQueuedCommand? {
     switch action {
-    case .modeInfo: modeQuery.ask(arguments["mode"], modes, for: id, &effects)
+    case .modeInfo: modeQuery.add(arguments["mode"], modes, for: id, &effects)
     case .refresh:
       if isDriven {
         effects.fail(command: id, CarStatus.notWhileDriven)
@@ -124,11 +124,11 @@ struct CarFeatures: Sendable {
     return nil
   }
 
-  mutating func forget(_ id: CommandID) {
-    status.forget(id)
-    modeQuery.forget(id)
-    camera.forget(id)
-    settings.forget(id)
+  mutating func cancel(_ id: CommandID) {
+    status.cancel(id)
+    modeQuery.cancel(id)
+    camera.cancel(id)
+    settings.cancel(id)
   }
 
   // MARK: Time
@@ -146,16 +146,16 @@ struct CarFeatures: Sendable {
     return camera.expire(at: now, &effects)
   }
 
-  /// Returns the next status request or keep-alive that is due, or nil.
-  mutating func takeDue(_ queue: CarSendQueue, isDriven: Bool, at now: Instant) -> CarQueuedCommand? {
+  /// Returns a status request or keep-alive that is due, or nil.
+  mutating func makeDueRequest(_ queue: CarSendQueue, isDriven: Bool, at now: Instant) -> CarQueuedCommand? {
     if let due = statusDue(queue, isDriven: isDriven), now >= due { return CarQueuedCommand(.status, [.status]) }
     guard let due = connectionTestDue(queue), now >= due else { return nil }
-    connectionTest.queued(at: now)
+    connectionTest.messageQueued(at: now)
     return CarQueuedCommand(.connectionTest, [.connectionTest])
   }
 
-  /// Completes the commands whose descriptions are known, and returns the next request for the description of a mode, or nil.
-  mutating func takeModeInfo(_ queue: CarSendQueue, _ effects: inout Effects) -> CarQueuedCommand? {
+  /// Completes the commands whose descriptions are known, and returns the next request for a description of a mode, or nil.
+  mutating func makeModeInfoRequest(_ queue: CarSendQueue, _ effects: inout Effects) -> CarQueuedCommand? {
     guard let mode = modeQuery.advance(modes, &effects), !queue.containsModeInfo else { return nil }
     return CarQueuedCommand(.modeInfo(mode), [.infoModes(mode)])
   }
@@ -176,7 +176,7 @@ struct CarFeatures: Sendable {
   mutating func received(_ report: CarReport, at now: Instant, _ effects: inout Effects) -> Bool {
     switch report {
     case .modeInfo(let body): return modeQuery.received(body, modes, &effects)
-    case .connectionTest(let seconds): connectionTest.requested(seconds: seconds, at: now)
+    case .connectionTest(let seconds): connectionTest.setInterval(seconds: seconds, at: now)
     case .tiltInterval, .tiltStopped, .buttons, .other: break
     }
     return true
@@ -186,36 +186,37 @@ struct CarFeatures: Sendable {
   mutating func received(modes body: [UInt8]?, _ effects: inout Effects) {
     guard let body else { return }
     if modes.received(body, &effects) { modeQuery.listChanged() }
-    camera.responded()
+    camera.modesReceived()
   }
 
   mutating func received(status body: [UInt8]?, _ effects: inout Effects) {
     if let body { status.received(body, &effects) }
   }
 
-  /// Handles the end of a write of one of these components' messages.
-  mutating func sent(_ action: CarMotion.Action, at now: Instant, _ effects: inout Effects) {
-    switch action {
+  /// Handles the end of a write, if it was a message of one of these components.
+  mutating func sent(_ result: CarMotion.WriteResult, at now: Instant, _ effects: inout Effects) {
+    switch result {
     case .nothing, .shutDown, .disconnected: break
-    case .modeEntered(let number): modes.entered(number, &effects)
-    case .modeInfoRequested(let number): modeQuery.requested(number, at: now)
-    case .modeInfoFailed(let error): modeQuery.fail(error, &effects)
-    case .statusRequested(let id): status.requested(for: id, at: now)
-    case .videoSwitched(let isOn, let id): camera.switched(isOn, for: id, &effects)
-    case .videoFailed(let error): camera.fail(error, &effects)
+    case .modeEntered(let number): modes.setCurrent(number, &effects)
+    case .modeInfoRequested(let number): modeQuery.requestSent(number, at: now)
+    case .modeInfoFailed(let error): modeQuery.failCommands(error, &effects)
+    case .statusRequested(let id): status.requestSent(for: id, at: now)
+    case .videoSwitched(let isOn, let id): camera.videoSwitched(isOn, for: id, &effects)
+    case .videoFailed(let error): camera.failStart(error, &effects)
     }
   }
 
   /// Starts to fetch the first picture: VideoStream On was passed to the link.
-  mutating func videoRequested(at now: Instant, _ effects: inout Effects) { camera.requested(at: now, &effects) }
+  mutating func videoRequested(at now: Instant, _ effects: inout Effects) { camera.videoRequested(at: now, &effects) }
 
   /// Handles a state change of the link to the camera's server; returns the HTTP request to send over it, if any.
   mutating func cameraLinkChanged(_ change: LinkState, at now: Instant, _ effects: inout Effects) -> [UInt8]? {
     camera.linkChanged(change, at: now, &effects)
   }
 
-  mutating func received(picture bytes: [UInt8], _ effects: inout Effects) -> CarCamera.Answer { camera.received(bytes, &effects) }
+  /// Handles data from the camera's server. Returns why it is no picture, as a message; the caller then calls `retryCamera`.
+  mutating func received(picture bytes: [UInt8], _ effects: inout Effects) -> String? { camera.received(bytes, &effects) }
   mutating func retryCamera(at now: Instant, _ effects: inout Effects) { camera.retry(at: now, &effects) }
 
-  mutating func publishEarly(_ effects: inout Effects) { status.publishEarly(&effects) }
+  mutating func publishPostponedReadings(_ effects: inout Effects) { status.publishPostponedReadings(&effects) }
 }

@@ -78,10 +78,13 @@ struct CarEndpoint: Sendable, Equatable {
     videoPort = port + 1
   }
 
-  var link: String { "tcp:\(authority)" }
-  /// The Host header of HTTP requests.
+  /// The link URL of the camera's server.
+  var videoLink: String { "tcp:\(authority)" }
+  /// Host and port of the camera's server, for the Host header of HTTP requests.
   var authority: String { "\(host):\(videoPort)" }
+  /// The URL of the car's own web page.
   var page: String { "http://\(authority)/" }
+  /// The URL of the camera stream.
   var video: String { "http://\(authority)\(Self.videoPath)" }
   static let videoPath = "/video_feed"
 }

@@ -14,7 +14,7 @@ public struct CarMachine: Machine {
   public init(_ setup: Setup) { router = CarRouter(CarOptions(setup)) }
 
   public var nextWake: Instant? {
-    if router.features.status.hasEarly { return .min }
+    if router.features.status.hasPostponedReadings { return .min }
     guard router.session.isUp else { return nil }
     let isDriven = router.motion.driving.isHeld
     let featuresDue = router.session.isReady ? router.features.nextWake(router.motion.sender.queue, isDriven: isDriven) : nil
@@ -22,7 +22,7 @@ public struct CarMachine: Machine {
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
-    if router.features.status.hasEarly { router.publishEarly(&effects) }
+    if router.features.status.hasPostponedReadings { router.publishPostponedReadings(&effects) }
     switch input {
     // Overdue messages must not be sent over a lost link.
     case .linkChanged(.main, _): break
@@ -31,7 +31,7 @@ public struct CarMachine: Machine {
     default: router.expire(at: now, &effects)
     }
     switch input {
-    case .started(let stored, _): router.start(stored, &effects)
+    case .started(let stored, _): router.restore(stored, &effects)
     case .linkChanged(.main, .up): router.linkUp(at: now, &effects)
     case .linkChanged(.main, .down(let reason)): router.linkDown(reason, at: now, &effects)
     case .linkChanged(.video, let change): router.cameraLinkChanged(change, at: now, &effects)
@@ -43,7 +43,7 @@ public struct CarMachine: Machine {
     case .stored(let key, let failure): router.stored(key, failure, &effects)
     case .leaseBegan(let deadline): router.beginLease(deadline, at: now, &effects)
     case .leaseEnded(let reason): router.endLease(reason, at: now, &effects)
-    case .stopping: router.shutDown(at: now, &effects)
+    case .stopping: router.beginShutdown(at: now, &effects)
     case .linkChanged, .received, .observed, .response, .rows, .time, .wake: break
     }
     router.advance(at: now, &effects)

@@ -11,10 +11,10 @@ struct CarRouter: Sendable {
 
   var context: CarContext { CarContext(session, features) }
 
-  mutating func start(_ stored: [String: [UInt8]], _ effects: inout Effects) {
+  mutating func restore(_ stored: [String: [UInt8]], _ effects: inout Effects) {
     motion.restore(stored, context, &effects)
-    reader.start(&effects)
-    features.start(stored, &effects)
+    reader.publishInitialValues(&effects)
+    features.restore(stored, &effects)
   }
 
   // MARK: Session
@@ -29,16 +29,16 @@ struct CarRouter: Sendable {
   /// Handles the loss of the link, and the end of the shutdown sequence. After the sequence the link is closed at once: if the car closed
   /// it first, its next program could not bind the port.
   mutating func linkDown(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    let isEnding = session.isEnding
-    let reason = isEnding ? CarSession.closing : reason
+    let isClosing = session.isClosing
+    let reason = isClosing ? CarSession.closingMessage : reason
     if session.isUp {
       motion.linkDown(reason, context, at: now, &effects)
-      features.fail(.notConnected(reason), &effects)
+      features.failCommands(.notConnected(reason), &effects)
       reader.reset()
     }
     session.linkDown(reason)
     motion.publish(context, &effects)
-    if isEnding { effects.append(.stopped) }
+    if isClosing { effects.append(.stopped) }
   }
 
   /// Resets a link that cannot be used any more.
@@ -48,14 +48,14 @@ struct CarRouter: Sendable {
   }
 
   /// Begins the shutdown sequence, because the daemon stops or a client disconnects the device: Stop, Stop, Disconnect.
-  mutating func shutDown(at now: Instant, _ effects: inout Effects) {
+  mutating func beginShutdown(at now: Instant, _ effects: inout Effects) {
     guard session.isUp else { return effects.append(.stopped) }
-    if session.isEnding { return }
-    motion.end(CarSession.closing, context, at: now, &effects)
-    features.fail(.notConnected(CarSession.closing), &effects)
+    if session.isClosing { return }
+    motion.prepareShutdown(CarSession.closingMessage, context, at: now, &effects)
+    features.failCommands(.notConnected(CarSession.closingMessage), &effects)
     reader.reset()
-    motion.halt(.notConnected(CarSession.closing), times: 2, context, at: now, &effects)
-    session.end(at: now)
+    motion.stopCar(.notConnected(CarSession.closingMessage), times: 2, context, at: now, &effects)
+    session.beginShutdown(at: now)
   }
 
   // MARK: Time
@@ -65,17 +65,17 @@ struct CarRouter: Sendable {
   mutating func expire(at now: Instant, _ effects: inout Effects) {
     motion.expire(context, at: now, &effects)
     if motion.sender.write.isOverdue(at: now) {
-      return session.isEnding ? linkDown(CarSession.closing, at: now, &effects) : resetLink("write timeout", at: now, &effects)
+      return session.isClosing ? linkDown(CarSession.closingMessage, at: now, &effects) : resetLink("write timeout", at: now, &effects)
     }
     switch session.expire(at: now, &effects) {
     case .greeting:
-      motion.becameSilent(context, &effects)
-      features.withdraw(CarSession.silence, &effects)
-    case .ending: linkDown(CarSession.closing, at: now, &effects)
+      motion.carDidNotRespond(context, &effects)
+      features.withdraw(CarSession.silentMessage, &effects)
+    case .closing: linkDown(CarSession.closingMessage, at: now, &effects)
     case .nothing where session.isReady:
       if features.status.isOverdue(at: now) { reader.note("no response to Status", at: now, &effects) }
       if features.expire(at: now, &effects) { motion.replaceQueue(with: CarCamera.restart, CarCamera.noPicture, &effects) }
-      while let queued = features.takeDue(motion.sender.queue, isDriven: motion.driving.isHeld, at: now) { motion.addIfPossible(queued) }
+      while let due = features.makeDueRequest(motion.sender.queue, isDriven: motion.driving.isHeld, at: now) { motion.addIfPossible(due) }
       motion.checkLiveness(context, at: now, &effects)
     case .nothing: break
     }
@@ -83,7 +83,7 @@ struct CarRouter: Sendable {
 
   /// Sends what is due, and sets last-will frames, status and fault.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
-    if session.isReady, let queued = features.takeModeInfo(motion.sender.queue, &effects) { motion.addIfPossible(queued) }
+    if session.isReady, let queued = features.makeModeInfoRequest(motion.sender.queue, &effects) { motion.addIfPossible(queued) }
     if motion.advance(context, at: now, &effects) { features.videoRequested(at: now, &effects) }
     motion.renewLastWill(context, &effects)
     CarCondition.publish(session, motion, features, &effects)
@@ -92,13 +92,13 @@ struct CarRouter: Sendable {
   // MARK: Messages
 
   mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard session.isUp, !session.isEnding || motion.awaitsResponse else { return }
+    guard session.isUp, !session.isClosing || motion.awaitsResponse else { return }
     var rest = bytes[...]
     while let report = reader.next(&rest, at: now, &effects) {
       motion.received(report, context, at: now, &effects)
       let isExpected = features.received(report, at: now, &effects)
       if !isExpected { reader.note("ignored: unexpected description of a mode", at: now, &effects) }
-      responded(at: now, &effects)
+      messageReceived(at: now, &effects)
     }
     let latest = reader.finish(&effects)
     features.received(modes: latest.modes, &effects)
@@ -106,20 +106,20 @@ struct CarRouter: Sendable {
     features.received(status: latest.status, &effects)
   }
 
-  private mutating func responded(at now: Instant, _ effects: inout Effects) {
-    if session.isReady { return features.responded(&effects) }
-    guard session.responded(&effects) else { return }
-    features.begin(at: now, &effects)
-    motion.begin(context, at: now, &effects)
+  private mutating func messageReceived(at now: Instant, _ effects: inout Effects) {
+    if session.isReady { return features.carResponded(&effects) }
+    guard session.messageReceived(&effects) else { return }
+    features.sessionBegan(at: now, &effects)
+    motion.sessionBegan(context, at: now, &effects)
   }
 
   /// Handles the end of a write; `failure` is nil if the link has accepted the message.
   mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
-    let action = motion.sent(id, failure, context, at: now, &effects)
-    switch action {
+    let result = motion.sent(id, failure, context, at: now, &effects)
+    switch result {
     case .shutDown: resetLink("shutdown command sent", at: now, &effects)
-    case .disconnected: linkDown(CarSession.closing, at: now, &effects)
-    default: features.sent(action, at: now, &effects)
+    case .disconnected: linkDown(CarSession.closingMessage, at: now, &effects)
+    default: features.sent(result, at: now, &effects)
     }
   }
 
@@ -128,7 +128,7 @@ struct CarRouter: Sendable {
   }
 
   mutating func received(picture bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard case .retry(let message) = features.received(picture: bytes, &effects) else { return }
+    guard let message = features.received(picture: bytes, &effects) else { return }
     reader.note("the camera's server: \(message)", at: now, &effects)
     features.retryCamera(at: now, &effects)
   }
@@ -148,10 +148,10 @@ struct CarRouter: Sendable {
   }
 
   mutating func cancel(_ id: CommandID) {
-    motion.forget(id)
-    features.forget(id)
+    motion.cancel(id)
+    features.cancel(id)
   }
 
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) { features.stored(key, failure, &effects) }
-  mutating func publishEarly(_ effects: inout Effects) { features.publishEarly(&effects) }
+  mutating func publishPostponedReadings(_ effects: inout Effects) { features.publishPostponedReadings(&effects) }
 }

@@ -39,7 +39,7 @@ final class VideoStream {
       if let failure { throw failure }
       let count = chunk.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, 0) }
       if count > 0 {
-        for event in reader.take(Array(chunk[..<count])) {
+        for event in reader.read(Array(chunk[..<count])) {
           switch event {
           case .frame(let frame): frames.append(frame)
           case .failed(let message): failure = .other("\(url.authority): \(message)")

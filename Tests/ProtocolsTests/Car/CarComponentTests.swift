@@ -16,61 +16,61 @@ import Testing
 
   // MARK: Session
 
-  @Test func theGreetingEndsInSilenceAndAMessageEndsTheSilence() {
+  @Test func `a session without a first message becomes silent until a message arrives`() {
     var session = CarSession()
     var effects = Effects()
     #expect(!session.isUp && session.unavailability == "the link is not up yet" && session.deadline == nil)
     session.linkUp(at: 0, &effects)
     #expect(session.expire(at: 5 * .second - 1, &effects) == .nothing && session.deadline == 5 * .second)
     #expect(session.expire(at: 5 * .second, &effects) == .greeting && session.state == .silent && session.deadline == nil)
-    #expect(session.responded(&effects) && session.isReady && session.unavailability == nil)
-    let beginsAgain = session.responded(&effects)
+    #expect(session.messageReceived(&effects) && session.isReady && session.unavailability == nil)
+    let beginsAgain = session.messageReceived(&effects)
     #expect(!beginsAgain, "only the first message begins the session")
     #expect(effects.readings.map(\.content) == [.value(.bool(false)), .value(.bool(false)), .value(.bool(true))])
   }
 
-  @Test func theShutdownSequenceHasItsTimeAndNoMessageEndsIt() {
+  @Test func `the shutdown sequence has a timeout, and messages do not end it`() {
     var session = CarSession()
     var effects = Effects()
     session.linkUp(at: 0, &effects)
-    session.end(at: 0)
-    #expect(!session.responded(&effects) && session.isEnding)
-    #expect(session.expire(at: 1_200 * .millisecond, &effects) == .ending)
+    session.beginShutdown(at: 0)
+    #expect(!session.messageReceived(&effects) && session.isClosing)
+    #expect(session.expire(at: 1_200 * .millisecond, &effects) == .closing)
     session.linkDown("closed")
     #expect(session.unavailability == "closed" && session.expire(at: Self.later, &effects) == .nothing)
   }
 
   // MARK: Writes and the send queue
 
-  @Test func aWriteIsEndedByItsOwnNumberOnlyAndIsLateAfterASecond() {
+  @Test func `a write ends only with its own ID, and is overdue after a second`() {
     var write = CarWrite()
     let id = write.begin(.stop(.stop), at: 0)
-    #expect(!write.isIdle && write.ended(id &+ 1) == nil && write.isInFlight(id))
+    #expect(!write.isIdle && write.end(id &+ 1) == nil && write.isInFlight(id))
     #expect(!write.isOverdue(at: .second - 1) && write.isOverdue(at: .second) && write.deadline == .second)
-    #expect(write.ended(id) == .stop(.stop) && write.isIdle && write.ended(id) == nil)
+    #expect(write.end(id) == .stop(.stop) && write.isIdle && write.end(id) == nil)
     #expect(write.begin(.disconnect, at: 0) != id)
   }
 
-  @Test func aStopDoesNotWaitForACommandInFlightAndItsAcceptanceCountsOnce() {
+  @Test func `Stop does not wait for a command in flight, and is counted once`() {
     var queue = CarSendQueue()
-    #expect(queue.add(CarQueuedCommand(.status, [.status], for: 1)) && queue.takeCommand() == .status)
+    #expect(queue.add(CarQueuedCommand(.status, [.status], for: 1)) && queue.startSendingCommand() == .status)
     queue.messageSent(isStop: false, at: 0)
     queue.stop([.stop, .modes], at: 10)
-    #expect(queue.stopDue == 10 && queue.takeStop() == .stop)
-    queue.stopAccepted(nil, at: 20)
+    #expect(queue.stopDue == 10 && queue.startSendingStop() == .stop)
+    queue.stopWriteEnded(nil, at: 20)
     #expect(queue.stops == [.modes])
-    // A second request to stop while the message is in flight starts over.
-    #expect(queue.takeStop() == .modes)
+    // A second stop while the message is in flight starts over.
+    #expect(queue.startSendingStop() == .modes)
     queue.stop([.stop], at: 30)
-    queue.stopAccepted(nil, at: 40)
+    queue.stopWriteEnded(nil, at: 40)
     #expect(queue.stops == [.stop])
     #expect(queue.commandAccepted()?.id == 1 && queue.commandAccepted() == nil)
   }
 
-  @Test func aRequestGoesBeforeAllCommandsButTheOneInFlight() {
+  @Test func `a request is queued before all commands except the one in flight`() {
     var queue = CarSendQueue()
     _ = queue.add(CarQueuedCommand(.mode(1), [.chosenMode(1)], for: 1))
-    _ = queue.takeCommand()
+    _ = queue.startSendingCommand()
     queue.addFirst(CarQueuedCommand(.greeting, [.modes]))
     #expect(queue.commands.map(\.purpose) == [.mode(1), .greeting])
     #expect(queue.commandAccepted()?.purpose == .mode(1))
@@ -80,38 +80,38 @@ import Testing
 
   // MARK: Standstill
 
-  @Test func aDrivenCarIsRememberedUntilItConfirms() {
+  @Test func `that the car was driven is stored until it confirms Stop`() {
     var standstill = CarStandstill()
     var effects = Effects()
     #expect(!standstill.needsStop && standstill.fault == nil)
-    standstill.continued(&effects)
-    standstill.continued(&effects)
+    standstill.continueSent(&effects)
+    standstill.continueSent(&effects)
     #expect(effects.list == [.store(key: "driven", [0x31])] && standstill.needsStop)
-    standstill.becameSilent()
-    #expect(standstill.fault == CarStandstill.leftDriving && standstill.doubt(.down("x")) == CarStandstill.unconfirmed)
+    standstill.carDidNotRespond()
+    #expect(standstill.fault == CarStandstill.drivenMessage && standstill.uncertainty(.down("x")) == CarStandstill.unconfirmed)
     var next = CarStandstill()
     next.restore(["driven": [0x31]])
-    #expect(next.needsStop && next.fault == CarStandstill.leftDriving)
+    #expect(next.needsStop && next.fault == CarStandstill.drivenMessage)
     effects.removeAll()
-    standstill.confirm(&effects)
-    #expect(effects.list == [.store(key: "driven", [])] && standstill.doubt(.ready) == nil && standstill.refusal("x") == "x")
+    standstill.stopConfirmed(&effects)
+    #expect(effects.list == [.store(key: "driven", [])] && standstill.uncertainty(.ready) == nil && standstill.refusal("x") == "x")
     standstill.linkUp()
     #expect(!standstill.isConfirmed, "another client may have driven it since")
   }
 
-  @Test func aCommandWaitsTwoSecondsForTheConfirmation() {
+  @Test func `a stop command waits two seconds for the confirmation`() {
     var standstill = CarStandstill()
     var effects = Effects()
     let areWaiting = (1...17).map { standstill.wait(for: $0, at: 0) }
     #expect(areWaiting == Array(repeating: true, count: 16) + [false] && standstill.deadline == 2 * .second)
-    standstill.forget(1)
+    standstill.cancel(1)
     standstill.expire(at: 2 * .second - 1, &effects)
     #expect(effects.isEmpty)
     standstill.expire(at: 2 * .second, &effects)
     #expect(Self.completions(effects) == Array(2...16) && Self.code(effects.list.first) == "not-confirmed" && standstill.deadline == nil)
   }
 
-  @Test func aStopThatWasNotSentIsOwedToTheNextLink() {
+  @Test func `a Stop that was not sent is sent first over the next link`() {
     var standstill = CarStandstill()
     standstill.linkLost(hasStops: true)
     standstill.linkLost(hasStops: false)
@@ -122,19 +122,19 @@ import Testing
 
   // MARK: Liveness, last will, keep-alive
 
-  @Test func aCarThatNeverReportedItsModesIsNotSuspected() {
+  @Test func `a car that never reported its modes does not count as hung`() {
     var liveness = CarLivenessCheck()
-    liveness.begin(at: 0)
-    liveness.requested(at: 1)
+    liveness.restart(at: 0)
+    liveness.requestSent(at: 1)
     #expect(liveness.due == nil && liveness.deadline == nil)
-    liveness.answered()
+    liveness.responseReceived()
     #expect(liveness.due == 1 + .second && liveness.deadline == nil)
-    liveness.requested(at: 2)
-    liveness.requested(at: 3)
+    liveness.requestSent(at: 2)
+    liveness.requestSent(at: 3)
     #expect(liveness.due == nil && liveness.deadline == 2 + 1_500 * .millisecond, "the first missing response counts")
   }
 
-  @Test func theLastWillFollowsTheMostSevereModeAndIsSetOnce() {
+  @Test func `the last-will frames suit the current and all queued modes, and are set once`() {
     func frames(_ mode: Int?, _ queued: [Int], _ will: inout CarLastWill) -> [[UInt8]]? {
       var effects = Effects()
       will.renew(mode: mode, queued.map { CarQueuedCommand(.mode($0), [.chosenMode($0)]) }, &effects)
@@ -151,20 +151,20 @@ import Testing
     #expect(frames(3, [], &will)?.count == 4)
   }
 
-  @Test func theConnectionTestRunsAtABoundedIntervalUntilItIsDisabled() {
+  @Test func `keep-alives are sent at a limited interval until they are disabled`() {
     var test = CarConnectionTest()
     #expect(test.due == nil)
-    test.requested(seconds: 0.001, at: 5)
+    test.setInterval(seconds: 0.001, at: 5)
     #expect(test.due == 5)
-    test.queued(at: 5)
+    test.messageQueued(at: 5)
     #expect(test.due == 5 + 100 * .millisecond)
-    test.requested(seconds: nil, at: 6)
+    test.setInterval(seconds: nil, at: 6)
     #expect(test.due == nil)
   }
 
   // MARK: Reader, condition
 
-  @Test func theReaderKeepsTheLastMessageOfEachTypeAndCountsAll() {
+  @Test func `the reader returns the last message of each type and counts all`() {
     var reader = CarReader()
     var effects = Effects()
     var bytes = Array("Modes#$#a%^%Message#$#one%^%Modes#$#b%^%Gyro#$#0.1%^%Message#$#two%^%Nothing#$#%^%junk%^%".utf8)[...]
@@ -180,20 +180,20 @@ import Testing
 
   // MARK: Mode descriptions
 
-  @Test func afterATimeoutNoDescriptionIsRequestedUntilALateOneCannotBeMistaken() {
+  @Test func `after a timeout the next description is requested only when a late one cannot be mistaken for it`() {
     var (modes, query, effects) = (CarModes(.asBuilt), CarModeQuery(.asBuilt), Effects())
     _ = modes.received(Array("a;b".utf8), &effects)
-    query.ask(.string("b"), modes, for: 1, &effects)
+    query.add(.string("b"), modes, for: 1, &effects)
     #expect(query.advance(modes, &effects) == 1)
-    query.requested(1, at: 0)
+    query.requestSent(1, at: 0)
     #expect(query.advance(modes, &effects) == nil)
     query.expire(at: 2 * .second, &effects)
     #expect(Self.completions(effects) == [1])
-    query.ask(.string("a"), modes, for: 2, &effects)
+    query.add(.string("a"), modes, for: 2, &effects)
     #expect(query.advance(modes, &effects) == nil && !query.received(Array("late".utf8), modes, &effects))
     query.expire(at: 4 * .second, &effects)
     #expect(query.advance(modes, &effects) == 0)
-    query.requested(0, at: 4 * .second)
+    query.requestSent(0, at: 4 * .second)
     #expect(query.received(Array("text".utf8), modes, &effects) && query.advance(modes, &effects) == nil)
     #expect(effects.list.last == .complete(2, .success(Report(text: "text"))))
   }
@@ -210,9 +210,9 @@ import Testing
     var (motion, session, effects) = (CarMotion(options), CarSession(), Effects())
     session.linkUp(at: 0, &effects)
     motion.linkUp(context(session), at: 0, &effects)
-    _ = session.responded(&effects)
+    _ = session.messageReceived(&effects)
     motion.received(.tiltInterval(20 * .millisecond), context(session), at: 0, &effects)
-    motion.begin(context(session), at: 0, &effects)
+    motion.sessionBegan(context(session), at: 0, &effects)
     _ = drain(&motion, session, from: 0)
     return (motion, session)
   }
@@ -232,7 +232,7 @@ import Testing
     return frames
   }
 
-  @Test func stopIsTheNextMessageBeforeQueuedCommandsWhateverEndsALease() {
+  @Test func `when a lease expires, Stop is sent before queued commands`() {
     let session = Self.ready().session
     var (motion, effects) = (Self.ready().motion, Effects())
     motion.beginLease(300 * .millisecond, refusal: nil, at: Self.later, &effects)
@@ -245,7 +245,7 @@ import Testing
     #expect(frames.starts(with: ["Stop", "Stop", "Stop", "Modes", "Message"]) && !frames.contains("Continue"))
   }
 
-  @Test func inAModeWhereStopFailsTheModeIsChangedBetweenTwoStops() {
+  @Test func `in a mode in which Stop fails, the mode is changed between two Stops`() {
     let session = Self.ready().session
     var (motion, effects) = (Self.ready().motion, Effects())
     motion.stop(for: 1, Self.context(session, mode: 3), at: Self.later, &effects)
@@ -254,7 +254,7 @@ import Testing
   }
 
   /// As documented a mode change releases the pressed buttons first, and they can take the last places of the queue.
-  @Test func aModeChangeWithoutRoomBehindTheReleasedButtonsIsRejectedAndNotForgotten() {
+  @Test func `a mode change for which the queue has no room is rejected`() {
     let session = Self.ready(.documented).session
     var (motion, effects) = (Self.ready(.documented).motion, Effects())
     motion.beginLease(.second, refusal: nil, at: Self.later, &effects)
@@ -265,7 +265,7 @@ import Testing
     #expect(Self.completions(effects) == [18] && Self.code(effects.list.last) == "busy" && motion.sender.queue.commands.count == 17)
   }
 
-  @Test func aFullQueueRejectsACommandAndNamesTheRemedy() {
+  @Test func `a full queue rejects a command with a remedy`() {
     var sender = CarSender(.asBuilt)
     var effects = Effects()
     let areQueued = (1...17).map { sender.add(CarQueuedCommand(.message, [.message("x")], for: $0), &effects) }
@@ -276,21 +276,21 @@ import Testing
 
   // MARK: Camera, settings
 
-  @Test func theCameraStartsOverALinkOfItsOwnAndATimeoutLeavesItStuckUntilTheCarResponds() {
+  @Test func `the camera has its own link, and is stuck after a timeout until the car responds`() {
     var (camera, effects) = (CarCamera(CarOptions(Setup(links: [.main: "tcp:car:12345"]))), Effects())
     #expect(camera.reply(isDriven: false) == nil && camera.isQuiet)
-    camera.begin(for: 1, at: 0, &effects)
+    camera.beginStart(for: 1, at: 0, &effects)
     #expect(camera.isStarting && !camera.isBlocking && camera.drivingRefusal != nil)
-    camera.requested(at: 0, &effects)
+    camera.videoRequested(at: 0, &effects)
     #expect(camera.isBlocking && effects.list == [.openLink(.video, url: "tcp:car:12346")])
     #expect(camera.linkChanged(.up(maximumSend: nil), at: 1, &effects)?.starts(with: Array("GET /video_feed".utf8)) == true)
     #expect(camera.expire(at: 15 * .second, &effects) && camera.fault != nil && !camera.isBlocking)
     #expect(effects.list.suffix(2) == [.closeLink(.video), .complete(1, .failure(.timeout(milliseconds: 15_000)))])
-    camera.responded()
+    camera.modesReceived()
     #expect(camera.fault == nil && camera.isQuiet)
   }
 
-  @Test func aSettingTakesEffectOnceItIsStored() {
+  @Test func `a setting takes effect once it is stored`() {
     var (settings, effects) = (CarSettings(CarOptions(Setup())), Effects())
     #expect(settings.set(.sensitivity, .float(1.2), for: 1, isDriven: false, &effects) && settings.sensitivity == 1)
     settings.stored("sensitivity", "no space", &effects)
@@ -302,19 +302,19 @@ import Testing
     #expect(Self.code(effects.list.last) == "driving" && !settings.set(.video, .bool(true), for: 4, isDriven: false, &effects))
   }
 
-  @Test func aStatusRequestWithoutAResponseBlocksTheNextOneForThreeSeconds() {
+  @Test func `a status request without a response blocks the next one for three seconds`() {
     var (status, effects) = (CarStatus(CarOptions(Setup())), Effects())
     #expect(status.due == nil && !status.join(1))
-    status.begin(at: 0)
+    status.sessionBegan(at: 0)
     #expect(status.due == .second)
-    status.requested(for: 2, at: .second)
+    status.requestSent(for: 2, at: .second)
     #expect(status.due == nil && status.join(3) && !status.isOverdue(at: 4 * .second - 1) && status.isOverdue(at: 4 * .second))
     status.expire(&effects)
     #expect(Self.completions(effects) == [2, 3] && status.due == 31 * .second && !status.isUnanswered)
-    status.requested(for: nil, at: 31 * .second)
+    status.requestSent(for: nil, at: 31 * .second)
     status.expire(&effects)
     #expect(status.isUnanswered)
-    status.responded(&effects)
+    status.carResponded(&effects)
     #expect(!status.isUnanswered && effects.readings.map(\.content) == [.value(.bool(false)), .value(.bool(true))])
   }
 }

@@ -17,12 +17,12 @@ import Testing
     (.button(.left, isDown: true), "LeftButtonTouchDown#$#%^%\r\n", "LeftButtonTouchDownn#$#%^%"),
     (.button(.right, isDown: false), "RightButtonTouchUp#$#%^%\r\n", "RightButtonTouchUpn#$#%^%"),
     (.message("hi; there"), "Message#$#hi; there%^%\r\n", "Message#$#hi; there%^%"),
-  ]) func everyWordInBothDialects(_ word: CarOutboundMessage, asBuilt: String, documented: String) {
+  ]) func `every message is encoded in both dialects`(_ word: CarOutboundMessage, asBuilt: String, documented: String) {
     #expect(String(decoding: word.frame(.asBuilt), as: UTF8.self) == asBuilt)
     #expect(String(decoding: word.frame(.documented), as: UTF8.self) == documented)
   }
 
-  @Test func theBytesOfTheFacts() {
+  @Test func `frames match the bytes of the original app`() {
     #expect(CarOutboundMessage.stop.frame(.asBuilt) == hex("53 74 6F 70 23 24 23 25 5E 25 0D 0A"))
     #expect(CarOutboundMessage.chosenMode(1).frame(.asBuilt) == hex("43 68 6F 73 65 6E 4D 6F 64 65 23 24 23 31 25 5E 25 0D 0A"))
     let tilt = CarTilt(CarAttitude(roll: 0.4, pitch: 0.2, yaw: 0))
@@ -33,7 +33,7 @@ import Testing
 
   // MARK: Numbers
 
-  @Test func numbersPrintAsCDoes() {
+  @Test func `numbers are printed as in C`() {
     var dice = OBDRobustnessTests.Dice(state: 7)
     let edges = [0, -0.0, 1e-7, -1e-7, 4.9e-7, -4.9e-7, 5.1e-7, -5.1e-7, 0.1, -0.1, 1.5707963267948966, -3.141592653589793, 999_999.999999]
     for number in edges + (0..<2000).map({ _ in (Double(dice.below(8_000_000)) - 4_000_000.25) / 1_234_567 }) {
@@ -50,7 +50,7 @@ import Testing
       ("0.0166666666667", 0.0166666666667), (" 1 ", 1), ("1e-05", 1e-05), ("-2.5", -2.5), ("+3", 3), ("0,5", nil), ("nan", nil),
       ("inf", nil),
       ("0x10", nil), ("1e999", nil), ("", nil), ("1 2", nil), ("١", nil), (String(repeating: "1", count: 33), nil),
-    ] as [(String, Double?)]) func numbersAreReadStrictly(_ text: String, _ number: Double?)
+    ] as [(String, Double?)]) func `only plain decimal numbers are accepted`(_ text: String, _ number: Double?)
   { #expect(CarNumber.read(text) == number) }
 
   // MARK: Texts
@@ -58,11 +58,11 @@ import Testing
   @Test(arguments: [
     ("", "empty"), ("a\nb", "control"), ("a\u{7F}", "control"), ("grüße", "ASCII"), ("a#$#b", "#$#"), ("a%^%b", "%^%"), ("a%^", "%^"),
     (String(repeating: "x", count: 1009), "1 characters too long"),
-  ]) func textsThatWouldBreakTheFrameAreRefusedByName(_ text: String, _ words: String) {
+  ]) func `texts that would break the frame are rejected with the reason`(_ text: String, _ words: String) {
     #expect(CarText.refusal(text)?.contains(words) == true)
   }
 
-  @Test func allOtherTextsComeOutAsTheyWentIn() {
+  @Test func `all other texts survive encoding and decoding`() {
     for text in ["hi", "a;b", "100%", "%%", "^%", "#", "#$", "$#", String(repeating: "x", count: 1008)] {
       #expect(CarText.refusal(text) == nil, "\(text)")
       for dialect in CarDialect.allCases {
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func whatTheCarSaysCannotSteerATerminal() {
+  @Test func `escape sequences are removed from the texts of the car`() {
     func clean(_ text: String, _ limit: Int = 100) -> String { CarText.clean(Array(text.utf8)[...], limit: limit) }
     #expect(clean("CPU usage: \u{1B}[1m5.9\u{1B}[0;32m %") == "CPU usage: 5.9 %")
     #expect(clean("a\u{1B}]0;title\u{7}b\u{8}\r\n\tc\u{1B}Md\u{1B}") == "abcd")
@@ -93,7 +93,7 @@ import Testing
   static func read(_ chunk: [UInt8], _ decoder: inout CarDecoder) -> [CarDecoder.Item] {
     var items: [CarDecoder.Item] = []
     var rest = chunk[...]
-    while let item = decoder.take(&rest) { items.append(item) }
+    while let item = decoder.next(&rest) { items.append(item) }
     return items
   }
 
@@ -101,7 +101,7 @@ import Testing
     items.map { if case .message(let message) = $0 { message.type } else { "!" } }
   }
 
-  @Test func everyVectorAtEverySplitPoint() {
+  @Test func `every frame is decoded at every split point`() {
     let whole = Array(CarVector.all.joined().utf8)
     let items = Self.read([whole])
     let types = ["Gyro", "Modes", "Status", "ButtonsOn", "SpeechRecognitionOff", "VideoStreamRefresh", "VideoStreamStarted", "Message"]
@@ -110,7 +110,7 @@ import Testing
     #expect(Self.read(whole.map { [$0] }) == items)
   }
 
-  @Test func theLineEndMayBeWhateverItIs() {
+  @Test func `the line end between frames is optional`() {
     for end in ["", "\r", "\n", "\r\n"] {
       let text = "Gyro#$#0.1%^%\(end)ButtonsOn#$#%^%\(end)ButtonsOff#$#%^%\(end)"
       #expect(Self.types(Self.read([Array(text.utf8)])) == ["Gyro", "ButtonsOn", "ButtonsOff"])
@@ -119,10 +119,10 @@ import Testing
   }
 
   @Test(arguments: [
-    ("Gyro 0.1%^%", CarDecoder.Drop.Reason.bodiless), ("%^%", .bodiless), ("#$#x%^%", .nameless), ("Ga\u{7}#$#x%^%", .nameless),
-    ("\(String(repeating: "T", count: 33))#$#%^%", .nameless), ("Gyro#$#0.0Modes#$#a;b%^%", .glued), ("Message#$#a#$#b%^%", .glued),
-    ("Message#%#hi%^%", .bodiless),
-  ]) func whatIsNoFrameIsDroppedByNameAndTheNextOneIsHeard(_ text: String, _ reason: CarDecoder.Drop.Reason) {
+    ("Gyro 0.1%^%", CarDecoder.Drop.Reason.noBodyMark), ("%^%", .noBodyMark), ("#$#x%^%", .invalidType), ("Ga\u{7}#$#x%^%", .invalidType),
+    ("\(String(repeating: "T", count: 33))#$#%^%", .invalidType), ("Gyro#$#0.0Modes#$#a;b%^%", .twoMessages),
+    ("Message#$#a#$#b%^%", .twoMessages), ("Message#%#hi%^%", .noBodyMark),
+  ]) func `an invalid frame is dropped with the reason, and the next one is decoded`(_ text: String, _ reason: CarDecoder.Drop.Reason) {
     let bytes = Array((text + "\r\n" + CarVector.gyro).utf8)
     for cut in 0...bytes.count {
       var decoder = CarDecoder()
@@ -135,25 +135,25 @@ import Testing
     }
   }
 
-  @Test func aMegabyteWithoutAnEndMarkIsOneBadFrame() {
+  @Test func `a megabyte without an end mark is one bad frame`() {
     var decoder = CarDecoder()
     var items: [CarDecoder.Item] = []
     for _ in 0..<64 { items += Self.read([UInt8](repeating: 0x41, count: 16 * 1024), &decoder) }
-    #expect(decoder.waiting <= CarDecoder.limit && items.count == 1 && decoder.badFrames == 1 && decoder.isOverrun)
+    #expect(decoder.bufferedCount <= CarDecoder.limit && items.count == 1 && decoder.badFrames == 1 && decoder.isOverrun)
     items = Self.read(Array("tail%".utf8), &decoder) + Self.read(Array("^%\r\n\(CarVector.modes)".utf8), &decoder)
     #expect(Self.types(items) == ["Modes"] && decoder.badFrames == 1 && !decoder.isOverrun)
   }
 
-  @Test func theEndMarkIsSeenWhereTheLimitCutsIt() {
+  @Test func `an end mark is found at the buffer limit`() {
     for extra in 0..<4 {
       var decoder = CarDecoder()
       let text = Array("A#$#".utf8) + [UInt8](repeating: 0x42, count: CarDecoder.limit - 6 + extra) + Array("%^%\r\n\(CarVector.gyro)".utf8)
       let items = Self.read(text, &decoder)
-      #expect(Self.types(items).last == "Gyro" && items.count == 2 && decoder.waiting == 0)
+      #expect(Self.types(items).last == "Gyro" && items.count == 2 && decoder.bufferedCount == 0)
     }
   }
 
-  @Test func aListLongerThanASegmentIsWhole() {
+  @Test func `a list longer than a TCP segment is complete`() {
     let names = (0..<64).map { "Mode \($0), \(String(repeating: "n", count: 180))" }
     var rig = CarRig.ready()
     let bytes = Array("Modes#$#\(names.joined(separator: ";"))%^%\r\n".utf8)

@@ -1,4 +1,4 @@
-// A car machine in virtual time, with a link that records every write, and a car that says what the test has it say.
+// A car machine in virtual time, with a link that records every write, and a car that sends what the test specifies.
 
 import MachineTesting
 
@@ -7,23 +7,24 @@ import MachineTesting
 typealias CarRig = Host<CarMachine, CarLink>
 
 struct CarLink: LinkedSurroundings {
-  /// The car answers when it is asked for its modes, once it has spoken at all.
-  var answersModes = true
-  var modesAnswer = CarVector.modes
-  fileprivate var hasSpoken = false
-  /// The link takes writes at once.
-  var takesWrites = true
-  /// Why the link takes none; nil: it does.
+  /// Whether the car responds to requests for its modes, after its first message.
+  var respondsToModes = true
+  var modesResponse = CarVector.modes
+  fileprivate var hasSentMessage = false
+  /// Whether the link accepts writes at once.
+  var acceptsWrites = true
+  /// Why the link fails writes; nil: it accepts them.
   var failure: String?
-  /// Why a tilt is not taken.
-  var behind: String?
+  /// Why the link fails tilts; nil: it accepts them.
+  var tiltFailure: String?
   private(set) var isUp = false
-  /// What was written to the car, frame by frame.
+  /// The frames that were written to the car.
   private(set) var writes: [(at: Instant, text: String)] = []
-  /// What was written to the camera's server, and links that were opened and closed.
+  /// The requests to the camera's server, and the links that were opened and closed.
   private(set) var requests: [String] = []
   private(set) var links: [String] = []
-  private(set) var most: [Int] = []
+  /// The limit of unacknowledged bytes of each tilt.
+  private(set) var maxUnacknowledged: [Int] = []
   fileprivate(set) var outstanding: SendID?
 
   var tilts: [String] { writes.filter { $0.text.hasPrefix("Gyro") }.map { String($0.text.dropFirst(7).prefix { $0 != "%" }) } }
@@ -31,7 +32,7 @@ struct CarLink: LinkedSurroundings {
   mutating func started(at now: Instant) -> [Input] { change(.up(maximumSend: nil), at: now) }
 
   mutating func change(_ state: LinkState, at now: Instant) -> [Input] {
-    if case .up = state { (isUp, outstanding, hasSpoken) = (true, nil, false) } else { isUp = false }
+    if case .up = state { (isUp, outstanding, hasSentMessage) = (true, nil, false) } else { isUp = false }
     return [.linkChanged(.main, state)]
   }
 
@@ -39,8 +40,8 @@ struct CarLink: LinkedSurroundings {
     switch effect {
     case .send(.main, let bytes, let id, _): return write(bytes, id, failure, at: now)
     case .sendUnlessBacklogged(_, let bytes, let id, let most):
-      self.most.append(most)
-      return write(bytes, id, behind ?? failure, at: now)
+      self.maxUnacknowledged.append(most)
+      return write(bytes, id, tiltFailure ?? failure, at: now)
     case .send(_, let bytes, _, _): requests.append(String(decoding: bytes, as: UTF8.self))
     case .openLink(_, let url): links.append("open \(url)")
     case .closeLink(let link):
@@ -54,13 +55,13 @@ struct CarLink: LinkedSurroundings {
 
   private mutating func write(_ bytes: [UInt8], _ id: SendID?, _ failure: String?, at now: Instant) -> [Input] {
     precondition(isUp && outstanding == nil, "a write over a link that is down or busy")
-    precondition(bytes.count <= CarFrame.longest, "a frame that the car cannot read at once")
+    precondition(bytes.count <= CarFrame.maxLength, "a frame that the car cannot read at once")
     if failure == nil { writes.append((now, String(decoding: bytes, as: UTF8.self))) }
     guard let id else { return [] }
-    if !takesWrites { outstanding = id }
-    let isQuestion = CarDialect.allCases.contains { bytes == CarOutboundMessage.modes.frame($0) }
-    let isAnswered = answersModes && failure == nil && hasSpoken && isQuestion
-    return (takesWrites ? [.sent(id, failure: failure)] : []) + (isAnswered ? [.received(.main, Array(modesAnswer.utf8))] : [])
+    if !acceptsWrites { outstanding = id }
+    let isModesRequest = CarDialect.allCases.contains { bytes == CarOutboundMessage.modes.frame($0) }
+    let getsResponse = respondsToModes && failure == nil && hasSentMessage && isModesRequest
+    return (acceptsWrites ? [.sent(id, failure: failure)] : []) + (getsResponse ? [.received(.main, Array(modesResponse.utf8))] : [])
   }
 }
 
@@ -69,29 +70,29 @@ extension CarRig {
     self.init(CarMachine(Setup(options: options, links: link.map { [.main: $0] } ?? [:])), CarLink(), now: now)
   }
 
-  /// A car that has spoken: connected, asked for tilt, its modes told, one second into the session.
-  /// One that tells no modes is not asked for them while somebody drives, and its tilts keep their rhythm.
+  /// A connected car that has requested tilt and reported its modes, one second after its first message.
+  /// If it reports no modes, they are not requested while it is driven, and the tilts are not interrupted.
   static func ready(
-    _ options: [String: Value] = ["status-interval": .float(0)], link: String? = "tcp:car.local:12345", tellsModes: Bool = true
+    _ options: [String: Value] = ["status-interval": .float(0)], link: String? = "tcp:car.local:12345", reportsModes: Bool = true
   ) -> CarRig {
     var rig = CarRig(options, link: link)
-    rig.answersModes = tellsModes
+    rig.respondsToModes = reportsModes
     rig.start()
     rig.run(for: 500 * .millisecond)
-    // It tells its modes unasked twice, and then because it was asked.
-    rig.hear(CarVector.gyro + (tellsModes ? CarVector.modes : ""))
+    // It sends its modes twice without a request, and then in response to one.
+    rig.receive(CarVector.gyro + (reportsModes ? CarVector.modes : ""))
     rig.run(for: 200 * .millisecond)
-    if tellsModes { rig.hear(CarVector.modes + CarVector.modes) }
+    if reportsModes { rig.receive(CarVector.modes + CarVector.modes) }
     rig.run(for: 300 * .millisecond)
     return rig
   }
 
-  /// And somebody drives it: straight ahead at the car's own rate, for so long.
+  /// The same, driven straight ahead at the car's rate for this time.
   static func driving(
     _ options: [String: Value] = ["status-interval": .float(0)], mode: Int? = nil, for time: Nanoseconds = 800 * .millisecond,
-    tellsModes: Bool = true
+    reportsModes: Bool = true
   ) -> CarRig {
-    var rig = ready(options, tellsModes: tellsModes)
+    var rig = ready(options, reportsModes: reportsModes)
     if let mode {
       rig.set("mode", .string(String(mode)))
       rig.run(for: .second)
@@ -101,15 +102,15 @@ extension CarRig {
     return rig
   }
 
-  mutating func hear(_ text: String) {
-    around.hasSpoken = true
+  mutating func receive(_ text: String) {
+    around.hasSentMessage = true
     give(.received(.main, Array(text.utf8)))
     run(for: 0)
   }
 
-  /// The link takes what it holds, and what follows.
+  /// The link accepts the write in flight, and later ones.
   mutating func restoreWrites() {
-    around.takesWrites = true
+    around.acceptsWrites = true
     guard let id = around.outstanding else { return }
     around.outstanding = nil
     give(.sent(id, failure: nil))
@@ -117,11 +118,11 @@ extension CarRig {
 
   var lastWills: [LastWill] { wills.compactMap(\.self) }
 
-  /// The types of the frames since a moment, and when they went out, in ms after it.
+  /// The types of the frames since `start`.
   func types(since start: Instant = .min) -> [String] {
     around.writes.filter { $0.at >= start }.map { String($0.text.prefix { $0 != "#" }) }
   }
-  func words(since start: Instant = .min) -> [String] {
+  func messages(since start: Instant = .min) -> [String] {
     around.writes.filter { $0.at >= start && !$0.text.hasPrefix("Gyro") }.map { String($0.text.split(separator: "%")[0]) }
   }
   func times(since start: Instant, _ type: String) -> [Int64] {
@@ -149,7 +150,7 @@ extension Host where Subject == CarMachine {
   }
 }
 
-/// What goes over the wire, from the facts of the car.
+/// Frames of the original program.
 enum CarVector {
   static let gyro = "Gyro#$#0.0166666666667%^%\r\n"
   static let modes =

@@ -2,33 +2,33 @@ import Testing
 
 @testable import Protocols
 
-/// A session from its greeting to its last word, in virtual time.
+/// A session from its greeting to Disconnect, in virtual time.
 @Suite struct CarSessionTests {
-  @Test func theGreetingIsSaidWordByWordAndTheCarIsMadeToStandOnceItSpeaks() {
+  @Test func `the greeting is sent in separate writes, and the car is stopped after its first message`() {
     var rig = CarRig(["status-interval": .float(0)])
     rig.start()
     #expect(
       rig.status == "greeting" && rig.text("connected") == "off" && rig.absence("running")?.hasSuffix("it may still be driving") == true)
     rig.run(for: 500 * .millisecond)
-    #expect(rig.words() == ["Modes#$#", "MainView#$#Entered"] && rig.times(since: 0, "MainView") == [50])
-    rig.hear(CarVector.gyro)
-    #expect(rig.status == "ready" && rig.text("connected") == "on" && rig.words().last == "Stop#$#" && rig.number("tilt-rate") == 60)
-    rig.hear(CarVector.modes + CarVector.modes)
+    #expect(rig.messages() == ["Modes#$#", "MainView#$#Entered"] && rig.times(since: 0, "MainView") == [50])
+    rig.receive(CarVector.gyro)
+    #expect(rig.status == "ready" && rig.text("connected") == "on" && rig.messages().last == "Stop#$#" && rig.number("tilt-rate") == 60)
+    rig.receive(CarVector.modes + CarVector.modes)
     rig.run(for: 20 * .second)
-    // It tells its modes twice unasked, so that the third answer may be to a question before Stop.
+    // It sends its modes twice without a request, so the third list may be the response to a request before Stop.
     let confirmation = ["Stop#$#", "Modes#$#", "Stop#$#", "Modes#$#"]
-    #expect(rig.words() == ["Modes#$#", "MainView#$#Entered"] + confirmation && rig.fault == nil)
+    #expect(rig.messages() == ["Modes#$#", "MainView#$#Entered"] + confirmation && rig.fault == nil)
     #expect(rig.text("running") == "off" && rig.text("mode") == "Tilt Steering")
     #expect(rig.text("modes")?.hasPrefix("Tilt Steering,Tilt, Lights,") == true && rig.number("messages") == 5)
   }
 
-  @Test func asDocumentedNothingIsKnownThatTheCarDidNotSay() {
+  @Test func `in the documented dialect only reported values are published`() {
     var rig = CarRig(["dialect": .string("documented"), "status-interval": .float(0)])
     rig.start()
     rig.run(for: .second)
-    #expect(rig.words() == ["Modes#$#"] && rig.writes[0].text == "Modes#$#%^%")
-    rig.modesAnswer = "Modes#$#Slow;Fast, with lights%^%"
-    rig.hear("Modes#$#Slow;Fast, with lights%^%Gyro#$#0.05%^%")
+    #expect(rig.messages() == ["Modes#$#"] && rig.writes[0].text == "Modes#$#%^%")
+    rig.modesResponse = "Modes#$#Slow;Fast, with lights%^%"
+    rig.receive("Modes#$#Slow;Fast, with lights%^%Gyro#$#0.05%^%")
     #expect(rig.status == "ready" && rig.absence("mode") == "no mode was set yet: vehiclectl set mode NAME")
     #expect(rig.absence("video") == "not reported" && rig.number("tilt-rate") == 20)
     let id = rig.set("mode", .string("fast, WITH lights"))
@@ -39,11 +39,11 @@ import Testing
     #expect(rig.tilts.last == "0.400000;0.200000;0.000000" && rig.writes.allSatisfy { !$0.text.contains("\r") })
     let infos = rig.act(.modeInfo)
     rig.drive(for: 500 * .millisecond)
-    rig.hear("InfoModes#$#careful;swift, bright%^%")
+    rig.receive("InfoModes#$#careful;swift, bright%^%")
     #expect(rig.report(infos)?.rows == [["0", "Slow", "careful"], ["1", "Fast, with lights", "swift, bright"]])
   }
 
-  @Test func aCarThatSomebodyElseHoldsIsNamedAndHealsWhenItSpeaks() {
+  @Test func `a silent car has a fault until its first message`() {
     var rig = CarRig(["status-interval": .float(0)])
     rig.start()
     rig.run(for: 4_999 * .millisecond)
@@ -52,31 +52,31 @@ import Testing
     #expect(rig.status == "silent" && rig.fault?.hasPrefix("connected, but no response: another client holds the car") == true)
     #expect(rig.resets.isEmpty && rig.text("connected") == "off" && rig.machine.nextWake == nil)
     let id = rig.set("mode", .string("1"))
-    #expect(rig.refusal(id) == CarSession.silence)
+    #expect(rig.refusal(id) == CarSession.silentMessage)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.lost == [CarSession.silence])
+    #expect(rig.lost == [CarSession.silentMessage])
     rig.run(for: 3600 * .second)
-    rig.hear("Nonsense#$#%^%")
+    rig.receive("Nonsense#$#%^%")
     #expect(rig.status == "silent")
-    rig.hear(CarVector.gyro)
+    rig.receive(CarVector.gyro)
     #expect(rig.status == "ready" && rig.fault == nil && rig.text("connected") == "on")
   }
 
-  @Test func aNewConnectionIsANewProgramInModeZero() {
+  @Test func `a new connection starts in mode 0`() {
     var rig = CarRig.ready()
     _ = rig.set("mode", .string("8"))
     rig.run(for: .second)
-    rig.hear(CarVector.buttons)
+    rig.receive(CarVector.buttons)
     rig.disconnect()
     #expect(rig.status == "waiting" && rig.fault == nil)
     rig.run(for: 5 * .second)
     rig.connect()
     for name in ["mode", "modes", "buttons-enabled", "tilt-rate", "running"] { #expect(rig.absence(name) != nil, "\(name)") }
-    rig.hear(CarVector.gyro + CarVector.modes)
+    rig.receive(CarVector.gyro + CarVector.modes)
     #expect(rig.text("mode") == "Tilt Steering")
   }
 
-  @Test func whileTheCarIsAwayNothingIsKept() {
+  @Test func `without a link commands are rejected, and values are withdrawn`() {
     var rig = CarRig()
     rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     let commands = [
@@ -93,17 +93,17 @@ import Testing
     rig.start()
     let early = rig.set("mode", .string("1"))
     #expect(rig.error(early) == .notConnected("the car has not responded yet"))
-    rig.hear(CarVector.gyro + CarVector.modes)
+    rig.receive(CarVector.gyro + CarVector.modes)
     let late = rig.set("mode", .string("1"))
     rig.disconnect()
     #expect(rig.error(late) == .notConnected("gone") && rig.results.values.allSatisfy { $0.count == 1 })
   }
 
-  @Test func theEndComesInTimeWhateverTheLinkDoes() {
+  @Test func `the shutdown sequence ends in time in every state of the link`() {
     for takes in [true, false] {
       for isHeld in [true, false] {
         var rig = isHeld ? CarRig.driving() : CarRig.ready()
-        rig.takesWrites = takes
+        rig.acceptsWrites = takes
         if !takes { _ = rig.tilt(0.1, 0) }
         let end = rig.now
         rig.give(.stopping)
@@ -124,68 +124,68 @@ import Testing
     #expect(rig.stopped == rig.now)
     rig.run(for: 5 * .second)
     rig.connect()
-    rig.hear(CarVector.gyro)
+    rig.receive(CarVector.gyro)
     #expect(rig.status == "ready")
   }
 
-  @Test func shuttingDownStopsTheCarAndLetsItGo() {
+  @Test func `shut-down stops the car and closes the link`() {
     var rig = CarRig.driving()
     let start = rig.now
     let id = rig.act(.shutDown)
-    #expect(rig.lost == ["the car is being shut down"] && rig.words(since: start) == ["Stop#$#"])
+    #expect(rig.lost == ["the car is being shut down"] && rig.messages(since: start) == ["Stop#$#"])
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost.last == "the car is being shut down")
     rig.run(for: .second)
-    #expect(rig.words(since: start) == ["Stop#$#", "Stop#$#", "Modes#$#", "ShutDown#$#", "Disconnect#$#"])
+    #expect(rig.messages(since: start) == ["Stop#$#", "Stop#$#", "Modes#$#", "ShutDown#$#", "Disconnect#$#"])
     #expect(rig.isDone(id) && rig.resets == ["shutdown command sent"])
   }
 
-  // MARK: What the car says
+  // MARK: Messages of the car
 
-  @Test func whatTheCarSaysIsAnEventAndStays() {
+  @Test func `a message of the car is an event and a property`() {
     var rig = CarRig.ready()
-    rig.hear(CarVector.warning)
+    rig.receive(CarVector.warning)
     #expect(rig.text("message") == "The CPU temperatur is over 80.000000 C." && rig.events == ["The CPU temperatur is over 80.000000 C."])
-    rig.hear("Message#$#a;b\u{1B}[31m;c%^%\r\n")
+    rig.receive("Message#$#a;b\u{1B}[31m;c%^%\r\n")
     #expect(rig.text("message") == "a;b;c")
-    rig.hear("Message#$#\(String(repeating: "x", count: 5000))%^%\r\n")
+    rig.receive("Message#$#\(String(repeating: "x", count: 5000))%^%\r\n")
     #expect(rig.text("message")?.count == 1000)
     rig.run(for: .second)
     let before = rig.events.count
-    for number in 0..<500 { rig.hear("Message#$#\(number)%^%\r\n") }
+    for number in 0..<500 { rig.receive("Message#$#\(number)%^%\r\n") }
     #expect(rig.events.count - before == 10 && rig.text("message") == "499")
     rig.run(for: .second)
-    rig.hear(CarVector.warning)
+    rig.receive(CarVector.warning)
     #expect(rig.notes.last == "490 more messages from the car were suppressed by the rate limit")
   }
 
-  @Test func unknownTypesAreIgnoredWithANote() {
+  @Test func `unknown message types are ignored with a note`() {
     var rig = CarRig.ready()
     let messages = rig.number("messages")
-    rig.hear("Teleport#$#now%^%\r\ngyro#$#0.1%^%\r\n")
+    rig.receive("Teleport#$#now%^%\r\ngyro#$#0.1%^%\r\n")
     #expect(rig.notes.suffix(2) == ["ignored: unknown message type \"Teleport\"", "ignored: unknown message type \"gyro\""])
     #expect(rig.number("messages") == messages && rig.number("bad-frames") == 0)
-    rig.hear("nonsense%^%\r\n")
+    rig.receive("nonsense%^%\r\n")
     #expect(rig.number("bad-frames") == 1 && rig.notes.last?.hasPrefix("dropped: no #$# in a message") == true)
   }
 
-  @Test func aSignOfLifeIsGivenAtTheIntervalThatTheCarDictates() {
+  @Test func `keep-alives are sent at the interval that the car requests`() {
     var rig = CarRig.ready()
     let start = rig.now
-    rig.hear("ConnectionTest#$#0.5%^%\r\n")
+    rig.receive("ConnectionTest#$#0.5%^%\r\n")
     rig.run(for: 2 * .second)
     #expect(rig.times(since: start, "ConnectionTest") == [0, 500, 1000, 1500, 2000])
-    rig.hear("ConnectionTest#$#1e-9%^%\r\n")
+    rig.receive("ConnectionTest#$#1e-9%^%\r\n")
     let fast = rig.now
     rig.run(for: .second)
     #expect((10...12).contains(rig.times(since: fast, "ConnectionTest").count))
-    rig.hear("ConnectionTest#$#nan%^%\r\nConnectionTestStop#$#%^%\r\n")
+    rig.receive("ConnectionTest#$#nan%^%\r\nConnectionTestStop#$#%^%\r\n")
     let stop = rig.now
     rig.run(for: 5 * .second)
     #expect(rig.times(since: stop + .millisecond, "ConnectionTest").count <= 1)
   }
 
-  @Test func messagesNeedPermissionAndASafeText() {
+  @Test func `send-message requires permission and a valid text`() {
     var rig = CarRig.ready()
     let forbidden = rig.act(.sendMessage, ["text": .string("hi")])
     #expect(rig.code(forbidden) == "not-allowed" && rig.refusal(forbidden).contains("AutoTT's program does not"))
@@ -197,14 +197,14 @@ import Testing
     for text in ["a#$#b", "a%^%b", "a\r\nStop", "ü", "", String(repeating: "x", count: 1500)] {
       let id = rig.act(.sendMessage, ["text": .string(text)])
       guard case .invalid(argument: "text", _)? = rig.error(id) else {
-        Issue.record("\(text) was let through")
+        Issue.record("\(text) was accepted")
         continue
       }
     }
     #expect(rig.writes.count == count)
   }
 
-  @Test func tooMuchAtOnceIsRefusedAndTheRestIsDone() {
+  @Test func `commands beyond the queue limit are rejected, and the others are executed`() {
     var rig = CarRig.ready(["allow-messages": .bool(true), "status-interval": .float(0)])
     let ids = (0..<40).map { rig.act(.sendMessage, ["text": .string(String($0))]) }
     rig.run(for: 5 * .second)

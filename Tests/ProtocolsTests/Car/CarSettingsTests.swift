@@ -2,9 +2,9 @@ import Testing
 
 @testable import Protocols
 
-/// What the daemon keeps for a car, with and without it.
+/// The stored settings of a car, with and without a link.
 @Suite struct CarSettingsTests {
-  @Test func settingsAreKeptWhileTheCarIsAway() {
+  @Test func `settings can be changed without a link, and survive a restart`() {
     var rig = CarRig()
     rig.give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     #expect(rig.number("sensitivity") == 1 && rig.number("neutral-roll") == 0 && rig.text("video-quality") == "medium")
@@ -23,7 +23,7 @@ import Testing
     #expect(next.text("web-page") == "https://maps.example/?q=a" && next.number("neutral-yaw") == 3.1416)
   }
 
-  @Test func aCommandIsCompleteOnlyWhenTheDiskHasIt() {
+  @Test func `a command completes once its setting is stored`() {
     var rig = CarRig.ready()
     rig.diskIsQuick = false
     let first = rig.set("neutral-roll", .float(0.1))
@@ -38,7 +38,7 @@ import Testing
     #expect(flood.suffix(8).allSatisfy { rig.code($0) == "busy" } && rig.results[flood[0]] == nil)
   }
 
-  @Test func whatIsDamagedOnTheDiskIsAsIfItHadNeverBeenSet() {
+  @Test func `a damaged setting counts as not set`() {
     for junk in ["", "x", "9", "nan", "0.5 0.5", "0 0 0 0", "9 9 9", "javascript:alert(1)", String(repeating: "h", count: 5000)] {
       let bytes = Array(junk.utf8)
       var rig = CarRig()
@@ -49,18 +49,7 @@ import Testing
     }
   }
 
-  @Test func `damaged settings are reported once`() {
-    var rig = CarRig()
-    let stored = ["sensitivity": "0.5", "neutral": "x", "web-page": "ftp://x/"].mapValues { Array($0.utf8) }
-    rig.give(.started(restored: stored, wall: WallTime(microseconds: 0)))
-    #expect(rig.events == ["stored settings are damaged: web-page, neutral reset to unset; set them again"])
-    #expect(rig.number("sensitivity") == 0.5)
-    var healthy = CarRig()
-    healthy.give(.started(restored: ["sensitivity": Array("0.5".utf8)], wall: WallTime(microseconds: 0)))
-    #expect(healthy.events.isEmpty)
-  }
-
-  @Test func thePageIsAnyPageAndAnEmptyOneGivesTheCarsOwnBack() {
+  @Test func `the web page is any HTTP URL, and empty restores the car's own page`() {
     var rig = CarRig.ready()
     let good = rig.set("web-page", .string("HTTP://example/"))
     #expect(rig.isDone(good) && rig.text("web-page") == "HTTP://example/")
@@ -69,7 +58,7 @@ import Testing
     ] {
       let id = rig.set("web-page", .string(page))
       guard case .invalid? = rig.error(id) else {
-        Issue.record("\(page.prefix(30)) was let through")
+        Issue.record("\(page.prefix(30)) was accepted")
         continue
       }
     }
@@ -77,7 +66,7 @@ import Testing
     #expect(rig.isDone(own) && rig.text("web-page") == "http://car.local:12346/" && rig.disk["web-page"] == nil)
   }
 
-  @Test func neutralIsHowTheDriverHoldsItNow() {
+  @Test func `neutral here stores the current attitude of the driver`() {
     var rig = CarRig.ready()
     let early = rig.act(.neutral, ["position": .string("here")])
     #expect(rig.code(early) == "no-tilt")
@@ -103,7 +92,7 @@ import Testing
     #expect(rig.refusal(wrong) == "must be here or horizontal, not upside-down")
   }
 
-  @Test func whatIsOutsideOfItsRangeIsRefused() {
+  @Test func `settings out of range are rejected`() {
     var rig = CarRig.ready()
     for (name, value) in [
       ("sensitivity", Value.float(2)), ("sensitivity", .float(.nan)), ("neutral-pitch", .float(2)), ("web-page", .int(1)),

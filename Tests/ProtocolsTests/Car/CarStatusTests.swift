@@ -2,15 +2,15 @@ import Testing
 
 @testable import Protocols
 
-/// The lines of the car's status: what they become, and when they are asked for.
+/// The lines of the car's status: their properties, and when they are requested.
 @Suite struct CarStatusTests {
   private static func hearing(_ lines: String...) -> CarRig {
     var rig = CarRig.ready()
-    for line in lines { rig.hear("Status#$#\(line)%^%\r\n") }
+    for line in lines { rig.receive("Status#$#\(line)%^%\r\n") }
     return rig
   }
 
-  @Test func theCarsOwnLinesBecomeProperties() {
+  @Test func `the known status lines become properties`() {
     let rig = Self.hearing(String(decoding: CarVector.status.utf8.dropFirst(9).dropLast(5), as: UTF8.self))
     let values = [
       "motor-battery-voltage": 7.41, "pi-battery-voltage": 5.02, "temperature": 48.3, "cpu-usage": 5.9, "memory-used": 612,
@@ -34,30 +34,30 @@ import Testing
     ("Temperature: 4.8.3 C", "temperature", "invalid value \"4.8.3 C\""), ("temperature 48.3 C", "temperature", "not in the car's status"),
     ("CPU usage: nan %", "cpu-usage", "invalid value \"nan %\""),
     ("Memory used: 1,612 MB", "memory-used", "\"1,612 MB\" has a decimal comma: set the car's locale to English"),
-  ]) func whatDoesNotParseIsAbsentWithWhatCame(_ line: String, _ name: String, _ reason: String) {
+  ]) func `an invalid value is absent, and the reason contains it`(_ line: String, _ name: String, _ reason: String) {
     #expect(Self.hearing(line).absence(name) == reason)
-    // What was known before is not shown as if it were still so.
+    // An earlier value is withdrawn.
     #expect(Self.hearing("Temperature: 48.3 C;CPU usage: 5 %;Memory used: 1 MB", line).absence(name) == reason)
   }
 
-  @Test func escapesAreTakenOut() {
+  @Test func `escape sequences are removed`() {
     let rig = Self.hearing("CPU usage: \u{1B}[1m5.9\u{1B}[0m %")
     #expect(rig.number("cpu-usage") == 5.9 && rig.values["status"] == .value(.list(["CPU usage: 5.9 %"])))
   }
 
-  @Test func unknownLinesBecomePropertiesWhileItRuns() {
+  @Test func `unknown status lines become properties at run time`() {
     var rig = Self.hearing("Wheel speed (left): 1.5 m/s;Driver: Ann;Laps: 3;Empty:;no colon; :x;Grade: 4,5 °;Charge state: 80 %")
     func property(_ name: String) -> Property? { rig.machine.schema.properties.first { $0.name == name } }
     #expect(rig.number("wheel-speed-left") == 1.5 && property("wheel-speed-left")?.unit == "m/s")
     #expect(rig.text("driver") == "Ann" && rig.number("laps") == 3 && property("laps")?.unit == nil)
     #expect(rig.absence("grade")?.contains("decimal comma") == true && property("grade")?.type == .float && property("empty") == nil)
     #expect(rig.machine.schema.properties.count == CarSignal.allCases.count + 5)
-    rig.hear("Status#$#Laps: many;Driver: 7;Empty: 1 V%^%\r\n")
+    rig.receive("Status#$#Laps: many;Driver: 7;Empty: 1 V%^%\r\n")
     #expect(rig.absence("laps") == "invalid value \"many\"" && rig.text("driver") == "7" && rig.number("empty") == 1)
     #expect(rig.absence("wheel-speed-left") == "not in the car's status")
   }
 
-  @Test func namesAreBoundedUniqueAndNeverThoseOfOthers() {
+  @Test func `property names are short and unique`() {
     var rig = Self.hearing("Connected: yes;9 lives: 8;***: 1;!!!: 2;\(String(repeating: "long ", count: 30)): 1")
     let names = rig.machine.schema.properties.map(\.name)
     #expect(Set(names).count == names.count && names.contains("connected-2") && names.contains("status-9-lives"))
@@ -67,23 +67,23 @@ import Testing
         $0.utf8.count <= 48 && $0.utf8.allSatisfy { $0 == 0x2D || (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
       })
     #expect(rig.text("connected") == "on" && rig.text("connected-2") == "yes")
-    for round in 0..<20 { rig.hear("Status#$#" + (0..<60).map { "Line \(round) \($0): 1 V" }.joined(separator: ";") + "%^%\r\n") }
+    for round in 0..<20 { rig.receive("Status#$#" + (0..<60).map { "Line \(round) \($0): 1 V" }.joined(separator: ";") + "%^%\r\n") }
     #expect(rig.machine.schema.properties.count == CarSignal.allCases.count + 32)
     #expect(rig.number("bad-frames") == 0 && rig.status == "ready")
   }
 
-  @Test func aRepeatedLabelCountsOnce() {
+  @Test func `a repeated label counts once`() {
     #expect(Self.hearing("Temperature: 40 C;Temperature: 50 C").number("temperature") == 40)
   }
 
-  // MARK: When it is asked for
+  // MARK: When it is requested
 
-  @Test func itIsAskedForAtTheIntervalWhileNobodyDrives() {
+  @Test func `the status is requested at the interval while the car is not driven`() {
     var rig = CarRig.ready(["status-interval": .float(10)])
     let start = rig.now
     for _ in 0..<5 {
       rig.run(for: 5 * .second)
-      rig.hear(CarVector.status)
+      rig.receive(CarVector.status)
     }
     #expect(rig.times(since: start, "Status").count == 3 && rig.number("temperature") == 48.3)
     let property = rig.machine.schema.properties.first { $0.name == "temperature" }
@@ -98,14 +98,14 @@ import Testing
     #expect(rig.times(since: end, "Status") == [230])
   }
 
-  @Test func onRequestItIsAskedForAtOnceAndAnswered() {
+  @Test func `refresh requests the status at once, and completes with it`() {
     var rig = CarRig.ready()
     rig.run(for: 100 * .second)
     #expect(rig.types().contains("Status") == false)
     let id = rig.act(.refresh)
     let other = rig.act(.refresh)
     rig.run(for: 100 * .millisecond)
-    rig.hear(CarVector.status)
+    rig.receive(CarVector.status)
     #expect(rig.report(id)?.rows.count == 8 && rig.report(other)?.rows.first == ["Motor battery voltage: 7.41 V"])
     #expect(rig.types().filter { $0 == "Status" }.count == 1)
     let late = rig.act(.refresh)
@@ -113,11 +113,11 @@ import Testing
     #expect(rig.error(late) == .timeout(milliseconds: 3000) && rig.number("temperature") == 48.3)
   }
 
-  @Test func whoDrivesIsNotDisturbed() {
+  @Test func `the status is not requested while the car is driven`() {
     var rig = CarRig.driving()
     let id = rig.act(.refresh)
     #expect(rig.code(id) == "driving")
-    // One that waits when somebody begins to drive is refused as well.
+    // A request that waits when a lease begins is rejected as well.
     rig.give(.leaseEnded("done"))
     let waiting = rig.act(.refresh)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
@@ -125,61 +125,61 @@ import Testing
     #expect(rig.code(waiting) == "driving" && !rig.types().contains("Status"))
   }
 
-  /// Out of reach the kernel holds what is said for a long time; the link stays, and the car comes back over it.
-  @Test func aCarThatDoesNotAnswerIsCalledSilentUntilItSpeaksAgain() {
+  /// While the car is out of range, the kernel buffers the messages, and the link stays up.
+  @Test func `a car that does not respond is silent until its next message`() {
     var rig = CarRig.ready(["status-interval": .float(10)])
     rig.run(for: 30 * .second)
-    #expect(rig.status == "silent" && rig.fault == CarMotion.lost && rig.values["connected"] == .value(.bool(false)))
+    #expect(rig.status == "silent" && rig.fault == CarMotion.lostMessage && rig.values["connected"] == .value(.bool(false)))
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.lost == [CarMotion.lost])
-    let asked = rig.types().count { $0 == "Status" }
+    #expect(rig.lost == [CarMotion.lostMessage])
+    let requests = rig.types().count { $0 == "Status" }
     rig.run(for: 30 * .second)
-    #expect(rig.types().count { $0 == "Status" } == asked + 3)
-    rig.hear(CarVector.gyro)
+    #expect(rig.types().count { $0 == "Status" } == requests + 3)
+    rig.receive(CarVector.gyro)
     #expect(rig.status == "ready" && rig.fault == nil && rig.values["connected"] == .value(.bool(true)))
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.status == "driving")
   }
 
-  /// As documented the car need not know the question.
-  @Test func asDocumentedStatusIsNoSignOfLife() {
+  /// A car of the documented dialect need not support the request.
+  @Test func `a car of the documented dialect need not support Status`() {
     var rig = CarRig(["status-interval": .float(10), "dialect": .string("documented")])
     rig.start()
-    rig.hear(CarVector.gyro.replacing("\r\n", with: ""))
+    rig.receive(CarVector.gyro.replacing("\r\n", with: ""))
     rig.run(for: 60 * .second)
     #expect(rig.status == "ready" && rig.types().count { $0 == "Status" } > 3)
   }
 
-  /// The car stands until it reads Continue, and a driver who is kept waiting would lose the lease for no fault of his own.
-  @Test func continueDoesNotWaitForTheStatus() {
+  /// The car stands still until it reads Continue, and a driver who has to wait would lose the lease.
+  @Test func `Continue does not wait for the status`() {
     var rig = CarRig.ready()
     _ = rig.act(.refresh)
     let start = rig.now
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     rig.drive(for: 800 * .millisecond)
-    #expect(rig.words(since: start) == ["Status#$#", "Continue#$#"] && rig.tilts.count > 30 && rig.lost.isEmpty)
-    rig.hear(CarVector.status)
+    #expect(rig.messages(since: start) == ["Status#$#", "Continue#$#"] && rig.tilts.count > 30 && rig.lost.isEmpty)
+    rig.receive(CarVector.status)
     rig.drive(for: 500 * .millisecond)
     #expect(rig.lost.isEmpty && rig.text("running") == "on")
 
     rig = CarRig.ready()
     _ = rig.act(.refresh)
     let stop = rig.act(.stop)
-    #expect(rig.words().last == "Stop#$#")
+    #expect(rig.messages().last == "Stop#$#")
     rig.run(for: 500 * .millisecond)
     #expect(rig.isDone(stop))
   }
 
-  /// While nobody drives other words wait: what the car reads at once behind a word that it cannot use is lost.
-  @Test func whileTheCarLooksItIsToldNothingElse() {
+  /// While the car is not driven, other messages wait: the car discards what it reads after a command that fails.
+  @Test func `other commands wait for the status`() {
     var rig = CarRig.ready()
     let start = rig.now
     _ = rig.act(.refresh)
     _ = rig.act(.modeInfo, ["mode": .string("1")])
     rig.run(for: 800 * .millisecond)
-    #expect(rig.words(since: start) == ["Status#$#"])
-    rig.hear(CarVector.status)
+    #expect(rig.messages(since: start) == ["Status#$#"])
+    rig.receive(CarVector.status)
     rig.run(for: 100 * .millisecond)
-    #expect(rig.words(since: start) == ["Status#$#", "InfoModes#$#1"])
+    #expect(rig.messages(since: start) == ["Status#$#", "InfoModes#$#1"])
   }
 }

@@ -2,90 +2,91 @@ import Testing
 
 @testable import Protocols
 
-/// Which answer of the car means that it has heard what was said last.
+/// Which response of the car confirms the last command.
 @Suite struct CarStopConfirmationTests {
-  @Test func anAnswerToAnOlderQuestionCountsForNothing() {
+  @Test func `a response to an older request confirms nothing`() {
     var confirmation = CarStopConfirmation(unsolicited: 2)
-    confirmation.requested(at: 0)
-    #expect(confirmation.answered(at: 1) == .nothing)
-    // Two are still under way when the car is told what it may stumble over, and a third is asked for behind that.
+    confirmation.requestSent(at: 0)
+    #expect(confirmation.responseReceived(at: 1) == .nothing)
+    // Two responses are expected before the command that the car may discard, and a third one after it.
     confirmation.expectLoss()
-    confirmation.stopped()
-    confirmation.requested(at: 2)
-    #expect([confirmation.answered(at: 3), confirmation.answered(at: 4)] == [.nothing, .nothing] && !confirmation.isReliable)
-    // It hears; the Stop that it may have forgotten is said again, and confirmed by the answer behind that.
-    #expect(confirmation.answered(at: 5) == .stopAgain && confirmation.isReliable && confirmation.awaitsStop)
-    confirmation.requested(at: 6)
-    #expect(confirmation.answered(at: 7) == .stopConfirmed && confirmation == CarStopConfirmation())
+    confirmation.stopQueued()
+    confirmation.requestSent(at: 2)
+    #expect(confirmation.responseReceived(at: 3) == .nothing)
+    #expect(confirmation.responseReceived(at: 4) == .nothing && !confirmation.isReliable)
+    // The car accepts commands; Stop, which it may have discarded, is sent again, and confirmed by the next response.
+    #expect(confirmation.responseReceived(at: 5) == .stopAgain && confirmation.isReliable && confirmation.awaitsStop)
+    confirmation.requestSent(at: 6)
+    #expect(confirmation.responseReceived(at: 7) == .stopConfirmed && confirmation == CarStopConfirmation())
   }
 
-  @Test func aStopIsConfirmedByTheAnswerBehindItAlone() {
+  @Test func `Stop is confirmed only by the response to a later request`() {
     var confirmation = CarStopConfirmation()
-    confirmation.requested(at: 0)
-    confirmation.stopped()
-    #expect(confirmation.answered(at: 1) == .nothing && confirmation.awaitsStop)
-    confirmation.requested(at: 2)
-    #expect(confirmation.answered(at: 3) == .stopConfirmed && !confirmation.awaitsStop && confirmation.due == nil)
+    confirmation.requestSent(at: 0)
+    confirmation.stopQueued()
+    #expect(confirmation.responseReceived(at: 1) == .nothing && confirmation.awaitsStop)
+    confirmation.requestSent(at: 2)
+    #expect(confirmation.responseReceived(at: 3) == .stopConfirmed && !confirmation.awaitsStop && confirmation.due == nil)
   }
 
-  /// Stop, a question, and then a word behind which the car may forget: the answer to that question still confirms Stop.
-  @Test func aStopBeforeTheDoubtIsConfirmedByItsOwnAnswer() {
+  /// Stop, a request, and then a command after which the car may discard others: the response to the request still confirms Stop.
+  @Test func `a Stop before an expected loss is confirmed by the response to its own request`() {
     var confirmation = CarStopConfirmation()
-    confirmation.stopped()
-    confirmation.requested(at: 0)
+    confirmation.stopQueued()
+    confirmation.requestSent(at: 0)
     confirmation.expectLoss()
-    confirmation.requested(at: 1)
-    #expect(confirmation.answered(at: 2) == .stopConfirmed && !confirmation.isReliable && !confirmation.awaitsStop)
-    #expect(confirmation.answered(at: 3) == .nothing && confirmation.isReliable)
+    confirmation.requestSent(at: 1)
+    #expect(confirmation.responseReceived(at: 2) == .stopConfirmed && !confirmation.isReliable && !confirmation.awaitsStop)
+    #expect(confirmation.responseReceived(at: 3) == .nothing && confirmation.isReliable)
   }
 
-  @Test func behindContinueNoStopIsConfirmed() {
+  @Test func `after Continue no Stop is confirmed`() {
     var confirmation = CarStopConfirmation()
-    confirmation.stopped()
-    confirmation.requested(at: 0)
-    confirmation.continued()
-    #expect(confirmation.answered(at: 1) == .nothing && confirmation == CarStopConfirmation())
+    confirmation.stopQueued()
+    confirmation.requestSent(at: 0)
+    confirmation.continueSent()
+    #expect(confirmation.responseReceived(at: 1) == .nothing && confirmation == CarStopConfirmation())
   }
 
-  @Test func whatNobodyAskedForSettlesNothing() {
+  @Test func `an unsolicited response confirms nothing`() {
     var confirmation = CarStopConfirmation()
     confirmation.expectLoss()
-    #expect(confirmation.answered(at: 1) == .nothing && !confirmation.isReliable)
-    confirmation.requested(at: 2)
-    #expect(confirmation.answered(at: 3) == .nothing && confirmation.isReliable)
+    #expect(confirmation.responseReceived(at: 1) == .nothing && !confirmation.isReliable)
+    confirmation.requestSent(at: 2)
+    #expect(confirmation.responseReceived(at: 3) == .nothing && confirmation.isReliable)
   }
 
-  @Test func whatWasLostIsMadeUpForByMoreQuestions() {
+  @Test func `lost responses are compensated by further requests`() {
     var confirmation = CarStopConfirmation()
-    for time in 0..<20 { confirmation.requested(at: Instant(time)) }
+    for time in 0..<20 { confirmation.requestSent(at: Instant(time)) }
     confirmation.expectLoss()
-    confirmation.stopped()
-    var (now, asked) = (Instant(100), 0)
-    while !confirmation.isReliable || confirmation.awaitsStop, asked < 20 {
-      confirmation.requested(at: now)
+    confirmation.stopQueued()
+    var (now, requests) = (Instant(100), 0)
+    while !confirmation.isReliable || confirmation.awaitsStop, requests < 20 {
+      confirmation.requestSent(at: now)
       confirmation.requestQueued()
-      asked += 1
-      _ = confirmation.answered(at: now)
+      requests += 1
+      _ = confirmation.responseReceived(at: now)
       now += .second
     }
-    #expect(confirmation.isReliable && !confirmation.awaitsStop && asked <= 10)
+    #expect(confirmation.isReliable && !confirmation.awaitsStop && requests <= 10)
   }
 
-  @Test func itIsAskedOnMoreAndMoreSeldomAndAtOnceAgainWhenItSpeaks() {
+  @Test func `the interval of requests grows until a response arrives`() {
     var confirmation = CarStopConfirmation(unsolicited: 1)
     confirmation.expectLoss()
-    confirmation.stopped()
+    confirmation.stopQueued()
     var (now, waits, troubles) = (Instant(0), [Int64](), [Bool]())
     for _ in 0..<6 {
-      confirmation.requested(at: now)
+      confirmation.requestSent(at: now)
       waits.append(((confirmation.due ?? now) - now) / .millisecond)
       troubles.append(confirmation.fault(isStandingStill: false) == "the car has not confirmed Stop: it may still be driving")
       now = confirmation.due ?? now
       confirmation.requestQueued()
     }
     #expect(waits == [300, 600, 1200, 2400, 4800, 5000] && troubles == [false, false, false, true, true, true])
-    confirmation.requested(at: now)
-    _ = confirmation.answered(at: now)
+    confirmation.requestSent(at: now)
+    _ = confirmation.responseReceived(at: now)
     #expect(confirmation.due == now + 300 * .millisecond)
   }
 }

@@ -2,9 +2,9 @@ import Testing
 
 @testable import Protocols
 
-/// What is said for a tilt, and what never is.
+/// The messages for tilts, and those that are never sent.
 @Suite struct CarTiltTests {
-  private static func said(_ roll: Double, _ pitch: Double, _ yaw: Double = 0) -> String {
+  private static func angles(_ roll: Double, _ pitch: Double, _ yaw: Double = 0) -> String {
     let tilt = CarAttitude(roll: roll, pitch: pitch, yaw: yaw).tilt(neutral: .level, sensitivity: 1)
     return String(decoding: tilt.frame(.documented).dropFirst(7).dropLast(3), as: UTF8.self)
   }
@@ -12,22 +12,24 @@ import Testing
   @Test(arguments: [
     (0.4, 0.2, "0.400000;0.200000;0.000000"), (0.4, -0.2, "0.400000;-0.200000;0.000000"), (-0.4, 0.2, "-0.400000;0.200000;0.000000"),
     (-0.4, 0.0, "-0.400000;0.000000;0.000000"), (-0.4, -0.0, "-0.400000;0.000000;0.000000"), (-0.0, -0.4, "0.000000;-0.400000;0.000000"),
-    // Half of full speed back and a fifth to the left: back; the other way about: left.
+    // Half of full speed backward and a fifth to the left: backward; the reverse: left.
     (-0.4, -0.1, "-0.400000;0.000000;0.000000"), (-0.1, -0.9, "0.000000;-0.900000;0.000000"),
-    // A number that prints as zero is none.
+    // A number that is printed as zero counts as zero.
     (-0.4, -4e-7, "-0.400000;0.000000;0.000000"), (-4e-7, -0.4, "0.000000;-0.400000;0.000000"),
     (-6e-7, -4e-7, "-0.000001;0.000000;0.000000"),
     (-0.4, -6e-7, "-0.400000;0.000000;0.000000"), (-4e-7, -4e-7, "0.000000;0.000000;0.000000"),
-  ]) func everyQuadrant(_ roll: Double, _ pitch: Double, _ words: String) { #expect(Self.said(roll, pitch) == words) }
+  ]) func `a tilt is valid in every quadrant`(_ roll: Double, _ pitch: Double, _ expected: String) {
+    #expect(Self.angles(roll, pitch) == expected)
+  }
 
-  @Test func theGreaterPartOfFullSpeedStays() {
-    // 45° of roll and 80° of pitch are the same part; then straight back is what is meant.
+  @Test func `the angle that is the larger fraction of full speed is kept`() {
+    // 45° of roll and 80° of pitch are the same fraction; then backward is sent.
     #expect(CarTilt(CarAttitude(roll: -0.45, pitch: -0.8, yaw: 0)).pitch == 0)
     #expect(CarTilt(CarAttitude(roll: -0.45, pitch: -0.800002, yaw: 0)).roll == 0)
     #expect(CarTilt(CarAttitude(roll: -0.450002, pitch: -0.8, yaw: 0)).pitch == 0)
   }
 
-  @Test func neverBothNegativeAndNeverANegativeZero() {
+  @Test func `roll and pitch are never both negative, and no zero is negative`() {
     var dice = OBDRobustnessTests.Dice(state: 99)
     func angle(_ limit: Double) -> Double {
       switch dice.below(6) {
@@ -47,11 +49,11 @@ import Testing
     }
   }
 
-  @Test func neutralAndSensitivity() {
+  @Test func `neutral position and sensitivity are applied`() {
     let neutral = CarAttitude(roll: 0.2, pitch: -0.1, yaw: 3)
     let tilt = CarAttitude(roll: 0.5, pitch: 0.1, yaw: -3).tilt(neutral: neutral, sensitivity: 1.25)
     #expect(tilt.roll == 375_000 && tilt.pitch == 250_000)
-    // From 3 to -3 it is not six radians back but a quarter on.
+    // The shorter turn from 3 to -3 is 0.28 rad, not -6 rad.
     #expect(tilt.yaw == 353_982)
     let steep = CarAttitude(roll: 3, pitch: 1.5, yaw: 0).tilt(neutral: .level, sensitivity: 1.33)
     #expect(steep.roll == 3_141_592 && steep.pitch == 1_570_796)
@@ -60,7 +62,7 @@ import Testing
   @Test(arguments: [
     (Double.nan, 0, 0, "roll"), (0, .infinity, 0, "pitch"), (0, 0, -.infinity, "yaw"), (3.15, 0, 0, "roll"), (-3.15, 0, 0, "roll"),
     (0, 1.58, 0, "pitch"), (0, -1.58, 0, "pitch"), (0, 0, 1e300, "yaw"),
-  ]) func whatIsNoAngleIsRefusedByItsName(_ roll: Double, _ pitch: Double, _ yaw: Double, _ name: String) {
+  ]) func `an invalid angle is rejected with its name`(_ roll: Double, _ pitch: Double, _ yaw: Double, _ name: String) {
     #expect(CarAttitude(roll: roll, pitch: pitch, yaw: yaw).wrongArgument?.name == name)
     var rig = CarRig.ready()
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
@@ -70,13 +72,13 @@ import Testing
       Issue.record("\(String(describing: rig.error(id)))")
       return
     }
-    // It does not squeeze the dead man's handle.
+    // It does not refresh the deadman timer.
     rig.run(for: 100 * .millisecond)
     #expect(rig.lost == ["no set-point for 300 ms"] && rig.tilts.isEmpty)
   }
 
-  @Test func roundedAnglesAreLetThrough() {
+  @Test func `rounded angles are accepted`() {
     #expect(CarAttitude(roll: 3.1416, pitch: -1.5708, yaw: -3.1416).wrongArgument == nil)
-    #expect(Self.said(3.1416, 1.5708, -3.1416) == "3.141592;1.570796;-3.141592")
+    #expect(Self.angles(3.1416, 1.5708, -3.1416) == "3.141592;1.570796;-3.141592")
   }
 }

@@ -2,9 +2,9 @@ import Testing
 
 @testable import Protocols
 
-/// Pictures out of an HTTP answer: as the car sends them, as others do, cut everywhere, and spoilt.
+/// Pictures in an HTTP response: as the car and other cameras send them, split everywhere, and damaged.
 @Suite struct MotionJPEGTests {
-  /// A thumbnail with an end of its own in a segment, fill bytes, two scans, stuffed and restart markers, line ends in the data.
+  /// A picture with a thumbnail in a segment, fill bytes, two scans, stuffed bytes, restart markers, and line ends in the data.
   static let picture: [UInt8] =
     [0xFF, 0xD8] + segment(0xE1, [0xFF, 0xD8, 0xFF, 0xDA, 0, 2, 1, 0xFF, 0xD9]) + [0xFF] + segment(0xDB, []) + [0xFF, 0x01]
     + segment(0xDA, [1, 2]) + [0x31, 0xFF, 0x00, 0x0D, 0x0A, 0x2D, 0x2D, 0xFF, 0xD3, 0x33] + segment(0xC4, [0xFF, 0xD9])
@@ -12,7 +12,7 @@ import Testing
     + [0x0A, 0xFF, 0xFF, 0x00, 0x44, 0xFF, 0xD9]
   static let small: [UInt8] = [0xFF, 0xD8] + segment(0xDA, [0]) + [0x55, 0xFF, 0xD9]
 
-  /// Without its end.
+  /// The picture without its end marker.
   static let cut = Array(small.dropLast(2))
 
   static func segment(_ code: UInt8, _ bytes: [UInt8]) -> [UInt8] { [0xFF, code, 0, UInt8(bytes.count + 2)] + bytes }
@@ -26,7 +26,7 @@ import Testing
 
   static func events(_ pieces: [[UInt8]]) -> [MotionJPEG.Event] {
     var reader = MotionJPEG()
-    return pieces.flatMap { reader.take($0) }
+    return pieces.flatMap { reader.read($0) }
   }
 
   static func events(_ head: String, _ rest: [UInt8] = []) -> [MotionJPEG.Event] { events([Array(head.utf8) + rest]) }
@@ -36,7 +36,7 @@ import Testing
     return words
   }
 
-  @Test func `the request is one of HTTP 1.0, and nothing in it can begin another line`() {
+  @Test func `the request is HTTP 1.0, and nothing in it can start another line`() {
     #expect(
       String(decoding: MotionJPEG.request(host: "car:12346", path: "/video_feed"), as: UTF8.self)
         == "GET /video_feed HTTP/1.0\r\nHost: car:12346\r\nAccept: multipart/x-mixed-replace, image/jpeg\r\nConnection: close\r\n\r\n")
@@ -44,19 +44,19 @@ import Testing
     #expect(hostile.hasPrefix("GET /x%20y%0D%0AGET%20/%C3%BC HTTP/1.0\r\nHost: aX:1\r\nAccept"))
   }
 
-  @Test func `the car's pictures are read however the stream is cut`() {
+  @Test func `the car's pictures are read at every split point`() {
     let stream = Array(Self.head.utf8) + Self.part(Self.picture) + Self.part(Self.small) + Self.part(Self.picture)
     let expected: [MotionJPEG.Event] = [.frame(Self.picture), .frame(Self.small), .frame(Self.picture)]
     for cut in 0...stream.count { #expect(Self.events([Array(stream[..<cut]), Array(stream[cut...])]) == expected, "cut at \(cut)") }
     #expect(Self.events(stream.map { [$0] }) == expected)
   }
 
-  @Test func `a picture is there with its last byte, not with the next one`() {
+  @Test func `a picture is complete at its last byte`() {
     var reader = MotionJPEG()
     let stream = Array(Self.head.utf8) + Array("--frame\r\nContent-Type: image/jpeg\r\n\r\n".utf8) + Self.picture
-    #expect(reader.take(Array(stream[..<(stream.count - 1)])).isEmpty)
-    #expect(reader.take([0xD9]) == [.frame(Self.picture)])
-    #expect(reader.take(Array("\r\n\r\n--frame\r\n".utf8)).isEmpty)
+    #expect(reader.read(Array(stream[..<(stream.count - 1)])).isEmpty)
+    #expect(reader.read([0xD9]) == [.frame(Self.picture)])
+    #expect(reader.read(Array("\r\n\r\n--frame\r\n".utf8)).isEmpty)
   }
 
   @Test func `a given length is used, whatever the part contains`() {
@@ -74,18 +74,18 @@ import Testing
     "HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=--frame\r\n\r\nsome words before\r\n",
     "HTTP/1.0 200 OK\r\nTransfer-Encoding: identity\r\nContent-Type: multipart/x-mixed-replace; boundary = \"fr\\ame\" \r\n\r\n\r\n",
   ])
-  func `heads are read as servers write them`(_ head: String) {
+  func `headers of common servers are accepted`(_ head: String) {
     #expect(Self.events(head, Self.part(Self.picture) + Self.part(Self.small)) == [.frame(Self.picture), .frame(Self.small)])
   }
 
-  @Test func `a boundary with dashes of its own is met with and without two more`() {
+  @Test func `a boundary that includes dashes is found with and without two more`() {
     let head = Self.head.replacing("frame", with: "--cut")
     for line in ["--cut", "----cut"] {
       #expect(Self.events(head, Self.part(Self.small, head: "\(line)\n\n")) == [.frame(Self.small)])
     }
   }
 
-  @Test func `a picture without its end is ended by the next part, one that is none is passed over`() {
+  @Test func `a picture without an end marker ends at the next part, and other parts are skipped`() {
     let cut = Array(Self.picture.dropLast(2))
     #expect(
       Self.events(Self.head, Self.part(cut) + Self.part(Self.small)) == [.frame(cut), .frame(Self.small)])
@@ -98,14 +98,14 @@ import Testing
     #expect(Self.events(Self.head, text + empty + wrong + Self.part(Self.small)) == [.frame(Self.small)])
   }
 
-  @Test func `what only looks like a boundary parts nothing, and the last one ends the stream`() {
+  @Test func `text that resembles a boundary is ignored, and the last boundary ends the stream`() {
     let lookalike = Self.part(Self.cut + Array("\n--frames\n--fram\nx--frame\n".utf8) + [0xFF, 0xD9])
     #expect(Self.events(Self.head, lookalike + Self.part(Self.small)).count == 2)
     let end = Self.part(Self.small) + Array("--frame--\r\n".utf8)
     #expect(Self.events(Self.head, end + Self.part(Self.small)) == [.frame(Self.small)])
   }
 
-  @Test func `a single picture is read too`() {
+  @Test func `a single picture is read`() {
     for head in ["Content-Type: image/jpeg", "content-type: IMAGE/JPEG; q=1\r\nContent-Length: \(Self.picture.count)"] {
       let stream = Array("HTTP/1.1 200 OK\r\n\(head)\r\n\r\n".utf8) + Self.picture
       for cut in 0...stream.count { #expect(Self.events([Array(stream[..<cut]), Array(stream[cut...]), [1]]) == [.frame(Self.picture)]) }
@@ -133,12 +133,12 @@ import Testing
     ("SSH-2.0-OpenSSH_9.2\r\n\r\n", "not an HTTP response; check the address of the stream"),
     ("\r\n", "not an HTTP response; check the address of the stream"),
   ])
-  func `what is no stream of pictures is said in words, once`(_ head: String, _ words: String) {
+  func `a response without pictures fails once, with the reason`(_ head: String, _ words: String) {
     #expect(Self.reason(Self.events(head, Self.part(Self.small))) == words)
     #expect(Self.reason(Self.events((head.utf8 + Self.part(Self.small)).map { [$0] })) == words)
   }
 
-  @Test func `heads, pictures and what is between them have a limit`() {
+  @Test func `headers, pictures and the data between them have a limit`() {
     let endless = [UInt8](repeating: 0x41, count: MotionJPEG.frameLimit + 1)
     #expect(
       Self.reason(Self.events("HTTP/1.0 200 OK\r\nX: ", endless)) == "not a camera: HTTP header is longer than 16384 bytes")
@@ -149,7 +149,7 @@ import Testing
     let tooLong = "picture is larger than 4194304 bytes; choose a lower quality"
     #expect(Self.reason(Self.events(Self.head + "--frame\r\nContent-Length: 4194305\r\n\r\n")) == tooLong)
     #expect(Self.reason(Self.events(Self.head, Self.part(Self.cut + endless))) == tooLong)
-    #expect(Self.reason(Self.events(Self.head, Self.part(endless))) == tooLong, "no JPEG, and no end")
+    #expect(Self.reason(Self.events(Self.head, Self.part(endless))) == tooLong, "not a JPEG, without an end")
     let between = Self.events(Self.head, Self.part(Self.small) + endless)
     #expect(between == [.frame(Self.small), .failed("no picture within 4194304 bytes")])
     for nonsense in ["-1", "x", "99999999999999999999", "5 5", ""] {
@@ -158,7 +158,7 @@ import Testing
     }
   }
 
-  @Test func `streams that are spoilt at random fail or go on, and never give more than came`() {
+  @Test func `randomly damaged streams fail or continue, and never yield more data than they contain`() {
     var state: UInt64 = 0x5EED
     func random(_ count: Int) -> Int {
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407

@@ -1,6 +1,6 @@
-// The descriptions of the modes. In the dialect as-built the car returns one text per request, without the number of the mode. So
+// The descriptions of the modes. In the as-built dialect the car returns one text per request, without the number of the mode. So
 // requests are sent one at a time, and after a timeout the next one waits until no late response can be mistaken for its own. In the
-// dialect documented one request returns all descriptions. They are cached while the link is up.
+// documented dialect one request returns all descriptions. They are cached while the link is up.
 
 struct CarModeQuery: Sendable {
   private static let timeout: Nanoseconds = 2 * .second
@@ -19,7 +19,7 @@ struct CarModeQuery: Sendable {
     case idle
     case requested(mode: Int, until: Instant)
     /// The request timed out: no other one is sent until then, because a late response may still arrive.
-    case waiting(until: Instant)
+    case pausing(until: Instant)
   }
 
   private let dialect: CarDialect
@@ -35,14 +35,14 @@ struct CarModeQuery: Sendable {
   var deadline: Instant? {
     switch state {
     case .idle: nil
-    case .requested(_, let until), .waiting(let until): until
+    case .requested(_, let until), .pausing(let until): until
     }
   }
 
   // MARK: Commands
 
   /// Adds a command that requests the description of one mode, or of all if `mode` is nil.
-  mutating func ask(_ mode: Value?, _ modes: CarModes, for id: CommandID, _ effects: inout Effects) {
+  mutating func add(_ mode: Value?, _ modes: CarModes, for id: CommandID, _ effects: inout Effects) {
     var wanted: Int?
     if case .string(let name)? = mode {
       switch modes.find(name) {
@@ -59,7 +59,7 @@ struct CarModeQuery: Sendable {
     waiters.append(Waiter(id: id, mode: wanted))
   }
 
-  mutating func forget(_ id: CommandID) {
+  mutating func cancel(_ id: CommandID) {
     if waiters.first?.id == id { responses = 0 }
     waiters.removeAll { $0.id == id }
   }
@@ -87,7 +87,7 @@ struct CarModeQuery: Sendable {
   }
 
   /// Starts the timeout: the link has accepted the request.
-  mutating func requested(_ mode: Int, at now: Instant) { state = .requested(mode: mode, until: now &+ Self.timeout) }
+  mutating func requestSent(_ mode: Int, at now: Instant) { state = .requested(mode: mode, until: now &+ Self.timeout) }
 
   /// Handles a response; returns false if none was requested.
   mutating func received(_ body: [UInt8], _ modes: CarModes, _ effects: inout Effects) -> Bool {
@@ -114,15 +114,15 @@ struct CarModeQuery: Sendable {
   mutating func expire(at now: Instant, _ effects: inout Effects) {
     guard let deadline, now >= deadline else { return }
     switch state {
-    case .idle, .waiting: state = .idle
+    case .idle, .pausing: state = .idle
     case .requested:
-      fail(.timeout(milliseconds: Int(Self.timeout / .millisecond)), &effects)
-      state = .waiting(until: now &+ Self.timeout)
+      failCommands(.timeout(milliseconds: Int(Self.timeout / .millisecond)), &effects)
+      state = .pausing(until: now &+ Self.timeout)
     }
   }
 
   /// Fails all waiting commands: the request cannot be sent, or the link is lost or being closed.
-  mutating func fail(_ error: CommandError, _ effects: inout Effects) {
+  mutating func failCommands(_ error: CommandError, _ effects: inout Effects) {
     for waiter in waiters { effects.fail(command: waiter.id, error) }
     (waiters, responses, state) = ([], 0, .idle)
   }

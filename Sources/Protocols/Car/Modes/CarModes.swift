@@ -30,7 +30,7 @@ struct CarModes: Sendable {
   }
 
   /// Sets the current mode, after the link has accepted the change.
-  mutating func entered(_ number: Int, _ effects: inout Effects) {
+  mutating func setCurrent(_ number: Int, _ effects: inout Effects) {
     current = number
     publish(&effects)
   }
@@ -81,7 +81,7 @@ struct CarModes: Sendable {
   static func stopIsBroken(in mode: Int?, _ dialect: CarDialect) -> Bool { dialect == .asBuilt && (mode == 3 || mode == 4) }
 
   /// Whether the car is driven by tilt; false for the two modes in which it follows a line autonomously.
-  static func takesTilt(in mode: Int?, _ dialect: CarDialect) -> Bool { dialect != .asBuilt || (mode != 5 && mode != 10) }
+  static func usesTilt(in mode: Int?, _ dialect: CarDialect) -> Bool { dialect != .asBuilt || (mode != 5 && mode != 10) }
 
   /// Whether the buttons switch the lights in this mode.
   static func hasLights(in mode: Int?) -> Bool { [1, 6, 8, 9].contains(mode) }

@@ -34,7 +34,7 @@ struct CarButtons: Sendable {
   }
 
   /// Publishes the initial state after the car's first message over this link.
-  func begin(_ effects: inout Effects) {
+  func publishInitialState(_ effects: inout Effects) {
     for side in CarSide.allCases { effects.publish(side.signal, .bool(false)) }
     if dialect == .asBuilt {
       effects.publish(.buttonsEnabled, .bool(false))

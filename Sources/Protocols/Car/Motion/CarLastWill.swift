@@ -13,7 +13,7 @@ struct CarLastWill: Sendable {
 
     init(_ mode: Int?, _ dialect: CarDialect) {
       self =
-        CarModes.stopIsBroken(in: mode, dialect) ? .changesMode : CarModes.takesTilt(in: mode, dialect) ? .plain : .repeated
+        CarModes.stopIsBroken(in: mode, dialect) ? .changesMode : CarModes.usesTilt(in: mode, dialect) ? .plain : .repeated
     }
   }
 
@@ -23,7 +23,7 @@ struct CarLastWill: Sendable {
 
   init(_ dialect: CarDialect) { self.dialect = dialect }
 
-  /// Forgets the sequence, which was lost with the link.
+  /// Discards the sequence, which was lost with the link.
   mutating func reset() { variant = nil }
 
   /// Sets the last-will frames that work in the current mode and in the modes of queued commands.

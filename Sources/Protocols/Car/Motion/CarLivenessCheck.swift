@@ -2,7 +2,7 @@
 // list of modes regularly. It does not request the status, which blocks the car's receiving thread for a second.
 
 struct CarLivenessCheck: Sendable {
-  static let hung = "the car no longer responds: its program may hang; Stop is repeated until it responds"
+  static let hungMessage = "the car no longer responds: its program may hang; Stop is repeated until it responds"
   /// The interval while tilts are sent; each request interrupts them for 100 ms.
   private static let interval: Nanoseconds = .second
   /// The interval while the car drives autonomously, without tilts.
@@ -14,7 +14,7 @@ struct CarLivenessCheck: Sendable {
   private var requestedAt: Instant = .min
   /// When the first request without a response was sent; nil if no response is awaited.
   private var missingSince: Instant?
-  /// Whether the car has reported its modes over this link: a car of the dialect documented may not support the request.
+  /// Whether the car has reported its modes over this link: a car of the documented dialect may not support the request.
   private var isSupported = false
 
   /// When the next request is due while tilts are sent; nil if it is not supported, or a response is awaited.
@@ -25,7 +25,7 @@ struct CarLivenessCheck: Sendable {
   var deadline: Instant? { isSupported ? missingSince.map { $0 &+ Self.timeout } : nil }
 
   /// Restarts the check after Continue was sent.
-  mutating func begin(at now: Instant) { (requestedAt, missingSince) = (now, nil) }
-  mutating func requested(at now: Instant) { (requestedAt, missingSince) = (now, missingSince ?? now) }
-  mutating func answered() { (missingSince, isSupported) = (nil, true) }
+  mutating func restart(at now: Instant) { (requestedAt, missingSince) = (now, nil) }
+  mutating func requestSent(at now: Instant) { (requestedAt, missingSince) = (now, missingSince ?? now) }
+  mutating func responseReceived() { (missingSince, isSupported) = (nil, true) }
 }

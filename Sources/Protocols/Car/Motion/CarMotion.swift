@@ -4,8 +4,8 @@
 // Source: AutoTT, TCP.py, Modes.py and Steering.py.
 
 struct CarMotion: Sendable {
-  /// What the other components must do after the end of a write.
-  enum Action {
+  /// What a write has changed for the other components.
+  enum WriteResult {
     case nothing
     case modeEntered(Int)
     case modeInfoRequested(Int)
@@ -13,12 +13,13 @@ struct CarMotion: Sendable {
     case statusRequested(CommandID?)
     case videoSwitched(Bool, CommandID?)
     case videoFailed(CommandError)
-    /// ShutDown and Disconnect were sent.
+    /// The action `shut-down` has sent ShutDown and Disconnect.
     case shutDown
+    /// The shutdown sequence of the session has sent Disconnect.
     case disconnected
   }
 
-  static let lost = "the car no longer responds: check that it is in range and switched on"
+  static let lostMessage = "the car no longer responds: check that it is in range and switched on"
   static let leaseRequired = "motion lease required: run \"vehiclectl drive\""
 
   let dialect: CarDialect
@@ -32,7 +33,7 @@ struct CarMotion: Sendable {
   init(_ options: CarOptions) {
     dialect = options.dialect
     sender = CarSender(options.dialect)
-    driving = CarDriving(override: options.tiltInterval)
+    driving = CarDriving(configuredInterval: options.tiltInterval)
     buttons = CarButtons(options.dialect)
     lastWill = CarLastWill(options.dialect)
   }
@@ -53,20 +54,21 @@ struct CarMotion: Sendable {
   }
 
   /// Stops the car after its first message over this link, because it may still be driving.
-  mutating func begin(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    buttons.begin(&effects)
+  mutating func sessionBegan(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
+    buttons.publishInitialState(&effects)
     publish(context, &effects)
     sender.stop(stopMessages(1, context), at: now)
   }
 
-  mutating func becameSilent(_ context: CarContext, _ effects: inout Effects) {
-    standstill.becameSilent()
-    withdraw(CarSession.silence, context, &effects)
+  /// Handles a car that has sent no message over this link in time.
+  mutating func carDidNotRespond(_ context: CarContext, _ effects: inout Effects) {
+    standstill.carDidNotRespond()
+    withdraw(CarSession.silentMessage, context, &effects)
   }
 
   mutating func linkDown(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     if driving.isHeld { revokeLease(reason, context, at: now, &effects) }
-    if context.session.isEnding {
+    if context.session.isClosing {
       standstill.shutdownEnded()
     } else {
       standstill.linkLost(hasStops: !sender.queue.stops.isEmpty)
@@ -75,8 +77,8 @@ struct CarMotion: Sendable {
     sender.linkDown()
   }
 
-  /// Ends the lease and the queued commands, because the shutdown sequence begins.
-  mutating func end(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+  /// Ends the lease and fails the queued commands, because the shutdown sequence begins.
+  mutating func prepareShutdown(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     if driving.isHeld { revokeLease(reason, context, at: now, &effects) }
     reset(.notConnected(reason), &effects)
   }
@@ -84,7 +86,7 @@ struct CarMotion: Sendable {
   /// Fails all waiting commands.
   private mutating func reset(_ error: CommandError, _ effects: inout Effects) {
     sender.reset(error, &effects)
-    standstill.fail(error, &effects)
+    standstill.failCommands(error, &effects)
     driving.reset()
     buttons = CarButtons(dialect)
     lastWill.reset()
@@ -95,7 +97,7 @@ struct CarMotion: Sendable {
   /// Begins a lease, or revokes it at once. `refusal`: why other components do not allow driving now; nil if they do.
   mutating func beginLease(_ deadline: Nanoseconds, refusal: String?, at now: Instant, _ effects: inout Effects) {
     if let reason = refusal ?? drivingRefusal { return effects.append(.leaseLost(reason)) }
-    driving.begin(deadline: deadline, at: now)
+    driving.beginLease(deadline: deadline, at: now)
     for signal in CarSignal.tilts { effects.withdraw(signal, "no set-point") }
   }
 
@@ -108,18 +110,18 @@ struct CarMotion: Sendable {
   /// Stops the car after the lease has ended for any reason.
   mutating func endLease(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     let error = CommandError.refused(code: .leaseLost, reason)
-    halt(error, context, at: now, &effects)
-    for id in driving.release() { effects.fail(command: id, error) }
+    stopCar(error, context, at: now, &effects)
+    for id in driving.endLease() { effects.fail(command: id, error) }
     withdrawTilts(context, &effects)
   }
 
-  /// Sends Stop now, `times` times. Queued motion commands fail with this error.
-  mutating func halt(_ error: CommandError, times: Int = 3, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+  /// Stops the car: sends Stop now, `times` times. Queued motion commands fail with this error.
+  mutating func stopCar(_ error: CommandError, times: Int = 3, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     sender.stop(stopMessages(times, context), at: now)
-    for id in driving.halt() { effects.fail(command: id, error) }
+    for id in driving.revokePermit() { effects.fail(command: id, error) }
     sender.remove(error, &effects) { $0 == .proceed }
     publish(context, &effects)
-    // In the dialect documented the buttons may steer.
+    // In the documented dialect the buttons may steer.
     guard dialect == .documented else { return }
     let sides = sidesToRelease
     sender.remove(error, &effects) { if case .button = $0 { true } else { false } }
@@ -131,10 +133,10 @@ struct CarMotion: Sendable {
   /// Queues a command, or rejects it if the queue is full.
   mutating func add(_ queued: CarQueuedCommand, _ effects: inout Effects) { _ = sender.add(queued, &effects) }
 
-  /// Queues a message that is not needed if the queue is full.
+  /// Queues a message, or drops it if the queue is full.
   mutating func addIfPossible(_ queued: CarQueuedCommand) { sender.addIfPossible(queued) }
 
-  /// Sets a driver's set-point; the first one of a lease sends Continue.
+  /// Handles a set-point of the driver; the first one of a lease sends Continue.
   mutating func tilt(
     _ arguments: [String: Value], _ settings: CarSettings, for id: CommandID, _ context: CarContext, at now: Instant,
     _ effects: inout Effects
@@ -145,15 +147,15 @@ struct CarMotion: Sendable {
     case .failure(let error): return effects.fail(command: id, error)
     case .success(let value): attitude = value
     }
-    driving.hold(attitude, at: now)
+    driving.setAttitude(attitude, at: now)
     switch driving.permit {
-    case .none:
-      let message = "the car was stopped, but the lease is still held: use continue to drive again"
+    case .stopped:
+      let message = "the car was stopped: but the lease is still held: use continue to drive again"
       return effects.succeed(command: id, Report(text: message))
-    case .fresh: proceed(for: nil, &effects)
-    case .granting, .running: break
+    case .ready: proceed(for: nil, &effects)
+    case .starting, .running: break
     }
-    guard CarModes.takesTilt(in: context.mode, dialect) else { return effects.succeed(command: id, Report(text: remark)) }
+    guard CarModes.usesTilt(in: context.mode, dialect) else { return effects.succeed(command: id, Report(text: remark)) }
     let neutral = arguments["relative"] == .bool(true) ? .level : settings.neutral
     let tilt = attitude.tilt(neutral: neutral, sensitivity: settings.sensitivity)
     effects.succeed(command: driving.set(tilt, for: id))
@@ -167,14 +169,14 @@ struct CarMotion: Sendable {
 
   /// Stops the car for any client with the right to control. The command completes once the car confirms.
   mutating func stop(for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    halt(.refused(code: .stopped, "the car was stopped: use continue to drive again"), context, at: now, &effects)
+    stopCar(.refused(code: .stopped, "the car was stopped: use continue to drive again"), context, at: now, &effects)
     if !standstill.wait(for: id, at: now) { effects.refuse(command: id, code: .busy, "the car is already being stopped") }
   }
 
   /// Changes the mode. The car must stop first, because a mode change does not stop it, and continues only after Continue.
   mutating func chooseMode(_ number: Int, for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard sender.queue.hasRoom else { return CarSender.rejectFull(id, &effects) }
-    halt(.refused(code: .stopped, "the mode was changed: use continue to drive again"), times: 2, context, at: now, &effects)
+    stopCar(.refused(code: .stopped, "the mode was changed: use continue to drive again"), times: 2, context, at: now, &effects)
     // Pressed buttons belong to the old mode.
     let releases = sidesToRelease.map { CarOutboundMessage.button($0, isDown: false) }
     _ = sender.add(CarQueuedCommand(.mode(number), releases + [.chosenMode(number)], for: id), &effects)
@@ -192,7 +194,7 @@ struct CarMotion: Sendable {
   mutating func shutDown(for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard sender.add(CarQueuedCommand(.shutDown, [.shutDown, .disconnect], for: id), &effects) else { return }
     if driving.isHeld { revokeLease("the car is being shut down", context, at: now, &effects) }
-    halt(.refused(code: .stopped, "the car is being shut down"), times: 2, context, at: now, &effects)
+    stopCar(.refused(code: .stopped, "the car is being shut down"), times: 2, context, at: now, &effects)
   }
 
   /// Fails the queued commands, because the car may have ignored them, and queues others instead.
@@ -201,10 +203,10 @@ struct CarMotion: Sendable {
     commands.forEach { sender.addAlways($0) }
   }
 
-  mutating func forget(_ id: CommandID) {
-    driving.forget(id)
-    sender.forget(id)
-    standstill.forget(id)
+  mutating func cancel(_ id: CommandID) {
+    driving.cancel(id)
+    sender.cancel(id)
+    standstill.cancel(id)
   }
 
   // MARK: Messages of the car
@@ -212,9 +214,9 @@ struct CarMotion: Sendable {
   /// Handles one message, if it concerns motion.
   mutating func received(_ report: CarReport, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     switch report {
-    case .tiltInterval(let interval): driving.request(interval)
+    case .tiltInterval(let interval): driving.setRequestedInterval(interval)
     case .tiltStopped:
-      driving.mute()
+      driving.tiltRejected()
       // The car drives on with the last tilt.
       if driving.isHeld { revokeLease("the car stopped accepting tilt (GyroStop)", context, at: now, &effects) }
     case .buttons(let isEnabled): buttons.enable(isEnabled)
@@ -222,11 +224,11 @@ struct CarMotion: Sendable {
     }
   }
 
-  /// Handles the messages of one read. Each list of modes is a response, which confirms all earlier commands.
+  /// Handles the messages of one read. Each list of modes confirms the commands that were sent before it was requested.
   mutating func received(_ latest: CarReader.Latest, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    if latest.modesCount > 0 { liveness.answered() }
-    for _ in 0..<latest.modesCount where sender.answered(stopMessages(context.session.isEnding ? 1 : 3, context), at: now) {
-      standstill.confirm(&effects)
+    if latest.modesCount > 0 { liveness.responseReceived() }
+    for _ in 0..<latest.modesCount where sender.responseReceived(stopMessages(context.session.isClosing ? 1 : 3, context), at: now) {
+      standstill.stopConfirmed(&effects)
       publish(context, &effects)
     }
     if latest.hasTilt { driving.publishRate(&effects) }
@@ -242,19 +244,19 @@ struct CarMotion: Sendable {
   mutating func expire(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
     expireLease(context, at: now, &effects)
     standstill.expire(at: now, &effects)
-    if context.session.isUp { sender.expire(isEnding: context.session.isEnding, at: now) }
+    if context.session.isUp { sender.expire(isClosing: context.session.isClosing, at: now) }
   }
 
   /// Requests a response regularly while the car is driven, and revokes the lease if none arrives in time.
   mutating func checkLiveness(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
     if let due = livenessDue(context), now >= due { sender.addIfPossible(CarQueuedCommand(.livenessCheck, [.modes])) }
-    if let hungAt, now >= hungAt { doubt(CarLivenessCheck.hung, context, at: now, &effects) }
+    if let hungAt, now >= hungAt { revokeAfterLostMessage(CarLivenessCheck.hungMessage, context, at: now, &effects) }
     // After a mode change Continue waits until the car responds. The lease is revoked only if that takes too long.
-    if driving.permit == .granting, let fault { revokeLease(fault, context, at: now, &effects) }
+    if driving.permit == .starting, let fault { revokeLease(fault, context, at: now, &effects) }
   }
 
-  /// Revokes the lease because the car may not have received the last message: it would drive on with the previous tilt.
-  private mutating func doubt(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
+  /// Revokes the lease, because the car may not have received the last message and would drive on with the previous tilt.
+  private mutating func revokeAfterLostMessage(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard driving.isHeld else { return }
     sender.expectLoss(requestsModes: false)
     revokeLease(reason, context, at: now, &effects)
@@ -267,10 +269,10 @@ struct CarMotion: Sendable {
   /// Sends the next message that is due, if the link is free; returns whether it is VideoStream On.
   mutating func advance(_ context: CarContext, at now: Instant, _ effects: inout Effects) -> Bool {
     if tiltsMustWait(context, at: now) {
-      for id in driving.takeWaiting() { effects.succeed(command: id, Report(text: remark)) }
+      for id in driving.removeWaitingCommands() { effects.succeed(command: id, Report(text: remark)) }
     }
     guard context.session.isUp, sender.write.isIdle else { return false }
-    if driving.isHeld, sender.queue.stops.isEmpty, !context.session.isEnding {
+    if driving.isHeld, sender.queue.stops.isEmpty, !context.session.isClosing {
       sender.removeWaiting(.status, CarStatus.notWhileDriven, &effects)
     }
     guard let next = nextWrite(context), now >= next.due else { return false }
@@ -278,13 +280,13 @@ struct CarMotion: Sendable {
     case .stop: sender.sendStop(at: now, &effects)
     case .disconnect: sender.sendDisconnect(at: now, &effects)
     case .command:
-      if sender.queue.isContinueNext { standstill.continued(&effects) }
+      if sender.queue.isContinueNext { standstill.continueSent(&effects) }
       return sender.sendCommand(at: now, &effects) == .videoStream(true)
     case .livenessCheck:
-      liveness.requested(at: now)
+      liveness.requestSent(at: now)
       sender.sendLivenessCheck(at: now, &effects)
     case .tilt:
-      guard let tilt = driving.take(at: now) else { break }
+      guard let tilt = driving.startSending(at: now) else { break }
       let frame = tilt.frame(dialect)
       let limit = driving.maxUnacknowledgedBytes(forFrame: frame.count)
       sender.send(tilt, frame, maxUnacknowledged: limit, at: now, &effects)
@@ -294,15 +296,15 @@ struct CarMotion: Sendable {
 
   /// Sets the last-will frames.
   mutating func renewLastWill(_ context: CarContext, _ effects: inout Effects) {
-    guard context.session.isUp, !context.session.isEnding else { return }
+    guard context.session.isUp, !context.session.isClosing else { return }
     lastWill.renew(mode: context.mode, sender.queue.commands, &effects)
   }
 
   /// Handles the end of a write; `failure` is nil if the link has accepted the message.
   mutating func sent(
     _ id: SendID, _ failure: String?, _ context: CarContext, at now: Instant, _ effects: inout Effects
-  ) -> Action {
-    switch sender.ended(id, failure, at: now) {
+  ) -> WriteResult {
+    switch sender.writeEnded(id, failure, at: now) {
     case .nothing: return .nothing
     case .tilt(let tilt): tiltSent(tilt, failure, context, at: now, &effects)
     case .stop(.chosenMode(let number)) where failure == nil:
@@ -313,7 +315,7 @@ struct CarMotion: Sendable {
     case .command(let queued):
       if let failure { return commandFailed(queued, failure, context, at: now, &effects) }
       return commandSent(queued, context, at: now, &effects)
-    case .livenessCheck: if let failure { doubt(failure, context, at: now, &effects) }
+    case .livenessCheck: if let failure { revokeAfterLostMessage(failure, context, at: now, &effects) }
     case .disconnect: return .disconnected
     }
     return .nothing
@@ -322,10 +324,10 @@ struct CarMotion: Sendable {
   private mutating func tiltSent(
     _ tilt: CarTilt, _ failure: String?, _ context: CarContext, at now: Instant, _ effects: inout Effects
   ) {
-    for id in driving.takeInFlight() {
+    for id in driving.removeCommandsInFlight() {
       effects.append(.complete(id, failure.map { .failure(.notConnected($0)) } ?? .success(Report())))
     }
-    if let failure { return doubt(failure, context, at: now, &effects) }
+    if let failure { return revokeAfterLostMessage(failure, context, at: now, &effects) }
     guard driving.isHeld else { return }
     for (signal, angle) in zip(CarSignal.tilts, [tilt.roll, tilt.pitch, tilt.yaw]) {
       effects.publish(signal, .float(Double(angle) / CarNumber.scale))
@@ -334,19 +336,19 @@ struct CarMotion: Sendable {
 
   private mutating func commandSent(
     _ queued: CarQueuedCommand, _ context: CarContext, at now: Instant, _ effects: inout Effects
-  ) -> Action {
-    var action = Action.nothing
+  ) -> WriteResult {
+    var result = WriteResult.nothing
     switch queued.purpose {
     case .greeting, .message, .connectionTest: break
-    case .livenessCheck: liveness.requested(at: now)
+    case .livenessCheck: liveness.requestSent(at: now)
     case .proceed:
-      if !CarModes.takesTilt(in: context.mode, dialect) { sender.expectLoss(requestsModes: true) }
+      if !CarModes.usesTilt(in: context.mode, dialect) { sender.expectLoss(requestsModes: true) }
       driving.continueSent()
-      liveness.begin(at: now)
+      liveness.restart(at: now)
       publish(context, &effects)
     case .mode(let number):
       modeEntered(number, &effects)
-      action = .modeEntered(number)
+      result = .modeEntered(number)
     case .button(let side, let isDown): buttons.sent(side, isDown: isDown, &effects)
     // The commands status, modeInfo and video complete later.
     case .status: return .statusRequested(queued.id)
@@ -357,12 +359,12 @@ struct CarMotion: Sendable {
       return .shutDown
     }
     effects.succeed(command: queued.id)
-    return action
+    return result
   }
 
   private mutating func commandFailed(
     _ queued: CarQueuedCommand, _ failure: String, _ context: CarContext, at now: Instant, _ effects: inout Effects
-  ) -> Action {
+  ) -> WriteResult {
     let error = CommandError.notConnected(failure)
     effects.fail(command: queued.id, error)
     switch queued.purpose {

@@ -1,5 +1,5 @@
-// Decides what is sent next: stops first, then commands, then tilts, with one write in flight at a time. `nextWake` and `advance` use
-// the same functions for their times. This file reads and publishes the state of CarMotion, but does not change it.
+// Decides what CarMotion sends next: stops first, then commands, then tilts, with one write in flight at a time. `nextWake` and `advance`
+// take their times from the same functions. Nothing in this file changes the state of CarMotion.
 // Source: AutoTT, TCP.py, Modes.py and Steering.py.
 
 /// The state of other components on which CarMotion depends.
@@ -39,7 +39,7 @@ extension CarMotion {
   /// The next write, and when it is due, if the link is free then.
   func nextWrite(_ context: CarContext) -> (kind: WriteKind, due: Instant)? {
     if !queue.stops.isEmpty { return (.stop, queue.stopDue) }
-    if case .ending(let until) = context.session.state { return (.disconnect, disconnectDue(until)) }
+    if case .closing(let until) = context.session.state { return (.disconnect, disconnectDue(until)) }
     let stream = streamDue(context)
     // A command that is due before the next tilt is sent first. Only a tilt that was due earlier, and is late, precedes it.
     if let command = commandDue(context), stream.map({ command <= $0.due }) ?? true {
@@ -65,17 +65,17 @@ extension CarMotion {
   private var waitsToContinue: Bool { !confirmation.isReliable && queue.isContinueNext }
 
   /// Whether tilts are sent, apart from pauses for commands.
-  private func isStreaming(_ context: CarContext) -> Bool { driving.isRunning && CarModes.takesTilt(in: context.mode, dialect) }
+  private func isStreaming(_ context: CarContext) -> Bool { driving.isRunning && CarModes.usesTilt(in: context.mode, dialect) }
 
-  /// The next tilt; while the car drives autonomously, without tilts, the next liveness check.
+  /// The next tilt, or the next liveness check while the car drives autonomously, without tilts.
   private func streamDue(_ context: CarContext) -> (kind: WriteKind, due: Instant)? {
     if isStreaming(context) { return driving.due.map { (.tilt, max($0, queue.quietUntil)) } }
     return driving.isRunning ? (.livenessCheck, max(liveness.autonomousDue, queue.quietUntil)) : nil
   }
 
-  /// Whether the next tilt must wait for a command or a stop. The commands of this tilt are then completed before it is sent.
+  /// Whether the next tilt must wait for a command or a stop. The set-points that wait are then completed before they are sent.
   func tiltsMustWait(_ context: CarContext, at now: Instant) -> Bool {
-    driving.permit == .granting || !queue.stops.isEmpty || now < queue.quietUntil || commandDue(context).map { now >= $0 } ?? false
+    driving.permit == .starting || !queue.stops.isEmpty || now < queue.quietUntil || commandDue(context).map { now >= $0 } ?? false
   }
 
   /// When the next liveness check is due while tilts are sent; nil if none is due, or one is queued.
@@ -100,14 +100,14 @@ extension CarMotion {
   var drivingRefusal: String? {
     if queue.contains(.shutDown) { return "the car is being shut down" }
     if let fault { return fault }
-    if driving.isMuted { return "the car does not accept tilt (GyroStop): wait until it requests it again" }
+    if driving.rejectsTilt { return "the car does not accept tilt (GyroStop): wait until it requests it again" }
     if driving.interval == nil { return "the car has not requested tilt yet: wait, or set tilt-rate in the configuration" }
     return nil
   }
 
-  /// The text of the reply to a set-point that has no effect yet; nil if set-points take effect.
+  /// What the reply to a set-point says while set-points have no effect; nil if they have.
   var remark: String? {
-    driving.permit == .granting && !confirmation.isReliable ? "the car is changing its mode: wait until it responds" : nil
+    driving.permit == .starting && !confirmation.isReliable ? "the car is changing its mode: wait until it responds" : nil
   }
 
   /// The buttons that are pressed now, or by a queued message.
@@ -124,8 +124,8 @@ extension CarMotion {
   func publish(_ context: CarContext, _ effects: inout Effects) {
     if driving.isRunning {
       effects.publish(.running, .bool(true))
-    } else if let doubt = standstill.doubt(context.session.state) {
-      effects.withdraw(.running, doubt)
+    } else if let uncertainty = standstill.uncertainty(context.session.state) {
+      effects.withdraw(.running, uncertainty)
     } else {
       effects.publish(.running, .bool(false))
     }
@@ -139,6 +139,6 @@ extension CarMotion {
   }
 
   func withdrawTilts(_ context: CarContext, _ effects: inout Effects) {
-    for signal in CarSignal.tilts { effects.withdraw(signal, standstill.doubt(context.session.state) ?? "not driven") }
+    for signal in CarSignal.tilts { effects.withdraw(signal, standstill.uncertainty(context.session.state) ?? "not driven") }
   }
 }

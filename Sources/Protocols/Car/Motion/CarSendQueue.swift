@@ -6,7 +6,9 @@
 /// A queued command, which consists of one or more messages. Its `id` is nil if the machine itself has queued it.
 struct CarQueuedCommand: Sendable, Equatable {
   enum Purpose: Sendable, Equatable {
-    case greeting, livenessCheck, proceed, status, message, shutDown, connectionTest
+    /// MainView at the start of a session, and requests for the list of modes, which are also repeated to confirm commands.
+    case greeting
+    case livenessCheck, proceed, status, message, shutDown, connectionTest
     case mode(Int)
     case button(CarSide, Bool)
     case modeInfo(Int)
@@ -24,8 +26,8 @@ struct CarQueuedCommand: Sendable, Equatable {
 
   /// Removes the first message, which was sent.
   mutating func removeFirst() { messages.removeFirst() }
-  /// Detaches the command from its caller, who has disconnected.
-  mutating func forgetCaller() { id = nil }
+  /// Detaches the command from its caller, so that it completes without a reply.
+  mutating func callerDisconnected() { id = nil }
 }
 
 /// The queued messages.
@@ -37,13 +39,13 @@ struct CarSendQueue: Sendable {
   private static let spacing: Nanoseconds = 200 * .millisecond
   static let maxCommands = 16
 
-  /// The stop messages that are not sent yet.
+  /// The stop messages that are not sent yet, and when the first one is due.
   private(set) var stops: [CarOutboundMessage] = []
   private(set) var stopDue: Instant = .min
   /// Whether the first stop message is in flight.
   private var isSendingStop = false
   private(set) var commands: [CarQueuedCommand] = []
-  /// The end of the pause after the last message.
+  /// The end of the pause after the last message other than a tilt.
   private(set) var quietUntil: Instant = .min
   /// When the last message other than a tilt, and the last tilt, were sent.
   private var messageAt: Instant = .min
@@ -61,15 +63,15 @@ struct CarSendQueue: Sendable {
     stopDue = lastWasStop ? max(now, quietUntil) : now
   }
 
-  /// Returns the first stop message, which is then passed to the link.
-  mutating func takeStop() -> CarOutboundMessage? {
+  /// Starts to send the first stop message, and returns it.
+  mutating func startSendingStop() -> CarOutboundMessage? {
     isSendingStop = !stops.isEmpty
     return stops.first
   }
 
   /// Handles the end of a write of a stop message: removes it, unless the write failed, or the stop messages were replaced during
   /// the write.
-  mutating func stopAccepted(_ failure: String?, at now: Instant) {
+  mutating func stopWriteEnded(_ failure: String?, at now: Instant) {
     if failure == nil, isSendingStop { stops.removeFirst() }
     isSendingStop = false
     stopDue = now &+ Self.stopInterval
@@ -96,8 +98,8 @@ struct CarSendQueue: Sendable {
   /// Queues a command before all others, except for one whose message is in flight.
   mutating func addFirst(_ queued: CarQueuedCommand) { commands.insert(queued, at: isInFlight ? 1 : 0) }
 
-  /// Passes the first message of the first command to the link.
-  mutating func takeCommand() -> CarOutboundMessage? {
+  /// Starts to send the first message of the first command, and returns it.
+  mutating func startSendingCommand() -> CarOutboundMessage? {
     guard let message = commands.first?.messages.first else { return nil }
     isInFlight = true
     return message
@@ -120,25 +122,25 @@ struct CarSendQueue: Sendable {
   }
 
   /// Removes commands; a message in flight is sent nevertheless.
-  mutating func remove(where isGone: (CarQueuedCommand) -> Bool) -> [CarQueuedCommand] {
-    let gone = commands.filter(isGone)
-    if let first = commands.first, isGone(first) { isInFlight = false }
-    commands.removeAll(where: isGone)
-    return gone
+  mutating func remove(where shouldRemove: (CarQueuedCommand) -> Bool) -> [CarQueuedCommand] {
+    let removed = commands.filter(shouldRemove)
+    if let first = commands.first, shouldRemove(first) { isInFlight = false }
+    commands.removeAll(where: shouldRemove)
+    return removed
   }
 
   /// Removes commands, except for the one whose message is in flight.
-  mutating func removeWaiting(where isGone: (CarQueuedCommand) -> Bool) -> [CarQueuedCommand] {
-    guard isInFlight else { return remove(where: isGone) }
+  mutating func removeWaiting(where shouldRemove: (CarQueuedCommand) -> Bool) -> [CarQueuedCommand] {
+    guard isInFlight else { return remove(where: shouldRemove) }
     let inFlight = commands.removeFirst()
-    let gone = commands.filter(isGone)
-    commands.removeAll(where: isGone)
+    let removed = commands.filter(shouldRemove)
+    commands.removeAll(where: shouldRemove)
     commands.insert(inFlight, at: 0)
-    return gone
+    return removed
   }
 
-  mutating func forget(_ id: CommandID) {
-    for index in commands.indices where commands[index].id == id { commands[index].forgetCaller() }
+  mutating func cancel(_ id: CommandID) {
+    for index in commands.indices where commands[index].id == id { commands[index].callerDisconnected() }
   }
 
   /// When the first command is due, apart from the pause after the last tilt. From then on no further tilt is sent.

@@ -3,8 +3,8 @@
 // Source: AutoTT, TCP.py.
 
 struct CarSender: Sendable {
-  /// The write that has ended: the link has accepted the message, or failed to send it.
-  enum Ended {
+  /// A write that the link has accepted, or failed.
+  enum EndedWrite {
     case nothing
     case stop(CarOutboundMessage)
     /// The last message of a command was accepted, or any of its messages failed.
@@ -53,7 +53,7 @@ struct CarSender: Sendable {
     return false
   }
 
-  /// Queues a message that is not needed if the queue is full.
+  /// Queues a message, or drops it if the queue is full.
   mutating func addIfPossible(_ queued: CarQueuedCommand) { _ = queue.add(queued) }
 
   static func rejectFull(_ id: CommandID?, _ effects: inout Effects) {
@@ -63,25 +63,25 @@ struct CarSender: Sendable {
   /// Queues a command that must not be dropped.
   mutating func addAlways(_ queued: CarQueuedCommand) { queue.addAlways(queued) }
 
-  /// Removes commands; a message in flight is sent nevertheless.
-  mutating func remove(_ error: CommandError, _ effects: inout Effects, where isGone: (CarQueuedCommand.Purpose) -> Bool) {
-    for queued in queue.remove(where: { isGone($0.purpose) }) { effects.fail(command: queued.id, error) }
+  /// Removes and fails commands; a message in flight is sent nevertheless.
+  mutating func remove(_ error: CommandError, _ effects: inout Effects, where shouldRemove: (CarQueuedCommand.Purpose) -> Bool) {
+    for queued in queue.remove(where: { shouldRemove($0.purpose) }) { effects.fail(command: queued.id, error) }
   }
 
-  /// Removes commands, except for the one whose message is in flight.
+  /// Removes and fails commands, except for the one whose message is in flight.
   mutating func removeWaiting(_ purpose: CarQueuedCommand.Purpose, _ error: CommandError, _ effects: inout Effects) {
     guard queue.contains(purpose) else { return }
     for queued in queue.removeWaiting(where: { $0.purpose == purpose }) { effects.fail(command: queued.id, error) }
   }
 
-  mutating func forget(_ id: CommandID) { queue.forget(id) }
+  mutating func cancel(_ id: CommandID) { queue.cancel(id) }
 
   // MARK: Confirmation
 
   /// Sends these stop messages next, and awaits a confirmation.
   mutating func stop(_ messages: [CarOutboundMessage], at now: Instant) {
     queue.stop(messages, at: now)
-    confirmation.stopped()
+    confirmation.stopQueued()
   }
 
   /// Notes that the car may discard commands until it responds to a request for its modes. `requestsModes` queues such a request.
@@ -90,24 +90,24 @@ struct CarSender: Sendable {
     if requestsModes { queue.addFirst(CarQueuedCommand(.greeting, [.modes])) }
   }
 
-  /// Handles a list of modes, which is a response; returns whether it confirms Stop. If Stop may have been discarded, sends `again`.
-  mutating func answered(_ again: [CarOutboundMessage], at now: Instant) -> Bool {
-    switch confirmation.answered(at: now) {
+  /// Handles a list of modes; returns whether it confirms Stop. If the car may have discarded Stop, these messages are sent.
+  mutating func responseReceived(_ stopMessages: [CarOutboundMessage], at now: Instant) -> Bool {
+    switch confirmation.responseReceived(at: now) {
     case .nothing: return false
     case .stopAgain:
-      queue.stop(again, at: now)
+      queue.stop(stopMessages, at: now)
       return false
     case .stopConfirmed: return true
     }
   }
 
   /// Repeats the request for a confirmation, and Stop if the car may have missed it.
-  mutating func expire(isEnding: Bool, at now: Instant) {
+  mutating func expire(isClosing: Bool, at now: Instant) {
     guard let due = confirmationDue, now >= due else { return }
     confirmation.requestQueued()
     if confirmation.awaitsStop {
       queue.stop([.stop, .modes], at: now)
-    } else if !isEnding, !queue.contains(.greeting) {
+    } else if !isClosing, !queue.contains(.greeting) {
       queue.addFirst(CarQueuedCommand(.greeting, [.modes]))
     }
   }
@@ -117,15 +117,15 @@ struct CarSender: Sendable {
   mutating func drawID() -> SendID { write.drawID() }
 
   mutating func sendStop(at now: Instant, _ effects: inout Effects) {
-    if let message = queue.takeStop() { send(message, .stop(message), at: now, &effects) }
+    if let message = queue.startSendingStop() { send(message, .stop(message), at: now, &effects) }
   }
 
   mutating func sendDisconnect(at now: Instant, _ effects: inout Effects) { send(.disconnect, .disconnect, at: now, &effects) }
 
   /// Sends and returns the next message of the first command.
   mutating func sendCommand(at now: Instant, _ effects: inout Effects) -> CarOutboundMessage? {
-    guard let message = queue.takeCommand() else { return nil }
-    if message == .proceed { confirmation.continued() }
+    guard let message = queue.startSendingCommand() else { return nil }
+    if message == .proceed { confirmation.continueSent() }
     send(message, .command(message), at: now, &effects)
     return message
   }
@@ -151,24 +151,24 @@ struct CarSender: Sendable {
   }
 
   /// Handles the end of a write, and returns which one it was; `failure` is nil if the link has accepted the message.
-  mutating func ended(_ id: SendID, _ failure: String?, at now: Instant) -> Ended {
-    guard let purpose = write.ended(id) else { return .nothing }
+  mutating func writeEnded(_ id: SendID, _ failure: String?, at now: Instant) -> EndedWrite {
+    guard let purpose = write.end(id) else { return .nothing }
     switch purpose {
     case .tilt(let tilt):
       queue.tiltSent(at: now)
       return .tilt(tilt)
     case .stop(let message):
       queue.messageSent(isStop: message == .stop, at: now)
-      queue.stopAccepted(failure, at: now)
-      if failure == nil, message == .modes { confirmation.requested(at: now) }
+      queue.stopWriteEnded(failure, at: now)
+      if failure == nil, message == .modes { confirmation.requestSent(at: now) }
       return .stop(message)
     case .command(let message):
       queue.messageSent(isStop: false, at: now)
       guard let queued = failure == nil ? queue.commandAccepted() : queue.commandFailed() else { return .nothing }
-      if failure == nil, message == .modes { confirmation.requested(at: now) }
+      if failure == nil, message == .modes { confirmation.requestSent(at: now) }
       return .command(queued)
     case .livenessCheck:
-      if failure == nil { confirmation.requested(at: now) }
+      if failure == nil { confirmation.requestSent(at: now) }
       return .livenessCheck
     case .disconnect: return .disconnect
     }

@@ -18,12 +18,12 @@ struct CarStandstill: Sendable {
   private static let stopTimeout: Nanoseconds = 2 * .second
   private static let maxWaiters = CarSendQueue.maxCommands
   static let unconfirmed = "not confirmed: the car may still be driving"
-  static let leftSilent = "\(unconfirmed); it did not respond when it was last connected"
-  static let leftDriving = "\(unconfirmed); the link was lost before the car confirmed Stop: stop the car by hand"
+  static let silentMessage = "\(unconfirmed); it did not respond when it was last connected"
+  static let drivenMessage = "\(unconfirmed); the link was lost before the car confirmed Stop: stop the car by hand"
   private static let drivenKey = "driven"
 
   private var state = State.unknown
-  /// Whether a link was lost before Stop was sent.
+  /// Whether a link was lost while a Stop was queued.
   private var hasUnsentStop = false
   /// The commands that wait for the car to confirm Stop, and their timeouts.
   private var waiters: [(id: CommandID, until: Instant)] = []
@@ -33,8 +33,8 @@ struct CarStandstill: Sendable {
   var needsStop: Bool { hasUnsentStop || state == .driven }
   var deadline: Instant? { waiters.first?.until }
 
-  /// Why it is unknown whether the car stands still; nil if the car has confirmed Stop.
-  func doubt(_ session: CarSession.State) -> String? {
+  /// Why it is unknown whether the car stands still, as a message; nil if the car has confirmed Stop.
+  func uncertainty(_ session: CarSession.State) -> String? {
     switch session {
     case .greeting: return "the car has not responded yet: it may still be driving"
     case .silent: return "the car does not respond: it may still be driving"
@@ -43,15 +43,15 @@ struct CarStandstill: Sendable {
       case .driven, .silent: return Self.unconfirmed
       case .confirmed, .unknown: return "link down: \(reason)"
       }
-    case .ready, .ending: return isConfirmed ? nil : Self.unconfirmed
+    case .ready, .closing: return isConfirmed ? nil : Self.unconfirmed
     }
   }
 
   /// Why a car that is not connected may be moving; nil if there is no such reason.
   var fault: String? {
     switch state {
-    case .driven: Self.leftDriving
-    case .silent: Self.leftSilent
+    case .driven: Self.drivenMessage
+    case .silent: Self.silentMessage
     case .confirmed, .unknown: nil
     }
   }
@@ -61,14 +61,14 @@ struct CarStandstill: Sendable {
 
   // MARK: Commands
 
-  /// Lets a command wait for the confirmation; returns false if too many commands wait.
+  /// Adds a command that waits for the confirmation; returns false if too many commands wait.
   mutating func wait(for id: CommandID, at now: Instant) -> Bool {
     guard waiters.count < Self.maxWaiters else { return false }
     waiters.append((id, now &+ Self.stopTimeout))
     return true
   }
 
-  mutating func forget(_ id: CommandID) { waiters.removeAll { $0.id == id } }
+  mutating func cancel(_ id: CommandID) { waiters.removeAll { $0.id == id } }
 
   mutating func expire(at now: Instant, _ effects: inout Effects) {
     while let first = waiters.first, now >= first.until {
@@ -89,12 +89,12 @@ struct CarStandstill: Sendable {
   }
 
   /// Notes that the car does not respond over this link.
-  mutating func becameSilent() {
+  mutating func carDidNotRespond() {
     if state != .driven { state = .silent }
   }
 
   /// Notes that Continue is sent, and stores that for the next start of the daemon.
-  mutating func continued(_ effects: inout Effects) {
+  mutating func continueSent(_ effects: inout Effects) {
     if state != .driven { effects.append(.store(key: Self.drivenKey, [UInt8(ascii: "1")])) }
     state = .driven
   }
@@ -103,20 +103,20 @@ struct CarStandstill: Sendable {
   mutating func stopSent() { hasUnsentStop = false }
 
   /// Notes that the car has confirmed Stop, and completes the waiting commands.
-  mutating func confirm(_ effects: inout Effects) {
+  mutating func stopConfirmed(_ effects: inout Effects) {
     if state == .driven { effects.append(.store(key: Self.drivenKey, [])) }
     state = .confirmed
     for waiter in waiters { effects.succeed(command: waiter.id) }
     waiters = []
   }
 
-  /// Notes whether the lost link had unsent stop messages: the first message over the next link is then Stop.
+  /// Notes a lost link; `hasStops`: stop messages are still queued, so the first message over the next link is Stop.
   mutating func linkLost(hasStops: Bool) { hasUnsentStop = hasUnsentStop || hasStops }
 
   /// Discards unsent stop messages after the shutdown sequence.
   mutating func shutdownEnded() { hasUnsentStop = false }
 
-  mutating func fail(_ error: CommandError, _ effects: inout Effects) {
+  mutating func failCommands(_ error: CommandError, _ effects: inout Effects) {
     var error = error
     if case .notConnected(let reason) = error { error = .notConnected("\(Self.unconfirmed); \(reason)") }
     for waiter in waiters { effects.fail(command: waiter.id, error) }

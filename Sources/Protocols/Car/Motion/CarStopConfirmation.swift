@@ -1,9 +1,9 @@
-// Confirmation of commands. When a command fails in the program of the car as built (such as Continue in modes in which the car drives
-// autonomously), the car discards the rest of what it has read. It also ignores commands for two seconds while a mode starts the camera.
-// So after such a command, and after every Stop, the list of modes is requested. The car handles messages in order on one thread, so the
-// response confirms earlier commands. If they may have been discarded, Stop is sent again after the response, and confirmed by the next
-// one. Requests without a response are repeated, together with Stop. A response does not identify its request, so responses are counted:
-// those to older requests are ignored.
+// Confirmation of commands. The list of modes is requested after every Stop, and after commands that make the car ignore others: if a
+// command fails in the program of the car as built (such as Continue in modes in which the car drives autonomously), the car discards the
+// rest of what it has read, and while a mode starts the camera it ignores commands for two seconds. The car handles messages in order on
+// one thread, so the response confirms earlier commands. If the car may have discarded Stop, it is sent again after the response, and
+// confirmed by the next one. Requests without a response are repeated, together with Stop. A response does not identify its request, so
+// responses are counted: those to older requests are ignored.
 // Source: AutoTT, TCP.py, Steering.py and Modes.py.
 
 struct CarStopConfirmation: Sendable, Equatable {
@@ -13,54 +13,54 @@ struct CarStopConfirmation: Sendable, Equatable {
   /// 4.5 s after other commands, because the start of the camera takes two seconds.
   private static let (maxStopRequests, maxRequests) = (4, 5)
   /// The maximum number of expected responses: earlier requests beyond it count as lost.
-  private static let maxOpen = 4
+  private static let maxExpected = 4
 
   /// The meaning of a response.
   enum Meaning { case nothing, stopAgain, stopConfirmed }
 
-  /// The number of responses to older requests before the one that shows that the car accepts commands; nil if it accepts them.
-  private var acceptance: Int?
-  /// The number of responses to older requests before the one that confirms Stop; nil if no Stop is to be confirmed.
-  private var stop: Int?
+  /// How many responses to older requests precede the one that shows that the car accepts commands; nil if it accepts them.
+  private var responsesBeforeAcceptance: Int?
+  /// How many responses to older requests precede the one that confirms Stop; nil if no Stop is to be confirmed.
+  private var responsesBeforeStop: Int?
   /// When the request is repeated; nil if it is not to be repeated.
   private(set) var due: Instant?
   /// The number of expected responses.
-  private var open: Int
+  private var expected: Int
   private var interval = Self.firstInterval
   private var repeats = 0
 
   /// The state in a new session, in which the car sends its modes `unsolicited` times without a request.
-  init(unsolicited: Int = 0) { open = unsolicited }
+  init(unsolicited: Int = 0) { expected = unsolicited }
 
   /// Whether the car executes commands, as far as known.
-  var isReliable: Bool { acceptance == nil }
+  var isReliable: Bool { responsesBeforeAcceptance == nil }
   /// Whether a Stop is not confirmed yet.
-  var awaitsStop: Bool { stop != nil }
+  var awaitsStop: Bool { responsesBeforeStop != nil }
   private var isWaiting: Bool { !isReliable || awaitsStop }
 
   /// Notes that the car may discard commands until the response to the next request.
   mutating func expectLoss() {
-    acceptance = open
-    rest()
+    responsesBeforeAcceptance = expected
+    resetRepetition()
   }
 
   /// Notes that Stop is sent.
-  mutating func stopped() {
-    if isWaiting { due = nil } else { rest() }
-    stop = open
+  mutating func stopQueued() {
+    if isWaiting { due = nil } else { resetRepetition() }
+    responsesBeforeStop = expected
   }
 
   /// Notes that Continue is sent, after which no confirmation of an earlier Stop is needed.
-  mutating func continued() {
-    stop = nil
-    if isReliable { rest() }
+  mutating func continueSent() {
+    responsesBeforeStop = nil
+    if isReliable { resetRepetition() }
   }
 
   /// Notes that the link has accepted a request, and schedules its repetition if a confirmation is awaited.
-  mutating func requested(at now: Instant) {
-    open = min(open + 1, Self.maxOpen)
-    acceptance = acceptance.map { min($0, open - 1) }
-    stop = stop.map { min($0, open - 1) }
+  mutating func requestSent(at now: Instant) {
+    expected = min(expected + 1, Self.maxExpected)
+    responsesBeforeAcceptance = responsesBeforeAcceptance.map { min($0, expected - 1) }
+    responsesBeforeStop = responsesBeforeStop.map { min($0, expected - 1) }
     guard isWaiting, due == nil else { return }
     due = now &+ interval
     interval = min(interval &* 2, Self.maxInterval)
@@ -71,18 +71,18 @@ struct CarStopConfirmation: Sendable, Equatable {
   mutating func requestQueued() { due = nil }
 
   /// Handles a response, the list of modes.
-  mutating func answered(at now: Instant) -> Meaning {
-    guard open > 0 else { return .nothing }
-    open -= 1
-    let (accepts, confirms) = (Self.countDown(&acceptance), Self.countDown(&stop))
+  mutating func responseReceived(at now: Instant) -> Meaning {
+    guard expected > 0 else { return .nothing }
+    expected -= 1
+    let (accepts, confirms) = (Self.countDown(&responsesBeforeAcceptance), Self.countDown(&responsesBeforeStop))
     if accepts {
-      rest()
+      resetRepetition()
       // Stop was sent before the response, so the car may have discarded it.
-      if awaitsStop || confirms { stop = open }
+      if awaitsStop || confirms { responsesBeforeStop = expected }
       return awaitsStop ? .stopAgain : .nothing
     }
     if confirms {
-      if isReliable { rest() }
+      if isReliable { resetRepetition() }
       return .stopConfirmed
     }
     // The car responds, so the interval starts again from its minimum.
@@ -97,7 +97,7 @@ struct CarStopConfirmation: Sendable, Equatable {
     return count == 0
   }
 
-  private mutating func rest() { (due, interval, repeats) = (nil, Self.firstInterval, 0) }
+  private mutating func resetRepetition() { (due, interval, repeats) = (nil, Self.firstInterval, 0) }
 
   /// The fault of a car that does not respond to repeated requests; nil if there is none.
   func fault(isStandingStill: Bool) -> String? {

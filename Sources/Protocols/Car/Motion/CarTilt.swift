@@ -73,7 +73,7 @@ struct CarAttitude: Sendable, Equatable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The shorter turn between two angles, which are first limited to −π to π.
+  /// The shorter turn between two angles, −π to π; both are first limited to this range.
   private static func turn(from start: Double, to end: Double) -> Double {
     func within(_ angle: Double) -> Double { min(max(angle, -Double.pi), Double.pi) }
     let turn = within(end) - within(start)
@@ -88,8 +88,8 @@ struct CarTilt: Sendable, Equatable {
   private(set) var yaw: Int
 
   /// π and π/2, truncated: the printed number is never more than the maximum.
-  private static let half = 3_141_592
-  private static let quarter = 1_570_796
+  private static let halfTurn = 3_141_592
+  private static let quarterTurn = 1_570_796
   /// Full speed is at 45° of roll and at 80° of pitch, a ratio of 9 : 16.
   private static let fullRoll = 9
   private static let fullPitch = 16
@@ -100,9 +100,9 @@ struct CarTilt: Sendable, Equatable {
       let bound = Double(limit) / CarNumber.scale
       return min(max(CarNumber.millionths(min(max(angle, -bound), bound)) ?? 0, -limit), limit)
     }
-    roll = millionths(attitude.roll, Self.half)
-    pitch = millionths(attitude.pitch, Self.quarter)
-    yaw = millionths(attitude.yaw, Self.half)
+    roll = millionths(attitude.roll, Self.halfTurn)
+    pitch = millionths(attitude.pitch, Self.quarterTurn)
+    yaw = millionths(attitude.yaw, Self.halfTurn)
     guard roll < 0, pitch < 0 else { return }
     // Keep the angle that is the larger fraction of full speed.
     if -roll * Self.fullPitch >= -pitch * Self.fullRoll { pitch = 0 } else { roll = 0 }

@@ -10,10 +10,10 @@ struct CarTiltPacer: Sendable {
   private static let maxInterval: Nanoseconds = 200 * .millisecond
 
   private(set) var interval: Nanoseconds = Self.maxInterval
-  /// When the next set-point is expected at exactly this rate.
-  private var arrival: Instant = .min
-  /// The same, counting repetitions as well.
-  private var total: Instant = .min
+  /// The virtual clock of set-points: when the next one is expected at exactly this rate.
+  private var setPointClock: Instant = .min
+  /// The virtual clock of set-points and repetitions.
+  private var sendClock: Instant = .min
   /// When the last set-point is repeated, apart from the rate limit; `.max` if it is not repeated.
   private var repetition: Instant = .max
 
@@ -27,20 +27,20 @@ struct CarTiltPacer: Sendable {
 
   /// When a new set-point may be sent: at most one interval early. With less tolerance, a driver at exactly the car's rate would wait
   /// at every set-point after a single late one.
-  var earliest: Instant { arrival == .min ? .min : arrival &- interval }
+  var earliest: Instant { setPointClock == .min ? .min : setPointClock &- interval }
 
   /// When the last set-point is repeated.
-  var repetitionDue: Instant { total == .min ? repetition : max(repetition, total &- interval / 2) }
+  var repetitionDue: Instant { sendClock == .min ? repetition : max(repetition, sendClock &- interval / 2) }
 
   mutating func set(interval: Nanoseconds) { self.interval = interval }
 
-  /// Advances the clocks: a set-point is sent, a new one or a repetition.
-  mutating func take(isNew: Bool, at now: Instant) {
-    if isNew { arrival = max(arrival, now) &+ interval }
-    total = max(total, now) &+ interval
+  /// Advances the clocks, because a set-point is sent: a new one or a repetition.
+  mutating func tiltSent(isNew: Bool, at now: Instant) {
+    if isNew { setPointClock = max(setPointClock, now) &+ interval }
+    sendClock = max(sendClock, now) &+ interval
     repetition = now &+ (isNew ? interval &* 3 / 2 : interval)
   }
 
   /// Stops repeating the last set-point.
-  mutating func rest() { repetition = .max }
+  mutating func stopRepeating() { repetition = .max }
 }

@@ -7,14 +7,15 @@ struct CarWrite: Sendable {
 
   private static let timeout: Nanoseconds = .second
 
-  private var current: (id: SendID, purpose: Purpose, at: Instant)?
+  private var current: (id: SendID, purpose: Purpose, sent: Instant)?
   private var lastID: SendID = 0
 
   var isIdle: Bool { current == nil }
-  var deadline: Instant? { current.map { $0.at &+ Self.timeout } }
+  var deadline: Instant? { current.map { $0.sent &+ Self.timeout } }
   func isInFlight(_ id: SendID) -> Bool { current?.id == id }
-  func isOverdue(at now: Instant) -> Bool { current.map { now &- $0.at >= Self.timeout } ?? false }
+  func isOverdue(at now: Instant) -> Bool { current.map { now &- $0.sent >= Self.timeout } ?? false }
 
+  /// A new number for a write.
   mutating func drawID() -> SendID {
     lastID &+= 1
     return lastID
@@ -28,7 +29,7 @@ struct CarWrite: Sendable {
   }
 
   /// Ends the write `id` and returns its purpose; nil if it is not the write in flight.
-  mutating func ended(_ id: SendID) -> Purpose? {
+  mutating func end(_ id: SendID) -> Purpose? {
     guard let current, current.id == id else { return nil }
     self.current = nil
     return current.purpose

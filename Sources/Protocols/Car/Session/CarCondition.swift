@@ -6,14 +6,14 @@ enum CarCondition {
     switch session.state {
     case .down: publish("waiting", fault: motion.standstill.fault, &effects)
     case .greeting: publish("greeting", fault: motion.standstill.fault, &effects)
-    case .silent: publish("silent", fault: CarSession.silence, &effects)
-    case .ending: publish("stopping", fault: nil, &effects)
+    case .silent: publish("silent", fault: CarSession.silentMessage, &effects)
+    case .closing: publish("stopping", fault: nil, &effects)
     case .ready where fault != nil && !motion.standstill.isConfirmed: publish("unconfirmed", fault: fault, &effects)
-    case .ready where features.status.isUnanswered: publish("silent", fault: CarMotion.lost, &effects)
+    case .ready where features.status.isUnanswered: publish("silent", fault: CarMotion.lostMessage, &effects)
     case .ready where features.camera.isStarting: publish("starting-camera", fault: nil, &effects)
     case .ready:
-      let shown = features.camera.fault ?? fault.map { _ in CarMotion.lost }
-      publish(motion.driving.isHeld ? "driving" : "ready", fault: shown, &effects)
+      let published = features.camera.fault ?? fault.map { _ in CarMotion.lostMessage }
+      publish(motion.driving.isHeld ? "driving" : "ready", fault: published, &effects)
     }
   }
 

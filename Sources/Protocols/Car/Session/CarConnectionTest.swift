@@ -2,13 +2,14 @@
 // Source: ConnectionTest in TCP.py and in the app's TCPConnection.m.
 
 struct CarConnectionTest: Sendable {
+  /// The accepted intervals, in seconds.
   private static let intervals = 0.1...60.0
   private var interval: Nanoseconds?
   /// When the next message is due; nil unless the car has requested keep-alives.
   private(set) var due: Instant?
 
   /// Starts sending a message every `seconds`, or stops if `seconds` is nil.
-  mutating func requested(seconds: Double?, at now: Instant) {
+  mutating func setInterval(seconds: Double?, at now: Instant) {
     guard let seconds else { return self = CarConnectionTest() }
     let bounded = min(max(seconds, Self.intervals.lowerBound), Self.intervals.upperBound)
     interval = Int64((bounded * 1e9).rounded())
@@ -16,5 +17,5 @@ struct CarConnectionTest: Sendable {
   }
 
   /// Schedules the next message after one was queued.
-  mutating func queued(at now: Instant) { due = interval.map { now &+ $0 } }
+  mutating func messageQueued(at now: Instant) { due = interval.map { now &+ $0 } }
 }

@@ -11,32 +11,32 @@ struct CarSession: Sendable {
     /// The link is up, but the car's first message has not arrived in time.
     case silent
     case ready
-    /// The shutdown sequence is being sent; it must end by this time.
-    case ending(until: Instant)
+    /// The shutdown sequence (Stop, Stop, Disconnect) is being sent; it must end by this time.
+    case closing(until: Instant)
   }
 
   /// The state that has expired.
-  enum Expiry { case nothing, greeting, ending }
+  enum Expiry { case nothing, greeting, closing }
 
-  static let silence =
+  static let silentMessage =
     "connected, but no response: another client holds the car, or the last session ended without Disconnect; it may still be driving; "
     + "close the other client, or restart the car's program"
-  static let closing = "the link is being closed"
+  static let closingMessage = "the link is being closed"
   /// The timeout of the car's first message: the car's program starts slowly.
   private static let greetingTimeout: Nanoseconds = 5 * .second
   /// The timeout of the shutdown sequence; the daemon closes the device after 1.5 s.
-  private static let endTimeout: Nanoseconds = 1_200 * .millisecond
+  private static let shutdownTimeout: Nanoseconds = 1_200 * .millisecond
 
   private(set) var state = State.down("the link is not up yet")
 
   var isUp: Bool { if case .down = state { false } else { true } }
-  var isEnding: Bool { if case .ending = state { true } else { false } }
+  var isClosing: Bool { if case .closing = state { true } else { false } }
   var isReady: Bool { state == .ready }
 
   /// When the state expires; nil: never.
   var deadline: Instant? {
     switch state {
-    case .greeting(let until), .ending(let until): until
+    case .greeting(let until), .closing(let until): until
     case .down, .silent, .ready: nil
     }
   }
@@ -45,9 +45,9 @@ struct CarSession: Sendable {
   var unavailability: String? {
     switch state {
     case .down(let reason): reason
-    case .ending: Self.closing
+    case .closing: Self.closingMessage
     case .greeting: "the car has not responded yet"
-    case .silent: Self.silence
+    case .silent: Self.silentMessage
     case .ready: nil
     }
   }
@@ -59,14 +59,14 @@ struct CarSession: Sendable {
     effects.publish(.connected, .bool(false))
   }
 
-  /// Handles a message of the car; returns whether it is the first one over this link.
-  mutating func responded(_ effects: inout Effects) -> Bool {
+  /// Handles a message of the car; returns whether it is the first one over this link, which begins the session.
+  mutating func messageReceived(_ effects: inout Effects) -> Bool {
     switch state {
     case .greeting, .silent:
       state = .ready
       effects.publish(.connected, .bool(true))
       return true
-    case .down, .ready, .ending: return false
+    case .down, .ready, .closing: return false
     }
   }
 
@@ -77,13 +77,13 @@ struct CarSession: Sendable {
       state = .silent
       effects.publish(.connected, .bool(false))
       return .greeting
-    case .ending: return .ending
+    case .closing: return .closing
     case .down, .silent, .ready: return .nothing
     }
   }
 
   /// Begins the shutdown sequence.
-  mutating func end(at now: Instant) { state = .ending(until: now &+ Self.endTimeout) }
+  mutating func beginShutdown(at now: Instant) { state = .closing(until: now &+ Self.shutdownTimeout) }
 
   /// Ends the session: the link is lost, or must not be used any more.
   mutating func linkDown(_ reason: String) { state = .down(reason) }

@@ -110,7 +110,7 @@ struct CarSettings: Sendable {
     effects.succeed(command: change.id)
   }
 
-  mutating func forget(_ id: CommandID) { persisted.cancel(id) }
+  mutating func cancel(_ id: CommandID) { persisted.cancel(id) }
 
   private mutating func publish(_ effects: inout Effects) {
     neutral = Self.attitude(persisted[Self.neutralIndex])

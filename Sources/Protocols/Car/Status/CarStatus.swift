@@ -10,9 +10,9 @@ struct CarStatus: Sendable {
   /// The timeout of a response. Until then other messages wait, because the car may be busy.
   private static let timeout: Nanoseconds = 3 * .second
   /// The delay of the first request after the car's first message.
-  private static let start: Nanoseconds = .second
+  private static let firstDelay: Nanoseconds = .second
   private static let maxWaiters = 16
-  private static let maxExtras = 32
+  private static let maxAddedProperties = 32
   private static let maxLines = 64
   private static let maxLineLength = 200
 
@@ -27,17 +27,17 @@ struct CarStatus: Sendable {
   private let lifetime: Property.Lifetime
   /// The schema of the device.
   private(set) var schema: Schema
-  /// When the next request is due, unless a response is awaited.
+  /// When the next request is due, unless a response is awaited; nil: on request only.
   private var nextRequest: Instant?
   /// When the awaited response times out; nil if none is awaited.
   private(set) var deadline: Instant?
   private var waiters: [CommandID] = []
   private var misses = 0
   /// The positions in the schema of properties that were added for unknown labels, by label.
-  private var extras: [String: Int] = [:]
+  private var addedProperties: [String: Int] = [:]
   /// Values of properties that were declared in this turn. Within a turn readings precede declarations, so these are published in the
   /// next turn.
-  private var early: [Reading] = []
+  private var postponed: [Reading] = []
 
   init(_ options: CarOptions) {
     dialect = options.dialect
@@ -50,7 +50,7 @@ struct CarStatus: Sendable {
   var due: Instant? { deadline == nil ? nextRequest : nil }
   /// Whether the last requests had no response, and the car has sent no other message since.
   var isUnanswered: Bool { misses >= Self.maxMisses }
-  var hasEarly: Bool { !early.isEmpty }
+  var hasPostponedReadings: Bool { !postponed.isEmpty }
 
   // MARK: Events
 
@@ -60,16 +60,16 @@ struct CarStatus: Sendable {
   }
 
   /// Schedules the first request, after the car's first message over this link.
-  mutating func begin(at now: Instant) { nextRequest = interval.map { _ in now &+ Self.start } }
+  mutating func sessionBegan(at now: Instant) { nextRequest = interval.map { _ in now &+ Self.firstDelay } }
 
   /// Starts the timeout: the link has accepted a request.
-  mutating func requested(for id: CommandID?, at now: Instant) {
+  mutating func requestSent(for id: CommandID?, at now: Instant) {
     deadline = now &+ Self.timeout
     nextRequest = interval.map { now &+ $0 }
     if let id { waiters.append(id) }
   }
 
-  /// Lets a command share the awaited response; returns false if none is awaited, or too many commands wait.
+  /// Adds a command that waits for the awaited response; returns false if none is awaited, or too many commands wait.
   mutating func join(_ id: CommandID) -> Bool {
     guard deadline != nil, waiters.count < Self.maxWaiters else { return false }
     waiters.append(id)
@@ -77,7 +77,7 @@ struct CarStatus: Sendable {
   }
 
   /// Resets the count of missing responses after any message of the car.
-  mutating func responded(_ effects: inout Effects) {
+  mutating func carResponded(_ effects: inout Effects) {
     if isUnanswered { effects.publish(.connected, .bool(true)) }
     misses = 0
   }
@@ -86,27 +86,27 @@ struct CarStatus: Sendable {
   func isOverdue(at now: Instant) -> Bool { deadline.map { now >= $0 } ?? false }
 
   mutating func expire(_ effects: inout Effects) {
-    // A documented car need not support the request.
+    // A car of the documented dialect need not support the request.
     if dialect == .asBuilt {
       misses += 1
       if misses == Self.maxMisses { effects.publish(.connected, .bool(false)) }
     }
-    end(.failure(.timeout(milliseconds: Int(Self.timeout / .millisecond))), &effects)
+    complete(.failure(.timeout(milliseconds: Int(Self.timeout / .millisecond))), &effects)
   }
 
   /// Fails all waiting commands: the link is lost or being closed.
-  mutating func fail(_ error: CommandError, _ effects: inout Effects) {
-    end(.failure(error), &effects)
+  mutating func failCommands(_ error: CommandError, _ effects: inout Effects) {
+    complete(.failure(error), &effects)
     (nextRequest, misses) = (nil, 0)
   }
 
-  mutating func forget(_ id: CommandID) { waiters.removeAll { $0 == id } }
+  mutating func cancel(_ id: CommandID) { waiters.removeAll { $0 == id } }
 
   mutating func received(_ body: [UInt8], _ effects: inout Effects) {
     let lines = CarText.list(body[...], maxCount: Self.maxLines, limit: Self.maxLineLength)
     let read = lines.compactMap(CarStatusLine.init)
     let declared = schema.properties.count
-    for line in read where place(of: line) == nil {
+    for line in read where position(of: line) == nil {
       guard let property = property(for: line) else { continue }
       schema.properties.append(property)
       effects.append(.declare(schema))
@@ -114,21 +114,21 @@ struct CarStatus: Sendable {
     effects.publish(.status, .list(lines))
     var missing = Set(indices.dropFirst())
     for line in read {
-      guard let (index, unit) = place(of: line), missing.remove(index) != nil else { continue }
+      guard let (index, unit) = position(of: line), missing.remove(index) != nil else { continue }
       let reading = Reading(index, content(of: line, at: index, unit: unit))
-      if index < declared { effects.publish(reading) } else { early.append(reading) }
+      if index < declared { effects.publish(reading) } else { postponed.append(reading) }
     }
     for index in missing.sorted() { effects.withdraw(index, "not in the car's status") }
-    end(.success(Report(columns: ["status"], rows: lines.map { [$0] })), &effects)
+    complete(.success(Report(columns: ["status"], rows: lines.map { [$0] })), &effects)
   }
 
-  /// Publishes the values that were postponed in the last turn.
-  mutating func publishEarly(_ effects: inout Effects) {
-    for reading in early { effects.publish(reading) }
-    early = []
+  /// Publishes the readings that were postponed in the last turn.
+  mutating func publishPostponedReadings(_ effects: inout Effects) {
+    for reading in postponed { effects.publish(reading) }
+    postponed = []
   }
 
-  private mutating func end(_ result: Result<Report, CommandError>, _ effects: inout Effects) {
+  private mutating func complete(_ result: Result<Report, CommandError>, _ effects: inout Effects) {
     for id in waiters { effects.append(.complete(id, result)) }
     (deadline, waiters) = (nil, [])
   }
@@ -136,28 +136,28 @@ struct CarStatus: Sendable {
   // MARK: Lines
 
   /// The positions of the status properties.
-  private var indices: [Int] { [CarSignal.status.rawValue] + Array(CarSignal.lines) + extras.values.sorted() }
+  private var indices: [Int] { [CarSignal.status.rawValue] + Array(CarSignal.lines) + addedProperties.values.sorted() }
 
   /// The property and unit of a line; nil if its label is unknown.
-  private func place(of line: CarStatusLine) -> (index: Int, unit: String?)? {
+  private func position(of line: CarStatusLine) -> (index: Int, unit: String?)? {
     if let (signal, unit) = Self.known[line.label] { return (signal.rawValue, unit) }
-    return extras[line.label].map { ($0, nil) }
+    return addedProperties[line.label].map { ($0, nil) }
   }
 
   /// Creates a property for an unknown label; nil if the line has no value, or there are too many additional properties.
   private mutating func property(for line: CarStatusLine) -> Property? {
-    guard extras[line.label] == nil, extras.count < Self.maxExtras else { return nil }
+    guard addedProperties[line.label] == nil, addedProperties.count < Self.maxAddedProperties else { return nil }
     let type: (ValueType, String?)
     switch line.content {
     case .number(_, let unit), .comma(let unit): type = (.float, unit)
     case .text: type = (.string, nil)
     case .empty: return nil
     }
-    let base = CarStatusLine.name(line.label)
+    let base = CarStatusLine.propertyName(for: line.label)
     var name = base
     var number = 2
     while schema.properties.contains(where: { $0.name == name }) { (name, number) = ("\(base)-\(number)", number + 1) }
-    extras[line.label] = schema.properties.count
+    addedProperties[line.label] = schema.properties.count
     return Property(
       name, type.0, unit: type.1, lifetime: lifetime, group: .diagnostics, rank: .detail,
       help: "From the car's status: \(line.label.prefix(80))")

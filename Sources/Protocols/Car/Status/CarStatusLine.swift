@@ -41,7 +41,7 @@ struct CarStatusLine: Sendable, Equatable {
   }
 
   /// A property name for a label: `Wheel speed (left)` becomes `wheel-speed-left`.
-  static func name(_ label: String) -> String {
+  static func propertyName(for label: String) -> String {
     var name = ""
     for scalar in label.lowercased().unicodeScalars where name.utf8.count < 40 {
       if ("a"..."z").contains(scalar) || ("0"..."9").contains(scalar) {

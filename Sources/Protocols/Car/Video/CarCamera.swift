@@ -11,12 +11,10 @@ struct CarCamera: Sendable {
     case stuck
   }
 
-  /// What the machine must do after it has received data from the camera's server.
-  enum Answer { case nothing, retry(String) }
-
-  /// If there is no picture, the car may have ignored the queued commands: they must not succeed. These follow.
+  /// The error of the queued commands if no picture arrives, because the car may have ignored them.
   static let noPicture = CommandError.refused(
     code: .noPicture, "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program")
+  /// The commands that replace them.
   static let restart = [CarQueuedCommand(.video(false), [.videoStream(false)]), CarQueuedCommand(.greeting, [.modes])]
 
   private static let timeout: Nanoseconds = 15 * .second
@@ -63,7 +61,7 @@ struct CarCamera: Sendable {
   }
 
   /// Publishes the initial values.
-  func start(_ effects: inout Effects) {
+  func publishURL(_ effects: inout Effects) {
     if let endpoint {
       effects.publish(.videoURL, .string(endpoint.video))
     } else {
@@ -89,14 +87,14 @@ struct CarCamera: Sendable {
   }
 
   /// Begins a start of the stream; the caller queues its command.
-  mutating func begin(for id: CommandID, at now: Instant, _ effects: inout Effects) {
+  mutating func beginStart(for id: CommandID, at now: Instant, _ effects: inout Effects) {
     state = .starting(Start(for: id, at: now))
     effects.withdraw(.video, "the camera is starting")
   }
 
-  mutating func forget(_ id: CommandID) {
+  mutating func cancel(_ id: CommandID) {
     guard case .starting(var start) = state, start.id == id else { return }
-    start.forget()
+    start.callerDisconnected()
     state = .starting(start)
   }
 
@@ -106,22 +104,22 @@ struct CarCamera: Sendable {
   func withdraw(_ reason: String, _ effects: inout Effects) { effects.withdraw(.video, reason) }
 
   /// Publishes the initial state after the car's first message over this link.
-  func begin(_ effects: inout Effects) {
+  func publishInitialState(_ effects: inout Effects) {
     if dialect == .asBuilt { effects.publish(.video, .bool(false)) } else { effects.withdraw(.video, "not reported") }
   }
 
   /// Notes that the car has sent its modes, so it accepts commands.
-  mutating func responded() { if case .stuck = state { state = .off } }
+  mutating func modesReceived() { if case .stuck = state { state = .off } }
 
   /// Connects to the camera's server, after VideoStream On was passed to the link.
-  mutating func requested(at now: Instant, _ effects: inout Effects) {
+  mutating func videoRequested(at now: Instant, _ effects: inout Effects) {
     guard dialect == .asBuilt, case .starting(var start) = state else { return }
-    start.requested(timeoutAt: now &+ Self.timeout)
+    start.videoRequested(timeoutAt: now &+ Self.timeout)
     connect(start, at: now, &effects)
   }
 
-  /// Handles a VideoStream that the link has accepted. In the dialect documented the stream is then on, and no picture is fetched.
-  mutating func switched(_ isOn: Bool, for id: CommandID?, _ effects: inout Effects) {
+  /// Handles a VideoStream that the link has accepted. In the documented dialect the stream is then on, and no picture is fetched.
+  mutating func videoSwitched(_ isOn: Bool, for id: CommandID?, _ effects: inout Effects) {
     var id = id
     switch state {
     case .starting(let start):
@@ -137,7 +135,7 @@ struct CarCamera: Sendable {
   }
 
   /// Fails a start: the command cannot be sent, or the link to the car is lost or being closed.
-  mutating func fail(_ error: CommandError, _ effects: inout Effects) {
+  mutating func failStart(_ error: CommandError, _ effects: inout Effects) {
     if case .starting(let start) = state {
       if start.step.isFetching { effects.append(.closeLink(.video)) }
       effects.withdraw(.video, "the camera did not start")
@@ -162,18 +160,19 @@ struct CarCamera: Sendable {
     return nil
   }
 
-  mutating func received(_ bytes: [UInt8], _ effects: inout Effects) -> Answer {
-    guard case .starting(var start) = state, case .reading = start.step else { return .nothing }
-    switch start.take(bytes) {
+  /// Handles data from the server. Returns why it is no picture, as a message; the caller then calls `retry`.
+  mutating func received(_ bytes: [UInt8], _ effects: inout Effects) -> String? {
+    guard case .starting(var start) = state, case .reading = start.step else { return nil }
+    switch start.firstEvent(in: bytes) {
     case .frame:
       state = .on
       effects.append(.closeLink(.video))
       effects.publish(.video, .bool(true))
       effects.succeed(command: start.id)
-    case .failed(let message): return .retry(message)
+    case .failed(let message): return message
     case nil: state = .starting(start)
     }
-    return .nothing
+    return nil
   }
 
   /// Closes the link to the server and connects again later: the server has closed the connection, or has no picture yet.
@@ -184,8 +183,7 @@ struct CarCamera: Sendable {
     state = .starting(start)
   }
 
-  /// Handles timeouts; returns true if the start has timed out without a picture. The next response of the car shows that it accepts
-  /// commands again.
+  /// Handles timeouts; returns true if the start has timed out without a picture. The car may then ignore commands until it responds.
   mutating func expire(at now: Instant, _ effects: inout Effects) -> Bool {
     guard case .starting(var start) = state else { return false }
     if let deadline = start.deadline, now >= deadline {
@@ -206,7 +204,7 @@ struct CarCamera: Sendable {
     var start = start
     if let endpoint {
       start.enter(.connecting(until: now &+ Self.connectTimeout))
-      effects.append(.openLink(.video, url: endpoint.link))
+      effects.append(.openLink(.video, url: endpoint.videoLink))
     }
     state = .starting(start)
   }
@@ -249,15 +247,15 @@ extension CarCamera {
     private var progressDue: Instant? { id.map { _ in begun &+ Int64(reports + 1) &* Self.progressInterval } }
     var nextWake: Instant? { [step.due, deadline, progressDue].compactMap(\.self).min() }
 
-    mutating func forget() { id = nil }
-    mutating func requested(timeoutAt deadline: Instant) { self.deadline = deadline }
+    mutating func callerDisconnected() { id = nil }
+    mutating func videoRequested(timeoutAt deadline: Instant) { self.deadline = deadline }
 
     mutating func enter(_ step: Step) {
       if case .connecting = step { reader = MotionJPEG() }
       self.step = step
     }
 
-    mutating func take(_ bytes: [UInt8]) -> MotionJPEG.Event? { reader.take(bytes).first }
+    mutating func firstEvent(in bytes: [UInt8]) -> MotionJPEG.Event? { reader.read(bytes).first }
 
     mutating func reportProgress(of timeout: Nanoseconds, at now: Instant, _ effects: inout Effects) {
       guard let progressDue, now >= progressDue, let id else { return }

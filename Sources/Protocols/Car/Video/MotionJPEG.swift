@@ -17,9 +17,9 @@ public struct MotionJPEG: Sendable {
   public static let frameLimit = 4 << 20
 
   /// The part of the response that is being read.
-  private enum Place { case answer, preamble, partHead, picture, between, over }
+  private enum Phase { case responseHead, preamble, partHead, picture, betweenParts, ended }
 
-  private var place = Place.answer
+  private var phase = Phase.responseHead
   private var head = Head()
   /// The delimiters between parts, as whole lines; empty for a single picture.
   private var delimiters: [[UInt8]] = []
@@ -48,26 +48,26 @@ public struct MotionJPEG: Sendable {
       + Array("\r\nAccept: multipart/x-mixed-replace, image/jpeg\r\nConnection: close\r\n\r\n".utf8)
   }
 
-  /// Takes received bytes in pieces of any size; returns the completed pictures.
-  public mutating func take(_ bytes: [UInt8]) -> [Event] {
+  /// Reads received bytes, in pieces of any size; returns the completed pictures.
+  public mutating func read(_ bytes: [UInt8]) -> [Event] {
     var events: [Event] = []
     var rest = bytes[...]
-    while !rest.isEmpty, place != .over {
-      if place == .picture, let length = head.length {
+    while !rest.isEmpty, phase != .ended {
+      if phase == .picture, let length = head.length {
         let piece = rest.prefix(length - frame.count)
         frame += piece
         rest = rest.dropFirst(piece.count)
         if frame.count == length, let event = complete(frame.starts(with: [0xFF, 0xD8])) { events.append(event) }
-      } else if let byte = rest.popFirst(), let event = take(byte) {
+      } else if let byte = rest.popFirst(), let event = read(byte) {
         events.append(event)
       }
     }
     return events
   }
 
-  private mutating func take(_ byte: UInt8) -> Event? {
-    switch place {
-    case .answer, .partHead:
+  private mutating func read(_ byte: UInt8) -> Event? {
+    switch phase {
+    case .responseHead, .partHead:
       count += 1
       if count > Self.headLimit { return fail("not a camera: HTTP header is longer than \(Self.headLimit) bytes") }
       guard byte == lineFeed else {
@@ -77,17 +77,17 @@ public struct MotionJPEG: Sendable {
       if line.last == carriageReturn { line.removeLast() }
       defer { line.removeAll(keepingCapacity: true) }
       guard line.isEmpty else {
-        head.take(line)
+        head.read(line)
         return nil
       }
-      return place == .answer ? begin() : beginPart()
-    case .preamble, .between:
+      return phase == .responseHead ? begin() : beginPart()
+    case .preamble, .betweenParts:
       count += 1
       if count > Self.frameLimit { return fail("no picture within \(Self.frameLimit) bytes") }
       if let isLast = delimiter(byte) { part(isLast) }
       return nil
     case .picture: return picture(byte)
-    case .over: return nil
+    case .ended: return nil
     }
   }
 
@@ -103,7 +103,7 @@ public struct MotionJPEG: Sendable {
       guard let boundary = Head.boundary(type) else { return fail("no boundary in the camera's Content-Type") }
       // Some servers include the two dashes of a delimiter in the boundary parameter, and do not add them again.
       delimiters = [Array("--".utf8) + boundary] + (boundary.starts(with: Array("--".utf8)) ? [boundary] : [])
-      go(to: .preamble)
+      enter(.preamble)
     case let other:
       return fail(
         "the camera sends \(other.isEmpty ? "data of no type" : printable(other.utf8, limit: 60)) instead of pictures; give the address of the stream itself"
@@ -117,7 +117,7 @@ public struct MotionJPEG: Sendable {
     let isPicture = head.type.map { Head.essence($0) == "image/jpeg" } ?? true
     scan = Scan()
     frame.removeAll(keepingCapacity: true)
-    go(to: isPicture && head.length != 0 ? .picture : .between)
+    enter(isPicture && head.length != 0 ? .picture : .betweenParts)
     return nil
   }
 
@@ -125,10 +125,10 @@ public struct MotionJPEG: Sendable {
   private mutating func picture(_ byte: UInt8) -> Event? {
     if frame.isEmpty, isLineEnd(byte) { return nil }  // a surplus empty line
     frame.append(byte)
-    scan.take(byte)
-    if scan.place == .ended { return complete(true) }
+    scan.read(byte)
+    if scan.phase == .ended { return complete(true) }
     if frame.count > Self.frameLimit { return fail(Self.tooLong) }
-    if delimiters.isEmpty, scan.place == .astray { return fail(Self.noPicture) }
+    if delimiters.isEmpty, scan.phase == .invalid { return fail(Self.noPicture) }
     guard let isLast = delimiter(byte) else {
       if byte == lineFeed { lineStart = frame.count }
       return nil
@@ -147,17 +147,17 @@ public struct MotionJPEG: Sendable {
     guard isWhole || !delimiters.isEmpty else { return fail(Self.noPicture) }
     let event: Event? = isWhole ? .frame(frame) : nil  // other parts are skipped
     frame = []
-    go(to: delimiters.isEmpty ? .over : .between)
+    enter(delimiters.isEmpty ? .ended : .betweenParts)
     return event
   }
 
   private mutating func part(_ isLast: Bool) {
     head = Head()
-    go(to: isLast ? .over : .partHead)
+    enter(isLast ? .ended : .partHead)
   }
 
-  private mutating func go(to next: Place) {
-    place = next
+  private mutating func enter(_ next: Phase) {
+    phase = next
     line.removeAll(keepingCapacity: true)
     lineStart = 0
     count = 0
@@ -165,7 +165,7 @@ public struct MotionJPEG: Sendable {
 
   private mutating func fail(_ message: String) -> Event {
     self = MotionJPEG()
-    place = .over
+    phase = .ended
     return .failed(message)
   }
 

@@ -16,7 +16,7 @@ extension MotionJPEG {
     private var isFirst = true
 
     /// Parses a line, without its end.
-    mutating func take(_ line: [UInt8]) {
+    mutating func read(_ line: [UInt8]) {
       defer { isFirst = false }
       if isFirst, line.starts(with: Array("HTTP/1.".utf8)), let blank = line.firstIndex(of: space) {
         status = printable(Self.trimmed(line[blank...]), limit: 60)

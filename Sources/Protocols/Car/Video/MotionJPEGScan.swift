@@ -6,7 +6,7 @@
 
 extension MotionJPEG {
   struct Scan: Sendable {
-    enum Place: Sendable, Equatable {
+    enum Phase: Sendable, Equatable {
       /// Before or between the two bytes of SOI.
       case beginning, begun
       /// Before a marker's FF, or before its code.
@@ -17,45 +17,45 @@ extension MotionJPEG {
       case data, escape
       case ended
       /// Not a JPEG, or damaged: its end cannot be found.
-      case astray
+      case invalid
     }
 
-    private(set) var place = Place.beginning
+    private(set) var phase = Phase.beginning
     /// Whether the scan has reached the pixels.
     private(set) var hasData = false
     /// Whether the current segment is SOS, which is followed by pixels.
     private var isScanHeader = false
 
-    mutating func take(_ byte: UInt8) {
-      switch place {
-      case .beginning: place = byte == 0xFF ? .begun : .astray
-      case .begun: place = byte == 0xD8 ? .marker : .astray
-      case .marker: place = byte == 0xFF ? .code : .astray
-      case .code: place = after(code: byte)
-      case .length: place = .lengthEnd(high: byte)
+    mutating func read(_ byte: UInt8) {
+      switch phase {
+      case .beginning: phase = byte == 0xFF ? .begun : .invalid
+      case .begun: phase = byte == 0xD8 ? .marker : .invalid
+      case .marker: phase = byte == 0xFF ? .code : .invalid
+      case .code: phase = after(code: byte)
+      case .length: phase = .lengthEnd(high: byte)
       case .lengthEnd(let high):
         let left = Int(high) << 8 + Int(byte) - 2
-        place = left < 0 ? .astray : left == 0 ? afterSegment() : .segment(left: left)
-      case .segment(let left): place = left == 1 ? afterSegment() : .segment(left: left - 1)
-      case .data: if byte == 0xFF { place = .escape }
-      case .escape: place = byte == 0 || (0xD0...0xD7).contains(byte) ? .data : byte == 0xFF ? .escape : after(code: byte)
-      case .ended, .astray: break
+        phase = left < 0 ? .invalid : left == 0 ? afterSegment() : .segment(left: left)
+      case .segment(let left): phase = left == 1 ? afterSegment() : .segment(left: left - 1)
+      case .data: if byte == 0xFF { phase = .escape }
+      case .escape: phase = byte == 0 || (0xD0...0xD7).contains(byte) ? .data : byte == 0xFF ? .escape : after(code: byte)
+      case .ended, .invalid: break
       }
     }
 
-    private mutating func after(code: UInt8) -> Place {
+    private mutating func after(code: UInt8) -> Phase {
       switch code {
       case 0xFF: return .code  // fill bytes may precede a code
       case 0x01, 0xD0...0xD7: return .marker
       case 0xD9: return .ended
-      case 0, 0xD8: return .astray
+      case 0, 0xD8: return .invalid
       default:
         isScanHeader = code == 0xDA
         return .length
       }
     }
 
-    private mutating func afterSegment() -> Place {
+    private mutating func afterSegment() -> Phase {
       guard isScanHeader else { return .marker }
       hasData = true
       return .data

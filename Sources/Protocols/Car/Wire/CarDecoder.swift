@@ -21,10 +21,10 @@ struct CarDecoder: Sendable {
   /// Why received data is not a frame, and its first bytes.
   struct Drop: Sendable, Equatable {
     enum Reason: String, Sendable {
-      case endless = "more than 64 KiB without an end mark"
-      case bodiless = "no #$# in a message"
-      case nameless = "invalid message type"
-      case glued = "#$# in the body of a message, or a missing end mark"
+      case noEndMark = "more than 64 KiB without an end mark"
+      case noBodyMark = "no #$# in a message"
+      case invalidType = "invalid message type"
+      case twoMessages = "#$# in the body of a message, or a missing end mark"
     }
 
     let reason: Reason
@@ -46,10 +46,10 @@ struct CarDecoder: Sendable {
   private(set) var badFrames = 0
 
   /// The number of buffered bytes of an incomplete frame.
-  var waiting: Int { buffer.count }
+  var bufferedCount: Int { buffer.count }
 
   /// Removes bytes up to the end of the next frame, and returns it; nil when no bytes are left.
-  mutating func take(_ bytes: inout ArraySlice<UInt8>) -> Item? {
+  mutating func next(_ bytes: inout ArraySlice<UInt8>) -> Item? {
     while let byte = bytes.popFirst() {
       // A line end between two frames is ignored.
       if buffer.isEmpty, byte == 0x0D || byte == 0x0A { continue }
@@ -58,7 +58,7 @@ struct CarDecoder: Sendable {
         if let item = close() { return item }
       } else if buffer.count >= Self.limit {
         let isFirst = !isOverrun
-        let drop = isFirst ? drop(.endless, buffer[...]) : nil
+        let drop = isFirst ? drop(.noEndMark, buffer[...]) : nil
         isOverrun = true
         // The last two bytes may be the start of the end mark.
         buffer.removeFirst(buffer.count - 2)
@@ -82,14 +82,14 @@ struct CarDecoder: Sendable {
     }
     if isOverrun { return nil }
     let content = buffer.dropLast(CarFrame.endMark.count)
-    guard let mark = content.firstIndex(of: CarFrame.bodyMark) else { return drop(.bodiless, content) }
+    guard let mark = content.firstIndex(of: CarFrame.bodyMark) else { return drop(.noBodyMark, content) }
     let type = content[..<mark]
     let body = content[(mark + CarFrame.bodyMark.count)...]
     guard (1...Self.maxTypeLength).contains(type.count), type.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
-      return drop(.nameless, content)
+      return drop(.invalidType, content)
     }
     // The end mark between two messages was lost, so neither of them may be complete.
-    guard body.firstIndex(of: CarFrame.bodyMark) == nil else { return drop(.glued, content) }
+    guard body.firstIndex(of: CarFrame.bodyMark) == nil else { return drop(.twoMessages, content) }
     return .message(CarInboundMessage(type: String(decoding: type, as: UTF8.self), body: Array(body)))
   }
 

@@ -68,7 +68,7 @@ enum CarVideoQuality: String, Sendable, CaseIterable {
 /// The marks of a frame, and its composition.
 enum CarFrame {
   /// The maximum length of a frame: the car reads at most 1024 bytes at a time.
-  static let longest = 1023
+  static let maxLength = 1023
   static let bodyMark = Array("#$#".utf8)
   static let endMark = Array("%^%".utf8)
 

@@ -4,17 +4,17 @@ struct CarLogRateLimiter: Sendable {
   private static let maxPerSecond = 10
   private var second: Instant = .min
   private var count = 0
-  private var missed = 0
+  private var suppressed = 0
 
-  /// Whether a message passes, and how many were suppressed since the last one that passed.
-  mutating func take(at now: Instant) -> (isAllowed: Bool, missed: Int) {
+  /// Counts a message. Returns whether it passes, and how many were suppressed since the last one that passed.
+  mutating func admit(at now: Instant) -> (isAllowed: Bool, suppressed: Int) {
     if second == .min || now &- second >= .second { (second, count) = (now, 0) }
     guard count < Self.maxPerSecond else {
-      missed &+= 1
-      return (false, missed)
+      suppressed &+= 1
+      return (false, suppressed)
     }
     count += 1
-    defer { missed = 0 }
-    return (true, missed)
+    defer { suppressed = 0 }
+    return (true, suppressed)
   }
 }

@@ -6,6 +6,7 @@
 enum CarNumber {
   /// The resolution: a millionth.
   static let scale = 1e6
+  /// The maximum length of a number in characters.
   private static let maxLength = 32
 
   /// A number in millionths, as printed; nil if it is not finite or too large.

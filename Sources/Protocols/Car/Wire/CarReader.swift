@@ -39,10 +39,10 @@ struct CarReader: Sendable {
   private var noteLimiter = CarLogRateLimiter()
 
   /// The number of buffered bytes of an incomplete message.
-  var buffered: Int { decoder.waiting }
+  var bufferedCount: Int { decoder.bufferedCount }
 
   /// Publishes the initial values.
-  func start(_ effects: inout Effects) {
+  func publishInitialValues(_ effects: inout Effects) {
     for counter in [CarSignal.messages, .badFrames] { effects.publish(counter, .int(0)) }
     effects.withdraw(.message, "no message from the car yet")
   }
@@ -52,7 +52,7 @@ struct CarReader: Sendable {
 
   /// Removes bytes up to the end of the next message, and returns it; nil when no bytes are left.
   mutating func next(_ bytes: inout ArraySlice<UInt8>, at now: Instant, _ effects: inout Effects) -> CarReport? {
-    while let item = decoder.take(&bytes) {
+    while let item = decoder.next(&bytes) {
       switch item {
       case .dropped(let drop): note(drop.message, at: now, &effects)
       case .message(let message):
@@ -131,17 +131,17 @@ struct CarReader: Sendable {
 
   /// Emits a text from the car as an event.
   private mutating func report(_ text: String, at now: Instant, _ effects: inout Effects) {
-    let (isAllowed, missed) = eventLimiter.take(at: now)
+    let (isAllowed, suppressed) = eventLimiter.admit(at: now)
     guard isAllowed else { return }
-    if missed > 0 { note("\(missed) more messages from the car were suppressed by the rate limit", at: now, &effects) }
+    if suppressed > 0 { note("\(suppressed) more messages from the car were suppressed by the rate limit", at: now, &effects) }
     effects.append(.event(name: "message", text: text.isEmpty ? "(an empty text)" : text))
   }
 
   /// Emits a note for debugging.
   mutating func note(_ message: @autoclosure () -> String, at now: Instant, _ effects: inout Effects) {
-    let (isAllowed, missed) = noteLimiter.take(at: now)
+    let (isAllowed, suppressed) = noteLimiter.admit(at: now)
     guard isAllowed else { return }
-    if missed > 0 { effects.append(.note("\(missed) more log lines were suppressed by the rate limit")) }
+    if suppressed > 0 { effects.append(.note("\(suppressed) more log lines were suppressed by the rate limit")) }
     effects.append(.note(message()))
   }
 }

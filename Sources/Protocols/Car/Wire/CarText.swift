@@ -25,7 +25,7 @@ enum CarText {
       return "must not contain %^% or end with %^, which ends a message"
     }
     let frame = CarOutboundMessage.message(text).frame(.asBuilt)
-    if frame.count > CarFrame.longest { return "is \(frame.count - CarFrame.longest) characters too long" }
+    if frame.count > CarFrame.maxLength { return "is \(frame.count - CarFrame.maxLength) characters too long" }
     return nil
   }
 

@@ -6,24 +6,24 @@ import Peers
 
 @testable import Protocols
 
-typealias CarRoad = Host<CarMachine, CarNetwork>
+typealias CarSimulation = Host<CarMachine, CarNetwork>
 
 struct CarNetwork: LinkedSurroundings {
   var car: AutoTTCar
-  /// What the car told: frames it obeyed, exceptions, motors.
-  private(set) var told: [(at: Instant, text: String)] = []
-  /// Tilts are not acknowledged any more.
-  var isBehind = false
+  /// The reports of the simulated car: executed frames, exceptions, motors.
+  private(set) var reports: [(at: Instant, text: String)] = []
+  /// Whether tilts are no longer acknowledged.
+  var rejectsTilts = false
   private(set) var isUp = false
-  /// The link is to the car's program, and not to one that waits behind another client.
+  /// Whether the car's program serves this link, and not another client.
   private var isServed = false
-  /// What the network holds back; nil: nothing is lost on the way.
-  private var hole: [(LinkName, [UInt8])]?
+  /// The segments that the network delays; nil: it delays none.
+  private var delayed: [(LinkName, [UInt8])]?
 
   init(_ car: AutoTTCar) { self.car = car }
 
   var motors: String { car.motors.text }
-  var exceptions: [String] { told.map(\.text).filter { $0.hasPrefix("exception") } }
+  var exceptions: [String] { reports.map(\.text).filter { $0.hasPrefix("exception") } }
   var nextWake: Instant? { car.nextWake }
 
   mutating func wake(at now: Instant) -> [Input] { giveCar(.wake, at: now) }
@@ -46,7 +46,7 @@ struct CarNetwork: LinkedSurroundings {
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
     switch effect {
     case .send(let link, let bytes, let id, _): return write(link, bytes, id, at: now)
-    case .sendUnlessBacklogged(_, _, let id, _) where isBehind:
+    case .sendUnlessBacklogged(_, _, let id, _) where rejectsTilts:
       return [.sent(id, failure: "the other side has not acknowledged the last 3000 bytes")]
     case .sendUnlessBacklogged(let link, let bytes, let id, _): return write(link, bytes, id, at: now)
     case .openLink(let link, _): return changeCamera(link, .up(maximumSend: nil), at: now)
@@ -62,18 +62,18 @@ struct CarNetwork: LinkedSurroundings {
 
   private mutating func write(_ link: LinkName, _ bytes: [UInt8], _ id: SendID?, at now: Instant) -> [Input] {
     let sent: [Input] = id.map { [.sent($0, failure: nil)] } ?? []
-    if hole != nil {
-      hole?.append((link, bytes))
+    if delayed != nil {
+      delayed?.append((link, bytes))
       return sent
     }
     return sent + (link != .main || isServed ? giveCar(.received(link, bytes), at: now) : [])
   }
 
-  /// Nothing reaches the car; the kernel takes it all the same, and delivers it afterwards.
-  mutating func openHole() { hole = [] }
-  mutating func closeHole(at now: Instant) -> [Input] {
-    defer { hole = nil }
-    return (hole ?? []).flatMap { giveCar(.received($0, $1), at: now) }
+  /// Delays all segments to the car, which the kernel accepts nevertheless, until `deliverSegments`.
+  mutating func delaySegments() { delayed = [] }
+  mutating func deliverSegments(at now: Instant) -> [Input] {
+    defer { delayed = nil }
+    return (delayed ?? []).flatMap { giveCar(.received($0, $1), at: now) }
   }
 
   /// Gives an input to the car, and returns what the machine receives.
@@ -87,7 +87,7 @@ struct CarNetwork: LinkedSurroundings {
         case .send(let link, let bytes, let id, _):
           result.append(.received(link, bytes))
           if let id { inputs.append(.sent(id, failure: nil)) }
-        case .event(_, let text): told.append((now, text))
+        case .event(_, let text): reports.append((now, text))
         case .resetLink(.main, let reason): result += change(.down(reason), at: now)
         case .resetLink(let link, let reason): result += changeCamera(link, .down(reason), at: now)
         default: break
@@ -98,7 +98,7 @@ struct CarNetwork: LinkedSurroundings {
   }
 }
 
-extension CarRoad {
+extension CarSimulation {
   init(
     _ dialect: AutoTTCar.Dialect = .asBuilt, _ options: [String: Value] = [:], without: Set<CarFlaw> = [], faults: [CarFault] = []
   ) {
@@ -107,31 +107,31 @@ extension CarRoad {
     self.init(machine, CarNetwork(AutoTTCar(dialect, without: without, faults: faults)))
   }
 
-  /// Connected, and driven ahead for a second; in a mode that was chosen first, where one is given.
-  static func driving(_ dialect: AutoTTCar.Dialect = .asBuilt, mode: Int? = nil, _ options: [String: Value] = [:]) -> CarRoad {
-    var road = CarRoad(dialect, options)
-    road.start(for: 2 * .second)
+  /// A connected car that was driven ahead for a second, in this mode.
+  static func driving(_ dialect: AutoTTCar.Dialect = .asBuilt, mode: Int? = nil, _ options: [String: Value] = [:]) -> CarSimulation {
+    var simulation = CarSimulation(dialect, options)
+    simulation.start(for: 2 * .second)
     if let mode {
-      road.set("mode", .string(String(mode)))
-      road.run(for: 4 * .second)
+      simulation.set("mode", .string(String(mode)))
+      simulation.run(for: 4 * .second)
     }
-    road.give(.leaseBegan(deadline: 300 * .millisecond))
-    road.drive(0.4, 0, for: .second)
-    return road
+    simulation.give(.leaseBegan(deadline: 300 * .millisecond))
+    simulation.drive(0.4, 0, for: .second)
+    return simulation
   }
 
-  mutating func closeHole() { around.closeHole(at: now).forEach { give($0) } }
+  mutating func deliverSegments() { around.deliverSegments(at: now).forEach { give($0) } }
 
-  /// Only the car's time passes; the daemon is dead, or does nothing. What its will says, is said.
-  mutating func runWithoutDaemon(saying messages: [LastWill.Message], for time: Nanoseconds) {
+  /// Runs the car without the daemon, which is dead or frozen, and sends these last-will frames.
+  mutating func runWithoutDaemon(sending messages: [LastWill.Message], for time: Nanoseconds) {
     for message in messages {
-      passWithoutDaemon(until: now + message.pause)
+      advanceWithoutDaemon(until: now + message.pause)
       _ = around.giveCar(.received(.main, message.bytes), at: now)
     }
-    passWithoutDaemon(until: now + time)
+    advanceWithoutDaemon(until: now + time)
   }
 
-  private mutating func passWithoutDaemon(until end: Instant) {
+  private mutating func advanceWithoutDaemon(until end: Instant) {
     while let wake = around.car.nextWake, wake <= end {
       now = max(now, wake)
       _ = around.giveCar(.wake, at: now)
