@@ -144,12 +144,12 @@ private struct Ride {
 private func checkDecoder(_ bytes: UnsafeBufferPointer<UInt8>) {
   var decoder = ELCommDecoder()
   for byte in bytes {
-    guard let message = decoder.take(byte) else { continue }
+    guard let message = decoder.decode(byte) else { continue }
     hold(ELCommDecoder.speeds.contains(message.speed) && ELCommDecoder.charges.contains(message.battery), "no board's numbers")
     hold(abs(message.distance) <= 99_999_999, "no board's distance")
   }
   decoder.flush()
-  let next = Array("12$88$1$0.35".utf8).compactMap { decoder.take($0) }
+  let next = Array("12$88$1$0.35".utf8).compactMap { decoder.decode($0) }
   hold(next == [ELCommMessage(speed: 12, battery: 88, connected: true, distance: 35)], "a whole message is not read after a flush")
 }
 

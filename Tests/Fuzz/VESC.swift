@@ -39,7 +39,7 @@ private struct Ride {
     for reading in effects.readings { machine.check(reading, longest: 64) }
     for effect in effects.list { check(effect) }
     let (reader, queue) = (machine.router.session.reader, machine.router.requests.queue)
-    hold(reader.waiting <= 2 * VESCFrame.longest && queue.count <= VESCCommandQueue.limit + 1, "unbounded")
+    hold(reader.bufferedCount <= 2 * VESCFrame.maxLength && queue.count <= VESCCommandQueue.limit + 1, "unbounded")
     machine.checkWake(at: now)
   }
 
@@ -104,7 +104,7 @@ private struct Ride {
   private mutating func answer() {
     if outstanding != nil { take(.sent, 0) }
     guard let request = machine.router.session.request else { return }
-    give(.received(.main, VESCFrame.around([request.command.rawValue] + heard.prefix(1000))))
+    give(.received(.main, VESCFrame.enclosing([request.command.rawValue] + heard.prefix(1000))))
     heard = []
   }
 

@@ -7,29 +7,30 @@ struct Odometer: Sendable, Equatable {
   private(set) var total: Int
   /// The last reading of the counter.
   private var last: Int?
-  /// The last reading that jumped implausibly; it is accepted if the next reading is close to it.
-  private var leap: Int?
+  /// The last implausible reading; it is accepted if the next reading is close to it.
+  private var unconfirmed: Int?
+  /// When the counter was last read.
   private var lastAt: Instant?
-  /// The number of values of the counter, after which it wraps.
+  /// The number of values of the counter, after which it wraps; nil if it does not wrap.
   private let wrap: Int?
   /// The maximum plausible speed in counts per second.
-  private let perSecond: Double
+  private let maxCountsPerSecond: Double
 
   /// Restores a stored distance.
-  init(stored: [UInt8] = [], perSecond: Double, wrap: Int? = nil) {
-    let kept = Self.read(stored)
-    total = kept?.total ?? 0
-    last = kept?.last
-    self.perSecond = perSecond
+  init(stored: [UInt8] = [], maxCountsPerSecond: Double, wrap: Int? = nil) {
+    let values = Self.read(stored)
+    total = values?.total ?? 0
+    last = values?.last
+    self.maxCountsPerSecond = maxCountsPerSecond
     self.wrap = wrap
   }
 
-  static let lossWords = "the stored total distance is corrupt: it restarts at 0"
+  static let damagedMessage = "the stored total distance is corrupt: it restarts at 0"
 
   /// Whether a stored distance is damaged.
   static func isDamaged(_ stored: [UInt8]) -> Bool { read(stored) == nil }
 
-  /// A plausible maximum, so that a damaged file cannot cause an overflow.
+  /// Parses a stored distance; nil if it is damaged, or so large that later sums could overflow.
   private static func read(_ stored: [UInt8]) -> (total: Int, last: Int?)? {
     let numbers = String(decoding: stored.prefix(64), as: UTF8.self).split(separator: " ").map { Int($0) }
     guard (1...2).contains(numbers.count), let total = numbers[0], 0..<1 << 45 ~= total else { return nil }
@@ -39,23 +40,24 @@ struct Odometer: Sendable, Equatable {
   /// The value to store: `total last`.
   var stored: [UInt8] { Array("\(total) \(last.map(String.init) ?? "-")".utf8) }
 
-  /// Handles a reading; returns true if there is a new value to store.
-  mutating func read(_ counter: Int, at now: Instant) -> Bool {
+  /// Handles a reading of the counter; returns true if there is a new value to store.
+  mutating func update(_ counter: Int, at now: Instant) -> Bool {
     let before = self
     defer { lastAt = now }
     guard let last else {
       self.last = counter
       return true
     }
-    let gone = distance(from: last, to: counter)
+    let travelled = distance(from: last, to: counter)
     let elapsed = lastAt.map { Double(now - $0) / 1e9 } ?? 0
-    // The time limit allows for distance during a disconnection. Any jump is accepted if the next reading confirms it.
-    guard Double(gone) <= elapsed * perSecond + 10 || leap.map({ distance(from: $0, to: counter) <= 10 }) ?? false else {
-      leap = counter
+    // A jump is plausible if the speed allows it in the time since the last reading. Any other jump must be confirmed by the next one.
+    let isConfirmed = unconfirmed.map { distance(from: $0, to: counter) <= 10 } ?? false
+    guard isConfirmed || Double(travelled) <= elapsed * maxCountsPerSecond + 10 else {
+      unconfirmed = counter
       return false
     }
-    leap = nil
-    total += gone
+    unconfirmed = nil
+    total += travelled
     self.last = counter
     return (total, self.last) != (before.total, before.last)
   }

@@ -3,18 +3,18 @@ import Testing
 
 @testable import Protocols
 
-/// The buzzer: whoever switched it on, it ends.
+/// The buzzer is switched off in every case.
 @Suite struct ELCommBuzzerTests {
   static let dialects: [ArduinoBoard.Dialect] = ArduinoBoard.Dialect.allCases
 
-  static func riding(_ dialect: ArduinoBoard.Dialect, _ options: [String: Value] = [:]) throws -> ELCommRig {
+  static func connected(_ dialect: ArduinoBoard.Dialect, _ options: [String: Value] = [:]) throws -> ELCommRig {
     var rig = try ELCommRig(options, dialect: dialect)
     rig.start(for: 3 * .second)
     return rig
   }
 
-  @Test(arguments: dialects) func `on is held until off, and confirmed by the board`(_ dialect: ArduinoBoard.Dialect) throws {
-    var rig = try Self.riding(dialect)
+  @Test(arguments: dialects) func `the buzzer stays on until off, and the board confirms it`(_ dialect: ArduinoBoard.Dialect) throws {
+    var rig = try Self.connected(dialect)
     #expect(rig.text("buzzer") == "off")
     rig.set("buzzer", .bool(true))
     #expect(rig.results[1] == nil)
@@ -27,21 +27,21 @@ import Testing
     #expect(rig.isDone(2) && !rig.board.isSounding && rig.text("buzzer") == "off")
   }
 
-  @Test(arguments: dialects) func `on ends by itself`(_ dialect: ArduinoBoard.Dialect) throws {
-    var rig = try Self.riding(dialect)
+  @Test(arguments: dialects) func `on ends after buzzer-limit`(_ dialect: ArduinoBoard.Dialect) throws {
+    var rig = try Self.connected(dialect)
     rig.set("buzzer", .bool(true))
     rig.run(for: 9_900 * .millisecond)
     #expect(rig.board.isSounding)
     rig.run(for: 700 * .millisecond)
     #expect(!rig.board.isSounding && rig.text("buzzer") == "off")
-    var short = try Self.riding(dialect, ["buzzer-limit": .float(1)])
+    var short = try Self.connected(dialect, ["buzzer-limit": .float(1)])
     short.set("buzzer", .bool(true))
     short.run(for: 1_700 * .millisecond)
     #expect(!short.board.isSounding && short.isDone())
   }
 
-  @Test func `while it is on every byte repeats it, and off is sent twice`() throws {
-    var rig = try Self.riding(.asBuilt)
+  @Test func `every poll repeats on, and off is sent twice`() throws {
+    var rig = try Self.connected(.asBuilt)
     let before = rig.sends.count
     rig.set("buzzer", .bool(true))
     rig.run(for: 2 * .second)
@@ -52,7 +52,7 @@ import Testing
     #expect(Set(bytes) == ["B", "7", "-"])
   }
 
-  @Test func `a board that was reset sounds on`() throws {
+  @Test func `the buzzer sounds again after a reset of the board`() throws {
     var rig = try ELCommRig(faults: "reset:@5")
     rig.start(for: 3 * .second)
     rig.set("buzzer", .bool(true))
@@ -60,9 +60,9 @@ import Testing
     #expect(rig.board.isSounding)
   }
 
-  @Test(arguments: dialects) func `buzz lasts its time`(_ dialect: ArduinoBoard.Dialect) throws {
+  @Test(arguments: dialects) func `buzz lasts as long as requested`(_ dialect: ArduinoBoard.Dialect) throws {
     for (text, seconds): (String?, Double) in [("2s", 2), ("500ms", 0.5), ("1.5", 1.5), (nil, 1)] {
-      var rig = try Self.riding(dialect)
+      var rig = try Self.connected(dialect)
       rig.buzz(text.map { ["duration": .string($0)] } ?? [:])
       var sounded: Nanoseconds = 0
       for _ in 0..<400 {
@@ -74,8 +74,8 @@ import Testing
     }
   }
 
-  @Test(arguments: dialects) func `hold lasts as long as its caller, and says so`(_ dialect: ArduinoBoard.Dialect) throws {
-    var rig = try Self.riding(dialect)
+  @Test(arguments: dialects) func `hold lasts until its caller disconnects, with progress`(_ dialect: ArduinoBoard.Dialect) throws {
+    var rig = try Self.connected(dialect)
     rig.buzz(["hold": .bool(true)])
     rig.run(for: 25 * .second)
     #expect(rig.board.isSounding && rig.results[1] == nil && rig.progress[1].map { $0.count >= 20 } == true)
@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test(arguments: dialects) func `the last command wins`(_ dialect: ArduinoBoard.Dialect) throws {
-    var rig = try Self.riding(dialect)
+    var rig = try Self.connected(dialect)
     rig.buzz(["hold": .bool(true)])
     rig.run(for: .second)
     rig.set("buzzer", .bool(false), id: 2)
@@ -97,10 +97,11 @@ import Testing
     #expect((3..<40).allSatisfy { rig.error($0) != nil } && rig.isDone(40) && rig.board.isSounding)
   }
 
-  @Test(arguments: dialects) func `the end of the link ends it, and off is the first word on the next`(_ dialect: ArduinoBoard.Dialect)
+  @Test(arguments: dialects)
+  func `a lost link ends the sound, and off is the first message on the next link`(_ dialect: ArduinoBoard.Dialect)
     throws
   {
-    var rig = try Self.riding(dialect)
+    var rig = try Self.connected(dialect)
     rig.buzz(["hold": .bool(true)])
     rig.run(for: .second)
     let before = rig.sends.count
@@ -111,17 +112,18 @@ import Testing
     rig.run(for: 3 * .second)
     #expect(rig.sends.count == before)
     rig.connect()
-    // Even for somebody who is there at once.
+    // Also if the next command arrives immediately.
     rig.set("buzzer", .bool(true), id: 3)
     rig.run(for: 2 * .second)
     // The probe for the dialect is off in both.
     #expect(rig.sends[before].bytes == Array("-0".utf8) && rig.isDone(3) && rig.board.isSounding)
   }
 
-  @Test(arguments: dialects) func `a daemon that was killed leaves it on, and the next one ends it first`(_ dialect: ArduinoBoard.Dialect)
+  @Test(arguments: dialects)
+  func `a killed daemon leaves the buzzer on, and the next one switches it off first`(_ dialect: ArduinoBoard.Dialect)
     throws
   {
-    var rig = try Self.riding(dialect)
+    var rig = try Self.connected(dialect)
     rig.set("buzzer", .bool(true))
     rig.run(for: .second)
     try rig.restart(for: 3 * .second)
@@ -129,11 +131,11 @@ import Testing
     #expect(rig.sent.hasPrefix("-0") && !rig.board.isSounding && rig.text("buzzer") == "off")
   }
 
-  @Test(arguments: dialects, [0, 3 * Nanoseconds.millisecond, 40 * .millisecond]) func `off is the last word of a daemon that stops`(
+  @Test(arguments: dialects, [0, 3 * Nanoseconds.millisecond, 40 * .millisecond]) func `off is the last message of a stopping daemon`(
     _ dialect: ArduinoBoard.Dialect, _ linkDelay: Nanoseconds
   ) throws {
     for step in 0..<10 {
-      var rig = try Self.riding(dialect)
+      var rig = try Self.connected(dialect)
       rig.linkDelay = linkDelay
       rig.set("buzzer", .bool(true))
       rig.run(for: .second + Nanoseconds(step) * 23 * .millisecond)
@@ -145,29 +147,29 @@ import Testing
     }
   }
 
-  /// Executes a will as the guardian does, and lets the board hear it.
+  /// Sends last-will frames to the board, as the guardian does.
   private func execute(_ will: LastWill?, over rig: inout ELCommRig) {
     for message in will?.dead ?? [] {
       rig.run(for: message.pause)
-      rig.tellBoard(String(decoding: message.bytes, as: UTF8.self))
+      rig.sendToBoard(String(decoding: message.bytes, as: UTF8.self))
     }
     rig.run(for: .second)
   }
 
-  @Test(arguments: dialects) func `while it may sound, the guardian can switch it off`(_ dialect: ArduinoBoard.Dialect) throws {
+  @Test(arguments: dialects) func `last-will frames are set while the buzzer may sound`(_ dialect: ArduinoBoard.Dialect) throws {
     for step in 0..<20 {
-      var rig = try Self.riding(dialect)
+      var rig = try Self.connected(dialect)
       #expect(rig.wills.isEmpty, "nothing sounds")
       rig.set("buzzer", .bool(true))
       #expect(rig.wills.count == 1 && rig.wills[0]?.frozen == [])
       rig.run(for: .second + Nanoseconds(step) * 11 * .millisecond)
       #expect(rig.board.isSounding && rig.wills.count == 1)
-      // The daemon is killed: nothing but the will reaches the board.
+      // The daemon is killed: only the last-will frames reach the board.
       rig.kill()
       execute(rig.wills[0], over: &rig)
       #expect(!rig.board.isBuzzerLatched, "step \(step)")
     }
-    var rig = try Self.riding(dialect)
+    var rig = try Self.connected(dialect)
     rig.set("buzzer", .bool(true))
     rig.run(for: .second)
     rig.set("buzzer", .bool(false), id: 2)
@@ -180,11 +182,11 @@ import Testing
     #expect(rig.wills.count == 4 && rig.wills[3] == nil)
   }
 
-  @Test func `a daemon that stops without a link, or with one that is stuck, does not wait for it`() throws {
+  @Test func `a stopping daemon does not wait for a link that is down or stuck`() throws {
     var rig = try ELCommRig()
     rig.give(.stopping)
     #expect(rig.hasStopped && rig.sends.isEmpty)
-    var lost = try Self.riding(.asBuilt)
+    var lost = try Self.connected(.asBuilt)
     lost.linkDelay = nil
     lost.run(for: 300 * .millisecond)
     lost.give(.stopping)
@@ -193,8 +195,9 @@ import Testing
     #expect(lost.hasStopped)
   }
 
-  @Test(arguments: dialects) func `no answer is a timeout, and nothing sounds later`(_ dialect: ArduinoBoard.Dialect) throws {
-    var rig = try Self.riding(dialect)
+  @Test(arguments: dialects)
+  func `a missing response is a timeout, and the buzzer does not sound later`(_ dialect: ArduinoBoard.Dialect) throws {
+    var rig = try Self.connected(dialect)
     rig.isBoardMute = true
     rig.run(for: 200 * .millisecond)
     rig.set("buzzer", .bool(true))
@@ -205,11 +208,11 @@ import Testing
     #expect(!rig.board.isSounding && rig.text("buzzer") == "off")
   }
 
-  @Test func `a time that is none, or too long, is refused with words`() throws {
-    var rig = try Self.riding(.asBuilt)
+  @Test func `an invalid or too long duration is rejected with the reason`() throws {
+    var rig = try Self.connected(.asBuilt)
     for (id, text) in ["", "s", "2 s", "-1", "0", "0ms", "1e3", "inf", "nan", "11", "10.01s", "10001ms", "1.2.3"].enumerated() {
       rig.buzz(["duration": .string(text)], id: CommandID(id + 1))
-      guard case .invalid(argument: "duration", _)? = rig.error(CommandID(id + 1)) else { Issue.record("\(text) was taken"); continue }
+      guard case .invalid(argument: "duration", _)? = rig.error(CommandID(id + 1)) else { Issue.record("\(text) was accepted"); continue }
     }
     rig.buzz(["duration": .string("2s"), "hold": .bool(true)], id: 50)
     #expect(rig.error(50) == .invalid(argument: "hold", "cannot be combined with duration; give only one of them"))
@@ -218,8 +221,8 @@ import Testing
     #expect(rig.isDone(51))
   }
 
-  @Test func `a caller that is gone ends a sound, not what was set`() throws {
-    var rig = try Self.riding(.asBuilt)
+  @Test func `a caller that disconnects ends a timed sound, but not a set state`() throws {
+    var rig = try Self.connected(.asBuilt)
     rig.buzz(["duration": .string("9s")])
     rig.run(for: .second)
     rig.give(.cancelled(1))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Protocols
 
-/// Messages out of bytes: every vector cut everywhere, glued, and spoilt.
+/// Decoding of messages: split everywhere, without separators, and damaged.
 @Suite struct ELCommDecoderTests {
   static let vectors: [(String, ELCommMessage)] = [
     ("255$255$0$0.00", ELCommMessage(speed: 255, battery: 255, connected: false, distance: 0)),
@@ -15,7 +15,7 @@ import Testing
   ]
 
   static func read(_ text: String, with decoder: inout ELCommDecoder) -> [ELCommMessage] {
-    Array(text.utf8).compactMap { decoder.take($0) }
+    Array(text.utf8).compactMap { decoder.decode($0) }
   }
 
   static func read(_ text: String) -> (messages: [ELCommMessage], decoder: ELCommDecoder) {
@@ -24,7 +24,7 @@ import Testing
     return (messages, decoder)
   }
 
-  @Test func `every message is read, and after it any other`() {
+  @Test func `every message is decoded, and any other one after it`() {
     for (text, message) in Self.vectors {
       #expect(Self.read(text).messages == [message])
       for (next, second) in Self.vectors {
@@ -35,17 +35,17 @@ import Testing
     }
   }
 
-  @Test func `a piece alone is no message, and what is cut off at its start is none`() {
+  @Test func `a part of a message is not a message`() {
     for (text, message) in Self.vectors {
       for cut in 1..<text.count {
         #expect(Self.read(String(text.prefix(cut))).messages.isEmpty)
         var decoder = ELCommDecoder()
         let remnant = String(text.dropFirst(cut))
-        // A remnant that is a message itself tells it from one only by its speed.
+        // A part that is itself a valid message differs only by its speed.
         let isWhole = remnant.split(separator: "$", omittingEmptySubsequences: false).count == 4 && !remnant.hasPrefix("$")
         let messages = Self.read(remnant, with: &decoder)
         #expect(messages.isEmpty || isWhole, "\(remnant)")
-        // Digits that are glued to a speed spoil it; nothing is made of them, and the next message is read.
+        // Digits before a speed, without a separator, make it invalid; the next message is decoded.
         let next = Self.read(text, with: &decoder)
         #expect(next == [message] || next.isEmpty && Self.read(text, with: &decoder) == [message], "\(text) after \(remnant)")
       }
@@ -53,11 +53,11 @@ import Testing
   }
 
   @Test(arguments: ["300$88$1$1.10", "-300$88$1$1.10", "999$88$1$1.10", "312$88$1$1.10", "12$88$1$99999.99", "12$88$1$327.68"])
-  func `what no board says is not made into something`(_ text: String) {
+  func `impossible values are not decoded`(_ text: String) {
     #expect(Self.read(text).messages.isEmpty)
   }
 
-  @Test func `a lost end spoils no more than the next message, which is read where it can be`() {
+  @Test func `a lost end of a message affects at most the next message`() {
     for (text, message) in Self.vectors {
       for cut in 1..<text.count {
         var decoder = ELCommDecoder()
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test func `the nasty ones`() {
+  @Test func `ambiguous input is decoded as documented`() {
     var decoder = ELCommDecoder()
     #expect(Self.read("12$88$1", with: &decoder).isEmpty && Self.read("$0.35", with: &decoder).map(\.distance) == [35])
     #expect(Self.read("12$88$1$0.3512$88$1$0.35").messages.map(\.distance) == [35, 35])
@@ -82,7 +82,7 @@ import Testing
 
   @Test(arguments: [
     ("12$88$1$0.35$7", ["7"]), ("12$88$1$0.35$36.51$ok", ["36.51", "ok"]), ("12$88$1$0.35$", [""]), ("12$88$1$0.35", []),
-  ]) func `extension fields are kept`(_ text: String, _ extra: [String]) {
+  ]) func `additional fields are returned`(_ text: String, _ extra: [String]) {
     var (messages, decoder) = Self.read(text)
     #expect(messages == [Self.vectors[1].1])
     decoder.close()
@@ -90,7 +90,7 @@ import Testing
     #expect(Self.read(text, with: &decoder) == messages)
   }
 
-  @Test func `behind an extension the next message begins where its speed is likeliest`() {
+  @Test func `after additional fields the next message starts at the most plausible speed`() {
     for text in ["12$88$1$0.35$7", "12$88$1$0.35$1", "12$88$1$0.35$36.51", "12$88$1$0.35$ok"] {
       for next in [12, 11, 13] {
         let (messages, decoder) = Self.read(text + "\(next)$88$1$0.36")
@@ -104,7 +104,7 @@ import Testing
   @Test(arguments: [
     "12$88$2$0.35", "12$88$1$0,35", "12$88$1$.35", "--1$88$1$0.35", "12$8 8$1$0.35", "12$$1$0.35", "12$88$1$1234567.00", "a$b$c$d.ef",
     "12$8888$1$0.35", "$88$1$0.35", "12$88$11$0.35", "nan$inf$1$0.35", "12$88$1$0..35",
-  ]) func `what is no message gives none, and the next is read`(_ text: String) {
+  ]) func `invalid data yields no message, and the next message is decoded`(_ text: String) {
     var (messages, decoder) = Self.read(text)
     #expect(messages.isEmpty || messages == [ELCommMessage(speed: -1, battery: 88, connected: true, distance: 35)])
     decoder.flush()
@@ -115,7 +115,7 @@ import Testing
     for byte in UInt8.min...UInt8.max {
       var decoder = ELCommDecoder()
       for _ in 0..<1_000 {
-        if decoder.take(byte) != nil { Issue.record("\(byte)") }
+        if decoder.decode(byte) != nil { Issue.record("\(byte)") }
         if decoder.buffer.count > ELCommDecoder.limit || decoder.lastBad.count > ELCommDecoder.limit { Issue.record("\(byte)") }
       }
       decoder.flush()

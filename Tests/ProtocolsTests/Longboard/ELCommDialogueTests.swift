@@ -3,12 +3,12 @@ import Testing
 
 @testable import Protocols
 
-/// Dialogues with the simulated board in virtual time: who begins, at what pace, and what becomes of a missing answer.
+/// Dialogues with the simulated board in virtual time: dialect detection, poll rate, and missing responses.
 @Suite struct ELCommDialogueTests {
   static let asBuilt: [String: Value] = ["dialect": .string("as-built")]
   static let documented: [String: Value] = ["dialect": .string("documented")]
 
-  @Test func `a board as built is found by its two answers to two characters`() throws {
+  @Test func `a board as built is detected by two responses to two characters`() throws {
     var rig = try ELCommRig()
     rig.start(for: .second / 2 - 1)
     #expect(rig.sends.isEmpty && rig.status == "detecting" && rig.absence("dialect") == "not detected yet")
@@ -21,13 +21,13 @@ import Testing
     #expect(rig.number("missed") == 0 && rig.number("bad-messages") == 0)
   }
 
-  /// The fault: one answer to a byte of an earlier daemon was taken for a board that begins, and the buzzer stayed mute.
+  /// Regression: one response to a byte of an earlier daemon was taken for a documented board, and the buzzer did not work.
   @Test(arguments: [false, true], ["", "no-vesc"])
-  func `a fresh start finds a board as built, whatever it still has to answer`(_ isBuffered: Bool, _ fault: String) throws {
+  func `a new daemon detects a board as built despite pending responses`(_ isBuffered: Bool, _ fault: String) throws {
     for step in 0..<60 {
       var rig = try fault.isEmpty ? ELCommRig() : ELCommRig(faults: fault)
       rig.start(for: 3 * .second + Nanoseconds(step) * 37 * .millisecond)
-      rig.tellBoard(String(repeating: "B", count: [0, 1, 2, 3, 10, 60][step % 6]))
+      rig.sendToBoard(String(repeating: "B", count: [0, 1, 2, 3, 10, 60][step % 6]))
       try rig.startFresh(after: Nanoseconds(step / 6) * 83 * .millisecond, isBuffered: isBuffered, for: 16 * .second)
       #expect(rig.text("dialect") == "as-built", "step \(step)")
       rig.set("buzzer", .bool(true))
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [false, true]) func `a fresh start finds a documented board at any moment`(_ isBuffered: Bool) throws {
+  @Test(arguments: [false, true]) func `a new daemon detects a documented board at any time`(_ isBuffered: Bool) throws {
     for step in 0..<60 {
       var rig = try ELCommRig(dialect: .documented)
       rig.start(for: 3 * .second + Nanoseconds(step) * 37 * .millisecond)
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test func `a number that switches a board as built on is no probe`() throws {
+  @Test func `a buzzer-off that switches a board as built on is rejected`() throws {
     for number in [7, 70, 17] {
       #expect(throws: OptionError.self) { _ = try ELCommMachine(Setup(options: ["buzzer-off": .int(number)])) }
       _ = try ELCommMachine(Setup(options: ["buzzer-off": .int(number), "dialect": .string("documented")]))
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test func `a documented board is found by its one answer to two characters, and each message is answered at once`() throws {
+  @Test func `a documented board is detected by one response to two characters, and each message gets a response at once`() throws {
     var rig = try ELCommRig(dialect: .documented)
     rig.start(for: 5 * .second)
     #expect(rig.text("dialect") == "documented" && rig.status == "live" && rig.fault == nil)
@@ -68,29 +68,29 @@ import Testing
     #expect(rig.number("round-trip") == 95 && rig.number("missed") == 0)
   }
 
-  @Test func `a module that prints its notices into the board's line makes no documented board`() throws {
+  @Test func `messages after output of a Bluetooth module are not a documented board`() throws {
     var rig = try ELCommRig()
     rig.start()
-    rig.tellBoard("OK+CONN:00150B001A2B")
+    rig.sendToBoard("OK+CONN:00150B001A2B")
     rig.run(for: 2 * .second)
     #expect(rig.sends.isEmpty && rig.arrivals.count > 15)
     rig.run(for: 3 * .second)
     #expect(rig.text("dialect") == "as-built" && rig.status == "live")
   }
 
-  @Test func `what speaks more than a full buffer unasked is no board as built`() throws {
+  @Test func `a board that sends more than a full buffer without a request is documented`() throws {
     var rig = try ELCommRig()
     rig.isBoardMute = true
     rig.start()
     for _ in 0..<65 {
       #expect(rig.sends.isEmpty)
-      rig.hear("12$88$1$0.35")
+      rig.receive("12$88$1$0.35")
       rig.run(for: 200 * .millisecond)
     }
     #expect(rig.text("dialect") == "documented" && rig.sends.first?.bytes == [0x30])
   }
 
-  @Test func `a dialect that is given is spoken`() throws {
+  @Test func `a configured dialect is used without detection`() throws {
     var built = try ELCommRig(Self.asBuilt)
     built.start()
     #expect(built.sent == "-" && built.text("dialect") == "as-built")
@@ -102,14 +102,14 @@ import Testing
     #expect(Set(numbers.sends.map(\.bytes)) == [Array("45".utf8)])
   }
 
-  @Test func `options that cannot be are refused`() throws {
+  @Test func `invalid options are rejected`() throws {
     for options: [String: Value] in [["rate": .float(10.5)], ["buzzer-on": .int(0)], ["rate": .float(.nan)]] {
       #expect(throws: OptionError.self) { _ = try ELCommMachine(Setup(options: options)) }
     }
     _ = try Kind.longboard.make(Setup(options: ["protocol": .string("elcomm"), "rate": .float(10)]))
   }
 
-  @Test(arguments: [1.0, 5.0, 10.0]) func `never two bytes wait for an answer, whatever the rate`(_ rate: Double) throws {
+  @Test(arguments: [1.0, 5.0, 10.0]) func `at most one byte awaits a response at any rate`(_ rate: Double) throws {
     var rig = try ELCommRig(["rate": .float(rate), "dialect": .string("as-built")], faults: "no-vesc")
     rig.start(for: 30 * .second)
     #expect(rig.sends.count >= rig.arrivals.count && rig.sends.count - rig.arrivals.count <= 1)
@@ -117,7 +117,7 @@ import Testing
     #expect(rig.number("missed") == 0 && rig.number("round-trip").map { (35...185).contains($0) } == true)
   }
 
-  @Test func `a lost message is missed, asked for again, and not made up for`() throws {
+  @Test func `a lost message is counted, and polled again`() throws {
     var rig = try ELCommRig(faults: "cut:10")
     rig.start(for: 30 * .second)
     #expect(rig.number("missed").map { $0 > 5 } == true && rig.number("bad-messages").map { $0 > 5 } == true)
@@ -125,7 +125,7 @@ import Testing
     #expect(rig.text("last-bad-message")?.isEmpty == false)
   }
 
-  @Test func `a late answer does not put us ahead of the board`() throws {
+  @Test func `a late response does not increase the number of bytes in flight`() throws {
     var rig = try ELCommRig(Self.asBuilt, faults: "coalesce:10", "split")
     rig.start(for: 60 * .second)
     #expect(rig.number("missed").map { $0 > 5 } == true && rig.number("bad-messages") == 0)
@@ -136,7 +136,7 @@ import Testing
       "\(rig.sends.count) \(rig.machine.dialogue.receiver.messages)")
   }
 
-  @Test func `a silent board is said to be silent, listened to and asked again, and found`() throws {
+  @Test func `a silent board is reported, polled, and detected again`() throws {
     var rig = try ELCommRig(faults: "silence:20:9000")
     rig.start(for: 6 * .second)
     rig.run(for: 4 * .second)
@@ -148,7 +148,7 @@ import Testing
     #expect(rig.status == "live" && rig.fault == nil && rig.number("speed") != nil && rig.resets.isEmpty)
   }
 
-  @Test func `a board that changes its ways is found again`() throws {
+  @Test func `a board that changes its dialect is detected again`() throws {
     var rig = try ELCommRig(dialect: .documented)
     rig.start(for: 2 * .second)
     #expect(rig.text("dialect") == "documented")
@@ -159,17 +159,17 @@ import Testing
     #expect(rig.text("dialect") == "as-built" && rig.status == "live")
   }
 
-  @Test func `what a board as built still had to say to a daemon that was killed is no documented board`() throws {
+  @Test func `pending responses to a killed daemon are not a documented board`() throws {
     var rig = try ELCommRig()
     rig.start(for: 3 * .second)
     try rig.restart()
     rig.run(for: 50 * .millisecond)
-    rig.hear("3$88$1$0.35")
+    rig.receive("3$88$1$0.35")
     rig.run(for: 3 * .second)
     #expect(rig.text("dialect") == "as-built" && rig.sent.hasPrefix("-0--B"))
   }
 
-  @Test(arguments: [2, 3, 4, 5, 6, 7]) func `answers that come late, all at once, are no documented board`(_ steps: Int) throws {
+  @Test(arguments: [2, 3, 4, 5, 6, 7]) func `late responses that arrive together are not a documented board`(_ steps: Int) throws {
     var rig = try ELCommRig()
     rig.start(for: 3 * .second)
     rig.isStalled = true
@@ -182,7 +182,7 @@ import Testing
     #expect(rig.isDone() && rig.board.isSounding)
   }
 
-  @Test func `a link that takes nothing is closed`() throws {
+  @Test func `a link that accepts no write is reset`() throws {
     var rig = try ELCommRig(Self.asBuilt)
     rig.linkDelay = nil
     rig.start(for: 4 * .second)
@@ -191,7 +191,7 @@ import Testing
     #expect(rig.resets == ["write timeout"] && rig.machine.nextWake == nil)
   }
 
-  @Test func `a send that failed is a byte that is not answered`() throws {
+  @Test func `a failed write counts as a byte without a response`() throws {
     var rig = try ELCommRig(Self.asBuilt)
     rig.isBoardMute = true
     rig.start()
@@ -202,7 +202,7 @@ import Testing
     #expect(rig.status == "live" && rig.number("missed") == 1)
   }
 
-  @Test func `a link that takes nothing but failures is named`() throws {
+  @Test func `a link on which every write fails is reported`() throws {
     var rig = try ELCommRig(Self.asBuilt)
     rig.isBoardMute = true
     rig.linkDelay = nil
@@ -215,14 +215,14 @@ import Testing
     #expect(rig.fault == "cannot send to the board: no such characteristic" && rig.number("speed") == nil)
   }
 
-  @Test func `fields behind the fourth are shown`() throws {
+  @Test func `fields after the fourth are published`() throws {
     var rig = try ELCommRig(faults: "extension")
     rig.start(for: 4 * .second)
     #expect(rig.values["extra"] == .value(.list(["41", "ok"])) || rig.values["extra"] == .value(.list(["40", "ok"])))
     #expect(rig.number("bad-messages") == 0 && rig.number("missed") == 0)
   }
 
-  @Test func `a board without its VESC shows reasons, not numbers`() throws {
+  @Test func `a board without its VESC publishes reasons instead of values`() throws {
     var rig = try ELCommRig(faults: "no-vesc")
     rig.start(for: 2 * .second)
     #expect(rig.status == "no-vesc" && rig.fault == nil && rig.text("connected") == "off")
@@ -231,7 +231,7 @@ import Testing
     #expect(rig.fault == "the VESC does not respond to the board: switch it on, and check its wiring")
   }
 
-  @Test func `a latched board is off, and a reset heals it`() throws {
+  @Test func `a latched board is off until it is reset`() throws {
     var rig = try ELCommRig(faults: "off-latch:@4", "reset:@8")
     rig.start(for: 6 * .second)
     #expect(rig.status == "off" && rig.fault == "the board has latched off after a voltage drop: reset it")
@@ -240,7 +240,7 @@ import Testing
     #expect(rig.status == "live" && rig.fault == nil && rig.text("connected") == "on")
   }
 
-  @Test func `the first half second has no battery`() throws {
+  @Test func `the battery is absent in the first half second`() throws {
     var rig = try ELCommRig(Self.asBuilt)
     rig.start(for: 200 * .millisecond)
     #expect(rig.absence("battery") == "the board has not measured its battery yet" && rig.number("battery-raw") == -355)

@@ -11,41 +11,41 @@ typealias ELCommRig = Host<ELCommMachine, BoardLink>
 
 struct BoardLink: LinkedSurroundings {
   var board: ArduinoBoard
-  /// The link takes a send this much later; nil: never.
+  /// The delay after which the link accepts a write; nil: never.
   var linkDelay: Nanoseconds? = 0
-  /// Nothing of the board arrives.
+  /// Whether data from the board is lost.
   var isBoardMute = false
-  /// What the board says waits somewhere on its way.
+  /// Whether data from the board is buffered on its way.
   var isStalled = false
   private(set) var isUp = false
   fileprivate(set) var sends: [(at: Instant, bytes: [UInt8])] = []
   private(set) var arrivals: [Instant] = []
   private var pending: [(at: Instant, id: SendID)] = []
-  private var coming: [[UInt8]] = []
-  private var isHangingUp = false
+  private var incoming: [[UInt8]] = []
+  private var isDisconnecting = false
 
   init(_ board: ArduinoBoard) { self.board = board }
 
   var sent: String { sends.map { String(decoding: $0.bytes, as: UTF8.self) }.joined() }
 
-  private var hasArrival: Bool { !coming.isEmpty && !isStalled }
+  private var hasArrival: Bool { !incoming.isEmpty && !isStalled }
 
   var nextWake: Instant? {
-    hasArrival || isHangingUp ? .min : [pending.first?.at, board.nextWake].compactMap(\.self).min()
+    hasArrival || isDisconnecting ? .min : [pending.first?.at, board.nextWake].compactMap(\.self).min()
   }
 
   mutating func wake(at now: Instant) -> [Input] {
     if hasArrival {
       arrivals.append(now)
-      let bytes = coming.removeFirst()
+      let bytes = incoming.removeFirst()
       return isUp ? [.received(.main, bytes)] : []
     }
-    if isHangingUp {
-      isHangingUp = false
+    if isDisconnecting {
+      isDisconnecting = false
       return change(.down("gone"), at: now)
     }
     if let first = pending.first, first.at <= now { return [.sent(pending.removeFirst().id, failure: nil)] }
-    tell(.wake, at: now)
+    giveBoard(.wake, at: now)
     return []
   }
 
@@ -54,25 +54,25 @@ struct BoardLink: LinkedSurroundings {
   mutating func change(_ state: LinkState, at now: Instant) -> [Input] {
     if case .up = state { isUp = true } else { isUp = false }
     pending = []
-    tell(.linkChanged(.main, state), at: now)
+    giveBoard(.linkChanged(.main, state), at: now)
     return [.linkChanged(.main, state)]
   }
 
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
     switch effect {
     case .send(_, let bytes, let id, _):
-      #expect(isUp && pending.isEmpty, "a send over no link, or a second one")
+      #expect(isUp && pending.isEmpty, "a send over a link that is down or busy")
       sends.append((now, bytes))
       pending.append((linkDelay.map { now + $0 } ?? .max, id ?? 0))
-      if linkDelay != nil { tell(.received(.main, bytes), at: now) }
+      if linkDelay != nil { giveBoard(.received(.main, bytes), at: now) }
     case .resetLink: (isUp, pending) = (false, [])
     default: return nil
     }
     return []
   }
 
-  /// The board takes an input.
-  mutating func tell(_ input: Input, at now: Instant) {
+  /// Gives the board an input.
+  mutating func giveBoard(_ input: Input, at now: Instant) {
     var inputs = [input]
     while !inputs.isEmpty {
       var effects = Effects()
@@ -80,16 +80,16 @@ struct BoardLink: LinkedSurroundings {
       for effect in effects.list {
         switch effect {
         case .send(_, let bytes, let id?, _):
-          if isUp, !isBoardMute { coming.append(bytes) }
+          if isUp, !isBoardMute { incoming.append(bytes) }
           inputs.append(.sent(id, failure: nil))
-        case .resetLink: isHangingUp = true
+        case .resetLink: isDisconnecting = true
         default: break
         }
       }
     }
   }
 
-  /// The link has closed with what it was given.
+  /// Drops the writes in flight, because the link has closed.
   mutating func forgetSends() { pending = [] }
 }
 
@@ -99,7 +99,7 @@ extension ELCommRig {
     self.init(try ELCommMachine(Setup(options: options)), BoardLink(board))
   }
 
-  /// A daemon that was killed, and the next one with what the disk has.
+  /// Kills the daemon, and starts the next one with the same disk.
   mutating func restart(_ options: [String: Value] = [:], for time: Nanoseconds = 0) throws {
     _ = around.change(.down("gone"), at: now)
     replace(try ELCommMachine(Setup(options: options)))
@@ -107,8 +107,8 @@ extension ELCommRig {
     start(for: time)
   }
 
-  /// A daemon that was killed, and after this time one that knows nothing of it. What the board says meanwhile waits on its
-  /// way, or is lost as on a Bluetooth module that nobody is connected to.
+  /// Kills the daemon, and starts one with an empty disk after this time. Data that the board sends meanwhile is buffered, or lost as by
+  /// a Bluetooth module without a connection.
   mutating func startFresh(after time: Nanoseconds, isBuffered: Bool, for rest: Nanoseconds) throws {
     replace(try ELCommMachine(Setup()))
     around.isStalled = true
@@ -124,16 +124,16 @@ extension ELCommRig {
     run(for: rest)
   }
 
-  /// The daemon is gone; the link stays open.
+  /// Kills the daemon; the link stays open.
   mutating func kill() {
     around.isStalled = true
     if let idle = try? ELCommMachine(Setup()) { machine = idle }
     around.forgetSends()
   }
 
-  /// Bytes that come to the board from elsewhere.
-  mutating func tellBoard(_ text: String) { around.tell(.received(.main, Array(text.utf8)), at: now) }
-  mutating func hear(_ text: String) { give(.received(.main, Array(text.utf8))) }
+  /// Sends the board bytes that are not from the daemon.
+  mutating func sendToBoard(_ text: String) { around.giveBoard(.received(.main, Array(text.utf8)), at: now) }
+  mutating func receive(_ text: String) { give(.received(.main, Array(text.utf8))) }
   mutating func buzz(_ arguments: [String: Value] = [:], id: CommandID = 1) {
     perform(.run(action: 0, arguments: arguments), id: id)
   }

@@ -3,20 +3,20 @@ import Testing
 
 @testable import Protocols
 
-/// Hostile boards: whatever comes, the machine lives, its memory is bounded, what is wrong has a name, and it recovers.
+/// Hostile boards: the machine does not trap, its memory is bounded, it reports the fault, and it recovers.
 @Suite struct ELCommRobustnessTests {
   typealias Dice = OBDRobustnessTests.Dice
 
   static let healthy = "12$88$1$0.35"
 
-  /// Both dialects, found.
-  static func riding(_ dialect: ArduinoBoard.Dialect) throws -> ELCommRig {
+  /// A board of this dialect, which was detected.
+  static func connected(_ dialect: ArduinoBoard.Dialect) throws -> ELCommRig {
     var rig = try ELCommRig(dialect: dialect)
     rig.start(for: 3 * .second)
     return rig
   }
 
-  @Test(arguments: ArduinoBoard.Dialect.allCases) func `a wrong baud rate is named`(_ dialect: ArduinoBoard.Dialect) throws {
+  @Test(arguments: ArduinoBoard.Dialect.allCases) func `a wrong baud rate is reported`(_ dialect: ArduinoBoard.Dialect) throws {
     var rig = try ELCommRig(dialect: dialect, faults: "wrong-baud")
     rig.start(for: 6 * .second)
     #expect(rig.status == "degraded" && rig.fault?.contains("baud rate (9600") == true, "\(rig.fault ?? "")")
@@ -28,13 +28,14 @@ import Testing
     #expect(rig.status == "live" && rig.fault == nil && rig.resets.isEmpty)
   }
 
-  @Test(arguments: ArduinoBoard.Dialect.allCases) func `half a message for ever is named, and forgotten`(_ dialect: ArduinoBoard.Dialect)
+  @Test(arguments: ArduinoBoard.Dialect.allCases)
+  func `an endless incomplete message is reported, and recovery follows`(_ dialect: ArduinoBoard.Dialect)
     throws
   {
-    var rig = try Self.riding(dialect)
+    var rig = try Self.connected(dialect)
     rig.isBoardMute = true
     for _ in 0..<60 {
-      rig.hear("12$88")
+      rig.receive("12$88")
       rig.run(for: 100 * .millisecond)
       #expect(rig.machine.dialogue.receiver.decoder.buffer.count <= ELCommDecoder.limit)
     }
@@ -46,14 +47,15 @@ import Testing
     #expect(rig.status == "live" && rig.fault == nil)
   }
 
-  @Test(arguments: ArduinoBoard.Dialect.allCases) func `a flood is named, and what is sent stays bounded`(_ dialect: ArduinoBoard.Dialect)
+  @Test(arguments: ArduinoBoard.Dialect.allCases)
+  func `a flood of messages is reported, and the number of writes is bounded`(_ dialect: ArduinoBoard.Dialect)
     throws
   {
-    var rig = try Self.riding(dialect)
+    var rig = try Self.connected(dialect)
     let before = rig.sends.count
     let flood = String(repeating: Self.healthy, count: 500)
     for _ in 0..<300 {
-      rig.hear(flood)
+      rig.receive(flood)
       rig.run(for: 10 * .millisecond)
     }
     #expect(rig.status == "degraded" && rig.fault?.contains("messages per second") == true)
@@ -62,7 +64,7 @@ import Testing
     #expect(rig.status == "live" && rig.fault == nil)
   }
 
-  @Test(arguments: ArduinoBoard.Dialect.allCases) func `a board that answers in no time does not take all of ours`(
+  @Test(arguments: ArduinoBoard.Dialect.allCases) func `a board that responds immediately does not increase the rate without limit`(
     _ dialect: ArduinoBoard.Dialect
   )
     throws
@@ -75,7 +77,7 @@ import Testing
   @Test(
     arguments: ["split", "cut:3", "coalesce:3", "noise:2", "silence:7:900", "reset:9", "disconnect:20", "flood:9"],
     ArduinoBoard.Dialect.allCases)
-  func `every fault of a board is lived through`(_ fault: String, _ dialect: ArduinoBoard.Dialect) throws {
+  func `every fault of a board is survived`(_ fault: String, _ dialect: ArduinoBoard.Dialect) throws {
     var rig = try ELCommRig(dialect: dialect, faults: fault)
     rig.start()
     for second in 0..<60 {
@@ -88,13 +90,13 @@ import Testing
     #expect(rig.number("total-distance").map { $0 < 0.6 } == true)
   }
 
-  @Test func `mutated messages are survived, and give only what can be`() {
+  @Test func `mutated messages are survived, and yield only valid values`() {
     var dice = Dice(state: 0x1234_5678_9ABC_DEF1)
     let seeds = ELCommDecoderTests.vectors.map { Array($0.0.utf8) } + [Array("12$88$1$0.35$7$ok".utf8), Array("OK+CONN7".utf8)]
     var decoder = ELCommDecoder()
     for _ in 0..<30_000 {
       for byte in OBDRobustnessTests.mutate(seeds[dice.below(seeds.count)], &dice) {
-        guard let message = decoder.take(byte) else { continue }
+        guard let message = decoder.decode(byte) else { continue }
         #expect(ELCommDecoder.speeds.contains(message.speed) && ELCommDecoder.charges.contains(message.battery))
         #expect(abs(message.distance) <= 99_999_999)
       }
@@ -110,7 +112,7 @@ import Testing
       var machine = try ELCommMachine(Setup(options: dialect))
       var effects = Effects()
       var now: Instant = Int64(dice.below(1 << 40))
-      var asked: CommandID = 0
+      var lastCommand: CommandID = 0
       var cancelled: Set<CommandID> = []
       var completions: [CommandID: Int] = [:]
       var outstanding: Set<SendID> = []
@@ -118,7 +120,7 @@ import Testing
       for _ in 0..<3_000 {
         now &+= [0, .millisecond, 49 * .millisecond, 450 * .millisecond, 6 * .second, 3600 * .second][dice.below(6)]
         effects.removeAll()
-        let input = Self.input(&dice, &asked, &cancelled, &outstanding)
+        let input = Self.input(&dice, &lastCommand, &cancelled, &outstanding)
         switch input {
         case .linkChanged(.main, .up): (isUp, outstanding) = (true, [])
         case .linkChanged(.main, .down): (isUp, outstanding) = (false, [])
@@ -145,7 +147,7 @@ import Testing
       machine.handle(.stopping, at: now, &effects)
       machine.handle(.linkChanged(.main, .down("end")), at: now, &effects)
       for effect in effects.list { if case .complete(let id, _) = effect { completions[id, default: 0] += 1 } }
-      for id in 1..<max(asked + 1, 2) where asked > 0 {
+      for id in 1..<max(lastCommand + 1, 2) where lastCommand > 0 {
         #expect(completions[id] == 1 || (cancelled.contains(id) && completions[id] == nil), "command \(id) of seed \(seed)")
       }
       #expect(machine.nextWake == nil)
@@ -153,7 +155,7 @@ import Testing
   }
 
   private static func input(
-    _ dice: inout Dice, _ asked: inout CommandID, _ cancelled: inout Set<CommandID>, _ outstanding: inout Set<SendID>
+    _ dice: inout Dice, _ lastCommand: inout CommandID, _ cancelled: inout Set<CommandID>, _ outstanding: inout Set<SendID>
   )
     -> Input
   {
@@ -163,17 +165,17 @@ import Testing
     case 2: return .started(restored: ["distance": [UInt8(dice.below(256))]], wall: WallTime(microseconds: .max))
     case 3: return .stored(key: "distance", failure: dice.below(2) == 0 ? "no space" : nil)
     case 4, 5:
-      asked += 1
-      return .perform(asked, .set(property: ELCommSignal.buzzer.rawValue, .bool(dice.below(2) == 0)))
+      lastCommand += 1
+      return .perform(lastCommand, .set(property: ELCommSignal.buzzer.rawValue, .bool(dice.below(2) == 0)))
     case 6:
-      asked += 1
+      lastCommand += 1
       let times = ["2s", "9", "x", "500ms"]
-      return .perform(asked, .run(action: 0, arguments: ["duration": .string(times[dice.below(4)])]))
+      return .perform(lastCommand, .run(action: 0, arguments: ["duration": .string(times[dice.below(4)])]))
     case 7:
-      asked += 1
-      return .perform(asked, .run(action: dice.below(2), arguments: ["hold": .bool(true)]))
+      lastCommand += 1
+      return .perform(lastCommand, .run(action: dice.below(2), arguments: ["hold": .bool(true)]))
     case 8:
-      let id = CommandID(dice.below(Int(asked) + 1))
+      let id = CommandID(dice.below(Int(lastCommand) + 1))
       cancelled.insert(id)
       return .cancelled(id)
     case 9: return .received("other", [1, 2, 3])

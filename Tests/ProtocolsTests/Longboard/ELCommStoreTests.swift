@@ -3,9 +3,9 @@ import Testing
 
 @testable import Protocols
 
-/// What outlives resets of the board and ends of the daemon.
+/// The values that survive resets of the board and restarts of the daemon.
 @Suite struct ELCommStoreTests {
-  @Test func `the total is what was ridden, over resets and restarts, and never less than was shown`() throws {
+  @Test func `the total includes all distances across resets and restarts, and never decreases`() throws {
     var rig = try ELCommRig(faults: "reset:137")
     rig.start()
     var shown = 0.0
@@ -22,7 +22,7 @@ import Testing
     #expect(rig.stores < 400)
   }
 
-  @Test func `what the disk does not have is not shown`() throws {
+  @Test func `a distance that is not stored is not published`() throws {
     var rig = try ELCommRig()
     rig.start(for: 3 * .second)
     #expect(rig.number("total-distance") == 0)
@@ -35,7 +35,7 @@ import Testing
     #expect(rig.stores < 70)
   }
 
-  @Test func `the total is known before the board is`() throws {
+  @Test func `the stored total is published before the board responds`() throws {
     var rig = try ELCommRig()
     #expect(rig.number("total-distance") == nil)
     rig.give(.started(restored: ["distance": Array("1000 35".utf8), "name": Array("Torq".utf8)], wall: WallTime(microseconds: 0)))
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(arguments: ["9223372036854775807 5", "1 -9223372036854775808", "\u{0}\u{1}", "99999999999999999999 1", "5"])
-  func `a damaged file harms nobody`(_ text: String) throws {
+  func `a damaged file is ignored`(_ text: String) throws {
     var rig = try ELCommRig()
     rig.start(restored: ["distance": Array(text.utf8), "name": [0xFF, 7, 10], "dialect": Array("klingon".utf8)], for: 20 * .second)
     #expect(rig.status == "live" && rig.number("total-distance").map { $0 >= 0 && $0 < 1 } == true)
@@ -51,21 +51,21 @@ import Testing
     #expect(rig.events.count { $0 == "stored settings are damaged: name reset to unset; set them again" } == 1, "\(rig.events)")
   }
 
-  @Test func `a wrong digit on the way adds no miles`() throws {
+  @Test func `a damaged digit does not increase the total`() throws {
     var rig = try ELCommRig()
     rig.start(for: 5 * .second)
     let total = try #require(rig.number("total-distance"))
-    rig.hear("3$88$1$90.35")
+    rig.receive("3$88$1$90.35")
     rig.run(for: 2 * .second)
     #expect(rig.number("total-distance").map { $0 < total + 0.2 } == true)
   }
 
-  @Test func `negative distances are shown and add up as ways`() throws {
+  @Test func `negative distances are published, and increase the total`() throws {
     var rig = try ELCommRig(["dialect": .string("documented")])
     rig.isBoardMute = true
     rig.start()
     for hundredths in 0..<8 {
-      rig.hear("-3$88$1$-0.0\(hundredths)")
+      rig.receive("-3$88$1$-0.0\(hundredths)")
       rig.run(for: .second)
     }
     #expect(rig.number("distance") == -0.11 && rig.number("speed") == -4.8 && rig.number("total-distance") == 0.11)

@@ -1,33 +1,33 @@
-// How far a board rolled, whatever its counter does.
+// Lifetime distances from counters that restart, roll back, wrap, or are damaged.
 
 import Testing
 
 @testable import Protocols
 
 @Suite struct OdometerTests {
-  /// Hundredths of a mile from a board that cannot do more than 60 mph, read twice a second.
+  /// Reads the counters of a board, in hundredths of a mile, twice per second; its maximum speed is 60 mph.
   private func ride(_ counters: [Int], stored: [UInt8] = []) -> Odometer {
-    var odometer = Odometer(stored: stored, perSecond: 60.0 / 36, wrap: 65536)
-    for (index, counter) in counters.enumerated() { _ = odometer.read(counter, at: Int64(index) * .second / 2) }
+    var odometer = Odometer(stored: stored, maxCountsPerSecond: 60.0 / 36, wrap: 65536)
+    for (index, counter) in counters.enumerated() { _ = odometer.update(counter, at: Int64(index) * .second / 2) }
     return odometer
   }
 
   @Test(arguments: [
     ([0, 1, 2, 5], 5), ([7, 7, 7], 0), ([100, 101, 0, 1, 3], 4), ([5, 4, 3, 4], 3), ([1, 0, -1, -2], 2),
-    // One reading with a wrong digit, and a jump that stays.
+    // One reading with a wrong digit, and a jump that is confirmed.
     ([35, 36, 935, 37, 38], 3), ([35, 36, 935, 936], 901),
     // The board counts hundredths in 16 bits.
     ([32766, 32767, -32768, -32767], 3),
-    // What no counter of this width can say is no wrap.
+    // A reading outside of 16 bits is not a wrap.
     ([5, -9_999_999, -9_999_999, 3], 9_999_999),
-  ]) func `counts every way, and each once`(_ counters: [Int], _ total: Int) {
+  ]) func `every distance is counted once`(_ counters: [Int], _ total: Int) {
     #expect(ride(counters).total == total)
   }
 
-  @Test func `goes on after a restart of either side`() {
+  @Test func `the total continues after a restart of the board or the daemon`() {
     let before = ride([0, 10, 20])
     #expect(ride([20, 22], stored: before.stored).total == 22)
-    // The board was reset meanwhile, or rode on.
+    // The board was reset meanwhile, or rolled on.
     #expect(ride([0, 3], stored: before.stored).total == 23)
     #expect(ride([200, 200, 201], stored: before.stored).total == 201)
   }
@@ -39,10 +39,10 @@ import Testing
     #expect(ride([], stored: Array("12".utf8)).total == 12)
   }
 
-  @Test func `a gap counts at most as far as one can ride in it`() {
-    var odometer = Odometer(perSecond: 60.0 / 36)
-    _ = odometer.read(0, at: 0)
-    _ = odometer.read(150, at: 120 * .second)
+  @Test func `a gap counts at most as far as the maximum speed allows`() {
+    var odometer = Odometer(maxCountsPerSecond: 60.0 / 36)
+    _ = odometer.update(0, at: 0)
+    _ = odometer.update(150, at: 120 * .second)
     #expect(odometer.total == 150)
   }
 }

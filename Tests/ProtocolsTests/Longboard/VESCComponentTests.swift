@@ -26,13 +26,13 @@ import Testing
 
   // MARK: VESCPublisher
 
-  @Test func anAbsenceIsPublishedOnceAndAgainAfterForget() throws {
+  @Test func `an absence is published once, and again after a new link`() throws {
     var publisher = try Self.publisher()
     var effects = Effects()
     publisher.withdraw(.speed, "off", &effects)
     publisher.withdraw(.speed, "off", &effects)
     #expect(effects.readings.count == 1)
-    publisher.forget()
+    publisher.forgetReasons()
     publisher.withdraw(.speed, "off", &effects)
     #expect(effects.readings.count == 2)
     publisher.publish(.battery, .float(101), &effects)
@@ -41,25 +41,25 @@ import Testing
 
   // MARK: VESCSession
 
-  @Test func fiveTimeoutsInARowAreSilence() throws {
+  @Test func `after five consecutive timeouts the VESC is silent`() throws {
     var session = VESCSession(try Self.options())
     var effects = Effects()
     #expect(session.unavailability == "the link is not up yet")
     session.linkCameUp()
     #expect(session.unavailability == "the VESC has not responded yet")
     for count in 1...5 {
-      session.ask(.values, at: 0, &effects)
-      #expect(session.timedOut(.values) == (count == 5))
+      session.sendRequest(.values, at: 0, &effects)
+      #expect(session.requestTimedOut(.values) == (count == 5))
     }
-    let reason = session.fellSilent(at: 0)
+    let reason = session.vescStoppedResponding(at: 0)
     #expect(session.problem == reason && session.unavailability == reason)
-    session.ask(.firmware, at: 0, &effects)
-    #expect(session.responded() && session.isEstablished && session.problem == nil)
-    session.ask(.values, at: 0, &effects)
-    #expect(!session.timedOut(.values) && !session.responded())
+    session.sendRequest(.firmware, at: 0, &effects)
+    #expect(session.responseReceived() && session.isEstablished && session.problem == nil)
+    session.sendRequest(.values, at: 0, &effects)
+    #expect(!session.requestTimedOut(.values) && !session.responseReceived())
   }
 
-  @Test func theReasonForAResetStaysUntilTheLinkIsUpAgain() throws {
+  @Test func `the reason of a link reset is kept until the link is up again`() throws {
     var session = VESCSession(try Self.options())
     session.linkCameUp()
     session.giveUp("write timeout")
@@ -69,25 +69,25 @@ import Testing
     #expect(session.problem == nil && session.isUp)
   }
 
-  @Test func onlyTheWriteInFlightIsCompleted() throws {
+  @Test func `only the write in flight ends`() throws {
     var session = VESCSession(try Self.options())
     var effects = Effects()
     session.linkCameUp()
     session.send([1], .stop, at: 7, &effects)
     let id = try #require(session.write?.id)
-    #expect(session.sent(id &+ 1) == nil && session.writeDeadline == 7 + 5 * .second)
-    #expect(session.sent(id) == .stop && session.write == nil)
+    #expect(session.endWrite(id &+ 1) == nil && session.writeDeadline == 7 + 5 * .second)
+    #expect(session.endWrite(id) == .stop && session.write == nil)
   }
 
   // MARK: VESCPollScheduler
 
-  @Test func aRequestWithTwoTimeoutsIsUnsupportedOnceAnotherOneIsAnswered() throws {
+  @Test func `a request with two timeouts is unsupported once another one gets a response`() throws {
     var polling = VESCPollScheduler(rate: 20, phase: 0)
     var publisher = try Self.publisher()
     var effects = Effects()
     polling.linkCameUp(at: 0)
     #expect(polling.next(at: 0).command == .firmware)
-    polling.identified()
+    polling.firmwareReceived()
     #expect(polling.next(at: 0).command == .setup)
     for _ in 0..<2 { polling.timedOut(.setup, noise: 0, at: 0, &publisher, &effects) }
     #expect(polling.setup == .unknown(timeouts: 2) && !polling.lacksSetup)
@@ -95,24 +95,24 @@ import Testing
     let request = VESCSession.Request(command: .values, sent: 0, deadline: 1, lateness: nil)
     polling.responded(to: request, isFirst: false, noise: 0, at: 0, &publisher, &effects)
     #expect(polling.lacksSetup && polling.selection == .unknown(timeouts: 0))
-    polling.forget()
+    polling.forgetFirmware()
     #expect(!polling.lacksSetup)
   }
 
   // MARK: VESCMotion
 
-  @Test func theEndOfALeaseFailsWhatWaitsAndIsFollowedByThreeStops() throws {
+  @Test func `the end of a lease fails waiting commands and sends three stops`() throws {
     var motion = VESCMotion(try Self.options())
     var publisher = try Self.publisher()
     var effects = Effects()
-    motion.begin(deadline: 300 * .millisecond, unavailable: nil, at: 0, &publisher, &effects)
-    motion.set(.targetCurrent, .float(5), for: 1, at: 0, &effects)
-    #expect(motion.nextFrame(at: 0) == VESCSetPoint.current(5000).frame(can: nil))
-    motion.set(.targetCurrent, .float(6), for: 2, at: 1, &effects)
-    motion.end("done", at: 2, &publisher, &effects)
+    motion.beginLease(deadline: 300 * .millisecond, unavailable: nil, at: 0, &publisher, &effects)
+    motion.setTarget(.targetCurrent, .float(5), for: 1, at: 0, &effects)
+    #expect(motion.nextFrame(at: 0) == VESCSetPoint.current(5000).frame(canID: nil))
+    motion.setTarget(.targetCurrent, .float(6), for: 2, at: 1, &effects)
+    motion.endLease("done", at: 2, &publisher, &effects)
     #expect(effects.list == [1, 2].map { .complete($0, .failure(.refused(code: .leaseLost, "done"))) })
     for stop in 1...3 {
-      #expect(motion.nextDue != nil && motion.nextFrame(at: 3) == VESCSetPoint.none.frame(can: nil), "stop \(stop)")
+      #expect(motion.nextDue != nil && motion.nextFrame(at: 3) == VESCSetPoint.none.frame(canID: nil), "stop \(stop)")
       motion.stopSent(at: 3)
     }
     #expect(motion.nextDue == nil && !motion.isStopping)
@@ -121,59 +121,59 @@ import Testing
     #expect(motion.isStopping)
   }
 
-  @Test func aConfirmedStopIsNotRepeatedOnTheNextLink() throws {
+  @Test func `a confirmed stop is not repeated on the next link`() throws {
     var motion = VESCMotion(try Self.options())
     var publisher = try Self.publisher()
     var effects = Effects()
-    motion.begin(deadline: 300 * .millisecond, unavailable: nil, at: 0, &publisher, &effects)
+    motion.beginLease(deadline: 300 * .millisecond, unavailable: nil, at: 0, &publisher, &effects)
     motion.expire(at: 300 * .millisecond, &publisher, &effects)
     #expect(effects.list == [.leaseLost("no set-point for 300 ms")])
     for _ in 0..<3 {
       _ = motion.nextFrame(at: .second)
       motion.stopSent(at: .second)
     }
-    motion.responded(to: .second)
+    motion.responseReceived(toRequestAt: .second)
     motion.linkWentDown("gone", at: 2 * .second, &publisher, &effects)
     #expect(!motion.isStopping)
   }
 
   // MARK: VESCModeChange
 
-  @Test func aModeIsActiveOnceTheVESCReportsItsLimits() throws {
+  @Test func `a mode is active once the VESC reports its limits`() throws {
     let mode = try #require(try Self.options().modes.last)
     var change = VESCModeChange(mode.name, caller: 1)
     let own = try Self.limits()
     let reduced = try Self.limits(0.9)
     #expect(change.request(needsCount: true) == .setup && change.request(needsCount: false) == .limits)
-    let memory = VESCLimitsMemory(own: own, applied: reduced)
-    #expect(change.limitsRead(own, mode: mode, memory: nil, VESCGeometry()) == .storeLimits(memory))
+    let storedLimits = VESCStoredLimits(own: own, applied: reduced)
+    #expect(change.limitsReceived(own, mode: mode, storedLimits: nil, VESCGeometry()) == .storeLimits(storedLimits))
     #expect(change.request(needsCount: false) == nil && change.limitsStored(nil) == .none)
     #expect(change.target == reduced && change.request(needsCount: false) == .setLimits)
-    change.limitsWritten()
+    change.writeAcknowledged()
     #expect(change.request(needsCount: false) == .limits && change.hasWritten)
-    #expect(change.limitsRead(reduced, mode: mode, memory: memory, VESCGeometry()) == .activated(reduced, own: nil))
+    #expect(change.limitsReceived(reduced, mode: mode, storedLimits: storedLimits, VESCGeometry()) == .activated(reduced, own: nil))
   }
 
-  @Test func nothingIsWrittenIfTheOwnLimitsCannotBeStored() throws {
+  @Test func `no limits are written if the VESC's own limits cannot be stored`() throws {
     var change = VESCModeChange("sport", caller: 1)
     let mode = try #require(try Self.options().modes.last)
-    _ = change.limitsRead(try Self.limits(), mode: mode, memory: nil, VESCGeometry())
+    _ = change.limitsReceived(try Self.limits(), mode: mode, storedLimits: nil, VESCGeometry())
     let error = CommandError.refused(code: .notStored, "cannot store the VESC's own limits: no space")
     #expect(change.limitsStored("no space") == .failed(error) && change.target == nil && !change.hasWritten)
   }
 
-  @Test func otherLimitsThanWrittenAreAFailure() throws {
+  @Test func `a mode change fails if the VESC reports other limits than written`() throws {
     var change = VESCModeChange("sport", caller: 1)
     let mode = try #require(try Self.options().modes.last)
     let own = try Self.limits()
-    _ = change.limitsRead(own, mode: mode, memory: nil, VESCGeometry())
+    _ = change.limitsReceived(own, mode: mode, storedLimits: nil, VESCGeometry())
     _ = change.limitsStored(nil)
-    change.limitsWritten()
+    change.writeAcknowledged()
     let error = CommandError.refused(code: .rejected, "the VESC reports other limits than were set")
-    #expect(change.limitsRead(own, mode: mode, memory: nil, VESCGeometry()) == .failed(error))
+    #expect(change.limitsReceived(own, mode: mode, storedLimits: nil, VESCGeometry()) == .failed(error))
   }
 
-  @Test func twoTimeoutsDecideByTheRequest() throws {
+  @Test func `the consequence of two timeouts depends on the request`() throws {
     let timeout = VESCSession.timeout
     var change = VESCModeChange("sport", caller: 1)
     #expect(change.timedOut(.setup, timeout: timeout) == .none && change.timedOut(.setup, timeout: timeout) == .assumeOneVESC)
@@ -183,7 +183,7 @@ import Testing
       return
     }
     let mode = try #require(try Self.options().modes.last)
-    _ = change.limitsRead(try Self.limits(), mode: mode, memory: nil, VESCGeometry())
+    _ = change.limitsReceived(try Self.limits(), mode: mode, storedLimits: nil, VESCGeometry())
     _ = change.limitsStored(nil)
     #expect(change.timedOut(.setLimits, timeout: timeout) == .none && change.timedOut(.setLimits, timeout: timeout) == .none)
     #expect(change.request(needsCount: false) == .limits, "a lost acknowledgement is verified")
@@ -193,7 +193,7 @@ import Testing
 
   // MARK: VESCCommandQueue
 
-  @Test func commandsAreExecutedInOrderAndTheQueueIsBounded() throws {
+  @Test func `commands are executed in order, and the queue is bounded`() throws {
     var queue = try Self.queue()
     var publisher = try Self.publisher()
     var effects = Effects()
@@ -205,7 +205,7 @@ import Testing
     #expect(effects.list == [.complete(17, .failure(busy))])
     #expect(queue.nextRequest(lacksSetup: true, at: 0) == .pingCAN && queue.progressDue(.pingCAN) == .second)
     effects.removeAll()
-    queue.scanned([2], &effects)
+    queue.scanResultReceived([2], &effects)
     #expect(effects.list == [.complete(1, .success(Report(columns: ["can-id"], rows: [["2"]])))])
     #expect(queue.nextRequest(lacksSetup: true, at: 0) == .limits)
     effects.removeAll()
@@ -213,7 +213,7 @@ import Testing
     #expect(effects.list.count == 15 && queue.count == 0 && !queue.hasRequest)
   }
 
-  @Test func aModeIsDoneOnceItsOwnStoreIs() throws {
+  @Test func `a mode command completes when the mode is stored`() throws {
     var queue = try Self.queue()
     var publisher = try Self.publisher()
     var effects = Effects()
@@ -228,7 +228,7 @@ import Testing
     #expect(effects.list == [.complete(2, .failure(.refused(code: .notStored, "cannot store the mode: no space")))])
   }
 
-  @Test func aCancelledScanIsNotSent() throws {
+  @Test func `a cancelled scan is not sent`() throws {
     var queue = try Self.queue()
     var effects = Effects()
     queue.scan(for: 1, &effects)
@@ -238,7 +238,7 @@ import Testing
 
   // MARK: VESCOdometer
 
-  @Test func theDistanceIsPublishedOnceItIsStored() throws {
+  @Test func `the distance is published once it is stored`() throws {
     var odometer = VESCOdometer()
     var publisher = try Self.publisher()
     var effects = Effects()
@@ -258,7 +258,7 @@ import Testing
     #expect(effects.readings.last?.property == total && effects.readings.last?.content == .value(.float(1.3)))
   }
 
-  @Test func aCounterThatDecreasesIsARestart() throws {
+  @Test func `a decreasing counter is a restart of the VESC`() throws {
     var odometer = VESCOdometer()
     var publisher = try Self.publisher()
     var effects = Effects()

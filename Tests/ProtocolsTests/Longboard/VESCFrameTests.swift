@@ -4,7 +4,7 @@ import Testing
 
 func hex(_ text: String) -> [UInt8] { text.split(whereSeparator: { $0 == " " || $0 == "\n" }).compactMap { UInt8($0, radix: 16) } }
 
-/// Bytes of real packets, as written down from the firmware.
+/// Bytes of real packets, from the firmware.
 enum VESCVector {
   static let values =
     "04 01 1F 01 38 00 00 04 D2 00 00 01 C8 FF FF FF F4 00 00 04 D8 01 60 00 00 1B 58 01 78 00 00 30 39 00 00 02 A6 00 06 F8 55 00 00 5B A0 00 01 E2 40 00 01 E2 44 00 00 00 00 00 01"
@@ -23,39 +23,39 @@ enum VESCVector {
     for piece in pieces {
       var rest = piece[...]
       while !rest.isEmpty {
-        reader.take(&rest)
+        reader.append(&rest)
         while let payload = reader.next() { payloads.append(Array(payload)) }
       }
     }
     return payloads
   }
 
-  @Test func checkSumOfTheCheckString() {
-    #expect(VESCCheckSum.of(Array("123456789".utf8)[...]) == 0x31C3)
-    #expect(VESCCheckSum.of([0]) == 0)
+  @Test func `the checksum of 123456789 is 31C3`() {
+    #expect(VESCChecksum.of(Array("123456789".utf8)[...]) == 0x31C3)
+    #expect(VESCChecksum.of([0]) == 0)
   }
 
-  @Test func questionsAndSetPointsAreTheBytesOfTheVectors() {
+  @Test func `requests and set-points have the bytes of the vectors`() {
     #expect(VESCCommand.firmware.frame() == hex("02 01 00 00 00 03"))
     #expect(VESCCommand.values.frame() == hex("02 01 04 40 84 03"))
-    #expect(VESCCommand.values.frame(can: 2) == hex("02 03 22 02 04 CE 40 03"))
+    #expect(VESCCommand.values.frame(canID: 2) == hex("02 03 22 02 04 CE 40 03"))
     #expect(VESCCommand.alive.frame() == hex("02 01 1E F3 FF 03"))
-    #expect(VESCSetPoint.current(5000).frame(can: nil) == hex("02 05 06 00 00 13 88 8B 25 03"))
-    #expect(VESCSetPoint.none.frame(can: nil) == hex("02 05 06 00 00 00 00 CD 85 03"))
-    #expect(VESCSetPoint.current(-2500).frame(can: nil) == hex("02 05 06 FF FF F6 3C 07 FD 03"))
-    #expect(VESCSetPoint.brake(3000).frame(can: nil) == hex("02 05 07 00 00 0B B8 9D FD 03"))
-    #expect(VESCSetPoint.duty(20000).frame(can: nil) == hex("02 05 05 00 00 4E 20 29 F6 03"))
-    #expect(VESCSetPoint.handbrake(4000).frame(can: nil) == hex("02 05 0A 00 00 0F A0 E3 7A 03"))
-    #expect(VESCFrame.around([8] + VESCCommand.bytes(3000 as Int32)) == hex("02 05 08 00 00 0B B8 F8 04 03"))
-    #expect(VESCFrame.around(hex("23 7F 7F 00 00 00 00 00 00 00 00")) == hex("02 0B 23 7F 7F 00 00 00 00 00 00 00 00 68 3F 03"))
+    #expect(VESCSetPoint.current(5000).frame(canID: nil) == hex("02 05 06 00 00 13 88 8B 25 03"))
+    #expect(VESCSetPoint.none.frame(canID: nil) == hex("02 05 06 00 00 00 00 CD 85 03"))
+    #expect(VESCSetPoint.current(-2500).frame(canID: nil) == hex("02 05 06 FF FF F6 3C 07 FD 03"))
+    #expect(VESCSetPoint.brake(3000).frame(canID: nil) == hex("02 05 07 00 00 0B B8 9D FD 03"))
+    #expect(VESCSetPoint.duty(20000).frame(canID: nil) == hex("02 05 05 00 00 4E 20 29 F6 03"))
+    #expect(VESCSetPoint.handbrake(4000).frame(canID: nil) == hex("02 05 0A 00 00 0F A0 E3 7A 03"))
+    #expect(VESCFrame.enclosing([8] + VESCCommand.bytes(3000 as Int32)) == hex("02 05 08 00 00 0B B8 F8 04 03"))
+    #expect(VESCFrame.enclosing(hex("23 7F 7F 00 00 00 00 00 00 00 00")) == hex("02 0B 23 7F 7F 00 00 00 00 00 00 00 00 68 3F 03"))
     #expect(VESCCommand.selectValues.frame(VESCCommand.bytes(0x180 as UInt32)) == hex("02 05 32 00 00 01 80 EA D4 03"))
   }
 
-  @Test(arguments: VESCVector.replies) func aFrameIsReadAtEverySplitAndByteByByte(_ frame: [UInt8]) {
+  @Test(arguments: VESCVector.replies) func `a frame is read at every split point and byte by byte`(_ frame: [UInt8]) {
     for cut in 0...frame.count {
       var reader = VESCReader()
       #expect(Self.payloads([Array(frame[..<cut]), Array(frame[cut...])], &reader) == [Array(frame.dropFirst(2).dropLast(3))])
-      #expect(reader.runsOfNoise == 0 && reader.waiting == 0)
+      #expect(reader.runsOfNoise == 0 && reader.bufferedCount == 0)
     }
     var reader = VESCReader()
     #expect(Self.payloads(frame.map { [$0] }, &reader).count == 1)
@@ -65,15 +65,15 @@ enum VESCVector {
     #expect(Self.payloads([frame + frame + frame], &reader).count == 3)
   }
 
-  @Test(arguments: [1, 2, 254, 255, 256, 512, 1024]) func everyLengthGoesThereAndBack(_ length: Int) {
+  @Test(arguments: [1, 2, 254, 255, 256, 512, 1024]) func `payloads of every length survive encoding and decoding`(_ length: Int) {
     let payload = (0..<length).map { UInt8(truncatingIfNeeded: $0 * 7) }
     var reader = VESCReader()
-    #expect(Self.payloads([VESCFrame.around(payload)], &reader) == [payload])
+    #expect(Self.payloads([VESCFrame.enclosing(payload)], &reader) == [payload])
   }
 
-  @Test func theLongFormOf255IsReadAndAShorterOneIsNot() {
+  @Test func `the long form is read for 255 bytes, and rejected for fewer`() {
     let payload = [UInt8](repeating: 5, count: 255)
-    let sum = VESCCheckSum.of(payload[...])
+    let sum = VESCChecksum.of(payload[...])
     let long = [3, 0, 255] + payload + [UInt8(sum >> 8), UInt8(sum & 0xFF), 3]
     var reader = VESCReader()
     #expect(Self.payloads([long], &reader) == [payload])
@@ -82,7 +82,7 @@ enum VESCVector {
     #expect(Self.payloads([long], &reader) == [payload])
   }
 
-  @Test func noiseBeforeAFrameIsPassedOver() {
+  @Test func `noise before a frame is skipped`() {
     for noise in [[0xFF], [0x55, 0xAA, 0x00], hex("04 00 00 10"), hex("02 00"), hex("03 FF FF")] as [[UInt8]] {
       var reader = VESCReader()
       #expect(Self.payloads([noise + VESCVector.values600], &reader).count == 1, "\(noise)")
@@ -91,7 +91,7 @@ enum VESCVector {
   }
 
   @Test(arguments: [[0x02], [0x03], [0x02, 0x02], [0x03, 0x01]] as [[UInt8]])
-  func aStartThatIsNoneSwallowsTheFrameOnlyUntilNothingMoreComes(_ noise: [UInt8]) {
+  func `a frame after a false start is read when no more data arrives`(_ noise: [UInt8]) {
     var reader = VESCReader()
     let atOnce = Self.payloads([noise + VESCVector.values600], &reader)
     let later = reader.nextAfterSilence().map(Array.init)
@@ -99,7 +99,7 @@ enum VESCVector {
     #expect(Self.payloads([VESCVector.selection], &reader).count == 1)
   }
 
-  @Test func aFrameWithAWrongByteAnywhereIsNone() {
+  @Test func `a frame with any wrong byte is dropped`() {
     for index in VESCVector.values340.indices {
       var frame = VESCVector.values340
       frame[index] ^= 0x41
@@ -111,7 +111,7 @@ enum VESCVector {
     }
   }
 
-  @Test func aFloodOfFalseStartsIsPassedOverAndWhatFollowsIsRead() {
+  @Test func `many false starts are skipped, and the next frame is read`() {
     var reader = VESCReader()
     for flood in [[3], [2, 2], [3, 1, 4]] as [[UInt8]] {
       #expect(Self.payloads([(0..<50_000).map { flood[$0 % flood.count] }], &reader).isEmpty)
@@ -120,21 +120,21 @@ enum VESCVector {
     }
   }
 
-  @Test func theBufferIsBounded() {
+  @Test func `the buffer is bounded`() {
     var reader = VESCReader()
     let chunk = [UInt8](repeating: 3, count: 20_000)
     for _ in 0..<3 {
       var rest = chunk[...]
       while !rest.isEmpty {
-        reader.take(&rest)
+        reader.append(&rest)
         while reader.next() != nil {}
-        #expect(reader.waiting <= 2 * VESCFrame.longest)
+        #expect(reader.bufferedCount <= 2 * VESCFrame.maxLength)
       }
     }
-    // For ever the beginning of the longest frame.
+    // The start of the longest frame, endlessly.
     reader.reset()
     #expect(Self.payloads([[3, 4, 0] + [UInt8](repeating: 0, count: 500)], &reader).isEmpty)
-    #expect(reader.waiting == 503)
-    #expect(reader.nextAfterSilence() == nil && reader.waiting == 0)
+    #expect(reader.bufferedCount == 503)
+    #expect(reader.nextAfterSilence() == nil && reader.bufferedCount == 0)
   }
 }

@@ -3,11 +3,11 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// Driving, in virtual time: whatever ends the lease, the last thing that the VESC hears is zero current.
+/// Driving, in virtual time: whatever ends the lease, the last message to the VESC is zero current.
 @Suite struct VESCMotionTests {
   static let options: [String: Value] = ["allow-motion": .bool(true), "max-motor-current": .float(20), "max-duty-cycle": .float(50)]
 
-  static func rolling(_ model: VESCModel = .v600, _ more: [String: Value] = [:]) throws -> VESCRig {
+  static func driving(_ model: VESCModel = .v600, _ more: [String: Value] = [:]) throws -> VESCRig {
     var rig = try VESCRig(model, options.merging(more) { $1 })
     rig.start()
     rig.run(for: 5 * .second)
@@ -15,7 +15,7 @@ import Testing
     return rig
   }
 
-  /// Drives on at 20 set-points a second.
+  /// Drives with 20 set-points per second.
   static func drive(
     _ rig: inout VESCRig, _ name: String = "target-current", _ value: Double = 8, for time: Nanoseconds, from id: CommandID = 100
   ) {
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  static func expectAtRest(_ rig: inout VESCRig) {
+  static func expectStopped(_ rig: inout VESCRig) {
     rig.run(for: 30 * .millisecond)
     #expect(rig.vesc.motorCommands.last?.command == .current(0) && rig.vesc.motorCurrent == 0)
     rig.run(for: 25 * .second)
@@ -33,7 +33,7 @@ import Testing
     #expect(rig.vesc.motorCommands.last?.command == .current(0))
   }
 
-  @Test func withoutPermissionThereIsNothingToDriveWith() throws {
+  @Test func `without allow-motion there are no motion properties`() throws {
     var rig = try VESCRig()
     rig.start()
     rig.run(for: 2 * .second)
@@ -41,22 +41,22 @@ import Testing
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost == ["motion is disabled: set allow-motion = true in the configuration"])
     rig.run(for: 2 * .second)
-    #expect(rig.vesc.motorCommands.isEmpty && rig.heard(.alive) == 0)
+    #expect(rig.vesc.motorCommands.isEmpty && rig.receivedCount(.alive) == 0)
   }
 
-  @Test func withoutALeaseNothingMoves() throws {
+  @Test func `without a lease nothing moves`() throws {
     var rig = try VESCRig(.v600, Self.options)
     rig.start()
     rig.run(for: 2 * .second)
     rig.set("target-current", .float(5), id: 1)
     #expect(rig.code(1) == "no-lease" && rig.absence("target-current") == "not driven")
     rig.run(for: 2 * .second)
-    #expect(rig.vesc.motorCommands.isEmpty && rig.heard(.alive) == 0)
+    #expect(rig.vesc.motorCommands.isEmpty && rig.receivedCount(.alive) == 0)
   }
 
-  @Test func aWillStandsForAsLongAsTheMotorMayTurnForUs() throws {
-    var rig = try Self.rolling()
-    let stop = VESCSetPoint.none.frame(can: nil)
+  @Test func `last-will frames are set while the motor may turn under the lease`() throws {
+    var rig = try Self.driving()
+    let stop = VESCSetPoint.none.frame(canID: nil)
     #expect(rig.wills.count == 1 && rig.wills[0]?.dead.map(\.bytes) == [stop, stop, stop] && rig.wills[0]?.frozen == rig.wills[0]?.dead)
     Self.drive(&rig, for: .second)
     #expect(rig.wills.count == 1)
@@ -70,9 +70,9 @@ import Testing
     #expect(rig.wills.count == 4 && rig.wills[3] == nil)
   }
 
-  @Test func beforeTheVESCHasAnsweredNobodyDrives() throws {
+  @Test func `the lease is refused until the VESC has responded`() throws {
     var rig = try VESCRig(.v600, Self.options)
-    rig.isWired = false
+    rig.deliversWrites = false
     rig.start()
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost == ["the VESC has not responded yet"])
@@ -84,18 +84,18 @@ import Testing
     #expect(rig.lost.last == "gone")
   }
 
-  @Test func untilTheFirstSetPointOnlyALIVEIsSaid() throws {
-    var rig = try Self.rolling()
+  @Test func `only ALIVE is sent until the first set-point`() throws {
+    var rig = try Self.driving()
     #expect(rig.status == "driving")
     rig.run(for: 250 * .millisecond)
-    #expect(rig.heard(.alive) == 3 && rig.vesc.motorCommands.isEmpty && rig.lost.isEmpty)
+    #expect(rig.receivedCount(.alive) == 3 && rig.vesc.motorCommands.isEmpty && rig.lost.isEmpty)
     rig.run(for: 100 * .millisecond)
     #expect(rig.lost == ["no set-point for 300 ms"])
     #expect(rig.vesc.motorCommands.map(\.command) == [.current(0), .current(0)])
   }
 
-  @Test func setPointsGoOutAtOnceAndAreRepeated() throws {
-    var rig = try Self.rolling()
+  @Test func `set-points are sent at once and repeated`() throws {
+    var rig = try Self.driving()
     rig.run(for: 20 * .millisecond)
     rig.set("target-current", .float(8), id: 1)
     #expect(rig.isDone(1) && rig.vesc.motorCommands.map(\.command) == [.current(8)] && rig.number("target-current") == 8)
@@ -114,7 +114,7 @@ import Testing
     #expect((1...4).allSatisfy { rig.isDone($0) })
   }
 
-  @Test func aDutyCycleIsNoWayAroundTheCurrentLimit() throws {
+  @Test func `a duty cycle cannot bypass the current limit`() throws {
     var rig = try VESCRig(.v600, ["allow-motion": .bool(true), "max-motor-current": .float(1)])
     rig.start()
     rig.run(for: 5 * .second)
@@ -123,15 +123,15 @@ import Testing
     #expect(rig.code(1) == "no-duty")
     rig.run(for: 100 * .millisecond)
     #expect(rig.vesc.motorCommands.isEmpty && rig.absence("target-duty") == "no set-point")
-    // What is refused is no set-point.
+    // A rejected set-point is not sent.
     rig.run(for: 300 * .millisecond)
     #expect(rig.lost == ["no set-point for 300 ms"])
     let property = VESCSignal.targetDuty.rawValue
-    #expect(try Self.rolling().machine.schema.properties[property].range == -50...50)
+    #expect(try Self.driving().machine.schema.properties[property].range == -50...50)
   }
 
-  @Test func pollingGoesOnWhileSomebodyDrives() throws {
-    var rig = try Self.rolling(.v600, ["rate": .float(50)])
+  @Test func `polling continues while the board is driven`() throws {
+    var rig = try Self.driving(.v600, ["rate": .float(50)])
     let missed = rig.machine.router.requests.polling.missed
     let polls = rig.machine.router.requests.polling.statistics.polls
     Self.drive(&rig, for: 10 * .second)
@@ -142,8 +142,8 @@ import Testing
     #expect(rig.number("lateness-p99") == 0)
   }
 
-  @Test func aClientThatStallsLosesTheLease() throws {
-    var rig = try Self.rolling()
+  @Test func `a client that stops sending set-points loses the lease`() throws {
+    var rig = try Self.driving()
     Self.drive(&rig, for: 4 * .second)
     #expect(rig.vesc.speed > 1)
     let last = rig.now - 50 * .millisecond
@@ -154,11 +154,11 @@ import Testing
     #expect(rig.absence("target-current") == "not driven")
     rig.set("target-current", .float(5), id: 9)
     #expect(rig.code(9) == "no-lease")
-    Self.expectAtRest(&rig)
+    Self.expectStopped(&rig)
   }
 
-  @Test func aHolderThatGivesUpStopsTheMotorAtOnce() throws {
-    var rig = try Self.rolling()
+  @Test func `the end of a lease stops the motor at once`() throws {
+    var rig = try Self.driving()
     Self.drive(&rig, "target-duty", 40, for: 3 * .second)
     let end = rig.now
     rig.give(.leaseEnded("the driver let go"))
@@ -167,11 +167,11 @@ import Testing
     #expect(
       rig.vesc.motorCommands.suffix(3).allSatisfy { $0.command == .current(0) }
         && rig.vesc.motorCommands.suffix(4).first?.command == .duty(0.4))
-    Self.expectAtRest(&rig)
+    Self.expectStopped(&rig)
   }
 
-  @Test func theDaemonStopsTheMotorBeforeItself() throws {
-    var rig = try Self.rolling()
+  @Test func `a stopping daemon stops the motor first`() throws {
+    var rig = try Self.driving()
     Self.drive(&rig, for: 2 * .second)
     rig.give(.stopping)
     #expect(rig.lost == ["the link is being closed"] && !rig.hasStopped && rig.vesc.motorCommands.last?.command == .current(0))
@@ -179,11 +179,11 @@ import Testing
     rig.run(for: 150 * .millisecond)
     #expect(rig.hasStopped && rig.machine.nextWake == nil && rig.machine.router.requests.polling.statistics.polls == polls)
     #expect(rig.vesc.motorCommands.suffix(3).allSatisfy { $0.command == .current(0) })
-    Self.expectAtRest(&rig)
+    Self.expectStopped(&rig)
   }
 
-  @Test func aLinkThatIsLostEndsTheLeaseAndZeroIsTheFirstThingSaidWhenItIsBack() throws {
-    var rig = try Self.rolling()
+  @Test func `a lost link ends the lease, and zero current is the first message over the next one`() throws {
+    var rig = try Self.driving()
     Self.drive(&rig, for: 2 * .second)
     rig.disconnect()
     #expect(rig.lost == ["gone"])
@@ -191,13 +191,13 @@ import Testing
     rig.run(for: 300 * .millisecond)
     #expect(rig.sends.count == sends)
     rig.connect()
-    #expect(rig.sends[sends].bytes == VESCSetPoint.none.frame(can: nil))
+    #expect(rig.sends[sends].bytes == VESCSetPoint.none.frame(canID: nil))
     #expect(rig.vesc.motorCommands.last?.command == .current(0))
-    Self.expectAtRest(&rig)
+    Self.expectStopped(&rig)
   }
 
-  @Test func withALinkThatStaysAwayTheVESCLetsTheMotorGoByItself() throws {
-    var rig = try Self.rolling()
+  @Test func `without a link the VESC releases the motor after its own timeout`() throws {
+    var rig = try Self.driving()
     Self.drive(&rig, for: 2 * .second)
     rig.disconnect()
     var quiet = Effects()
@@ -205,46 +205,46 @@ import Testing
     #expect(rig.vesc.isTimedOut && rig.vesc.motorCurrent == 0)
   }
 
-  @Test func aVESCThatFallsSilentEndsTheLease() throws {
-    var rig = try Self.rolling()
+  @Test func `a VESC that stops responding ends the lease`() throws {
+    var rig = try Self.driving()
     Self.drive(&rig, for: 2 * .second)
-    rig.isWired = false
+    rig.deliversWrites = false
     Self.drive(&rig, for: 2 * .second, from: 500)
     #expect(rig.lost == ["the VESC does not respond"])
-    #expect(rig.sends.last { $0.bytes[2] == 6 }?.bytes == VESCSetPoint.none.frame(can: nil))
+    #expect(rig.sends.last { $0.bytes[2] == 6 }?.bytes == VESCSetPoint.none.frame(canID: nil))
   }
 
-  /// The fault: on a link that stayed open zero was said into the silence, and never again.
-  @Test(arguments: [false, true]) func zeroIsSaidAgainWhenTheVESCAnswersAgain(_ holderGivesUp: Bool) throws {
-    var rig = try Self.rolling()
+  /// Regression: zero current was sent to a VESC that did not respond, and never again.
+  @Test(arguments: [false, true]) func `zero current is sent again when the VESC responds again`(_ holderGivesUp: Bool) throws {
+    var rig = try Self.driving()
     Self.drive(&rig, for: 2 * .second)
     let before = rig.vesc.motorCommands.count
-    rig.isWired = false
+    rig.deliversWrites = false
     if holderGivesUp {
       rig.give(.leaseEnded("the driver let go"))
       rig.run(for: 3 * .second)
     } else {
       Self.drive(&rig, for: 3 * .second, from: 500)
     }
-    #expect(!rig.machine.router.motion.isHeld && rig.vesc.motorCommands.count == before, "the VESC has heard none of it")
-    rig.isWired = true
+    #expect(!rig.machine.router.motion.isHeld && rig.vesc.motorCommands.count == before, "the VESC has received nothing")
+    rig.deliversWrites = true
     rig.run(for: .second)
     #expect(rig.vesc.motorCommands.suffix(3).map(\.command) == [.current(0), .current(0), .current(0)])
     let orders = rig.vesc.motorCommands.count
     #expect(orders == before + 3)
-    // It has heard it: another silence is none of ours.
-    rig.isWired = false
+    // The VESC has confirmed it, so it is not sent after another silence.
+    rig.deliversWrites = false
     rig.run(for: 3 * .second)
-    rig.isWired = true
+    rig.deliversWrites = true
     rig.run(for: 2 * .second)
     #expect(rig.vesc.motorCommands.count == orders)
   }
 
-  @Test func theStopGoesBeforeEverythingThatWaits() throws {
-    var rig = try Self.rolling()
+  @Test func `a stop is sent before everything that waits`() throws {
+    var rig = try Self.driving()
     Self.drive(&rig, for: .second)
-    // The link holds one write; set-points and wishes pile up behind it.
-    rig.takesWrites = false
+    // One write is in flight; set-points and commands wait.
+    rig.acceptsWrites = false
     rig.run(until: { $0.machine.router.session.write != nil })
     let waiting = rig.machine.router.session.write?.id ?? 0
     for id in 1...3 { rig.set("target-current", .float(Double(id)), id: CommandID(id)) }
@@ -252,22 +252,22 @@ import Testing
     rig.give(.leaseEnded("the driver let go"))
     #expect((1...3).allSatisfy { rig.code($0) == "lease-lost" })
     let sends = rig.sends.count
-    rig.takesWrites = true
+    rig.acceptsWrites = true
     rig.around.restoreWrites()
     rig.give(.sent(waiting, failure: nil))
-    #expect(rig.sends[sends].bytes == VESCSetPoint.none.frame(can: nil))
-    Self.expectAtRest(&rig)
+    #expect(rig.sends[sends].bytes == VESCSetPoint.none.frame(canID: nil))
+    Self.expectStopped(&rig)
   }
 
-  @Test func whileTheLinkIsSlowOnlyTheLatestSetPointIsSaid() throws {
-    var rig = try Self.rolling()
+  @Test func `over a slow link only the latest set-point is sent`() throws {
+    var rig = try Self.driving()
     rig.run(for: 20 * .millisecond)
-    rig.takesWrites = false
+    rig.acceptsWrites = false
     rig.set("target-current", .float(1), id: 1)
     let waiting = rig.machine.router.session.write?.id ?? 0
     for id in 2...5 { rig.set("target-current", .float(Double(id)), id: CommandID(id)) }
     #expect(rig.results.isEmpty)
-    rig.takesWrites = true
+    rig.acceptsWrites = true
     rig.around.restoreWrites()
     rig.give(.sent(waiting, failure: nil))
     rig.run(for: VESCMotion.minInterval)
@@ -275,8 +275,8 @@ import Testing
     #expect((1...5).allSatisfy { rig.isDone($0) })
   }
 
-  @Test func nobodyBeginsToDriveWhileTheDaemonStops() throws {
-    var rig = try Self.rolling()
+  @Test func `the lease is refused while the daemon stops`() throws {
+    var rig = try Self.driving()
     Self.drive(&rig, for: .second)
     rig.give(.stopping)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
@@ -286,11 +286,11 @@ import Testing
     #expect(rig.error(1) == .notConnected("the link is being closed") && rig.error(2) == .notConnected("the link is being closed"))
     rig.run(for: 200 * .millisecond)
     #expect(rig.hasStopped)
-    Self.expectAtRest(&rig)
+    Self.expectStopped(&rig)
   }
 
-  @Test func aFloodOfSetPointsDoesNotFillTheLine() throws {
-    var rig = try Self.rolling()
+  @Test func `many set-points do not fill the line`() throws {
+    var rig = try Self.driving()
     let polls = rig.machine.router.requests.polling.statistics.polls
     let sends = rig.sends.count
     for id in 0..<3000 {
@@ -303,8 +303,8 @@ import Testing
     #expect(rig.vesc.motorCommands.last?.command == .current(19))
   }
 
-  @Test func aNewDriverGoesOnAfterTheOldOnesZero() throws {
-    var rig = try Self.rolling()
+  @Test func `a new driver starts after the zero current of the last lease`() throws {
+    var rig = try Self.driving()
     Self.drive(&rig, for: .second)
     rig.give(.leaseEnded("the driver let go"))
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
@@ -314,17 +314,17 @@ import Testing
     #expect(rig.vesc.motorCommands.contains { $0.command == .current(0) })
   }
 
-  @Test func aVESCOnTheBusIsDrivenThroughTheOneOnTheLink() throws {
-    var rig = try Self.rolling(.v600, ["can-id": .int(2)])
+  @Test func `a VESC on the CAN bus is driven through the one on the link`() throws {
+    var rig = try Self.driving(.v600, ["can-id": .int(2)])
     Self.drive(&rig, for: .second)
     rig.give(.leaseEnded("done"))
     rig.run(for: .second)
     #expect(rig.sends.allSatisfy { $0.bytes[2] == 34 && $0.bytes[3] == 2 })
-    Self.expectAtRest(&rig)
+    Self.expectStopped(&rig)
   }
 
-  @Test func aDyingMachineLeavesAMotorThatStopsWithinASecond() throws {
-    var rig = try Self.rolling()
+  @Test func `without the daemon the motor stops within a second`() throws {
+    var rig = try Self.driving()
     Self.drive(&rig, for: 2 * .second)
     var quiet = Effects()
     rig.vesc.handle(.wake, at: rig.now + 890 * .millisecond, &quiet)

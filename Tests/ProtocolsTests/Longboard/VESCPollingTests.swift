@@ -6,7 +6,8 @@ import Testing
 @Suite struct VESCPollingTests {
   static let off = "the VESC does not respond: check that its app is set to UART and that it is switched on"
 
-  @Test(arguments: VESCModel.allCases) func everyFirmwareIsFoundOutAndShowsTheRide(_ model: VESCModel) throws {
+  @Test(arguments: VESCModel.allCases)
+  func `the supported requests of every firmware are detected, and its values published`(_ model: VESCModel) throws {
     let board: [String: Value] = [
       "pole-pairs": .int(7), "gear-ratio": .float(2.25), "wheel-diameter": .float(85), "cells": .int(10),
     ]
@@ -28,7 +29,7 @@ import Testing
     #expect((rig.number("uptime") != nil) == model.isAtLeast(.v600))
     #expect((rig.text("timed-out") == "off") == model.isAtLeast(.v600))
     #expect(rig.absence("uptime") == (model.isAtLeast(.v600) ? nil : "not reported by this firmware"))
-    // The questions that this firmware does not know are not asked again.
+    // Requests that the firmware does not support are not repeated.
     let lost = rig.number("timeouts") ?? 0
     rig.run(for: 30 * .second)
     #expect(rig.number("timeouts") == lost && lost <= 6 && rig.number("poll-rate") == 20)
@@ -36,7 +37,7 @@ import Testing
     #expect(rig.machine.router.requests.polling.setup == (model.knowsSetup ? .supported : .unsupported))
   }
 
-  @Test func whereNobodyKnowsTheBoardTheKeysToSetAreNamed() throws {
+  @Test func `without a known geometry the missing keys are named`() throws {
     var rig = try VESCRig(.v333, ["pole-pairs": .int(7)])
     rig.start()
     rig.run(for: 5 * .second)
@@ -45,16 +46,16 @@ import Testing
     #expect(rig.number("rpm") != nil && rig.number("erpm") != nil)
   }
 
-  @Test func aConfiguredBoardCountsBeforeTheVESCsOwn() throws {
+  @Test func `the configured geometry overrides the VESC's own`() throws {
     var rig = try VESCRig(.v600, ["wheel-diameter": .float(170), "cells": .int(12)])
     rig.start()
     rig.run(for: 10 * .second)
-    // Twice the wheel, twice the speed; pole pairs and gearing are the VESC's.
+    // Twice the wheel diameter is twice the speed; pole pairs and gear ratio are the VESC's.
     #expect(abs((rig.number("speed") ?? 0) - rig.vesc.speed * 3.6 * 2) < 1)
     #expect((rig.number("battery") ?? 100) < 30)
   }
 
-  @Test(arguments: [20.0, 50, 1, 0.1, 7]) func theGridIsKept(_ rate: Double) throws {
+  @Test(arguments: [20.0, 50, 1, 0.1, 7]) func `polls stay on the grid`(_ rate: Double) throws {
     var rig = try VESCRig(.v600, ["rate": .float(rate)], phase: 0.3, at: 123_456_789)
     rig.start()
     rig.run(for: 10 * .second)
@@ -71,40 +72,40 @@ import Testing
     #expect(sends.allSatisfy { ($0.at - offset) % period == 0 })
     #expect(abs((rig.number("poll-rate") ?? 0) - rate) < 0.06)
     #expect(rig.number("lateness-p99") == 0 && rig.number("round-trip") == 2)
-    // One wake a question.
+    // One wake per request.
     #expect(rig.wakes - wakes <= sends.count + 1)
     #expect(rig.fault == nil)
   }
 
-  @Test func whatChangesSlowlyIsAskedForOnceASecond() throws {
+  @Test func `slowly changing values are polled once per second`() throws {
     var rig = try VESCRig(.v600, ["rate": .float(50)])
     rig.start()
     rig.run(for: 5 * .second)
-    let (fast, setup, values) = (rig.heard(.selectSetup), rig.heard(.setup), rig.heard(.values))
+    let (fast, setup, values) = (rig.receivedCount(.selectSetup), rig.receivedCount(.setup), rig.receivedCount(.values))
     rig.run(for: 100 * .second)
-    #expect(rig.heard(.setup) - setup <= 101 && rig.heard(.setup) - setup >= 97)
-    #expect(rig.heard(.values) - values <= 101 && rig.heard(.values) - values >= 97)
-    #expect(rig.heard(.selectSetup) - fast >= 4798)
+    #expect(rig.receivedCount(.setup) - setup <= 101 && rig.receivedCount(.setup) - setup >= 97)
+    #expect(rig.receivedCount(.values) - values <= 101 && rig.receivedCount(.values) - values >= 97)
+    #expect(rig.receivedCount(.selectSetup) - fast >= 4798)
   }
 
-  @Test func aVESCThatIsSwitchedOffIsSaidToBeSoAndAskedTwiceASecond() throws {
+  @Test func `a silent VESC is reported and polled twice per second`() throws {
     var rig = try VESCRig()
     rig.start()
     rig.run(for: 5 * .second)
-    rig.isWired = false
+    rig.deliversWrites = false
     rig.run(for: 2 * .second)
     #expect(rig.status == "silent" && rig.fault == Self.off && rig.absence("speed") == Self.off)
     #expect(rig.text("connected") == "off" && rig.absence("poll-rate") == Self.off && rig.number("total-distance") != nil)
     let before = rig.sends.count
     rig.run(for: 70 * .second)
     #expect(abs(rig.sends.count - before - 100) <= 1)
-    rig.isWired = true
+    rig.deliversWrites = true
     rig.run(for: 2 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("speed") != nil && rig.text("connected") == "on")
     #expect(rig.resets.isEmpty)
   }
 
-  @Test func aWrongBaudRateIsNamed() throws {
+  @Test func `a wrong baud rate is reported`() throws {
     var rig = try VESCRig(.v600, faults: [Fault<VESCFaultKind>(.gibberish, .every(1))])
     rig.start()
     rig.run(for: 5 * .second)
@@ -117,7 +118,8 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test(arguments: VESCFaultKind.allCases) func troubleNowAndThenIsSurvivedWithoutAFault(_ kind: VESCFaultKind) throws {
+  @Test(arguments: VESCFaultKind.allCases)
+  func `occasional faults of the link do not cause a fault of the device`(_ kind: VESCFaultKind) throws {
     var rig = try VESCRig(.v600, faults: [Fault(kind, .every(20), duration: 300 * .millisecond)])
     rig.start()
     rig.run(for: 60 * .second)
@@ -128,17 +130,17 @@ import Testing
     #expect((rig.number("poll-rate") ?? 0) > 10)
   }
 
-  @Test func onlyTheAnswerToTheQuestionCounts() throws {
+  @Test func `only a response to the request in flight counts`() throws {
     var rig = try VESCRig()
     rig.start()
     rig.run(for: 5 * .second)
     let erpm = rig.number("erpm")
-    // Unasked, of another command, and a selection of other fields.
+    // Unsolicited, of another command, and a selection of other fields.
     for frame in [VESCVector.values600, VESCVector.selection, VESCVector.firmware402] { rig.give(.received(.main, frame)) }
     #expect(rig.number("erpm") == erpm && rig.text("firmware") == "6.00")
   }
 
-  @Test func aVESCBehindAnotherIsAskedThroughIt() throws {
+  @Test func `a VESC on the CAN bus is polled through the one on the link`() throws {
     var rig = try VESCRig(.v600, ["can-id": .int(2)])
     rig.start()
     rig.run(for: 5 * .second)
@@ -150,25 +152,25 @@ import Testing
     #expect(absent.fault == "the VESC 9 on the CAN bus does not respond: check that its app is set to UART and that it is switched on")
   }
 
-  @Test func theBusIsListedWhilePollingPauses() throws {
+  @Test func `polling pauses during a scan of the CAN bus`() throws {
     var rig = try VESCRig()
     rig.start()
     rig.run(for: 5 * .second)
     rig.give(.perform(1, .run(action: 0, arguments: [:])))
-    let before = rig.heard(.selectSetup)
+    let before = rig.receivedCount(.selectSetup)
     rig.run(for: 2400 * .millisecond)
     #expect(rig.progress[1]?.map(\.text) == ["scanning the CAN bus: 1 s", "scanning the CAN bus: 2 s"])
     #expect(rig.progress[1]?.map(\.progress) == [0.2, 0.4])
-    #expect(rig.heard(.selectSetup) - before <= 1)
+    #expect(rig.receivedCount(.selectSetup) - before <= 1)
     rig.run(for: .second)
     guard case .success(let report)? = rig.results[1]?.first else { throw RigError() }
     #expect(report.columns == ["can-id"] && report.rows == [["2"]])
-    #expect(rig.heard(.selectSetup) - before > 10 && rig.fault == nil)
-    // One that is not answered ends, and a caller who goes is not told.
-    rig.isWired = false
+    #expect(rig.receivedCount(.selectSetup) - before > 10 && rig.fault == nil)
+    // A scan without a response ends, and a caller that disconnects gets no reply.
+    rig.deliversWrites = false
     rig.give(.perform(2, .run(action: 0, arguments: [:])))
     rig.run(for: 4 * .second)
-    rig.isWired = true
+    rig.deliversWrites = true
     rig.run(for: 3 * .second)
     #expect(rig.error(2) == .timeout(milliseconds: 5000) || rig.error(2) != nil)
     rig.give(.perform(3, .run(action: 0, arguments: [:])))
@@ -179,14 +181,14 @@ import Testing
 
   struct RigError: Error {}
 
-  @Test func withoutALinkACommandIsRefusedAtOnce() throws {
+  @Test func `without a link a command is rejected at once`() throws {
     var rig = try VESCRig()
     rig.give(.perform(1, .run(action: 0, arguments: [:])))
     #expect(rig.error(1) == .notConnected("the link is not up yet"))
     #expect(rig.machine.nextWake == nil)
   }
 
-  @Test func theWayIsAddedUpAcrossRestartsWhereTheVESCDoesNotCountIt() throws {
+  @Test func `the distance is accumulated across restarts if the VESC has no odometer`() throws {
     var rig = try VESCRig(.v340)
     rig.start()
     rig.run(for: 60 * .second)
@@ -203,22 +205,22 @@ import Testing
     #expect((rig.number("total-distance") ?? 0) <= restored + rig.vesc.ride.travelled / 1000 + 0.001)
   }
 
-  @Test func faultsOfTheVESCAreNamed() throws {
+  @Test func `faults of the VESC are reported by name`() throws {
     var rig = try VESCRig()
     rig.start()
     rig.run(for: 5 * .second)
-    rig.isWired = false
+    rig.deliversWrites = false
     rig.run(until: {
       $0.machine.router.requests.telemetry.values[.fault] != nil && $0.sends.last?.bytes[2] == 51 && $0.sends.last?.at == $0.now
     })
-    rig.give(.received(.main, VESCFrame.around([0x33] + VESCCommand.bytes(1 << 5 | 1 << 16 as UInt32) + [0, 0, 0, 0, 5])))
+    rig.give(.received(.main, VESCFrame.enclosing([0x33] + VESCCommand.bytes(1 << 5 | 1 << 16 as UInt32) + [0, 0, 0, 0, 5])))
     #expect(rig.text("fault-code") == "over-temp-fet" && rig.fault == "the VESC reports over-temp-fet")
-    rig.isWired = true
+    rig.deliversWrites = true
     rig.run(for: 2 * .second)
     #expect(rig.text("fault-code") == "none" && rig.fault == nil)
   }
 
-  @Test func optionsThatCannotBeAreRefused() {
+  @Test func `invalid options are rejected`() {
     #expect(throws: OptionError.self) { try VESCMachine(VESCRig.setup([:], modes: [Setup.Subsection("full", [:])])) }
     #expect(throws: Never.self) {
       try VESCMachine(VESCRig.setup(["max-motor-current": .float(5), "allow-motion": .bool(true)], modes: VESCRig.modes))

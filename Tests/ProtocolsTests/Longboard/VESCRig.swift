@@ -9,22 +9,22 @@ typealias VESCRig = Host<VESCMachine, VESCLink>
 
 struct VESCLink: LinkedSurroundings {
   var vesc: VESC
-  /// The link takes writes.
-  var takesWrites = true
-  /// Writes arrive at the other end.
-  var isWired = true
+  /// Whether the link accepts writes.
+  var acceptsWrites = true
+  /// Whether writes reach the VESC.
+  var deliversWrites = true
   private(set) var isUp = false
-  /// All that the machine sent.
+  /// All messages that the machine sent.
   private(set) var sends: [(at: Instant, bytes: [UInt8])] = []
   private var isOutstanding = false
-  private var heard: [[UInt8]] = []
+  private var incoming: [[UInt8]] = []
 
   init(_ vesc: VESC) { self.vesc = vesc }
 
-  var nextWake: Instant? { heard.isEmpty ? vesc.nextWake : .min }
+  var nextWake: Instant? { incoming.isEmpty ? vesc.nextWake : .min }
 
   mutating func wake(at now: Instant) -> [Input] {
-    if !heard.isEmpty { return [.received(.main, heard.removeFirst())] }
+    if !incoming.isEmpty { return [.received(.main, incoming.removeFirst())] }
     give(.wake, at: now)
     return []
   }
@@ -44,10 +44,10 @@ struct VESCLink: LinkedSurroundings {
     case .send(_, let bytes, let id, _):
       precondition(isUp && !isOutstanding, "a write over a link that is down or busy")
       sends.append((now, bytes))
-      if isWired { give(.received(.main, bytes), at: now) }
+      if deliversWrites { give(.received(.main, bytes), at: now) }
       guard let id else { return [] }
-      isOutstanding = !takesWrites
-      return takesWrites ? [.sent(id, failure: nil)] : []
+      isOutstanding = !acceptsWrites
+      return acceptsWrites ? [.sent(id, failure: nil)] : []
     case .resetLink(_, let reason):
       isUp = false
       return [.linkChanged(.main, .down(reason))]
@@ -55,16 +55,16 @@ struct VESCLink: LinkedSurroundings {
     }
   }
 
-  /// The link took the write that it held.
+  /// The link accepts the write in flight.
   mutating func restoreWrites() { isOutstanding = false }
 
   private mutating func give(_ input: Input, at now: Instant) {
     var inputs = [input]
     while !inputs.isEmpty {
-      var said = Effects()
-      vesc.handle(inputs.removeFirst(), at: now, &said)
-      for case .send(_, let bytes, let id, _) in said.list {
-        if isWired { heard.append(bytes) }
+      var effects = Effects()
+      vesc.handle(inputs.removeFirst(), at: now, &effects)
+      for case .send(_, let bytes, let id, _) in effects.list {
+        if deliversWrites { incoming.append(bytes) }
         if let id { inputs.append(.sent(id, failure: nil)) }
       }
     }
@@ -88,11 +88,11 @@ extension VESCRig {
     Setup(options: ["protocol": .string("vesc")].merging(options) { $1 }, sections: modes.isEmpty ? [:] : ["mode": modes], phase: phase)
   }
 
-  /// Another daemon with the same disk.
+  /// Starts another daemon with the same disk.
   mutating func restartDaemon(_ options: [String: Value] = [:], modes: [Setup.Subsection] = []) throws {
     replace(try VESCMachine(Self.setup(options, modes: modes)))
     start()
   }
 
-  func heard(_ command: VESCCommand) -> Int { around.vesc.receivedCommands[command.rawValue] ?? 0 }
+  func receivedCount(_ command: VESCCommand) -> Int { around.vesc.receivedCommands[command.rawValue] ?? 0 }
 }

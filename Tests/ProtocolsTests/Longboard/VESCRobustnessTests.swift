@@ -3,29 +3,29 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// Hostile input: whatever comes, the machine lives, its memory is bounded, and nothing moves without a lease.
+/// Hostile input: the machine does not trap, its memory is bounded, and nothing moves without a lease.
 @Suite struct VESCRobustnessTests {
-  static let answers: [[UInt8]] = {
+  static let responses: [[UInt8]] = {
     var vesc = VESC(.v600)
     let setup = vesc.reply(to: [47], as: 1, at: 0) ?? []
     let fast = vesc.reply(to: [51] + VESCCommand.bytes(VESCValues.fastMask), as: 1, at: 0) ?? []
     let limits = vesc.reply(to: [91], as: 1, at: 0) ?? []
-    return VESCVector.replies + [setup, fast, limits, [48], [62, 2, 3]].map(VESCFrame.around)
+    return VESCVector.replies + [setup, fast, limits, [48], [62, 2, 3]].map(VESCFrame.enclosing)
   }()
 
-  @Test func theReaderSurvivesMutatedFramesAndFindsTheNextOne() {
+  @Test func `the reader survives mutated frames and reads the next one`() {
     var dice = OBDRobustnessTests.Dice(state: 0x9E37_79B9_7F4A_7C15)
     var reader = VESCReader()
     var values = VESCValues()
     for _ in 0..<6_000 {
-      let bytes = OBDRobustnessTests.mutate(Self.answers[dice.below(Self.answers.count)], &dice)
+      let bytes = OBDRobustnessTests.mutate(Self.responses[dice.below(Self.responses.count)], &dice)
       let cut = dice.below(bytes.count + 1)
       for payload in VESCFrameTests.payloads([Array(bytes[..<cut]), Array(bytes[cut...])], &reader) {
         for command in [VESCCommand.values, .setup, .selectSetup, .selectValues] { _ = values.read(command, payload.dropFirst()) }
         _ = VESCBoard(payload.dropFirst())
         _ = VESCFirmware(payload.dropFirst())
       }
-      #expect(reader.waiting <= 2 * VESCFrame.longest)
+      #expect(reader.bufferedCount <= 2 * VESCFrame.maxLength)
       if dice.below(4) == 0 {
         while reader.nextAfterSilence() != nil {}
         #expect(VESCFrameTests.payloads([VESCVector.selection], &reader).count == 1)
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func theMachineSurvivesAnyInputInAnyOrderAndCompletesEveryCommandOnce() throws {
+  @Test func `the machine survives any input in any order, and completes every command once`() throws {
     for seed in 1...12 {
       var dice = OBDRobustnessTests.Dice(state: UInt64(seed) &* 0x2545_F491_4F6C_DD1D)
       var machine = try VESCMachine(
@@ -41,7 +41,7 @@ import Testing
           ["allow-motion": .bool(seed % 3 != 0), "rate": .float([20, 50, 0.1][seed % 3])], modes: VESCRig.modes, phase: 0.5))
       var effects = Effects()
       var now: Instant = Int64(dice.below(1 << 40))
-      var asked: CommandID = 0
+      var lastCommand: CommandID = 0
       var cancelled: Set<CommandID> = []
       var completions: [CommandID: Int] = [:]
       var isUp = false
@@ -49,7 +49,7 @@ import Testing
       var outstanding: SendID?
       for _ in 0..<3_000 {
         now &+= [0, .millisecond, 49 * .millisecond, 201 * .millisecond, 6 * .second][dice.below(5)]
-        let input = Self.input(&dice, &asked, &cancelled, machine, isUp: isUp, isHeld: isHeld, outstanding)
+        let input = Self.input(&dice, &lastCommand, &cancelled, machine, isUp: isUp, isHeld: isHeld, outstanding)
         switch input {
         case .linkChanged(.main, .up): (isUp, outstanding) = (true, nil)
         case .linkChanged(.main, .down): (isUp, outstanding) = (false, nil)
@@ -67,7 +67,7 @@ import Testing
             #expect(isUp && outstanding == nil, "a write over a link that is down or busy")
             outstanding = id
             // Nothing but zero current moves without a lease.
-            let moves = [5, 6, 7, 10].contains(bytes[2]) && bytes != VESCSetPoint.none.frame(can: nil)
+            let moves = [5, 6, 7, 10].contains(bytes[2]) && bytes != VESCSetPoint.none.frame(canID: nil)
             #expect(!moves || isHeld)
           case .leaseLost: isHeld = false
           case .resetLink: isUp = false
@@ -76,14 +76,14 @@ import Testing
         }
         for reading in effects.readings { Self.check(reading, machine) }
         let (reader, queue) = (machine.router.session.reader, machine.router.requests.queue)
-        #expect(queue.count <= VESCCommandQueue.limit + 1 && reader.waiting <= 2 * VESCFrame.longest)
+        #expect(queue.count <= VESCCommandQueue.limit + 1 && reader.bufferedCount <= 2 * VESCFrame.maxLength)
       }
       effects.removeAll()
       machine.handle(.stopping, at: now, &effects)
       if let outstanding { machine.handle(.sent(outstanding, failure: nil), at: now, &effects) }
       machine.handle(.linkChanged(.main, .down("closed")), at: now, &effects)
       for effect in effects.list { if case .complete(let id, _) = effect { completions[id, default: 0] += 1 } }
-      for id in 1..<max(asked + 1, 2) where asked > 0 {
+      for id in 1..<max(lastCommand + 1, 2) where lastCommand > 0 {
         #expect(completions[id] == 1 || (cancelled.contains(id) && completions[id] == nil), "command \(id) of seed \(seed)")
       }
       #expect(machine.nextWake == nil)
@@ -92,7 +92,7 @@ import Testing
 
   static func check(_ reading: Reading, _ machine: VESCMachine) {
     guard machine.schema.properties.indices.contains(reading.property) else {
-      Issue.record("a reading of no property")
+      Issue.record("a reading of an unknown property")
       return
     }
     guard case .value(let value) = reading.content else { return }
@@ -101,7 +101,8 @@ import Testing
   }
 
   private static func input(
-    _ dice: inout OBDRobustnessTests.Dice, _ asked: inout CommandID, _ cancelled: inout Set<CommandID>, _ machine: VESCMachine, isUp: Bool,
+    _ dice: inout OBDRobustnessTests.Dice, _ lastCommand: inout CommandID, _ cancelled: inout Set<CommandID>, _ machine: VESCMachine,
+    isUp: Bool,
     isHeld: Bool, _ outstanding: SendID?
   ) -> Input {
     switch dice.below(48) {
@@ -110,107 +111,107 @@ import Testing
     case 3..<14: return .sent(outstanding ?? SendID(dice.below(100)), failure: dice.below(20) == 0 ? "refused" : nil)
     case 14: return .stored(key: ["mode", "limits", "odometer", "x"][dice.below(4)], failure: dice.below(3) == 0 ? "no space" : nil)
     case 15, 16:
-      asked += 1
-      return .perform(asked, .run(action: dice.below(2), arguments: [:]))
+      lastCommand += 1
+      return .perform(lastCommand, .run(action: dice.below(2), arguments: [:]))
     case 17, 18:
-      asked += 1
-      return .perform(asked, .set(property: VESCSignal.mode.rawValue, .string(["eco", "sport", "full", "?"][dice.below(4)])))
+      lastCommand += 1
+      return .perform(lastCommand, .set(property: VESCSignal.mode.rawValue, .string(["eco", "sport", "full", "?"][dice.below(4)])))
     case 19..<24:
-      asked += 1
+      lastCommand += 1
       let property = VESCSignal.targetCurrent.rawValue + dice.below(4)
-      return .perform(asked, .set(property: property, dice.below(9) == 0 ? .string("x") : .float(Double(dice.below(10)))))
+      return .perform(lastCommand, .set(property: property, dice.below(9) == 0 ? .string("x") : .float(Double(dice.below(10)))))
     case 24:
-      let id = CommandID(dice.below(Int(asked) + 1))
+      let id = CommandID(dice.below(Int(lastCommand) + 1))
       cancelled.insert(id)
       return .cancelled(id)
     case 25, 26: return isHeld ? .leaseEnded("done") : .leaseBegan(deadline: 300 * .millisecond)
     case 27: return .received(.main, (0..<dice.below(600)).map { _ in dice.byte() })
     case 28: return .received("other", [1, 2, 3])
     case 29..<40:
-      if let request = machine.router.session.request, let answer = answers.first(where: { $0[2] == request.command.rawValue }) {
-        return .received(.main, dice.below(4) == 0 ? OBDRobustnessTests.mutate(answer, &dice) : answer)
+      if let request = machine.router.session.request, let response = responses.first(where: { $0[2] == request.command.rawValue }) {
+        return .received(.main, dice.below(4) == 0 ? OBDRobustnessTests.mutate(response, &dice) : response)
       }
-      return .received(.main, OBDRobustnessTests.mutate(answers[dice.below(answers.count)], &dice))
+      return .received(.main, OBDRobustnessTests.mutate(responses[dice.below(responses.count)], &dice))
     default: return .wake
     }
   }
 
-  @Test func aFloodOfFramesCostsNoMemoryAndNoValue() throws {
+  @Test func `a flood of frames does not fill memory or change values`() throws {
     var rig = try VESCRig()
     rig.start()
     rig.run(for: 3 * .second)
     let polls = rig.sends.count
     let erpm = rig.number("erpm")
-    rig.isWired = false
+    rig.deliversWrites = false
     rig.run(for: 60 * .millisecond)
     for _ in 0..<200 { rig.give(.received(.main, VESCVector.values600 + VESCVector.selection + VESCVector.firmware600)) }
-    #expect(rig.sends.count - polls <= 8 && rig.machine.router.session.reader.waiting == 0)
+    #expect(rig.sends.count - polls <= 8 && rig.machine.router.session.reader.bufferedCount == 0)
     _ = erpm
-    rig.isWired = true
+    rig.deliversWrites = true
     rig.run(for: 2 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test func halfAFrameForEverIsSilenceWithAName() throws {
+  @Test func `an endless incomplete frame is reported as invalid data`() throws {
     var rig = try VESCRig()
     rig.start()
     rig.run(for: 3 * .second)
-    rig.isWired = false
+    rig.deliversWrites = false
     for _ in 0..<100 {
       rig.give(.received(.main, Array(VESCVector.values600.prefix(40))))
       rig.run(for: 100 * .millisecond)
-      #expect(rig.machine.router.session.reader.waiting <= 2 * VESCFrame.longest)
+      #expect(rig.machine.router.session.reader.bufferedCount <= 2 * VESCFrame.maxLength)
     }
     #expect(rig.status == "degraded" && rig.fault?.contains("115200") == true && rig.number("speed") == nil)
-    rig.isWired = true
+    rig.deliversWrites = true
     rig.run(for: 3 * .second)
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("speed") != nil && rig.resets.isEmpty)
   }
 
-  @Test func whatCannotBeIsNoValue() throws {
+  @Test func `implausible values are absent`() throws {
     var rig = try VESCRig(.v600, ["wheel-diameter": .float(85)])
     rig.start()
     rig.run(for: 3 * .second)
     rig.run(until: { if case .ready = $0.machine.router.session.state { true } else { false } })
-    rig.isWired = false
+    rig.deliversWrites = false
     rig.run(until: { $0.machine.router.session.request?.command == .selectSetup })
     let payload =
       [51] + VESCCommand.bytes(VESCValues.fastMask) + hex("7F FF FF FF 80 00 00 00 7F FF 80 00 00 00 80 00 00 00 80 00 80 00 FF")
-    rig.give(.received(.main, VESCFrame.around(payload)))
+    rig.give(.received(.main, VESCFrame.enclosing(payload)))
     #expect(rig.number("erpm") == -2_147_483_648 && rig.text("fault-code") == "255" && rig.number("battery") == 0)
     for name in ["speed", "battery-voltage", "duty", "motor-current", "battery-current"] {
       #expect(rig.absence(name) == "implausible value from the VESC", "\(name)")
     }
   }
 
-  @Test func negativeDistancesAreAWayBackAndNeverALossOfTheTotal() throws {
+  @Test func `rolling back decreases the distance, but not the total`() throws {
     var rig = try VESCRig(.v340)
     rig.start()
     rig.run(for: 12 * .second)
     let total = rig.machine.router.requests.telemetry.odometer.total
-    rig.isWired = false
+    rig.deliversWrites = false
     rig.run(until: { $0.machine.router.session.request?.command == .setup })
-    var answer = rig.vesc.reply(to: [47], as: 1, at: rig.now) ?? []
-    answer.replaceSubrange(43..<51, with: VESCCommand.bytes(-5000 as Int32) + VESCCommand.bytes(-7000 as Int32))
-    rig.give(.received(.main, VESCFrame.around(answer)))
+    var response = rig.vesc.reply(to: [47], as: 1, at: rig.now) ?? []
+    response.replaceSubrange(43..<51, with: VESCCommand.bytes(-5000 as Int32) + VESCCommand.bytes(-7000 as Int32))
+    rig.give(.received(.main, VESCFrame.enclosing(response)))
     #expect(rig.number("distance") == -0.005 && rig.machine.router.requests.telemetry.odometer.total == total)
   }
 
-  @Test func aLinkThatTakesNothingIsReset() throws {
+  @Test func `a link that accepts no write is reset`() throws {
     var rig = try VESCRig(.v600, VESCMotionTests.options)
     rig.start()
     rig.run(for: 3 * .second)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    rig.takesWrites = false
+    rig.acceptsWrites = false
     rig.run(for: 10 * .second)
     #expect(rig.resets == ["write timeout"] && rig.lost == ["no set-point for 300 ms"])
-    rig.takesWrites = true
+    rig.acceptsWrites = true
     rig.connect()
     rig.run(for: 2 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
   }
 
-  @Test func clocksAtTheirEndsAreSurvived() throws {
+  @Test func `times at the limits of the clock are survived`() throws {
     for start in [Instant.max - 3 * .second, Instant.min / 2, 0, -1] as [Instant] {
       var machine = try VESCMachine(VESCRig.setup(["allow-motion": .bool(true)], modes: VESCRig.modes, phase: 0.999))
       var effects = Effects()

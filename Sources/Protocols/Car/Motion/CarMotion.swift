@@ -150,7 +150,7 @@ struct CarMotion: Sendable {
     driving.setAttitude(attitude, at: now)
     switch driving.permit {
     case .stopped:
-      let message = "the car was stopped: but the lease is still held: use continue to drive again"
+      let message = "the car was stopped, but the lease is still held: use continue to drive again"
       return effects.succeed(command: id, Report(text: message))
     case .ready: proceed(for: nil, &effects)
     case .starting, .running: break

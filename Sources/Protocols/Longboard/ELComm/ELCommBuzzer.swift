@@ -22,11 +22,13 @@ struct ELCommBuzzer: Sendable {
     let isConfirmed: Bool
   }
 
-  private struct Order: Sendable {
+  /// A command that is not complete yet.
+  private struct RunningCommand: Sendable {
     let id: CommandID
     let request: Request
-    /// When a state was requested that the board has not confirmed yet; nil while it sounds.
-    fileprivate var waiting: Instant?
+    /// When a state was requested that the board has not confirmed yet; nil while the buzzer sounds.
+    fileprivate var unconfirmedSince: Instant?
+    /// When the buzzer began to sound, and when progress was last reported.
     fileprivate var began: Instant = 0
     fileprivate var reported: Instant = 0
   }
@@ -34,112 +36,115 @@ struct ELCommBuzzer: Sendable {
   static let timeout: Nanoseconds = 3 * .second
   private static let replaced = CommandError.refused(code: .replaced, "replaced by another buzzer command")
 
+  /// The maximum time that the buzzer stays on.
   let limit: Nanoseconds
+  /// The requested state, and the number of times that it was requested.
   private(set) var isOn = false
   private var change = 0
   /// Whether the board has confirmed the requested state.
   private var isConfirmed = false
   /// The last confirmed state; nil if it is unknown.
-  private(set) var known: Bool?
+  private(set) var confirmedState: Bool?
   /// Whether last-will frames are set for the link.
   private var hasLastWill = false
-  private var ends: Instant?
-  private var order: Order?
+  /// When the buzzer is switched off; nil: not by time.
+  private var endsAt: Instant?
+  private var command: RunningCommand?
 
   init(limit: Nanoseconds) { self.limit = limit }
 
   var target: Target { Target(isOn: isOn, change: change, isConfirmed: isConfirmed) }
 
-  /// When something ends or must be sent.
+  /// When a sound or a timeout ends, or progress is due.
   var nextWake: Instant? {
-    let timeout = order?.waiting.map { $0 &+ Self.timeout }
-    let progress = order.flatMap { $0.waiting == nil ? $0.reported &+ .second : nil }
-    return [ends, timeout, progress].compactMap(\.self).min()
+    let timeout = command?.unconfirmedSince.map { $0 &+ Self.timeout }
+    let progress = command.flatMap { $0.unconfirmedSince == nil ? $0.reported &+ .second : nil }
+    return [endsAt, timeout, progress].compactMap(\.self).min()
   }
 
-  private mutating func turn(_ on: Bool, until: Instant? = nil) {
-    isOn = on
-    ends = until
+  private mutating func setTarget(isOn: Bool, until: Instant? = nil) {
+    self.isOn = isOn
+    endsAt = until
     isConfirmed = false
     change &+= 1
   }
 
-  /// Replaces the requested state.
-  mutating func take(_ id: CommandID, _ request: Request, at now: Instant, _ effects: inout Effects) {
+  /// Performs a command, which replaces an earlier one.
+  mutating func perform(_ id: CommandID, _ request: Request, at now: Instant, _ effects: inout Effects) {
     fail(Self.replaced, &effects)
-    order = Order(id: id, request: request, waiting: now)
+    command = RunningCommand(id: id, request: request, unconfirmedSince: now)
     // The duration starts when the board has confirmed the state.
-    turn(request != .off, until: request == .on ? now &+ limit : nil)
+    setTarget(isOn: request != .off, until: request == .on ? now &+ limit : nil)
   }
 
   /// Handles the confirmation of a message that was sent for this change.
   mutating func confirmed(_ change: Int, at now: Instant, _ effects: inout Effects) {
     guard change == self.change else { return }
-    known = isOn
+    confirmedState = isOn
     guard !isConfirmed else { return }
     isConfirmed = true
-    guard var order, order.waiting != nil else { return }
-    switch order.request {
-    case .sound(let time) where isOn: ends = now &+ time
+    guard var command, command.unconfirmedSince != nil else { return }
+    switch command.request {
+    case .sound(let time) where isOn: endsAt = now &+ time
     case .hold where isOn: break
     case .on, .off, .sound, .hold:
-      self.order = nil
-      return effects.append(.complete(order.id, .success(Report())))
+      self.command = nil
+      return effects.append(.complete(command.id, .success(Report())))
     }
-    (order.waiting, order.began, order.reported) = (nil, now, now)
-    self.order = order
+    (command.unconfirmedSince, command.began, command.reported) = (nil, now, now)
+    self.command = command
   }
 
   /// Ends sounds and commands whose time is over.
   mutating func expire(at now: Instant, _ effects: inout Effects) {
-    if let ends, now >= ends {
+    if let endsAt, now >= endsAt {
       // The maximum duration is over, and the board has not confirmed the sound.
-      if order?.request == .on { fail(.timeout(milliseconds: Int(limit / .millisecond)), &effects) }
-      turn(false)
-      if order?.waiting == nil { order?.waiting = now }
+      if command?.request == .on { fail(.timeout(milliseconds: Int(limit / .millisecond)), &effects) }
+      setTarget(isOn: false)
+      if command?.unconfirmedSince == nil { command?.unconfirmedSince = now }
     }
-    guard var order else { return }
-    if let waiting = order.waiting {
-      guard now >= waiting &+ Self.timeout else { return }
+    guard var command else { return }
+    if let since = command.unconfirmedSince {
+      guard now >= since &+ Self.timeout else { return }
       fail(.timeout(milliseconds: Int(Self.timeout / .millisecond)), &effects)
       // The requested duration is over, so request off.
-      if isOn { turn(false) }
-    } else if now >= order.reported &+ .second {
+      if isOn { setTarget(isOn: false) }
+    } else if now >= command.reported &+ .second {
       // Clients time out a command that reports no progress for ten seconds.
-      order.reported = now
-      self.order = order
-      effects.append(.progress(order.id, Report(progress: progress(of: order, at: now))))
+      command.reported = now
+      self.command = command
+      effects.append(.progress(command.id, Report(progress: progress(of: command, at: now))))
     }
   }
 
-  private func progress(of order: Order, at now: Instant) -> Double? {
-    guard case .sound(let time) = order.request else { return nil }
-    return min(1, Double(now &- order.began) / Double(time))
+  private func progress(of command: RunningCommand, at now: Instant) -> Double? {
+    guard case .sound(let time) = command.request else { return nil }
+    return min(1, Double(now &- command.began) / Double(time))
   }
 
   /// Handles a caller that has disconnected: its timed or held sound ends; a state that was set stays.
   mutating func cancel(_ id: CommandID) {
-    guard let order, order.id == id else { return }
-    self.order = nil
-    if isOn, order.request != .on { turn(false) }
+    guard let command, command.id == id else { return }
+    self.command = nil
+    if isOn, command.request != .on { setTarget(isOn: false) }
   }
 
   /// Requests off for a new or lost link, and fails the waiting command.
   mutating func reset(_ error: CommandError, _ effects: inout Effects) {
     fail(error, &effects)
-    known = nil
-    turn(false)
+    confirmedState = nil
+    setTarget(isOn: false)
   }
 
   /// Publishes the last state that the board has confirmed.
   func publish(_ effects: inout Effects) {
-    if let known { effects.publish(ELCommSignal.buzzer.rawValue, .bool(known)) }
+    if let confirmedState { effects.publish(ELCommSignal.buzzer.rawValue, .bool(confirmedState)) }
   }
 
   /// Sets last-will frames while the buzzer may sound, because the board has no time limit. A board ignores input while it sends, so the
   /// frames contain `off` twice.
   mutating func updateLastWill(isUp: Bool, off: [UInt8], _ effects: inout Effects) {
-    let isWanted = isUp && (isOn || hasLastWill && !(isConfirmed && known == false))
+    let isWanted = isUp && (isOn || hasLastWill && !(isConfirmed && confirmedState == false))
     guard isWanted != hasLastWill else { return }
     hasLastWill = isWanted
     let will = LastWill(dead: [LastWill.Message(off), LastWill.Message(off, after: ELCommDialogue.offPause)], frozen: [])
@@ -147,7 +152,7 @@ struct ELCommBuzzer: Sendable {
   }
 
   private mutating func fail(_ error: CommandError, _ effects: inout Effects) {
-    if let order { effects.append(.complete(order.id, .failure(error))) }
-    order = nil
+    if let command { effects.append(.complete(command.id, .failure(error))) }
+    command = nil
   }
 }

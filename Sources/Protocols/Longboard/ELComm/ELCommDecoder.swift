@@ -38,7 +38,7 @@ struct ELCommDecoder: Sendable {
   private var lastSpeed = 0
 
   /// Handles one byte; returns the message that it completes, if any.
-  mutating func take(_ byte: UInt8) -> ELCommMessage? {
+  mutating func decode(_ byte: UInt8) -> ELCommMessage? {
     guard byte > 0x20, byte < 0x7F else {
       // An idle byte of the Bluetooth module, a blank or an optional line end.
       let isBlank = [0x00, 0x0A, 0x0D, 0x20].contains(byte) && (isOpen || buffer.isEmpty)
@@ -131,12 +131,12 @@ struct ELCommDecoder: Sendable {
     }
     let possible = starts.filter { Self.number(field[$0...]).map(Self.speeds.contains) ?? false }
     guard isOpen else { return possible.first == field.startIndex ? field.startIndex : nil }
-    let behind = possible.filter { $0 > field.startIndex }
-    return behind.min { leap(to: field[$0...]) < leap(to: field[$1...]) }
+    let inside = possible.filter { $0 > field.startIndex }
+    return inside.min { speedChange(to: field[$0...]) < speedChange(to: field[$1...]) }
   }
 
-  private func leap(to digits: ArraySlice<UInt8>) -> Int {
-    // The board prints no leading zeros.
+  /// How far a speed is from the last one, in mph; the maximum if it has a leading zero, which the board does not print.
+  private func speedChange(to digits: ArraySlice<UInt8>) -> Int {
     let isOdd = digits.count > 1 && digits.first == zero
     return isOdd ? .max : abs((Self.number(digits) ?? .max / 2) - lastSpeed)
   }

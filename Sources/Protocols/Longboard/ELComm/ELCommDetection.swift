@@ -15,12 +15,12 @@ struct ELCommDetection: Sendable {
 
     init(sent: Instant, badRuns: Int) { (self.sent, self.badRuns) = (sent, badRuns) }
 
-    mutating func accepted(at now: Instant) { sent = now }
-    mutating func received() { messages += 1 }
+    mutating func writeEnded(at now: Instant) { sent = now }
+    mutating func messageReceived() { messages += 1 }
   }
 
   /// The result of a probe.
-  enum Verdict: Sendable, Equatable {
+  enum ProbeResult: Sendable, Equatable {
     /// No response: probe again.
     case unanswered
     /// The responses may belong to an earlier probe: wait until the board is quiet.
@@ -29,21 +29,21 @@ struct ELCommDetection: Sendable {
     case found(ELCommDialect)
   }
 
-  /// How long responses are counted: longer than two passes of a board as built without its VESC, and shorter than the timeout of a
-  /// documented board.
+  /// How long responses are counted: longer than two passes of the loop of a board as built without its VESC, and shorter than the timeout
+  /// of a documented board.
   static let probeTime: Nanoseconds = 500 * .millisecond
-  /// After this time without a message the board is quiet: a board as built that owes more responses sends the next one earlier.
-  static let quiet: Nanoseconds = 500 * .millisecond
+  /// After this time without a message the board is quiet: a board as built with pending responses sends the next one earlier.
+  static let quietTime: Nanoseconds = 500 * .millisecond
   /// Consecutive probes without a response after which the board counts as silent.
   static let maxProbes = 4
   /// The maximum number of pending responses of a board as built: a full buffer. A board that sends more is documented.
-  private static let maxOwed = 64
+  private static let maxPendingResponses = 64
 
-  /// The result of the last probe on this link, or the hint: two equal ones in a row decide.
+  /// The result of the last probe on this link, or the assumed dialect; an equal result of the next probe decides.
   private var guess: ELCommDialect?
-  /// The last probe got no response, so its responses may still arrive.
+  /// Whether the last probe got no response, so its responses may still arrive.
   private var isProbeOpen = false
-  /// Messages that arrived while nothing was sent.
+  /// The number of messages that arrived while nothing was sent.
   private var unsolicited = 0
 
   /// Starts a detection. `hint` is the dialect that is assumed; `isProbeOpen`: responses to earlier bytes may still arrive.
@@ -53,13 +53,13 @@ struct ELCommDetection: Sendable {
   mutating func drain() { unsolicited = 0 }
 
   /// Counts a message that arrived while nothing was sent; returns true if only a documented board sends so many.
-  mutating func receivedUnasked() -> Bool {
+  mutating func countUnsolicited() -> Bool {
     unsolicited += 1
-    return unsolicited > Self.maxOwed
+    return unsolicited > Self.maxPendingResponses
   }
 
   /// Evaluates a probe whose time is over. `badRuns`: the number of invalid runs so far; `isQuiet`: no message has arrived recently.
-  mutating func judge(_ probe: Probe, badRuns: Int, isQuiet: Bool) -> Verdict {
+  mutating func evaluate(_ probe: Probe, badRuns: Int, isQuiet: Bool) -> ProbeResult {
     guard probe.messages > 0 else {
       isProbeOpen = true
       return .unanswered

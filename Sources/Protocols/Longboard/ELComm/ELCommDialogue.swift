@@ -1,11 +1,11 @@
-// The dialogue: when to send, and how to handle a response or a timeout. A board as built responds to each byte. A poll that timed out may
-// still get a response, so the next poll waits for both, and at most two bytes are in the board's buffer. A documented board sends, and
-// expects a response. Off is the first message on each link, and the last one before shutdown.
+// The dialogue: when to send, and how to handle a response or a timeout. A board as built responds to each byte, and a poll is one byte. A
+// poll that timed out may still get a response, so the next poll waits for both, and at most two bytes are in the board's buffer. A
+// documented board sends, and expects a response. Off is the first message on each link, and the last one before shutdown.
 //
-//   down ──▶ draining ◀─▶ probing ──▶ asking ◀─▶ resting     (as built)
-//     │          ▲           └──────▶ attending              (as documented)
+//   down ──▶ draining ◀─▶ probing ──▶ polling ◀─▶ idle       (as built)
+//     │          ▲           └──────▶ listening              (as documented)
 //     │          └── silent, if the dialect is not configured
-//     └─ configured dialect: asking or attending directly; stopping from every state with a link
+//     └─ configured dialect: polling or listening directly; stopping from every state with a link
 
 struct ELCommDialogue: Sendable {
   private enum State: Sendable {
@@ -16,24 +16,24 @@ struct ELCommDialogue: Sendable {
     case draining(until: Instant)
     /// A probe of two characters is in flight; the number of responses identifies the dialect.
     case probing(ELCommDetection.Probe)
-    /// A byte to a board as built is in flight.
-    case asking(Poll)
-    /// A board as built has responded to the byte that was sent at this time.
-    case resting(asked: Instant)
-    /// A documented board must send its next message until this time, or has sent one that must be answered.
-    case attending(until: Instant, owesAnswer: Bool)
+    /// A board as built must respond to a byte.
+    case polling(Poll)
+    /// A board as built has responded to the byte that was sent at `lastPoll`.
+    case idle(lastPoll: Instant)
+    /// A documented board must send its next message until this time; if `mustRespond`, it has sent one that requires a response.
+    case listening(until: Instant, mustRespond: Bool)
     /// Shutdown: the number of remaining off messages, and when the next one is due.
     case stopping(left: Int, due: Instant)
   }
 
-  /// A byte without a response.
+  /// A byte that was sent to a board as built.
   private struct Poll: Sendable {
     let byte: UInt8
     /// The number of the change of the buzzer that the byte carries.
     let change: Int
     let sent: Instant
     /// The number of responses that may still arrive, including those to polls that timed out.
-    fileprivate var owed: Int
+    fileprivate var pendingResponses: Int
     fileprivate var wasAnswered = false
   }
 
@@ -57,7 +57,7 @@ struct ELCommDialogue: Sendable {
   private static let maxMisses = 5
   private static let maxMissesDocumented = 2
   /// The number of confirmed off messages after which polls no longer repeat off.
-  private static let offsNeeded = 2
+  private static let minOffsConfirmed = 2
   /// The pause between two off messages: longer than any pass of the board's loop, so that the board reads at least one of them.
   static let offPause: Nanoseconds = 200 * .millisecond
 
@@ -70,7 +70,7 @@ struct ELCommDialogue: Sendable {
   private(set) var writer = ELCommWriter()
   private var statistics: ELCommStatistics
   private var status = ELCommStatus()
-  /// How often the board has confirmed that the buzzer is off; then polls no longer repeat it.
+  /// How often the board has confirmed that the buzzer is off, up to `minOffsConfirmed`; polls then no longer repeat it.
   private var offsConfirmed = 0
   /// Consecutive timeouts.
   private var misses = 0
@@ -88,7 +88,7 @@ struct ELCommDialogue: Sendable {
     switch state {
     case .down(let reason): reason
     case .stopping: "the link is being closed"
-    case .draining, .probing, .asking, .resting, .attending: nil
+    case .draining, .probing, .polling, .idle, .listening: nil
     }
   }
 
@@ -103,19 +103,19 @@ struct ELCommDialogue: Sendable {
     case .stopping(let left, let due): return left > 0 && writer.isFree ? due : nil
     case .draining(let until): next = until
     case .probing(let probe): next = writer.deadline ?? probe.sent &+ ELCommDetection.probeTime
-    case .asking(let poll): next = poll.sent &+ Self.replyTimeout
-    case .resting(let asked): next = writer.deadline ?? nextPoll(after: asked, target)
-    case .attending(let until, let owesAnswer): next = owesAnswer ? writer.deadline ?? nextAnswer : until
+    case .polling(let poll): next = poll.sent &+ Self.replyTimeout
+    case .idle(let lastPoll): next = writer.deadline ?? nextPoll(after: lastPoll, target)
+    case .listening(let until, let mustRespond): next = mustRespond ? writer.deadline ?? nextResponse : until
     }
     return [next, receiver.nextWake].compactMap(\.self).min()
   }
 
   /// When the next byte may be sent: at the configured rate, and sooner for a change of the buzzer.
-  private func nextPoll(after asked: Instant, _ target: ELCommBuzzer.Target) -> Instant {
-    asked &+ (target.isConfirmed ? settings.period : min(settings.period, ELCommSettings.minPeriod))
+  private func nextPoll(after lastPoll: Instant, _ target: ELCommBuzzer.Target) -> Instant {
+    lastPoll &+ (target.isConfirmed ? settings.period : min(settings.period, ELCommSettings.minPeriod))
   }
 
-  private var nextAnswer: Instant { writer.isFirst ? .min : writer.lastSent &+ Self.minReplyInterval }
+  private var nextResponse: Instant { writer.isFirst ? .min : writer.lastSent &+ Self.minReplyInterval }
 
   // MARK: The link
 
@@ -137,13 +137,13 @@ struct ELCommDialogue: Sendable {
     receiver.linkCameUp(at: now)
     writer.startOver()
     withdraw("no message from the board yet", &effects)
-    status.turn(to: .detecting, &effects)
+    status.set(.detecting, &effects)
     switch settings.dialect {
     case nil:
       detection.begin(hint: dialect, isProbeOpen: false)
       drain(at: now)
-    case .asBuilt: ask(owing: 0, target, at: now, &effects)
-    case .documented: state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
+    case .asBuilt: sendPoll(pendingResponses: 0, target, at: now, &effects)
+    case .documented: state = .listening(until: now &+ Self.boardTimeout, mustRespond: false)
     }
   }
 
@@ -151,7 +151,7 @@ struct ELCommDialogue: Sendable {
     if case .stopping = state { effects.append(.stopped) }
     reset()
     state = .down(reason)
-    status.turn(to: .waiting, &effects)
+    status.set(.waiting, &effects)
   }
 
   private mutating func reset() {
@@ -168,7 +168,7 @@ struct ELCommDialogue: Sendable {
       effects.append(.stopped)
       return false
     }
-    let isCertain = isOff && (dialect == .documented || offsConfirmed >= Self.offsNeeded)
+    let isCertain = isOff && (dialect == .documented || offsConfirmed >= Self.minOffsConfirmed)
     state = .stopping(left: isCertain ? 1 : 2, due: now)
     return true
   }
@@ -179,8 +179,8 @@ struct ELCommDialogue: Sendable {
   mutating func advance(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
     guard writer.isFree else { return }
     switch state {
-    case .resting(let asked) where now >= nextPoll(after: asked, target): ask(owing: 0, target, at: now, &effects)
-    case .attending(_, owesAnswer: true) where now >= nextAnswer: answer(target, at: now, &effects)
+    case .idle(let lastPoll) where now >= nextPoll(after: lastPoll, target): sendPoll(pendingResponses: 0, target, at: now, &effects)
+    case .listening(_, mustRespond: true) where now >= nextResponse: respond(target, at: now, &effects)
     case .stopping(let left, let due) where left > 0 && now >= due:
       writer.send(off, at: now, &effects)
       state = .stopping(left: left - 1, due: now &+ Self.offPause)
@@ -188,53 +188,53 @@ struct ELCommDialogue: Sendable {
     }
   }
 
-  /// Sends the next byte to a board as built. The first byte on a link is off, whatever is requested.
-  private mutating func ask(owing owed: Int, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
+  /// Sends the next byte, off if it is the first one on a link. `pendingResponses`: how many responses to earlier bytes may still arrive.
+  private mutating func sendPoll(pendingResponses: Int, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
     receiver.close(&effects)
     let byte =
       writer.isFirst
       ? ELCommControl.off
-      : target.isOn ? ELCommControl.on : offsConfirmed < Self.offsNeeded ? ELCommControl.off : ELCommControl.neutral
+      : target.isOn ? ELCommControl.on : offsConfirmed < Self.minOffsConfirmed ? ELCommControl.off : ELCommControl.neutral
     // The response to the first off does not confirm a requested on.
     let change = byte == ELCommControl.off && target.isOn ? -1 : target.change
     if byte == ELCommControl.on { offsConfirmed = 0 }
     writer.send([byte], at: now, &effects)
-    state = .asking(Poll(byte: byte, change: change, sent: now, owed: owed + 1))
+    state = .polling(Poll(byte: byte, change: change, sent: now, pendingResponses: pendingResponses + 1))
   }
 
-  /// Answers a documented board. The first answer on a link is off, whatever is requested.
-  private mutating func answer(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
+  /// Responds to a documented board: off, if it is the first response on a link.
+  private mutating func respond(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
     let isOn = target.isOn && !writer.isFirst
     writer.send(isOn ? settings.on : settings.off, change: isOn == target.isOn ? target.change : -1, at: now, &effects)
-    state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
+    state = .listening(until: now &+ Self.boardTimeout, mustRespond: false)
   }
 
-  /// Sends off as a documented board's number in two characters, neither of which is on for a board as built.
+  /// Sends two characters to detect the dialect: off as a documented board's number. Neither of them is on for a board as built.
   private mutating func probe(at now: Instant, _ effects: inout Effects) {
     writer.send(settings.probe, at: now, &effects)
     state = .probing(ELCommDetection.Probe(sent: now, badRuns: receiver.badRuns))
   }
 
   /// Handles the end of a write. Returns the change of the buzzer that was sent to a documented board, if any.
-  mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) -> Int? {
-    guard let write = writer.sent(id) else { return nil }
+  mutating func writeEnded(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) -> Int? {
+    guard let write = writer.end(id) else { return nil }
     if case .stopping(left: 0, _) = state {
       state = .down("the link is being closed")
       effects.append(.stopped)
       return nil
     }
     // A failed write gets no response, so it is counted as a timeout.
-    writer.finished(failure)
+    writer.setFailure(failure)
     if let failure {
       effects.append(.note("send failed: \(failure)"))
       return nil
     }
     switch state {
     case .probing(var probe):
-      probe.accepted(at: now)
+      probe.writeEnded(at: now)
       state = .probing(probe)
       return nil
-    case .attending: return write.change
+    case .listening: return write.change
     default: return nil
     }
   }
@@ -249,45 +249,45 @@ struct ELCommDialogue: Sendable {
   }
 
   /// Handles one byte; returns the message that it completes, if any. The caller then calls `received`.
-  mutating func take(_ byte: UInt8, at now: Instant) -> ELCommMessage? { receiver.take(byte, at: now) }
+  mutating func decode(_ byte: UInt8, at now: Instant) -> ELCommMessage? { receiver.decode(byte, at: now) }
 
   /// Publishes the last message after all received bytes, if they completed one.
   mutating func endReceiving(hasMessage: Bool, at now: Instant, _ effects: inout Effects) {
     receiver.end(hasMessage: hasMessage, at: now, &effects)
     guard hasMessage else { return }
     statistics.publish(messages: receiver.messages, withTimes: misses == 0, at: now, &effects)
-    status.turn(to: receiver.condition, &effects)
+    status.set(receiver.condition, &effects)
   }
 
   /// Handles a complete message.
   mutating func received(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) -> Outcome {
     misses = 0
     switch state {
-    case .down, .stopping, .resting: break
+    case .down, .stopping, .idle: break
     case .probing(var probe):
-      probe.received()
+      probe.messageReceived()
       state = .probing(probe)
     case .draining:
-      if detection.receivedUnasked() { return detected(.documented, target, at: now, &effects) }
-      state = .draining(until: now &+ ELCommDetection.quiet)
-    case .asking(var poll):
+      if detection.countUnsolicited() { return setDialect(.documented, target, at: now, &effects) }
+      state = .draining(until: now &+ ELCommDetection.quietTime)
+    case .polling(var poll):
       // Measure no round trip if this may be the response to an earlier byte.
-      if poll.owed == 1, !poll.wasAnswered { statistics.responded(now &- poll.sent, at: now) }
-      poll.owed -= 1
+      if poll.pendingResponses == 1, !poll.wasAnswered { statistics.responded(now &- poll.sent, at: now) }
+      poll.pendingResponses -= 1
       poll.wasAnswered = true
-      if poll.owed <= 0 { return settle(poll) }
-      state = .asking(poll)
-    case .attending(let until, let owesAnswer):
-      if !owesAnswer, !writer.isFirst { statistics.responded(now &- writer.lastSent, at: now) }
-      state = .attending(until: until, owesAnswer: true)
+      if poll.pendingResponses <= 0 { return pollCompleted(poll) }
+      state = .polling(poll)
+    case .listening(let until, let mustRespond):
+      if !mustRespond, !writer.isFirst { statistics.responded(now &- writer.lastSent, at: now) }
+      state = .listening(until: until, mustRespond: true)
     }
     return Outcome()
   }
 
-  /// Ends a poll to which the board has sent all expected responses.
-  private mutating func settle(_ poll: Poll) -> Outcome {
-    if poll.byte == ELCommControl.off { offsConfirmed = min(offsConfirmed + 1, Self.offsNeeded) }
-    state = .resting(asked: poll.sent)
+  /// Ends a poll to which the board has sent all pending responses.
+  private mutating func pollCompleted(_ poll: Poll) -> Outcome {
+    if poll.byte == ELCommControl.off { offsConfirmed = min(offsConfirmed + 1, Self.minOffsConfirmed) }
+    state = .idle(lastPoll: poll.sent)
     return Outcome(confirmed: poll.change)
   }
 
@@ -304,26 +304,26 @@ struct ELCommDialogue: Sendable {
     switch state {
     case .draining(let until) where now >= until && writer.isFree: probe(at: now, &effects)
     case .probing(let last) where writer.isFree && now >= last.sent &+ ELCommDetection.probeTime:
-      return judge(last, target, at: now, &effects)
-    case .asking(let poll) where now >= poll.sent &+ Self.replyTimeout:
-      if poll.wasAnswered { return settle(poll) }
-      missed(at: now, &effects)
+      return probeEnded(last, target, at: now, &effects)
+    case .polling(let poll) where now >= poll.sent &+ Self.replyTimeout:
+      if poll.wasAnswered { return pollCompleted(poll) }
+      messageMissed(at: now, &effects)
       if isSilent(after: Self.maxMisses, at: now), detectAgain(target, at: now, &effects) { break }
       if writer.isFree {
-        ask(owing: min(poll.owed, 2), target, at: now, &effects)
+        sendPoll(pendingResponses: min(poll.pendingResponses, 2), target, at: now, &effects)
       } else {
-        state = .asking(Poll(byte: poll.byte, change: poll.change, sent: now, owed: poll.owed))
+        state = .polling(Poll(byte: poll.byte, change: poll.change, sent: now, pendingResponses: poll.pendingResponses))
       }
-    case .attending(let until, owesAnswer: false) where now >= until:
-      missed(at: now, &effects)
+    case .listening(let until, mustRespond: false) where now >= until:
+      messageMissed(at: now, &effects)
       if isSilent(after: Self.maxMissesDocumented, at: now), detectAgain(target, at: now, &effects) { break }
-      state = .attending(until: now &+ Self.boardTimeout, owesAnswer: false)
+      state = .listening(until: now &+ Self.boardTimeout, mustRespond: false)
     default: break
     }
     return Outcome()
   }
 
-  private mutating func missed(at now: Instant, _ effects: inout Effects) {
+  private mutating func messageMissed(at now: Instant, _ effects: inout Effects) {
     statistics.missedMessage()
     misses += 1
     receiver.flush(&effects)
@@ -333,10 +333,11 @@ struct ELCommDialogue: Sendable {
   private func isSilent(after maxMisses: Int, at now: Instant) -> Bool { misses >= maxMisses || misses > 1 && receiver.isGarbled(at: now) }
 
   /// Withdraws the values of a board that has not responded for too long.
-  private mutating func fallSilent(at now: Instant, _ effects: inout Effects) {
+  private mutating func boardStoppedResponding(at now: Instant, _ effects: inout Effects) {
     let isGarbled = receiver.isGarbled(at: now)
     withdraw(
-      status.fellSilent(isGarbled: isGarbled, writer.failure, isDocumented: settings.dialect == .documented, &effects), &effects)
+      status.boardStoppedResponding(isGarbled: isGarbled, writer.failure, isDocumented: settings.dialect == .documented, &effects), &effects
+    )
     statistics.forgetTimes()
   }
 
@@ -349,31 +350,31 @@ struct ELCommDialogue: Sendable {
   /// Waits until the board is quiet.
   private mutating func drain(at now: Instant) {
     detection.drain()
-    state = .draining(until: now &+ ELCommDetection.quiet)
+    state = .draining(until: now &+ ELCommDetection.quietTime)
   }
 
   /// Evaluates a probe whose time is over.
-  private mutating func judge(
+  private mutating func probeEnded(
     _ last: ELCommDetection.Probe, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects
   ) -> Outcome {
     receiver.flush(&effects)
-    let isQuiet = now &- receiver.lastMessageAt >= ELCommDetection.quiet / 2
-    switch detection.judge(last, badRuns: receiver.badRuns, isQuiet: isQuiet) {
+    let isQuiet = now &- receiver.lastMessageAt >= ELCommDetection.quietTime / 2
+    switch detection.evaluate(last, badRuns: receiver.badRuns, isQuiet: isQuiet) {
     case .unanswered:
-      missed(at: now, &effects)
+      messageMissed(at: now, &effects)
       if isSilent(after: ELCommDetection.maxProbes, at: now) {
-        fallSilent(at: now, &effects)
+        boardStoppedResponding(at: now, &effects)
         misses = 0
       }
       probe(at: now, &effects)
     case .drain: drain(at: now)
     case .probe: probe(at: now, &effects)
-    case .found(let dialect): return detected(dialect, target, at: now, &effects)
+    case .found(let dialect): return setDialect(dialect, target, at: now, &effects)
     }
     return Outcome()
   }
 
-  private mutating func detected(
+  private mutating func setDialect(
     _ found: ELCommDialect, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects
   ) -> Outcome {
     dialect = found
@@ -381,15 +382,15 @@ struct ELCommDialogue: Sendable {
     // The first message in the detected dialect is off again.
     writer.startOver()
     switch found {
-    case .asBuilt: ask(owing: 0, target, at: now, &effects)
-    case .documented: state = .attending(until: now &+ Self.boardTimeout, owesAnswer: true)
+    case .asBuilt: sendPoll(pendingResponses: 0, target, at: now, &effects)
+    case .documented: state = .listening(until: now &+ Self.boardTimeout, mustRespond: true)
     }
     return Outcome(detected: found)
   }
 
   /// Starts a new detection for a silent board, which may have been replaced, unless a buzzer command waits; returns whether it did.
   private mutating func detectAgain(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) -> Bool {
-    fallSilent(at: now, &effects)
+    boardStoppedResponding(at: now, &effects)
     guard settings.dialect == nil, !target.isOn, writer.isFree else { return false }
     misses = 0
     detection.begin(hint: dialect, isProbeOpen: true)

@@ -1,5 +1,5 @@
-// The `longboard` machine for Torq's Arduino and its ELComm protocol. In the dialect as-built the host sends one byte and the board
-// responds; in the dialect documented the board sends and the host responds with a number for the buzzer. At most one byte or response
+// The `longboard` machine for Torq's Arduino and its ELComm protocol. In the as-built dialect the host sends one byte and the board
+// responds; in the documented dialect the board sends and the host responds with a number for the buzzer. At most one byte or response
 // is in flight, off is the first message on a new link, and values that the board marks as unknown are absent. The machine passes inputs
 // to its components, and the results of one component to the others.
 // Source: ProjectTORQ.ino and the app's ELCommunicationProtocol.swift, BLEDevice.swift; the project's protocol description for `documented`.
@@ -44,7 +44,7 @@ public struct ELCommMachine: Machine {
       buzzer.reset(.notConnected(reason), &effects)
     case .received(.main, let bytes): received(bytes, at: now, &effects)
     case .sent(let id, let failure):
-      guard let change = dialogue.sent(id, failure, at: now, &effects) else { break }
+      guard let change = dialogue.writeEnded(id, failure, at: now, &effects) else { break }
       buzzer.confirmed(change, at: now, &effects)
       buzzer.publish(&effects)
     case .stored(let key, let failure): store.stored(key, failure, at: now, &effects)
@@ -54,7 +54,7 @@ public struct ELCommMachine: Machine {
       store.cancel(id)
     case .stopping:
       store.storeNow(&effects)
-      let isOff = buzzer.known == false && !buzzer.isOn
+      let isOff = buzzer.confirmedState == false && !buzzer.isOn
       if dialogue.stop(isOff: isOff, at: now, &effects) { buzzer.reset(.notConnected("the link is being closed"), &effects) }
     case .wake, .linkChanged, .received, .observed, .response, .rows, .time, .leaseBegan, .leaseEnded: break
     }
@@ -67,7 +67,7 @@ public struct ELCommMachine: Machine {
     guard dialogue.beginReceiving(at: now) else { return }
     var hasMessage = false
     for byte in bytes {
-      guard let message = dialogue.take(byte, at: now) else { continue }
+      guard let message = dialogue.decode(byte, at: now) else { continue }
       hasMessage = true
       store.read(distance: message.distance, at: now)
       finish(dialogue.received(buzzer.target, at: now, &effects), at: now, &effects)
@@ -93,7 +93,7 @@ public struct ELCommMachine: Machine {
       default: throw .refused(code: .notSupported, "no such action")
       }
       if let reason = dialogue.unavailability { throw .notConnected(reason) }
-      buzzer.take(id, request, at: now, &effects)
+      buzzer.perform(id, request, at: now, &effects)
     } catch {
       effects.append(.complete(id, .failure(error)))
     }

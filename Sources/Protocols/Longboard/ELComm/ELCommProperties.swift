@@ -83,8 +83,8 @@ extension ELCommMessage {
   /// A battery value below this means that the voltage was not measured yet.
   private static let unmeasured = -300
 
-  /// The condition that the board reports.
-  enum Standing: Sendable, Equatable {
+  /// Whether the board's values are valid, and why not.
+  enum BoardState: Sendable, Equatable {
     case live, noVESC, latchedOff
 
     /// Why there are no values; nil if there are.
@@ -97,14 +97,14 @@ extension ELCommMessage {
     }
   }
 
-  var standing: Standing {
+  var boardState: BoardState {
     if speed == Self.unknown || battery == Self.unknown { return .noVESC }
     return connected ? .live : .latchedOff
   }
 
   /// The state of charge, limited to 0 to 100 %, or why there is none.
   var charge: Reading.Content {
-    if let message = standing.message { return .absent(message) }
+    if let message = boardState.message { return .absent(message) }
     return battery < Self.unmeasured ? .absent("the board has not measured its battery yet") : .value(.int(min(max(battery, 0), 100)))
   }
 }

@@ -2,10 +2,10 @@
 // of the board, such as 255, is published as the reason of an absent value.
 
 struct ELCommReceiver: Sendable {
-  /// The maximum pause before additional fields.
-  private static let closing: Nanoseconds = 50 * .millisecond
+  /// The maximum pause between a message and its additional fields.
+  private static let maxPauseBeforeFields: Nanoseconds = 50 * .millisecond
   /// The maximum pause within a message.
-  private static let gap: Nanoseconds = 250 * .millisecond
+  private static let maxPauseInMessage: Nanoseconds = 250 * .millisecond
   /// How long invalid data is tolerated.
   private static let garbleLimit: Nanoseconds = 2 * .second
   /// The maximum number of messages per second; more are a fault.
@@ -35,7 +35,7 @@ struct ELCommReceiver: Sendable {
   var badRuns: Int { decoder.badRuns }
 
   /// When the additional fields of the last message count as complete.
-  var nextWake: Instant? { decoder.isOpen && !decoder.buffer.isEmpty ? lastByteAt &+ Self.closing : nil }
+  var nextWake: Instant? { decoder.isOpen && !decoder.buffer.isEmpty ? lastByteAt &+ Self.maxPauseBeforeFields : nil }
 
   /// Whether data has arrived for a while, and still arrives, without a complete message.
   func isGarbled(at now: Instant) -> Bool {
@@ -45,7 +45,7 @@ struct ELCommReceiver: Sendable {
   /// The condition of the board according to the last message.
   var condition: ELCommStatus.Condition {
     if isFlooded { return .degraded("more than \(Self.maxInSecond) messages per second: reset the board") }
-    return switch message?.standing {
+    return switch message?.boardState {
     case .live, nil: .live
     case .latchedOff: .off
     case .noVESC: .noVESC(isLasting: withoutVESC >= Self.maxWithoutVESC)
@@ -66,13 +66,13 @@ struct ELCommReceiver: Sendable {
 
   /// Detects pauses before further bytes are handled.
   mutating func begin(at now: Instant) {
-    if lastByteAt != .min, now &- lastByteAt > Self.gap { decoder.flush() }
+    if lastByteAt != .min, now &- lastByteAt > Self.maxPauseInMessage { decoder.flush() }
     lastByteAt = now
   }
 
   /// Handles one byte; returns the message that it completes, if any.
-  mutating func take(_ byte: UInt8, at now: Instant) -> ELCommMessage? {
-    guard let message = decoder.take(byte) else { return nil }
+  mutating func decode(_ byte: UInt8, at now: Instant) -> ELCommMessage? {
+    guard let message = decoder.decode(byte) else { return nil }
     self.message = message
     messages &+= 1
     if second == .min || now &- second >= .second {
@@ -89,14 +89,14 @@ struct ELCommReceiver: Sendable {
     guard hasMessage, let message else { return }
     badRunsBefore = badRuns
     lastMessageAt = now
-    withoutVESC = message.standing == .noVESC ? min(withoutVESC + 1, Self.maxWithoutVESC) : 0
+    withoutVESC = message.boardState == .noVESC ? min(withoutVESC + 1, Self.maxWithoutVESC) : 0
     publish(message, &effects)
     publishExtra(&effects)
   }
 
   /// Completes additional fields after a pause.
   mutating func expire(at now: Instant, _ effects: inout Effects) {
-    if decoder.isOpen, now >= lastByteAt &+ Self.closing { close(&effects) }
+    if decoder.isOpen, now >= lastByteAt &+ Self.maxPauseBeforeFields { close(&effects) }
   }
 
   /// Completes the last message.
@@ -114,7 +114,7 @@ struct ELCommReceiver: Sendable {
   // MARK: Published values
 
   private func publish(_ message: ELCommMessage, _ effects: inout Effects) {
-    if let reason = message.standing.message {
+    if let reason = message.boardState.message {
       for signal in [ELCommSignal.speed, .battery, .batteryRaw] { effects.withdraw(signal.rawValue, reason) }
     } else {
       effects.publish(ELCommSignal.speed.rawValue, .float(ELCommSignal.kilometresPerHour(message.speed)))

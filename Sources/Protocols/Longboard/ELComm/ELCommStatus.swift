@@ -25,7 +25,7 @@ struct ELCommStatus: Sendable {
     fileprivate var fault: String? {
       switch self {
       case .waiting, .detecting, .live, .noVESC(isLasting: false): nil
-      case .off: ELCommMessage.Standing.latchedOff.message
+      case .off: ELCommMessage.BoardState.latchedOff.message
       case .noVESC: "the VESC does not respond to the board: switch it on, and check its wiring"
       case .silent(let message), .degraded(let message): message
       }
@@ -37,7 +37,7 @@ struct ELCommStatus: Sendable {
   func publish(_ effects: inout Effects) { effects.append(.status(condition.word)) }
 
   /// Publishes that the board does not respond; returns the reason. `isGarbled`: the board sends invalid data.
-  mutating func fellSilent(isGarbled: Bool, _ writeFailure: String?, isDocumented: Bool, _ effects: inout Effects) -> String {
+  mutating func boardStoppedResponding(isGarbled: Bool, _ writeFailure: String?, isDocumented: Bool, _ effects: inout Effects) -> String {
     let message: String
     if isGarbled {
       message = "invalid data from the board: check the baud rate (9600 for Torq's board) and the wiring"
@@ -48,11 +48,12 @@ struct ELCommStatus: Sendable {
     } else {
       message = "the board does not respond: check its power"
     }
-    turn(to: isGarbled ? .degraded(message) : .silent(message), &effects)
+    set(isGarbled ? .degraded(message) : .silent(message), &effects)
     return message
   }
 
-  mutating func turn(to new: Condition, _ effects: inout Effects) {
+  /// Sets the condition, and publishes it.
+  mutating func set(_ new: Condition, _ effects: inout Effects) {
     condition = new
     effects.append(.status(new.word))
     effects.append(.fault(new.fault))

@@ -9,8 +9,8 @@ struct ELCommStore: Sendable {
   private static let retry: Nanoseconds = 10 * .second
 
   /// The board counts hundredths of a mile in 16 bits; the maximum speed is assumed to be 60 mph.
-  private var odometer = Odometer(perSecond: 60.0 / 36, wrap: 65_536)
-  private var isNew = false
+  private var odometer = Odometer(maxCountsPerSecond: 60.0 / 36, wrap: 65_536)
+  private var hasUnstoredDistance = false
   /// The distance that is being stored.
   private var storing: Int?
   private var notBefore: Instant = .min
@@ -19,13 +19,13 @@ struct ELCommStore: Sendable {
 
   init(_ properties: [Property]) { settings = PersistedSettings(properties) }
 
-  var nextWake: Instant? { isNew && storing == nil ? notBefore : nil }
+  var nextWake: Instant? { hasUnstoredDistance && storing == nil ? notBefore : nil }
 
   /// Restores stored values; returns the detected dialect.
   mutating func restore(_ values: [String: [UInt8]], _ effects: inout Effects) -> ELCommDialect? {
     if let bytes = values[Self.distanceKey] {
-      if Odometer.isDamaged(bytes) { effects.append(.event(name: "total-distance-lost", text: Odometer.lossWords)) }
-      odometer = Odometer(stored: bytes, perSecond: 60.0 / 36, wrap: 65_536)
+      if Odometer.isDamaged(bytes) { effects.append(.event(name: "total-distance-lost", text: Odometer.damagedMessage)) }
+      odometer = Odometer(stored: bytes, maxCountsPerSecond: 60.0 / 36, wrap: 65_536)
       publish(odometer.total, &effects)
     } else {
       effects.withdraw(ELCommSignal.totalDistance.rawValue, "the board has not reported its distance yet")
@@ -41,12 +41,12 @@ struct ELCommStore: Sendable {
 
   /// Handles a reading of the board's counter, in hundredths of a mile.
   mutating func read(distance counter: Int, at now: Instant) {
-    if odometer.read(counter, at: now) { isNew = true }
+    if odometer.update(counter, at: now) { hasUnstoredDistance = true }
   }
 
   mutating func advance(at now: Instant, _ effects: inout Effects) {
-    guard isNew, storing == nil, now >= notBefore else { return }
-    (isNew, storing, notBefore) = (false, odometer.total, now &+ Self.interval)
+    guard hasUnstoredDistance, storing == nil, now >= notBefore else { return }
+    (hasUnstoredDistance, storing, notBefore) = (false, odometer.total, now &+ Self.interval)
     effects.append(.store(key: Self.distanceKey, odometer.stored))
   }
 
@@ -59,7 +59,7 @@ struct ELCommStore: Sendable {
   mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     switch key {
     case Self.distanceKey:
-      if failure != nil { (isNew, notBefore) = (true, now &+ Self.retry) } else if let storing { publish(storing, &effects) }
+      if failure != nil { (hasUnstoredDistance, notBefore) = (true, now &+ Self.retry) } else if let storing { publish(storing, &effects) }
       storing = nil
     default:
       guard let change = settings.stored(key, failure, &effects) else { return }

@@ -32,13 +32,14 @@ struct ELCommWriter: Sendable {
   }
 
   /// Ends the write `id` and returns it; nil if it was not in flight.
-  mutating func sent(_ id: SendID) -> Write? {
+  mutating func end(_ id: SendID) -> Write? {
     guard let write, write.id == id else { return nil }
     self.write = nil
     return write
   }
 
-  mutating func finished(_ failure: String?) { self.failure = failure }
+  /// Stores why the last write failed; nil if it did not.
+  mutating func setFailure(_ failure: String?) { self.failure = failure }
 
   /// Forgets the write in flight, for a new or lost link.
   mutating func reset() { (write, failure) = (nil, nil) }

@@ -19,8 +19,8 @@ enum VESCCommand: UInt8, Sendable {
   case limits = 91
 
   /// The frame of a request without arguments; `can` is the ID of a VESC on the CAN bus behind the link.
-  func frame(_ contents: [UInt8] = [], can: UInt8? = nil) -> [UInt8] {
-    VESCFrame.around((can.map { [VESCCommand.forward.rawValue, $0] } ?? []) + [rawValue] + contents)
+  func frame(_ contents: [UInt8] = [], canID: UInt8? = nil) -> [UInt8] {
+    VESCFrame.enclosing((canID.map { [VESCCommand.forward.rawValue, $0] } ?? []) + [rawValue] + contents)
   }
 
   /// A number in four bytes.
@@ -69,12 +69,12 @@ enum VESCSetPoint: Sendable, Equatable {
     }
   }
 
-  func frame(can: UInt8?) -> [UInt8] {
+  func frame(canID: UInt8?) -> [UInt8] {
     switch self {
-    case .current(let number): VESCCommand.setCurrent.frame(VESCCommand.bytes(number), can: can)
-    case .brake(let number): VESCCommand.setBrake.frame(VESCCommand.bytes(number), can: can)
-    case .duty(let number): VESCCommand.setDuty.frame(VESCCommand.bytes(number), can: can)
-    case .handbrake(let number): VESCCommand.setHandbrake.frame(VESCCommand.bytes(number), can: can)
+    case .current(let number): VESCCommand.setCurrent.frame(VESCCommand.bytes(number), canID: canID)
+    case .brake(let number): VESCCommand.setBrake.frame(VESCCommand.bytes(number), canID: canID)
+    case .duty(let number): VESCCommand.setDuty.frame(VESCCommand.bytes(number), canID: canID)
+    case .handbrake(let number): VESCCommand.setHandbrake.frame(VESCCommand.bytes(number), canID: canID)
     }
   }
 }

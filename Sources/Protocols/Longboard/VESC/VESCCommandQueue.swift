@@ -29,7 +29,7 @@ struct VESCCommandQueue: Sendable {
   }
 
   private let configured: VESCGeometry
-  private let can: UInt8?
+  private let canID: UInt8?
   private let timeout: Nanoseconds
   /// The queued commands; the first one is being executed.
   private var entries: [Entry] = []
@@ -39,7 +39,7 @@ struct VESCCommandQueue: Sendable {
 
   /// Creates an empty queue. `timeout` is the timeout of one request.
   init(_ options: VESCOptions, _ properties: [Property], timeout: Nanoseconds) {
-    (configured, can, self.timeout) = (options.geometry, options.can, timeout)
+    (configured, canID, self.timeout) = (options.geometry, options.canID, timeout)
     modes = VESCModes(options.modes, properties)
   }
 
@@ -86,7 +86,7 @@ struct VESCCommandQueue: Sendable {
   }
 
   /// Fails all commands at shutdown, including those that wait for a store.
-  mutating func shutDown(_ error: CommandError, _ effects: inout Effects) {
+  mutating func failCommands(_ error: CommandError, _ effects: inout Effects) {
     fail(error, &effects)
     modes.failPending(error, &effects)
   }
@@ -108,16 +108,16 @@ struct VESCCommandQueue: Sendable {
     modes.publish(&publisher, &effects)
   }
 
-  mutating func vescsCounted(_ count: Int) { vescs = count }
+  mutating func setVESCCount(_ count: Int) { vescs = count }
 
-  mutating func vescFellSilent(_ reason: String, _ effects: inout Effects) {
+  mutating func vescStoppedResponding(_ reason: String, _ effects: inout Effects) {
     fail(.notConnected(reason), &effects)
     modes.deactivate()
     vescs = nil
   }
 
   mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
-    vescFellSilent(reason, &effects)
+    vescStoppedResponding(reason, &effects)
     modes.clearProblem()
   }
 
@@ -143,7 +143,7 @@ struct VESCCommandQueue: Sendable {
         entries.removeFirst()
         return nil
       }
-      scan.began(at: now)
+      scan.start(at: now)
       entries[0] = .scan(scan)
       return .pingCAN
     case nil: return nil
@@ -155,26 +155,26 @@ struct VESCCommandQueue: Sendable {
     guard command == .setLimits, case .mode(let change)? = entries.first, let target = change.target else { return nil }
     // If only one of two motors had reduced limits, the board would turn. So the VESC forwards the limits, as in VESC Tool. A VESC
     // that is configured by its CAN ID does not forward them.
-    let isForwarded = can == nil && vescs ?? 1 > 1
-    return VESCCommand.setLimits.frame(target.command(isForwarded: isForwarded), can: can)
+    let isForwarded = canID == nil && vescs ?? 1 > 1
+    return VESCCommand.setLimits.frame(target.command(isForwarded: isForwarded), canID: canID)
   }
 
   // MARK: Responses
 
-  mutating func limitsRead(_ board: VESCBoard, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+  mutating func limitsReceived(_ board: VESCBoard, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard case .mode(var change)? = entries.first else { return }
     let geometry = configured.completed(by: board.geometry)
-    let action = change.limitsRead(board.limits, mode: modes[change.name], memory: modes.memory, geometry)
-    take(action, of: change, &publisher, &effects)
+    let action = change.limitsReceived(board.limits, mode: modes[change.name], storedLimits: modes.storedLimits, geometry)
+    perform(action, of: change, &publisher, &effects)
   }
 
-  mutating func limitsWritten() {
+  mutating func writeAcknowledged() {
     guard case .mode(var change)? = entries.first else { return }
-    change.limitsWritten()
+    change.writeAcknowledged()
     entries[0] = .mode(change)
   }
 
-  mutating func scanned(_ payload: ArraySlice<UInt8>, _ effects: inout Effects) {
+  mutating func scanResultReceived(_ payload: ArraySlice<UInt8>, _ effects: inout Effects) {
     guard case .scan? = entries.first else { return }
     finish(.success(VESCScan.report(payload)), &effects)
   }
@@ -183,7 +183,7 @@ struct VESCCommandQueue: Sendable {
   mutating func timedOut(_ command: VESCCommand, lacksSetup: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     switch entries.first {
     case .mode(var change) where command == change.request(needsCount: vescs == nil && !lacksSetup):
-      take(change.timedOut(command, timeout: timeout), of: change, &publisher, &effects)
+      perform(change.timedOut(command, timeout: timeout), of: change, &publisher, &effects)
     case .scan where command == .pingCAN: finish(.failure(.timeout(milliseconds: Int(VESCScan.timeout / .millisecond))), &effects)
     case .mode, .scan, nil: break
     }
@@ -193,13 +193,13 @@ struct VESCCommandQueue: Sendable {
     let stored = modes.stored(key, failure, &effects)
     guard let stored, case .mode(var change)? = entries.first else { return }
     switch stored {
-    case .limits: take(change.limitsStored(failure), of: change, &publisher, &effects)
+    case .limits: perform(change.limitsStored(failure), of: change, &publisher, &effects)
     case .mode(let error): if change.state == .storingMode { finish(error.map { .failure($0) } ?? .success(Report()), &effects) }
     }
   }
 
   /// Performs the next action of the first entry, a mode change.
-  private mutating func take(
+  private mutating func perform(
     _ action: VESCModeChange.Action, of change: VESCModeChange, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {
     var change = change
@@ -208,15 +208,15 @@ struct VESCCommandQueue: Sendable {
     case .none: break
     case .completed: finish(.success(Report()), &effects)
     case .assumeOneVESC: vescs = 1
-    case .storeLimits(let memory):
-      if memory == modes.memory { return take(change.limitsStored(nil), of: change, &publisher, &effects) }
-      modes.store(memory, &effects)
+    case .storeLimits(let storedLimits):
+      if storedLimits == modes.storedLimits { return perform(change.limitsStored(nil), of: change, &publisher, &effects) }
+      modes.store(storedLimits, &effects)
     case .activated(let limits, let own):
-      guard modes.activated(change, limits, own: own, &publisher, &effects) else { return finish(.success(Report()), &effects) }
+      guard modes.setActive(change, limits, own: own, &publisher, &effects) else { return finish(.success(Report()), &effects) }
       change.activated()
       entries[0] = .mode(change)
     case .failed(let error):
-      if change.caller == nil, !change.name.isEmpty { modes.failed(change.name, error) }
+      if change.caller == nil, !change.name.isEmpty { modes.setProblem(change.name, error) }
       if change.hasWritten { modes.deactivate() }
       finish(.failure(error), &effects)
       modes.publish(&publisher, &effects)

@@ -6,7 +6,7 @@
 //   03 LEN16 (most significant byte first)  255...1024    CRC16 03
 
 /// The checksum of a payload: CRC-16/XMODEM (polynomial 1021, initial value 0). "123456789" gives 31C3.
-struct VESCCheckSum: Sendable {
+struct VESCChecksum: Sendable {
   private static let table: [UInt16] = (0..<256).map { index in
     (0..<8).reduce(UInt16(index) << 8) { sum, _ in sum & 0x8000 != 0 ? sum << 1 ^ 0x1021 : sum << 1 }
   }
@@ -25,11 +25,11 @@ struct VESCCheckSum: Sendable {
 enum VESCFrame {
   /// The maximum payload of any firmware (3.40; others 512).
   static let maxPayloadLength = 1024
-  static let longest = maxPayloadLength + 6
+  static let maxLength = maxPayloadLength + 6
   static let stop: UInt8 = 0x03
 
   /// The frame of a payload of 1 to 1024 bytes.
-  static func around(_ payload: [UInt8]) -> [UInt8] {
+  static func enclosing(_ payload: [UInt8]) -> [UInt8] {
     var frame: [UInt8] = []
     frame.reserveCapacity(payload.count + 6)
     if payload.count <= 255 {
@@ -37,7 +37,7 @@ enum VESCFrame {
     } else {
       frame += [0x03, UInt8(truncatingIfNeeded: payload.count >> 8), UInt8(truncatingIfNeeded: payload.count)]
     }
-    let sum = VESCCheckSum.of(payload[...])
+    let sum = VESCChecksum.of(payload[...])
     frame += payload
     frame += [UInt8(truncatingIfNeeded: sum >> 8), UInt8(truncatingIfNeeded: sum), stop]
     return frame
@@ -48,10 +48,11 @@ enum VESCFrame {
 struct VESCReader: Sendable {
   private var buffer: [UInt8] = []
   private var start = 0
-  /// The number of bytes of false starts that were checksummed since the last frame, or since more data arrived.
-  private var effort = 0
-  /// The maximum of `effort`, beyond which the buffer is skipped: data with many false starts would cost hundreds of checksums per byte.
-  private static let maxEffort = 8 * VESCFrame.longest
+  /// The number of bytes after false starts that were checksummed since the last frame, or since more data arrived.
+  private var checkedBytes = 0
+  /// The maximum of `checkedBytes`, beyond which the buffer is skipped: data with many false starts would cost hundreds of checksums per
+  /// byte.
+  private static let maxCheckedBytes = 8 * VESCFrame.maxLength
 
   /// Whether invalid data is being skipped, so that its run is counted once.
   private var isSkipping = false
@@ -60,35 +61,35 @@ struct VESCReader: Sendable {
   /// The number of invalid bytes since the last frame.
   private(set) var noise = 0
 
-  init() { buffer.reserveCapacity(2 * VESCFrame.longest) }
+  init() { buffer.reserveCapacity(2 * VESCFrame.maxLength) }
 
   /// The number of buffered bytes of an incomplete frame.
-  var waiting: Int { buffer.count - start }
+  var bufferedCount: Int { buffer.count - start }
 
   /// Removes as many bytes as fit into the buffer; `next` makes room for more.
-  mutating func take(_ bytes: inout ArraySlice<UInt8>) {
+  mutating func append(_ bytes: inout ArraySlice<UInt8>) {
     if start > 0 {
       buffer.removeSubrange(..<start)
       start = 0
     }
-    effort = 0
-    let room = bytes.prefix(2 * VESCFrame.longest - buffer.count)
+    checkedBytes = 0
+    let room = bytes.prefix(2 * VESCFrame.maxLength - buffer.count)
     buffer.append(contentsOf: room)
     bytes = bytes.dropFirst(room.count)
   }
 
-  /// Returns the payload of the next complete frame, or nil. The slice is valid until the next call of `take`.
+  /// Returns the payload of the next complete frame, or nil. The slice is valid until the next call of `append`.
   mutating func next() -> ArraySlice<UInt8>? {
     while start < buffer.count {
-      if effort > Self.maxEffort {
-        noise += waiting
+      if checkedBytes > Self.maxCheckedBytes {
+        noise += bufferedCount
         start = buffer.count
         return nil
       }
-      switch look() {
+      switch examineStart() {
       case .frame(let payload, let end):
         start = end
-        effort = 0
+        checkedBytes = 0
         isSkipping = false
         noise = 0
         return buffer[payload]
@@ -123,29 +124,30 @@ struct VESCReader: Sendable {
     isSkipping = true
   }
 
-  private enum Sight {
+  /// What the buffer starts with; `none`: no frame.
+  private enum BufferStart {
     case frame(payload: Range<Int>, end: Int)
     case incomplete
     case none
   }
 
-  /// Examines the start of the buffer.
-  private mutating func look() -> Sight {
+  /// Checks whether the buffer starts with a frame.
+  private mutating func examineStart() -> BufferStart {
     let head: Int
     switch buffer[start] {
     case 0x02: head = 2
     case 0x03: head = 3
     default: return .none
     }
-    guard waiting >= head else { return .incomplete }
+    guard bufferedCount >= head else { return .incomplete }
     let length = head == 2 ? Int(buffer[start + 1]) : Int(buffer[start + 1]) << 8 | Int(buffer[start + 2])
     guard (head == 2 ? 1...255 : 255...VESCFrame.maxPayloadLength).contains(length) else { return .none }
     let payload = start + head..<start + head + length
     guard buffer.count >= payload.upperBound + 3 else { return .incomplete }
     let sum = UInt16(buffer[payload.upperBound]) << 8 | UInt16(buffer[payload.upperBound + 1])
     guard buffer[payload.upperBound + 2] == VESCFrame.stop else { return .none }
-    guard VESCCheckSum.of(buffer[payload]) == sum else {
-      effort += length
+    guard VESCChecksum.of(buffer[payload]) == sum else {
+      checkedBytes += length
       return .none
     }
     return .frame(payload: payload, end: payload.upperBound + 3)

@@ -4,7 +4,7 @@
 /// Ten limits, in the order of the wire.
 struct VESCLimits: Sendable, Equatable {
   static let count = 10
-  private static let drive = 1
+  private static let drivingCurrent = 1
   private static let minimumERPM = 2
   private static let maximumERPM = 3
 
@@ -28,15 +28,16 @@ struct VESCLimits: Sendable, Equatable {
   /// number of VESCs (no).
   func command(isForwarded: Bool) -> [UInt8] { [0, isForwarded ? 1 : 0, 1, 0] + bytes }
 
-  /// These limits, reduced for a mode; no limit is increased. The braking current is unchanged, so that no mode weakens the brakes.
-  func narrowed(current: Double, erpm: Double?) -> VESCLimits {
-    var narrow = self
-    narrow.numbers[Self.drive] *= Float(current)
+  /// These limits, reduced for a mode: the driving current by a factor of 0 to 1, the speed to a maximum ERPM. No limit is increased. The
+  /// braking current is unchanged, so that no mode weakens the brakes.
+  func reduced(current: Double, erpm: Double?) -> VESCLimits {
+    var reduced = self
+    reduced.numbers[Self.drivingCurrent] *= Float(current)
     if let erpm {
-      narrow.numbers[Self.minimumERPM] = max(numbers[Self.minimumERPM], Float(-erpm))
-      narrow.numbers[Self.maximumERPM] = min(numbers[Self.maximumERPM], Float(erpm))
+      reduced.numbers[Self.minimumERPM] = max(numbers[Self.minimumERPM], Float(-erpm))
+      reduced.numbers[Self.maximumERPM] = min(numbers[Self.maximumERPM], Float(erpm))
     }
-    return narrow
+    return reduced
   }
 
   /// Equality except for rounding.
@@ -49,7 +50,7 @@ struct VESCLimits: Sendable, Equatable {
     func atMost(_ index: Int, _ sign: Float) -> Bool {
       numbers[index] * sign <= other.numbers[index] * sign + abs(other.numbers[index]) * 0.001 + 0.0001
     }
-    return atMost(Self.drive, 1) && atMost(Self.maximumERPM, 1) && atMost(Self.minimumERPM, -1)
+    return atMost(Self.drivingCurrent, 1) && atMost(Self.maximumERPM, 1) && atMost(Self.minimumERPM, -1)
   }
 }
 
@@ -65,12 +66,12 @@ struct VESCBoard: Sendable, Equatable {
       return nil
     }
     self.limits = limits
-    geometry = VESCGeometry(polePairs: Double(poles) / 2, gearRatio: Double(gearing), wheel: Double(wheel))
+    geometry = VESCGeometry(polePairs: Double(poles) / 2, gearRatio: Double(gearing), wheelDiameter: Double(wheel))
   }
 }
 
 /// The stored limits of a VESC: its own, and those that a mode has set.
-struct VESCLimitsMemory: Sendable, Equatable {
+struct VESCStoredLimits: Sendable, Equatable {
   /// The VESC's own limits, before the first mode.
   let own: VESCLimits
   /// The limits that were set last.
@@ -80,7 +81,7 @@ struct VESCLimitsMemory: Sendable, Equatable {
 
   init?(stored: [UInt8]) {
     // The checksum prevents that damaged limits are written to the VESC.
-    let sum = VESCCheckSum.of(stored.dropLast(2))
+    let sum = VESCChecksum.of(stored.dropLast(2))
     guard stored.suffix(2) == [UInt8(truncatingIfNeeded: sum >> 8), UInt8(truncatingIfNeeded: sum)] else { return nil }
     var cursor = VESCCursor(stored.dropLast(2))
     guard let own = VESCLimits(&cursor), let applied = VESCLimits(&cursor), cursor.rest.isEmpty else { return nil }
@@ -90,7 +91,7 @@ struct VESCLimitsMemory: Sendable, Equatable {
   /// Both sets of limits, and a checksum.
   var stored: [UInt8] {
     let bytes = own.bytes + applied.bytes
-    let sum = VESCCheckSum.of(bytes[...])
+    let sum = VESCChecksum.of(bytes[...])
     return bytes + [UInt8(truncatingIfNeeded: sum >> 8), UInt8(truncatingIfNeeded: sum)]
   }
 }

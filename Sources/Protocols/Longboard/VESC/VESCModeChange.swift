@@ -26,7 +26,7 @@ struct VESCModeChange: Sendable, Equatable {
     /// No mode was selected: only the geometry was read.
     case completed
     /// Store these limits, and report when they are stored.
-    case storeLimits(VESCLimitsMemory)
+    case storeLimits(VESCStoredLimits)
     /// The VESC is in the mode, and reports these limits. `own` are its own limits; nil: they are stored already.
     case activated(VESCLimits, own: VESCLimits?)
     /// The VESC does not report the number of VESCs: assume one.
@@ -68,26 +68,26 @@ struct VESCModeChange: Sendable, Equatable {
   mutating func callerDisconnected() { caller = nil }
 
   /// Handles the limits that the VESC has reported. `mode`: nil to restore its own limits; `geometry`: the known part of the geometry.
-  mutating func limitsRead(
-    _ limits: VESCLimits, mode: VESCMode?, memory: VESCLimitsMemory?, _ geometry: VESCGeometry
+  mutating func limitsReceived(
+    _ limits: VESCLimits, mode: VESCMode?, storedLimits: VESCStoredLimits?, _ geometry: VESCGeometry
   ) -> Action {
     switch state {
     case .reading where name.isEmpty: return .completed
     case .reading:
       state = .reading(timeouts: 0)
-      let own = memory.flatMap { limits.isClose(to: $0.applied) ? $0.own : nil } ?? limits
+      let own = storedLimits.flatMap { limits.isClose(to: $0.applied) ? $0.own : nil } ?? limits
       var target = own
       if let mode {
-        if mode.speed != nil, geometry.metres == nil {
+        if mode.speed != nil, geometry.metresPerElectricalTurn == nil {
           let message = "the geometry of the board is unknown: set \(geometry.missing)"
           return .failed(.refused(code: .notConfigured, message))
         }
-        let erpm = mode.speed.flatMap { speed in geometry.metres.map { speed / 3.6 / $0 * 60 } }
-        target = own.narrowed(current: mode.current, erpm: erpm)
+        let erpm = mode.speed.flatMap { speed in geometry.metresPerElectricalTurn.map { speed / 3.6 / $0 * 60 } }
+        target = own.reduced(current: mode.current, erpm: erpm)
       }
       if target.isClose(to: limits) { return .activated(limits, own: own) }
       state = .storingLimits(target)
-      return .storeLimits(VESCLimitsMemory(own: own, applied: target))
+      return .storeLimits(VESCStoredLimits(own: own, applied: target))
     case .verifying(let target, _):
       state = .verifying(target, timeouts: 0)
       guard limits.isWithin(target) else {
@@ -106,7 +106,7 @@ struct VESCModeChange: Sendable, Equatable {
   }
 
   /// Handles the acknowledgement of written limits: they are read next, to verify them.
-  mutating func limitsWritten() {
+  mutating func writeAcknowledged() {
     if case .writing(let target, _) = state { state = .verifying(target, timeouts: 0) }
   }
 
@@ -126,7 +126,7 @@ struct VESCModeChange: Sendable, Equatable {
       let message = "the VESC does not report its limits: a mode requires firmware 5.02 or newer"
       return .failed(.refused(code: .notSupported, message))
     // Only the acknowledgement may be lost, so read the limits to check.
-    case .writing: limitsWritten()
+    case .writing: writeAcknowledged()
     case .verifying: return .failed(.timeout(milliseconds: Int(2 * timeout / .millisecond)))
     case .storingLimits, .storingMode: break
     }

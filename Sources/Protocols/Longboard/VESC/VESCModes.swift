@@ -7,7 +7,7 @@ struct VESCModes: Sendable {
 
   private let configured: [VESCMode]
   /// The stored limits.
-  private(set) var memory: VESCLimitsMemory?
+  private(set) var storedLimits: VESCStoredLimits?
   /// The mode that was selected last, if any.
   private(set) var selected: String?
   /// The mode that the VESC was last verified to be in.
@@ -23,7 +23,7 @@ struct VESCModes: Sendable {
   func contains(_ name: String) -> Bool { name == VESCMode.full || self[name] != nil }
 
   mutating func restore(_ values: [String: [UInt8]], _ effects: inout Effects) {
-    memory = values[Self.limitsKey].flatMap { VESCLimitsMemory(stored: $0) }
+    storedLimits = values[Self.limitsKey].flatMap { VESCStoredLimits(stored: $0) }
     let unusable = settings.restore(values)
     // If a mode was removed from the configuration, the VESC gets its own limits back.
     selected = unusable.isEmpty ? settings[VESCSignal.mode.rawValue]?.text : VESCMode.full
@@ -53,20 +53,20 @@ struct VESCModes: Sendable {
   mutating func clearProblem() { problem = nil }
 
   /// Stores why the selected mode could not be activated.
-  mutating func failed(_ name: String, _ error: CommandError) {
+  mutating func setProblem(_ name: String, _ error: CommandError) {
     problem = "the mode \(name) is not active: \(error.message)"
   }
 
   /// Marks a mode as active. Returns whether its name must be stored, because a command has selected it.
-  mutating func activated(
+  mutating func setActive(
     _ change: VESCModeChange, _ limits: VESCLimits, own: VESCLimits?, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) -> Bool {
     if change.name == VESCMode.full {
       store(nil, &effects)
     } else if let own {
-      store(VESCLimitsMemory(own: own, applied: limits), &effects)
-    } else if let memory, !memory.applied.isClose(to: limits) {
-      store(VESCLimitsMemory(own: memory.own, applied: limits), &effects)
+      store(VESCStoredLimits(own: own, applied: limits), &effects)
+    } else if let storedLimits, !storedLimits.applied.isClose(to: limits) {
+      store(VESCStoredLimits(own: storedLimits.own, applied: limits), &effects)
     }
     problem = nil
     active = change.name
@@ -76,10 +76,10 @@ struct VESCModes: Sendable {
   }
 
   /// Stores limits; nil removes them.
-  mutating func store(_ memory: VESCLimitsMemory?, _ effects: inout Effects) {
-    guard memory != self.memory else { return }
-    self.memory = memory
-    effects.append(.store(key: Self.limitsKey, memory?.stored ?? []))
+  mutating func store(_ storedLimits: VESCStoredLimits?, _ effects: inout Effects) {
+    guard storedLimits != self.storedLimits else { return }
+    self.storedLimits = storedLimits
+    effects.append(.store(key: Self.limitsKey, storedLimits?.stored ?? []))
   }
 
   /// What was stored.

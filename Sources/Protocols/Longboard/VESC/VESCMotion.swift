@@ -16,30 +16,32 @@ struct VESCMotion: Sendable {
 
   private let isAllowed: Bool
   private let allowsDuty: Bool
-  private let can: UInt8?
+  /// The CAN ID of a VESC behind the one on the link; nil for the VESC on the link.
+  private let canID: UInt8?
   private var deadmanTimer = DeadmanTimer()
   /// The last set-point of the lease; nil before the first one.
   private var setPoint: VESCSetPoint?
   /// The number of zero currents that are still to be sent.
-  private var stops = 0
+  private var stopsLeft = 0
   /// Whether the VESC has not responded since the last zero current, which may then be lost.
   private var isStopUnconfirmed = false
+  /// When the next message is due, if the board is driven or zero currents are still to be sent.
   private var due: Instant = .max
   /// When the last message was sent.
   private var lastSent: Instant = .min
   /// The commands that wait for the set-point that is due.
-  private var waiting: [CommandID] = []
+  private var pending: [CommandID] = []
   /// The commands that wait for the set-point in flight.
   private var inFlight: [CommandID] = []
   /// Whether last-will frames are set for the link.
   private var hasLastWill = false
 
   init(_ options: VESCOptions) {
-    (isAllowed, allowsDuty, can) = (options.allowsMotion, options.motionDuty != nil, options.can)
+    (isAllowed, allowsDuty, canID) = (options.allowsMotion, options.motionDuty != nil, options.canID)
   }
 
   var isHeld: Bool { deadmanTimer.isHeld }
-  var isStopping: Bool { stops > 0 }
+  var isStopping: Bool { stopsLeft > 0 }
   /// When the next message is due; nil if the board is not driven and the motor is released.
   var nextDue: Instant? { isStopping || isHeld ? due : nil }
   /// When the lease is lost without another set-point.
@@ -48,7 +50,7 @@ struct VESCMotion: Sendable {
   // MARK: The lease
 
   /// Begins a lease. `unavailable`: why the VESC cannot be driven now; the lease is then revoked.
-  mutating func begin(
+  mutating func beginLease(
     deadline: Nanoseconds, unavailable: String?, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {
     if let reason = isAllowed ? unavailable : "motion is disabled: set allow-motion = true in the configuration" {
@@ -63,38 +65,38 @@ struct VESCMotion: Sendable {
 
   /// Ends a lease whose deadline has passed.
   mutating func expire(at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
-    if let reason = deadmanTimer.expiryReason(at: now) { revoke(reason, at: now, &publisher, &effects) }
+    if let reason = deadmanTimer.expiryReason(at: now) { revokeLease(reason, at: now, &publisher, &effects) }
   }
 
   /// Revokes the lease, and releases the motor.
-  mutating func revoke(_ reason: String, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+  mutating func revokeLease(_ reason: String, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard isHeld else { return }
-    end(reason, at: now, &publisher, &effects)
+    endLease(reason, at: now, &publisher, &effects)
     effects.append(.leaseLost(reason))
   }
 
   /// Releases the motor after the lease has ended for any reason.
-  mutating func end(_ reason: String, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+  mutating func endLease(_ reason: String, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard isHeld else { return }
     deadmanTimer.release()
     setPoint = nil
-    (stops, isStopUnconfirmed) = (Self.stopFrames, true)
+    (stopsLeft, isStopUnconfirmed) = (Self.stopFrames, true)
     due = now
-    for id in inFlight + waiting { effects.append(.complete(id, .failure(.refused(code: .leaseLost, reason)))) }
-    (waiting, inFlight) = ([], [])
+    for id in inFlight + pending { effects.append(.complete(id, .failure(.refused(code: .leaseLost, reason)))) }
+    (pending, inFlight) = ([], [])
     withdrawTargets(&publisher, &effects)
   }
 
   /// Resets the state at shutdown, after the zero currents were sent, or without a link.
-  mutating func shutDown() {
-    (stops, isStopUnconfirmed) = (0, false)
+  mutating func endShutdown() {
+    (stopsLeft, isStopUnconfirmed) = (0, false)
     deadmanTimer.release()
   }
 
   // MARK: Set-points
 
   /// Handles a set-point that is valid by the schema.
-  mutating func set(_ signal: VESCSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
+  mutating func setTarget(_ signal: VESCSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
     guard isHeld else {
       let message = "motion lease required: run \"vehiclectl drive\""
       return effects.append(.complete(id, .failure(.refused(code: .noLease, message))))
@@ -107,21 +109,21 @@ struct VESCMotion: Sendable {
     guard let number = value.number, let setPoint = VESCSetPoint(signal, number) else {
       return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a number"))))
     }
-    guard waiting.count < Self.queueLimit else {
+    guard pending.count < Self.queueLimit else {
       return effects.append(.complete(id, .failure(.refused(code: .busy, "the link is too slow for the rate of set-points"))))
     }
     deadmanTimer.refresh(at: now)
     self.setPoint = setPoint
     isStopUnconfirmed = false
-    waiting.append(id)
+    pending.append(id)
     // Of the zero currents after an earlier lease, one must still be sent if none was; the others are not needed.
-    stops = stops == Self.stopFrames ? 1 : 0
+    stopsLeft = stopsLeft == Self.stopFrames ? 1 : 0
     due = isStopping ? now : max(now, min(due, lastSent == .min ? now : lastSent &+ Self.minInterval))
   }
 
   /// Forgets a command whose caller has disconnected.
   mutating func cancel(_ id: CommandID) {
-    waiting.removeAll { $0 == id }
+    pending.removeAll { $0 == id }
     inFlight.removeAll { $0 == id }
   }
 
@@ -132,17 +134,17 @@ struct VESCMotion: Sendable {
     lastSent = now
     if isStopping {
       due = now &+ Self.stopInterval
-      return VESCSetPoint.none.frame(can: can)
+      return VESCSetPoint.none.frame(canID: canID)
     }
     due = now &+ Self.interval
-    swap(&waiting, &inFlight)
-    return setPoint?.frame(can: can) ?? VESCCommand.alive.frame(can: can)
+    swap(&pending, &inFlight)
+    return setPoint?.frame(canID: canID) ?? VESCCommand.alive.frame(canID: canID)
   }
 
   /// Counts a zero current that the link has accepted.
   mutating func stopSent(at now: Instant) {
     guard isStopping else { return }
-    stops -= 1
+    stopsLeft -= 1
     if !isStopping, isHeld { due = now }
   }
 
@@ -166,20 +168,20 @@ struct VESCMotion: Sendable {
   }
 
   mutating func linkWentDown(_ reason: String, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
-    revoke(reason, at: now, &publisher, &effects)
+    revokeLease(reason, at: now, &publisher, &effects)
     // Zero current that could not be sent is the first message on the next link.
-    if isStopUnconfirmed { stops = Self.stopFrames }
+    if isStopUnconfirmed { stopsLeft = Self.stopFrames }
   }
 
-  /// Notes a response to a request that was sent at this time, which confirms earlier zero currents.
-  mutating func responded(to sent: Instant) {
+  /// Handles a response to a request that was sent at this time, which confirms earlier zero currents.
+  mutating func responseReceived(toRequestAt sent: Instant) {
     if !isStopping, sent >= lastSent { isStopUnconfirmed = false }
   }
 
-  /// Handles a VESC that responds again: sends an unconfirmed stop once more.
-  mutating func respondsAgain(at now: Instant) {
+  /// Handles the first response on a link, or after a silence: sends an unconfirmed stop once more.
+  mutating func vescBeganToRespond(at now: Instant) {
     guard isStopUnconfirmed else { return }
-    (stops, due) = (Self.stopFrames, now)
+    (stopsLeft, due) = (Self.stopFrames, now)
   }
 
   /// Sets last-will frames while the board is driven or was just stopped. They release the motor if the daemon dies or freezes, because the
@@ -188,7 +190,7 @@ struct VESCMotion: Sendable {
     let isWanted = isUp && (isHeld || isStopping)
     guard isWanted != hasLastWill else { return }
     hasLastWill = isWanted
-    let stop = VESCSetPoint.none.frame(can: can)
+    let stop = VESCSetPoint.none.frame(canID: canID)
     let frames = (0..<Self.stopFrames).map { LastWill.Message(stop, after: $0 == 0 ? 0 : Self.stopInterval) }
     effects.append(.lastWill(.main, isWanted ? LastWill(dead: frames, frozen: frames) : nil))
   }

@@ -8,9 +8,9 @@ struct VESCOdometer: Sendable {
   private static let maxSpeed = 30.0
 
   /// The accumulated distance in metres; unused if the VESC has an odometer.
-  private var counter = Odometer(perSecond: maxSpeed)
-  /// Whether there is a new value to store.
-  private var isNew = false
+  private var counter = Odometer(maxCountsPerSecond: maxSpeed)
+  /// Whether the accumulated distance has changed since it was last stored.
+  private var hasUnstoredDistance = false
   private var storedAt: Instant = .min
   /// The value that is being stored.
   private var storing: Int?
@@ -23,8 +23,8 @@ struct VESCOdometer: Sendable {
 
   mutating func restore(_ values: [String: [UInt8]], _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard let stored = values[Self.key] else { return }
-    if Odometer.isDamaged(stored) { effects.append(.event(name: "total-distance-lost", text: Odometer.lossWords)) }
-    counter = Odometer(stored: stored, perSecond: Self.maxSpeed)
+    if Odometer.isDamaged(stored) { effects.append(.event(name: "total-distance-lost", text: Odometer.damagedMessage)) }
+    counter = Odometer(stored: stored, maxCountsPerSecond: Self.maxSpeed)
     publisher.publish(.totalDistance, .float(Double(total) / 1000), &effects)
   }
 
@@ -34,20 +34,21 @@ struct VESCOdometer: Sendable {
     _ values: VESCValues, _ geometry: VESCGeometry, lacksSetup: Bool, at now: Instant, _ publisher: inout VESCPublisher,
     _ effects: inout Effects
   ) -> Bool {
-    let turns = geometry.metres.map { $0 / 6 }
+    // The tachometer counts sixths of an electrical turn.
+    let metresPerStep = geometry.metresPerElectricalTurn.map { $0 / 6 }
     if let distance = values[.distance] {
       publisher.publish(.distance, .float(Double(distance) / 1e6), &effects)
     } else if lacksSetup {
-      let metres = turns.flatMap { turn in values[.tachometer].map { (Double($0) * turn).rounded() } }
+      let metres = metresPerStep.flatMap { step in values[.tachometer].map { (Double($0) * step).rounded() } }
       publisher.publish(.distance, metres.map { .float($0 / 1000) }, &effects)
     }
     if let metres = values[.odometer] {
       publisher.publish(.totalDistance, .float(Double(metres) / 1000), &effects)
     } else if let travelled = values[.distanceTravelled], travelled >= 0 {
-      count(travelled / 1000, at: now, &effects)
-    } else if lacksSetup, let turns, let steps = values[.tachometerTravelled], steps >= 0 {
-      count(Int(Double(steps) * turns), at: now, &effects)
-    } else if lacksSetup, turns == nil, total == 0 {
+      accumulate(travelled / 1000, at: now, &effects)
+    } else if lacksSetup, let metresPerStep, let steps = values[.tachometerTravelled], steps >= 0 {
+      accumulate(Int(Double(steps) * metresPerStep), at: now, &effects)
+    } else if lacksSetup, metresPerStep == nil, total == 0 {
       publisher.withdraw(.totalDistance, unconfigured: geometry.missing, &effects)
     }
     guard hasRestarted(values) else { return false }
@@ -60,8 +61,8 @@ struct VESCOdometer: Sendable {
 
   /// Stores a new value at once.
   mutating func store(_ effects: inout Effects) {
-    guard isNew else { return }
-    isNew = false
+    guard hasUnstoredDistance else { return }
+    hasUnstoredDistance = false
     storing = total
     effects.append(.store(key: Self.key, counter.stored))
   }
@@ -69,11 +70,11 @@ struct VESCOdometer: Sendable {
   mutating func stored(_ key: String, _ failure: String?, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard key == Self.key, let metres = storing else { return }
     storing = nil
-    if failure == nil { publisher.publish(.totalDistance, .float(Double(metres) / 1000), &effects) } else { isNew = true }
+    if failure == nil { publisher.publish(.totalDistance, .float(Double(metres) / 1000), &effects) } else { hasUnstoredDistance = true }
   }
 
-  private mutating func count(_ metres: Int, at now: Instant, _ effects: inout Effects) {
-    if counter.read(metres, at: now) { isNew = true }
+  private mutating func accumulate(_ metres: Int, at now: Instant, _ effects: inout Effects) {
+    if counter.update(metres, at: now) { hasUnstoredDistance = true }
     if storedAt == .min || now &- storedAt >= Self.storeInterval {
       storedAt = now
       store(&effects)

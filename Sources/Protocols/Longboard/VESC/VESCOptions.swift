@@ -5,7 +5,7 @@ struct VESCOptions: Sendable {
   /// Polls per second.
   let rate: Double
   /// The CAN ID of a VESC behind the one on the link; nil for the VESC on the link.
-  let can: UInt8?
+  let canID: UInt8?
   let geometry: VESCGeometry
   /// Battery cells in series.
   let cells: Int?
@@ -20,9 +20,9 @@ struct VESCOptions: Sendable {
     let options = setup.options
     func number(_ name: String) -> Double? { options[name]?.number.flatMap { $0.isFinite ? $0 : nil } }
     rate = min(max(number("rate") ?? 20, 0.1), 50)
-    can = number("can-id").map { UInt8(clamping: Int($0)) }
+    canID = number("can-id").map { UInt8(clamping: Int($0)) }
     geometry = VESCGeometry(
-      polePairs: number("pole-pairs"), gearRatio: number("gear-ratio"), wheel: number("wheel-diameter").map { $0 / 1000 })
+      polePairs: number("pole-pairs"), gearRatio: number("gear-ratio"), wheelDiameter: number("wheel-diameter").map { $0 / 1000 })
     cells = number("cells").map { Int($0) }
     allowsMotion = options["allow-motion"] == .bool(true)
     motionCurrent = min(max(number("max-motor-current") ?? 10, 0.1), 300)
@@ -41,32 +41,34 @@ struct VESCGeometry: Sendable, Equatable {
   /// Motor turns per wheel turn.
   let gearRatio: Double?
   /// Diameter of the wheel in m.
-  let wheel: Double?
+  let wheelDiameter: Double?
 
   /// Creates a geometry without implausible values, which a VESC reports that was never set up.
-  init(polePairs: Double? = nil, gearRatio: Double? = nil, wheel: Double? = nil) {
+  init(polePairs: Double? = nil, gearRatio: Double? = nil, wheelDiameter: Double? = nil) {
     func sensible(_ number: Double?, _ range: ClosedRange<Double>) -> Double? { number.flatMap { range.contains($0) ? $0 : nil } }
     self.polePairs = sensible(polePairs, 1...200)
     self.gearRatio = sensible(gearRatio, 0.05...200)
-    self.wheel = sensible(wheel, 0.01...10)
+    self.wheelDiameter = sensible(wheelDiameter, 0.01...10)
   }
 
   var isEmpty: Bool { self == VESCGeometry() }
 
   /// This geometry, with missing values from another one.
   func completed(by other: VESCGeometry?) -> VESCGeometry {
-    VESCGeometry(polePairs: polePairs ?? other?.polePairs, gearRatio: gearRatio ?? other?.gearRatio, wheel: wheel ?? other?.wheel)
+    VESCGeometry(
+      polePairs: polePairs ?? other?.polePairs, gearRatio: gearRatio ?? other?.gearRatio,
+      wheelDiameter: wheelDiameter ?? other?.wheelDiameter)
   }
 
-  /// Metres per electrical turn; nil if a value is missing.
-  var metres: Double? {
-    guard let polePairs, let gearRatio, let wheel else { return nil }
-    return Double.pi * wheel / polePairs / gearRatio
+  /// The distance in m per electrical turn of the motor; nil if a value is missing.
+  var metresPerElectricalTurn: Double? {
+    guard let polePairs, let gearRatio, let wheelDiameter else { return nil }
+    return Double.pi * wheelDiameter / polePairs / gearRatio
   }
 
   /// The configuration keys of missing values.
   var missing: String {
-    let keys = [("pole-pairs", polePairs == nil), ("gear-ratio", gearRatio == nil), ("wheel-diameter", wheel == nil)]
+    let keys = [("pole-pairs", polePairs == nil), ("gear-ratio", gearRatio == nil), ("wheel-diameter", wheelDiameter == nil)]
     return keys.filter(\.1).map(\.0).joined(separator: ", ")
   }
 }

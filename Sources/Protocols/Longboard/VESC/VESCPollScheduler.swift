@@ -15,10 +15,12 @@ struct VESCPollScheduler: Sendable {
   private(set) var setup = Support.unknown(timeouts: 0)
   /// Whether the firmware version was received, or found to be unavailable.
   private var isIdentified = false
+  /// The number of requests for the firmware version.
   private var identifications = 0
-  /// Whether the last request got no response. The next one is a request that every firmware supports: its response shows that the last
-  /// request is unsupported, and the VESC not silent.
-  private var isInDoubt = false
+  /// Whether the last request timed out. The next one is then a request that every firmware supports: a response to it shows that the VESC
+  /// responds, and that the last request is unsupported.
+  private var lastRequestTimedOut = false
+  /// When the requests for slowly changing values are due.
   private var setupDue: Instant = .min
   private var valuesDue: Instant = .min
 
@@ -37,15 +39,15 @@ struct VESCPollScheduler: Sendable {
   var lacksSetup: Bool { setup == .unsupported }
 
   mutating func linkCameUp(at now: Instant) {
-    forget()
+    forgetFirmware()
     pace.begin(at: now)
   }
 
-  /// Forgets the supported requests, because another firmware may respond next.
-  mutating func forget() {
+  /// Discards what is known about the firmware, because another one may respond next.
+  mutating func forgetFirmware() {
     statistics.forgetTimes()
     (selection, setup) = (.unknown(timeouts: 0), .unknown(timeouts: 0))
-    (isIdentified, identifications, isInDoubt) = (false, 0, false)
+    (isIdentified, identifications, lastRequestTimedOut) = (false, 0, false)
     (setupDue, valuesDue) = (.min, .min)
   }
 
@@ -58,8 +60,8 @@ struct VESCPollScheduler: Sendable {
 
   /// The next request; slowly changing values are requested once per interval.
   private mutating func nextCommand(at now: Instant) -> VESCCommand {
-    if isInDoubt {
-      isInDoubt = false
+    if lastRequestTimedOut {
+      lastRequestTimedOut = false
       return .values
     }
     if !isIdentified {
@@ -80,16 +82,16 @@ struct VESCPollScheduler: Sendable {
     return fast
   }
 
-  mutating func identified() { isIdentified = true }
+  mutating func firmwareReceived() { isIdentified = true }
 
   /// Handles a valid response. `isFirst`: it is the first one on this link, or after a silence; `noise`: the number of runs of invalid data.
   mutating func responded(
     to request: VESCSession.Request, isFirst: Bool, noise: Int, at now: Instant, _ publisher: inout VESCPublisher,
     _ effects: inout Effects
   ) {
-    isInDoubt = false
-    selection = Self.judged(selection, responded: request.command == .selectSetup)
-    setup = Self.judged(setup, responded: request.command == .setup)
+    lastRequestTimedOut = false
+    selection = Self.afterResponse(selection, responded: request.command == .selectSetup)
+    setup = Self.afterResponse(setup, responded: request.command == .setup)
     if isFirst {
       statistics.forgetTimes()
       pace.begin(at: now)
@@ -107,19 +109,20 @@ struct VESCPollScheduler: Sendable {
     statistics.publishCounters(missed: missed, noise: noise, at: now, &publisher, &effects)
     // A scan takes long: its timeout does not mean that the firmware lacks it.
     if command == .pingCAN { return }
-    isInDoubt = command != .values
-    if command == .selectSetup { selection = Self.missed(selection) }
-    if command == .setup { setup = Self.missed(setup) }
+    lastRequestTimedOut = command != .values
+    if command == .selectSetup { selection = Self.afterTimeout(selection) }
+    if command == .setup { setup = Self.afterTimeout(setup) }
   }
 
-  /// The support of a request after a timeout: after two timeouts while another request succeeded, it is unsupported.
-  private static func judged(_ support: Support, responded: Bool) -> Support {
+  /// The support of a request after a response; `responded`: to this request. After two timeouts, a response to another request shows that
+  /// it is unsupported.
+  private static func afterResponse(_ support: Support, responded: Bool) -> Support {
     if responded { return .supported }
     if case .unknown(let timeouts) = support, timeouts >= 2 { return .unsupported }
     return support
   }
 
-  private static func missed(_ support: Support) -> Support {
+  private static func afterTimeout(_ support: Support) -> Support {
     if case .unknown(let timeouts) = support { return .unknown(timeouts: timeouts + 1) }
     return support
   }

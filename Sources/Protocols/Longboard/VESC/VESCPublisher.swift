@@ -44,13 +44,13 @@ struct VESCPublisher: Sendable {
 
   mutating func vescBeganToRespond(_ effects: inout Effects) { publish(.connected, .bool(true), &effects) }
 
-  mutating func vescFellSilent(_ reason: String, _ effects: inout Effects) {
+  mutating func vescStoppedResponding(_ reason: String, _ effects: inout Effects) {
     for signal in VESCSignal.reported + VESCSignal.measured { withdraw(signal, reason, &effects) }
     publish(.connected, .bool(false), &effects)
   }
 
-  /// Forgets the published reasons, so that they are published again.
-  mutating func forget() {
+  /// Discards the published reasons, so that they are published again.
+  mutating func forgetReasons() {
     for index in reasons.indices { (reasons[index], isUnconfigured[index]) = (nil, false) }
   }
 }

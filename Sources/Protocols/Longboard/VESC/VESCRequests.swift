@@ -40,16 +40,16 @@ struct VESCRequests: Sendable {
 
   mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
     queue.linkWentDown(reason, &effects)
-    polling.forget()
-    telemetry.forget()
+    polling.forgetFirmware()
+    telemetry.forgetValues()
     telemetry.store(&effects)
   }
 
-  mutating func vescFellSilent(_ reason: String, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
-    queue.vescFellSilent(reason, &effects)
-    polling.forget()
-    telemetry.forget()
-    publisher.vescFellSilent(reason, &effects)
+  mutating func vescStoppedResponding(_ reason: String, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    queue.vescStoppedResponding(reason, &effects)
+    polling.forgetFirmware()
+    telemetry.forgetValues()
+    publisher.vescStoppedResponding(reason, &effects)
     queue.publishMode(&publisher, &effects)
   }
 
@@ -70,20 +70,20 @@ struct VESCRequests: Sendable {
     switch command {
     case .firmware:
       guard let firmware = VESCFirmware(payload) else { return false }
-      polling.identified()
+      polling.firmwareReceived()
       telemetry.publish(firmware, &publisher, &effects)
     case .values, .setup, .selectSetup:
       let content = telemetry.read(command, payload, lacksSetup: polling.lacksSetup, at: now, &publisher, &effects)
       if content == .invalid { return false }
-      if let count = telemetry.values[.vescs] { queue.vescsCounted(count) }
+      if let count = telemetry.values[.vescs] { queue.setVESCCount(count) }
       if content == .valuesAfterRestart { queue.vescBeganToRespond(&publisher, &effects) }
       if command != .selectSetup { queue.publishMode(&publisher, &effects) }
     case .limits:
       guard let board = VESCBoard(payload) else { return false }
-      if telemetry.take(board.geometry) { publisher.forget() }
-      queue.limitsRead(board, &publisher, &effects)
-    case .setLimits: queue.limitsWritten()
-    case .pingCAN: queue.scanned(payload, &effects)
+      if telemetry.setReported(board.geometry) { publisher.forgetReasons() }
+      queue.limitsReceived(board, &publisher, &effects)
+    case .setLimits: queue.writeAcknowledged()
+    case .pingCAN: queue.scanResultReceived(payload, &effects)
     default: return false
     }
     return true
@@ -124,7 +124,7 @@ struct VESCRequests: Sendable {
 
   mutating func scan(for id: CommandID, _ effects: inout Effects) { queue.scan(for: id, &effects) }
   mutating func cancel(_ id: CommandID) { queue.cancel(id) }
-  mutating func failCommands(_ error: CommandError, _ effects: inout Effects) { queue.shutDown(error, &effects) }
+  mutating func failCommands(_ error: CommandError, _ effects: inout Effects) { queue.failCommands(error, &effects) }
   mutating func storeDistance(_ effects: inout Effects) { telemetry.store(&effects) }
 
   mutating func stored(_ key: String, _ failure: String?, _ publisher: inout VESCPublisher, _ effects: inout Effects) {

@@ -23,7 +23,7 @@ struct VESCRouter: Sendable {
   mutating func linkCameUp(at now: Instant, _ effects: inout Effects) {
     if session.isUp { resetComponents("the link was reopened", at: now, &effects) }
     session.linkCameUp()
-    publisher.forget()
+    publisher.forgetReasons()
     motion.linkCameUp(at: now, &publisher, &effects)
     requests.linkCameUp(at: now, &publisher, &effects)
   }
@@ -37,14 +37,14 @@ struct VESCRouter: Sendable {
   private mutating func resetComponents(_ reason: String, at now: Instant, _ effects: inout Effects) {
     motion.linkWentDown(reason, at: now, &publisher, &effects)
     requests.linkWentDown(reason, &effects)
-    publisher.forget()
+    publisher.forgetReasons()
   }
 
   /// Begins the shutdown, because the daemon stops. With a link, motion is stopped first.
   mutating func beginShutdown(at now: Instant, _ effects: inout Effects) {
-    session.close()
+    session.beginShutdown()
     requests.failCommands(.notConnected("the link is being closed"), &effects)
-    motion.revoke("the link is being closed", at: now, &publisher, &effects)
+    motion.revokeLease("the link is being closed", at: now, &publisher, &effects)
     requests.storeDistance(&effects)
   }
 
@@ -65,17 +65,17 @@ struct VESCRouter: Sendable {
     }
     switch session.state {
     case .down, .waiting: break
-    case .silent(let until): if now >= until { session.ask(.firmware, at: now, &effects) }
+    case .silent(let until): if now >= until { session.sendRequest(.firmware, at: now, &effects) }
     case .ready:
       if let next = requests.next(isEstablished: session.isEstablished, at: now) {
-        session.ask(next.command, next.frame, lateness: next.lateness, at: now, &effects)
+        session.sendRequest(next.command, next.frame, lateness: next.lateness, at: now, &effects)
       }
     }
   }
 
   private mutating func endShutdown(_ effects: inout Effects) {
-    session.closed()
-    motion.shutDown()
+    session.endShutdown()
+    motion.endShutdown()
     effects.append(.stopped)
   }
 
@@ -83,7 +83,7 @@ struct VESCRouter: Sendable {
 
   /// Handles the end of a write; `failure` is nil if the link has accepted it.
   mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
-    switch session.sent(id) {
+    switch session.endWrite(id) {
     case .stop: if failure == nil { motion.stopSent(at: now) }
     case .setPoint: motion.setPointSent(failure, &publisher, &effects)
     case .request, nil: break
@@ -95,7 +95,7 @@ struct VESCRouter: Sendable {
   mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     var rest = bytes[...]
     while !rest.isEmpty {
-      session.take(&rest)
+      session.append(&rest)
       while let payload = session.nextPayload() { received(payload, at: now, &effects) }
     }
   }
@@ -104,8 +104,8 @@ struct VESCRouter: Sendable {
     guard let request = session.request(answeredBy: payload),
       requests.received(request.command, payload.dropFirst(), at: now, &publisher, &effects)
     else { return }
-    let isFirst = session.responded()
-    if isFirst { motion.respondsAgain(at: now) } else { motion.responded(to: request.sent) }
+    let isFirst = session.responseReceived()
+    if isFirst { motion.vescBeganToRespond(at: now) } else { motion.responseReceived(toRequestAt: request.sent) }
     requests.responded(to: request, isFirst: isFirst, noise: session.runsOfNoise, at: now, &publisher, &effects)
   }
 
@@ -127,12 +127,12 @@ struct VESCRouter: Sendable {
   }
 
   private mutating func timedOut(_ command: VESCCommand, at now: Instant, _ effects: inout Effects) {
-    let isSilent = session.timedOut(command)
+    let isSilent = session.requestTimedOut(command)
     requests.timedOut(command, noise: session.runsOfNoise, at: now, &publisher, &effects)
     guard isSilent else { return }
-    let reason = session.fellSilent(at: now)
-    motion.revoke("the VESC does not respond", at: now, &publisher, &effects)
-    requests.vescFellSilent(reason, &publisher, &effects)
+    let reason = session.vescStoppedResponding(at: now)
+    motion.revokeLease("the VESC does not respond", at: now, &publisher, &effects)
+    requests.vescStoppedResponding(reason, &publisher, &effects)
   }
 
   /// Sets status, last-will frames and fault.
@@ -150,7 +150,7 @@ struct VESCRouter: Sendable {
   }
 
   mutating func setTarget(_ signal: VESCSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
-    motion.set(signal, value, for: id, at: now, &effects)
+    motion.setTarget(signal, value, for: id, at: now, &effects)
   }
 
   mutating func scan(for id: CommandID, _ effects: inout Effects) { requests.scan(for: id, &effects) }
@@ -165,10 +165,10 @@ struct VESCRouter: Sendable {
   }
 
   mutating func beginLease(_ deadline: Nanoseconds, at now: Instant, _ effects: inout Effects) {
-    motion.begin(deadline: deadline, unavailable: session.unavailability, at: now, &publisher, &effects)
+    motion.beginLease(deadline: deadline, unavailable: session.unavailability, at: now, &publisher, &effects)
   }
 
   mutating func endLease(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    motion.end(reason, at: now, &publisher, &effects)
+    motion.endLease(reason, at: now, &publisher, &effects)
   }
 }

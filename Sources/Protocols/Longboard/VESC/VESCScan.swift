@@ -24,7 +24,7 @@ struct VESCScan: Sendable, Equatable {
 
   mutating func callerDisconnected() { caller = nil }
 
-  mutating func began(at now: Instant) { state = .running(since: now, reported: 0) }
+  mutating func start(at now: Instant) { state = .running(since: now, reported: 0) }
 
   mutating func reportProgress(at now: Instant, _ effects: inout Effects) {
     guard let caller, case .running(let since, _) = state else { return }

@@ -64,17 +64,18 @@ struct VESCSession: Sendable {
   private(set) var isClosing = false
   private(set) var reader = VESCReader()
   private var lastSend: SendID = 0
-  private let can: UInt8?
+  /// The CAN ID of a VESC behind the one on the link; nil for the VESC on the link.
+  private let canID: UInt8?
   /// Whether requests count as writes in flight until the link has accepted them.
   private let tracksRequests: Bool
   /// The frames of the requests.
   private let frames: [VESCCommand: [UInt8]]
 
   init(_ options: VESCOptions) {
-    (can, tracksRequests) = (options.can, options.allowsMotion)
+    (canID, tracksRequests) = (options.canID, options.allowsMotion)
     var frames: [VESCCommand: [UInt8]] = [:]
-    for command in [VESCCommand.firmware, .values, .setup, .limits] { frames[command] = command.frame(can: options.can) }
-    frames[.selectSetup] = VESCCommand.selectSetup.frame(VESCCommand.bytes(VESCValues.fastMask), can: options.can)
+    for command in [VESCCommand.firmware, .values, .setup, .limits] { frames[command] = command.frame(canID: options.canID) }
+    frames[.selectSetup] = VESCCommand.selectSetup.frame(VESCCommand.bytes(VESCValues.fastMask), canID: options.canID)
     frames[.pingCAN] = VESCCommand.pingCAN.frame()
     self.frames = frames
   }
@@ -114,10 +115,10 @@ struct VESCSession: Sendable {
     (state, contact, write) = (.down(reason), .lost(reason, isNoise: false), nil)
   }
 
-  /// Notes that the daemon stops.
-  mutating func close() { isClosing = true }
+  /// Begins the shutdown, because the daemon stops.
+  mutating func beginShutdown() { isClosing = true }
 
-  mutating func closed() {
+  mutating func endShutdown() {
     isClosing = false
     (state, write) = (.down("the link is being closed"), nil)
   }
@@ -125,12 +126,12 @@ struct VESCSession: Sendable {
   // MARK: Sending
 
   /// Sends a request. `frame` is its frame if it has contents.
-  mutating func ask(
+  mutating func sendRequest(
     _ command: VESCCommand, _ frame: [UInt8]? = nil, lateness: Nanoseconds? = nil, at now: Instant, _ effects: inout Effects
   ) {
     let timeout = command == .pingCAN ? VESCScan.timeout : Self.timeout
     state = .waiting(Request(command: command, sent: now, deadline: now &+ timeout, lateness: lateness))
-    let bytes = frame ?? frames[command] ?? command.frame(can: can)
+    let bytes = frame ?? frames[command] ?? command.frame(canID: canID)
     // Without motion no other write can follow before the response, so the end of the write need not be awaited.
     if tracksRequests { send(bytes, .request, at: now, &effects) } else { effects.send(.main, bytes) }
   }
@@ -142,7 +143,7 @@ struct VESCSession: Sendable {
   }
 
   /// Ends the write `id` and returns its purpose; nil if it was not in flight.
-  mutating func sent(_ id: SendID) -> Write.Purpose? {
+  mutating func endWrite(_ id: SendID) -> Write.Purpose? {
     guard let write, write.id == id else { return nil }
     self.write = nil
     return write.purpose
@@ -151,7 +152,7 @@ struct VESCSession: Sendable {
   // MARK: Receiving
 
   /// Removes as many bytes as fit into the buffer; `nextPayload` makes room for more.
-  mutating func take(_ bytes: inout ArraySlice<UInt8>) { reader.take(&bytes) }
+  mutating func append(_ bytes: inout ArraySlice<UInt8>) { reader.append(&bytes) }
 
   mutating func nextPayload() -> ArraySlice<UInt8>? { reader.next() }
 
@@ -165,7 +166,7 @@ struct VESCSession: Sendable {
   }
 
   /// Ends the request after a valid response. Returns whether the response is the first one on this link, or after a silence.
-  mutating func responded() -> Bool {
+  mutating func responseReceived() -> Bool {
     defer { (state, contact) = (.ready, .established(timeouts: 0)) }
     return !isEstablished
   }
@@ -178,7 +179,7 @@ struct VESCSession: Sendable {
   }
 
   /// Ends the request after its timeout. Returns whether the VESC counts as silent, which takes several timeouts.
-  mutating func timedOut(_ command: VESCCommand) -> Bool {
+  mutating func requestTimedOut(_ command: VESCCommand) -> Bool {
     state = .ready
     // A scan takes longer than the VESC's own timeout.
     if command == .pingCAN { return false }
@@ -194,9 +195,9 @@ struct VESCSession: Sendable {
   }
 
   /// Marks the VESC as silent; returns the reason as a message.
-  mutating func fellSilent(at now: Instant) -> String {
+  mutating func vescStoppedResponding(at now: Instant) -> String {
     let isNoise = reader.noise >= Self.minNoise
-    let whose = can.map { " \($0) on the CAN bus" } ?? ""
+    let whose = canID.map { " \($0) on the CAN bus" } ?? ""
     let message =
       isNoise
       ? "invalid data: not a VESC, or wrong baud rate (usually 115200) or wiring"

@@ -19,13 +19,13 @@ struct VESCTelemetry: Sendable {
   var geometry: VESCGeometry { configured.completed(by: reported) }
 
   /// Stores the geometry that the VESC reports; returns whether it has changed.
-  mutating func take(_ geometry: VESCGeometry) -> Bool {
+  mutating func setReported(_ geometry: VESCGeometry) -> Bool {
     defer { reported = geometry }
     return reported != geometry
   }
 
-  /// Forgets the last values, which are invalid after a silence.
-  mutating func forget() {
+  /// Discards the last values, because another VESC may respond next.
+  mutating func forgetValues() {
     (reported, faultCode, fault) = (nil, 0, nil)
     odometer.forgetCounters()
   }
@@ -57,11 +57,11 @@ struct VESCTelemetry: Sendable {
   ) -> Content {
     guard values.read(command, payload) else { return .invalid }
     // If the VESC sums up all VESCs of the board, values of a single one are not mixed with the sums.
-    let isWhole = command != .values || lacksSetup
+    let isWholeBoard = command != .values || lacksSetup
     publish(.batteryVoltage, .voltage, 10, &publisher, &effects)
     publish(.duty, .duty, 10, &publisher, &effects)
-    publishSpeed(isWhole: isWhole, &publisher, &effects)
-    if isWhole {
+    publishSpeed(isWholeBoard: isWholeBoard, &publisher, &effects)
+    if isWholeBoard {
       publish(.motorCurrent, .motorCurrent, 100, &publisher, &effects)
       publish(.batteryCurrent, .inputCurrent, 100, &publisher, &effects)
       if let voltage = values[.voltage], let current = values[.inputCurrent] {
@@ -69,20 +69,20 @@ struct VESCTelemetry: Sendable {
       }
       publishBattery(&publisher, &effects)
     }
-    publishFault(isNewsOnly: command == .selectSetup, &publisher, &effects)
+    publishFault(onlyIfChanged: command == .selectSetup, &publisher, &effects)
     if command == .selectSetup { return .values }
-    publishDetails(command, isWhole: isWhole, lacksSetup: lacksSetup, &publisher, &effects)
+    publishDetails(command, isWholeBoard: isWholeBoard, lacksSetup: lacksSetup, &publisher, &effects)
     let hasRestarted = odometer.read(values, geometry, lacksSetup: lacksSetup, at: now, &publisher, &effects)
     return hasRestarted ? .valuesAfterRestart : .values
   }
 
   private func publishDetails(
-    _ command: VESCCommand, isWhole: Bool, lacksSetup: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects
+    _ command: VESCCommand, isWholeBoard: Bool, lacksSetup: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {
     publisher.publish(.connected, .bool(true), &effects)
     publish(.mosfetTemperature, .mosfetTemperature, 10, &publisher, &effects)
     publish(.motorTemperature, .motorTemperature, 10, &publisher, &effects)
-    if isWhole {
+    if isWholeBoard {
       publish(.chargeUsed, .chargeUsed, 10_000, &publisher, &effects)
       publish(.chargeRegenerated, .chargeRegenerated, 10_000, &publisher, &effects)
       publish(.energyUsed, .energyUsed, 10_000, &publisher, &effects)
@@ -103,7 +103,7 @@ struct VESCTelemetry: Sendable {
     }
   }
 
-  private func publishSpeed(isWhole: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+  private func publishSpeed(isWholeBoard: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard let erpm = values[.erpm] else { return }
     let geometry = geometry
     publisher.publish(.erpm, .int(erpm), &effects)
@@ -112,11 +112,11 @@ struct VESCTelemetry: Sendable {
     } else {
       publisher.withdraw(.rpm, unconfigured: "pole-pairs", &effects)
     }
-    if let metres = geometry.metres, !configured.isEmpty || values[.speed] == nil {
+    if let metres = geometry.metresPerElectricalTurn, !configured.isEmpty || values[.speed] == nil {
       publisher.publish(.speed, .float((Double(erpm) * metres * 6).rounded() / 100), &effects)
     } else if let speed = values[.speed] {
       publisher.publish(.speed, .float(Double(speed * 36 / 100) / 100), &effects)
-    } else if isWhole {
+    } else if isWholeBoard {
       publisher.withdraw(.speed, unconfigured: geometry.missing, &effects)
     }
   }
@@ -138,8 +138,8 @@ struct VESCTelemetry: Sendable {
     return (min(max(part, 0), 1) * 1000).rounded() / 10
   }
 
-  private mutating func publishFault(isNewsOnly: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
-    guard let code = values[.fault], code != faultCode || !isNewsOnly else { return }
+  private mutating func publishFault(onlyIfChanged: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+    guard let code = values[.fault], code != faultCode || !onlyIfChanged else { return }
     if code != faultCode { fault = code == 0 ? nil : "the VESC reports \(VESCFault.name(of: code))" }
     faultCode = code
     publisher.publish(.faultCode, .string(VESCFault.name(of: code)), &effects)

@@ -60,26 +60,28 @@ struct VESCValues: Sendable {
     present = 0
     switch command {
     case .values:
-      if payload.count == Self.ancientLength { return readAncient(payload) }
-      return read(Self.all, payload, needed: Self.minOfAll)
-    case .setup: return read(Self.setup, payload, needed: Self.minOfSetup)
-    case .selectValues: return select(Self.all, payload)
-    case .selectSetup: return select(Self.setup, payload)
+      if payload.count == Self.legacyLength { return readLegacy(payload) }
+      return read(Self.all, payload, minCount: Self.minCountOfAll)
+    case .setup: return read(Self.setup, payload, minCount: Self.minCountOfSetup)
+    case .selectValues: return readSelected(Self.all, payload)
+    case .selectSetup: return readSelected(Self.setup, payload)
     default: return false
     }
   }
 
-  private mutating func readAncient(_ payload: ArraySlice<UInt8>) -> Bool {
-    guard read(Self.ancient, payload, needed: Self.ancient.count) else { return false }
+  /// Parses a response of firmware 2.18.
+  private mutating func readLegacy(_ payload: ArraySlice<UInt8>) -> Bool {
+    guard read(Self.legacy, payload, minCount: Self.legacy.count) else { return false }
     self[.mosfetTemperature] = [self[.mosfetTemperature1], self[.mosfetTemperature2], self[.mosfetTemperature3]].compactMap(\.self).max()
     return true
   }
 
-  private mutating func read(_ fields: [VESCField], _ payload: ArraySlice<UInt8>, needed: Int) -> Bool {
+  /// Parses as many of these fields as the response contains; returns false if there are fewer than `minCount`.
+  private mutating func read(_ fields: [VESCField], _ payload: ArraySlice<UInt8>, minCount: Int) -> Bool {
     var cursor = VESCCursor(payload)
     for (index, field) in fields.enumerated() {
       guard let number = cursor.number(field.width) else {
-        if index >= needed { return true }
+        if index >= minCount { return true }
         present = 0
         return false
       }
@@ -90,7 +92,7 @@ struct VESCValues: Sendable {
 
   /// Parses a response to a selective request, which starts with its mask: bit n stands for field n, but the three MOSFET temperatures share
   /// one bit.
-  private mutating func select(_ fields: [VESCField], _ payload: ArraySlice<UInt8>) -> Bool {
+  private mutating func readSelected(_ fields: [VESCField], _ payload: ArraySlice<UInt8>) -> Bool {
     var cursor = VESCCursor(payload)
     guard let mask = cursor.mask() else { return false }
     var bit = 0
@@ -113,15 +115,15 @@ struct VESCValues: Sendable {
     .chargeRegenerated, .energyUsed, .energyRegenerated, .tachometer, .tachometerTravelled, .fault, .position, .controller,
     .mosfetTemperature1, .mosfetTemperature2, .mosfetTemperature3, .vd, .vq, .status,
   ]
-  private static let minOfAll = 16
+  private static let minCountOfAll = 16
 
   /// The fields of GET_VALUES in 2.18, 55 bytes. Temperatures 4 to 6 are those of further MOSFETs, temperature 7 that of the board.
-  private static let ancient: [VESCField] = [
+  private static let legacy: [VESCField] = [
     .mosfetTemperature1, .mosfetTemperature2, .mosfetTemperature3, .mosfetTemperature, .mosfetTemperature, .mosfetTemperature,
     .mosfetTemperature, .motorCurrent, .inputCurrent, .duty, .erpm, .voltage, .chargeUsed, .chargeRegenerated, .energyUsed,
     .energyRegenerated, .tachometer, .tachometerTravelled, .fault,
   ]
-  private static let ancientLength = 55
+  private static let legacyLength = 55
 
   /// The fields of GET_VALUES_SETUP; odometer since 5.02, uptime since 5.03.
   private static let setup: [VESCField] = [
@@ -129,7 +131,7 @@ struct VESCValues: Sendable {
     .chargeRegenerated, .energyUsed, .energyRegenerated, .distance, .distanceTravelled, .position, .fault, .controller, .vescs,
     .energyLeft, .odometer, .uptime,
   ]
-  private static let minOfSetup = 17
+  private static let minCountOfSetup = 17
 
   /// The mask of the fields that are polled in every slot: currents, duty, ERPM, speed, voltage, battery, fault.
   static let fastMask: UInt32 = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 16
