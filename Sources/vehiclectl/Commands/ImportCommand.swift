@@ -8,7 +8,7 @@ import SignalImport
 
 struct ImportCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Convert signal definitions of OBDb or Torque for signals.d.",
+    commandName: "import", abstract: "Convert OBDb or Torque signal definitions for vehicled.",
     discussion: """
       FILE is a signal set from https://github.com/OBDb (signalsets/v3/default.json in the repository of a car) or a CSV file from Torque. \
       The result is a file for /etc/vehicled/signals.d, which defines additional properties of a car. On stderr, the command lists the \
