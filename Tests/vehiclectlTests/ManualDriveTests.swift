@@ -153,29 +153,26 @@ import Varlink
     #expect(pipe(&ends) == 0)
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let hand = ends[1]
-    let said = Mutex("")
+    let written = Mutex("")
     /// Writes a letter once.
-    @Sendable func say(_ letter: Character, _ byte: UInt8) {
-      guard
-        said.withLock({ told in
-          calls.contains(letter)
-            ? false
-            : {
-              told.append(letter); return true
-            }()
-        })
-      else { return }
+    @Sendable func press(_ letter: Character, _ byte: UInt8) {
+      let isNew = written.withLock { letters in
+        if letters.contains(letter) { return false }
+        letters.append(letter)
+        return true
+      }
+      guard isNew else { return }
       _ = Output.write(all: [byte], to: hand)
     }
     let end = try drive(car, nil, LetterStick(ends[0])) { call, car in
       switch (call.action, car.calls.count) {
-      case ("tilt", ...3): say("f", UInt8(ascii: "f"))
-      case ("tilt", 10...) where call.roll == 0 && !said.withLock { $0.contains("r") }: say("r", UInt8(ascii: "r"))
-      case ("tilt", _) where call.roll ?? 0 > 0: say("g", UInt8(ascii: "g"))
-      case ("continue", _): say("s", UInt8(ascii: "s"))
-      case ("stop", _) where !said.withLock { $0.contains("e") }:
-        if isUnplugged { close(hand) } else { say("e", UInt8(ascii: "e")) }
-        said.withLock { $0.append("e") }
+      case ("tilt", ...3): press("f", UInt8(ascii: "f"))
+      case ("tilt", 10...) where call.roll == 0 && !written.withLock { $0.contains("r") }: press("r", UInt8(ascii: "r"))
+      case ("tilt", _) where call.roll ?? 0 > 0: press("g", UInt8(ascii: "g"))
+      case ("continue", _): press("s", UInt8(ascii: "s"))
+      case ("stop", _) where !written.withLock { $0.contains("e") }:
+        if isUnplugged { close(hand) } else { press("e", UInt8(ascii: "e")) }
+        written.withLock { $0.append("e") }
       default: break
       }
       return DrivenCar.answered

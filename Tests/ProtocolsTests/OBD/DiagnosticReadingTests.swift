@@ -146,16 +146,18 @@ import Testing
     var silent = CodeList(mustAnswer: true)
     for index in silent.requests.indices { silent.process([], index) }
     #expect(silent.abortError == .refused(code: .noAnswer, "no ECU responds; switch the ignition on"))
+    guard case .failure(.refused(code: .noAnswer, let refusal))? = electric.act("dtc-clear", for: 30 * .second) else {
+      Issue.record("a car without service 03 has codes to clear")
+      return
+    }
+    #expect(refusal.hasPrefix("nothing to clear: ") && !refusal.contains("ignition"), "\(refusal)")
     for isConfirmed in [false, true] {
-      let arguments: [String: Value] = isConfirmed ? ["confirm": .bool(true)] : [:]
-      guard case .failure(.refused(code: .noAnswer, let refusal))? = electric.act("dtc-clear", arguments, for: 30 * .second) else {
-        Issue.record("the codes of a car without service 03 were cleared")
-        return
+      for isResponding in [false, true] {
+        var loss = CodeLoss(isConfirmed: isConfirmed, isResponding: isResponding)
+        for place in loss.requests.indices { try loss.process([], place) }
+        let error = isResponding ? refusal : "no ECU responds; switch the ignition on"
+        #expect(loss.abortError == .refused(code: .noAnswer, error))
       }
-      #expect(refusal.hasPrefix("nothing to clear: ") && !refusal.contains("ignition"), "\(refusal)")
-      var loss = CodeLoss(isConfirmed: isConfirmed)
-      for place in loss.requests.indices { try loss.process([], place) }
-      #expect(loss.abortError == .refused(code: .noAnswer, "no ECU responds; switch the ignition on"))
     }
   }
 

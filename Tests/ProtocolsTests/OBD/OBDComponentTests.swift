@@ -171,10 +171,10 @@ import Testing
 
   @Test mutating func `a clearing waits for clock and disk, and an abandoned one clears nothing`() throws {
     var diagnostics = Diagnostics()
-    let query = OBDQuery(7, try diagnostics.loss(isConfirmed: true, Motion(), ecus: []))
+    let query = OBDQuery(7, try diagnostics.loss(isConfirmed: true, Motion(), ecus: [], isResponding: false))
     for isAbandoned in [false, true] {
       diagnostics.begin(7)
-      #expect(throws: CommandError.self) { _ = try diagnostics.loss(isConfirmed: true, Motion(), ecus: []) }
+      #expect(throws: CommandError.self) { _ = try diagnostics.loss(isConfirmed: true, Motion(), ecus: [], isResponding: false) }
       diagnostics.codesRead(by: query, &effects)
       diagnostics.timeReceived(WallTime(microseconds: 0), &effects)
       if isAbandoned { diagnostics.cancelled(7) }
