@@ -107,7 +107,7 @@ extension String {
 
 extension Unicode.Scalar {
   /// The width in terminal cells. Source: the wide blocks of Unicode's EastAsianWidth table; small gaps between them count as wide.
-  fileprivate var cells: Int {
+  var cells: Int {
     if value < 0x300 { return 1 }
     switch properties.generalCategory {
     case .nonspacingMark, .enclosingMark, .format: return 0

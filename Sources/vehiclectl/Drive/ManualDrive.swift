@@ -169,7 +169,7 @@ struct ManualDrive {
       var bytes = [UInt8](repeating: 0, count: 256)
       let count = read(terminal.descriptor, &bytes, bytes.count)
       if count > 0 {
-        for key in keys.decode(bytes[..<count]) { try handle(key, &connections) }
+        for key in keys.decode(bytes[..<count]).compactMap(Key.init) { try handle(key, &connections) }
       } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
         quitRequested = true  // the terminal is closed
       }

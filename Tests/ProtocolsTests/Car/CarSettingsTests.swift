@@ -53,7 +53,7 @@ import Testing
     var rig = CarRig()
     let stored = ["sensitivity": "0.75", "neutral": "x", "web-page": "ftp://x/"].mapValues { Array($0.utf8) }
     rig.give(.started(restored: stored, wall: WallTime(microseconds: 0)))
-    #expect(rig.events == ["stored settings are damaged: web-page, neutral reset to unset; set them again"])
+    #expect(rig.events == ["stored settings are corrupt and were discarded: web-page, neutral; set them again"])
     #expect(rig.number("sensitivity") == 0.75)
     var healthy = CarRig()
     healthy.give(.started(restored: ["sensitivity": Array("0.75".utf8)], wall: WallTime(microseconds: 0)))

@@ -1,4 +1,4 @@
-// Raw terminal input while driving: key by key, without echo. Ctrl-C, Ctrl-Z and Ctrl-\ remain signals. Restores the previous settings.
+// Raw terminal input: key by key, without echo. Ctrl-C, Ctrl-Z and Ctrl-\ remain signals. Restores the previous settings.
 
 import CLinux
 import Glibc

@@ -1,0 +1,84 @@
+// The whole terminal as a grid: alternate screen, hidden cursor, one write per frame, at most ten frames a second. A terminal that is slower
+// than that skips frames instead of delaying the program. Restores the terminal when it leaves.
+
+import Glibc
+
+final class FullScreen {
+  /// The minimum time between two frames in seconds.
+  static let period = 0.1
+  /// How long to wait for a slow terminal to take the sequences that restore it, in seconds.
+  private static let leaveTimeout = 0.5
+  /// Alternate screen, no wrapping at the last column, hidden cursor; and back.
+  private static let enter = "\u{1b}[?1049h\u{1b}[?7l\u{1b}[?25l"
+  private static let leave = "\u{1b}[m\u{1b}[?7h\u{1b}[?1049l\u{1b}[?25h"
+
+  private let colour: Bool
+  /// stdout opened again, because setting O_NONBLOCK on the inherited descriptor would affect the shell. -1: it cannot be opened again.
+  private let own: Int32
+  private var descriptor: Int32 { own >= 0 ? own : STDOUT_FILENO }
+  /// Bytes that the terminal has not taken yet.
+  private var pending: ArraySlice<UInt8> = []
+  /// What the terminal shows; nil: anything.
+  private var shown: Grid?
+  private var isEntered = false
+  private var lastDrawn = -Double.infinity
+  /// Whether the terminal is gone.
+  private(set) var isLost = false
+
+  init(colour: Bool) {
+    self.colour = colour
+    var name = [CChar](repeating: 0, count: 256)
+    own = ttyname_r(STDOUT_FILENO, &name, name.count) == 0 ? open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1
+  }
+
+  deinit {
+    restore()
+    if own >= 0 { close(own) }
+  }
+
+  /// Whether a frame may be drawn now: the last one was long enough ago, and the terminal has taken all of it.
+  func isReady(at now: Double) -> Bool {
+    flush()
+    return pending.isEmpty && now - lastDrawn >= Self.period
+  }
+
+  /// Draws a frame; call it only when `isReady`.
+  func draw(_ grid: Grid, at now: Double) {
+    lastDrawn = now
+    if !isEntered { pending += Array(Self.enter.utf8) }
+    pending += FrameDiff.bytes(from: isEntered ? shown : nil, to: grid, colour: colour)
+    isEntered = true
+    shown = grid
+    flush()
+  }
+
+  /// Restores the terminal. The next frame enters it again.
+  func restore() {
+    guard isEntered else { return }
+    isEntered = false
+    lastDrawn = -.infinity
+    pending += Array(Self.leave.utf8)
+    let deadline = Clock.monotonic + Self.leaveTimeout
+    while !isLost, !pending.isEmpty, Clock.monotonic < deadline {
+      flush()
+      var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+      if !pending.isEmpty { poll(&entry, 1, 20) }
+    }
+    pending = []
+  }
+
+  private func flush() {
+    while !pending.isEmpty, !isLost {
+      var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+      if own < 0, poll(&entry, 1, 0) <= 0 { return }
+      let count = pending.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+      if count >= 0 {
+        pending = pending.dropFirst(count)
+      } else if errno == EAGAIN || errno == EINTR {
+        return
+      } else {
+        isLost = true
+      }
+    }
+  }
+}

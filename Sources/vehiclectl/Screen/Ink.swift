@@ -1,0 +1,32 @@
+// The look of a cell, named by its meaning. Terminals show it with the 16 standard colours; without colour every cell is plain.
+
+enum Ink: UInt8 {
+  case plain, bold, dim
+  /// Within its limits; connected.
+  case good
+  /// Needs attention.
+  case warn
+  /// A fault, or a link that is down.
+  case bad
+  /// Neutral colour for bars and curves.
+  case accent
+  /// Titles of groups.
+  case title
+  /// The selected tab, the footer.
+  case inverse
+
+  /// The escape sequence that selects this look from any other.
+  var sequence: String {
+    switch self {
+    case .plain: "\u{1b}[m"
+    case .bold: "\u{1b}[0;1m"
+    case .dim: "\u{1b}[0;2m"
+    case .good: "\u{1b}[0;32m"
+    case .warn: "\u{1b}[0;33m"
+    case .bad: "\u{1b}[0;1;31m"
+    case .accent: "\u{1b}[0;36m"
+    case .title: "\u{1b}[0;1;34m"
+    case .inverse: "\u{1b}[0;7m"
+    }
+  }
+}
