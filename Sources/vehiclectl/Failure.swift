@@ -6,6 +6,8 @@ import Varlink
 enum Failure: Error, Equatable {
   /// An error that the daemon returned.
   case rejected(ContractError)
+  /// A device or property that does not exist, as the daemon would return it, and the nearest name that does.
+  case unknownReference(ContractError, suggestion: String?)
   /// An error that this version does not know, from a newer daemon.
   case unknown(name: String, parameters: JSON)
   case notRunning(socket: String)
@@ -24,6 +26,8 @@ enum Failure: Error, Equatable {
   case usage(String)
   /// No device matches.
   case noSuchDevice(String)
+  /// No property matches.
+  case noSuchProperty(String)
   /// No device has such an action.
   case noSuchAction(String)
   /// A property without a value; `notConnected` if its device is not connected.
@@ -34,6 +38,7 @@ enum Failure: Error, Equatable {
   var message: String {
     switch self {
     case .rejected(let error): error.message
+    case .unknownReference(let error, let suggestion): Self.message(of: error, suggesting: suggestion)
     case .unknown(let name, let parameters): "unknown error from the daemon: \(name) \(parameters.text); use a newer vehiclectl"
     case .notRunning(let socket): "vehicled is not running: no daemon is listening on \(socket); start it: sudo systemctl start vehicled"
     case .daemonGone(let how): "\(how); see: journalctl -u vehicled"
@@ -47,7 +52,7 @@ enum Failure: Error, Equatable {
       "cannot change networks: NetworkManager denies permission; use sudo, or join the toy's network by hand and omit --join"
     case .timeout(let seconds): "no reply within \(Value.text(seconds)) s; use --timeout to wait longer"
     case .notVehicled(let what): "the server is not vehicled: \(what); check --socket and $VEHICLED_SOCKET"
-    case .usage(let message), .other(let message), .noSuchDevice(let message): message
+    case .usage(let message), .other(let message), .noSuchDevice(let message), .noSuchProperty(let message): message
     case .noSuchAction(let action): "no such action \"\(action)\": no device has it; list actions: vehiclectl describe"
     case .noValue(let message, _): message
     }
@@ -55,11 +60,11 @@ enum Failure: Error, Equatable {
 
   var exitCode: Int32 {
     switch self {
-    case .rejected(let error): error.exitCode
+    case .rejected(let error), .unknownReference(let error, _): error.exitCode
     case .unknown, .other, .notVehicled, .tooManyClients: 1
     case .usage: 2
     case .notRunning, .daemonGone: 3
-    case .noSuchAction, .noSuchDevice: 4
+    case .noSuchAction, .noSuchDevice, .noSuchProperty: 4
     case .noValue(_, let notConnected): notConnected ? 5 : 1
     case .timeout: 6
     case .noAccess, .noAccessToInput, .noAccessToNetworks: 7
@@ -69,10 +74,16 @@ enum Failure: Error, Equatable {
   /// `{"error": NAME, "parameters": …}` as in a Varlink error reply; names of the client's own errors have no interface prefix.
   var json: JSON {
     switch self {
-    case .rejected(let error): ["error": .string(error.name), "parameters": error.parameters]
+    case .rejected(let error), .unknownReference(let error, _): ["error": .string(error.name), "parameters": error.parameters]
     case .unknown(let name, let parameters): ["error": .string(name), "parameters": parameters]
     default: ["error": .string(name), "parameters": ["message": .string(message)]]
     }
+  }
+
+  /// The error's message, with the suggestion in place of its remedy.
+  private static func message(of error: ContractError, suggesting suggestion: String?) -> String {
+    guard let suggestion, let end = error.message.firstRange(of: "; run ") else { return error.message }
+    return "\(error.message[..<end.lowerBound]); did you mean \(suggestion)?"
   }
 
   private var name: String {
@@ -85,9 +96,10 @@ enum Failure: Error, Equatable {
     case .notVehicled: "NotVehicled"
     case .usage: "Usage"
     case .noSuchDevice: "NoSuchDevice"
+    case .noSuchProperty: "NoSuchProperty"
     case .noSuchAction: "NoSuchAction"
     case .noValue: "NoValue"
-    case .rejected, .unknown, .other: "Failed"
+    case .rejected, .unknownReference, .unknown, .other: "Failed"
     }
   }
 }

@@ -1,0 +1,148 @@
+// The references of a command line, resolved against the schemas: PROPERTY, DEVICE.PROPERTY, DEVICE for all its properties, or a pattern with
+// `*`, `?` and `[…]`. Pure. An unknown name is an error that suggests the nearest one.
+
+import Protocols
+import Varlink
+
+struct References {
+  private enum Selector {
+    case property(device: String, String)
+    /// All properties of a device, also those that it declares later.
+    case device(String)
+    /// Patterns of a device and a property; also for properties that are declared later.
+    case pattern(device: Glob, Glob)
+  }
+
+  private let selectors: [Selector]
+
+  /// Resolves each argument; one that selects nothing is an error.
+  init(_ arguments: [String], in schemas: [Contract.Schema]) throws(Failure) {
+    selectors = try arguments.map { argument throws(Failure) in try Self.selector(argument, schemas) }
+  }
+
+  /// Whether every argument names one property.
+  var areExact: Bool {
+    selectors.allSatisfy { if case .property = $0 { true } else { false } }
+  }
+
+  /// The selected properties as DEVICE.PROPERTY, in the order of the arguments, each once.
+  func expanded(in schemas: [Contract.Schema]) -> [String] {
+    var seen: Swift.Set<String> = []
+    return selectors.flatMap { selector in
+      schemas.flatMap { schema in
+        schema.properties.filter { Self.selects(selector, schema.device, $0.name) }.map { "\(schema.device).\($0.name)" }
+      }
+    }.filter { seen.insert($0).inserted }
+  }
+
+  /// Whether any argument selects this property.
+  func selects(_ device: String, _ property: String) -> Bool { selectors.contains { Self.selects($0, device, property) } }
+
+  /// Whether any argument can select a property of this device.
+  func selects(device: String) -> Bool {
+    selectors.contains {
+      switch $0 {
+      case .property(let name, _), .device(let name): name == device
+      case .pattern(let pattern, _): pattern.matches(device)
+      }
+    }
+  }
+
+  private static func selects(_ selector: Selector, _ device: String, _ property: String) -> Bool {
+    switch selector {
+    case .property(let name, let wanted): name == device && wanted == property
+    case .device(let name): name == device
+    case .pattern(let one, let other): one.matches(device) && other.matches(property)
+    }
+  }
+
+  private static func selector(_ argument: String, _ schemas: [Contract.Schema]) throws(Failure) -> Selector {
+    if Glob.isPattern(argument) { return try pattern(argument, schemas) }
+    if schemas.contains(where: { $0.device == argument }) { return .device(argument) }
+    let reference = try Reference(argument)
+    let candidates = reference.device.map { device in schemas.filter { $0.device == device } } ?? schemas
+    if let device = reference.device, candidates.isEmpty {
+      throw .unknownReference(.noSuchDevice(device: device), suggestion: nearest(to: device, among: schemas.map(\.device)))
+    }
+    let owners = candidates.filter { $0.properties.contains { $0.name == reference.name } }
+    guard let owner = owners.first else {
+      let names = candidates.flatMap { $0.properties.map(\.name) } + (reference.device == nil ? schemas.map(\.device) : [])
+      let suggestion = nearest(to: reference.name, among: names).map { name in reference.device.map { "\($0).\(name)" } ?? name }
+      throw .unknownReference(.noSuchProperty(device: reference.device, property: reference.name), suggestion: suggestion)
+    }
+    guard owners.count == 1 else {
+      throw .rejected(.ambiguous(reference: reference.name, candidates: owners.map { "\($0.device).\(reference.name)" }))
+    }
+    return .property(device: owner.device, reference.name)
+  }
+
+  private static func pattern(_ argument: String, _ schemas: [Contract.Schema]) throws(Failure) -> Selector {
+    let parts = argument.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    let (device, property) = parts.count == 2 ? (Glob(parts[0]), Glob(parts[1])) : (Glob("*"), Glob(argument[...]))
+    let selector = Selector.pattern(device: device, property)
+    if schemas.contains(where: { schema in schema.properties.contains { selects(selector, schema.device, $0.name) } }) { return selector }
+    // Without a dot it can also be a pattern of devices.
+    if parts.count == 1, schemas.contains(where: { property.matches($0.device) }) { return .pattern(device: property, Glob("*")) }
+    throw .noSuchProperty("no property matches \"\(argument)\"; list properties: vehiclectl describe")
+  }
+}
+
+/// A pattern of a shell: `*` any text, `?` one character, `[abc]` or `[a-z]` one of these, `[!abc]` one of the others.
+struct Glob {
+  private let pattern: [Character]
+
+  init(_ pattern: Substring) { self.pattern = Array(pattern) }
+
+  static func isPattern(_ text: String) -> Bool { text.contains { "*?[".contains($0) } }
+
+  func matches(_ text: String) -> Bool {
+    let text = Array(text)
+    var (at, position) = (0, 0)
+    // Where to continue after the last star: in the pattern, and in the text.
+    var star: (pattern: Int, text: Int)?
+    while position < text.count {
+      if at < pattern.count, pattern[at] == "*" {
+        star = (at + 1, position)
+        at += 1
+      } else if let length = length(at, accepting: text[position]) {
+        at += length
+        position += 1
+      } else if let last = star {
+        star = (last.pattern, last.text + 1)
+        (at, position) = (last.pattern, last.text + 1)
+      } else {
+        return false
+      }
+    }
+    return pattern[at...].allSatisfy { $0 == "*" }
+  }
+
+  /// The length of the element at this position if it accepts the character.
+  private func length(_ at: Int, accepting character: Character) -> Int? {
+    guard at < pattern.count else { return nil }
+    switch pattern[at] {
+    case "?": return 1
+    case "[":
+      let isNegated = at + 1 < pattern.count && pattern[at + 1] == "!"
+      let first = at + (isNegated ? 2 : 1)
+      guard first < pattern.count, let end = pattern[(first + 1)...].firstIndex(of: "]") else { return character == "[" ? 1 : nil }
+      return contains(first..<end, character) != isNegated ? end + 1 - at : nil
+    default: return pattern[at] == character ? 1 : nil
+    }
+  }
+
+  private func contains(_ set: Range<Int>, _ character: Character) -> Bool {
+    var at = set.lowerBound
+    while at < set.upperBound {
+      if at + 2 < set.upperBound, pattern[at + 1] == "-" {
+        if pattern[at] <= character, character <= pattern[at + 2] { return true }
+        at += 3
+      } else if pattern[at] == character {
+        return true
+      } else {
+        at += 1
+      }
+    }
+    return false
+  }
+}
