@@ -69,3 +69,12 @@ enum JobControl {
     sigprocmask(SIG_UNBLOCK, &mask, nil)
   }
 }
+
+/// SIGWINCH, which only has to interrupt a wait: the size of the window is read for each frame.
+enum WindowChange {
+  static func catchSignal() {
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { _ in }
+    sigaction(SIGWINCH, &action, nil)  // no SA_RESTART: poll returns
+  }
+}

@@ -83,19 +83,19 @@ extension EndToEnd {
       let terminal = try Terminal()
       let client = try Program(
         "\(Rig.programs)/vehiclectl", ["--socket", rig.socket, "--color", "never", "watch"], in: rig.directory, terminal: terminal)
-      let (shown, hidden, cleared) = ("\u{1b}[?25h", "\u{1b}[?25l", "\u{1b}[2J")
-      #expect(terminal.shows("\(hidden)\(cleared)\u{1b}[Hev (obd)"))
+      let (shown, entered) = ("\u{1b}[?1049l\u{1b}[?25h", "\u{1b}[?1049h\u{1b}[?7l\u{1b}[?25l\u{1b}[?2026h\u{1b}[m\u{1b}[H\u{1b}[2J[ev")
+      #expect(terminal.shows(entered))
       for _ in 0..<2 {
         client.signal(SIGTSTP)
         #expect(terminal.drawn { client.isStopped }?.hasSuffix(shown) == true)
         client.signal(SIGCONT)
-        #expect(terminal.shows("\(hidden)\(cleared)\u{1b}[Hev (obd)"))
+        #expect(terminal.shows(entered))
       }
       // While it is stopped by SIGSTOP, other programs may write to the screen.
       client.signal(SIGSTOP)
       #expect(wait { client.isStopped })
       client.signal(SIGCONT)
-      #expect(terminal.shows("\(hidden)\(cleared)\u{1b}[Hev (obd)"))
+      #expect(terminal.shows(entered))
       client.signal(SIGQUIT)
       #expect(terminal.drawn { !client.isRunning }?.hasSuffix(shown) == true)
       #expect(client.end() == -SIGQUIT)
@@ -109,7 +109,7 @@ extension EndToEnd {
       let terminal = try Terminal()
       let script = "trap '' TSTP QUIT; exec \(Rig.programs)/vehiclectl --socket \(rig.socket) --color never watch"
       let client = try Program("/bin/sh", ["-c", script], in: rig.directory, terminal: terminal)
-      #expect(terminal.shows("ev (obd)"))
+      #expect(terminal.shows("[ev"))
       client.signal(SIGTSTP)
       client.signal(SIGQUIT)
       usleep(500_000)

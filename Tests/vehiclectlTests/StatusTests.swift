@@ -1,4 +1,4 @@
-// The output of status, describe and watch, and the flat JSON of readings.
+// The output of status and describe, and the flat JSON of readings.
 
 import Protocols
 import Testing
@@ -58,69 +58,6 @@ import Varlink
         + JSON(ev.readings[0]).text + "," + JSON(ev.readings[1]).text + "]}")
     #expect(
       JSON(Contract.Event(device: "ev", name: "note", text: "a", time: 5)).text == #"{"event":"note","device":"ev","text":"a","time":5}"#)
-  }
-
-  @Test func `the table shows rates, growing ages and new properties`() {
-    var table = WatchTable()
-    table.apply(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
-    for tick in 1...40 {
-      let time = 100 + Double(tick) * 0.05
-      let reading = Contract.Reading(device: "ev", property: "rpm", value: .int(tick), unit: "rpm", time: Int(time * 1e6), age: 0)
-      table.apply(.init(sequence: tick, changes: [reading]), at: time, wall: time)
-    }
-    table.apply(
-      .init(
-        sequence: 41, changes: [Contract.Reading(device: "ev", property: "new", value: .bool(true), age: 0)],
-        events: [Contract.Event(device: "ev", name: "note", text: "hello", time: 1)]),
-      at: 102, wall: 102)
-    let lines = table.lines(at: 102.5, wall: 102.5, rows: 50, paint: plain)
-    #expect(
-      lines == [
-        "ev (obd): polling", "  tcp:h:1  up for 63 s", "  property  value  unit    age    rate",
-        "  rpm          40  rpm   0.5 s  20.0/s", "  odometer      -  km                   not reported by this car",
-        "  new          on        0.5 s", "", "ev: hello",
-      ])
-    #expect(!table.lines(at: 104.1, wall: 104.1, rows: 50, paint: plain).joined().contains("/s"), "nothing comes any more")
-  }
-
-  @Test func `readings that waited in the socket keep their own rate and age`() {
-    var table = WatchTable()
-    table.apply(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
-    // 20 a second for ten seconds, read in an instant half a second after the last.
-    for tick in 1...200 {
-      let reading = Contract.Reading(
-        device: "ev", property: "rpm", value: .int(tick), unit: "rpm", time: 100_000_000 + tick * 50_000, age: 0)
-      table.apply(.init(sequence: tick, changes: [reading]), at: 110.5, wall: 110.5)
-    }
-    #expect(table.lines(at: 110.6, wall: 110.6, rows: 50, paint: plain)[3] == "  rpm         200  rpm   0.6 s  20.0/s")
-    // No further updates: there is no rate.
-    #expect(table.lines(at: 112.1, wall: 112.1, rows: 50, paint: plain)[3].hasSuffix("2.1 s"))
-  }
-
-  @Test(arguments: [(99_000_000, "3.0 s"), (150_000_000, "0.5 s"), (-86_400_000_000, "0.5 s"), (Int.max, "0.5 s"), (Int.min, "0.5 s")])
-  func `a clock change does not affect ages`(_ time: Int, _ age: String) {
-    var table = WatchTable()
-    let reading = Contract.Reading(device: "ev", property: "rpm", value: .int(1), time: time, age: 0.5)
-    table.apply(.init(sequence: 0, changes: [reading, reading]), at: 7, wall: 102)
-    #expect(table.lines(at: 7, wall: 102, rows: 50, paint: plain)[2].hasSuffix("  1  \(age)"))
-  }
-
-  @Test func `a new snapshot removes undeclared properties`() {
-    var table = WatchTable()
-    table.apply(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
-    var less = ev
-    less.readings.removeFirst()
-    table.apply(.init(sequence: 1, snapshot: [less]), at: 101, wall: 101)
-    let lines = table.lines(at: 101, wall: 101, rows: 50, paint: plain)
-    #expect(lines.count == 4 && lines[3].contains("odometer"))
-  }
-
-  @Test func `the table fits the window and shows the number of omitted lines`() {
-    var table = WatchTable()
-    table.apply(.init(sequence: 0, snapshot: [ev]), at: 100, wall: 100)
-    let lines = table.lines(at: 100, wall: 100, rows: 3, paint: plain)
-    #expect(lines.count == 3 && lines[2].hasPrefix("… 3 more lines"))
-    #expect(table.lines(at: 100, wall: 100, rows: 5, paint: plain).count == 5)
   }
 
   @Test func `describe shows type, unit, range, access and help`() {

@@ -1,4 +1,4 @@
-// watch: values as they change. On a terminal a table that is redrawn in place; otherwise, and with --json, one JSON object per line: a flat
+// watch: values as they change. On a terminal the full-screen view of Watch/; otherwise, and with --json, one JSON object per line: a flat
 // reading, or an event {"event","device","text","time"}. The first lines are the current values. Exits with 0 on SIGINT.
 
 import ArgumentParser
@@ -10,68 +10,77 @@ struct WatchCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "watch", abstract: "Show values as they change.",
     discussion: """
-      On a terminal, shows a table. Otherwise, and with --json, each line is a reading, as in "get --json", or an event:
-      {"event":NAME,"device":DEVICE,"text":TEXT,"time":MICROSECONDS}. The first lines are the current values.
+      On a terminal, shows a full-screen view; ? lists its keys, q quits. Otherwise, and with --json, prints one reading per line, as \
+      in "get --json", or one event: {"event":NAME,"device":DEVICE,"text":TEXT,"time":MICROSECONDS}. The first lines are the current \
+      values. A pattern such as 'ev.cell*' selects every property that it matches.
       """)
 
   @OptionGroup var common: CommonOptions
-  @Option(help: ArgumentHelp("Stop after this many lines or table updates.", valueName: "n"), transform: WatchCommand.positive)
+  @Option(help: ArgumentHelp("Stop after this many lines or updates.", valueName: "n"), transform: WatchCommand.positive)
   var count: Int?
   @Option(
     help: ArgumentHelp(
       "Minimum interval between updates in ms, 0 (print every change) to \(intervals.upperBound).", valueName: "ms"),
     transform: WatchCommand.milliseconds)
   var interval: Int?
-  @Argument(help: ArgumentHelp("PROPERTY or DEVICE.PROPERTY (default: all).", valueName: "ref"), completion: .properties)
+  @Argument(
+    help: ArgumentHelp("DEVICE, PROPERTY, DEVICE.PROPERTY, or a pattern (default: all).", valueName: "ref"), completion: .properties)
   var references: [String] = []
 
   func perform(_ output: Output) throws {
     let units = try common.unitSystem()
     let client = try common.connect(output)
     Interrupt.catchSignals()
-    let parameters = Contract.Watch.Parameters(
-      references: references.isEmpty ? nil : references, minimumIntervalMilliseconds: interval)
-    if !output.json, Terminal.isTerminal(STDOUT_FILENO), Environment["TERM"] != "dumb" {
-      try table(client, parameters, units, output)
+    let isView = !output.json && Terminal.isTerminal(STDOUT_FILENO) && Environment["TERM"] != "dumb"
+    let schemas = isView || !references.isEmpty ? try client.call(Contract.Describe.self, .init(device: nil)).schemas : []
+    let selected = references.isEmpty ? nil : try References(references, in: schemas)
+    if isView {
+      try view(client, schemas, selected, units, output)
     } else {
-      try lines(client, parameters, units, output)
+      try lines(client, parameters(selected, in: schemas, interval: interval), selected, units, output)
     }
   }
 
-  private func lines(_ client: Client, _ parameters: Contract.Watch.Parameters, _ units: Units, _ output: Output) throws {
+  /// The parameters for these references. For devices and patterns everything is watched and selected here, because a device declares
+  /// further properties when it has detected its vehicle.
+  private func parameters(_ references: References?, in schemas: [Contract.Schema], interval: Int?) -> Contract.Watch.Parameters {
+    let names = references.flatMap { $0.areExact ? $0.expanded(in: schemas) : nil }
+    return Contract.Watch.Parameters(references: names, minimumIntervalMilliseconds: interval)
+  }
+
+  private func lines(
+    _ client: Client, _ parameters: Contract.Watch.Parameters, _ references: References?, _ units: Units, _ output: Output
+  ) throws {
     var remaining = count ?? .max
     try client.stream(Contract.Watch.self, parameters, firstReply: common.replyTimeout, tick: 1, laterReplies: Client.watchTimeout) {
       result in
       if Interrupt.received { return false }
       guard let result else { return true }
-      let readings = (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])
-      let lines = (readings.map { JSON(units.converted($0)) } + (result.events ?? []).map { JSON($0) }).prefix(remaining)
+      let readings = ((result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])).filter {
+        references?.selects($0.device, $0.property) ?? true
+      }
+      let events = (result.events ?? []).filter { references?.selects(device: $0.device) ?? true }
+      let lines = (readings.map { JSON(units.converted($0)) } + events.map { JSON($0) }).prefix(remaining)
       output.lines(lines.map(\.text))
       remaining -= lines.count
       return remaining > 0
     }
   }
 
-  private func table(_ client: Client, _ parameters: Contract.Watch.Parameters, _ units: Units, _ output: Output) throws {
-    var table = WatchTable()
-    var screen = Screen(output)
-    var updates = 0
-    JobControl.catchSignals()
-    defer { screen.leave() }
-    try client.stream(Contract.Watch.self, parameters, firstReply: common.replyTimeout, tick: 0.25, laterReplies: Client.watchTimeout) {
-      result in
-      if Interrupt.received { return false }
-      JobControl.handlePending { screen.leave() }
-      if let result {
-        table.apply(units.converted(result), at: Clock.monotonic, wall: Clock.wall)
-        if result.snapshot != nil || result.changes != nil { updates += 1 }
-      }
-      let last = updates >= count ?? .max
-      screen.draw(last: last) { table.lines(at: Clock.monotonic, wall: Clock.wall, rows: $0, paint: output.paint) }
-      return !last
+  /// The full-screen view. With --count its last frame is printed when it ends, because the terminal then shows what it did before.
+  private func view(
+    _ client: Client, _ schemas: [Contract.Schema], _ references: References?, _ units: Units, _ output: Output
+  ) throws {
+    var screen = WatchScreen(client, units, output, selecting: references)
+    let parameters = parameters(references, in: schemas, interval: interval ?? Self.frameInterval)
+    let last = try screen.run(parameters, schemas: schemas, first: common.replyTimeout, count: count) { device in
+      try? common.connect(output).call(Contract.Describe.self, .init(device: device)).schemas.first
     }
+    if count != nil { output.lines(last.filter { !$0.isEmpty }) }
   }
 
+  /// The time between two frames in ms: the daemon merges changes that no frame would show.
+  private static let frameInterval = Int(FullScreen.period * 1000)
   private static let intervals = Contract.Watch.intervals
 
   private static func milliseconds(_ text: String) throws -> Int {

@@ -1,0 +1,79 @@
+// The lists of numbers of a group as one strip: `192 cells 3.80–3.82 V, Δ 20 mV`, and one character for each cell. Pure. No knowledge of cars:
+// lists of the same unit in one group belong together.
+
+import Protocols
+import Varlink
+
+struct CellStrip {
+  /// nil: unreadable.
+  let numbers: [Double?]
+  let unit: String
+  let group: String
+  /// The oldest measurement.
+  let measuredAt: Double?
+  /// Curves of cells that differ by less than this are flat, in `unit`.
+  private static let flat = 0.04
+  /// Differences from the median that are good and acceptable, in V: two steps of 20 mV, five steps.
+  private static let (good, acceptable) = (0.045, 0.105)
+
+  /// The rows as one strip; nil if they are not lists of numbers.
+  init?(_ rows: [WatchModel.Row]) {
+    guard let first = rows.first else { return nil }
+    var numbers: [Double?] = []
+    for row in rows { numbers += Self.numbers(of: row) ?? [] }
+    guard numbers.contains(where: { $0 != nil }) else { return nil }
+    (self.numbers, unit, group) = (numbers, first.unit ?? "", first.group)
+    measuredAt = rows.compactMap(\.measuredAt).min()
+  }
+
+  /// Whether the row is a list of numbers.
+  static func accepts(_ row: WatchModel.Row) -> Bool { numbers(of: row) != nil }
+
+  private static func numbers(of row: WatchModel.Row) -> [Double?]? {
+    guard case .list(let entries)? = row.value, entries.count >= 4 else { return nil }
+    let numbers = entries.map { $0 == "?" ? nil : Double($0) }
+    return zip(entries, numbers).allSatisfy { $0 == "?" || $1 != nil } ? numbers : nil
+  }
+
+  private var known: [Double] { numbers.compactMap { $0 } }
+
+  /// The summary without the number of cells: `3.80–3.82 V, Δ 20 mV`.
+  var range: String {
+    guard let low = known.min(), let high = known.max() else { return "" }
+    let isVoltage = unit == "V"
+    let difference =
+      isVoltage ? "\(Int(((high - low) * 1000).rounded())) mV" : "\(Value.text(((high - low) * 100).rounded() / 100)) \(unit)"
+    return "\(Self.fixed(low, isVoltage))–\(Self.fixed(high, isVoltage)) \(unit), Δ \(difference)"
+  }
+
+  /// The number of entries: `192 cells`, `192 cells, 2 unreadable`.
+  var count: String {
+    let missing = numbers.count - known.count
+    let noun = group == PropertyGroup.cells.rawValue ? "cells" : "values"
+    return "\(numbers.count) \(noun)" + (missing > 0 ? ", \(missing) unreadable" : "")
+  }
+
+  /// Each cell as a character whose height is its place between the lowest and the highest one.
+  var blocks: [(scalar: Unicode.Scalar, ink: Ink)] {
+    let sorted = known.sorted()
+    guard let low = sorted.first, let high = sorted.last else { return numbers.map { _ in ("?", .bad) } }
+    let median = sorted[sorted.count / 2]
+    let span = max(high - low, Self.flat)
+    return numbers.map { number in
+      guard let number else { return ("?", .bad) }
+      return (Glyphs.height((number - median) / span * 0.999 / 2 + 0.5), ink(abs(number - median)))
+    }
+  }
+
+  private func ink(_ difference: Double) -> Ink {
+    guard unit == "V" else { return .accent }
+    return difference <= Self.good ? .good : difference <= Self.acceptable ? .warn : .bad
+  }
+
+  /// Volts with two places, so that the columns align.
+  private static func fixed(_ number: Double, _ isVoltage: Bool) -> String {
+    guard isVoltage, number >= 0 else { return Value.text(number) }
+    let hundredths = Int((number * 100).rounded())
+    return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
+  }
+}

@@ -1,0 +1,51 @@
+// Headline numbers in large digits, side by side, each with its unit, name and curve. Pure.
+
+import Protocols
+import Varlink
+
+struct LargeNumbers {
+  /// How many can be drawn; 0 in small windows.
+  let count: Int
+  /// 1: three rows high; 2: five rows.
+  private let scale: Int
+  private let width: Int
+  /// Whether there is room for a blank line below.
+  private let isAiry: Bool
+  private static let maxCount = 4
+
+  /// For an area of this width in a window with this number of rows.
+  init(width: Int, rows: Int) {
+    scale = rows >= 40 && width >= 96 ? 2 : 1
+    self.width = width
+    isAiry = rows >= WatchRenderer.airyFrom
+    count = rows >= 20 && width >= 60 ? min(Self.maxCount, width / (scale == 2 ? 42 : 25)) : 0
+  }
+
+  /// Draws these numbers below a row; returns the row below them.
+  func draw(_ rows: [WatchModel.Row], on grid: inout Grid, _ left: Int, _ y: Int, second: Int) -> Int {
+    let each = width / max(1, rows.count)
+    let height = scale == 2 ? 5 : 3
+    for (index, row) in rows.enumerated() {
+      let x = left + index * each
+      let ink: Ink = row.value == nil ? .dim : Meaning.ink(of: row) == .plain ? .bold : Meaning.ink(of: row)
+      var end = x
+      for (line, text) in Glyphs.large(row.value == nil ? "-" : Self.text(row), scale: scale).enumerated() {
+        end = max(end, grid.put(text, x, y + line, ink, width: each - 1))
+      }
+      grid.put(row.unit ?? "", end, y + height - 1, .dim, width: x + each - end)
+      let name = grid.put(row.name, x, y + height, .plain, width: min(each - 1, 24)) + 1
+      let step = Glyphs.step(width: x + each - 2 - name)
+      if History.length / step <= x + each - 2 - name {
+        grid.put(Glyphs.sparkline(row.history.samples(step: step, until: second)), name, y + height, .accent)
+      }
+    }
+    return y + height + (isAiry ? 2 : 1)
+  }
+
+  /// The value with at most one decimal place, and none from 1000 on.
+  static func text(_ row: WatchModel.Row) -> String {
+    guard case .float(let number)? = row.value, abs(number) < 1e9 else { return row.text }
+    if abs(number) >= 1000 { return String(Int(number.rounded())) }
+    return Value.text((number * 10).rounded() / 10 + 0)
+  }
+}

@@ -1,0 +1,48 @@
+// The colour of a value by its meaning. Pure. Properties are known by the names and units that all kinds share.
+
+import Protocols
+import Varlink
+
+enum Meaning {
+  static func ink(of row: WatchModel.Row) -> Ink {
+    guard let value = row.value else { return .dim }
+    switch (row.name, value) {
+    case ("mil", .bool(true)): return .warn
+    case ("dtc-count", .int(1...)): return .warn
+    case ("fault-code", .string(let code)) where code != "none": return .bad
+    case ("connected", .bool(false)): return .bad
+    default: break
+    }
+    if let share = share(of: row), isCharge(row) { return ink(ofCharge: share) }
+    return .plain
+  }
+
+  /// The value as a fraction of its range, for percentages.
+  static func share(of row: WatchModel.Row) -> Double? {
+    guard row.unit == "%", let number = row.value?.number else { return nil }
+    let range = row.range ?? 0...100
+    guard range.lowerBound >= 0, range.upperBound > range.lowerBound else { return nil }
+    return (number - range.lowerBound) / (range.upperBound - range.lowerBound)
+  }
+
+  static func ink(ofBar row: WatchModel.Row) -> Ink {
+    guard let share = share(of: row), isCharge(row) else { return .accent }
+    return ink(ofCharge: share)
+  }
+
+  /// Whether a low percentage is a problem: state of charge, fuel.
+  private static func isCharge(_ row: WatchModel.Row) -> Bool {
+    row.name.hasPrefix("state-of-charge") || row.name == "battery" || row.name == "fuel-level"
+  }
+
+  private static func ink(ofCharge share: Double) -> Ink { share < 0.1 ? .bad : share < 0.2 ? .warn : .good }
+
+  /// The age of a value: `now` if it is current, because an unchanged value is published once a second.
+  static func age(_ seconds: Double?) -> String {
+    guard let seconds else { return "" }
+    return seconds < 1.5 ? "now" : seconds < 9.5 ? "\(Int(seconds.rounded())) s" : Format.duration(seconds)
+  }
+
+  /// The look of a device in tabs and lists.
+  static func ink(of device: Contract.Device) -> Ink { device.problem == nil ? .good : .bad }
+}

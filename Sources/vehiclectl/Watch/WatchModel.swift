@@ -1,0 +1,190 @@
+// What `watch` knows: devices with their links and problems, readings with age and history, the last event. Pure: times are arguments. Ages
+// count from the time of a reading, not from its arrival: while the process is stopped, readings wait in the socket.
+
+import Protocols
+import Varlink
+
+struct WatchModel {
+  /// One property of a device.
+  struct Row {
+    let name: String
+    let unit: String?
+    let group: String
+    /// 1 headline, 2 main, 3 detail, 4 statistic.
+    let rank: Int
+    let range: ClosedRange<Double>?
+    fileprivate(set) var value: Contract.Value?
+    fileprivate(set) var reason: String?
+    /// The value as text, without unit; empty if there is none.
+    fileprivate(set) var text = ""
+    /// When the value was measured; nil: unknown.
+    fileprivate(set) var measuredAt: Double?
+    /// When the value last became another one.
+    fileprivate(set) var changedAt = -Double.infinity
+    fileprivate(set) var history = History()
+
+    /// The age of the value in seconds.
+    func age(at now: Double) -> Double? { measuredAt.map { max(0, now - $0) } }
+
+    /// Whether this vehicle or device does not have the value at all.
+    var isNotReported: Bool { value == nil && reason?.hasPrefix("not reported by") == true }
+  }
+
+  /// A device and its properties, in order of group and importance.
+  struct Watched {
+    /// Without its readings.
+    fileprivate(set) var device: Contract.Device
+    fileprivate(set) var rows: [Row] = []
+    fileprivate var positions: [String: Int] = [:]
+
+    fileprivate mutating func index() {
+      positions = Dictionary(rows.indices.map { (rows[$0].name, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    func row(_ name: String) -> Row? { positions[name].map { rows[$0] } }
+  }
+
+  private(set) var devices: [Watched] = []
+  /// The last event, and when it was received.
+  private(set) var event: (event: Contract.Event, at: Double)?
+  /// The declared properties of each device.
+  private var declarations: [String: [String: Contract.Property]] = [:]
+  /// The order of declaration of each device.
+  private var orders: [String: [String: Int]] = [:]
+  /// Devices with readings that are not declared.
+  private var undeclared: Swift.Set<String> = []
+  /// What to show; nil: everything.
+  private let references: References?
+  /// When the first reply was received: seconds of histories count from here.
+  private var startedAt: Double?
+
+  /// Creates an empty model of the selected properties; nil selects all.
+  init(_ references: References? = nil) { self.references = references }
+
+  /// Whether any reply was received.
+  var hasStarted: Bool { startedAt != nil }
+
+  /// The second of histories that contains this time.
+  func second(of time: Double) -> Int { Int((time - (startedAt ?? time)).rounded(.down)) }
+
+  /// Stores the declarations of a device. Its rows follow with the next snapshot.
+  mutating func declare(_ schema: Contract.Schema) {
+    let properties = schema.properties
+    declarations[schema.device] = Dictionary(properties.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    orders[schema.device] = Dictionary(zip(properties.map(\.name), 0...), uniquingKeysWith: { first, _ in first })
+    if let position = position(of: schema.device) { arrange(position) }
+  }
+
+  /// Applies a reply of Watch.
+  mutating func apply(_ result: Contract.Watch.Result, at now: Double, wall: Double) {
+    if startedAt == nil { startedAt = now }
+    for event in result.events ?? [] where event.name == Contract.Event.removed {
+      devices.removeAll { $0.device.name == event.device }
+    }
+    for schema in result.schemas ?? [] { declare(schema) }
+    for device in result.snapshot ?? [] { place(device, now, wall) }
+    for reading in result.changes ?? [] {
+      guard let position = position(of: reading.device), selects(reading) else { continue }
+      if let index = devices[position].positions[reading.property] {
+        note(reading, &devices[position].rows[index], now, wall)
+      }
+    }
+    if let last = result.events?.last(where: { $0.name != Contract.Event.removed }) { event = (last, now) }
+  }
+
+  /// The devices whose schemas must be requested, each once for a snapshot: a device became visible that was not when they were requested.
+  mutating func takeUndeclared() -> [String] {
+    defer { undeclared = [] }
+    return undeclared.sorted()
+  }
+
+  private func selects(_ reading: Contract.Reading) -> Bool { references?.selects(reading.device, reading.property) ?? true }
+
+  private func position(of device: String) -> Int? { devices.firstIndex { $0.device.name == device } }
+
+  /// Replaces a device by its snapshot; histories of properties that it still has are kept.
+  private mutating func place(_ snapshot: Contract.Device, _ now: Double, _ wall: Double) {
+    let readings = snapshot.readings.filter(selects)
+    if references != nil, readings.isEmpty, position(of: snapshot.name) == nil { return }
+    var device = snapshot
+    device.readings = []
+    let position = position(of: device.name) ?? devices.count
+    if position == devices.count { devices.append(Watched(device: device)) }
+    devices[position].device = device
+    let hasSameRows =
+      readings.count == devices[position].rows.count && readings.allSatisfy { devices[position].positions[$0.property] != nil }
+    if !hasSameRows {
+      let earlier = devices[position]
+      devices[position].rows = readings.map { reading in
+        var row = row(reading)
+        if let old = earlier.row(reading.property), old.unit == row.unit {
+          (row.history, row.changedAt, row.value, row.text) = (old.history, old.changedAt, old.value, old.text)
+        }
+        return row
+      }
+      arrange(position)
+      let declared = declarations[device.name] ?? [:]
+      if readings.contains(where: { declared[$0.property] == nil }) { undeclared.insert(device.name) }
+    }
+    for reading in readings {
+      if let index = devices[position].positions[reading.property] { note(reading, &devices[position].rows[index], now, wall) }
+    }
+  }
+
+  private func row(_ reading: Contract.Reading) -> Row {
+    let property = declarations[reading.device]?[reading.property]
+    let limits = property.flatMap { property in property.minimum.flatMap { low in property.maximum.map { (low, $0) } } }
+    return Row(
+      name: reading.property, unit: reading.unit, group: property?.group ?? PropertyGroup.general.rawValue,
+      rank: property?.rank ?? PropertyRank.main.rawValue, range: limits.flatMap { $0.0 <= $0.1 ? $0.0...$0.1 : nil })
+  }
+
+  /// Sorts the rows of a device by group, importance and declaration. Groups of a newer daemon come last.
+  private mutating func arrange(_ position: Int) {
+    let name = devices[position].device.name
+    let order = orders[name] ?? [:]
+    let groups = Dictionary(uniqueKeysWithValues: zip(PropertyGroup.allCases.map(\.rawValue), 0...))
+    let rows = devices[position].rows.map { old in
+      var row = row(Contract.Reading(device: name, property: old.name, unit: old.unit))
+      (row.value, row.reason, row.text, row.measuredAt) = (old.value, old.reason, old.text, old.measuredAt)
+      (row.changedAt, row.history) = (old.changedAt, old.history)
+      return row
+    }
+    devices[position].rows = rows.enumerated().sorted {
+      let (one, other) = ($0.element, $1.element)
+      return (groups[one.group] ?? .max, one.rank, order[one.name] ?? $0.offset) < (
+        groups[other.group] ?? .max, other.rank, order[other.name] ?? $1.offset
+      )
+    }.map(\.element)
+    devices[position].index()
+  }
+
+  private func note(_ reading: Contract.Reading, _ row: inout Row, _ now: Double, _ wall: Double) {
+    let measuredAt = reading.age.map { now - Self.age($0, reading.time, wall) }
+    if row.value != reading.value {
+      row.value = reading.value
+      row.changedAt = measuredAt ?? now
+      row.text = reading.value.map { Format.text($0) } ?? ""
+    }
+    row.reason = reading.reason
+    row.measuredAt = measuredAt
+    row.history.add(reading.value?.number, at: second(of: reading.value == nil ? now : measuredAt ?? now))
+  }
+
+  /// The age that the daemon reports, or more if the reading waited in the socket. A delay of a day or more, or a negative one, is the
+  /// effect of a clock change and is ignored.
+  private static func age(_ reported: Double, _ time: Int?, _ wall: Double) -> Double {
+    guard let time else { return reported }
+    let waited = wall - Double(time) / 1e6
+    return (0..<86_400).contains(waited) ? max(reported, waited) : reported
+  }
+}
+
+extension Contract.Device {
+  /// The fault, or why the main link is not up; nil if all is well.
+  var problem: String? {
+    if let fault { return fault }
+    guard let link = links.first(where: { $0.name == "main" }) ?? links.first, link.state != "up" else { return nil }
+    return link.reason.map { "link \(link.state): \($0)" } ?? "link \(link.state)"
+  }
+}

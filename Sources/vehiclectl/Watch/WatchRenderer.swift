@@ -1,0 +1,276 @@
+// Draws the view on a grid of any size: tabs or a list of devices, the selected device's header, large numbers, values in columns, a footer.
+// Pure.
+
+import Varlink
+
+struct WatchRenderer {
+  /// The frame.
+  private(set) var grid: Grid
+  /// The number of lines that are visible, and of all lines.
+  private(set) var visible = 1
+  private(set) var total = 0
+
+  private let model: WatchModel
+  private let view: WatchView
+  private let now: Double
+  private let wall: Double
+  /// The column where the selected device starts; the list of devices is to its left.
+  private var left = 0
+  /// The next free row.
+  private var y = 0
+
+  /// The width of the list of devices, and of the window from which on there is one.
+  private static let (listWidth, listFrom) = (30, 110)
+  /// Windows with fewer rows have no blank lines between groups.
+  static let airyFrom = 30
+  /// The width of a column of values from which on there are several.
+  private static let columnWidth = 54
+  private static let gap = 2
+
+  /// Draws the view for a window of this size.
+  init(_ model: WatchModel, _ view: WatchView, columns: Int, rows: Int, now: Double, wall: Double) {
+    grid = Grid(columns: columns, rows: rows)
+    self.model = view.frozen?.model ?? model
+    self.view = view
+    self.now = view.frozen?.now ?? now
+    self.wall = view.frozen?.wall ?? wall
+    draw()
+  }
+
+  private mutating func draw() {
+    guard let selected = view.selected(of: model) else {
+      grid.put("no devices are configured; add one to /etc/vehicled/vehicled.toml", 1, 0, .dim)
+      return drawFooter(hidden: 0)
+    }
+    if grid.columns >= Self.listFrom, model.devices.count > 1 {
+      drawList(selected)
+      left = Self.listWidth + Self.gap
+    } else {
+      drawTabs(selected)
+      y = 1
+    }
+    let device = model.devices[selected]
+    drawHeader(device)
+    if view.showsHelp {
+      drawHelp()
+      return drawFooter(hidden: 0)
+    }
+    let width = grid.columns - left
+    let count = max(1, (width + Self.gap) / (Self.columnWidth + Self.gap))
+    let columnWidth = (width + Self.gap) / count - Self.gap
+    let headlines = LargeNumbers(width: width, rows: grid.rows)
+    let lines = WatchLines(device, view, width: columnWidth, largest: headlines.count, isCompact: grid.rows < Self.airyFrom, now: now)
+    if !lines.headlines.isEmpty { y = headlines.draw(lines.headlines, on: &grid, left, y, second: model.second(of: now)) }
+    draw(lines.lines, count, columnWidth)
+    drawFooter(hidden: lines.hidden)
+  }
+
+  // MARK: Devices
+
+  /// One line of tabs; those that do not fit are left out at both ends.
+  private mutating func drawTabs(_ selected: Int) {
+    let texts = model.devices.enumerated().map { index, device in
+      let mark = device.device.problem == nil ? "" : "!"
+      return index == selected ? "[\(device.device.name)\(mark)]" : " \(device.device.name)\(mark) "
+    }
+    var first = selected
+    var width = texts[selected].cells
+    while first > 0, width + texts[first - 1].cells <= grid.columns - 4 {
+      first -= 1
+      width += texts[first].cells
+    }
+    var x = first > 0 ? grid.put("‹", 0, 0, .dim) : 0
+    for index in first..<texts.count {
+      if x + texts[index].cells > grid.columns - 1, index != selected {
+        grid.put("›", grid.columns - 1, 0, .dim)
+        break
+      }
+      let hasProblem = model.devices[index].device.problem != nil
+      x = grid.put(texts[index], x, 0, hasProblem ? .bad : index == selected ? .bold : .plain)
+    }
+  }
+
+  /// The list of devices in wide windows, each with its state and its problem.
+  private mutating func drawList(_ selected: Int) {
+    var row = 0
+    for (index, watched) in model.devices.enumerated() where row < grid.rows - 2 {
+      let (device, problem) = (watched.device, watched.device.problem)
+      let name = grid.put(index == selected ? "› " : "  ", 0, row, .bold)
+      let end = grid.put(device.name, name, row, index == selected ? .bold : .plain, width: Self.listWidth - name)
+      grid.put(device.state, end + 1, row, Meaning.ink(of: device), width: Self.listWidth - end - 1)
+      row += 1
+      if let problem {
+        grid.put(problem, 4, row, .bad, width: Self.listWidth - 4)
+        row += 1
+      } else if let summary = Self.summary(watched) {
+        grid.put(summary, 4, row, .dim)
+        row += 1
+      }
+    }
+    for row in 0..<(grid.rows - 1) { grid.put("│", Self.listWidth, row, .dim) }
+  }
+
+  /// The headline values of a device, as many as fit into its line; nil if it has none.
+  private static func summary(_ device: WatchModel.Watched) -> String? {
+    var text = ""
+    for row in device.rows where row.rank == 1 && row.value != nil {
+      let longer = text + (text.isEmpty ? "" : "  ") + LargeNumbers.text(row) + (row.unit.map { " \($0)" } ?? "")
+      if longer.cells <= listWidth - 4 { text = longer }
+    }
+    return text.isEmpty ? nil : text
+  }
+
+  /// Name, kind, state, poll rate and link of a device; its problem and the last event below.
+  private mutating func drawHeader(_ watched: WatchModel.Watched) {
+    let device = watched.device
+    let room = grid.columns - left
+    var x = grid.put(device.name, left, y, .bold, width: room)
+    x = grid.put(" \(device.kind)  ", x, y, .dim)
+    x = grid.put(device.state, x, y, Meaning.ink(of: device))
+    if let rate = watched.row("poll-rate"), rate.value != nil { x = grid.put("  ● \(rate.text) \(rate.unit ?? "Hz")", x, y, .good) }
+    if let holder = device.holder { x = grid.put("  held by \(holder)", x, y, .warn) }
+    for link in device.links {
+      let duration = Format.duration(wall - Double(link.since) / 1e6)
+      let ink: Ink = link.state == "up" ? .dim : link.state == "down" ? .bad : .warn
+      x = grid.put("  \(link.url) \(link.state) \(duration)", x, y, ink)
+    }
+    y += 1
+    if let problem = device.problem {
+      let next = device.links.compactMap(\.nextAttempt).min().map { "; next attempt in \(Format.duration(Double($0) / 1e6 - wall))" }
+      grid.put(problem + (next ?? ""), left, y, .bad)
+      y += 1
+    }
+    if let (event, at) = model.event, now - at < Double(History.length) {
+      let text = "\(event.device): \(event.text)"
+      grid.put(text, left, y, .warn, width: room - 8)
+      grid.putRight(Meaning.age(now - at), before: grid.columns, y, .dim, width: 7)
+      y += 1
+    }
+    if grid.rows >= Self.airyFrom { y += 1 }
+  }
+
+  // MARK: Values
+
+  /// Lines flow down one column, then down the next one.
+  private mutating func draw(_ lines: [WatchLine], _ count: Int, _ width: Int) {
+    let height = max(1, grid.rows - 1 - y)
+    visible = height * count
+    total = lines.count
+    let first = min(view.scroll, max(0, total - visible))
+    for (index, line) in lines[first..<min(total, first + visible)].enumerated() {
+      let x = left + index / height * (width + Self.gap)
+      draw(line, x, y + index % height, width)
+    }
+  }
+
+  private mutating func draw(_ line: WatchLine, _ x: Int, _ y: Int, _ width: Int) {
+    switch line {
+    case .blank: break
+    case .remark(let text): grid.put(text, x, y, .dim, width: width)
+    case .title(let text):
+      let end = grid.put(text, x, y, .title, width: width)
+      grid.put(String(repeating: "─", count: max(0, x + width - end - 1)), end + 1, y, .dim)
+    case .cells(let strip):
+      let age = Meaning.age(strip.measuredAt.map { now - $0 })
+      let end = grid.put(strip.count, x + 2, y, .plain, width: width - 10)
+      grid.put(strip.range, end + 2, y, .bold, width: max(0, x + width - 8 - end - 2))
+      grid.putRight(age, before: x + width, y, .dim, width: 7)
+    case .blocks(let blocks):
+      for (index, block) in blocks.enumerated() where index < width - 2 { grid.put(String(block.scalar), x + 2 + index, y, block.ink) }
+    case .row(let row): draw(row, x, y, width)
+    }
+  }
+
+  /// A value: name, value, unit, bar or curve, age. Narrow columns leave out the curve, then the age.
+  private mutating func draw(_ row: WatchModel.Row, _ x: Int, _ y: Int, _ width: Int) {
+    let hasAge = width >= 40
+    let room = width - (hasAge ? 7 : 0)
+    let name = min(26, max(10, room * 40 / 100))
+    let number = 9
+    let valueEnd = x + 2 + name + 1 + number
+    grid.put(row.name, x + 2, y, row.rank == 4 ? .dim : .plain, width: name)
+    if hasAge, row.value != nil { grid.putRight(Meaning.age(row.age(at: now)), before: x + width, y, .dim, width: 6) }
+    guard row.value != nil else {
+      grid.putRight("–", before: valueEnd, y, .dim, width: 1)
+      // The header gives the reason for all of these.
+      if let reason = row.reason, !reason.hasPrefix("link down") {
+        grid.put(reason, valueEnd + 1, y, .dim, width: x + width - valueEnd - 1)
+      }
+      return
+    }
+    guard row.value?.number != nil else {
+      // Texts use the place of the curve as well.
+      let end = x + room
+      let short = row.text.cells <= number
+      if short { return grid.putRight(row.text, before: valueEnd, y, Meaning.ink(of: row), width: number) }
+      grid.put(row.text, x + 2 + name + 1, y, Meaning.ink(of: row), width: end - (x + 2 + name + 1))
+      return
+    }
+    grid.putRight(row.text, before: valueEnd, y, Meaning.ink(of: row), width: number)
+    let unit = grid.put(row.unit ?? "", valueEnd + 1, y, .dim, width: 9)
+    drawPicture(row, max(unit, valueEnd + 6) + 1, y, end: x + room - 1)
+  }
+
+  /// A bar for a percentage, and the curve of the last minute where there is room.
+  private mutating func drawPicture(_ row: WatchModel.Row, _ x: Int, _ y: Int, end: Int) {
+    var x = x
+    if let share = Meaning.share(of: row), end - x >= 6 {
+      let width = min(10, end - x)
+      let (filled, rest) = Glyphs.bar(share, width: width)
+      let middle = grid.put(filled, x, y, Meaning.ink(ofBar: row))
+      x = grid.put(rest, middle, y, .dim) + 1
+    }
+    let step = Glyphs.step(width: end - x)
+    guard end - x >= 6, History.length / step <= end - x else { return }
+    let samples = row.history.samples(step: step, until: model.second(of: now))
+    if samples.contains(where: { $0 != nil }) { grid.put(Glyphs.sparkline(samples), x, y, .accent) }
+  }
+
+  // MARK: Footer and help
+
+  private static let keys = [
+    ("q", "quit"), ("?", "help"), ("/", "filter"), ("s", "sort"), ("space", "freeze"), ("a", "all"), ("Tab", "device"),
+  ]
+
+  private mutating func drawFooter(hidden: Int) {
+    let row = grid.rows - 1
+    var state: [String] = []
+    if view.frozen != nil { state.append("FROZEN") }
+    if view.order != .group { state.append("by \(view.order.rawValue)") }
+    if hidden > 0 { state.append("\(hidden) hidden") }
+    if total > visible {
+      let first = min(view.scroll, total - visible)
+      state.append("\(first + 1)–\(min(total, first + visible)) of \(total)")
+    }
+    let text = state.joined(separator: "  ")
+    var x = 0
+    if view.isTyping || !view.filter.isEmpty {
+      x = grid.put("/\(view.filter)", 0, row, .bold)
+      if view.isTyping { x = grid.put(" ", x, row, .inverse) }
+      x = grid.put(view.isTyping ? "  Enter keeps, Esc clears" : "  Esc clears", x, row, .dim)
+    } else {
+      for (key, meaning) in Self.keys where x + key.count + meaning.count + 3 < grid.columns - text.cells {
+        x = grid.put(key, x, row, .bold)
+        x = grid.put(" \(meaning)  ", x, row, .dim)
+      }
+    }
+    grid.putRight(text, before: grid.columns, row, view.frozen != nil ? .warn : .dim, width: max(0, grid.columns - x))
+  }
+
+  private static let help = [
+    ("q, Ctrl-C", "quit"), ("Tab, →", "next device"), ("Shift-Tab, ←", "previous device"), ("1 to 9", "select a device"),
+    ("↑ ↓, PgUp PgDn", "scroll"), ("Home, End", "go to the first or last line"), ("/", "filter by name or group; Esc clears"),
+    ("s", "sort: group, name, age (newest first), change (latest first)"), ("space", "freeze the view; values are still received"),
+    ("a", "show all: statistics, and what this vehicle does not report"), ("?", "this help"), ("", ""),
+    ("▁▃▅▇", "the last minute of a number"), ("██··", "a percentage"), ("now", "age of the value: the time since it was measured"),
+    ("●", "poll rate of the device"), ("!", "the device has a problem"),
+  ]
+
+  private mutating func drawHelp() {
+    for (key, meaning) in Self.help where y < grid.rows - 1 {
+      grid.put(key, left + 2, y, .bold)
+      grid.put(meaning, left + 19, y, .plain)
+      y += 1
+    }
+  }
+}
