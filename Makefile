@@ -162,7 +162,7 @@ install: ## install the files under DESTDIR and prefix (build first)
 	install -d $(sharedir)/doc/vehicled $(sharedir)/bash-completion/completions $(sharedir)/zsh/vendor-completions $(sharedir)/fish/vendor_completions.d
 	install -m 644 README.md ARCHITECTURE.md SECURITY.md LICENSE $(sharedir)/doc/vehicled
 	install -d $(sharedir)/doc/vehicled/docs
-	install -m 644 docs/*.md $(sharedir)/doc/vehicled/docs
+	install -m 644 docs/*.md docs/*.svg $(sharedir)/doc/vehicled/docs
 	install -d $(addprefix $(sharedir)/man/,$(dir $(pages)))
 	for page in $(pages); do install -m 644 systemd/man/$${page#*/} $(sharedir)/man/$$page || exit 1; done
 	$(release)/vehiclectl completions bash | sed "1{/^#!/d}" >$(sharedir)/bash-completion/completions/vehiclectl

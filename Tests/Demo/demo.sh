@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a simulated adapter, a daemon that polls it at 20 Hz, and vehiclectl watch, in a private temporary directory. On a terminal it
-# runs until Ctrl-C, elsewhere for DEMO_LINES lines.
+# Runs a simulated adapter, a daemon that polls it at 20 Hz, and vehiclectl watch, in a private temporary directory. On a terminal this is
+# the full-screen view, which q leaves; elsewhere DEMO_LINES lines.
 #   demo.sh DIRECTORY-OF-THE-PROGRAMS
 set -eu
 umask 077
@@ -55,7 +55,7 @@ wait_for test -S "$place/socket" || give_up "the daemon did not start:" "$place/
 wait_for polling || give_up "the daemon cannot reach the simulated car:" "$place/daemon.err"
 
 if [ -t 1 ]; then
-  # Ctrl-C ends vehiclectl; this script continues.
+  # Ctrl-C ends vehiclectl as q does; this script continues.
   trap : INT
   "$programs/vehiclectl" --socket "$place/socket" watch || true
 else

@@ -9,7 +9,7 @@ toolchain="libcurl4 libedit2 libncurses6 libsqlite3-0 libxml2 zlib1g-dev"
 tests="python3-venv systemd procps dbus socat"
 package="debhelper lintian dpkg-dev fakeroot"
 guest="qemu-system-x86 debootstrap e2fsprogs"
-python_packages="varlink==31.0.0 ELM327-emulator==4.0.0 prometheus-client==0.26.0"
+python_packages="varlink==31.0.0 ELM327-emulator==4.0.0 prometheus-client==0.26.0 pyte==0.8.2"
 bench_packages="obd==0.7.3"
 
 if ! command -v swift >/dev/null; then
