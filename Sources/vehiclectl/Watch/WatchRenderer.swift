@@ -115,7 +115,7 @@ struct WatchRenderer {
     var text = ""
     for row in device.rows where row.rank == 1 && row.value != nil {
       let longer = text + (text.isEmpty ? "" : "  ") + LargeNumbers.text(row) + (row.unit.map { " \($0)" } ?? "")
-      if longer.cells <= listWidth - 4 { text = longer }
+      if longer.cells < listWidth - 4 { text = longer }
     }
     return text.isEmpty ? nil : text
   }
