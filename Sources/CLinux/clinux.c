@@ -4,6 +4,8 @@
 #include <sys/timex.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/serial.h>
 #include <pthread.h>
 #include <signal.h>
@@ -150,4 +152,21 @@ int clinux_clock_is_synchronised(void) {
   struct timex kernel = {0};
   if (adjtimex(&kernel) < 0) return -errno;
   return !(kernel.status & STA_UNSYNC);
+}
+
+int clinux_network_changes(void) {
+  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+  if (fd < 0) return -errno;
+  int on = 1;
+  struct sockaddr_nl address = {
+      .nl_family = AF_NETLINK,
+      .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE,
+  };
+  if (setsockopt(fd, SOL_NETLINK, NETLINK_NO_ENOBUFS, &on, sizeof on) < 0 ||
+      bind(fd, (struct sockaddr *)&address, sizeof address) < 0) {
+    int error = errno;
+    close(fd);
+    return -error;
+  }
+  return fd;
 }

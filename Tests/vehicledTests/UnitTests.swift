@@ -43,7 +43,7 @@ import Testing
     "RestartPreventExitStatus=2 64", "StartLimitIntervalSec=0", "OOMPolicy=continue",
     "User=vehicled", "UMask=0077", "StateDirectory=vehicled", "CapabilityBoundingSet=", "NoNewPrivileges=yes", "ProtectSystem=strict",
     "ProtectHome=yes", "PrivateTmp=yes", "PrivateMounts=yes", "RemoveIPC=yes", "DevicePolicy=closed", "DeviceAllow=char-ttyUSB rw",
-    "DeviceAllow=char-ttyACM rw", "DeviceAllow=char-rfcomm rw", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6",
+    "DeviceAllow=char-ttyACM rw", "DeviceAllow=char-rfcomm rw", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
     "SystemCallFilter=@system-service", "SystemCallFilter=~@privileged @resources", "SystemCallErrorNumber=EPERM",
     "SystemCallArchitectures=native", "ProtectClock=yes",
     "ProtectHostname=yes", "ProtectKernelTunables=yes", "ProtectKernelModules=yes", "ProtectKernelLogs=yes", "ProtectControlGroups=yes",

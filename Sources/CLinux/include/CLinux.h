@@ -4,6 +4,7 @@
 #include <pty.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/types.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -44,3 +45,6 @@ int clinux_spawn(const char *path, const char *argument, int fd, int as, pid_t *
 void clinux_name_thread(const char *name);
 // Whether the wall clock is synchronised (adjtimex). 1 or 0, or -errno.
 int clinux_clock_is_synchronised(void);
+// Opens a non-blocking netlink socket that receives the kernel's messages about links, addresses and routes of the network. It drops
+// messages when its buffer is full, instead of failing. Returns the descriptor, or -errno.
+int clinux_network_changes(void);

@@ -1,5 +1,5 @@
 // The delay before a link is opened again: 1 s, doubled after each failure up to 60 s. A link that was up for a while starts
-// again at 1 s, so that earlier failures do not delay its next reconnect.
+// again at 1 s, so that earlier failures do not delay its next reconnect. An extra attempt is made when the link may be reachable again.
 
 import Protocols
 
@@ -13,6 +13,8 @@ struct Backoff {
 
   private var connectedAt: Instant?
   private var delay: Nanoseconds = 0
+  /// The time of the last extra attempt, which may be in the future.
+  private var extraAttempt: Instant?
 
   /// Records that the link is up from now on.
   mutating func linkCameUp(at now: Instant) { connectedAt = now }
@@ -23,5 +25,15 @@ struct Backoff {
     connectedAt = nil
     delay = delay == 0 ? Self.first : min(delay * 2, Self.maxDelay)
     return delay
+  }
+
+  /// Records that the link may be reachable again. Returns the time of an extra attempt to open it: now, but not earlier than `interval`
+  /// after the last one. If that fails, the next delay is the first one.
+  mutating func mayConnect(at now: Instant, interval: Nanoseconds) -> Instant {
+    delay = 0
+    if let extraAttempt, extraAttempt > now { return extraAttempt }
+    let moment = extraAttempt.map { max(now, $0 + interval) } ?? now
+    extraAttempt = moment
+    return moment
   }
 }

@@ -1,5 +1,6 @@
 // Keeps one link of a device open: passes its events to the device and opens it again after a failure, with exponential
-// backoff from 1 s to 60 s and jitter, so that many links do not reconnect at once.
+// backoff from 1 s to 60 s and jitter, so that many links do not reconnect at once. It opens the link earlier if the serial port
+// appears or the network comes back.
 
 import CLinux
 import Protocols
@@ -33,6 +34,16 @@ import Protocols
   /// Whether the machine reset the link.
   private var wasReset = false
   private lazy var timer = Timer { [weak self] _ in self?.open() }
+  /// The time of the next attempt, while the link waits for it.
+  private var due: Instant?
+  /// When the current attempt began.
+  private var opened: Instant = 0
+
+  /// The minimum interval of extra attempts. udev creates a port and then sets its permissions, which are two events.
+  private var extraInterval: Nanoseconds { if case .serial = url { 100 * .millisecond } else { .second } }
+  /// A connection that takes longer than this is made anew when the network comes back: its address may be gone, and the kernel repeats
+  /// its request only after seconds.
+  private static let maxConnectDuration: Nanoseconds = 2 * .second
 
   init(_ role: LinkRole, _ url: LinkURL, device: Device, links: LinkOpener, guardian: Guardian) {
     self.role = role
@@ -63,7 +74,10 @@ import Protocols
   /// Starts to connect now, regardless of the backoff.
   func open() {
     guard link == nil else { return }
-    timer.set(nil)
+    setTimer(nil)
+    // Before the attempt, so that nothing is missed between a failure and the wait.
+    links.watch(url, for: self) { [weak self] in self?.mayConnect() }
+    opened = Clock.monotonic()
     change(.connecting)
     link = links.open(url, for: self, as: role)
   }
@@ -73,9 +87,32 @@ import Protocols
     setLastWill(nil)
     link?.close()
     link = nil
-    timer.set(nil)
+    setTimer(nil)
+    links.stopWatching(for: self)
     backoff = Backoff()
     change(.down(reason))
+  }
+
+  private func setTimer(_ moment: Instant?) {
+    due = moment
+    timer.set(moment)
+  }
+
+  /// Opens a link that waits, or whose attempt takes long, because it may be reachable again.
+  private func mayConnect() {
+    let now = Clock.monotonic()
+    if let due {
+      let moment = backoff.mayConnect(at: now, interval: extraInterval)
+      if moment <= now { return open() }
+      guard moment < due else { return }
+      setTimer(moment)
+      nextAttempt = Clock.wall() + (moment - now) / .microsecond
+      device.portDetailsChanged(self)
+    } else if case .tcp = url, case .connecting = state, now - opened >= Self.maxConnectDuration {
+      link?.close()
+      link = nil
+      open()
+    }
   }
 
   /// Closes the link and opens it again after the backoff delay.
@@ -121,6 +158,7 @@ import Protocols
 
   func linkCameUp(maximumSend: Int?) {
     backoff.linkCameUp(at: Clock.monotonic())
+    links.stopWatching(for: self)
     wasReset = false
     connections += 1
     change(.up)
@@ -148,10 +186,14 @@ import Protocols
   func linkWentDown(_ reason: String, final: Bool) {
     setLastWill(nil)
     link = nil
-    guard !final else { return change(.down(reason)) }
+    guard !final else {
+      links.stopWatching(for: self)
+      return change(.down(reason))
+    }
     let wait = backoff.linkWentDown(at: Clock.monotonic(), wasReset: wasReset)
     let jittered = wait == Backoff.first ? wait : Int64(Double(wait) * Double.random(in: 0.75...1))
-    timer.set(Clock.monotonic() + jittered)
+    links.watch(url, for: self) { [weak self] in self?.mayConnect() }
+    setTimer(Clock.monotonic() + jittered)
     change(.down(reason), nextAttemptIn: jittered)
   }
 

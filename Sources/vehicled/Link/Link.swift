@@ -75,4 +75,18 @@ struct LinkOpener {
       BLELink(target, role: role.gatt ?? .unknown, blueZ: blueZ, owner: owner)
     }
   }
+
+  /// Calls `changed` in a later turn whenever an attempt to open the link may succeed now, until `stopWatching`.
+  @Loop func watch(_ url: LinkURL, for client: AnyObject, _ changed: @escaping @Loop () -> Void) {
+    switch url {
+    case .serial(let path, _): PathWatcher.shared.watch(path, for: client, changed)
+    case .tcp, .listening: NetworkWatcher.shared.watch(for: client, changed)
+    case .ble, .replay: break
+    }
+  }
+
+  @Loop func stopWatching(for client: AnyObject) {
+    PathWatcher.shared.stop(for: client)
+    NetworkWatcher.shared.stop(for: client)
+  }
 }

@@ -1,0 +1,159 @@
+// Notices with inotify(7) that a serial port may have appeared or that its permissions have changed. It watches only directories, and
+// only while a link waits: the directory of the port, that of the target if the port is a symbolic link (/dev/serial/by-id), and, while
+// a directory is missing, its nearest ancestor.
+
+import CLinux
+import Glibc
+import Protocols
+
+@Loop final class PathWatcher {
+  static let shared = PathWatcher()
+
+  private struct Client {
+    let path: String
+    let changed: @Loop () -> Void
+    /// The names to wait for, by directory.
+    var places: [String: Set<String>] = [:]
+  }
+
+  private var clients: [ObjectIdentifier: Client] = [:]
+  /// The inotify descriptor; negative if the kernel does not provide one.
+  private lazy var descriptor = inotify_init1(CInt(IN_NONBLOCK | IN_CLOEXEC))
+  private var source: EventSource?
+  /// The watched directories, by the watch's number and by path.
+  private var directories: [CInt: String] = [:]
+  private var numbers: [String: CInt] = [:]
+
+  private static let mask = UInt32(IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+  /// More symbolic links than this in a row are a loop, as for the kernel.
+  private static let maxSymbolicLinks = 40
+
+  /// Calls `changed` in a later turn whenever a file has appeared at the path or its attributes have changed, until `stop`.
+  func watch(_ path: String, for client: AnyObject, _ changed: @escaping @Loop () -> Void) {
+    guard path.hasPrefix("/") else { return }
+    if source == nil, descriptor >= 0 { source = EventSource(descriptor) { [weak self] in self?.received($0) } }
+    clients[ObjectIdentifier(client)] = Client(path: path, changed: changed)
+    update()
+  }
+
+  func stop(for client: AnyObject) {
+    guard clients.removeValue(forKey: ObjectIdentifier(client)) != nil else { return }
+    update()
+  }
+
+  /// The directories that are watched now.
+  var watched: Set<String> { Set(numbers.keys) }
+
+  /// Watches the directories of all clients, and no others. Returns those that were not watched before.
+  @discardableResult private func update() -> Set<String> {
+    guard descriptor >= 0 else { return [] }
+    var added: Set<String> = []
+    for key in clients.keys {
+      guard let path = clients[key]?.path else { continue }
+      // A directory that appears before it is watched changes the places, so they are determined again.
+      var places: [String: Set<String>] = [:]
+      for _ in 0..<8 {
+        let now = Self.places(of: path)
+        guard now != places else { break }
+        places = now
+        for directory in places.keys where numbers[directory] == nil {
+          add(directory)
+          added.insert(directory)
+        }
+      }
+      clients[key]?.places = places
+    }
+    let needed = Set(clients.values.flatMap(\.places.keys))
+    for (directory, number) in numbers where !needed.contains(directory) {
+      inotify_rm_watch(descriptor, number)
+      forget(number)
+    }
+    return added
+  }
+
+  private func add(_ directory: String) {
+    let number = inotify_add_watch(descriptor, directory, Self.mask)
+    guard number >= 0 else { return }
+    // Two paths of one directory have the same number; the last one is used for both.
+    if let other = directories[number] { numbers[other] = nil }
+    directories[number] = directory
+    numbers[directory] = number
+  }
+
+  private func forget(_ number: CInt) {
+    if let directory = directories.removeValue(forKey: number) { numbers[directory] = nil }
+  }
+
+  private func received(_ bytes: [UInt8]) {
+    let events = Self.events(bytes)
+    var affected: Set<ObjectIdentifier> = []
+    for event in events {
+      if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { affected.formUnion(clients.keys) }
+      guard let directory = directories[event.watch] else { continue }
+      if event.mask & UInt32(IN_MOVE_SELF) != 0 { inotify_rm_watch(descriptor, event.watch) }
+      if event.mask & UInt32(IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED) != 0 { forget(event.watch) }
+      for (key, client) in clients where client.places[directory]?.contains(event.name) == true { affected.insert(key) }
+    }
+    // In a directory that was not watched until now, the file may already be present.
+    let added = update()
+    for (key, client) in clients where affected.contains(key) || !added.isDisjoint(with: client.places.keys) {
+      if access(client.path, F_OK) == 0 { client.changed() }
+    }
+  }
+
+  /// The directories to watch for a path, with the names to wait for in each.
+  static func places(of path: String) -> [String: Set<String>] {
+    var places: [String: Set<String>] = [:]
+    var path = path
+    for _ in 0..<maxSymbolicLinks {
+      var (directory, name) = split(path)
+      while directory != "/", !isDirectory(directory) { (directory, name) = split(directory) }
+      places[directory, default: []].insert(name)
+      var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+      let length = readlink(path, &target, target.count)
+      guard length > 0 else { break }
+      let text = String(decoding: target.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      path = normalised(text.hasPrefix("/") ? text : "\(split(path).directory)/\(text)")
+    }
+    return places
+  }
+
+  private static func isDirectory(_ path: String) -> Bool {
+    var information = stat()
+    return stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
+  }
+
+  private static func split(_ path: String) -> (directory: String, name: String) {
+    let parts = path.split(separator: "/")
+    return ("/" + parts.dropLast().joined(separator: "/"), String(parts.last ?? ""))
+  }
+
+  /// The absolute path without `.` and `..`.
+  private static func normalised(_ path: String) -> String {
+    var parts: [Substring] = []
+    for part in path.split(separator: "/") where part != "." {
+      if part != ".." { parts.append(part) } else if !parts.isEmpty { parts.removeLast() }
+    }
+    return "/" + parts.joined(separator: "/")
+  }
+
+  /// The events of a read from inotify: watch, mask, and the name in the directory (empty for the directory itself).
+  static func events(_ bytes: [UInt8]) -> [(watch: CInt, mask: UInt32, name: String)] {
+    var events: [(CInt, UInt32, String)] = []
+    var start = 0
+    bytes.withUnsafeBytes { bytes in
+      while start + 16 <= bytes.count {
+        let length = Int(bytes.loadUnaligned(fromByteOffset: start + 12, as: UInt32.self))
+        guard start + 16 + length <= bytes.count else { break }
+        let name = bytes[(start + 16)..<(start + 16 + length)].prefix { $0 != 0 }
+        events.append(
+          (
+            bytes.loadUnaligned(fromByteOffset: start, as: CInt.self), bytes.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self),
+            String(decoding: name, as: UTF8.self)
+          ))
+        start += 16 + length
+      }
+    }
+    return events
+  }
+}
