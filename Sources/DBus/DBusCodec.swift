@@ -49,7 +49,10 @@ extension DBusMessage {
       guard let path, let member else { throw .unsendable("a call without a path or a member") }
       pointer = dbus_message_new_method_call(destination, path, interface, member)
       // By default a call does not start a service that the user has stopped.
-      if let pointer { dbus_message_set_auto_start(pointer, startsService ? 1 : 0) }
+      if let pointer {
+        dbus_message_set_auto_start(pointer, startsService ? 1 : 0)
+        dbus_message_set_no_reply(pointer, expectsReply ? 0 : 1)
+      }
     case .signal:
       guard let path, let interface, let member else { throw .unsendable("a signal without a path, interface or member") }
       pointer = dbus_message_new_signal(path, interface, member)

@@ -22,6 +22,8 @@ public struct DBusMessage: Sendable {
   public var replySerial: UInt32 = 0
   /// Whether the bus starts a service that is not running (D-Bus activation).
   public var startsService = false
+  /// Whether a reply to this call is expected.
+  public var expectsReply = true
 
   /// A call of `interface.member` on an object.
   public static func call(

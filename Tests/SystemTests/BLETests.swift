@@ -86,7 +86,7 @@ extension EndToEnd {
     }
 
     @Test(arguments: [
-      "drop:400", "slow:800", "abort:2", "busy:1", "churn", "service-change:60", "no-descriptors", "empty:7", "odd-replies",
+      "no-monitor", "full-monitor", "drop:400", "slow:800", "abort:2", "busy:1", "churn", "service-change:60", "no-descriptors", "empty:7", "odd-replies",
     ]) func `the link recovers from radio faults`(_ fault: String) throws {
       let setup = try BLERig("--radio-fault", fault)
       #expect(wait(seconds: 20) { setup.isPolled }, "\(setup.reason)")
@@ -273,6 +273,22 @@ extension EndToEnd {
       setup.power(false)
       let off = setup.rig.vehiclectl("scan", "ble", "--seconds", "1")
       #expect(off.status == 1 && off.errors.contains("powered off: bluetoothctl power on"))
+    }
+
+    @Test func `a peripheral that returns is connected without a scan`() throws {
+      // All searches scan at the same time of each minute. The peripheral appears later than that, and after the first scan.
+      var time = timespec()
+      clock_gettime(CLOCK_MONOTONIC, &time)
+      let absence = (18...90).first { (8..<35).contains((time.tv_sec + $0) % 60) } ?? 0
+      let setup = try BLERig("-v", "--radio-fault", "away:\(absence)")
+      #expect(wait(seconds: Double(absence)) { setup.property("/org/bluez/hci0", "Adapter", "Discovering") == "b false" })
+      #expect(setup.reason == "searching for \"Veepeak\"")
+      #expect(wait(seconds: Double(absence)) { setup.property(BLERig.device, "Device", "Connected") == "b true" }, "\(setup.reason)")
+      #expect(wait { setup.isPolled }, "\(setup.reason)")
+      // While no link searches, nothing is registered.
+      #expect(wait { setup.peripheral.stderr.contains("UnregisterMonitor") })
+      let calls = setup.peripheral.stderr
+      #expect(calls.contains("RegisterMonitor") && !calls.contains("no such method"))
     }
 
     @Test func `the doctor names the fix`() throws {

@@ -1,5 +1,6 @@
 // The BLE scan of each adapter, shared by all links and clients that need one. It pauses while a connection is made, because many
-// controllers cannot do both, and restarts when the adapter comes back. BlueZ ends it when the daemon's bus connection ends.
+// controllers cannot do both, and restarts when the adapter comes back. BlueZ ends it when the daemon's bus connection ends. For links that
+// search while BlueZ monitors advertisements, it runs from time to time only: an active scan takes radio time from the connections.
 
 import DBus
 import Protocols
@@ -13,8 +14,14 @@ import Protocols
     case active(confirmed: Bool)
   }
 
+  private struct Client {
+    let adapter: String
+    let since: Instant
+    let isSearch: Bool
+  }
+
   private unowned let blueZ: BlueZ
-  private var clients: [ObjectIdentifier: String] = [:]
+  private var clients: [ObjectIdentifier: Client] = [:]
   /// The links that are connecting, with the adapter and the end of the pause.
   private var pauses: [ObjectIdentifier: (adapter: String, until: Instant)] = [:]
   private var activities: [String: Activity] = [:]
@@ -25,6 +32,7 @@ import Protocols
   /// Why a scan cannot run, by the adapter's path.
   private(set) var failures: [String: String] = [:]
   private lazy var resumeTimer = Timer { [weak self] in self?.endPauses($0) }
+  private lazy var scheduleTimer = Timer { [weak self] _ in self?.blueZChanged() }
 
   private static let maxDelay: Nanoseconds = 16 * .second
   /// After StartDiscovery BlueZ reports within this time that it scans. Otherwise the scan is restarted.
@@ -34,16 +42,16 @@ import Protocols
 
   init(_ blueZ: BlueZ) { self.blueZ = blueZ }
 
-  /// Scans on the adapter with this path until `end`.
-  func begin(for client: AnyObject, on adapter: String) {
+  /// Scans on the adapter with this path until `end`. For a search, the scan follows `SearchSchedule` while BlueZ monitors advertisements.
+  func begin(for client: AnyObject, on adapter: String, isSearch: Bool = false) {
     if clients.isEmpty { blueZ.add(self) }
-    clients[ObjectIdentifier(client)] = adapter
+    clients[ObjectIdentifier(client)] = Client(adapter: adapter, since: Clock.monotonic(), isSearch: isSearch)
     activities[adapter] = activities[adapter] ?? .idle
     advance(adapter)
   }
 
   func end(for client: AnyObject) {
-    guard let adapter = clients.removeValue(forKey: ObjectIdentifier(client)) else { return }
+    guard let adapter = clients.removeValue(forKey: ObjectIdentifier(client))?.adapter else { return }
     advance(adapter)
     if clients.isEmpty, activities.isEmpty { blueZ.remove(self) }
   }
@@ -77,14 +85,24 @@ import Protocols
 
   func blueZChanged() { activities.keys.forEach(advance) }
 
+  /// Whether a client needs a scan now. Sets the timer for the next change.
+  private func isNeeded(_ path: String) -> Bool {
+    let now = Clock.monotonic()
+    let searches = clients.values.filter { $0.isSearch && blueZ.monitor.isActive($0.adapter) }
+    scheduleTimer.set(searches.map { SearchSchedule.nextChange(since: $0.since, now: now) }.min())
+    return clients.values.contains {
+      $0.adapter == path && (!$0.isSearch || !blueZ.monitor.isActive(path) || SearchSchedule.scans(since: $0.since, now: now))
+    }
+  }
+
   private func advance(_ path: String) {
     let adapter = blueZ.presence == .present ? blueZ.adapter(path: path) : nil
-    let isWanted = clients.values.contains(path) && !isPaused(path) && adapter?.isPowered == true
+    let isWanted = isNeeded(path) && !isPaused(path) && adapter?.isPowered == true
     switch activities[path] ?? .idle {
     case .busy: break
     case .idle where isWanted && !backingOff.contains(path): start(path)
     case .idle:
-      if !clients.values.contains(path) { forget(path) }
+      if !clients.values.contains(where: { $0.adapter == path }) { forget(path) }
     case .active where adapter?.isPowered != true: activities[path] = .idle
     case .active(let confirmed):
       if !isWanted { return stop(path) }
@@ -157,5 +175,23 @@ extension DBusError {
     case .timeout, .refused("org.bluez.Error.InProgress", _): true
     default: false
     }
+  }
+}
+
+/// When a search scans actively in addition to the advertisement monitor, which receives neither names that are sent only on request nor
+/// advertisements without flags.
+enum SearchSchedule {
+  static let first: Nanoseconds = 15 * .second
+  static let period: Nanoseconds = 60 * .second
+  static let length: Nanoseconds = 5 * .second
+
+  /// Whether a search that began at `since` scans now: in its first 15 s, then for 5 s per minute, all searches at the same time.
+  static func scans(since: Instant, now: Instant) -> Bool { now - since < first || now % period < length }
+
+  /// The next time at which `scans` may change.
+  static func nextChange(since: Instant, now: Instant) -> Instant {
+    if now - since < first { return since + first }
+    let phase = now % period
+    return now - phase + (phase < length ? length : period)
   }
 }

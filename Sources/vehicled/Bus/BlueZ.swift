@@ -26,6 +26,8 @@ import Protocols
   private(set) var objects: [String: [String: Properties]] = [:]
   /// The shared scan.
   private(set) lazy var scanner = BLEScanner(self)
+  /// The shared monitor of advertisements.
+  private(set) lazy var monitor = AdvertisementMonitor(self)
 
   /// Called with each notification of a characteristic, by its object path.
   var notificationHandlers: [String: @Loop ([UInt8]) -> Void] = [:]
@@ -59,6 +61,7 @@ import Protocols
   /// The stored properties of each interface.
   private static let storedProperties: [String: Set<String>] = [
     "org.bluez.Adapter1": ["Address", "Powered", "Discovering"],
+    AdvertisementMonitor.managerInterface: ["SupportedMonitorTypes"],
     "org.bluez.Device1": ["Address", "Name", "RSSI", "Paired", "Connected", "ServicesResolved", "Adapter", "UUIDs"],
     "org.bluez.GattService1": ["UUID"],
     "org.bluez.GattCharacteristic1": ["UUID", "Service", "Flags", "MTU", "NotifyAcquired", "WriteAcquired"],
@@ -209,7 +212,10 @@ import Protocols
   // MARK: Signals
 
   private func received(_ message: DBusMessage) {
-    guard message.kind == .signal else { return }
+    guard message.kind == .signal else {
+      if message.kind == .call, message.sender == owner, let reply = monitor.handle(message) { bus.send(reply) }
+      return
+    }
     if message.sender == DBusDaemon.name {
       guard message.member == "NameOwnerChanged", message.body.count == 3, message.body[0].string == Self.name else { return }
       return ownerChanged(to: message.body[2].string ?? "")
@@ -235,7 +241,7 @@ import Protocols
     // The GATT table of a peripheral that a link uses is stored even beyond the limit.
     let isNeeded = objects.count < 2 * Self.maxObjects && claims.keys.contains { path.hasPrefix($0) }
     guard objects[path] != nil || objects.count < Self.maxObjects || isNeeded else { return isFull = true }
-    if interfaces.dictionary?[Peripheral.interface]?.dictionary?["RSSI"] != nil { lastSeenPath = path }
+    if interfaces.dictionary?[Peripheral.interface]?.dictionary?["RSSI"] != nil { advertised(path) }
     for (name, value) in interfaces.dictionary ?? [:] {
       guard let names = Self.storedProperties[name] else { continue }
       objects[path, default: [:]][name] = (value.dictionary ?? [:]).filter { names.contains($0.key) }
@@ -247,7 +253,7 @@ import Protocols
     if interface == Characteristic.interface, let value = set["Value"]?.bytes { notificationHandlers[path]?(value) }
     guard let names = Self.storedProperties[interface], objects[path]?[interface] != nil else { return }
     var hasChanged = false
-    if set["RSSI"] != nil, interface == Peripheral.interface { lastSeenPath = path }
+    if set["RSSI"] != nil, interface == Peripheral.interface { advertised(path) }
     for (name, value) in set where names.contains(name) {
       objects[path]?[interface]?[name] = value
       hasChanged = true
@@ -258,6 +264,11 @@ import Protocols
     } else if hasChanged {
       notify()
     }
+  }
+
+  private func advertised(_ peer: String) {
+    lastSeenPath = peer
+    monitor.advertised(peer)
   }
 
   private func notifySoon() {

@@ -43,7 +43,8 @@ struct Characteristic {
 
 extension BlueZ {
   /// The adapter with this name, such as `hci0`.
-  func adapter(named name: String) -> Adapter? { adapter(path: "/org/bluez/\(name)") }
+  func adapter(named name: String) -> Adapter? { adapter(path: Self.path(ofAdapter: name)) }
+  static func path(ofAdapter name: String) -> String { "/org/bluez/\(name)" }
 
   func adapter(path: String) -> Adapter? {
     objects[path]?[Adapter.interface].map {

@@ -61,6 +61,9 @@ import Protocols
     connection.call(message, milliseconds: milliseconds) { result in Loop.post { reply(result) } }
   }
 
+  /// Sends a reply. Failures are not reported.
+  func send(_ message: DBusMessage) { connection?.send(message) }
+
   /// Why the connection is down.
   var downReason: String? { if case .down(let reason) = state { reason } else { nil } }
 

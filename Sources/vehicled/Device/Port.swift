@@ -1,6 +1,6 @@
 // Keeps one link of a device open: passes its events to the device and opens it again after a failure, with exponential
 // backoff from 1 s to 60 s and jitter, so that many links do not reconnect at once. It opens the link earlier if the serial port
-// appears or the network comes back.
+// appears, the network comes back or the Bluetooth peer advertises again.
 
 import CLinux
 import Protocols
@@ -76,7 +76,7 @@ import Protocols
     guard link == nil else { return }
     setTimer(nil)
     // Before the attempt, so that nothing is missed between a failure and the wait.
-    links.watch(url, for: self) { [weak self] in self?.mayConnect() }
+    links.watch(url, as: role, for: self) { [weak self] in self?.mayConnect() }
     opened = Clock.monotonic()
     change(.connecting)
     link = links.open(url, for: self, as: role)
@@ -192,7 +192,7 @@ import Protocols
     }
     let wait = backoff.linkWentDown(at: Clock.monotonic(), wasReset: wasReset)
     let jittered = wait == Backoff.first ? wait : Int64(Double(wait) * Double.random(in: 0.75...1))
-    links.watch(url, for: self) { [weak self] in self?.mayConnect() }
+    links.watch(url, as: role, for: self) { [weak self] in self?.mayConnect() }
     setTimer(Clock.monotonic() + jittered)
     change(.down(reason), nextAttemptIn: jittered)
   }

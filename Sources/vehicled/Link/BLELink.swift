@@ -113,7 +113,8 @@ import Protocols
     }
     if !isSearching {
       isSearching = true
-      blueZ.scanner.begin(for: self, on: adapter.path)
+      blueZ.scanner.begin(for: self, on: adapter.path, isSearch: true)
+      blueZ.monitor.begin(for: self, on: adapter.path) { _ in }
     }
     let now = Clock.monotonic()
     let connectsUnseen = now - began >= Self.connectUnseenAfter
@@ -121,7 +122,7 @@ import Protocols
     let isAuto = target.match == .auto
     let inRange = matching.filter {
       !blueZ.isDisconnecting($0.path) && !blueZ.isClaimed($0.path, byOtherThan: self)
-        && ($0.isConnected ? !isAuto || role.matches(services: $0.services) : $0.rssi != nil || connectsUnseen && target.isAddress)
+        && ($0.isConnected ? !isAuto || role.matches(services: $0.services) : isInRange($0, now) || connectsUnseen && target.isAddress)
     }
     let candidates = isAuto ? inRange.filter { blueZ.rejection(of: $0.address, at: now) == nil } : inRange
     guard let best = candidates.max(by: { ($0.isConnected ? 0 : $0.rssi ?? -200) < ($1.isConnected ? 0 : $1.rssi ?? -200) }) else {
@@ -151,6 +152,11 @@ import Protocols
       }
     }
     connect(best)
+  }
+
+  /// Whether the peer advertises. BlueZ clears RSSI at the end of a scan, but not if the monitor received it.
+  private func isInRange(_ peer: Peripheral, _ now: Instant) -> Bool {
+    blueZ.monitor.isActive(peer.adapter) ? blueZ.monitor.hears(peer.path, at: now) : peer.rssi != nil
   }
 
   private func connect(_ peer: Peripheral) {
@@ -324,6 +330,7 @@ import Protocols
     guard isSearching else { return }
     isSearching = false
     blueZ.scanner.end(for: self)
+    blueZ.monitor.end(for: self)
   }
 }
 

@@ -77,16 +77,22 @@ struct LinkOpener {
   }
 
   /// Calls `changed` in a later turn whenever an attempt to open the link may succeed now, until `stopWatching`.
-  @Loop func watch(_ url: LinkURL, for client: AnyObject, _ changed: @escaping @Loop () -> Void) {
+  @Loop func watch(_ url: LinkURL, as role: LinkRole, for client: AnyObject, _ changed: @escaping @Loop () -> Void) {
     switch url {
     case .serial(let path, _): PathWatcher.shared.watch(path, for: client, changed)
     case .tcp, .listening: NetworkWatcher.shared.watch(for: client, changed)
-    case .ble, .replay: break
+    case .ble(let target):
+      blueZ.monitor.begin(for: client, on: BlueZ.path(ofAdapter: target.adapter)) { [blueZ] path in
+        guard let peer = blueZ.peripheral(path) else { return }
+        if target.matches(address: peer.address, name: peer.name, role: role.gatt ?? .unknown) { changed() }
+      }
+    case .replay: break
     }
   }
 
   @Loop func stopWatching(for client: AnyObject) {
     PathWatcher.shared.stop(for: client)
     NetworkWatcher.shared.stop(for: client)
+    blueZ.monitor.end(for: client)
   }
 }

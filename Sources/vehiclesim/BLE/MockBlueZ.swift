@@ -20,9 +20,12 @@ final class MockBlueZ: EventSource {
   private let makeMachine: () -> any Machine
   /// The bus names of clients with a running discovery.
   private var discoveryClients: Set<String> = []
+  private let monitors: MockMonitors
+  /// Whether advertisements are received: during a discovery, or for monitors.
+  private var isReceiving = false
   private var timers: [(at: Instant, action: () -> Void)] = []
-  /// Incremented whenever discovery starts or stops, so that the advertisements of an earlier discovery end.
-  private var discoveryGeneration = 0
+  /// Incremented whenever the reception starts or stops, so that the advertisements of an earlier one end.
+  private var receptionGeneration = 0
   /// The number of StartDiscovery calls.
   private var discoveryStarts = 0
 
@@ -32,7 +35,9 @@ final class MockBlueZ: EventSource {
     self.log = log
     makeMachine = machine
     bus = DBusClient(to: address)
+    monitors = MockMonitors(bus, isFull: settings.faults.contains(.fullMonitor))
     super.init()
+    monitors.changed = { [unowned self] in updateReception() }
     tree.emit = { [bus] in bus.send($0) }
     bus.onReady = { [unowned self] in registerOnBus() }
     bus.onMessage = { [unowned self] in received($0) }
@@ -69,13 +74,15 @@ final class MockBlueZ: EventSource {
 
   /// Creates the objects and requests the name of BlueZ.
   private func registerOnBus() {
-    tree.add(
-      Self.adapter,
-      [
-        Self.adapterInterface: [
-          "Address": .string("00:11:22:33:44:55"), "Name": .string("mock BlueZ"), "Powered": .bool(true), "Discovering": .bool(false),
-        ]
-      ])
+    var interfaces: [String: [String: DBusValue]] = [
+      Self.adapterInterface: [
+        "Address": .string("00:11:22:33:44:55"), "Name": .string("mock BlueZ"), "Powered": .bool(true), "Discovering": .bool(false),
+      ]
+    ]
+    if !settings.faults.contains(.noMonitor) {
+      interfaces[MockMonitors.managerInterface] = ["SupportedMonitorTypes": .strings(["or_patterns"]), "SupportedFeatures": .strings([])]
+    }
+    tree.add(Self.adapter, interfaces)
     peripheral = SimulatedPeripheral(settings, of: self, machine: makeMachine)
     let rule = "type='signal',sender='\(DBusDaemon.name)',member='NameOwnerChanged'"
     bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "AddMatch", [.string(rule)])) { _ in }
@@ -93,6 +100,7 @@ final class MockBlueZ: EventSource {
     if message.kind == .signal {
       if message.member == "NameOwnerChanged", message.body.count == 3, message.body[2].string == "", let name = message.body[0].string {
         discoveryClients.remove(name)
+        monitors.clientEnded(name)
         updateDiscovery()
       }
       return
@@ -107,6 +115,7 @@ final class MockBlueZ: EventSource {
       reply(to: message, .variant(value))
     case (DBusDaemon.properties, "Set"): set(path, message)
     case (Self.adapterInterface, _) where path == Self.adapter: adapterCall(message)
+    case (MockMonitors.managerInterface, _) where tree.objects[path]?[MockMonitors.managerInterface] != nil: monitors.handle(message)
     default:
       if peripheral?.handle(message, path) != true {
         bus.send(message.failure("org.freedesktop.DBus.Error.UnknownObject", "Method \"\(message.member ?? "")\" doesn't exist"))
@@ -161,19 +170,28 @@ final class MockBlueZ: EventSource {
 
   // MARK: Discovery
 
-  /// Starts or stops the discovery, depending on whether there are discovery clients. Devices advertise every 100 ms while it runs.
+  /// Starts or stops the discovery, depending on whether there are discovery clients.
   private func updateDiscovery() {
     let isSearching = !discoveryClients.isEmpty
     let wasSearching = tree[Self.adapter, Self.adapterInterface, "Discovering"]?.bool ?? false
-    guard isSearching != wasSearching else { return }
-    tree.set(Self.adapter, Self.adapterInterface, "Discovering", .bool(isSearching))
-    discoveryGeneration += 1
-    if isSearching { return advertise(in: discoveryGeneration) }
-    for path in tree.objects.keys.sorted() { tree.set(path, Self.deviceInterface, "RSSI", nil) }
+    if isSearching != wasSearching {
+      tree.set(Self.adapter, Self.adapterInterface, "Discovering", .bool(isSearching))
+      if !isSearching { for path in tree.objects.keys.sorted() { tree.set(path, Self.deviceInterface, "RSSI", nil) } }
+    }
+    updateReception()
+  }
+
+  /// Starts or stops receiving. Devices advertise every 100 ms.
+  private func updateReception() {
+    let isNeeded = isPowered && (!discoveryClients.isEmpty || monitors.isActive)
+    guard isNeeded != isReceiving else { return }
+    isReceiving = isNeeded
+    receptionGeneration += 1
+    if isNeeded { advertise(in: receptionGeneration) }
   }
 
   private func advertise(in generation: Int) {
-    guard generation == discoveryGeneration else { return }
+    guard generation == receptionGeneration else { return }
     peripheral?.advertise()
     for (index, other) in settings.others.enumerated() {
       let address = Self.address(of: index)
@@ -194,6 +212,8 @@ final class MockBlueZ: EventSource {
   /// Adds the device of an advertisement, or updates its RSSI.
   func deviceFound(path: String, address: String, name: String, services: [GATTUUID], rssi: Int) {
     let strength = DBusValue.int16(Int16(rssi))
+    // LE General Discoverable Mode, BR/EDR Not Supported.
+    defer { monitors.report(path, [1: [0x06]]) }
     if tree.objects[path] != nil { return tree.set(path, Self.deviceInterface, "RSSI", strength) }
     tree.add(
       path,

@@ -31,6 +31,12 @@ enum RadioFault: Equatable, Sendable {
   case dropWrites(Int)
   /// The characteristic to write is missing.
   case noCharacteristic
+  /// The peripheral does not advertise in the first N seconds.
+  case away(Int)
+  /// BlueZ has no advertisement monitors, as without --experimental.
+  case noMonitor
+  /// BlueZ releases advertisement monitors.
+  case fullMonitor
 
   static let table: [(syntax: String, help: String)] = [
     ("drop:N", "the connection drops at every Nth notification"),
@@ -47,6 +53,9 @@ enum RadioFault: Equatable, Sendable {
     ("refuse:N", "every Nth write is rejected"),
     ("drop-writes:N", "the connection drops at every Nth write"),
     ("no-characteristic", "the characteristic to write is missing"),
+    ("away:S", "the peripheral does not advertise in the first S seconds"),
+    ("no-monitor", "BlueZ has no advertisement monitors"),
+    ("full-monitor", "BlueZ releases advertisement monitors"),
   ]
 
   /// Parses a specification such as `drop:100`.
@@ -68,6 +77,9 @@ enum RadioFault: Equatable, Sendable {
     case ("refuse", let count?, _): self = .refuse(count)
     case ("drop-writes", let count?, _): self = .dropWrites(count)
     case ("no-characteristic", nil, 1): self = .noCharacteristic
+    case ("away", let seconds?, _): self = .away(seconds)
+    case ("no-monitor", nil, 1): self = .noMonitor
+    case ("full-monitor", nil, 1): self = .fullMonitor
     default: throw ValueError("unknown radio fault \"\(text)\": choose one of \(Self.table.map(\.syntax).joined(separator: ", "))")
     }
   }

@@ -11,6 +11,7 @@ final class SimulatedPeripheral {
   private unowned let host: MockBlueZ
   private let path: String
   private let makeMachine: () -> any Machine
+  private let started = SimulatorClock.now
   private var machine: (any PeripheralMachine)?
   /// The Connect call in progress.
   private var connecting: DBusMessage?
@@ -41,8 +42,13 @@ final class SimulatedPeripheral {
   }
   private var offersDescriptors: Bool { !settings.faults.contains(.noDescriptors) }
 
+  /// Whether it is out of range.
+  private var isAway: Bool {
+    settings.faults.contains { if case .away(let seconds) = $0 { SimulatorClock.now - started < Int64(seconds) * .second } else { false } }
+  }
+
   func advertise() {
-    if !isConnected, connecting == nil {
+    if !isConnected, connecting == nil, !isAway {
       host.deviceFound(
         path: path, address: settings.address, name: settings.name,
         services: settings.traits.advertisesService ? [settings.profile.service] : [], rssi: -60)
