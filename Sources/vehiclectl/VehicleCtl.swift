@@ -27,7 +27,8 @@ struct VehicleCtl: ParsableCommand {
       CommandGroup(
         name: "Device",
         subcommands: [
-          ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DoCommand.self, OpenCommand.self, RecordCommand.self,
+          SetupCommand.self, ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DoCommand.self, OpenCommand.self,
+          RecordCommand.self,
         ]),
       CommandGroup(name: "Driving and RC car", subcommands: [DriveCommand.self, CarCommand.self]),
       CommandGroup(name: "Vehicle diagnostics", subcommands: [DtcCommand.self, MonitorsCommand.self]),

@@ -1,11 +1,17 @@
-// connect: opens the links of a device and retries after failures.
+// connect: opens the links of a device and retries after failures. On a terminal it follows the connection to the first values.
 
 import ArgumentParser
+import Glibc
 import Protocols
 import Varlink
 
 struct ConnectCommand: Subcommand {
-  static let configuration = CommandConfiguration(commandName: "connect", abstract: "Open the links of a device and keep them open.")
+  static let configuration = CommandConfiguration(
+    commandName: "connect", abstract: "Open the links of a device and keep them open.",
+    discussion: """
+      On a terminal it shows each step until the first values, for at most 60 s or --timeout; with --quiet, or elsewhere, it returns \
+      immediately.
+      """)
 
   @OptionGroup var common: CommonOptions
   @Argument(help: "The device.", completion: .devices)
@@ -14,7 +20,10 @@ struct ConnectCommand: Subcommand {
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
     _ = try client.call(Contract.Connect.self, .init(device: device))
+    let follows = Terminal.isTerminal(STDOUT_FILENO) && !output.json && !output.quiet
+    if follows { try ConnectionFollower(device: device, common: common, output: output).run() }
     try FirstUse(device: device, client: client, output: output).run()
+    guard !follows else { return }
     output.json ? output.json([:]) : output.note("connecting \(device); see: vehiclectl status \(device)")
   }
 }

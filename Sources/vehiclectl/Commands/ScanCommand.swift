@@ -12,6 +12,7 @@ struct ScanCommand: Subcommand {
       Devices that vehicled supports are marked with their kind. A scan does not interrupt open links.
       If Bluetooth is unavailable, the command lists the serial ports and then prints the error. The exit status is 0 if it found a serial \
       port, and 1 otherwise.
+      With --toml it prints the lines of configuration for the recognised devices at the end; vehiclectl setup adds them.
       With --json each line is {"transport","address","name","rssi","kind","time"}.
       """)
 
@@ -22,10 +23,13 @@ struct ScanCommand: Subcommand {
   @OptionGroup var common: CommonOptions
   @Option(help: "Scan for this many seconds, 1 to 3600.", transform: WatchCommand.positive)
   var seconds = 10
+  @Flag(help: "Print the lines of configuration for the recognised devices.")
+  var toml = false
   @Argument(help: "Scan only for this: ble or serial.")
   var transport: Transport?
 
   func validate() throws {
+    if toml, common.json { throw ValidationError("--toml and --json exclude each other; use one") }
     if seconds > 3600 { throw ValidationError("invalid --seconds \(seconds); use 1 to 3600") }
   }
 
@@ -35,6 +39,8 @@ struct ScanCommand: Subcommand {
     let end = Clock.monotonic + Double(seconds)
     var found: [String: String] = [:]
     var reason: String?
+    let devices = toml ? try client.call(Contract.Status.self, .init(device: nil)).devices : []
+    var candidates: [Candidate] = []
     defer { output.progress(nil) }
     let parameters = Contract.Scan.Parameters(transport: transport?.rawValue, seconds: seconds)
     do {
@@ -43,9 +49,10 @@ struct ScanCommand: Subcommand {
         if let result { reason = result.reason }
         if let device = result?.found {
           let isNew = found.updateValue(device.name ?? "", forKey: device.address) != device.name ?? ""
+          candidates.note(Candidate(device))
           if output.json {
             output.json(JSON(device))
-          } else if isNew {
+          } else if isNew, !toml {
             output.progress(nil)
             output.line(output.fit(Self.line(device, paint: output.paint)))
           }
@@ -55,11 +62,21 @@ struct ScanCommand: Subcommand {
         return result?.searching ?? true
       }
     } catch Failure.rejected(.deviceError("", let code, let message)) where transport == nil && !found.isEmpty {
-      output.progress(nil)
+      finish(candidates, devices, output)
       return output.printError(.rejected(.deviceError(device: "", code: code, message: message)))
     }
-    output.progress(nil)
+    finish(candidates, devices, output)
     if found.isEmpty, !output.json { output.note("nothing found") }
+  }
+
+  /// Prints the configuration of the recognised devices, or how to set them up.
+  private func finish(_ found: [Candidate], _ devices: [Contract.Device], _ output: Output) {
+    output.progress(nil)
+    if toml {
+      output.lines(DeviceSection.lines(for: found.arranged, devices))
+    } else if found.contains(where: { $0.kind != nil }), !output.json, Terminal.isTerminal(STDERR_FILENO) {
+      output.note("to add a device to the configuration: vehiclectl setup")
+    }
   }
 
   static func line(_ device: Contract.Discovery, paint: (String, Style) -> String) -> String {

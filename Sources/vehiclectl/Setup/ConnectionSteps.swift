@@ -1,0 +1,119 @@
+// The steps of a device from its link to its first values, derived from the replies of Watch. Pure: `now` is an argument, in seconds on any
+// steady clock. Each step is one line and is reported once per connection.
+
+import Protocols
+import Varlink
+
+struct ConnectionSteps {
+  enum Outcome: Equatable {
+    /// Not finished.
+    case waiting
+    /// The device has values.
+    case hasValues
+    /// The links are up, but there has been no progress for some time.
+    case idle
+    case removed
+  }
+
+  /// Seconds after the first value in which further steps, such as the poll rate, are awaited.
+  static let settleTime = 3.0
+  /// Seconds without progress after which a connected device is considered idle.
+  static let idleTime = 15.0
+  /// The properties that are steps, in their order. Not every kind has them.
+  private static let stepProperties = ["adapter", "vehicle", "protocol", "poll-rate"]
+
+  let device: String
+  /// The last known state of the device.
+  private(set) var state: Contract.Device?
+  private var properties: [Contract.Property]
+  private var readings: [String: Contract.Reading] = [:]
+  /// The steps of this connection that were reported, by a key.
+  private var reported: Set<String> = []
+  private var wasUp = false
+  private var isRemoved = false
+  private var firstValueAt: Double?
+  private var lastProgress: Double
+
+  init(_ schema: Contract.Schema, at now: Double) {
+    (device, properties, lastProgress) = (schema.device, schema.properties, now)
+  }
+
+  /// Applies a reply of Watch; returns the new lines.
+  mutating func apply(_ result: Contract.Watch.Result, at now: Double) -> [String] {
+    if let schema = result.schemas?.first(where: { $0.device == device }) { properties = schema.properties }
+    if (result.events ?? []).contains(where: { $0.device == device && $0.name == Contract.Event.removed }) { isRemoved = true }
+    if let current = result.snapshot?.first(where: { $0.name == device }) {
+      (state, isRemoved) = (current, false)
+      readings = Dictionary(current.readings.map { ($0.property, $0) }, uniquingKeysWith: { $1 })
+    }
+    for reading in result.changes ?? [] where reading.device == device { readings[reading.property] = reading }
+    if wasUp, !isUp { (reported, firstValueAt) = ([], nil) }
+    wasUp = isUp
+    let new = (linkSteps + (isUp ? valueSteps : [])).filter { reported.insert($0.key).inserted }.map(\.line)
+    if isUp, firstValueAt == nil, !firstValues.isEmpty { firstValueAt = now }
+    if !new.isEmpty { lastProgress = now }
+    return new
+  }
+
+  func outcome(at now: Double) -> Outcome {
+    if isRemoved { return .removed }
+    guard isUp else { return .waiting }
+    if let firstValueAt {
+      let steps = properties.map(\.name).filter(Self.stepProperties.contains)
+      return steps.allSatisfy(isKnown) || now - firstValueAt >= Self.settleTime ? .hasValues : .waiting
+    }
+    return now - lastProgress >= Self.idleTime ? .idle : .waiting
+  }
+
+  /// Whether all links are up.
+  var isUp: Bool { state.map { $0.links.allSatisfy { $0.state == "up" } } ?? false }
+
+  /// The values that matter most, in the order of the device.
+  var firstValues: [Contract.Reading] {
+    let main = properties.filter { $0.rank == PropertyRank.headline.rawValue && isKnown($0.name) }
+    // A daemon of another version may declare no ranks.
+    let found = main.isEmpty ? properties.filter { $0.rank ?? 2 == PropertyRank.main.rawValue && isMeasured($0) && isKnown($0.name) } : main
+    return found.prefix(6).compactMap { readings[$0.name] }
+  }
+
+  /// What the device is waiting for, with the next attempt; nil if its links are up. `wall` is the Unix time in seconds.
+  func obstacle(wall: Double) -> String? {
+    guard let link = state?.links.first(where: { $0.state != "up" }) else { return state == nil ? "no state received" : nil }
+    let next = link.nextAttempt.map { "; next attempt in \(Format.duration(max(0, Double($0) / 1e6 - wall)))" } ?? ""
+    return (link.reason ?? "connecting to \(link.url)") + next
+  }
+
+  private func isKnown(_ property: String) -> Bool { readings[property]?.value != nil }
+
+  private func isMeasured(_ property: Contract.Property) -> Bool {
+    property.group != PropertyGroup.adapter.rawValue && property.group != PropertyGroup.settings.rawValue && property.type != "string"
+      && !Self.stepProperties.contains(property.name)
+  }
+
+  /// A line, and the key by which it is reported once.
+  private typealias Step = (key: String, line: String)
+
+  private var linkSteps: [Step] {
+    (state?.links ?? []).map { link in
+      let line = (state?.links.count ?? 0 > 1 ? "\(link.name): " : "") + Self.text(link)
+      return (line, line)
+    }
+  }
+
+  private static func text(_ link: Contract.Link) -> String {
+    guard link.state == "up" else { return link.reason ?? "connecting to \(link.url)" }
+    let details = link.details ?? [:]
+    let signal = details["signal"].map { String($0.prefix { $0 != "m" }) + "m" }  // without "when found"
+    return ["connected", signal, details["mtu"].map { "MTU \($0)" }, details["baud"].map { "\($0) baud" }].compactMap(\.self)
+      .joined(separator: ", ")
+  }
+
+  private var valueSteps: [Step] {
+    let steps = Self.stepProperties.compactMap { name -> Step? in
+      guard let reading = readings[name], let value = reading.value else { return nil }
+      // The measured rate varies: it is reported once.
+      return name == "poll-rate" ? (name, Format.value(reading)) : ("\(name) \(value.text)", value.text)
+    }
+    return steps + (state?.fault.map { [($0, $0)] } ?? [])
+  }
+}

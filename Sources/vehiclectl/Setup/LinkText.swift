@@ -1,0 +1,74 @@
+// Link URLs as text: parts, percent-encoding, and whether a configured link leads to a candidate. Pure. The daemon has the rules; see
+// vehicled.toml(5).
+
+import Glibc
+import Varlink
+
+enum LinkText {
+  /// The decoded part of a URL between the scheme and the query; nil without a scheme or if the encoding is invalid.
+  static func body(of url: String) -> String? {
+    guard let colon = url.firstIndex(of: ":") else { return nil }
+    return decoded(url[url.index(after: colon)...].prefix { $0 != "?" })
+  }
+
+  private static func decoded(_ text: Substring) -> String? {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard rest.count >= 2, let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else { return nil }
+      bytes.append(code)
+      rest = rest.dropFirst(2)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// Encodes what a URL would read differently: spaces, `%` and `?`.
+  static func encoded(_ text: String) -> String {
+    text.utf8.reduce(into: "") { result, byte in
+      let isPlain = byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "%") && byte != UInt8(ascii: "?")
+      guard !isPlain || byte >= 0x80 else { return result.unicodeScalars.append(Unicode.Scalar(byte)) }
+      let digits = String(byte, radix: 16, uppercase: true)
+      result += "%" + (digits.count < 2 ? "0" : "") + digits
+    }
+  }
+
+  /// Whether `ble:` and this name match exactly the peripherals with this name: it is no pattern, no address, and printable.
+  static func isExactName(_ name: String) -> Bool {
+    !name.isEmpty && name != "auto" && !name.hasPrefix("*") && !name.hasSuffix("*") && !isAddress(name) && Output.oneLine(name) == name
+  }
+
+  private static func isAddress(_ text: String) -> Bool {
+    let pairs = text.split(separator: ":", omittingEmptySubsequences: false)
+    return pairs.count == 6 && pairs.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isHexDigit) }
+  }
+
+  /// Whether a configured link leads to this candidate. `ble:auto` does once it is connected to it.
+  static func leads(_ link: Contract.Link, to candidate: Candidate) -> Bool {
+    guard link.url.hasPrefix("\(candidate.transport):"), let body = body(of: link.url) else { return false }
+    switch candidate.transport {
+    case "ble":
+      if link.details?["peer"]?.uppercased().contains(candidate.address.uppercased()) == true { return true }
+      return body.uppercased() == candidate.address.uppercased() || matches(body, candidate.name ?? "")
+    case "serial": return file(body) == file(candidate.address)
+    default: return body == candidate.address
+    }
+  }
+
+  private static func matches(_ pattern: String, _ name: String) -> Bool {
+    guard !name.isEmpty, pattern != "auto" else { return false }
+    guard pattern.hasSuffix("*") else { return pattern == name }
+    let text = pattern.dropLast()
+    return text.hasPrefix("*") ? name.contains(text.dropFirst()) : name.hasPrefix(text)
+  }
+
+  /// The file behind symbolic links.
+  private static func file(_ path: String) -> String {
+    guard let resolved = realpath(path, nil) else { return path }
+    defer { free(resolved) }
+    return String(cString: resolved)
+  }
+}

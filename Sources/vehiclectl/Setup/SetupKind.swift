@@ -1,0 +1,74 @@
+// What `setup` asks for each kind of device that has a link: the default of its name, and the options without which it does not work. A
+// test compares this table with the kinds of the daemon. Pure.
+
+struct SetupKind: Sendable {
+  /// One option that cannot be known.
+  struct Question: Sendable {
+    var key: String
+    /// What the user is asked.
+    var text: String
+    /// The allowed values; empty: any text.
+    var choices: [String] = []
+    /// The default for this candidate.
+    var fallback: @Sendable (Candidate) -> String
+    /// Whether it is asked, given the previous answers. If not, the option is omitted.
+    var isNeeded: @Sendable ([String: String]) -> Bool = { _ in true }
+  }
+
+  var name: String
+  /// The schemes of its links.
+  var schemes: [String]
+  /// The default of the device's name.
+  var deviceName: String
+  var questions: [Question] = []
+
+  static let all = [
+    SetupKind(name: "obd", schemes: ["serial", "tcp", "ble"], deviceName: "car"),
+    SetupKind(
+      name: "longboard", schemes: ["serial", "tcp", "ble"], deviceName: "board",
+      questions: [
+        Question(key: "protocol", text: "protocol of the board", choices: ["vesc", "elcomm"]) { candidate in
+          candidate.isVESC || candidate.transport != "ble" ? "vesc" : "elcomm"
+        }
+      ]),
+    SetupKind(name: "car", schemes: ["tcp"], deviceName: "rc-car"),
+    SetupKind(
+      name: "mirror", schemes: ["ble"], deviceName: "mirror",
+      questions: [
+        Question(
+          key: "profile", text: "firmware of the mirror (stock: since April 2024, encrypted)", choices: ["stock", "plain"]
+        ) { _ in "stock" },
+        Question(
+          key: "key-file", text: "file with its key", fallback: { _ in "/etc/vehicled/mirror.key" }, isNeeded: { $0["profile"] == "stock" }
+        ),
+        Question(
+          key: "iv-file", text: "file with its initialization vector", fallback: { _ in "/etc/vehicled/mirror.iv" },
+          isNeeded: { $0["profile"] == "stock" }),
+      ]),
+    SetupKind(name: "heart-rate", schemes: ["ble"], deviceName: "strap"),
+    SetupKind(name: "running", schemes: ["ble"], deviceName: "foot"),
+  ]
+
+  static subscript(_ name: String) -> SetupKind? { all.first { $0.name == name } }
+
+  /// The baud rate to configure for a serial link; nil if the daemon detects it.
+  func baud(_ options: [String: String]) -> Int? {
+    guard name == "longboard" else { return nil }
+    return options["protocol"] == "elcomm" ? 9600 : 115_200
+  }
+
+  /// The kind behind a USB serial port with this name in /dev/serial/by-id. Names of mere USB converters tell nothing. Source: the USB
+  /// strings of OBDLink adapters (ScanTool.net) and of VESC's firmware, which uses ChibiOS.
+  static func kind(ofPort name: String) -> String? {
+    let name = name.uppercased()
+    if ["SCANTOOL", "OBDLINK", "ELM327"].contains(where: name.contains) { return "obd" }
+    return Candidate.namesOfVESC.contains(where: name.contains) ? "longboard" : nil
+  }
+}
+
+extension Candidate {
+  static let namesOfVESC = ["VESC", "CHIBIOS"]
+
+  /// Whether its name is that of a VESC, so that the protocol is known.
+  var isVESC: Bool { Self.namesOfVESC.contains { name?.uppercased().contains($0) == true } }
+}
