@@ -38,7 +38,9 @@ struct ConnectionFollower {
     }
     output.progress(nil)
     switch outcome {
-    case .hasValues: show(values: steps.firstValues)
+    case .hasValues:
+      show(steps.finish())
+      show(values: steps.firstValues)
     case .removed: throw Failure.rejected(.noSuchDevice(device: device))
     case .waiting where Interrupt.received: throw Failure.other("interrupted; vehicled continues: vehiclectl status \(device)")
     case .idle, .waiting: try explain(steps)

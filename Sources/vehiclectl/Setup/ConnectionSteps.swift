@@ -16,11 +16,14 @@ struct ConnectionSteps {
   }
 
   /// Seconds after the first value in which further steps, such as the poll rate, are awaited.
-  static let settleTime = 3.0
+  static let settleTime = 5.0
   /// Seconds without progress after which a connected device is considered idle.
   static let idleTime = 15.0
   /// The properties that are steps, in their order. Not every kind has them.
-  private static let stepProperties = ["adapter", "vehicle", "protocol", "poll-rate"]
+  private static let stepProperties = ["adapter", "vehicle", "protocol", rate]
+  /// The measured rate rises in the first seconds. It is reported once it changes by less than this part.
+  private static let rate = "poll-rate"
+  private static let steadyPart = 0.1
 
   let device: String
   /// The last known state of the device.
@@ -29,6 +32,8 @@ struct ConnectionSteps {
   private var readings: [String: Contract.Reading] = [:]
   /// The steps of this connection that were reported, by a key.
   private var reported: Set<String> = []
+  /// The last two measured rates.
+  private var rates: [Double] = []
   private var wasUp = false
   private var isRemoved = false
   private var firstValueAt: Double?
@@ -47,20 +52,30 @@ struct ConnectionSteps {
       readings = Dictionary(current.readings.map { ($0.property, $0) }, uniquingKeysWith: { $1 })
     }
     for reading in result.changes ?? [] where reading.device == device { readings[reading.property] = reading }
-    if wasUp, !isUp { (reported, firstValueAt) = ([], nil) }
+    if wasUp, !isUp { (reported, firstValueAt, rates) = ([], nil, []) }
+    if let rate = (result.changes ?? []).last(where: { $0.device == device && $0.property == Self.rate })?.value?.number {
+      rates = rates.suffix(1) + [rate]
+    }
     wasUp = isUp
-    let new = (linkSteps + (isUp ? valueSteps : [])).filter { reported.insert($0.key).inserted }.map(\.line)
+    let new = report(linkSteps + (isUp ? valueSteps : []))
     if isUp, firstValueAt == nil, !firstValues.isEmpty { firstValueAt = now }
     if !new.isEmpty { lastProgress = now }
     return new
   }
+
+  /// Returns the lines of the steps that were not reported before.
+  private mutating func report(_ steps: [Step]) -> [String] { steps.filter { reported.insert($0.key).inserted }.map(\.line) }
+
+  /// The step that is still missing at the end: a rate that is not steady yet.
+  mutating func finish() -> [String] { report(rateStep.map { [$0] } ?? []) }
 
   func outcome(at now: Double) -> Outcome {
     if isRemoved { return .removed }
     guard isUp else { return .waiting }
     if let firstValueAt {
       let steps = properties.map(\.name).filter(Self.stepProperties.contains)
-      return steps.allSatisfy(isKnown) || now - firstValueAt >= Self.settleTime ? .hasValues : .waiting
+      let isComplete = steps.allSatisfy(isKnown) && (!steps.contains(Self.rate) || reported.contains(Self.rate))
+      return isComplete || now - firstValueAt >= Self.settleTime ? .hasValues : .waiting
     }
     return now - lastProgress >= Self.idleTime ? .idle : .waiting
   }
@@ -111,9 +126,14 @@ struct ConnectionSteps {
   private var valueSteps: [Step] {
     let steps = Self.stepProperties.compactMap { name -> Step? in
       guard let reading = readings[name], let value = reading.value else { return nil }
-      // The measured rate varies: it is reported once.
-      return name == "poll-rate" ? (name, Format.value(reading)) : ("\(name) \(value.text)", value.text)
+      return name == Self.rate ? (isRateSteady ? rateStep : nil) : ("\(name) \(value.text)", value.text)
     }
     return steps + (state?.fault.map { [($0, $0)] } ?? [])
   }
+
+  private var rateStep: Step? {
+    readings[Self.rate].flatMap { $0.value == nil ? nil : (Self.rate, Format.value($0)) }
+  }
+
+  private var isRateSteady: Bool { rates.count == 2 && abs(rates[1] - rates[0]) <= Self.steadyPart * rates[1] }
 }
