@@ -86,7 +86,8 @@ extension EndToEnd {
     }
 
     @Test(arguments: [
-      "no-monitor", "full-monitor", "drop:400", "slow:800", "abort:2", "busy:1", "churn", "service-change:60", "no-descriptors", "empty:7", "odd-replies",
+      "no-monitor", "full-monitor", "drop:400", "slow:800", "abort:2", "busy:1", "churn", "service-change:60", "no-descriptors", "empty:7",
+      "odd-replies",
     ]) func `the link recovers from radio faults`(_ fault: String) throws {
       let setup = try BLERig("--radio-fault", fault)
       #expect(wait(seconds: 20) { setup.isPolled }, "\(setup.reason)")

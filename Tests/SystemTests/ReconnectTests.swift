@@ -3,28 +3,28 @@
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("Reconnecting") struct ReconnectTests {
     /// The time until the device's next attempt, in seconds; nil if it does not wait.
-    private func delay(_ house: House) -> Double? {
-      let devices = try? house.vehiclectl("status", "ev", "--json").json()["devices"] as? [[String: Any]]
+    private func delay(_ rig: Rig) -> Double? {
+      let devices = try? rig.vehiclectl("status", "ev", "--json").json()["devices"] as? [[String: Any]]
       let next = (devices?.first?["links"] as? [[String: Any]])?.first?["nextAttempt"] as? Double
       return next.map { $0 / 1e6 - Date().timeIntervalSince1970 }
     }
 
     @Test func `a port that is plugged in again is opened at once`() throws {
-      let house = try House()
-      let ports = "\(house.directory)/serial/by-id"
-      let (_, link) = try house.simulator(on: "pty")
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"serial:\(ports)/usb-ELM327\"\n")
-      let daemon = try house.daemon()
+      let rig = try Rig()
+      let ports = "\(rig.directory)/serial/by-id"
+      let (_, link) = try rig.simulator(on: "pty")
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"serial:\(ports)/usb-ELM327\"\n")
+      let daemon = try rig.daemon()
       defer { withExtendedLifetime(daemon) {} }
       // Later attempts are further apart than the test waits.
-      #expect(wait(seconds: 40) { delay(house).map { $0 > 11 } ?? false }, "\(house.vehiclectl("status").output)")
+      #expect(wait(seconds: 40) { delay(rig).map { $0 > 11 } ?? false }, "\(rig.vehiclectl("status").output)")
       try FileManager.default.createDirectory(atPath: ports, withIntermediateDirectories: true)
       try FileManager.default.createSymbolicLink(
         atPath: "\(ports)/usb-ELM327", withDestinationPath: String(link.dropFirst("serial:".count)))
-      #expect(wait { house.get("ev.rpm") != nil }, "\(house.vehiclectl("status").output)")
+      #expect(wait { rig.get("ev.rpm") != nil }, "\(rig.vehiclectl("status").output)")
     }
 
     private static var canMakeNamespaces: Bool {
@@ -33,26 +33,26 @@ extension WholeHouse {
 
     @Test(.enabled(if: canMakeNamespaces, "only root can make a network namespace, with ip and unshare"))
     func `a network that returns is used at once`() throws {
-      let house = try House()
-      try house.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:10.99.0.1:35000\"\n")
+      let rig = try Rig()
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"tcp:10.99.0.1:35000\"\n")
       // The simulator listens on all addresses of the namespace, of which there are none yet.
       let simulator = try Program(
-        "/usr/bin/unshare", ["--net", "\(House.programs)/vehiclesim", "obd", "--on", "tcp:0.0.0.0:35000"], in: house.directory)
+        "/usr/bin/unshare", ["--net", "\(Rig.programs)/vehiclesim", "obd", "--on", "tcp:0.0.0.0:35000"], in: rig.directory)
       defer { simulator.end() }
-      #expect(wait { simulator.printed.contains("\n") }, "\(simulator.complaints)")
+      #expect(wait { simulator.stdout.contains("\n") }, "\(simulator.stderr)")
       let namespace = "--net=/proc/\(simulator.pid)/ns/net"
       let daemon = try Program(
         "/usr/bin/nsenter",
         [
-          namespace, "\(House.programs)/vehicled", "--config", house.configuration, "--socket", house.socket, "--state",
-          "\(house.directory)/state",
-        ], in: house.directory)
+          namespace, "\(Rig.programs)/vehicled", "--config", rig.configuration, "--socket", rig.socket, "--state",
+          "\(rig.directory)/state",
+        ], in: rig.directory)
       defer { daemon.end() }
-      #expect(wait(seconds: 40) { delay(house).map { $0 > 11 } ?? false }, "\(house.vehiclectl("status").output) \(daemon.complaints)")
-      func ip(_ arguments: String...) { #expect(house.run("/usr/bin/nsenter", [namespace, "ip"] + arguments).status == 0) }
+      #expect(wait(seconds: 40) { delay(rig).map { $0 > 11 } ?? false }, "\(rig.vehiclectl("status").output) \(daemon.stderr)")
+      func ip(_ arguments: String...) { #expect(rig.run("/usr/bin/nsenter", [namespace, "ip"] + arguments).status == 0) }
       ip("link", "set", "lo", "up")
       ip("address", "add", "10.99.0.1/32", "dev", "lo")
-      #expect(wait { house.get("ev.rpm") != nil }, "\(house.vehiclectl("status").output)")
+      #expect(wait { rig.get("ev.rpm") != nil }, "\(rig.vehiclectl("status").output)")
     }
   }
 }

@@ -4,7 +4,7 @@
 import Foundation
 import Testing
 
-extension WholeHouse {
+extension EndToEnd {
   @Suite("The view") struct WatchTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().path
 
@@ -14,10 +14,10 @@ extension WholeHouse {
       ("all", "160x50", "a"), ("small", "40x12", ""),
     ])
     func `the screen is that of the golden file`(_ name: String, _ size: String, _ keys: String) throws {
-      let house = try House()
+      let rig = try Rig()
       let golden = "\(Self.tests)/Screens/\(name)-\(size).txt"
-      let outcome = house.run(
-        House.python, ["\(Self.tests)/Peers/screen.py", size, keys, golden, "\(House.programs)/vehiclectl", house.socket])
+      let outcome = rig.run(
+        Rig.python, ["\(Self.tests)/Peers/screen.py", size, keys, golden, "\(Rig.programs)/vehiclectl", rig.socket])
       #expect(outcome.status == 0, "\(outcome.errors)\n\(outcome.output)")
     }
   }

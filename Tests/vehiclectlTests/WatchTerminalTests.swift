@@ -106,9 +106,9 @@ import Varlink
     defer { server.stop() }
     for reference in [[], ["ev"], ["ev.*"], ["rpm"]] {
       let outcome = try Program.run(["watch", "--count", "1", "--socket", server.path] + reference)
-      #expect(outcome.status == 0 && outcome.answer == #"{"device":"ev","property":"rpm","value":3308,"unit":"rpm","age":0}"# + "\n")
+      #expect(outcome.status == 0 && outcome.stdout == #"{"device":"ev","property":"rpm","value":3308,"unit":"rpm","age":0}"# + "\n")
     }
     let outcome = try Program.run(["watch", "rmp", "--socket", server.path])
-    #expect(outcome.status == 4 && outcome.remarks.contains("did you mean rpm?"))
+    #expect(outcome.status == 4 && outcome.stderr.contains("did you mean rpm?"))
   }
 }

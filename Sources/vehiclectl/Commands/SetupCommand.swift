@@ -51,8 +51,8 @@ struct SetupCommand: Subcommand {
     let file = try configurationFile()
     let devices = try common.connect(output).call(Contract.Status.self, .init(device: nil)).devices
     let dialogue = SetupDialogue(
-      acceptsDefaults: yes, isAtTerminal: Prompt.isInteractive, ask: { prompt throws(Failure) in try Prompt.shown(prompt) },
-      remark: { output.remarks([$0]) })
+      acceptsDefaults: yes, isAtTerminal: Prompt.isInteractive, ask: { prompt throws(Failure) in try Prompt.line(prompt) },
+      remark: { output.promptText([$0]) })
     let search = DeviceSearch(common: common, output: output, seconds: seconds, devices: devices)
     guard let candidate = try link.map({ url throws(Failure) in try search.candidate(of: url) }) ?? search.choose(dialogue) else { return }
     let section = try section(for: candidate, among: Set(devices.map(\.name)), dialogue)
@@ -129,7 +129,7 @@ struct SetupCommand: Subcommand {
   /// Appends the section on stdin.
   private func appendInput(_ output: Output) throws {
     var lines: [String] = []
-    while let line = try Prompt.shown("") { lines.append(line) }
+    while let line = try Prompt.line("") { lines.append(line) }
     guard let device = DeviceSection.name(in: lines) else {
       throw Failure.usage("standard input has no section; write [device.NAME], then lines of KEY = VALUE")
     }

@@ -27,9 +27,9 @@ struct ConnectionFollower {
     var outcome = ConnectionSteps.Outcome.waiting
     defer { output.progress(nil) }
     let parameters = Contract.Watch.Parameters(minimumIntervalMilliseconds: Self.interval)
-    try client.stream(Contract.Watch.self, parameters, first: limit, tick: 0.25, silence: Client.watchTimeout) { result in
+    try client.stream(Contract.Watch.self, parameters, firstReply: limit, tick: 0.25, laterReplies: Client.watchTimeout) { result in
       let now = Clock.monotonic
-      if let result { show(steps.apply(units.shown(result), at: now)) }
+      if let result { show(steps.apply(units.converted(result), at: now)) }
       outcome = steps.outcome(at: now)
       if Interrupt.received { return false }
       let seconds = "\(Int(now - began)) s"

@@ -110,7 +110,7 @@ struct DeviceSearch {
     let client = try common.connect(output)
     var end = Clock.monotonic + Double(seconds)
     do {
-      try client.stream(Contract.Scan.self, .init(seconds: seconds), first: nil, tick: 0.5, silence: nil) { result in
+      try client.stream(Contract.Scan.self, .init(seconds: seconds), firstReply: nil, tick: 0.5, laterReplies: nil) { result in
         if Interrupt.received { throw Failure.other("interrupted") }
         if let discovery = result?.found {
           let candidate = Candidate(discovery)

@@ -45,13 +45,13 @@ struct WatchScreen {
     let input = terminal.map { [$0.descriptor] } ?? []
     var updates = 0
     try client.stream(
-      Contract.Watch.self, parameters, first: first, tick: FullScreen.period, silence: Client.watchTimeout, also: { input }
+      Contract.Watch.self, parameters, firstReply: first, tick: FullScreen.period, laterReplies: Client.watchTimeout, watching: { input }
     ) { result in
       if Interrupt.received { return false }
       if JobControl.isPending || JobControl.wasResumed() { suspend() }
       readKeys()
       if let result {
-        model.apply(units.shown(result), at: Clock.monotonic, wall: Clock.wall)
+        model.apply(units.converted(result), at: Clock.monotonic, wall: Clock.wall)
         for device in model.takeUndeclared() {
           if let schema = describe(device) { model.declare(schema) }
         }

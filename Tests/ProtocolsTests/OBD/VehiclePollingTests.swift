@@ -329,7 +329,9 @@ import Testing
   @Test func `back to back the others have a fifth of the time`() throws {
     var rig = try VehicleRig(PetrolCar(.can11), rate: 0)
     rig.run(for: 60 * .second)
-    let frequent = rig.machine.router.vehicle.polling.scheduler.queue.requests.filter { $0.period == .second / 2 && $0.support == .answered }
+    let frequent = rig.machine.router.vehicle.polling.scheduler.queue.requests.filter {
+      $0.period == .second / 2 && $0.support == .answered
+    }
     #expect(frequent.count > 2 && frequent.allSatisfy { ($0.rate(at: rig.now) ?? 0) > 1 }, "\(frequent.map { $0.rate(at: rig.now) })")
     #expect(rig.number("poll-rate").map { $0 > 90 } == true, "\(rig.number("poll-rate") ?? 0)")
   }
