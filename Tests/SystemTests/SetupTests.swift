@@ -28,7 +28,7 @@ extension EndToEnd {
       let first = setup(rig, "--yes", "--name", "ev", link)
       #expect(first.status == 0, "\(first)")
       let steps = first.output
-      for step in ["connected", "ELM327 v1.5", "e-gmp", " Hz", "rpm"] { #expect(steps.contains(step), "\(step): \(steps)") }
+      for step in ["connected", "ELM327 v1.5", "e-gmp", " Hz", "speed"] { #expect(steps.contains(step), "\(step): \(steps)") }
       let added = Self.old + "\n\n[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\n"
       #expect(try text(rig) == added)
       let again = setup(rig, "--yes", link)

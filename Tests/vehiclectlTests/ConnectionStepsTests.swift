@@ -15,7 +15,7 @@ import Varlink
       Property("poll-rate", .float, unit: "Hz", group: .statistics, rank: .detail, help: ""),
     ]))
 
-  private func link(_ state: String, _ reason: String? = nil, next: Int? = nil, _ details: [String: String]? = nil) -> Contract.Link {
+  private func link(_ state: String, _ reason: String? = nil, next: Int? = nil, details: [String: String]? = nil) -> Contract.Link {
     Contract.Link(name: "main", url: "ble:Veepeak", state: state, reason: reason, since: 0, nextAttempt: next, details: details)
   }
 
@@ -33,9 +33,9 @@ import Varlink
   @Test func `each step is one line, from the search to the poll rate`() {
     var steps = ConnectionSteps(Self.schema, at: 0)
     #expect(steps.apply(snapshot(link("connecting", "searching for \"Veepeak\"")), at: 0) == ["searching for \"Veepeak\""])
-    #expect(steps.apply(snapshot(link("connecting", "searching for \"Veepeak\"", ["searching": "1 s"])), at: 1).isEmpty)
+    #expect(steps.apply(snapshot(link("connecting", "searching for \"Veepeak\"", details: ["searching": "1 s"])), at: 1).isEmpty)
     #expect(steps.outcome(at: 50) == .waiting, "the search may take long")
-    let up = link("up", ["signal": "-60 dBm when found", "mtu": "185"])
+    let up = link("up", details: ["signal": "-60 dBm when found", "mtu": "185"])
     #expect(steps.apply(snapshot(up), at: 2) == ["connected, -60 dBm, MTU 185"])
     #expect(steps.apply(change("adapter", .string("ELM327 v1.5")), at: 3) == ["ELM327 v1.5"])
     #expect(steps.apply(change("adapter", .string("ELM327 v1.5")), at: 3).isEmpty)

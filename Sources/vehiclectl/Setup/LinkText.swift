@@ -28,12 +28,12 @@ enum LinkText {
 
   /// Encodes what a URL would read differently: spaces, `%` and `?`.
   static func encoded(_ text: String) -> String {
-    text.utf8.reduce(into: "") { result, byte in
-      let isPlain = byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "%") && byte != UInt8(ascii: "?")
-      guard !isPlain || byte >= 0x80 else { return result.unicodeScalars.append(Unicode.Scalar(byte)) }
+    let bytes = text.utf8.flatMap { byte -> [UInt8] in
+      guard byte <= 0x20 || byte == 0x7F || byte == UInt8(ascii: "%") || byte == UInt8(ascii: "?") else { return [byte] }
       let digits = String(byte, radix: 16, uppercase: true)
-      result += "%" + (digits.count < 2 ? "0" : "") + digits
+      return Array("%\(digits.count < 2 ? "0" : "")\(digits)".utf8)
     }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// Whether `ble:` and this name match exactly the peripherals with this name: it is no pattern, no address, and printable.
