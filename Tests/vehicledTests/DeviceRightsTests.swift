@@ -57,7 +57,7 @@ import Varlink
     let all: [(String, Right, String, Bool)] = [
       (Contract.Status.name, .observe, object, false), (Contract.Describe.name, .observe, object, false),
       (Contract.Get.name, .observe, references, false), (Contract.Watch.name, .observe, references, true),
-      (Contract.Record.name, .observe, object, true),
+      (Contract.Record.name, .observe, object, true), (Contract.Log.name, .observe, object, false),
       (Contract.Set.name, .control, #"{"device":"\#(device)","property":"led","value":{"int":1}}"#, false),
       (Contract.Call.name, .control, #"{"device":"\#(device)","action":"jump"}"#, false),
       (Contract.Connect.name, .control, object, false), (Contract.Drive.name, .drive, object, true),

@@ -41,7 +41,7 @@ import Protocols
 
   /// The minimum interval of extra attempts. udev creates a port and then sets its permissions, which are two events.
   private var extraInterval: Nanoseconds { if case .serial = url { 100 * .millisecond } else { .second } }
-  /// A connection that takes longer than this is made anew when the network comes back: its address may be gone, and the kernel repeats
+  /// A connection that takes longer than this is made again when the network comes back: its address may be gone, and the kernel repeats
   /// its request only after seconds.
   private static let maxConnectDuration: Nanoseconds = 2 * .second
 
