@@ -5,6 +5,7 @@ import Protocols
 /// Which replies, messages, reads or connections of a simulated device a fault affects.
 public enum FaultTrigger: Sendable, Equatable {
   case always
+  /// Every nth one; for a toy, the first n connections.
   case every(Int)
   /// The first one after this time since the start; at a server, all connections after it.
   case after(Nanoseconds)

@@ -12,8 +12,9 @@ struct FaultSet<Kind: FaultKind>: Sendable {
 
   func contains(_ kind: Kind) -> Bool { faults.contains { $0.kind == kind } }
 
-  /// The first fault of this kind that affects item number `item` (from 1), `time` after the start.
-  mutating func active(_ kind: Kind, item: Int, after time: Nanoseconds) -> Fault<Kind>? {
+  /// Returns the first fault of this kind that affects item number `item` (from 1), `time` after the start. A fault with a start time is
+  /// returned only once.
+  mutating func activate(_ kind: Kind, item: Int, after time: Nanoseconds) -> Fault<Kind>? {
     for (index, fault) in faults.enumerated() where fault.kind == kind {
       switch fault.trigger {
       case .always: return fault

@@ -8,10 +8,10 @@ struct SendQueue: Sendable {
   private var pieces: [(due: Instant, bytes: [UInt8])] = []
   private var lastID: SendID = 0
   private let byteTime: Nanoseconds
-  /// A send is in flight.
+  /// Whether a send is in flight.
   private(set) var isSending = false
   /// When the transmission of the last queued byte ends.
-  private(set) var end = Instant.min
+  private(set) var transmissionEnd = Instant.min
   /// The number of queued bytes.
   private(set) var queuedBytes = 0
 
@@ -30,8 +30,8 @@ struct SendQueue: Sendable {
   /// Queues bytes whose transmission starts at `instant` or later.
   mutating func add(_ bytes: [UInt8], at instant: Instant) {
     guard !bytes.isEmpty else { return }
-    end = max(instant, end) &+ duration(of: bytes.count)
-    pieces.append((end, bytes))
+    transmissionEnd = max(instant, transmissionEnd) &+ duration(of: bytes.count)
+    pieces.append((transmissionEnd, bytes))
     queuedBytes += bytes.count
   }
 
@@ -39,7 +39,7 @@ struct SendQueue: Sendable {
   mutating func clear(at now: Instant) {
     pieces.removeAll()
     queuedBytes = 0
-    end = now
+    transmissionEnd = now
   }
 
   /// Sends the pieces that are due, unless a send is in flight.

@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test func `the formula of a bit field gives its value at any position`() throws {
-    var random = Noise(seed: 3)
+    var random = SeededRandom(seed: 3)
     for _ in 0..<2000 {
       let (start, length) = (Int.random(in: 0..<40, using: &random), Int.random(in: 1...53, using: &random))
       let signed = length > 1 && Bool.random(using: &random)
@@ -203,7 +203,7 @@ import Testing
   }
 
   @Test func `random bytes do not trap the importer`() {
-    var random = Noise(seed: 11)
+    var random = SeededRandom(seed: 11)
     let seeds = [
       set(#""bix": 5, "len": 14, "mul": 0.5, "add": -3, "nullmin": 1, "map": {"1": "x"}, "sign": true, "max": 1, "unit": "volts""#),
       "Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header\n\"a, b\",b,220101,Signed(BB)*256+{J:5}+((v<8)+u),0,9,C,7E4\n",

@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test func `random bytes do not trap the loader`() throws {
-    var random = Noise(seed: 42)
+    var random = SeededRandom(seed: 42)
     let seed = Array(
       """
       log-level = "info" # c

@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test func `random bytes do not trap the parser, and every parsed URL round-trips`() {
-    var random = Noise(seed: 7)
+    var random = SeededRandom(seed: 7)
     let seeds = ["serial:/dev/ttyUSB0?baud=9600", "tcp:[fe80::1%25eth0]:35000", "replay:/a%C3%A9?speed=2"].map { Array($0.utf8) }
     for round in 0..<20_000 {
       var bytes = seeds[round % seeds.count]

@@ -4,7 +4,7 @@
 
 extension [UInt8] {
   /// Changes, inserts, removes or duplicates bytes at a random position.
-  mutating func mutate(using random: inout Noise) {
+  mutating func mutate(using random: inout SeededRandom) {
     let place = Int.random(in: 0...count, using: &random)
     let special = Array("[]{}\"'=.#%?:&,\n\\ \u{0}\u{7F}".utf8) + [0x80, 0xFF, UInt8.random(in: 0...255, using: &random)]
     let byte = special[Int.random(in: 0..<special.count, using: &random)]

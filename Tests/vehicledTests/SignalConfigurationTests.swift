@@ -176,7 +176,7 @@ import Testing
   }
 
   @Test func `random bytes in a signals.d file do not trap the loader`() throws {
-    var random = Noise(seed: 5)
+    var random = SeededRandom(seed: 5)
     let seed = Array("[signal.x]\nrequest = \"220101\"\nvalue = \"signed(A*256+B,16)/10\"\nmin = -5\nmax = 1.5\ndevices = [\"ev\"]\n".utf8)
     var read = 0
     for _ in 0..<2000 {

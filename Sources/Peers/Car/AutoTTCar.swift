@@ -20,9 +20,9 @@ public struct AutoTTCar: Machine {
   let flaws: Set<CarFlaw>
   var faults: FaultSet<CarFault.Kind>
   let modes: [CarMode]
-  /// All delays are 0.
+  /// Whether all delays are 0.
   let isInstant: Bool
-  var noise: Noise
+  var random: SeededRandom
   var programState = ProgramState.waiting
   var connectedAt: Instant = 0
 
@@ -31,14 +31,14 @@ public struct AutoTTCar: Machine {
   var steps: [Step] = []
   /// When the current slow step is complete.
   var waitsUntil: Instant?
-  /// Since when the thread waits for a client to fetch a picture.
+  /// When the thread began to wait for a client to fetch a picture; nil while it does not wait.
   var awaitsFetchSince: Instant?
-  /// A client has fetched a picture since the stream was switched on.
+  /// Whether a client has fetched a picture since the stream was switched on.
   var pictureWasFetched = false
-  /// VideoStreamStarted is sent when a client fetches a picture.
+  /// Whether VideoStreamStarted must be sent when a client fetches a picture.
   var mustSendStarted = false
   var readCount = 0
-  /// The fault `lag` has delayed the next read already.
+  /// Whether the fault `lag` has already delayed the next read.
   var isLagOver = false
 
   // Sending.
@@ -65,7 +65,7 @@ public struct AutoTTCar: Machine {
   var pictureSize = CarPictureSize.medium
   /// The index of the selected mode.
   public internal(set) var mode = 0
-  /// The documented car has executed ShutDown: the program does not restart.
+  /// Whether the documented car has executed ShutDown: the program does not restart.
   public internal(set) var isOff = false
 
   /// The smallest id of a send to a video client. `sendQueue` uses smaller ids.
@@ -82,7 +82,7 @@ public struct AutoTTCar: Machine {
     self.isInstant = isInstant
     let ownModes = dialect == .asBuilt ? CarMode.asBuilt : CarMode.documented
     modes = self.faults.contains(.longModes) ? CarMode.long(ownModes) : ownModes
-    noise = Noise(seed: seed)
+    random = SeededRandom(seed: seed)
     receiver = CarReceiver(reassembles: !flaws.contains(.reassembly))
   }
 

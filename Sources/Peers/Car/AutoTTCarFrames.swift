@@ -127,7 +127,7 @@ extension AutoTTCar {
 
 extension CarMode {
   var hasButtons: Bool { steering == .tiltWithIndicators || steering == .buttons }
-  /// The mode switches the lights on.
+  /// Whether the mode switches the lights on.
   var hasLights: Bool { steering == .tiltWithIndicators || takesSpeech }
 
   var newSteering: CarSteering {

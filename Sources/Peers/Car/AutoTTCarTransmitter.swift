@@ -67,7 +67,7 @@ extension AutoTTCar {
     let bytes = heldBack + bytes
     heldBack = []
     guard hasFault(.split) else { return sendQueue.add(bytes, at: now) }
-    let cut = Int.random(in: 1..<bytes.count, using: &noise)
+    let cut = Int.random(in: 1..<bytes.count, using: &random)
     sendQueue.add(Array(bytes[..<cut]), at: now)
     sendQueue.add(Array(bytes[cut...]), at: now + 15 * .millisecond)
   }

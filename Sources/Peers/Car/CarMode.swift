@@ -8,13 +8,13 @@ struct CarMode: Sendable {
   var name: String
   var info: String
   var steering: Steering
-  /// Selecting the mode starts the camera.
+  /// Whether selecting the mode starts the camera.
   var startsCamera = false
-  /// Selecting the mode stops the camera first, unless it streams.
+  /// Whether selecting the mode stops the camera first, unless it streams.
   var stopsCamera = true
-  /// Recognized speech is passed to the steering.
+  /// Whether recognized speech is passed to the steering.
   var takesSpeech = false
-  /// Selecting another mode does not end the thread of this mode.
+  /// Whether the thread of this mode keeps running when another mode is selected.
   var leavesThreadRunning = false
 
   static let asBuilt: [CarMode] = [

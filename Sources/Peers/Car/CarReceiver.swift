@@ -1,5 +1,6 @@
 // The frame parser of the car. In the dialect as-built the car parses each read separately: a frame that is split across two reads
-// is lost, and so is the next one. In the dialect documented, or if this flaw is switched off, it reassembles frames. Source: TCP.py of task123/AutoTT: recv(1024), split at `#$#`, then at `%^%` CR LF.
+// is lost, and so is the next one. In the dialect documented, or if this flaw is switched off, it reassembles frames.
+// Source: TCP.py of task123/AutoTT: recv(1024), split at `#$#`, then at `%^%` CR LF.
 //
 //   TYPE 23 24 23 BODY 25 5E 25 0D 0A        documented: TYPE 23 24 23 BODY 25 5E 25, and optional line ends
 
@@ -19,9 +20,9 @@ struct ReceivedFrame: Sendable, Equatable {
 
 /// Received bytes, and the frames in them.
 struct CarReceiver: Sendable {
-  /// The size of one read.
+  /// The maximum size of one read, in bytes.
   static let readSize = 1024
-  /// The size of the receive buffer of the kernel.
+  /// The size of the kernel's receive buffer, in bytes.
   static let kernelBufferSize = 128 * 1024
 
   private static let divider = Array("#$#".utf8)

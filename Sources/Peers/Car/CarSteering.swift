@@ -2,6 +2,8 @@
 // state. Exceptions occur at the same step as in the original: a Stop may be recorded while the wheels keep turning.
 // Source: Steering.py and Lights.py of task123/AutoTT.
 
+import Protocols
+
 /// A Python exception in a handler. The remaining received bytes are discarded.
 struct PythonException: Error, Equatable {
   var name: String
@@ -106,11 +108,11 @@ struct ButtonSteering: Sendable, Equatable {
 
 /// Line following: a thread sets the motors every 10 ms. The simulated line is straight.
 struct LineSteering: Sendable, Equatable {
-  static let period: Int64 = 10_000_000
+  static let period: Nanoseconds = 10 * .millisecond
   private static let speed = CarWheels(left: 17, right: 17)
 
   private(set) var isStopped = true
-  /// The thread has started to set the motors.
+  /// Whether the thread has started to set the motors.
   private var hasBegun = false
 
   /// The set-point of the thread; nil before it has started.

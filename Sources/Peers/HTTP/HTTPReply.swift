@@ -13,7 +13,7 @@ struct HTTPReply: Sendable, Equatable {
   var body: [UInt8]
   /// Further header fields, sent in order of their names.
   var fields: [String: String]
-  /// The body has secrets and is not logged.
+  /// Whether the body contains secrets, which must not be logged.
   var isSecret = false
 
   init(_ status: Int, _ body: String = "", type: String? = HTTPReply.json, fields: [String: String] = [:]) {

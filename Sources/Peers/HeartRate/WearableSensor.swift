@@ -14,7 +14,7 @@ public struct WearableSensor: Machine {
   private let model: Model
   private var faults: FaultSet<SensorFault.Kind>
   private let origin: Instant
-  private var noise: Noise
+  private var random: SeededRandom
   /// When the next message is due; nil while not connected.
   private var nextMessage: Instant?
   private var messageCount = 0
@@ -25,7 +25,7 @@ public struct WearableSensor: Machine {
   /// Creates a sensor whose run starts at `origin`. `seed` determines the heart rate and random faults.
   public init(_ model: Model, origin: Instant = 0, faults: [SensorFault] = [], seed: UInt64 = 1) {
     (self.model, self.origin, self.faults) = (model, origin, FaultSet(faults))
-    noise = Noise(seed: seed)
+    random = SeededRandom(seed: seed)
   }
 
   public var nextWake: Instant? { nextMessage }
@@ -43,9 +43,9 @@ public struct WearableSensor: Machine {
     guard let due = nextMessage, now >= due else { return }
     nextMessage = max(due, now - Self.period) + Self.period
     messageCount += 1
-    if let fault = activeFault(.silence, at: now) { silentUntil = fault.duration.map { now + $0 } ?? .max }
+    if let fault = activateFault(.silence, at: now) { silentUntil = fault.duration.map { now + $0 } ?? .max }
     guard now >= silentUntil else { return }
-    if activeFault(.drop, at: now) != nil {
+    if activateFault(.drop, at: now) != nil {
       nextMessage = nil
       return effects.append(.resetLink(.main, reason: "the sensor was switched off"))
     }
@@ -57,33 +57,33 @@ public struct WearableSensor: Machine {
   /// The heart rate in bpm: it rises and falls in 10 min, with random deviations.
   private mutating func heartRate(at seconds: Double) -> Int {
     let part = (seconds / 600).truncatingRemainder(dividingBy: 1)
-    return Int(72 + 88 * (part < 0.5 ? part : 1 - part) * 2) + Int.random(in: -2...2, using: &noise)
+    return Int(72 + 88 * (part < 0.5 ? part : 1 - part) * 2) + Int.random(in: -2...2, using: &random)
   }
 
   private mutating func message(at now: Instant) -> [UInt8] {
     let seconds = Double(now - origin) / 1e9
     var bytes = model == .strap ? heartRateMessage(seconds, at: now) : runningMessage(seconds)
-    if activeFault(.truncated, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &noise)) }
-    if activeFault(.overlong, at: now) != nil { bytes.append(0) }
+    if activateFault(.truncated, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &random)) }
+    if activateFault(.overlong, at: now) != nil { bytes.append(0) }
     return bytes
   }
 
   private mutating func heartRateMessage(_ seconds: Double, at now: Instant) -> [UInt8] {
     let rate = heartRate(at: seconds)
-    let hasNoContact = activeFault(.noContact, at: now) != nil
+    let hasNoContact = activateFault(.noContact, at: now) != nil
     var flags: UInt8 = hasNoContact ? 0b100 : 0b110
     var bytes = [UInt8(hasNoContact ? 0 : rate)]
-    if activeFault(.wide, at: now) != nil {
+    if activateFault(.wide, at: now) != nil {
       flags |= 1
       bytes.append(0)
     }
-    if activeFault(.energy, at: now) != nil {
+    if activateFault(.energy, at: now) != nil {
       flags |= 8
       bytes += Self.bytes(Int(seconds / 6), 2)
     }
     if !hasNoContact {
       flags |= 16
-      for _ in 0..<(activeFault(.intervals, at: now) != nil ? 3 : 1) { bytes += Self.bytes(60 * 1024 / rate, 2) }
+      for _ in 0..<(activateFault(.intervals, at: now) != nil ? 3 : 1) { bytes += Self.bytes(60 * 1024 / rate, 2) }
     }
     return [flags] + bytes
   }
@@ -98,8 +98,8 @@ public struct WearableSensor: Machine {
     (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
   }
 
-  /// The fault of this kind that affects the current message, if any.
-  private mutating func activeFault(_ kind: SensorFault.Kind, at now: Instant) -> SensorFault? {
-    faults.active(kind, item: messageCount, after: now - origin)
+  /// Returns the fault of this kind that affects the current message, if any; one with a start time only once.
+  private mutating func activateFault(_ kind: SensorFault.Kind, at now: Instant) -> SensorFault? {
+    faults.activate(kind, item: messageCount, after: now - origin)
   }
 }

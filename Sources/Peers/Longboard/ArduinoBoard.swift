@@ -24,11 +24,11 @@ public struct ArduinoBoard: Machine {
   let buzzerOn: [UInt8]
   private let ride = BoardRide()
   private let origin: Instant
-  private var noise: Noise
+  private var random: SeededRandom
   private var sendQueue = SendQueue(baud: nil)
-  /// The buzzer is switched on, until the control byte for off or a reset.
+  /// Whether the buzzer is switched on, until the control byte for off or a reset.
   private(set) public var isBuzzerLatched = false
-  /// The board has detected low voltage and stays off until a reset.
+  /// Whether the board has detected low voltage; it stays off until a reset.
   private(set) public var isLatchedOff = false
   private var bootedAt: Instant
   /// Bytes in the receive buffer.
@@ -46,11 +46,13 @@ public struct ArduinoBoard: Machine {
   /// A message that the fault `coalesce` holds back for the next one.
   private var heldBack: [UInt8] = []
   private var isConnected = false
-  /// The link is reset when everything is sent.
+  /// Whether the link is reset once everything is sent.
   private var closesLink = false
-  private var reportedSounding = false
+  private var hasReportedSounding = false
 
   private static let bufferSize = 63
+  /// The control bytes of a board as built.
+  private static let (buzzerOnByte, buzzerOffByte): (UInt8, UInt8) = (55, 45)
   /// The reply time of the VESC, and the time that the board waits for a VESC that does not reply.
   private static let vescTime: Nanoseconds = 10 * .millisecond
   private static let vescTimeout: Nanoseconds = 100 * .millisecond
@@ -59,7 +61,7 @@ public struct ArduinoBoard: Machine {
   private static let passDelay: Nanoseconds = 30 * .millisecond
   /// About 14 characters at 9600 baud.
   private static let printTime: Nanoseconds = 15 * .millisecond
-  private static let repeatAfter: Nanoseconds = 600 * .millisecond
+  private static let repeatInterval: Nanoseconds = 600 * .millisecond
 
   /// Creates a board whose ride starts at `origin`. `seed` determines random faults.
   public init(
@@ -71,7 +73,7 @@ public struct ArduinoBoard: Machine {
     self.isInstant = isInstant
     self.buzzerOn = Array(String(buzzerOn).utf8)
     self.faults = FaultSet(faults)
-    noise = Noise(seed: seed)
+    random = SeededRandom(seed: seed)
     bootedAt = origin
     passStart = origin
   }
@@ -95,8 +97,8 @@ public struct ArduinoBoard: Machine {
     }
     runLoop(at: now)
     sendQueue.flush(at: now, &effects)
-    if isSounding != reportedSounding {
-      reportedSounding = isSounding
+    if isSounding != hasReportedSounding {
+      hasReportedSounding = isSounding
       effects.append(.event(name: "buzzer", text: isSounding ? "buzzer on" : "buzzer off"))
     }
     if closesLink, sendQueue.isEmpty, !sendQueue.isSending {
@@ -145,11 +147,11 @@ public struct ArduinoBoard: Machine {
     case .asBuilt:
       guard !receiveBuffer.isEmpty else { return }
       let control = receiveBuffer.removeFirst()
-      if control == 55 { isBuzzerLatched = true } else if control == 45 { isBuzzerLatched = false }
+      if control == Self.buzzerOnByte { isBuzzerLatched = true } else if control == Self.buzzerOffByte { isBuzzerLatched = false }
     case .documented:
       if !receiveBuffer.isEmpty { isBuzzerLatched = receiveBuffer == buzzerOn }
       receiveBuffer = []
-      nextRepeat = isConnected ? now + ArduinoBoard.repeatAfter : nil
+      nextRepeat = isConnected ? now + ArduinoBoard.repeatInterval : nil
     }
     let printTime = isInstant ? now..<now : now + ArduinoBoard.answerDelay..<now + ArduinoBoard.answerDelay + ArduinoBoard.printTime
     (printing, passStart) = (printTime, isInstant ? now : printTime.upperBound + ArduinoBoard.answerDelay + ArduinoBoard.passDelay)
@@ -176,36 +178,36 @@ public struct ArduinoBoard: Machine {
   private mutating func sendMessage(at now: Instant, printedAt: Instant) {
     guard now >= silentUntil else { return }
     messageCount += 1
-    if activeFault(.reset, at: now) != nil { (bootedAt, isBuzzerLatched, isLatchedOff) = (now, false, false) }
-    if activeFault(.offLatch, at: now) != nil { isLatchedOff = true }
-    if let fault = activeFault(.silence, at: now) { silentUntil = fault.duration.map { now + $0 } ?? .max }
+    if activateFault(.reset, at: now) != nil { (bootedAt, isBuzzerLatched, isLatchedOff) = (now, false, false) }
+    if activateFault(.offLatch, at: now) != nil { isLatchedOff = true }
+    if let fault = activateFault(.silence, at: now) { silentUntil = fault.duration.map { now + $0 } ?? .max }
     guard now >= silentUntil else { return }
     if isConnected { send(Array(message(at: now).utf8), at: now, printedAt: printedAt) }
   }
 
   private mutating func send(_ text: [UInt8], at now: Instant, printedAt: Instant) {
     var bytes = text
-    if activeFault(.noise, at: now) != nil { bytes = (0..<6).map { _ in UInt8.random(in: 0x80...0xFF, using: &noise) } + bytes }
-    if activeFault(.cut, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &noise)) }
+    if activateFault(.noise, at: now) != nil { bytes = (0..<6).map { _ in UInt8.random(in: 0x80...0xFF, using: &random) } + bytes }
+    if activateFault(.cut, at: now) != nil { bytes.removeLast(Int.random(in: 1..<bytes.count, using: &random)) }
     if hasFault(.wrongBaud) { bytes = bytes.map { $0 &* 37 | 0x80 } }
-    if activeFault(.flood, at: now) != nil { bytes = [[UInt8]](repeating: bytes, count: 200).flatMap(\.self) }
-    if heldBack.isEmpty, activeFault(.coalesce, at: now) != nil { return heldBack = bytes }
+    if activateFault(.flood, at: now) != nil { bytes = [[UInt8]](repeating: bytes, count: 200).flatMap(\.self) }
+    if heldBack.isEmpty, activateFault(.coalesce, at: now) != nil { return heldBack = bytes }
     bytes = heldBack + bytes
     heldBack = []
-    if activeFault(.disconnect, at: now) != nil {
+    if activateFault(.disconnect, at: now) != nil {
       closesLink = true
       return sendQueue.add(Array(bytes.prefix(bytes.count / 2)), at: printedAt)
     }
     guard hasFault(.split) else { return sendQueue.add(bytes, at: printedAt) }
-    let cut = Int.random(in: 1..<bytes.count, using: &noise)
+    let cut = Int.random(in: 1..<bytes.count, using: &random)
     sendQueue.add(Array(bytes[..<cut]), at: printedAt)
     sendQueue.add(Array(bytes[cut...]), at: printedAt + 15 * .millisecond)
   }
 
   private func hasFault(_ kind: BoardFault.Kind) -> Bool { faults.contains(kind) }
 
-  /// The fault of this kind that affects the current message, if any.
-  private mutating func activeFault(_ kind: BoardFault.Kind, at now: Instant) -> BoardFault? {
-    faults.active(kind, item: messageCount, after: now - origin)
+  /// Returns the fault of this kind that affects the current message, if any; one with a start time only once.
+  private mutating func activateFault(_ kind: BoardFault.Kind, at now: Instant) -> BoardFault? {
+    faults.activate(kind, item: messageCount, after: now - origin)
   }
 }

@@ -19,11 +19,11 @@ public struct VESC: Machine {
   var limits = VESCRuntimeLimits()
   /// The limits that this VESC has forwarded to the second one: scale of the motor current, and speed in ERPM.
   public internal(set) var forwardedLimits: (current: Float, erpm: Float)?
-  var noise: Noise
+  var random: SeededRandom
   var poweredOn: Instant
   /// When the host last sent a command that restarts the safety timeout.
   private var lastAlive: Instant = .min
-  /// The safety timeout has expired.
+  /// Whether the safety timeout has expired.
   private(set) var isTimedOut = false
   /// The last 64 motor commands of the host, without ALIVE.
   public private(set) var motorCommands: [(at: Instant, command: VESCMotorCommand)] = []
@@ -52,7 +52,7 @@ public struct VESC: Machine {
     self.origin = origin
     poweredOn = origin
     ride = VESCRide(origin: origin, at: origin)
-    noise = Noise(seed: seed)
+    random = SeededRandom(seed: seed)
   }
 
   /// The speed in m/s, negative backward.
@@ -142,9 +142,9 @@ public struct VESC: Machine {
   private mutating func send(_ payload: [UInt8], at due: Instant, from now: Instant) {
     replyCount += 1
     var packet = VESCPacketReader.packet(payload)
-    for (index, fault) in faults.enumerated() where isActive(fault, index, at: now) {
+    for (index, fault) in faults.enumerated() where activate(fault, index, at: now) {
       switch fault.kind {
-      case .noise: packet = [UInt8(2 + noise.next() % 2)] + (0..<3).map { _ in UInt8(truncatingIfNeeded: noise.next()) } + packet
+      case .noise: packet = [UInt8(2 + random.next() % 2)] + (0..<3).map { _ in UInt8(truncatingIfNeeded: random.next()) } + packet
       case .wrongCRC: packet[packet.count - 2] ^= 0x55
       case .cut: packet.removeLast(packet.count / 2)
       case .silence:
@@ -157,14 +157,15 @@ public struct VESC: Machine {
       case .reset:
         restart(at: now)
         return
-      case .gibberish: packet = packet.map { _ in UInt8(truncatingIfNeeded: noise.next()) }
+      case .gibberish: packet = packet.map { _ in UInt8(truncatingIfNeeded: random.next()) }
       }
     }
     sendQueue.add(heldBack + packet, at: due)
     heldBack = []
   }
 
-  private mutating func isActive(_ fault: Fault<VESCFaultKind>, _ index: Int, at now: Instant) -> Bool {
+  /// Returns whether the fault affects the current reply; one with a start time does so only once.
+  private mutating func activate(_ fault: Fault<VESCFaultKind>, _ index: Int, at now: Instant) -> Bool {
     switch fault.trigger {
     case .always: true
     case .every(let count): replyCount % count == 0

@@ -8,7 +8,7 @@ public enum VESCFaultKind: String, FaultKind {
   case wrongCRC = "wrong-crc"
   case cut, silence, coalesce, prints, reset, gibberish
 
-  public static let countedItems = "answers"
+  public static let countedItems = "replies"
 
   public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) { (.every(10), nil) }
 

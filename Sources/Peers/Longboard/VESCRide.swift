@@ -21,7 +21,7 @@ struct VESCRide: Sendable {
   static let wheelDiameter = 0.085
   static let cells = 10.0  // in series
   private static let mass = 80.0  // kg
-  /// N per A of motor current.
+  /// The driving force in N per A of motor current.
   private static let forcePerAmpere = 8.0
   private static let step: Nanoseconds = 10 * .millisecond
   /// The duration in s and the final speed in m/s of each leg.
@@ -32,15 +32,15 @@ struct VESCRide: Sendable {
 
   /// The last motor command; nil on the repeating ride.
   var command: VESCMotorCommand?
-  /// m/s.
+  /// The speed in m/s, negative backward.
   private(set) var speed = 0.0
   /// Distance in m: forward minus backward, and in total.
   private(set) var distance = 0.0
   private(set) var travelled = 0.0
-  /// A.
+  /// The currents of the motor and from the battery, in A.
   private(set) var motorCurrent = 0.0
   private(set) var inputCurrent = 0.0
-  /// Ah.
+  /// The charge drawn from and returned to the battery, in Ah.
   private(set) var chargeUsed = 0.0
   private(set) var chargeRegenerated = 0.0
   private let origin: Instant

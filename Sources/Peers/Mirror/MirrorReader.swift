@@ -25,7 +25,7 @@ struct MirrorReader: Sendable {
   /// The reply of the ESP32 to the next request, whatever its field.
   private var buffer = ""
   private var values: [String: String] = [:]
-  /// A signal came during a reading.
+  /// Whether a signal came during a reading.
   private var isSignalPending = false
   /// Until when the display processes the last reading.
   private var busyUntil: Instant?

@@ -46,7 +46,7 @@ extension ELM327Adapter {
   mutating func enterSleep(at start: Instant) {
     respond("OK", at: start)
     let warning = start + timing.lowPower
-    lowPower = LowPower(warning: warning, asleep: warning + timing.lowPowerWarning)
+    lowPower = LowPower(warning: warning, asleepFrom: warning + timing.lowPowerWarning)
   }
 
   /// Restarts: the adapter ignores input and prints its banner at `end`.
@@ -55,6 +55,6 @@ extension ELM327Adapter {
     lowPower = nil
     sendQueue.add((hasFault(.noisyBanner) ? [0xFC] : []) + settings.endOfLine + settings.endOfLine, at: end)
     respond(banner, at: end)
-    phase = .unresponsive(until: sendQueue.end)
+    phase = .unresponsive(until: sendQueue.transmissionEnd)
   }
 }

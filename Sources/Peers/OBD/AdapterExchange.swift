@@ -7,7 +7,7 @@ import Protocols
 struct Arrival: Sendable {
   var due: Instant
   var frame: OBDFrame
-  /// The frame is the last one of its message.
+  /// Whether the frame is the last one of its message.
   var isLast: Bool
 }
 

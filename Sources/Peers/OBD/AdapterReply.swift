@@ -49,7 +49,7 @@ extension ELM327Adapter {
   mutating func send(_ request: OBDRequest, at now: Instant, from start: Instant) {
     guard (1...(settings.autoFormat ? 7 : 8)).contains(request.data.count) else { return respond("?", at: start) }
     requestCount &+= 1
-    let activeFaults = activeFaults(at: now)
+    let activeFaults = activateFaults(at: now)
     func activeFault(_ kind: AdapterFault.Kind) -> AdapterFault? { activeFaults.first { $0.kind == kind } }
 
     if let hang = activeFault(.hang) { return phase = .unresponsive(until: hang.duration.map { now + $0 } ?? .max) }
@@ -82,7 +82,7 @@ extension ELM327Adapter {
     }
     if let split = activeFault(.split) { reply = splitRandomly(reply, gap: split.duration ?? 0) }
     for piece in reply { sendQueue.add(piece.bytes, at: piece.due) }
-    phase = closesLink ? .unresponsive(until: .max) : .busy(until: max(end, sendQueue.end))
+    phase = closesLink ? .unresponsive(until: .max) : .busy(until: max(end, sendQueue.transmissionEnd))
   }
 
   /// A reply that is only a status text.
@@ -94,8 +94,8 @@ extension ELM327Adapter {
     return [(piece.due, piece.bytes.dropLast()), (piece.due + delay, [0x3E])]
   }
 
-  /// The faults that affect the current reply.
-  private mutating func activeFaults(at now: Instant) -> [AdapterFault] {
+  /// Returns the faults that affect the current reply; those with a start time only once.
+  private mutating func activateFaults(at now: Instant) -> [AdapterFault] {
     guard !faults.isEmpty else { return [] }
     var activeFaults: [AdapterFault] = []
     for (position, fault) in faults.enumerated() {

@@ -13,12 +13,12 @@ extension ELM327Adapter {
 
   /// Inserts one to six random bytes before the prompt.
   mutating func insertNoise(_ reply: inout [Piece]) {
-    guard let piece = reply.indices.randomElement(using: &noise), !reply[piece].bytes.isEmpty else { return }
-    let position = Int.random(in: 0..<reply[piece].bytes.count, using: &noise)
-    let random = (0..<Int.random(in: 1...6, using: &noise)).map { _ in
-      [0x00, 0xFF, UInt8.random(in: 0x80...0xFE, using: &noise)].randomElement(using: &noise) ?? 0
+    guard let piece = reply.indices.randomElement(using: &random), !reply[piece].bytes.isEmpty else { return }
+    let position = Int.random(in: 0..<reply[piece].bytes.count, using: &random)
+    let noise = (0..<Int.random(in: 1...6, using: &random)).map { _ in
+      [0x00, 0xFF, UInt8.random(in: 0x80...0xFE, using: &random)].randomElement(using: &random) ?? 0
     }
-    reply[piece].bytes.insert(contentsOf: random, at: position)
+    reply[piece].bytes.insert(contentsOf: noise, at: position)
   }
 
   /// Removes all but the first half of the bytes.
@@ -42,10 +42,10 @@ extension ELM327Adapter {
       due = max(due, piece.due)
       var rest = piece.bytes[...]
       while !rest.isEmpty {
-        let part = rest.prefix(Int.random(in: 1...20, using: &noise))
+        let part = rest.prefix(Int.random(in: 1...20, using: &random))
         parts.append((due, Array(part)))
         rest = rest.dropFirst(part.count)
-        due += Nanoseconds.random(in: 0...gap, using: &noise)
+        due += Nanoseconds.random(in: 0...gap, using: &random)
       }
     }
     return parts
@@ -56,7 +56,7 @@ extension ELM327Adapter {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(1024)
     while bytes.count < 1024 {
-      let word = noise.next()
+      let word = random.next()
       for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift))) }
     }
     return bytes.map { $0 == 0x3E ? 0xFF : $0 }

@@ -7,7 +7,7 @@ import Protocols
 struct AdapterSettings: Sendable, Equatable {
   var echo = true
   var linefeeds = false
-  /// Line ends are lost between the chip and the host (fault `no-lf-cr`).
+  /// Whether line ends are lost between the chip and the host (fault `no-lf-cr`).
   var losesLineEnds = false
   /// The faults `no-checksum`, `pad-zeros` and `ignore-protocol` set these.
   var omitsChecksums = false

@@ -26,9 +26,9 @@ public struct ELM327Adapter: Machine {
     /// When the warning is due; nil after it was printed.
     var warning: Instant?
     /// When the adapter sleeps: from then on any input restarts it.
-    var asleep: Instant
+    var asleepFrom: Instant
 
-    init(warning: Instant, asleep: Instant) { (self.warning, self.asleep) = (warning, asleep) }
+    init(warning: Instant, asleepFrom: Instant) { (self.warning, self.asleepFrom) = (warning, asleepFrom) }
   }
 
   public let schema = Schema()
@@ -37,7 +37,7 @@ public struct ELM327Adapter: Machine {
   let personality: Personality
   let timing: AdapterTiming
   let faults: [AdapterFault]
-  var noise: Noise
+  var random: SeededRandom
   var settings = AdapterSettings()
   var sendQueue: SendQueue
   var phase = Phase.ready
@@ -55,9 +55,9 @@ public struct ELM327Adapter: Machine {
   var late: [Arrival] = []
   /// Set by ATLP or STSLEEP.
   var lowPower: LowPower?
-  /// STSLU: sleep after 20 min without input. Only the setting is simulated.
+  /// STSLU: whether the adapter sleeps after 20 min without input. Only the setting is simulated.
   var sleepsWhenIdle = false
-  /// The link is reset when everything is sent.
+  /// Whether the link is reset once everything is sent.
   var closesLink = false
   /// The current line of input, without its CR.
   private var inputLine: [UInt8] = []
@@ -68,7 +68,7 @@ public struct ELM327Adapter: Machine {
   private static let maxLineLength = 254
   private static let maxQueuedBytes = 65_536
 
-  /// Creates an adapter. `baud` is the speed of its serial line (nil: unlimited), `seed` that of random faults, and `connections` the
+  /// Creates an adapter. `baud` is the speed of its serial line (nil: unlimited), `seed` determines random faults, and `connections` is the
   /// number of earlier connections.
   public init(
     car: any Car = ElectricCar(), name: String? = nil, personality: Personality = .elm327, timing: AdapterTiming = .real,
@@ -79,7 +79,7 @@ public struct ELM327Adapter: Machine {
     self.personality = personality
     self.timing = timing
     self.faults = faults
-    noise = Noise(seed: seed)
+    random = SeededRandom(seed: seed)
     self.connections = connections
     sendQueue = SendQueue(baud: baud)
     settings = settingsAfterReset
@@ -152,7 +152,7 @@ public struct ELM327Adapter: Machine {
   /// Handles one byte from the host.
   private mutating func receive(_ byte: UInt8, at now: Instant) {
     // The byte that wakes the adapter is lost.
-    if let lowPower, now >= lowPower.asleep { return restart(at: now + timing.warmStart) }
+    if let lowPower, now >= lowPower.asleepFrom { return restart(at: now + timing.warmStart) }
     switch phase {
     case .ready: break
     case .babbling: return
@@ -196,7 +196,7 @@ public struct ELM327Adapter: Machine {
     } else {
       runRequest(command, at: now, from: start)
     }
-    if case .ready = phase, sendQueue.end > now { phase = .busy(until: sendQueue.end) }
+    if case .ready = phase, sendQueue.transmissionEnd > now { phase = .busy(until: sendQueue.transmissionEnd) }
   }
 
   /// Whether a fault of this kind is configured.

@@ -53,7 +53,7 @@ public struct Ignition: Sendable {
   public static let busHoldTime: Nanoseconds = 10 * .second
   /// The time in which the 12 V battery falls from its charging voltage to its resting voltage.
   private static let settlingTime: Nanoseconds = 8 * .second
-  /// mV.
+  /// The voltage of the 12 V battery at rest, in mV.
   private static let restingVoltage = 12_400
 
   /// The start of the simulation.

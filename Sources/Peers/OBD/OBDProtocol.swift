@@ -5,9 +5,9 @@
 struct OBDProtocol: Sendable, Equatable {
   var number: UInt8 = 0
   var automatic = true
-  /// Automatic detection has succeeded.
+  /// Whether automatic detection has succeeded.
   var isDetected = false
-  /// A K-line is initialized.
+  /// Whether a K-line is initialized.
   var isOpen = false
 
   init() {}

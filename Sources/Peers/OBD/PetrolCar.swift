@@ -32,7 +32,7 @@ public struct PetrolCar: Car {
     let parameters = reportsScaling ? PetrolParameters.engineWithScaling : PetrolParameters.engine
     ecus = [
       ECU(
-        // A line before CAN holds at most five bytes of a PID.
+        // A K-line message holds at most five bytes of a PID.
         number: 0x10, parameters: parameters.filter { bus.isCAN || $0.key != 0x69 }, identity: .engine,
         memory: TroubleMemory(codes: [0x0133, 0x0420], pending: [0x0171], permanent: [0x0420], freezeFrameCode: 0x0133),
         freezeFramePIDs: [0x03, 0x04, 0x05, 0x06, 0x07, 0x0B, 0x0C, 0x0D, 0x0E, 0x0F, 0x10, 0x11, 0x1F, 0x2F, 0x33, 0x42, 0x43, 0x44],
@@ -84,7 +84,7 @@ public struct PetrolCar: Car {
     let arguments = request.dropFirst()
     switch service {
     case 0x01:
-      // Up to six PIDs on CAN. Unsupported ones are left out.
+      // Up to six PIDs on CAN. Unsupported ones are omitted.
       guard (1...(bus.isCAN ? 6 : 1)).contains(arguments.count) else { return [] }
       let values = arguments.flatMap { number in PetrolParameters.value(number, of: ecu.parameters, state).map { [number] + $0 } ?? [] }
       return values.isEmpty ? [] : [[0x41] + values]

@@ -17,7 +17,7 @@ struct PetrolDrive: Sendable {
     var pedal: Double  // %
     var distance: Double  // km since the start
     var fuelUsed: Double  // l since the start
-    /// Overrun fuel cut-off: the wheels turn the engine.
+    /// Whether overrun fuel cut-off is active: the wheels turn the engine.
     var isFuelCut: Bool { isRunning && fuelRate == 0 }
 
     /// Warm-up from 0 (cold) to 1 (warm); it is 0.5 after `halfTime` in s.

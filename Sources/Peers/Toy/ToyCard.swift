@@ -46,7 +46,7 @@ struct ToyCard: Sendable, Equatable {
   }
 
   /// Returns the next fact and its slot, and advances.
-  mutating func play(_ effects: inout Effects) -> (slot: Int, text: String) {
+  mutating func playNext(_ effects: inout Effects) -> (slot: Int, text: String) {
     let slot = nextToSpeak
     nextToSpeak = (nextToSpeak + 1) % Self.slotCount
     effects.append(.store(key: "p.txt", Array(String(nextToSpeak).utf8)))

@@ -17,13 +17,13 @@ enum ToyServerRequest: Sendable, Equatable {
   private static let bufferSize = 100
 
   /// The bytes of the request for this user, including random ones from beyond the buffer.
-  func request(user: String, noise: inout Noise) -> [UInt8] {
+  func request(user: String, random: inout SeededRandom) -> [UInt8] {
     switch self {
     case .fetch: Array("GET /Trivia/\(user) \(Self.afterPath)".utf8)
     case .reportOne: Array("GET /User/History/\(user)/1\(Self.afterPath)".utf8)
     case .report(let plays):
       Array("GET /User/History/\(user)/\(plays)\(Self.afterPath)".utf8)
-        + (0..<Int.random(in: 1...12, using: &noise)).map { _ in UInt8.random(in: 1...255, using: &noise) }
+        + (0..<Int.random(in: 1...12, using: &random)).map { _ in UInt8.random(in: 1...255, using: &random) }
     }
   }
 
@@ -39,7 +39,7 @@ struct ToyServerReply: Sendable, Equatable {
   /// The size of the receive buffer.
   static let maxLength = 1024
 
-  /// The reply begins with the expected status line.
+  /// Whether the reply begins with the expected status line.
   var isOK: Bool
   /// All bytes between double quotes, in header or body.
   var fact: [UInt8]

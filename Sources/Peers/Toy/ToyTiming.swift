@@ -7,7 +7,7 @@ public struct ToyTiming: Sendable, Equatable {
   /// The boot time (LED orange).
   public var boot: Nanoseconds = 2 * .second
   /// The timeout of a connection attempt.
-  public var dial: Nanoseconds = 500 * .millisecond
+  public var connect: Nanoseconds = 500 * .millisecond
   /// From closing a connection to the next attempt.
   public var reconnectDelay: Nanoseconds = 150 * .millisecond
   /// The timeout for the first packet of the phone.
@@ -27,7 +27,7 @@ public struct ToyTiming: Sendable, Equatable {
   public static let real = ToyTiming()
   /// Times for tests, about a tenth. The timeout for the first packet stays at 2 s, for slow machines.
   public static let instant = ToyTiming(
-    boot: 50 * .millisecond, dial: 50 * .millisecond, reconnectDelay: 15 * .millisecond, busy: 100 * .millisecond,
+    boot: 50 * .millisecond, connect: 50 * .millisecond, reconnectDelay: 15 * .millisecond, busy: 100 * .millisecond,
     credentials: 5446 * .millisecond,
     join: .second, answer: .second, loopPeriod: 50 * .millisecond)
 }

@@ -12,14 +12,14 @@ public struct TriviaToy: Machine {
     /// The main loop, possibly with a server request.
     case playing(ToyExchange)
     /// Waiting to connect to the phone again.
-    case resting(until: Instant)
+    case waitingToReconnect(until: Instant)
     /// Connecting to the phone.
-    case dialling(until: Instant)
+    case connecting(until: Instant)
     /// As documented: listening without a connection.
     case waitingForPhone
     /// Waiting for the first packet of the phone, `ok`.
     case waitingForOK(until: Instant)
-    /// Sending `ok`, or the first half of it.
+    /// Sending `ok`, or the first half of it; `rest` is the other half.
     case answering(rest: [UInt8])
     /// Between the two halves of `ok` (fault `split`).
     case pausing(until: Instant, rest: [UInt8])
@@ -29,7 +29,7 @@ public struct TriviaToy: Machine {
     /// Connected, but sending nothing (fault `mute`).
     case mute
     /// Sending the final reply of an early firmware.
-    case parting(ReceivedCredentials)
+    case sendingFinalReply(ReceivedCredentials)
     /// Joining the network.
     case joining(ReceivedCredentials, until: Instant, succeeds: Bool)
   }
@@ -42,7 +42,7 @@ public struct TriviaToy: Machine {
   var timing: ToyTiming { settings.timing }
   var phase = Phase.off
   var card = ToyCard([:], user: "")
-  var noise: Noise
+  var random: SeededRandom
   /// The user that the card had at the start.
   public internal(set) var user = ""
   /// Whether the toy is in a network.
@@ -64,7 +64,7 @@ public struct TriviaToy: Machine {
   /// Creates a toy that is off; `started` switches it on.
   public init(_ settings: SimulatedToySettings) {
     self.settings = settings
-    noise = Noise(seed: settings.seed)
+    random = SeededRandom(seed: settings.seed)
   }
 
   /// The color of the LED. While the main loop is idle, a low battery has precedence.
@@ -74,18 +74,18 @@ public struct TriviaToy: Machine {
     case .booting: .orange
     case .playing(.none): settings.battery <= 15 ? .red : isOnline ? .green : .purple
     case .playing: .blue
-    case .parting, .joining: .pink
+    case .sendingFinalReply, .joining: .pink
     default: .white
     }
   }
 
   public var nextWake: Instant? {
     switch phase {
-    case .booting(let until), .resting(let until), .dialling(let until), .waitingForOK(let until), .pausing(let until, _),
+    case .booting(let until), .waitingToReconnect(let until), .connecting(let until), .waitingForOK(let until), .pausing(let until, _),
       .busy(let until), .waitingForCredentials(let until), .joining(_, let until, _):
       until
     case .playing(let exchange): nextWake(during: exchange)
-    case .off, .waitingForPhone, .answering, .mute, .parting: nil
+    case .off, .waitingForPhone, .answering, .mute, .sendingFinalReply: nil
     }
   }
 

@@ -6,7 +6,7 @@ import Protocols
 /// The state of a request to the server.
 enum ToyExchange: Sendable, Equatable {
   case none
-  case dialling(ToyServerRequest, until: Instant)
+  case connecting(ToyServerRequest, until: Instant)
   case waitingForReply(ToyServerRequest, until: Instant)
 }
 
@@ -16,13 +16,13 @@ extension TriviaToy {
   func nextWake(during exchange: ToyExchange) -> Instant? {
     switch exchange {
     case .none: [presses.first, nextThrow, hasRetries ? nextRetry : nil].compactMap(\.self).min()
-    case .dialling(_, let until), .waitingForReply(_, let until): until
+    case .connecting(_, let until), .waitingForReply(_, let until): until
     }
   }
 
   mutating func stepMainLoop(_ exchange: ToyExchange, at now: Instant, _ effects: inout Effects) {
     switch exchange {
-    case .dialling(let request, _): finish(request, "cannot reach the server", at: now, &effects)
+    case .connecting(let request, _): finish(request, "cannot reach the server", at: now, &effects)
     case .waitingForReply(let request, _): finish(request, "the server does not answer", at: now, &effects)
     case .none:
       if checkButton(at: now, &effects) { return }
@@ -49,7 +49,7 @@ extension TriviaToy {
   }
 
   private mutating func handleThrow(at now: Instant, _ effects: inout Effects) {
-    let (slot, text) = card.play(&effects)
+    let (slot, text) = card.playNext(&effects)
     report("spoke", "thrown: speaks fact \(slot): \(text)", &effects)
     if user.isEmpty {
       report("spoke", "speaks: please set up the Internet", &effects)
@@ -62,15 +62,15 @@ extension TriviaToy {
 
   private mutating func connect(for request: ToyServerRequest, at now: Instant, _ effects: inout Effects) {
     effects.append(.openLink(Self.server, url: settings.server))
-    phase = .playing(.dialling(request, until: now + timing.dial))
+    phase = .playing(.connecting(request, until: now + timing.connect))
   }
 
   mutating func serverConnected(at now: Instant, _ effects: inout Effects) {
-    guard case .playing(.dialling(let request, _)) = phase else { return effects.append(.closeLink(Self.server)) }
+    guard case .playing(.connecting(let request, _)) = phase else { return effects.append(.closeLink(Self.server)) }
     let overflow = request.overflow(user: user)
     if overflow > 0 { report("overflow", "the request overflows a buffer by \(overflow) bytes: a real toy may restart", &effects) }
     lastSend &+= 1
-    effects.send(Self.server, request.request(user: user, noise: &noise), lastSend)
+    effects.send(Self.server, request.request(user: user, random: &random), lastSend)
     phase = .playing(.waitingForReply(request, until: now + timing.answer))
   }
 

@@ -9,35 +9,39 @@ extension TriviaToy {
   mutating func enterSetup(at now: Instant, _ effects: inout Effects) {
     (connections, mismatches) = (0, 0)
     report("setup", "button pressed: the open network Trivio is up", &effects)
-    dial(at: now, &effects)
+    connectToPhone(at: now, &effects)
   }
 
   /// Connects to the phone, or listens for it.
-  private mutating func dial(at now: Instant, _ effects: inout Effects) {
+  private mutating func connectToPhone(at now: Instant, _ effects: inout Effects) {
     if let address = settings.listensAt {
       effects.append(.listen(Self.phone, at: address, from: nil))
       phase = .waitingForPhone
     } else {
       effects.append(.openLink(Self.phone, url: settings.phone))
-      phase = .dialling(until: now + timing.dial)
+      phase = .connecting(until: now + timing.connect)
     }
   }
 
   /// Closes this connection, and opens another one.
-  private mutating func redial(at now: Instant, _ effects: inout Effects) {
+  private mutating func reconnect(at now: Instant, _ effects: inout Effects) {
     effects.append(.closeLink(Self.phone))
-    if settings.listensAt == nil { phase = .resting(until: now + timing.reconnectDelay) } else { dial(at: now, &effects) }
+    if settings.listensAt == nil {
+      phase = .waitingToReconnect(until: now + timing.reconnectDelay)
+    } else {
+      connectToPhone(at: now, &effects)
+    }
   }
 
   mutating func stepSetup(at now: Instant, _ effects: inout Effects) {
     switch phase {
-    case .resting: dial(at: now, &effects)
-    case .dialling:
+    case .waitingToReconnect: connectToPhone(at: now, &effects)
+    case .connecting:
       effects.append(.closeLink(Self.phone))
-      dial(at: now, &effects)
+      connectToPhone(at: now, &effects)
     case .waitingForOK:
       report("setup", "no packet from the phone: reconnecting", &effects)
-      redial(at: now, &effects)
+      reconnect(at: now, &effects)
     case .pausing(_, let rest): send(rest, then: .answering(rest: []), &effects)
     case .busy:
       report("setup", "waiting for credentials", &effects)
@@ -53,13 +57,13 @@ extension TriviaToy {
 
   mutating func phoneChanged(_ state: LinkState, at now: Instant, _ effects: inout Effects) {
     switch (phase, state) {
-    case (.dialling, .up), (.waitingForPhone, .up):
+    case (.connecting, .up), (.waitingForPhone, .up):
       connections += 1
-      if hasFault(.mute, at: now) { phase = .mute } else { phase = .waitingForOK(until: now + timing.firstPacket) }
+      if activateFault(.mute, at: now) { phase = .mute } else { phase = .waitingForOK(until: now + timing.firstPacket) }
     case (.waitingForPhone, .down(let reason)):
       report("setup", "cannot listen: \(reason)", &effects)
-      phase = .resting(until: now + .second)
-    case (.mute, .down): redial(at: now, &effects)
+      phase = .waitingToReconnect(until: now + .second)
+    case (.mute, .down): reconnect(at: now, &effects)
     case (_, .up): effects.append(.closeLink(Self.phone))
     // The library of the Wi-Fi chip only waits for packets, so the firmware does not notice a disconnect.
     case (_, .down), (_, .refused): break
@@ -80,13 +84,13 @@ extension TriviaToy {
       mismatches += 1
       let memory = mismatches > 1 ? "; \(mismatches) times so far, each leaking memory" : ""
       report("setup", "the first packet from the phone is not ok: reconnecting\(memory)", &effects)
-      return redial(at: now, &effects)
+      return reconnect(at: now, &effects)
     }
-    if hasFault(.early, at: now) { return redial(at: now, &effects) }
-    if hasFault(.split, at: now) {
+    if activateFault(.early, at: now) { return reconnect(at: now, &effects) }
+    if activateFault(.split, at: now) {
       send([Self.ok[0]], then: .answering(rest: [Self.ok[1]]), &effects)
     } else {
-      send(hasFault(.newline, at: now) ? Self.ok + [0x0A] : Self.ok, then: .answering(rest: []), &effects)
+      send(activateFault(.newline, at: now) ? Self.ok + [0x0A] : Self.ok, then: .answering(rest: []), &effects)
     }
   }
 
@@ -101,8 +105,8 @@ extension TriviaToy {
     switch phase {
     case .answering(let rest) where !rest.isEmpty: phase = .pausing(until: now + 100 * .millisecond, rest: rest)
     case .answering:
-      if hasFault(.redial, at: now) { redial(at: now, &effects) } else { phase = .busy(until: now + timing.busy) }
-    case .parting(let credentials):
+      if activateFault(.redial, at: now) { reconnect(at: now, &effects) } else { phase = .busy(until: now + timing.busy) }
+    case .sendingFinalReply(let credentials):
       effects.append(.closeLink(Self.phone))
       join(credentials, at: now, &effects)
     default: break
@@ -118,11 +122,11 @@ extension TriviaToy {
     report("credentials", "user \"\(texts[0])\", network \"\(texts[1])\", password \"\(texts[2])\"", &effects)
     card.setUser(credentials.user, &effects)
     if texts[0] != user { report("user", "the new user is effective after the toy is switched off and on", &effects) }
-    if hasFault(.yes, at: now) { return send(Array("yes".utf8), then: .parting(credentials), &effects) }
-    if hasFault(.no, at: now) { return send(Array("no".utf8), then: .parting(credentials), &effects) }
-    if hasFault(.reset, at: now) {
+    if activateFault(.yes, at: now) { return send(Array("yes".utf8), then: .sendingFinalReply(credentials), &effects) }
+    if activateFault(.no, at: now) { return send(Array("no".utf8), then: .sendingFinalReply(credentials), &effects) }
+    if activateFault(.reset, at: now) {
       effects.append(.resetLink(Self.phone, reason: "network Trivio is down"))
-    } else if !hasFault(.silent, at: now) {
+    } else if !activateFault(.silent, at: now) {
       effects.append(.closeLink(Self.phone))
     }
     join(credentials, at: now, &effects)
@@ -149,8 +153,8 @@ extension TriviaToy {
     enterMainLoop(at: now)
   }
 
-  /// Whether a fault of this kind affects the current connection.
-  private mutating func hasFault(_ kind: ToyFaultKind, at now: Instant) -> Bool {
+  /// Returns whether a fault of this kind affects the current connection; one with a start time does so only once.
+  private mutating func activateFault(_ kind: ToyFaultKind, at now: Instant) -> Bool {
     guard let fault = settings.faults.first(where: { $0.kind == kind }) else { return false }
     switch fault.trigger {
     case .always: return true

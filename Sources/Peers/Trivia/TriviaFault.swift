@@ -10,7 +10,7 @@ public enum TriviaFaultKind: String, FaultKind {
   case error, down, html, redirect, garbage
   case lost, slow, drip, truncated, huge, strings, null, duplicate
 
-  public static let countedItems = "answers"
+  public static let countedItems = "replies"
 
   public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) { (.every(1), takesDuration ? 20 * .second : nil) }
 

@@ -6,7 +6,7 @@ import Protocols
 
 /// A password hash: salted scrypt.
 public struct TriviaPassword: Sendable, CustomStringConvertible, CustomReflectable {
-  /// scrypt's N: 16 MiB of memory and some 100 ms per guess.
+  /// scrypt's N: 16 MiB of memory and about 100 ms per guess.
   public static let defaultRounds = 16_384
   public static let saltSize = 16
   private static let blockSize = 8

@@ -8,7 +8,7 @@ public struct TriviaServer: Machine, Redacting {
   /// A reply that is being sent.
   private struct Outgoing {
     var bytes: ArraySlice<UInt8>
-    /// Sent one byte at a time (fault `drip`).
+    /// Whether it is sent one byte at a time (fault `drip`).
     var drips = false
     var isSecret = false
   }
@@ -37,7 +37,7 @@ public struct TriviaServer: Machine, Redacting {
   private let number: UInt64
   private let origin: Instant
   private var state = State.reading(HTTPReader(maxBodySize: maxBodySize), until: nil)
-  /// Further input may contain secrets.
+  /// Whether the request line has ended, so that further input may contain secrets.
   private var isPastRequestLine = false
 
   /// Creates the connection of client `number`, counted from 0, to a server that started at `origin`.

@@ -9,7 +9,7 @@ public typealias ForecastFault = Fault<ForecastFaultKind>
 public enum ForecastFaultKind: String, FaultKind {
   case error, limit, down, html, null, unit, redirect, slow, truncated, huge, garbage
 
-  public static let countedItems = "answers"
+  public static let countedItems = "replies"
 
   public var defaults: (trigger: FaultTrigger, duration: Nanoseconds?) { (.every(1), takesDuration ? 20 * .second : nil) }
 

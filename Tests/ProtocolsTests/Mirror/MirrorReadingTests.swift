@@ -5,20 +5,20 @@ import Testing
 
 /// The display reads at its own times: whatever its phase, a value must reach the profile for which it is sent.
 @Suite struct MirrorReadingTests {
-  private static func rig(_ random: inout Noise, _ more: [String: Value] = [:]) throws -> MirrorRig {
+  private static func rig(_ random: inout SeededRandom, _ more: [String: Value] = [:]) throws -> MirrorRig {
     var rig = try MirrorRig.collecting(more, phase: Int64(random.next() % 1000) * .millisecond)
     rig.linkDelay = Int64(5 + random.next() % 150) * .millisecond
     return rig
   }
 
-  private static func pause(_ random: inout Noise, below milliseconds: UInt64) -> Nanoseconds {
+  private static func pause(_ random: inout SeededRandom, below milliseconds: UInt64) -> Nanoseconds {
     Int64(random.next() % milliseconds) * .millisecond
   }
 
   private static let switches = MirrorRig.allOn.filter { $0.key != "send" }
 
   @Test(arguments: 0..<4) func `a value reaches the profile of the name that was set before it`(_ seed: UInt64) throws {
-    var random = Noise(seed: seed)
+    var random = SeededRandom(seed: seed)
     for run in 0..<50 {
       var rig = try Self.rig(&random)
       rig.start(restored: Self.switches, for: 10 * .second)
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(arguments: 0..<4) func `a value reaches its profile across reconnections and restarts`(_ seed: UInt64) throws {
-    var random = Noise(seed: 100 + seed)
+    var random = SeededRandom(seed: 100 + seed)
     for run in 0..<30 {
       var rig = try Self.rig(&random)
       rig.start(restored: ["led": Array("10".utf8)], for: 10 * .second)
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test(arguments: 0..<4) func `no heart rate is lost when other values are sent at almost the same time`(_ seed: UInt64) throws {
-    var random = Noise(seed: 200 + seed)
+    var random = SeededRandom(seed: 200 + seed)
     for run in 0..<100 {
       var rig = try Self.rig(&random)
       rig.start(restored: Self.switches, for: 10 * .second)
@@ -84,7 +84,7 @@ import Testing
   }
 
   @Test(arguments: 0..<4) func `no heart rate is lost when update cycles follow each other closely`(_ seed: UInt64) throws {
-    var random = Noise(seed: 300 + seed)
+    var random = SeededRandom(seed: 300 + seed)
     var rig = try Self.rig(&random, ["interval": .int(5)])
     rig.start(restored: MirrorRig.allOn)
     rig.observeAll()

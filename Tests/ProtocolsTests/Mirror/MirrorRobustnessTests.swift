@@ -12,14 +12,14 @@ import Testing
     0.05, 999.999,
   ]
 
-  private static func text(_ random: inout Noise) -> String {
+  private static func text(_ random: inout SeededRandom) -> String {
     var text = String.UnicodeScalarView()
     let length = random.next() % (random.next() % 2 == 0 ? 40 : 4)
     for _ in 0..<Int(length) { text.append(letters[Int(random.next() % UInt64(letters.count))]) }
     return String(text)
   }
 
-  private static func number(_ random: inout Noise) -> Double {
+  private static func number(_ random: inout SeededRandom) -> Double {
     switch random.next() % 4 {
     case 0: specials[Int(random.next() % UInt64(specials.count))]
     case 1: Double(bitPattern: random.next())
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  private static func value(_ random: inout Noise) -> Value {
+  private static func value(_ random: inout SeededRandom) -> Value {
     switch random.next() % 6 {
     case 0: .string(text(&random))
     case 1: .int(Int(truncatingIfNeeded: Int64(bitPattern: random.next())))
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: 0..<4) func `a million messages do not crash the mirror`(_ seed: Int) {
-    var random = Noise(seed: UInt64(seed))
+    var random = SeededRandom(seed: UInt64(seed))
     var mirror = ESP32Mirror(.plain)
     var effects = Effects()
     var (made, longest) = (0, 0)
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(arguments: 0..<6) func `no sequence of commands and observations crashes the mirror`(_ seed: Int) throws {
-    var random = Noise(seed: UInt64(100 + seed))
+    var random = SeededRandom(seed: UInt64(100 + seed))
     var rig = try MirrorRig.collecting(seed % 2 == 0 ? [:] : ["interval": .int(5)])
     rig.start(restored: seed % 3 == 0 ? [:] : MirrorRig.allOn, for: .second)
     let names = rig.machine.schema.properties.filter { $0.access == .write }

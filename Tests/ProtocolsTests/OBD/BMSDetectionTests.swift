@@ -31,7 +31,7 @@ import Testing
   @Test func `responses of other ECUs are not plausible`() {
     #expect(!Self.isPlausible([]) && !Self.isPlausible([UInt8](repeating: 0, count: 59)))
     #expect(!Self.isPlausible([UInt8](repeating: 0xFF, count: 59)) && !Self.isPlausible([UInt8](repeating: 0x41, count: 52)))
-    var random = Noise(seed: 18)
+    var random = SeededRandom(seed: 18)
     let found = (0..<20_000).count { _ in Self.isPlausible((0..<59).map { _ in .random(in: 0...255, using: &random) }) }
     #expect(found < 20, "one in a thousand is more than chance")
     for seconds in 0..<1000 {

@@ -228,7 +228,7 @@ import Testing
   }
 
   @Test func `no responses trap a query or make it endless`() {
-    var random = Noise(seed: 19)
+    var random = SeededRandom(seed: 19)
     let ecus = (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
     for round in 0..<600 {
       var query: any MultiECUQuery = [FrameList(isCAN: round % 2 == 0), MonitorList(isCAN: true), ECUCodeList(ecus, known: [])][round % 3]

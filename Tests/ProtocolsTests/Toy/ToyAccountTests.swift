@@ -229,7 +229,7 @@ import Testing
   }
 
   @Test func `no response crashes the machine, and every command completes once`() throws {
-    var noise = Noise(seed: 7)
+    var noise = SeededRandom(seed: 7)
     for _ in 0..<300 {
       var rig = try ToyRig()
       rig.start()

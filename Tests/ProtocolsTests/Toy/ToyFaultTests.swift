@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test(arguments: 1...20) func `random bytes on both connections do not crash the toy`(_ seed: Int) throws {
-    var noise = Noise(seed: UInt64(seed))
+    var noise = SeededRandom(seed: UInt64(seed))
     let pieces = ["ok", "18:Home:password", ":", "\"", "HTTP/1.1 200 OK\r\n\r\n\"A\"", "\r\n", "\u{0}ü"]
     let faults = ToyFaultKind.allCases.filter { _ in Int.random(in: 0..<9, using: &noise) == 0 }.map(\.rawValue)
     var host = try ToyHost(faults: faults) {

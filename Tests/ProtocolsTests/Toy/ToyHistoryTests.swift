@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test func `reading ends for any input`() {
-    var noise = Noise(seed: 22)
+    var noise = SeededRandom(seed: 22)
     let whole = Array(#"{"x":[{"id":7}],"triviaHistory":[{"trivia":{"id":1,"text":"a\"]"},"userVote":1},{"trivia":{"id":2}}]}"#.utf8)
     var outcomes: Set<Int> = []
     for _ in 0..<5000 {

@@ -101,7 +101,7 @@ private struct TriviaClient: LinkedSurroundings {
 
 /// Random bytes for tests: the same in every run, and never the same twice in one.
 private final class Source: @unchecked Sendable {
-  private var noise: Noise
-  init(seed: UInt64) { noise = Noise(seed: seed) }
+  private var noise: SeededRandom
+  init(seed: UInt64) { noise = SeededRandom(seed: seed) }
   func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: noise.next()) } }
 }

@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test(arguments: 0..<6) func `random bytes do not crash the server`(_ seed: Int) throws {
-    var random = Noise(seed: UInt64(seed))
+    var random = SeededRandom(seed: UInt64(seed))
     let rig = TriviaRig()
     try rig.register()
     let body = #"{"name":"A","email":"a@example.org","password":"p","userVote":1,"userId":18,"triviaId":1}"#

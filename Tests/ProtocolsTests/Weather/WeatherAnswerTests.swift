@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test func `damaged responses yield values in range or an error`() throws {
-    var random = Noise(seed: 6)
+    var random = SeededRandom(seed: 6)
     let place = #"{"results":[{"name":"Berlin","latitude":52.5,"longitude":13.4,"country":"Germany"}],"generationtime_ms":0.5}"#
     var counts = (read: 0, refused: 0)
     for turn in 0..<100_000 {
@@ -145,7 +145,7 @@ import Testing
   }
 
   /// Changes, inserts, removes or duplicates bytes at a random position.
-  private static func damage(_ body: inout [UInt8], _ random: inout Noise) {
+  private static func damage(_ body: inout [UInt8], _ random: inout SeededRandom) {
     guard !body.isEmpty else { return }
     let place = Int.random(in: 0..<body.count, using: &random)
     let special = Array("[]{}\":,-.eE0 9\\u".utf8) + [0, 0x80, 0xFF]

@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test func `no formula traps, and every result is finite`() {
-    var random = Noise(seed: 7)
+    var random = SeededRandom(seed: 7)
     let tokens = [
       "A", "B", "ZZ", "{A:3}", "signed(", "signed16(", "float32(", "min(", ")", "(", ",", "?", ":", "+", "-", "*", "/", "%", "<<", ">>",
       "&",

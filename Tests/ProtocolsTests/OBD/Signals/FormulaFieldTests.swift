@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test func `a field gives what its program gives, to the last bit`() throws {
-    var random = Noise(seed: 3)
+    var random = SeededRandom(seed: 3)
     let numbers = ["A", "signed(B)", "(A*256+B)", "signed16(C,D)", "(D*256+C)", "(B*65536+C*256+D)", "((A<<8|B)*65536+C*256+D)", "{C:1}"]
     let constants = ["2", "0.1", "10", "100", "255", "128", "0.079", "65536", "3", "1000", "-1", "0"]
     var compiled = 0

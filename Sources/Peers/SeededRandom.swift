@@ -1,7 +1,7 @@
 // A seeded random number generator, for reproducible faults. Source: SplitMix64 (Steele, Lea, Flood, 2014).
 
 /// A random number generator whose seed determines its sequence.
-struct Noise: RandomNumberGenerator, Sendable {
+struct SeededRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
   init(seed: UInt64) { state = seed }
