@@ -15,7 +15,7 @@ struct ImportedSignal: Sendable, Equatable {
   var period: Double?
   var help: String?
   /// Whether the signal is only valid for certain model years.
-  var isOfSomeYears = false
+  var hasModelYears = false
   /// The comment lines above the keys.
   var comments: [String] = []
 

@@ -18,29 +18,30 @@ public struct ImportedSignals: Sendable {
   private static let maxResultSize = 900_000
 
   private(set) var signals: [ImportedSignal] = []
-  /// The first skipped signals; `leftOutCount` counts all.
-  public private(set) var leftOut: [Remark] = []
-  public private(set) var leftOutCount = 0
+  /// The first skipped signals; `skippedCount` counts all.
+  public private(set) var skipped: [Remark] = []
+  public private(set) var skippedCount = 0
   /// Remarks on imported signals.
   public private(set) var notes: [Remark] = []
   private var names: Set<String> = []
-  /// The last suffix of each duplicate name.
-  private var numbers: [String: Int] = [:]
+  /// The number in the last suffix of each duplicate name.
+  private var suffixes: [String: Int] = [:]
+  /// The size of the result, in bytes.
   private var size = 0
 
   public var count: Int { signals.count }
 
   /// The reason for an empty result, in one line.
   public var failure: String {
-    guard let first = leftOut.first else { return "no signals found; use an OBDb signal set or a Torque CSV file" }
-    let others = leftOutCount - 1
-    return "\(first.place): \(first.message)\(others == 0 ? "" : "; \(others) more were left out")"
+    guard let first = skipped.first else { return "no signals found; use an OBDb signal set or a Torque CSV file" }
+    let others = skippedCount - 1
+    return "\(first.place): \(first.message)\(others == 0 ? "" : "; \(others) more were skipped")"
   }
 
   /// Parses a file in either format, and throws for other formats. `year` selects the signals of one model year in a signal set; nil: all.
   public init(_ bytes: [UInt8], year: Int? = nil) throws(ValueError) {
-    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
+    let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let text = bytes.starts(with: byteOrderMark) ? Array(bytes.dropFirst(byteOrderMark.count)) : bytes
     guard bytes.count <= Self.maxFileSize else { throw ValueError("file larger than 8 MiB; check that it is the right file") }
     guard let first = text.first(where: { !isBlank($0) }) else { throw ValueError("file is empty; check that it is the right file") }
     if first == UInt8(ascii: "{") {
@@ -56,9 +57,9 @@ public struct ImportedSignals: Sendable {
 
   private static let maxRemarks = 1000
 
-  mutating func leaveOut(_ place: String, _ message: String) {
-    leftOutCount += 1
-    if leftOut.count < Self.maxRemarks { leftOut.append(Remark(place: place, message: message)) }
+  mutating func skip(_ place: String, _ message: String) {
+    skippedCount += 1
+    if skipped.count < Self.maxRemarks { skipped.append(Remark(place: place, message: message)) }
   }
 
   mutating func note(_ place: String, _ message: String) {
@@ -75,11 +76,11 @@ public struct ImportedSignals: Sendable {
         (error.option.map { $0 == "request" ? "request \(visible(signal.request, limit: 20)): " : "\($0): " } ?? "")
           + (error.offset.map { "character \($0 + 1): " } ?? "") + error.message
       }
-      return leaveOut(place, message.joined(separator: "; "))
+      return skip(place, message.joined(separator: "; "))
     }
     signal.request = request
     size += signal.lines.reduce(60) { $0 + $1.utf8.count + 1 }
-    guard size <= Self.maxResultSize else { return leaveOut(place, "the file would be too long for the configuration; split it in two") }
+    guard size <= Self.maxResultSize else { return skip(place, "the file would be too long for the configuration; split it in two") }
     names.insert(signal.name)
     signals.append(signal)
   }
@@ -94,21 +95,21 @@ public struct ImportedSignals: Sendable {
         letters.append(UInt8(ascii: "-"))
       }
     }
-    func ending(_ ending: String) -> String {
-      var kept = letters.prefix(SignalRules.maxNameLength - ending.utf8.count)
-      while kept.last == UInt8(ascii: "-") { kept.removeLast() }
-      return (kept.isEmpty ? "signal" : String(decoding: kept, as: UTF8.self)) + ending
+    func name(endingWith suffix: String) -> String {
+      var stem = letters.prefix(SignalRules.maxNameLength - suffix.utf8.count)
+      while stem.last == UInt8(ascii: "-") { stem.removeLast() }
+      return (stem.isEmpty ? "signal" : String(decoding: stem, as: UTF8.self)) + suffix
     }
-    let ours = SignalRules.reservedNames
-    if ours.contains(ending("")) { letters = Array("own-".utf8) + letters }
-    let first = ending("")
-    var name = first
-    while names.contains(name) || ours.contains(name) {
-      let number = numbers[first, default: 1] + 1
-      numbers[first] = number
-      name = ending("-\(number)")
+    let reserved = SignalRules.reservedNames
+    if reserved.contains(name(endingWith: "")) { letters = Array("own-".utf8) + letters }
+    let first = name(endingWith: "")
+    var unique = first
+    while names.contains(unique) || reserved.contains(unique) {
+      let number = suffixes[first, default: 1] + 1
+      suffixes[first] = number
+      unique = name(endingWith: "-\(number)")
     }
-    return name
+    return unique
   }
 
   /// The text of a file for signals.d, with its source, for one device or, with nil, for all devices of the kind.

@@ -27,53 +27,53 @@ struct SignalField {
     guard !signed || length > 1 else { throw ValueError("a single bit cannot be signed") }
   }
 
-  /// The signal of this field, with the keys of its command.
-  func signal(_ frame: ImportedSignal) throws(ValueError) -> ImportedSignal {
+  /// The signal of this field; `template` has the keys of its command.
+  func signal(_ template: ImportedSignal) throws(ValueError) -> ImportedSignal {
     let unit = format["unit"]?.text ?? "scalar"
     guard unit != "ascii" else { throw ValueError("a text signal; only numbers are supported") }
-    let (times, over, plus) = (try number("mul") ?? 1, try number("div") ?? 1, try number("add") ?? 0)
-    guard over != 0 else { throw ValueError("the formula divides by zero") }
-    var made = frame
-    made.value = try limited(scaled(try raw(), times, over, plus))
-    made.unit = Self.units[unit]
-    (made.minimum, made.maximum) = try limits(times, over, plus)
-    if over == 1, times.rounded() == times, plus.rounded() == plus { made.type = .int }
+    let (factor, divisor, offset) = (try number("mul") ?? 1, try number("div") ?? 1, try number("add") ?? 0)
+    guard divisor != 0 else { throw ValueError("the formula divides by zero") }
+    var signal = template
+    signal.value = try limited(scaled(try raw(), factor, divisor, offset))
+    signal.unit = Self.units[unit]
+    (signal.minimum, signal.maximum) = try limits(factor, divisor, offset)
+    if divisor == 1, factor.rounded() == factor, offset.rounded() == offset { signal.type = .int }
     if let map = format["map"] {
-      made.help = meanings(map)
+      signal.help = meanings(map)
     } else if unit == "yesno" {
-      made.help = "0 or 1"
-    } else if unit == "offon" || unit == "noyes", (times, over, plus) == (1, 1, 0) {
-      made.type = .bool
-      (made.minimum, made.maximum) = (nil, nil)
+      signal.help = "0 or 1"
+    } else if unit == "offon" || unit == "noyes", (factor, divisor, offset) == (1, 1, 0) {
+      signal.type = .bool
+      (signal.minimum, signal.maximum) = (nil, nil)
     }
-    return made
+    return signal
   }
 
   /// The limits of the value, outside of which it is absent. As in OBDb's decoder a missing `min` is 0, and there are no limits unless `max`
   /// is greater; OBDb's decoder clamps instead.
-  private func limits(_ times: Double, _ over: Double, _ plus: Double) throws(ValueError) -> (minimum: Double?, maximum: Double?) {
+  private func limits(_ factor: Double, _ divisor: Double, _ offset: Double) throws(ValueError) -> (minimum: Double?, maximum: Double?) {
     let (low, high) = (try number("min"), try number("max"))
     guard let high, format["map"] == nil else { return (low, high) }
     if low == high || (low == nil && high <= 0) { return (nil, nil) }
-    return (low ?? (lowest * times / over + plus < 0 || highest * times / over + plus < 0 ? 0 : nil), high)
+    return (low ?? (rawMinimum * factor / divisor + offset < 0 || rawMaximum * factor / divisor + offset < 0 ? 0 : nil), high)
   }
 
   /// The range of the raw number.
-  private var lowest: Double { signed ? -Double(1 << (length - 1)) : 0 }
-  private var highest: Double { Double((1 << (signed ? length - 1 : length)) - 1) }
+  private var rawMinimum: Double { signed ? -Double(1 << (length - 1)) : 0 }
+  private var rawMaximum: Double { Double((1 << (signed ? length - 1 : length)) - 1) }
 
   /// Remarks on the imported signal.
-  func doubts(_ made: ImportedSignal) -> [String] {
+  func remarks(on signal: ImportedSignal) -> [String] {
     if format["map"] != nil { return ["imported as a number; its help lists the meanings"] }
-    var doubts: [String] = []
-    if format["unit"]?.text == "yesno" { doubts.append("imported as 0 or 1: the source does not define which is yes") }
-    if format["min"] == nil, made.minimum != nil {
-      doubts.append("the source gives no min, and OBDb assumes 0: a smaller value is absent; change min if the value can be negative")
+    var remarks: [String] = []
+    if format["unit"]?.text == "yesno" { remarks.append("imported as 0 or 1: the source does not define which is yes") }
+    if format["min"] == nil, signal.minimum != nil {
+      remarks.append("the source gives no min, and OBDb assumes 0: a smaller value is absent; change min if the value can be negative")
     }
-    if let max = format["max"]?.float, made.maximum == nil, made.type != .bool {
-      doubts.append("max \(Value.text(max)) is not above min: neither is used, as in OBDb")
+    if let max = format["max"]?.float, signal.maximum == nil, signal.type != .bool {
+      remarks.append("max \(Value.text(max)) is not above min: neither is used, as in OBDb")
     }
-    return doubts
+    return remarks
   }
 
   private func number(_ key: String) throws(ValueError) -> Double? {
@@ -82,6 +82,7 @@ struct SignalField {
     return number
   }
 
+  /// The formula of the raw number.
   private func raw() throws(ValueError) -> String {
     let bytes = start / 8...(start + length - 1) / 8
     var terms: [String] = []
@@ -89,8 +90,8 @@ struct SignalField {
     for index in bytes.reversed() {
       let low = index == bytes.upperBound ? 7 - (start + length - 1) % 8 : 0
       let high = index == bytes.lowerBound ? 7 - start % 8 : 7
-      let place = littleEndian ? bytes.lowerBound + bytes.upperBound - index : index
-      guard let name = SignalRules.byteName(place) else { throw ValueError("its bytes are beyond ZZ, the last byte with a name") }
+      let byte = littleEndian ? bytes.lowerBound + bytes.upperBound - index : index
+      guard let name = SignalRules.byteName(byte) else { throw ValueError("its bytes are beyond ZZ, the last byte with a name") }
       if length == 1 { return "{\(name):\(low)}" }
       let mask = 1 << (high - low + 1) - 1
       var term = low == 0 ? name : "(\(name) >> \(low))"
@@ -103,14 +104,16 @@ struct SignalField {
     return sum
   }
 
-  private func scaled(_ raw: String, _ times: Double, _ over: Double, _ plus: Double) -> String {
-    var text = (times != 1 || over != 1) && raw.contains(" + ") && !signed ? "(\(raw))" : raw
-    if times != 1 { text += "*\(Value.text(times))" }
-    if over != 1 { text += "/\(Value.text(over))" }
-    if plus != 0 { text += plus < 0 ? " - \(Value.text(-plus))" : " + \(Value.text(plus))" }
+  /// The formula with factor, divisor and offset.
+  private func scaled(_ raw: String, _ factor: Double, _ divisor: Double, _ offset: Double) -> String {
+    var text = (factor != 1 || divisor != 1) && raw.contains(" + ") && !signed ? "(\(raw))" : raw
+    if factor != 1 { text += "*\(Value.text(factor))" }
+    if divisor != 1 { text += "/\(Value.text(divisor))" }
+    if offset != 0 { text += offset < 0 ? " - \(Value.text(-offset))" : " + \(Value.text(offset))" }
     return text
   }
 
+  /// The formula with the conditions of nullmin and nullmax.
   private func limited(_ text: String) throws(ValueError) -> String {
     let low = try number("nullmin").map { "\(text) > \(Value.text($0))" }
     let high = try number("nullmax").map { "\(text) < \(Value.text($0))" }

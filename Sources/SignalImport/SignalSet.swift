@@ -1,5 +1,5 @@
 // OBDb's signal sets (https://github.com/OBDb, signalsets/v3): commands with header, request and period, and the signals of each response
-// as runs of bits. Untrusted input. Commands that need sessions or extended addresses are left out.
+// as runs of bits. Untrusted input. Commands that need sessions or extended addresses are skipped.
 
 import Protocols
 
@@ -14,38 +14,39 @@ enum SignalSet {
       result.note("diagnosticLevel", "the signal set needs diagnostic session \(visible(session, limit: 8)), which vehicled never opens")
     }
     if let synthetics = root["synthetics"] {
-      for one in synthetics.elements { result.leaveOut(one.shown("id"), "computed from other signals") }
+      for synthetic in synthetics.elements { result.skip(synthetic.label("id"), "computed from other signals") }
     }
-    if commands.elements.isEmpty { result.leaveOut("commands", "the list is empty: the signal set describes nothing yet") }
+    if commands.elements.isEmpty { result.skip("commands", "the list is empty: the signal set describes nothing yet") }
     for (index, command) in commands.elements.enumerated() { read(command, number: index + 1, year, into: &result) }
-    if year == nil, result.signals.contains(where: \.isOfSomeYears) {
+    if year == nil, result.signals.contains(where: \.hasModelYears) {
       result.note("filter", "some signals are only for certain model years; use --year YEAR to select one")
     }
   }
 
   private static func read(_ command: JSONNode, number: Int, _ year: Int?, into result: inout ImportedSignals) {
     let signals = command["signals"]?.elements ?? []
-    let frame: ImportedSignal
+    let template: ImportedSignal
     do throws(ValueError) {
-      frame = try self.frame(of: command, year)
+      template = try self.template(of: command, year)
     } catch {
       let message = request(of: command).map { "request \($0): \(error.description)" } ?? error.description
-      if signals.isEmpty { return result.leaveOut("command \(number)", message) }
-      for signal in signals { result.leaveOut(signal.shown("id"), message) }
+      if signals.isEmpty { return result.skip("command \(number)", message) }
+      for signal in signals { result.skip(signal.label("id"), message) }
       return
     }
-    if signals.isEmpty { result.leaveOut("command \(number)", "no signals") }
+    if signals.isEmpty { result.skip("command \(number)", "no signals") }
     for signal in signals {
-      let place = signal.shown("id")
+      let place = signal.label("id")
       do throws(ValueError) {
         guard let id = signal["id"]?.text else { throw ValueError("no id") }
         let field = try SignalField(signal)
-        var made = try field.signal(frame)
-        made.help = visible([signal["name"]?.text ?? id, made.help ?? ""].filter { !$0.isEmpty }.joined(separator: ": "), limit: 200)
-        result.add(made, id: id, place: place)
-        for message in field.doubts(made) { result.note(place, message) }
+        var imported = try field.signal(template)
+        imported.help = visible(
+          [signal["name"]?.text ?? id, imported.help ?? ""].filter { !$0.isEmpty }.joined(separator: ": "), limit: 200)
+        result.add(imported, id: id, place: place)
+        for message in field.remarks(on: imported) { result.note(place, message) }
       } catch {
-        result.leaveOut(place, error.description)
+        result.skip(place, error.description)
       }
     }
   }
@@ -59,8 +60,8 @@ enum SignalSet {
     return command["hdr"]?.text.map { "\(request) to \(visible($0, limit: 20))" } ?? request
   }
 
-  /// The keys shared by the signals of a command.
-  private static func frame(of command: JSONNode, _ year: Int?) throws(ValueError) -> ImportedSignal {
+  /// A signal with the keys that all signals of a command share.
+  private static func template(of command: JSONNode, _ year: Int?) throws(ValueError) -> ImportedSignal {
     guard command.kind == .object else { throw ValueError("not a command") }
     let years = ModelYears(command["filter"])
     if let year, let years, !years.contains(year) { throw ValueError("only for model years \(years.text), not \(year)") }
@@ -73,14 +74,14 @@ enum SignalSet {
       let parameter = services[service]?.text
     else { throw ValueError("unknown request: cmd must give a service and an identifier") }
     let header = try header(of: command)
-    var frame = ImportedSignal(request: service + parameter, header: header.text, value: "")
-    if let reply = try reply(of: command, to: header), reply != header.reply { frame.reply = reply.text }
-    if let seconds = command["freq"]?.float, seconds > 0 { frame.period = min(max(seconds, 0.05), 3600) }
+    var template = ImportedSignal(request: service + parameter, header: header.text, value: "")
+    if let reply = try reply(of: command, to: header), reply != header.reply { template.reply = reply.text }
+    if let seconds = command["freq"]?.float, seconds > 0 { template.period = min(max(seconds, 0.05), 3600) }
     if let years {
-      frame.isOfSomeYears = true
-      frame.comments.append("for model years \(years.text)")
+      template.hasModelYears = true
+      template.comments.append("for model years \(years.text)")
     }
-    return frame
+    return template
   }
 
   /// Parses a header: an 11-bit identifier such as `7E4`, or the two middle bytes of a 29-bit identifier, such as `DA10` or `DB33`.
@@ -112,7 +113,7 @@ enum SignalSet {
 
 extension JSONNode {
   /// The text of a member for messages, or a placeholder.
-  fileprivate func shown(_ key: String) -> String {
+  fileprivate func label(_ key: String) -> String {
     let text = visible(kind == .object ? self[key]?.text ?? "" : "", limit: 80)
     return text.isEmpty ? "a signal without \(key)" : text
   }

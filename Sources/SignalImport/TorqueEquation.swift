@@ -31,42 +31,43 @@ enum TorqueEquation {
         case UInt8(ascii: "{"): try bit()
         case UInt8(ascii: "("):
           groups.append([])
-          take(byte)
+          copy(byte)
         case UInt8(ascii: ")"):
-          try close()
-          take(byte)
+          try endGroup()
+          copy(byte)
         case UInt8(ascii: ","), UInt8(ascii: ":"):
-          try close()
+          try endGroup()
           groups.append([])
-          take(UInt8(ascii: ","))
+          copy(UInt8(ascii: ","))
         case UInt8(ascii: "<"), UInt8(ascii: ">"):
           if at + 1 < bytes.count, bytes[at + 1] == byte { at += 1 }
-          note(byte)
+          recordOperator(byte)
           out.append(byte)
-          take(byte)
+          copy(byte)
         case UInt8(ascii: "^"): throw ValueError("^ in the equation is ambiguous: power or exclusive or")
         case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "*"), UInt8(ascii: "/"), UInt8(ascii: "%"), UInt8(ascii: "&"),
           UInt8(ascii: "|"):
-          note(byte)
-          take(byte)
+          recordOperator(byte)
+          copy(byte)
         case UInt8(ascii: "["): throw ValueError("the equation reads another sensor")
-        default: take(byte)
+        default: copy(byte)
         }
       }
-      try close()
+      try endGroup()
       while let last = out.last, isBlank(last) { out.removeLast() }
       return String(decoding: out, as: UTF8.self)
     }
 
-    private mutating func take(_ byte: UInt8) {
+    /// Appends a byte to the formula, and advances.
+    private mutating func copy(_ byte: UInt8) {
       out.append(byte)
       at += 1
     }
 
-    private mutating func note(_ operation: UInt8) { groups[groups.count - 1].insert(operation) }
+    private mutating func recordOperator(_ operation: UInt8) { groups[groups.count - 1].insert(operation) }
 
     /// Handles the end of a parenthesis or an argument.
-    private mutating func close() throws(ValueError) {
+    private mutating func endGroup() throws(ValueError) {
       guard let last = groups.popLast() else { return groups.append([]) }
       if groups.isEmpty { groups.append([]) }
       let isBitwise = last.contains { [UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "&"), UInt8(ascii: "|")].contains($0) }
@@ -75,6 +76,7 @@ enum TorqueEquation {
       }
     }
 
+    /// Reads a byte's name or a function.
     private mutating func word() throws(ValueError) {
       let start = at
       while at < bytes.count, isLetter(bytes[at]) || isDigit(bytes[at]) { at += 1 }
@@ -100,6 +102,7 @@ enum TorqueEquation {
       else { throw ValueError("Signed takes one byte; write signed(A*256+B, 16) for more") }
     }
 
+    /// Reads a bit, such as `{A:3}`.
     private mutating func bit() throws(ValueError) {
       guard let end = bytes[at...].firstIndex(of: UInt8(ascii: "}")) else { throw ValueError("unclosed { in the equation") }
       out += String(decoding: bytes[at...end], as: UTF8.self).uppercased().utf8

@@ -20,8 +20,8 @@ enum TorqueTable {
         columns = titles
         continue
       }
-      guard record.isWhole else {
-        result.leaveOut("line \(record.line)", "unclosed quote, or more than \(CSVRecords.maxFields) fields")
+      guard record.isValid else {
+        result.skip("line \(record.line)", "unclosed quote, or more than \(CSVRecords.maxFields) fields")
         continue
       }
       let fields = record.fields
@@ -61,7 +61,7 @@ enum TorqueTable {
       signal.help = visible(name.isEmpty ? field(.short) : name, limit: 200)
       result.add(signal, id: name.isEmpty ? field(.short) : name, place: place)
     } catch {
-      result.leaveOut(place, error.description)
+      result.skip(place, error.description)
     }
   }
 
@@ -82,7 +82,7 @@ struct CSVRecords {
     var line: Int
     var fields: [String]
     /// Whether all quotes are closed, and there are not too many fields.
-    var isWhole: Bool
+    var isValid: Bool
   }
 
   static let maxFields = 64
@@ -96,23 +96,23 @@ struct CSVRecords {
   mutating func next() -> Record? {
     while at < bytes.count {
       let record = record()
-      if !record.isWhole || record.fields.contains(where: { !$0.isEmpty }) { return record }
+      if !record.isValid || record.fields.contains(where: { !$0.isEmpty }) { return record }
     }
     return nil
   }
 
   private mutating func record() -> Record {
-    var record = Record(line: line, fields: [], isWhole: true)
+    var record = Record(line: line, fields: [], isValid: true)
     while true {
       let start = at
       guard let field = field() else {
         // An unclosed quote discards only this line, not the rest of the file.
-        record.isWhole = false
+        record.isValid = false
         at = bytes[start...].firstIndex(of: lineFeed).map { $0 + 1 } ?? bytes.count
         line = record.line + 1
         return record
       }
-      if record.fields.count < Self.maxFields { record.fields.append(field) } else { record.isWhole = false }
+      if record.fields.count < Self.maxFields { record.fields.append(field) } else { record.isValid = false }
       guard at < bytes.count else { return record }
       let end = bytes[at]
       at += 1

@@ -1,4 +1,4 @@
-// OBDb's signal sets and Torque's tables: the imported signals, and the reasons for those left out.
+// OBDb's signal sets and Torque's tables: the imported signals, and the reasons for skipped ones.
 
 import Testing
 
@@ -81,7 +81,7 @@ import Testing
     _ command: String, _ header: String, _ reply: String?
   ) throws {
     let found = try read(set(#""len": 8, "max": 50, "unit": "scalar""#, command: command + #", "cmd": {"22": "DA2C"}, "freq": 1"#))
-    #expect(found.signals.first?.header == header && found.signals.first?.reply == reply && found.leftOut.isEmpty)
+    #expect(found.signals.first?.header == header && found.signals.first?.reply == reply && found.skipped.isEmpty)
   }
 
   // Values that OBDb's decoder clamps are absent here: its min is 0 if missing, and max is ignored unless it is above min.
@@ -126,8 +126,8 @@ import Testing
     #expect(try names(2023) == ["all", "empty", "from", "around", "debug"])
     #expect(try names(nil).count == commands.count)
     let found = try ImportedSignals(bytes, year: 2020)
-    #expect(found.leftOut.map(\.place) == ["UNTIL", "FROM", "AROUND"] && found.notes.isEmpty)
-    #expect(found.leftOut[0].message == "request 220101 to 7E4: only for model years until 2018, not 2020")
+    #expect(found.skipped.map(\.place) == ["UNTIL", "FROM", "AROUND"] && found.notes.isEmpty)
+    #expect(found.skipped[0].message == "request 220101 to 7E4: only for model years until 2018, not 2020")
     #expect(try ImportedSignals(bytes).notes.map(\.place) == ["filter"])
   }
 
@@ -160,10 +160,10 @@ import Testing
     (#""len": 8, "min": 5, "max": 1, "unit": "scalar""#, "less than min"),
   ]
 
-  @Test(arguments: refused) func `unsupported formats are left out with the reason`(_ format: String, _ words: String) throws {
+  @Test(arguments: refused) func `unsupported formats are skipped with the reason`(_ format: String, _ words: String) throws {
     let found = try read(set(format))
-    #expect(found.count == 0 && found.leftOut.count == 1 && found.leftOut[0].place == "X_Y")
-    #expect(found.leftOut[0].message.contains(words), "\(found.leftOut[0].message)")
+    #expect(found.count == 0 && found.skipped.count == 1 && found.skipped[0].place == "X_Y")
+    #expect(found.skipped[0].message.contains(words), "\(found.skipped[0].message)")
   }
 
   @Test(arguments: [
@@ -173,9 +173,9 @@ import Testing
     #""hdr": "7E4", "cmd": {"22": "0101", "21": "01"}"#, #""hdr": "7E4", "rax": "x", "cmd": {"22": "0101"}"#,
     #""hdr": "6B0", "proto": "9141-2", "cmd": {"22": "0101"}"#,
   ])
-  func `commands that cannot be sent are left out`(_ command: String) throws {
+  func `commands that cannot be sent are skipped`(_ command: String) throws {
     let found = try read(set(#""len": 8, "max": 1, "unit": "scalar""#, command: command))
-    #expect(found.count == 0 && found.leftOut.map(\.place) == ["X_Y"])
+    #expect(found.count == 0 && found.skipped.map(\.place) == ["X_Y"])
   }
 
   @Test func `names are made from ids and are unique`() throws {
@@ -199,7 +199,7 @@ import Testing
       #expect(throws: ValueError.self) { _ = try read(text) }
     }
     #expect(throws: ValueError.self) { _ = try ImportedSignals([UInt8](repeating: 0x20, count: ImportedSignals.maxFileSize + 1)) }
-    #expect(try read(#"{"commands": [5, {}, {"signals": [7]}]}"#).leftOut.count == 3)
+    #expect(try read(#"{"commands": [5, {}, {"signals": [7]}]}"#).skipped.count == 3)
   }
 
   @Test func `random bytes do not trap the importer`() {

@@ -1,4 +1,4 @@
-// Torque's tables: lines of every form, and equations that are converted or left out.
+// Torque's tables: lines of every form, and equations that are converted or rejected.
 
 import Testing
 
@@ -34,7 +34,7 @@ import Testing
     let titles = "Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header"
     for text in [line, line + end, titles + end + line, "\u{FEFF}" + titles + end + end + line + end] {
       let found = try read(text)
-      #expect(found.leftOut.isEmpty && found.signals.count == 1, "\(found.leftOut)")
+      #expect(found.skipped.isEmpty && found.signals.count == 1, "\(found.skipped)")
       let signal = try #require(found.signals.first)
       #expect(signal.name == "vmcu-accel-depth" && signal.request == "2101" && signal.header == "7E2" && signal.unit == "%")
       #expect(signal.value == "J/2" && signal.minimum == nil && signal.comments == ["Range of Torque's gauge: 0 to 100."])
@@ -49,7 +49,7 @@ import Testing
       "A
       ","Auto","0105","two lines","C"
       """)
-    #expect(found.leftOut.isEmpty, "\(found.leftOut)")
+    #expect(found.skipped.isEmpty, "\(found.skipped)")
     #expect(found.signals.map(\.value) == ["max(A,B)", "A"])
     #expect(found.signals.map(\.header) == ["7E4", nil] && found.signals.map(\.unit) == ["V", "°C"])
     #expect(found.signals.map(\.request) == ["220101", "0105"] && found.signals[0].help == "Volts \"pack\", high")
@@ -58,7 +58,7 @@ import Testing
   @Test func `an unclosed quote discards only its line`() throws {
     let found = try read("One,o,2101,A,0,1,,7E2\n\"oops,Two,2102,A,0,1,,7E2\nThree,t,2103,A,0,1,,7E2\n\nFour,f,nonsense,A,0,1,,7E2\n")
     #expect(found.signals.map(\.request) == ["2101", "2103"])
-    #expect(found.leftOut.map(\.place) == ["line 2", "line 5 (Four)"], "\(found.leftOut)")
+    #expect(found.skipped.map(\.place) == ["line 2", "line 5 (Four)"], "\(found.skipped)")
   }
 
   @Test func `a single bit is a boolean`() throws {
@@ -66,7 +66,7 @@ import Testing
     #expect(signal.type == .bool && signal.unit == nil && signal.comments.isEmpty)
   }
 
-  @Test func `signals that are left out are reported with line and reason`() throws {
+  @Test func `skipped signals are reported with line and reason`() throws {
     let found = try read(
       """
       Good,g,2101,A,0,1,,7E4
@@ -79,16 +79,16 @@ import Testing
       Open,"o
       """)
     #expect(found.signals.map(\.name) == ["good", "session"])
-    let places = found.leftOut.map(\.place)
+    let places = found.skipped.map(\.place)
     #expect(places == ["line 4 (Write)", "line 5 (Header)", "line 6 (Formula)", "line 7 (nothing at all)", "line 8"])
-    #expect(found.leftOut[2].message.contains("character 14"))
+    #expect(found.skipped[2].message.contains("character 14"))
     #expect(
-      try read("Name,ModeAndPID,Equation,Header,startDiagnostic\nS,2101,A,7E4,1003").leftOut.first?.message.contains("session") == true)
+      try read("Name,ModeAndPID,Equation,Header,startDiagnostic\nS,2101,A,7E4,1003").skipped.first?.message.contains("session") == true)
   }
 
   @Test func `very many fields and lines are read in linear time`() throws {
-    #expect(try read(String(repeating: ",", count: 500_000) + "x").leftOut.count == 1)
+    #expect(try read(String(repeating: ",", count: 500_000) + "x").skipped.count == 1)
     let many = try read(String(repeating: "A,a,2101,A/2,0,1,,7E4\n", count: 12_000))
-    #expect(many.count > 3000 && many.leftOutCount == 12_000 - many.count && many.file(from: "x").utf8.count < 1 << 20)
+    #expect(many.count > 3000 && many.skippedCount == 12_000 - many.count && many.file(from: "x").utf8.count < 1 << 20)
   }
 }

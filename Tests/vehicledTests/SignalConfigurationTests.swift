@@ -152,7 +152,7 @@ import Testing
     let path = try folder.write(Self.car)
     for (index, text) in [set, table].enumerated() {
       let found = try ImportedSignals(Array(text.utf8))
-      #expect(found.count == (index == 0 ? 5 : 1) && found.leftOut.isEmpty, "\(found.leftOut)")
+      #expect(found.count == (index == 0 ? 5 : 1) && found.skipped.isEmpty, "\(found.skipped)")
       for device in [nil, "van"] {
         try folder.write(found.file(from: "some file.json", device: device), to: "signals.d/a.toml")
         let configuration = try Configuration.load(path, kinds: registry)

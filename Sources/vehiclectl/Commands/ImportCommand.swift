@@ -38,8 +38,8 @@ struct ImportCommand: Subcommand {
     do throws(ValueError) { found = try ImportedSignals(Self.contents(of: file), year: year) } catch {
       throw Failure.other("cannot import \(file): \(error.description)")
     }
-    for remark in found.leftOut { output.note(Output.oneLine("not converted: \(remark.place): \(remark.message)")) }
-    if found.leftOutCount > found.leftOut.count { output.note("not converted: \(found.leftOutCount - found.leftOut.count) more") }
+    for remark in found.skipped { output.note(Output.oneLine("not converted: \(remark.place): \(remark.message)")) }
+    if found.skippedCount > found.skipped.count { output.note("not converted: \(found.skippedCount - found.skipped.count) more") }
     for remark in found.notes { output.note(Output.oneLine("note: \(remark.place): \(remark.message)")) }
     guard found.count > 0 else {
       throw Failure.other(Output.oneLine("cannot import \(file): no signal can be converted: \(found.failure)"))
@@ -49,7 +49,7 @@ struct ImportCommand: Subcommand {
     guard self.output != "-" else { return output.bytes(text) }
     try AtomicFile.write(text, to: self.output, force: force, mode: 0o644)
     if output.json { return output.json(Self.summary(found)) }
-    output.note(Self.result(found.count, notConverted: found.leftOutCount, in: self.output))
+    output.note(Self.result(found.count, notConverted: found.skippedCount, in: self.output))
   }
 
   static func result(_ count: Int, notConverted: Int, in file: String) -> String {
@@ -60,7 +60,7 @@ struct ImportCommand: Subcommand {
     func list(_ remarks: [ImportedSignals.Remark]) -> JSON {
       .array(remarks.map { ["place": .string($0.place), "reason": .string($0.message)] })
     }
-    return ["imported": .int(found.count), "skipped": list(found.leftOut), "notes": list(found.notes)]
+    return ["imported": .int(found.count), "skipped": list(found.skipped), "notes": list(found.notes)]
   }
 
   private static func isName(_ name: String) -> Bool {
