@@ -138,15 +138,15 @@ extension Value: Codable {
   private enum CodingKeys: CodingKey, CaseIterable { case bool, int, float, string, list }
 
   public init(from decoder: any Decoder) throws {
-    func refuse(_ why: String) -> DecodingError {
+    func decodingError(_ why: String) -> DecodingError {
       .dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: why))
     }
     let container = try decoder.container(keyedBy: AnyKey.self)
     var found: Value?
     for key in container.allKeys {
-      guard let type = CodingKeys(stringValue: key.stringValue) else { throw refuse("a value has no field \"\(key.stringValue)\"") }
+      guard let type = CodingKeys(stringValue: key.stringValue) else { throw decodingError("a value has no field \"\(key.stringValue)\"") }
       if try container.decodeNil(forKey: key) { continue }
-      guard found == nil else { throw refuse("a value has exactly one field") }
+      guard found == nil else { throw decodingError("a value has exactly one field") }
       switch type {
       case .bool: found = .bool(try container.decode(Bool.self, forKey: key))
       case .int: found = .int(try container.decode(Int.self, forKey: key))
@@ -155,7 +155,7 @@ extension Value: Codable {
       case .list: found = .list(try container.decode([String].self, forKey: key))
       }
     }
-    guard let found else { throw refuse("a value has exactly one field") }
+    guard let found else { throw decodingError("a value has exactly one field") }
     self = found
   }
 

@@ -84,6 +84,7 @@ extension Contract {
     public static let name = "io.vehicled.Drive"
     /// The valid range of the deadline between set-points, in milliseconds.
     public static let deadlines = 100...5000
+    /// The default deadline, in milliseconds.
     public static let defaultDeadline = 300
 
     public struct Parameters: VarlinkParameters, Equatable {

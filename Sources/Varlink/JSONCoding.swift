@@ -7,17 +7,17 @@ extension JSONNode: Decoder {
   package var codingPath: [any CodingKey] { outermost.map { [$0] } ?? [] }
   package var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-  package func refuse(_ message: String, _ key: (any CodingKey)? = nil) -> DecodingError {
+  package func decodingError(_ message: String, _ key: (any CodingKey)? = nil) -> DecodingError {
     .dataCorrupted(.init(codingPath: (outermost ?? key).map { [$0] } ?? [], debugDescription: message))
   }
 
   package func container<Key>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-    guard kind == .object else { throw refuse("an object is expected") }
+    guard kind == .object else { throw decodingError("an object is expected") }
     return KeyedDecodingContainer(Members(node: self))
   }
 
   package func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-    guard kind == .array else { throw refuse("a list is expected") }
+    guard kind == .array else { throw decodingError("a list is expected") }
     return Elements(node: self, next: index + 1)
   }
 
@@ -40,7 +40,7 @@ extension JSONNode: SingleValueDecodingContainer {
     } else {
       return try T(from: self)
     }
-    guard let value else { throw refuse("\(type) is expected") }
+    guard let value else { throw decodingError("\(type) is expected") }
     return value
   }
 }
@@ -49,28 +49,28 @@ extension JSONNode: SingleValueDecodingContainer {
 private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let node: JSONNode
   /// An index by key, for objects in which a linear search would be too slow.
-  private let places: [String: Int]?
+  private let valueIndices: [String: Int]?
 
   init(node: JSONNode) {
     self.node = node
-    places = node.document.places(in: node.index)
+    valueIndices = node.document.valueIndices(in: node.index)
   }
 
   var codingPath: [any CodingKey] { node.codingPath }
   var allKeys: [Key] { node.keys.compactMap(Key.init) }
 
   private func child(_ key: Key) throws -> JSONNode {
-    guard let member = place(key) else {
-      throw node.refuse("\"\(key.stringValue)\" is missing", key)
+    guard let member = valueIndex(key) else {
+      throw node.decodingError("\"\(key.stringValue)\" is missing", key)
     }
     return JSONNode(node.document, member, outermost: node.outermost ?? key)
   }
 
-  private func place(_ key: Key) -> Int? {
-    if let places { places[key.stringValue] } else { node.document.member(key.stringValue, of: node.index) }
+  private func valueIndex(_ key: Key) -> Int? {
+    if let valueIndices { valueIndices[key.stringValue] } else { node.document.member(key.stringValue, of: node.index) }
   }
 
-  func contains(_ key: Key) -> Bool { place(key) != nil }
+  func contains(_ key: Key) -> Bool { valueIndex(key) != nil }
   func decodeNil(forKey key: Key) throws -> Bool { try child(key).decodeNil() }
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try child(key).decode(type) }
 
@@ -98,7 +98,7 @@ private struct Elements: UnkeyedDecodingContainer {
   var isAtEnd: Bool { next >= node.document.nodes[node.index].after }
 
   private mutating func element() throws -> JSONNode {
-    guard !isAtEnd else { throw node.refuse("the list is too short") }
+    guard !isAtEnd else { throw node.decodingError("the list is too short") }
     defer {
       next = node.document.nodes[next].after
       currentIndex += 1
@@ -124,7 +124,7 @@ extension JSON: Codable {
     guard let node = decoder as? JSONNode else {
       throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "JSON is decoded from messages only"))
     }
-    do { self = try JSON(node) } catch { throw node.refuse(error.message) }
+    do { self = try JSON(node) } catch { throw node.decodingError(error.message) }
   }
 
   public func encode(to encoder: any Encoder) throws {

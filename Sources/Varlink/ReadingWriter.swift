@@ -1,17 +1,17 @@
 // A fast alternative to the coders: writes readings, events and whole Watch replies as JSON into a buffer that the caller owns and
-// reuses. The changes of a tick are written once, because the replies to all watchers differ only in `sequence`.
+// reuses. The changes of one turn of the loop are written once, because the replies to all watchers differ only in `sequence`.
 // No allocation per reading is allowed. A test compares the output with that of the coders.
 //
-//   body:     "changes":[{…},{…}]                                    once per tick, by `changes`
+//   body:     "changes":[{…},{…}]                                    once per turn, by `changes`
 //   message:  {"parameters":{"sequence":17,BODY},"continues":true}␀   once per watcher, by `watchReply`
 
 import Protocols
 
-/// The constant start of the readings of one device.
-public struct ReadingStart: Sendable {
+/// The start of a reading, which is the same in all readings of one device.
+public struct EncodedDevice: Sendable {
   let bytes: [UInt8]
 
-  /// The start of all readings of this device.
+  /// Encodes the name of the device.
   public init(device: String) {
     var bytes: [UInt8] = []
     bytes.append(ascii: "{\"device\":")
@@ -20,11 +20,11 @@ public struct ReadingStart: Sendable {
   }
 }
 
-/// The constant part of the readings of one property. Created once per declared property.
-public struct ReadingHead: Sendable {
+/// The part of a reading that follows the device and is the same in all readings of one property. Created once per declared property.
+public struct EncodedProperty: Sendable {
   let bytes: [UInt8]
 
-  /// What follows the device in all readings of this property.
+  /// Encodes the name and the unit of the property.
   public init(property: String, unit: String? = nil) {
     var bytes: [UInt8] = []
     bytes.append(ascii: ",\"property\":")
@@ -42,13 +42,13 @@ public enum ReadingWriter {
   /// Writes one reading. A value or age that is not finite is omitted, as in `Contract.Reading`.
   @inline(__always)
   public static func reading(
-    _ start: ReadingStart, _ head: ReadingHead, value: Value?, time: Int? = nil, age: Double? = nil, reason: String? = nil,
+    _ device: EncodedDevice, _ property: EncodedProperty, value: Value?, time: Int? = nil, age: Double? = nil, reason: String? = nil,
     to out: inout [UInt8]
   ) {
     var reason = reason
     var number = value
-    out.append(contentsOf: start.bytes)
-    out.append(contentsOf: head.bytes)
+    out.append(contentsOf: device.bytes)
+    out.append(contentsOf: property.bytes)
     switch value {
     case .string, .list:
       number = nil
@@ -68,7 +68,7 @@ public enum ReadingWriter {
         writer.write(",\"value\":{\"float\":")
         writer.write(number)
         writer.write(UInt8(ascii: "}"))
-      case .bool(let truth): writer.write(truth ? ",\"value\":{\"bool\":true}" : ",\"value\":{\"bool\":false}")
+      case .bool(let flag): writer.write(flag ? ",\"value\":{\"bool\":true}" : ",\"value\":{\"bool\":false}")
       default: break
       }
       if let time {

@@ -75,7 +75,7 @@ public struct Recording: Sendable {
     var lines: [Line] = []
     let decoder = JSONDecoder()
     let all = text.split(separator: UInt8(ascii: "\n"))
-    let isTorn = text.last != UInt8(ascii: "\n")
+    let isTruncated = text.last != UInt8(ascii: "\n")
     for (number, line) in all.enumerated() {
       do {
         if header == nil {
@@ -84,7 +84,7 @@ public struct Recording: Sendable {
           lines.append(try decoder.decode(Line.self, from: Data(line)))
         }
       } catch {
-        if isTorn, header != nil, number == all.count - 1 { break }
+        if isTruncated, header != nil, number == all.count - 1 { break }
         throw ValueError("line \(number + 1): not a \(header == nil ? "recording header" : "recording line")")
       }
     }

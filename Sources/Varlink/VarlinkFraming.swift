@@ -7,7 +7,7 @@ import Protocols
 /// Splits a byte stream into messages. Every byte is examined once, no matter how the stream was split.
 public struct VarlinkFraming: Sendable {
   /// The maximum length of a call to the daemon, in bytes without its NUL.
-  public static let limit = 1 << 20
+  public static let callLimit = 1 << 20
   /// The maximum length of a reply to a client: replies about many devices are longer than calls.
   public static let replyLimit = 16 << 20
   /// The maximum storage of an idle connection, in bytes; there can be thousands.
@@ -25,7 +25,7 @@ public struct VarlinkFraming: Sendable {
   private var scanned = 0
 
   /// Creates an empty buffer.
-  public init(limit: Int = VarlinkFraming.limit) { self.limit = limit }
+  public init(limit: Int = VarlinkFraming.callLimit) { self.limit = limit }
 
   /// The number of unread bytes. A busy connection stops reading from its socket when there are many.
   public var pending: Int { buffer.count - head }
@@ -50,7 +50,7 @@ public struct VarlinkFraming: Sendable {
     let start = head
     head = end + 1
     scanned = head
-    defer { if head == buffer.count { forget() } }
+    defer { if head == buffer.count { reset() } }
     return try buffer.withUnsafeBytes { try read(UnsafeRawBufferPointer(rebasing: $0[start..<end])) }
   }
 
@@ -69,7 +69,7 @@ public struct VarlinkFraming: Sendable {
     return end
   }
 
-  private mutating func forget() {
+  private mutating func reset() {
     if buffer.capacity > Self.idleCapacity { buffer = [] } else { buffer.removeAll(keepingCapacity: true) }
     head = 0
     scanned = 0

@@ -60,7 +60,7 @@ private func check(_ message: [UInt8]) {
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))
   guard let first = bytes.first else { return 0 }
-  let limit = first & 0x80 == 0 ? VarlinkFraming.limit : 40
+  let limit = first & 0x80 == 0 ? VarlinkFraming.callLimit : 40
   let whole = messages(bytes[1...], pieces: bytes.count, limit: limit)
   let cut = messages(bytes[1...], pieces: Int(first & 0x7F) + 1, limit: limit)
   hold(whole == cut, "the cuts of a stream show in its messages")

@@ -26,11 +26,11 @@ import Testing
 
   @Test func `a message of the maximum size is accepted, and one byte more is rejected`() throws {
     var framing = VarlinkFraming()
-    framing.append([UInt8](repeating: 32, count: VarlinkFraming.limit))
+    framing.append([UInt8](repeating: 32, count: VarlinkFraming.callLimit))
     #expect(try framing.next() == nil)
     framing.append([0])
-    #expect(try framing.next()?.count == VarlinkFraming.limit)
-    framing.append([UInt8](repeating: 32, count: VarlinkFraming.limit + 1))
+    #expect(try framing.next()?.count == VarlinkFraming.callLimit)
+    framing.append([UInt8](repeating: 32, count: VarlinkFraming.callLimit + 1))
     #expect(throws: VarlinkFraming.TooLong()) { try framing.next() }
   }
 
@@ -39,7 +39,7 @@ import Testing
     let part = [UInt8](repeating: 32, count: 64)
     var early = 0
     let time = try ContinuousClock().measure {
-      for _ in 0..<VarlinkFraming.limit / 64 {
+      for _ in 0..<VarlinkFraming.callLimit / 64 {
         framing.append(part)
         if try framing.next() != nil { early += 1 }
       }

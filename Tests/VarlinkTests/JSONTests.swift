@@ -101,7 +101,7 @@ import Testing
     let pieces = ["{", "}", "[", "]", "\"", "\\", ":", ",", "\\ud800", "1e9", "-", "0", ".", "null", "\u{feff}", "\"a\":", "\u{1}"].map {
       Array($0.utf8)
     }
-    var taken = 0
+    var accepted = 0
     for _ in 0..<8000 {
       var bytes = seeds[Int(random.next() % 3)]
       for _ in 0...random.next() % 3 where !bytes.isEmpty {
@@ -113,23 +113,23 @@ import Testing
         default: bytes.swapAt(at, Int(random.next() % UInt64(bytes.count)))
         }
       }
-      guard let text = String(validating: bytes, as: UTF8.self), let ours = JSON(text) else { continue }
-      #expect(try Loose(text) == Loose(ours), "\(text)")
-      taken += 1
+      guard let text = String(validating: bytes, as: UTF8.self), let parsed = JSON(text) else { continue }
+      #expect(try Loose(text) == Loose(parsed), "\(text)")
+      accepted += 1
     }
-    #expect(taken > 500)
+    #expect(accepted > 500)
   }
 }
 
-/// JSON parsed by FoundationEssentials, and ours in the same form.
+/// JSON parsed by FoundationEssentials, and the result of the project's parser in the same form.
 private enum Loose: Decodable, Equatable {
   case null, bool(Bool), number(Double), string(String), array([Loose]), object([String: Loose])
 
   init(_ text: String) throws { self = try JSONDecoder().decode(Loose.self, from: Data(text.utf8)) }
 
-  init(_ ours: JSON) {
+  init(_ parsed: JSON) {
     self =
-      switch ours {
+      switch parsed {
       case .null: .null
       case .bool(let value): .bool(value)
       case .int(let value): .number(Double(value))

@@ -26,7 +26,8 @@ import Testing
       var body: [UInt8] = []
       ReadingWriter.list("changes", to: &body) {
         ReadingWriter.reading(
-          ReadingStart(device: "ev"), ReadingHead(property: "x", unit: unit), value: value, time: time, age: age, reason: reason, to: &$0)
+          EncodedDevice(device: "ev"), EncodedProperty(property: "x", unit: unit), value: value, time: time, age: age, reason: reason,
+          to: &$0)
       }
       var bytes: [UInt8] = []
       ReadingWriter.watchReply(sequence: 17, body: body, to: &bytes)
@@ -40,7 +41,7 @@ import Testing
     let events = [
       Contract.Event(device: "ev", name: "note", text: "a \"b\"", time: 5), Contract.Event(device: "ev", name: "n", text: "", time: 6),
     ]
-    let (start, head) = (ReadingStart(device: "e\"v"), ReadingHead(property: "x"))
+    let (start, head) = (EncodedDevice(device: "e\"v"), EncodedProperty(property: "x"))
     var body: [UInt8] = []
     ReadingWriter.list("changes", to: &body) { out in
       for number in 0..<3 {

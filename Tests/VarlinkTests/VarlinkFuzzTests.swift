@@ -18,7 +18,7 @@ import Testing
 
   @Test func `mutated calls never trap`() {
     var random = Seeded(state: 42)
-    var taken = 0
+    var accepted = 0
     var refused = 0
     for _ in 0..<20_000 {
       var bytes = seeds[Int(random.next() % UInt64(seeds.count))]
@@ -42,11 +42,11 @@ import Testing
             _ = try? call.parameters(as: Contract.Get.Parameters.self)
             _ = try? call.parameters(as: Contract.Set.Parameters.self)
             _ = try? call.parameters(as: Contract.Call.Parameters.self)
-            taken += 1
+            accepted += 1
           }
         }
       } catch { refused += 1 }
     }
-    #expect(taken > 1000 && refused > 1000)
+    #expect(accepted > 1000 && refused > 1000)
   }
 }

@@ -231,7 +231,7 @@ import Varlink
     var backlog = Backlog()
     backlog.append([UInt8](repeating: 32, count: Backlog.unauthorizedLimit + 1), at: 0)
     #expect(throws: VarlinkFraming.TooLong.self) { try backlog.hasCall() }
-    backlog.limit = VarlinkFraming.limit
+    backlog.limit = VarlinkFraming.callLimit
     #expect(try !backlog.hasCall())
     backlog.append(bytes(1), at: 0)
     #expect(try backlog.next()?.call.method == "a.B")

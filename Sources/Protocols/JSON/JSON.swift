@@ -17,7 +17,7 @@ public enum JSON: Equatable, Sendable {
     public var value: JSON
   }
 
-  /// Creates a member.
+  /// The value of this member; nil if it is absent or the value is not an object.
   public subscript(_ key: String) -> JSON? {
     if case .object(let members) = self { members.first { $0.key == key }?.value } else { nil }
   }

@@ -12,7 +12,8 @@ package struct JSONDocument: Sendable {
   /// The maximum depth; the parser is recursive.
   package static let depthLimit = 32
 
-  /// The kind of a node. A `plain` string is ASCII without escapes; other strings are `coded`.
+  /// The kind of a node. A `whole` number has neither fraction nor exponent; other numbers are `number`. A `plain` string is ASCII
+  /// without escapes; other strings are `coded`.
   package enum Kind: Sendable { case null, `true`, `false`, whole, number, plain, coded, array, object }
 
   /// One value or key, from its first byte to after its last; strings without the quotes.
@@ -85,7 +86,7 @@ package struct JSONDocument: Sendable {
     at += 1
     nodes[index].end = at
     nodes[index].after = nodes.count
-    if kind == .object, let twice = repeatedKey(in: index) { throw JSONSyntax(message: "duplicate key \"\(twice.prefix(40))\"") }
+    if kind == .object, let key = duplicateKey(in: index) { throw JSONSyntax(message: "duplicate key \"\(key.prefix(40))\"") }
   }
 
   private mutating func word(_ word: StaticString, _ kind: Kind, _ at: inout Int) throws(JSONSyntax) {
@@ -105,23 +106,23 @@ package struct JSONDocument: Sendable {
       while at < bytes.count, bytes[at] &- UInt8(ascii: "0") < 10 { at += 1 }
       return at - first
     }
-    func take(_ one: UInt8, or other: UInt8) -> Bool {
+    func skip(_ one: UInt8, or other: UInt8) -> Bool {
       guard at < bytes.count, bytes[at] == one || bytes[at] == other else { return false }
       at += 1
       return true
     }
     var kind = Kind.whole
-    _ = take(UInt8(ascii: "-"), or: UInt8(ascii: "-"))
+    _ = skip(UInt8(ascii: "-"), or: UInt8(ascii: "-"))
     let leading = at
     let count = digits()
     guard count == 1 || count > 1 && bytes[leading] != UInt8(ascii: "0") else { throw unexpected(start) }
-    if take(UInt8(ascii: "."), or: UInt8(ascii: ".")) {
+    if skip(UInt8(ascii: "."), or: UInt8(ascii: ".")) {
       kind = .number
       guard digits() > 0 else { throw unexpected(start) }
     }
-    if take(UInt8(ascii: "e"), or: UInt8(ascii: "E")) {
+    if skip(UInt8(ascii: "e"), or: UInt8(ascii: "E")) {
       kind = .number
-      _ = take(UInt8(ascii: "+"), or: UInt8(ascii: "-"))
+      _ = skip(UInt8(ascii: "+"), or: UInt8(ascii: "-"))
       guard digits() > 0 else { throw unexpected(start) }
     }
     append(kind, start, at)

@@ -72,7 +72,7 @@ extension JSONDocument {
     return unit
   }
 
-  /// The integer, also if it is written as `70.0`; nil if it does not fit into Int.
+  /// The integer, even if it is written as `70.0`; nil if it is not an integer or does not fit into Int.
   package func whole(_ index: Int) -> Int? {
     let node = nodes[index]
     if node.kind == .number { return float(index).flatMap(Int.init(exactly:)) }
@@ -89,13 +89,13 @@ extension JSONDocument {
     return number
   }
 
-  /// A finite number.
+  /// The number; nil if it is not finite or the node is not a number.
   package func float(_ index: Int) -> Double? {
     guard nodes[index].kind == .whole || nodes[index].kind == .number else { return nil }
     return Double(String(decoding: slice(index), as: UTF8.self)).flatMap(\.finite)
   }
 
-  /// The value of a key in an object.
+  /// The index of the value of a key in an object; nil if the object has no such key.
   package func member(_ key: String, of object: Int) -> Int? {
     let size = key.utf8.count
     var index = object + 1
@@ -109,7 +109,7 @@ extension JSONDocument {
     return nil
   }
 
-  /// The members of an object, in order.
+  /// The members of an object, in order: the keys, and the indices of their values.
   package func members(of object: Int) -> [(key: String, value: Int)] {
     var members: [(key: String, value: Int)] = []
     var index = object + 1
@@ -120,37 +120,36 @@ extension JSONDocument {
     return members
   }
 
-  /// The members by key, for large objects.
-  package func places(in object: Int) -> [String: Int]? {
-    guard nodes[object].after - object > Self.many else { return nil }
+  /// The indices of the values by key; nil for a small object, which is searched faster than indexed.
+  package func valueIndices(in object: Int) -> [String: Int]? {
+    guard nodes[object].after - object > Self.maxNodesWithoutIndex else { return nil }
     return Dictionary(members(of: object).map { ($0.key, $0.value) }) { first, _ in first }
   }
 
-  /// The number of nodes from which an object gets an index by key.
-  private static let many = 64
+  private static let maxNodesWithoutIndex = 64
 
-  /// A duplicate key of an object. A few plain keys are compared with each other; for more keys, or escaped ones, a set keeps the
-  /// time linear.
-  package func repeatedKey(in object: Int) -> String? {
+  /// A key that occurs twice in an object, or nil. A few plain keys are compared with each other; for more keys, or escaped ones, a set
+  /// keeps the time linear.
+  package func duplicateKey(in object: Int) -> String? {
     var keys: [Int] = []
     var index = object + 1
     while index < nodes[object].after {
       keys.append(index)
       index = nodes[index + 1].after
     }
-    if keys.count <= Self.few, keys.allSatisfy({ nodes[$0].kind == .plain }) {
+    if keys.count <= Self.maxComparedKeys, keys.allSatisfy({ nodes[$0].kind == .plain }) {
       for (position, key) in keys.enumerated() where keys[..<position].contains(where: { slice($0) == slice(key) }) {
         return try? text(key)
       }
       return nil
     }
     var seen = Set<Key>(minimumCapacity: keys.count)
-    // `try?` cannot fail: the parser has rejected unreadable keys before.
+    // `try?` never returns nil here, because the parser has rejected unreadable keys.
     return keys.first { key in (try? unescaped(key)).map { !seen.insert(Key(bytes: $0)).inserted } ?? false }.flatMap { try? text($0) }
   }
 
   /// The maximum number of keys that are compared with each other.
-  private static let few = 8
+  private static let maxComparedKeys = 8
 
   /// A key as its code points: canonically equivalent spellings are different keys.
   private struct Key: Hashable {

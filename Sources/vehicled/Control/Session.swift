@@ -196,7 +196,7 @@ import Varlink
   private func checkForCall() -> Bool {
     guard !isRejected, !isDeciding else { return false }
     do { return try backlog.hasCall() } catch {}
-    guard backlog.limit < VarlinkFraming.limit else {
+    guard backlog.limit < VarlinkFraming.callLimit else {
       reject("incomplete call of more than \(backlog.limit >> 10) KiB")
       return false
     }
@@ -213,7 +213,7 @@ import Varlink
       write(VarlinkReply.message(.permissionDenied(missing: message)))
       return reject("incomplete call of more than \(backlog.limit >> 10) KiB")
     }
-    backlog.limit = VarlinkFraming.limit
+    backlog.limit = VarlinkFraming.callLimit
     Loop.post { [weak self] in self?.advance() }
   }
 

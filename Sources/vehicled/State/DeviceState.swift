@@ -32,7 +32,7 @@ import Varlink
   /// The positions that changed in this turn.
   private(set) var changed: [Int] = []
   /// The constant start of each encoded reading.
-  private(set) lazy var readingStart = ReadingStart(device: device.name)
+  private(set) lazy var readingStart = EncodedDevice(device: device.name)
 
   private unowned let hub: DeviceHub
   private lazy var expiry = Timer { [weak self] _ in self?.expire() }

@@ -8,7 +8,7 @@ import Varlink
   let schema: Schema
   private let indexes: [String: Int]
   /// The constant parts of each property's encoded reading.
-  private(set) lazy var heads = schema.properties.map { ReadingHead(property: $0.name, unit: $0.unit) }
+  private(set) lazy var heads = schema.properties.map { EncodedProperty(property: $0.name, unit: $0.unit) }
 
   init(_ schema: Schema) {
     self.schema = schema
