@@ -130,14 +130,14 @@ void fill(document &result, std::string_view text) {
 ctoml_document ctoml_parse(const char *bytes, size_t count) {
   auto result = std::make_unique<document>();
   fill(*result, std::string_view(bytes ? bytes : "", bytes ? count : 0));
-  ctoml_document face{};
-  face.nodes = result->nodes.empty() ? nullptr : result->nodes.data();
-  face.count = result->nodes.size();
-  face.error = result->nodes.empty() ? result->error.c_str() : nullptr;
-  face.error_line = result->place.line;
-  face.error_column = result->place.column;
-  face.owner = result.release();
-  return face;
+  ctoml_document view{};
+  view.nodes = result->nodes.empty() ? nullptr : result->nodes.data();
+  view.count = result->nodes.size();
+  view.error = result->nodes.empty() ? result->error.c_str() : nullptr;
+  view.error_line = result->place.line;
+  view.error_column = result->place.column;
+  view.owner = result.release();
+  return view;
 }
 
-void ctoml_free(ctoml_document face) { delete static_cast<document *>(face.owner); }
+void ctoml_free(ctoml_document view) { delete static_cast<document *>(view.owner); }

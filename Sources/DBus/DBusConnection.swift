@@ -271,7 +271,7 @@ private final class DBusThread {
 
 /// The thread that a callback of libdbus has received as its context.
 private func thread(_ pointer: UnsafeMutableRawPointer?) -> DBusThread {
-  guard let pointer else { preconditionFailure("libdbus lost our pointer") }
+  guard let pointer else { preconditionFailure("libdbus passed no context pointer") }
   return Unmanaged<DBusThread>.fromOpaque(pointer).takeUnretainedValue()
 }
 

@@ -1,7 +1,7 @@
 """Generates Swift tables from the data files in Sources/Protocols/OBD/Vehicles: generate.py FOLDER FILE...
 
-A TOML file becomes rows (DataRow) in records of a maker, or in PIDs of SAE J1979; a text file becomes a string. hyundai.toml and
-sae-j1979.toml explain their keys. A mistake ends the build with its place.
+A TOML file becomes rows (DataRow) of a manufacturer's data records, or of the PIDs of SAE J1979; a text file becomes a string. hyundai.toml
+and sae-j1979.toml explain their keys. An invalid entry ends the build with the name of the file and of the entry.
 """
 
 import fnmatch
@@ -18,12 +18,12 @@ SIGNAL_KEYS = {
 }
 
 
-class Mistake(Exception):
+class InvalidEntry(Exception):
     pass
 
 
 def number(text):
-    """The position of a byte name: A 0, AA 26."""
+    """The position of a byte by its name: A is 0, AA is 26."""
     position = 0
     for letter in text:
         position = position * 26 + ord(letter) - 64
@@ -62,10 +62,10 @@ def substituted(entry, values):
 
 
 def expanded(entry):
-    """The copies of an entry, one for each element of its lists."""
+    """The copies of an entry, one for each element of its lists. With `padding`, a value is absent if this and all later bytes are 0."""
     lists = {name: elements(one) for name, one in entry.get("each", {}).items()}
     if len({len(one) for one in lists.values()}) > 1:
-        raise Mistake("the lists of each have different lengths")
+        raise InvalidEntry("the lists of each have different lengths")
     rest = {key: one for key, one in entry.items() if key != "each"}
     for index in range(len(next(iter(lists.values()), [0]))):
         copy = substituted(rest, {name: one[index] for name, one in lists.items()})
@@ -75,7 +75,7 @@ def expanded(entry):
 
 
 def signals(table):
-    """The signals with their names. Neighbours with the same lists alternate."""
+    """The signals with their names. The copies of adjacent signals with the same lists alternate."""
     entries = [{"name": name, **entry} for name, entry in table.items()]
     while entries:
         count = 1
@@ -103,13 +103,13 @@ def text(value):
 
 
 def row(signal):
-    """A DataRow. The type-checker gets literals of one type at a time."""
+    """The Swift literal of a DataRow. It becomes a constant of its own: the type checker is slow on large array literals."""
     name = signal["name"]
     if unknown := set(signal) - SIGNAL_KEYS - {"name"}:
-        raise Mistake(f"{name}: unknown keys {', '.join(sorted(unknown))}")
+        raise InvalidEntry(f"{name}: unknown keys {', '.join(sorted(unknown))}")
     for key in ("help",) if "swift" in signal else ("value", "help"):
         if key not in signal:
-            raise Mistake(f"{name}: {key} is missing")
+            raise InvalidEntry(f"{name}: {key} is missing")
     if "swift" in signal:
         source = f".function({signal['swift']})"
     elif "scaled-by" in signal:
@@ -143,7 +143,7 @@ def bytes_of(request):
 
 
 def manufacturer(data):
-    """The records of a maker, and the rows of the record that is polled at the device's rate."""
+    """The data records of a manufacturer, and the rows of the record that is polled at the device's rate."""
     families = data["families"]
     output, calls = [], []
     for record in [copy for entry in data["record"] for copy in expanded(entry)]:
@@ -174,15 +174,15 @@ def manufacturer(data):
 
 
 def standard(data):
-    """The PIDs of SAE J1979, sixteen in a function."""
+    """The PIDs of SAE J1979, at most sixteen per function, because the compiler is slow on large functions."""
     parameters = {pid: {"length": length} for pid, length in data["lengths"].items()}
     for signal in arranged(data, list(signals(data["signal"]))):
         request, length, period = signal.pop("request"), signal.pop("length"), signal.pop("period", 5)
         if not re.fullmatch("01[0-9A-F]{2}", request):
-            raise Mistake(f"{signal['name']}: {request} is not a PID of service 01")
+            raise InvalidEntry(f"{signal['name']}: {request} is not a PID of service 01")
         parameter = parameters.setdefault(request[2:], {"length": length, "period": period})
         if (parameter["length"], parameter["period"]) != (length, period):
-            raise Mistake(f"{signal['name']}: another signal of {request} has another length or period")
+            raise InvalidEntry(f"{signal['name']}: another signal of {request} has another length or period")
         parameter.setdefault("rows", []).append(row(signal))
     groups = {}
     for pid, parameter in sorted(parameters.items()):
@@ -198,11 +198,11 @@ def standard(data):
 
 
 def trouble_codes(content):
-    """The lines as one string: the daemon splits them on first use."""
+    """The lines as one string, which the daemon splits on first use."""
     lines = [line for line in content.splitlines() if line and not line.startswith("#")]
     for line in lines:
         if not re.fullmatch(r"[PCBU][0-3][0-9A-F]{3} (-|[a-z]\d) \S.*", line):
-            raise Mistake(f"{line}: not a code, a pattern and a subject")
+            raise InvalidEntry(f"{line}: not a code, a pattern and a subject")
     return ["extension TroubleCode {", '  static let table = #"""', *(f"    {line}" for line in lines), '    """#', "}"]
 
 
@@ -217,9 +217,9 @@ def main(folder, files):
             else:
                 data = tomllib.loads(content)
                 lines = manufacturer(data) if "record" in data else standard(data)
-        except (Mistake, KeyError, ValueError) as mistake:
-            sys.exit(f"{file}: error: {mistake}; correct the entry")
-        output = f"// Generated from {file.name}: edit that.\n\n" + "\n".join(lines) + "\n"
+        except (InvalidEntry, KeyError, ValueError) as error:
+            sys.exit(f"{file}: error: {error}; correct the entry")
+        output = f"// Generated from {file.name}: edit that file instead.\n\n" + "\n".join(lines) + "\n"
         (folder / f"{file.stem}.swift").write_text(output, encoding="utf-8")
 
 

@@ -16,11 +16,11 @@ protocol ConnectionOwner: AnyObject {
 final class Connection: EventSource {
   let link: LinkName
   let name: String
-  /// No client has the terminal open: bytes that are sent are discarded.
+  /// Whether no client has the terminal open: bytes that are sent are discarded.
   var hasNoReader = false
-  /// The other side has closed its sending direction, but may still read.
+  /// Whether the other side has closed its sending direction; it may still read.
   private(set) var hasEnded = false
-  /// Reading or writing has failed.
+  /// Whether reading or writing has failed.
   private(set) var hasFailed = false
   private let file: Int32
   private let owner: any ConnectionOwner

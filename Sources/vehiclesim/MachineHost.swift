@@ -90,9 +90,9 @@ class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
   /// Whether bytes of this connection are read now.
   func mayRead(from connection: Connection) -> Bool { true }
 
-  /// The other side has closed the connection or its sending direction.
+  /// Handles that the other side has closed the connection or its sending direction.
   func ended(_ connection: Connection, at now: Instant) {}
 
   /// Formats bytes for the log. Only the first `printable` bytes are shown; the others are secret.
-  func logText(_ bytes: [UInt8], printable: Int) -> String { Readable.text(bytes, printable: printable) }
+  func logText(_ bytes: [UInt8], printable: Int) -> String { EscapedText.of(bytes, printable: printable) }
 }

@@ -5,9 +5,9 @@ import Glibc
 enum WebAddress {
   /// The URL of a server that listens on a link; on all addresses (`tcp:0.0.0.0:80`), one URL for each address of this machine.
   static func text(of link: String) -> String {
-    let place = link.dropFirst("tcp:".count)
-    guard let port = place.split(separator: ":").last, ["0.0.0.0:\(port)", "[::]:\(port)"].contains(String(place)) else {
-      return "http://\(place)"
+    let address = link.dropFirst("tcp:".count)
+    guard let port = address.split(separator: ":").last, ["0.0.0.0:\(port)", "[::]:\(port)"].contains(String(address)) else {
+      return "http://\(address)"
     }
     let hosts = machineAddresses()
     return (hosts.isEmpty ? ["127.0.0.1"] : hosts).map { "http://\($0):\(port)" }.joined(separator: " ")
@@ -20,10 +20,10 @@ enum WebAddress {
     defer { freeifaddrs(first) }
     var found: [String] = []
     var next = first
-    while let one = next?.pointee {
-      next = one.ifa_next
-      let flags = Int32(bitPattern: one.ifa_flags)
-      guard let address = one.ifa_addr, address.pointee.sa_family == sa_family_t(AF_INET), flags & Int32(IFF_UP) != 0,
+    while let interface = next?.pointee {
+      next = interface.ifa_next
+      let flags = Int32(bitPattern: interface.ifa_flags)
+      guard let address = interface.ifa_addr, address.pointee.sa_family == sa_family_t(AF_INET), flags & Int32(IFF_UP) != 0,
         flags & Int32(IFF_LOOPBACK) == 0
       else { continue }
       var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))

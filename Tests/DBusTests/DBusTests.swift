@@ -194,7 +194,7 @@ func openEventDescriptors() -> Int {
   @Test func `file descriptors are passed, and none is leaked`() async throws {
     let bus = try PrivateBus()
     let before = openEventDescriptors()
-    var ours: [CInt] = []
+    var ownEnds: [CInt] = []
     do {
       let (client, _, name) = try await pair(bus)
       for _ in 0..<20 {
@@ -209,12 +209,12 @@ func openEventDescriptors() -> Int {
         var byte: UInt8 = 0
         #expect(read(ends[0], &byte, 1) == 1 && byte == 0x78)
         close(received)
-        ours.append(ends[0])
+        ownEnds.append(ends[0])
       }
     }
     // The server holds the descriptors that it received. A pipe ends with the last copy of its other end.
     members.keep([])
-    for end in ours {
+    for end in ownEnds {
       _ = fcntl(end, F_SETFL, O_NONBLOCK)
       var byte: UInt8 = 0
       #expect(await until { read(end, &byte, 1) == 0 })

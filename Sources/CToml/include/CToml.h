@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
   const ctoml_node *nodes;             // parents before children, the root table first; NULL when there is an error
   size_t count;
-  const char *error;                   // NULL, or one line of text, and its place
+  const char *error;                   // NULL, or one line of text, and its position
   uint32_t error_line, error_column;
   void *owner;                         // of all the memory above
 } ctoml_document;

@@ -19,7 +19,7 @@ struct BLEOptions: ParsableArguments {
     var name: String
     /// The signal strength in dBm; nil for the default.
     var rssi: Int?
-    /// The device is already connected; otherwise it only advertises.
+    /// Whether the device is already connected; otherwise it only advertises.
     var isConnected = false
 
     init(_ text: String) {
@@ -98,10 +98,10 @@ extension PeerOptions {
 struct PeripheralTraits {
   /// The default write types.
   var writes = BLEOptions.Writes.withoutResponse
-  /// Advertisements contain the service UUID.
+  /// Whether advertisements contain the service UUID.
   var advertisesService = true
   /// The initial value of the characteristic to write; nil if it cannot be read. A write replaces the value.
   var initialValue: [UInt8]?
-  /// One machine serves all connections and runs between them.
+  /// Whether one machine serves all connections and runs between them.
   var outlivesConnections = false
 }

@@ -188,10 +188,10 @@ final class SimulatedPeripheral {
     } ended: { [weak self] in
       self?.notifySocket = nil
     }
-    guard let (ours, theirs) = pair else { return host.reject(call, "Failed") }
-    notifySocket = ours
-    host.loop.add(ours)
-    host.reply(to: call, .descriptor(theirs), .uint16(UInt16(settings.mtu)))
+    guard let (serverEnd, clientEnd) = pair else { return host.reject(call, "Failed") }
+    notifySocket = serverEnd
+    host.loop.add(serverEnd)
+    host.reply(to: call, .descriptor(clientEnd), .uint16(UInt16(settings.mtu)))
   }
 
   private func acquireWrite(_ call: DBusMessage) {
@@ -204,10 +204,10 @@ final class SimulatedPeripheral {
     } ended: { [weak self] in
       self?.writeSocket = nil
     }
-    guard let (ours, theirs) = pair else { return host.reject(call, "Failed") }
-    writeSocket = ours
-    host.loop.add(ours)
-    host.reply(to: call, .descriptor(theirs), .uint16(UInt16(settings.mtu)))
+    guard let (serverEnd, clientEnd) = pair else { return host.reject(call, "Failed") }
+    writeSocket = serverEnd
+    host.loop.add(serverEnd)
+    host.reply(to: call, .descriptor(clientEnd), .uint16(UInt16(settings.mtu)))
   }
 
   private func write(_ call: DBusMessage) {
@@ -238,13 +238,13 @@ final class SimulatedPeripheral {
   }
 
   private func receiveWrite(_ bytes: [UInt8]) {
-    host.log.write(settings.name, "< \(Readable.text(bytes))")
+    host.log.write(settings.name, "< \(EscapedText.of(bytes))")
     value = bytes
     machine?.feed(.received(.main, bytes), at: SimulatorClock.now)
   }
 
   private func notify(_ bytes: [UInt8]) {
-    host.log.write(settings.name, "> \(Readable.text(bytes))")
+    host.log.write(settings.name, "> \(EscapedText.of(bytes))")
     if let notifySocket {
       notifySocket.send(bytes)
     } else if isNotifying {

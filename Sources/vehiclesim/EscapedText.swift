@@ -1,15 +1,15 @@
-// Bytes in the lines of --verbose.
+// The form of received and sent bytes in the output of --verbose.
 
-/// Bytes as text with escapes (`ATZ\r`, `\xFC`).
-enum Readable {
+/// Bytes as text with escapes: `ATZ\r`, `\xFC`.
+enum EscapedText {
   /// The first `printable` bytes, and the number of the others.
-  static func text(_ bytes: [UInt8], printable: Int) -> String {
-    let text = text(bytes.prefix(printable))
+  static func of(_ bytes: [UInt8], printable: Int) -> String {
+    let text = of(bytes.prefix(printable))
     let rest = bytes.count - printable
     return rest > 0 ? "\(text)(\(rest) bytes redacted)" : text
   }
 
-  static func text(_ bytes: some Sequence<UInt8>) -> String {
+  static func of(_ bytes: some Sequence<UInt8>) -> String {
     bytes.reduce(into: "") { text, byte in
       switch byte {
       case 0x0D: text += "\\r"
