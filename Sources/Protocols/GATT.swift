@@ -39,7 +39,7 @@ public struct GATTProfile: Sendable, Hashable {
   public var service: GATTUUID
   /// The characteristic that the peer sends on; nil if it never sends.
   public var notify: GATTUUID?
-  /// The characteristic that we write to; nil if nothing is written to the peer.
+  /// The characteristic that the daemon writes to; nil if nothing is written to the peer.
   public var write: GATTUUID?
 
   /// Creates a profile.
@@ -64,22 +64,22 @@ public struct GATTRole: Sendable {
   public var profiles: [GATTProfile]
   /// Parts of the names that such peers advertise, for `ble:auto` and `vehiclectl scan`. Case-insensitive.
   public var names: [String]
-  /// The bytes are a stream: a send that is longer than one write is split. If false, such a send fails.
+  /// Whether the bytes are a stream: a send that is longer than one write is split. If false, such a send fails.
   public var isStream: Bool
-  /// Use acknowledged writes if the characteristic supports both kinds. They are slower, but report every loss.
+  /// Whether acknowledged writes are used if the characteristic supports both kinds. They are slower, but report every loss.
   public var prefersResponse: Bool
   /// How `ble:auto` verifies that a peer is of this role.
   public var probe: Probe?
 
   /// A harmless request, and a check of the reply to it.
   public struct Probe: Sendable {
-    public var question: [UInt8]
+    public var request: [UInt8]
     /// Checks all bytes received so far: true or false if the peer is or is not of this role, nil while the reply is incomplete.
     public var accepts: @Sendable ([UInt8]) -> Bool?
 
     /// Creates a probe.
-    public init(_ question: [UInt8], accepts: @escaping @Sendable ([UInt8]) -> Bool?) {
-      self.question = question
+    public init(_ request: [UInt8], accepts: @escaping @Sendable ([UInt8]) -> Bool?) {
+      self.request = request
       self.accepts = accepts
     }
   }
@@ -94,7 +94,7 @@ public struct GATTRole: Sendable {
   }
 
   /// Whether nothing is ever written to such peers.
-  public var onlyListens: Bool { !profiles.isEmpty && profiles.allSatisfy { $0.write == nil } }
+  public var isNotifyOnly: Bool { !profiles.isEmpty && profiles.allSatisfy { $0.write == nil } }
 
   /// Whether one of these services belongs to this role.
   public func matches(services: [GATTUUID]) -> Bool { profiles.contains { services.contains($0.service) } }

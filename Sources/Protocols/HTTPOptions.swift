@@ -6,7 +6,7 @@ extension Setup {
     guard case .string(var text)? = options[key] else { throw OptionError(key, "is missing; write https://HOST") }
     while text.hasSuffix("/") { text.removeLast() }
     let host = ["https://", "http://"].first { text.hasPrefix($0) }.map { text.dropFirst($0.count) } ?? ""
-    guard Self.isVisible(text), !host.isEmpty, !host.hasPrefix("/"), !host.utf8.contains(where: { "?#\\".utf8.contains($0) }) else {
+    guard Self.isPrintable(text), !host.isEmpty, !host.hasPrefix("/"), !host.utf8.contains(where: { "?#\\".utf8.contains($0) }) else {
       throw OptionError(key, "not a server URL; write https://HOST or http://HOST:PORT, without a query")
     }
     guard !host.prefix(while: { $0 != "/" }).contains("@") else {
@@ -19,15 +19,15 @@ extension Setup {
   func httpProxy() throws(OptionError) -> String? {
     guard case .string(let text)? = options["proxy"] else { return nil }
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-    let isURL = parts.count > 2 && Self.proxies.contains(parts[0].lowercased()) && parts[1].isEmpty && !parts[2].isEmpty
-    guard text.isEmpty || isURL && Self.isVisible(text) else {
+    let isURL = parts.count > 2 && Self.proxySchemes.contains(parts[0].lowercased()) && parts[1].isEmpty && !parts[2].isEmpty
+    guard text.isEmpty || isURL && Self.isPrintable(text) else {
       throw OptionError("proxy", "not a proxy URL; write one, for example http://192.168.0.1:3128 or socks5h://127.0.0.1:9050")
     }
     return text
   }
 
-  /// The schemes that libcurl supports.
-  private static let proxies: Set = ["http:", "https:", "socks4:", "socks4a:", "socks5:", "socks5h:"]
+  /// The schemes of proxies that libcurl supports.
+  private static let proxySchemes: Set = ["http:", "https:", "socks4:", "socks4a:", "socks5:", "socks5h:"]
 
-  private static func isVisible(_ text: String) -> Bool { text.utf8.count <= 1000 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
+  private static func isPrintable(_ text: String) -> Bool { text.utf8.count <= 1000 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
 }

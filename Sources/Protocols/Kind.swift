@@ -47,20 +47,21 @@ public struct LinkRole: Sendable {
   /// The BLE properties of its peers, if `ble` is one of the schemes.
   public var gatt: GATTRole?
   public var required: Bool
-  /// Whether a peer that does not acknowledge is disconnected after 30 s. False for a peer that accepts no other client after a
+  /// Whether a peer that acknowledges nothing for 30 s is disconnected. False for a peer that accepts no other client after a
   /// lost connection, and that must receive the shutdown sequence as soon as it is reachable again.
-  public var givesUp: Bool
+  public var disconnectsUnresponsivePeer: Bool
 
   /// Declares a link. `replay:` is always accepted.
   public init(
-    _ name: LinkName = .main, key: String = "link", schemes: [String], gatt: GATTRole? = nil, required: Bool = true, givesUp: Bool = true
+    _ name: LinkName = .main, key: String = "link", schemes: [String], gatt: GATTRole? = nil, required: Bool = true,
+    disconnectsUnresponsivePeer: Bool = true
   ) {
     self.name = name
     self.key = key
     self.schemes = schemes
     self.gatt = gatt
     self.required = required
-    self.givesUp = givesUp
+    self.disconnectsUnresponsivePeer = disconnectsUnresponsivePeer
   }
 }
 
@@ -76,16 +77,16 @@ public struct Option: Sendable {
 
   public var name: String
   public var rule: ValueRule
-  public var fallback: Value?
-  /// The properties or the device that the value refers to; they must exist. nil if it is no reference.
+  public var defaultValue: Value?
+  /// The properties or the device that the value refers to; they must exist. nil if it is not a reference.
   public var reference: Reference?
   public var help: String
 
   /// Declares a key. An optional key without a default is absent from `Setup.options`.
-  public init(_ name: String, _ rule: ValueRule, default fallback: Value? = nil, reference: Reference? = nil, help: String) {
+  public init(_ name: String, _ rule: ValueRule, default defaultValue: Value? = nil, reference: Reference? = nil, help: String) {
     self.name = name
     self.rule = rule
-    self.fallback = fallback
+    self.defaultValue = defaultValue
     self.reference = reference
     self.help = help
   }

@@ -20,7 +20,7 @@ public struct LastWill: Sendable, Equatable {
   /// Sent when the daemon has been frozen for longer than the lease's deadline while the motion lease is held: stop the vehicle.
   public var frozen: [Message]
 
-  /// Creates a will of at most 16 messages of at most 1024 bytes in each list; the rest is dropped.
+  /// Creates last-will messages: at most 16 in each list, of at most 1024 bytes each; the rest is dropped.
   public init(dead: [Message], frozen: [Message]) {
     self.dead = LastWill.bounded(dead)
     self.frozen = LastWill.bounded(frozen)

@@ -135,12 +135,12 @@ public struct DatabaseQuery: Sendable, Equatable {
   /// One SELECT statement; `?` stands for the arguments, in order.
   public var sql: String
   public var arguments: [Value]
-  /// If the file still has this stamp, the answer is `unchanged`.
-  public var unlessStill: FileStamp?
+  /// The stamp of an earlier answer: if the file still has it, the answer is `unchanged`. nil: always read the file.
+  public var knownStamp: FileStamp?
 
   /// Creates a query.
-  public init(_ file: String, _ sql: String, _ arguments: [Value] = [], unlessStill: FileStamp? = nil) {
-    (self.file, self.sql, self.arguments, self.unlessStill) = (file, sql, arguments, unlessStill)
+  public init(_ file: String, _ sql: String, _ arguments: [Value] = [], knownStamp: FileStamp? = nil) {
+    (self.file, self.sql, self.arguments, self.knownStamp) = (file, sql, arguments, knownStamp)
   }
 }
 
@@ -165,7 +165,7 @@ public enum DatabaseAnswer: Sendable, Equatable {
   case failed(String)
 }
 
-/// The text of an event `state-corrupt`: stored values that cannot be read.
+/// The text of the event `state-corrupt`; `names` are the stored values that cannot be read.
 func damagedSettingsMessage(_ names: [String]) -> String {
   "stored settings are corrupt and were discarded: \(names.joined(separator: ", ")); set them again"
 }
@@ -253,7 +253,7 @@ public enum Effect: Sendable, Equatable {
   case stopped
 }
 
-/// The outputs of a machine, in order. The device owns one and reuses its storage, so that a tick allocates nothing.
+/// The outputs of a machine, in order. The device owns one and reuses its storage, so that a turn of the loop allocates nothing.
 public struct Effects: Sendable {
   /// New readings; they are applied before anything in `list`.
   public private(set) var readings: [Reading] = []
@@ -263,7 +263,7 @@ public struct Effects: Sendable {
   private var status: String?
   private var fault: String?
 
-  /// No effects.
+  /// Creates an empty list of effects.
   public init() {}
 
   /// Whether there are no effects.
@@ -275,7 +275,7 @@ public struct Effects: Sendable {
     list.removeAll(keepingCapacity: true)
   }
 
-  /// Exchanges the storage of the effects with that of another value. There are no effects in either of them.
+  /// Exchanges the storage with that of another value. Both must be empty.
   public mutating func exchangeStorage(with other: inout Effects) {
     swap(&readings, &other.readings)
     swap(&list, &other.list)

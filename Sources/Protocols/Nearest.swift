@@ -1,6 +1,6 @@
 // The suggestion for a misspelt name.
 
-/// The known name most similar to a misspelt one, or nil where none is similar enough.
+/// The known name most similar to a misspelt one, or nil if none is similar enough.
 public func nearest(to wrong: String, among known: [String]) -> String? {
   let letters = Array(wrong.lowercased().utf8.prefix(64))
   let best = known.map { (name: $0, steps: editDistance(letters, Array($0.utf8))) }.min { $0.steps < $1.steps }

@@ -1,8 +1,9 @@
-// The poll clock and its statistics. The grid is absolute: slots at offset + n * period of the monotonic clock, so that it
+// The polling grid and the statistics of polls. The grid is absolute: slots at offset + n * period of the monotonic clock, so that it
 // never drifts and devices with different phases take turns. A slot is used once or missed; missed slots are not made up.
 
+/// The times of polls: on a grid with a fixed period, or back to back.
 struct Pace: Sendable {
-  /// Nanoseconds between slots; 0 means back to back.
+  /// Nanoseconds between slots; 0: back to back, each poll as soon as the previous one has ended.
   private(set) var period: Nanoseconds
   private let usualPeriod: Nanoseconds
   private let phase: Double
@@ -11,36 +12,38 @@ struct Pace: Sendable {
   private(set) var due: Instant = .min
   /// The next poll starts a run: it is sent as soon as possible, so its lateness is not counted.
   private var isFirst = true
+  /// The number of slots that passed without a poll.
   private(set) var missed = 0
 
   /// The pause after a failed poll in back-to-back mode.
-  private static let breath: Nanoseconds = 50 * .millisecond
+  private static let backToBackRetryDelay: Nanoseconds = 50 * .millisecond
+  /// One hour, in nanoseconds.
   private static let maxPeriod = 3600 * 1e9
 
-  /// A grid with this many polls per second, shifted by a fraction of the period.
+  /// Creates a grid with `rate` polls per second (0: back to back), shifted by `phase`, a fraction of the period.
   init(rate: Double, phase: Double) {
     period = rate > 0 ? Nanoseconds(min((1e9 / rate).rounded(), Self.maxPeriod)) : 0
     usualPeriod = period
     self.phase = min(max(phase.isFinite ? phase : 0, 0), 1)
   }
 
-  /// Limits the rate to one poll per `wanted` nanoseconds; nil restores the usual rate. Returns true if the period has changed.
-  mutating func follow(_ wanted: Nanoseconds?) -> Bool {
-    defer { period = max(usualPeriod, wanted ?? 0) }
-    return period != max(usualPeriod, wanted ?? 0)
+  /// Limits the rate to one poll per `minPeriod` nanoseconds; nil restores the usual rate. Returns true if the period has changed.
+  mutating func limitRate(toOnePollPer minPeriod: Nanoseconds?) -> Bool {
+    defer { period = max(usualPeriod, minPeriod ?? 0) }
+    return period != max(usualPeriod, minPeriod ?? 0)
   }
 
   /// Starts polling: the current slot is used at once.
   mutating func begin(at now: Instant) {
     isFirst = true
     guard period > 0 else { return due = now }
-    let since = now &- offset
-    let beyond = since % period
-    due = since &- (beyond < 0 ? beyond &+ period : beyond) &+ offset
+    let time = now &- offset
+    let sinceSlot = time % period
+    due = time &- (sinceSlot < 0 ? sinceSlot &+ period : sinceSlot) &+ offset
   }
 
-  /// Records that a poll is sent now. Returns its lateness; nil if it has no slot.
-  mutating func take(at now: Instant) -> Nanoseconds? {
+  /// Records that a poll is sent now. Returns its lateness in nanoseconds; nil if the poll is the first or back to back.
+  mutating func recordPoll(at now: Instant) -> Nanoseconds? {
     guard period > 0 else { return nil }
     let slots = max(now &- due, 0) / period
     let slot = due &+ slots &* period
@@ -52,7 +55,7 @@ struct Pace: Sendable {
 
   /// Records that the last poll failed. On the grid the next slot is the next attempt; back to back, a pause follows.
   mutating func failed(at now: Instant) {
-    if period == 0 { due = now &+ Self.breath }
+    if period == 0 { due = now &+ Self.backToBackRetryDelay }
   }
 }
 
@@ -66,12 +69,14 @@ struct Timing: Sendable {
   }
 
   private static let capacity = 256
-  private let span: Nanoseconds
+  /// The maximum age of a poll that counts, in nanoseconds.
+  private let maxAge: Nanoseconds
   private var polls: [Poll] = []
+  /// The position that the next poll overwrites once the list is full.
   private var next = 0
 
   /// Statistics of polls with this period.
-  init(period: Nanoseconds) { span = max(10 * .second, 3 &* period &+ .second) }
+  init(period: Nanoseconds) { maxAge = max(10 * .second, 3 &* period &+ .second) }
 
   mutating func add(answered: Instant, roundTrip: Nanoseconds, lateness: Nanoseconds?) {
     let poll = Poll(answered: answered, roundTrip: roundTrip, lateness: lateness ?? -1)
@@ -83,7 +88,7 @@ struct Timing: Sendable {
     }
   }
 
-  mutating func forget() {
+  mutating func removeAll() {
     polls.removeAll(keepingCapacity: true)
     next = 0
   }
@@ -93,7 +98,7 @@ struct Timing: Sendable {
 
   /// Polls per second, round-trip times and lateness; nil if unknown.
   func summary(at now: Instant) -> (rate: Double?, roundTrip: Percentiles?, lateness: Percentiles?) {
-    let recent = polls.filter { now &- $0.answered <= span }
+    let recent = polls.filter { now &- $0.answered <= maxAge }
     // Only polls on the grid count for the rate: the first one of a run is sent off the grid.
     let onGrid = recent.filter { $0.lateness >= 0 }
     let sent = (onGrid.isEmpty ? recent : onGrid).map { $0.answered &- $0.roundTrip }

@@ -17,7 +17,7 @@ struct PersistedSettings: Sendable {
 
   private let properties: [Property]
   private var values: [Int: Value] = [:]
-  /// Changes that are being stored. Each store is confirmed, in order.
+  /// Changes that are being stored, in order.
   private var pending: [Change] = []
 
   init(_ properties: [Property]) { self.properties = properties }
@@ -27,8 +27,8 @@ struct PersistedSettings: Sendable {
 
   var isStoring: Bool { !pending.isEmpty }
 
-  /// The value after all pending stores; the next command is validated against it.
-  func next(_ property: Int) -> Value? {
+  /// The value that was set last, even if it is still being stored; nil: not set. The next command is validated against it.
+  func latest(_ property: Int) -> Value? {
     pending.last { $0.property == property }.map(\.value) ?? values[property]
   }
 

@@ -51,10 +51,10 @@ public struct Property: Sendable, Equatable {
   public enum Lifetime: Sendable, Equatable {
     /// The value is withdrawn after this time without a new one (nanoseconds), and at once when the link goes down.
     case fresh(Nanoseconds)
-    /// The value is kept, with its age (odometer, VIN, an LED that was set).
+    /// The value stays valid, and is shown with its age (odometer, VIN, an LED that was set).
     case retained
 
-    /// Valid until it changes or the link goes down, for devices that report changes only. A century.
+    /// Valid until it changes or the link goes down, for devices that report changes only: a lifetime of a century.
     public static let whileUp = Lifetime.fresh(100 * 365 * 86_400 * .second)
   }
 

@@ -1,5 +1,6 @@
 // Old names of properties and configuration keys, and their current names. An old name is an error that names the current one.
 
+/// Looks up old names.
 public enum Renames {
   /// Old names of properties.
   static let properties = [

@@ -31,19 +31,22 @@ public struct WallTime: Sendable, Equatable {
 }
 
 extension WallTime {
-  /// `2026-01-31T12:00:00Z`. Civil dates from days, after Howard Hinnant's paper on chrono-compatible algorithms.
+  /// The ISO 8601 text of a time in microseconds since the Unix epoch: `2026-01-31T12:00:00Z`. The date is computed from the days as in
+  /// Howard Hinnant's paper on chrono-compatible algorithms.
   static func isoTime(_ microseconds: Int64) -> String {
     let seconds = Int((Double(microseconds) / 1_000_000).rounded(.down))
-    let clock = seconds - floor(seconds, by: 86_400) * 86_400
+    let secondOfDay = seconds - floor(seconds, by: 86_400) * 86_400
     let days = floor(seconds, by: 86_400) + 719_468
     let era = floor(days, by: 146_097)
     let dayOfEra = days - era * 146_097
     let year = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
     let dayOfYear = dayOfEra - (365 * year + year / 4 - year / 100)
-    let shifted = (5 * dayOfYear + 2) / 153
-    let (day, month) = (dayOfYear - (153 * shifted + 2) / 5 + 1, shifted < 10 ? shifted + 3 : shifted - 9)
+    // The algorithm's years start in March.
+    let monthFromMarch = (5 * dayOfYear + 2) / 153
+    let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
     let date = "\(year + era * 400 + (month <= 2 ? 1 : 0))-\(pair(month))-\(pair(day))"
-    return "\(date)T\(pair(clock / 3600)):\(pair(clock / 60 % 60)):\(pair(clock % 60))Z"
+    return "\(date)T\(pair(secondOfDay / 3600)):\(pair(secondOfDay / 60 % 60)):\(pair(secondOfDay % 60))Z"
   }
 
   private static func floor(_ number: Int, by divisor: Int) -> Int {

@@ -74,7 +74,7 @@ struct MirrorSimulation: Simulation {
     bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
     while let last = bytes.last, last <= 0x20 { bytes.removeLast() }
     do {
-      return try MirrorCipher.sixteen(bytes)
+      return try MirrorCipher.sixteenBytes(bytes)
     } catch {
       throw ValidationError("\(option): \(error)")
     }

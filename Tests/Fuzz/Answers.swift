@@ -11,7 +11,7 @@ private func holdText(_ text: String, most: Int) {
 private func checkWeather(_ response: HTTPResponse) {
   do throws(WeatherError) {
     let report = try WeatherAnswer.weather(response)
-    for property in WeatherProperty.live {
+    for property in WeatherProperty.inResponse {
       guard case .value(let value)? = report[property] else { continue }
       if let number = value.number { hold(property.range?.contains(number) == true, "\(property) cannot be \(number)") }
     }
@@ -53,7 +53,7 @@ private func checkToy(_ response: HTTPResponse) {
     if case .counted(let fact) = try ToyAnswer.voteResult(
       response, ToyPendingVote(server: "https://toy.example.org", user: 18, fact: 1, vote: .up))
     {
-      holdText(fact.standing, most: 1000)
+      holdText(fact.summary, most: 1000)
     }
   } catch {
     holdText(error.message, most: 400)
@@ -102,7 +102,7 @@ private func checkFormula(_ bytes: [UInt8]) {
 private func checkImport(_ bytes: [UInt8]) {
   guard let found = try? ImportedSignals(bytes) else { return }
   for line in found.file(from: "x").split(separator: "\n") { holdText(String(line), most: 2500) }
-  for remark in found.leftOut + found.notes { holdText(remark.place + remark.message, most: 3000) }
+  for remark in found.skipped + found.notes { holdText(remark.place + remark.message, most: 3000) }
   hold(Set(found.signals.map(\.name)).count == found.count, "a name is there twice")
   for signal in found.signals {
     var problems: [OptionError] = []

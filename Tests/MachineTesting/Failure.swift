@@ -1,4 +1,4 @@
-// How a host fails the test that runs it.
+// Reports a failure of the test that runs a host.
 
 #if canImport(Testing)
   import Testing

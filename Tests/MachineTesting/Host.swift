@@ -1,20 +1,20 @@
-// A machine in virtual time with everything that a daemon does for it: time, a clock that can be set, a disk, and a record of what
-// users would see. It holds the machine to its contract: readings of known properties within their rules, one end for each command,
-// and time that never stands still.
+// Runs a machine in virtual time, and does what the daemon does for it: time, a clock that can be set, a disk. Records what users would
+// see. Checks the machine's contract: readings are of known properties and within their rules, each command completes once, and time
+// advances.
 
 import Protocols
 
-/// What carries out the effects that the host does not: the other end of a link, a service, another device.
+/// Executes the effects that the host does not execute: the other end of a link, a service, another device.
 public protocol Surroundings {
-  /// When it acts next by itself.
+  /// When `wake` is due; nil if it is not.
   var nextWake: Instant? { get }
-  /// Acts at `nextWake`, and returns inputs of the machine.
+  /// Called at `nextWake`. Returns inputs of the machine.
   mutating func wake(at now: Instant) -> [Input]
-  /// The machine has started; returns further inputs, such as a link that comes up.
+  /// Called after the machine has started. Returns further inputs, such as a link that comes up.
   mutating func started(at now: Instant) -> [Input]
-  /// Carries out an effect, and returns inputs of the machine; nil: machines of this kind have no such effect.
+  /// Executes an effect. Returns inputs of the machine; nil: machines of this kind have no such effect.
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]?
-  /// Time has passed without an event.
+  /// Called when time has passed without an event.
   mutating func passed(to now: Instant)
 }
 
@@ -27,15 +27,15 @@ extension Surroundings {
 
 /// A link with a peer at its other end.
 public protocol LinkedSurroundings: Surroundings {
-  /// The link comes up or goes down at both ends.
+  /// Changes the state of the link at both ends. Returns inputs of the machine.
   mutating func change(_ state: LinkState, at now: Instant) -> [Input]
 }
 
-/// A machine and its surroundings, whose properties are also properties of the host.
+/// A machine and its surroundings. The properties of the surroundings are also properties of the host.
 @dynamicMemberLookup
-public struct Host<Subject: Machine, Around: Surroundings> {
+public struct Host<Subject: Machine, World: Surroundings> {
   public var machine: Subject
-  public var around: Around
+  public var surroundings: World
   /// The monotonic clock.
   public var now: Instant
   /// Microseconds since the Unix epoch; setting it sets the clock.
@@ -46,17 +46,18 @@ public struct Host<Subject: Machine, Around: Surroundings> {
   public var utcOffset = 0
   private var wallOrigin: Int64 = 0
 
-  /// The values of `store`; an empty one is removed.
+  /// The stored values by key.
   public var disk: [String: [UInt8]] = [:]
+  /// Whether stores succeed.
   public var diskWorks = true
-  /// `stored` follows in the same turn; else with `settle`.
+  /// Whether `stored` follows in the same turn; if not, `finishStore` sends it.
   public var diskIsQuick = true
   public private(set) var pendingStores: [(key: String, bytes: [UInt8])] = []
-  /// `time` follows in the same turn; else a test gives it.
+  /// Whether `time` follows `requestTime` in the same turn; if not, the test sends it.
   public var clockIsQuick = true
 
   public internal(set) var values: [String: Reading.Content] = [:]
-  /// How old each value was when it was published last, and how often it was published or withdrawn.
+  /// The age of each value when it was published last, and how often it was published or withdrawn.
   public private(set) var ages: [String: Nanoseconds] = [:]
   public private(set) var published: [String: Int] = [:]
   /// The texts of all values that each property had.
@@ -68,61 +69,63 @@ public struct Host<Subject: Machine, Around: Surroundings> {
   public internal(set) var events: [String] = []
   public private(set) var eventNames: [String] = []
   public private(set) var notes: [String] = []
-  public var results: [CommandID: [Result<Report, CommandError>]] { ends.all }
+  /// The results of each command; there must be one at most.
+  public var results: [CommandID: [Result<Report, CommandError>]] { completions.all }
   public private(set) var progress: [CommandID: [Report]] = [:]
-  /// When it had stopped.
+  /// When the machine reported `stopped`.
   public private(set) var stopped: Instant?
   /// Why each motion lease was lost, and why the links were reset.
   public private(set) var lost: [String] = []
   public private(set) var resets: [String] = []
+  /// All last-will frames of the link, in order; nil: none any more.
   public private(set) var wills: [LastWill?] = []
   /// How often the schema was declared, and how often the machine woke.
   public private(set) var declared = 0
   public private(set) var wakes = 0
   public private(set) var stores = 0
-  public private(set) var timesAsked = 0
-  /// Everything that a user can see, or find in the journal or in a recording, once `isTranscribed`.
+  public private(set) var timeRequests = 0
+  /// Everything that a user can see, or find in the journal or in a recording. Recorded if `isTranscribed`.
   public private(set) var output: [String] = []
   public var isTranscribed = false
 
-  /// How commands ended. A reference: in `report(run("login"))` Swift reads the host before its argument runs the command.
-  private let ends = Ends()
-  private final class Ends { var all: [CommandID: [Result<Report, CommandError>]] = [:] }
+  /// The results of commands. A class, because in `report(run("login"))` Swift reads the host before its argument runs the command.
+  private let completions = Completions()
+  private final class Completions { var all: [CommandID: [Result<Report, CommandError>]] = [:] }
   private var schema: Schema
   private var effects = Effects()
   private var lastID: CommandID = 0
   /// The number of events since time advanced.
   private var turns = 0
 
-  public init(_ machine: Subject, _ around: Around, now: Instant = 0, wall: Int64 = 0) {
-    (self.machine, self.around, self.now, schema) = (machine, around, now, machine.schema)
+  public init(_ machine: Subject, _ surroundings: World, now: Instant = 0, wall: Int64 = 0) {
+    (self.machine, self.surroundings, self.now, schema) = (machine, surroundings, now, machine.schema)
     self.wall = wall
   }
 
-  public subscript<T>(dynamicMember path: WritableKeyPath<Around, T>) -> T {
-    get { around[keyPath: path] }
-    set { around[keyPath: path] = newValue }
+  public subscript<T>(dynamicMember path: WritableKeyPath<World, T>) -> T {
+    get { surroundings[keyPath: path] }
+    set { surroundings[keyPath: path] = newValue }
   }
-  public subscript<T>(dynamicMember path: KeyPath<Around, T>) -> T { around[keyPath: path] }
+  public subscript<T>(dynamicMember path: KeyPath<World, T>) -> T { surroundings[keyPath: path] }
 
   private var wallTime: WallTime { WallTime(microseconds: wall, utcOffset: utcOffset) }
 
-  /// Starts, and runs for this long. `restored`: the disk, if it is not the present one.
+  /// Starts the machine, and runs for this time. `restored` replaces the contents of the disk.
   public mutating func start(restored: [String: [UInt8]]? = nil, for time: Nanoseconds? = nil) {
     if let restored { disk = restored }
     give(.started(restored: disk, wall: wallTime))
-    around.started(at: now).forEach { give($0) }
+    surroundings.started(at: now).forEach { give($0) }
     if let time { run(for: time) }
   }
 
-  /// Another daemon with what is on the disk; the first one was killed.
+  /// Replaces the machine, as after a kill of the daemon. The disk keeps its contents.
   public mutating func replace(_ machine: Subject) {
     (self.machine, schema) = (machine, machine.schema)
     (values, fault, events, pendingStores) = ([:], nil, [], [])
     effects = Effects()
   }
 
-  /// Forgets values, as the daemon does when a link goes down.
+  /// Removes values, as the daemon does when a link goes down.
   public mutating func forget(_ properties: [Int]) { for index in properties { values[schema.properties[index].name] = nil } }
 
   /// Lets virtual time pass.
@@ -130,18 +133,18 @@ public struct Host<Subject: Machine, Around: Surroundings> {
     let end = now + time
     while step(before: end) {}
     now = end
-    around.passed(to: now)
+    surroundings.passed(to: now)
   }
 
-  /// Lets virtual time pass until then.
+  /// Lets virtual time pass until the condition is met, at most for `time`.
   public mutating func run(until isDone: (Self) -> Bool, atMost time: Nanoseconds = 60 * .second) {
     let end = now + time
     while !isDone(self), step(before: end) {}
   }
 
-  /// Processes the next event; returns false if there is none until then.
+  /// Processes the next event. Returns false if there is none until `end`.
   private mutating func step(before end: Instant) -> Bool {
-    let wake = around.nextWake ?? .max
+    let wake = surroundings.nextWake ?? .max
     let next = min(wake, machine.nextWake ?? .max)
     guard next <= end else { return false }
     turns = next > now ? 0 : turns + 1
@@ -151,7 +154,7 @@ public struct Host<Subject: Machine, Around: Surroundings> {
     }
     now = max(now, next)
     if wake == next {
-      around.wake(at: now).forEach { give($0) }
+      surroundings.wake(at: now).forEach { give($0) }
     } else {
       wakes += 1
       give(.wake)
@@ -159,13 +162,13 @@ public struct Host<Subject: Machine, Around: Surroundings> {
     return true
   }
 
-  /// Gives an input to the machine, and carries out its effects. Inputs that arise from them follow in order.
+  /// Passes an input to the machine, and executes its effects. Inputs that the effects cause follow in order.
   public mutating func give(_ input: Input) {
     var inputs = [input]
     var turns = 0
     while !inputs.isEmpty {
       turns += 1
-      guard turns < 1000 else { fail("it never rests"); return }
+      guard turns < 1000 else { fail("an input causes inputs without end"); return }
       effects.removeAll()
       machine.handle(inputs.removeFirst(), at: now, &effects)
       for case .declare(let declared) in effects.list { schema = declared }
@@ -194,14 +197,14 @@ public struct Host<Subject: Machine, Around: Surroundings> {
   private mutating func perform(_ effect: Effect) -> [Input] {
     switch effect {
     case .requestTime:
-      timesAsked += 1
+      timeRequests += 1
       if clockIsQuick { return [.time(wallTime)] }
     case .store(let key, let bytes):
       stores += 1
       if diskIsQuick { return [store(key, bytes)] }
       pendingStores.append((key, bytes))
     case .complete(let id, let result):
-      ends.all[id, default: []].append(result)
+      completions.all[id, default: []].append(result)
       transcribe("\(result)")
     case .progress(let id, let report):
       progress[id, default: []].append(report)
@@ -225,7 +228,7 @@ public struct Host<Subject: Machine, Around: Surroundings> {
     default:
       if case .resetLink(_, let reason) = effect { resets.append(reason) }
       if case .send(_, let bytes, _, secret: false) = effect { transcribe(String(decoding: bytes, as: UTF8.self)) }
-      if let inputs = around.perform(effect, at: now) { return inputs }
+      if let inputs = surroundings.perform(effect, at: now) { return inputs }
       fail("machines of this kind have no such effect: \(effect)")
     }
     return []
@@ -238,8 +241,8 @@ public struct Host<Subject: Machine, Around: Surroundings> {
     return .stored(key: key, failure: diskWorks ? nil : "no space")
   }
 
-  /// The disk finishes the oldest store.
-  public mutating func settle() {
+  /// Finishes the oldest store.
+  public mutating func finishStore() {
     guard !pendingStores.isEmpty else { return }
     let (key, bytes) = pendingStores.removeFirst()
     give(store(key, bytes))
@@ -267,10 +270,10 @@ public struct Host<Subject: Machine, Around: Surroundings> {
   public func text(_ name: String) -> String? { if case .value(let value)? = values[name] { value.text } else { nil } }
   public func absence(_ name: String) -> String? { if case .absent(let reason)? = values[name] { reason } else { nil } }
 
-  /// How a command ended; nil while it has not.
+  /// The result of a command; nil while it is pending.
   public func outcome(_ id: CommandID = 1) -> Result<Report, CommandError>? {
     guard let all = results[id] else { return nil }
-    if all.count != 1 { fail("command \(id) ended \(all.count) times") }
+    if all.count != 1 { fail("command \(id) completed \(all.count) times") }
     return all.first
   }
 
@@ -299,7 +302,7 @@ public struct Host<Subject: Machine, Around: Surroundings> {
   }
 }
 
-extension Host where Around: LinkedSurroundings {
-  public mutating func connect(maximumSend: Int? = nil) { around.change(.up(maximumSend: maximumSend), at: now).forEach { give($0) } }
-  public mutating func disconnect(_ reason: String = "gone") { around.change(.down(reason), at: now).forEach { give($0) } }
+extension Host where World: LinkedSurroundings {
+  public mutating func connect(maximumSend: Int? = nil) { surroundings.change(.up(maximumSend: maximumSend), at: now).forEach { give($0) } }
+  public mutating func disconnect(_ reason: String = "gone") { surroundings.change(.down(reason), at: now).forEach { give($0) } }
 }

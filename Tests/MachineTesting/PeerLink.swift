@@ -1,17 +1,17 @@
-// A link with a simulated peer at its other end, which delivers at once.
+// A link with a simulated peer at its other end, which transfers bytes without delay.
 
 import Protocols
 
 public struct PeerLink<Peer: Machine>: LinkedSurroundings {
   public var peer: Peer
   public private(set) var isUp = false
-  /// What the machine sent.
+  /// The bytes that the machine has sent, with their times.
   public private(set) var sends: [(at: Instant, bytes: [UInt8])] = []
-  /// What the peer reported: buzzer on, LED green.
+  /// The texts of the peer's events: buzzer on, LED green.
   public private(set) var reports: [String] = []
   private let takesBytes: Bool
 
-  /// A peer that takes no bytes only sends.
+  /// Creates a link that is down. `takesBytes`: whether the machine can send to the peer.
   public init(_ peer: Peer, takesBytes: Bool = true) { (self.peer, self.takesBytes) = (peer, takesBytes) }
 
   public var nextWake: Instant? { peer.nextWake }
@@ -29,7 +29,7 @@ public struct PeerLink<Peer: Machine>: LinkedSurroundings {
     }
   }
 
-  /// Gives an input to the peer, and returns what the machine receives.
+  /// Passes an input to the peer. Returns the machine's inputs.
   public mutating func give(_ input: Input, at now: Instant) -> [Input] {
     var result: [Input] = []
     if case .linkChanged(.main, let state) = input {

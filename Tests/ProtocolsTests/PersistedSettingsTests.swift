@@ -19,7 +19,7 @@ import Testing
   @Test mutating func `a setting takes effect once it is stored`() throws {
     try settings.set(Self.led, .int(70), for: 1, &effects)
     #expect(effects.list == [.store(key: "led", Array("70".utf8))])
-    #expect(settings[Self.led] == nil && settings.next(Self.led) == .int(70) && settings.isStoring)
+    #expect(settings[Self.led] == nil && settings.latest(Self.led) == .int(70) && settings.isStoring)
     let change = try #require(settings.stored("led", nil, &effects))
     #expect((change.id, change.property, change.value) == (1, Self.led, .int(70)))
     #expect(settings[Self.led] == .int(70) && !settings.isStoring && effects.list.count == 1)
@@ -32,16 +32,16 @@ import Testing
     try settings.set(Self.led, .int(30), for: 2, &effects)
     #expect(settings.stored("led", "no space", &effects) == nil)
     #expect(effects.list.last == .complete(2, .failure(.refused(code: .notStored, "no space"))))
-    #expect(settings[Self.led] == .int(70) && settings.next(Self.led) == .int(70))
+    #expect(settings[Self.led] == .int(70) && settings.latest(Self.led) == .int(70))
   }
 
   @Test mutating func `changes of one setting take effect in order, and the last one counts for the next command`() throws {
     try settings.set(Self.led, .int(10), for: 1, &effects)
     try settings.set(Self.send, .bool(true), for: 2, &effects)
     try settings.set(Self.led, .int(20), for: 3, &effects)
-    #expect(settings.next(Self.led) == .int(20))
-    #expect(settings.stored("led", nil, &effects)?.id == 1 && settings[Self.led] == .int(10) && settings.next(Self.led) == .int(20))
-    #expect(settings.stored("led", "no space", &effects) == nil && settings.next(Self.led) == .int(10))
+    #expect(settings.latest(Self.led) == .int(20))
+    #expect(settings.stored("led", nil, &effects)?.id == 1 && settings[Self.led] == .int(10) && settings.latest(Self.led) == .int(20))
+    #expect(settings.stored("led", "no space", &effects) == nil && settings.latest(Self.led) == .int(10))
     #expect(settings.stored("send", nil, &effects)?.id == 2 && settings[Self.send] == .bool(true))
   }
 
@@ -49,7 +49,7 @@ import Testing
     try settings.set(Self.name, .string("Ada"), for: 1, &effects)
     _ = settings.stored("name", nil, &effects)
     try settings.set(Self.name, .string(""), for: 2, &effects)
-    #expect(effects.list.last == .store(key: "name", []) && settings.next(Self.name) == nil && settings[Self.name] == .string("Ada"))
+    #expect(effects.list.last == .store(key: "name", []) && settings.latest(Self.name) == nil && settings[Self.name] == .string("Ada"))
     #expect(settings.stored("name", nil, &effects)?.id == 2 && settings[Self.name] == nil)
   }
 

@@ -28,7 +28,7 @@ import Testing
     let entries = tables.flatMap(\.entries)
     #expect(Set(entries.map(\.key)) == Set(options.map(\.name) + others))
     for option in options {
-      guard let fallback = option.fallback else { continue }
+      guard let fallback = option.defaultValue else { continue }
       let value = try #require(entries.first { $0.key == option.name }?.value.content.value)
       #expect(try option.rule.accept(value) == fallback, "\(option.name)")
     }

@@ -78,7 +78,7 @@ import Testing
       Issue.record("no rows")
       return
     }
-    let again = DatabaseQuery("db", "SELECT n FROM s", unlessStill: stamp)
+    let again = DatabaseQuery("db", "SELECT n FROM s", knownStamp: stamp)
     #expect(folder.databases.answer(again) == .unchanged)
     folder.run("PRAGMA journal_mode=WAL; INSERT INTO s VALUES(4, 40)")
     guard case .rows(let rows, let newer) = folder.databases.answer(again) else { Issue.record("no rows"); return }

@@ -53,8 +53,8 @@ import Varlink
       let unit = option.rule.unit.map { [$0 == "°" ? "degrees" : $0] } ?? []
       for word in ends + unit + option.rule.choices { #expect(found.contains(word), "\(option.name): \(word)") }
       let parts = text.components(separatedBy: "Default:")
-      #expect(parts.count == (option.fallback == nil ? 1 : 2), "\(option.name)")
-      if let fallback = option.fallback, let last = parts.last { #expect(words(last) == written(fallback), "\(option.name)") }
+      #expect(parts.count == (option.defaultValue == nil ? 1 : 2), "\(option.name)")
+      if let fallback = option.defaultValue, let last = parts.last { #expect(words(last) == written(fallback), "\(option.name)") }
     }
   }
 

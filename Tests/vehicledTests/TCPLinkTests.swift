@@ -41,18 +41,20 @@ import Testing
     return getsockopt(file, CInt(IPPROTO_TCP), option, &value, &length) == 0 ? value : nil
   }
 
-  @Test(arguments: [true, false]) @Loop func `the socket timeouts depend on givesUp`(_ givesUp: Bool) async throws {
+  @Test(arguments: [true, false]) @Loop func `the socket timeouts depend on disconnectsUnresponsivePeer`(
+    _ disconnectsUnresponsivePeer: Bool
+  ) async throws {
     let (file, port) = try Self.listen()
     defer { close(file) }
     let owner = Owner()
-    let link = ChannelLink.tcp(host: "127.0.0.1", port: port, givesUp: givesUp, owner: owner)
+    let link = ChannelLink.tcp(host: "127.0.0.1", port: port, disconnectsUnresponsivePeer: disconnectsUnresponsivePeer, owner: owner)
     defer { link.close() }
     for _ in 0..<500 where !owner.isUp { try await Task.sleep(for: .milliseconds(10)) }
     let descriptor = try #require(owner.isUp ? link.descriptor : nil)
-    #expect(Self.option(descriptor, TCP_USER_TIMEOUT) == (givesUp ? 25_000 : 3_600_000))
+    #expect(Self.option(descriptor, TCP_USER_TIMEOUT) == (disconnectsUnresponsivePeer ? 25_000 : 3_600_000))
     // Older kernels do not have the option; its default is 2 min.
     if let time = Self.option(descriptor, ChannelLink.maxBackoff.option) {
-      #expect(time == (givesUp ? 120_000 : ChannelLink.maxBackoff.milliseconds))
+      #expect(time == (disconnectsUnresponsivePeer ? 120_000 : ChannelLink.maxBackoff.milliseconds))
     }
   }
 }

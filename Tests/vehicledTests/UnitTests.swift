@@ -64,7 +64,7 @@ import Testing
 
   @Test func `the socket has the default path and is accessible to its group only`() throws {
     let settings = settings(Self.socket)
-    let usual = try #require(Configuration.controlKeys.first { $0.name == "socket" }?.fallback)
+    let usual = try #require(Configuration.controlKeys.first { $0.name == "socket" }?.defaultValue)
     #expect(settings.contains("ListenStream=\(usual.text)"))
     for setting in [
       "FileDescriptorName=varlink", "Symlinks=/run/varlink/registry/io.vehicled", "SocketMode=0660", "SocketGroup=vehicled",

@@ -7,7 +7,7 @@ extension Kind {
   public static let car = Kind(
     name: "car",
     summary: "The RC car AutoTT, with a Raspberry Pi, driven by tilt",
-    links: [LinkRole(schemes: ["tcp"], givesUp: false)],
+    links: [LinkRole(schemes: ["tcp"], disconnectsUnresponsivePeer: false)],
     options: [
       Option(
         "dialect", ValueRule(.string, choices: CarDialect.allCases.map(\.rawValue)), default: .string(CarDialect.asBuilt.rawValue),

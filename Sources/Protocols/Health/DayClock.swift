@@ -8,22 +8,23 @@ struct DayClock: Sendable, Equatable {
   /// The start of the day, in seconds since the Unix epoch.
   private(set) var midnight: Int64
   /// The UTC offset in seconds.
-  private(set) var offset: Int64
+  private(set) var utcOffset: Int64
   /// The wall-clock time in microseconds since the Unix epoch at `instant`.
   private var wall: Int64
   private var updated: Instant
 
+  /// A day in seconds.
   private static let dayLength: Int64 = 86_400
-  private static let latest: Int64 = 1 << 55
+  private static let maxMicroseconds: Int64 = 1 << 55
 
   /// Creates a clock from the current time.
   init(_ time: WallTime, at now: Instant) {
-    wall = min(max(time.microseconds, -Self.latest), Self.latest)
+    wall = min(max(time.microseconds, -Self.maxMicroseconds), Self.maxMicroseconds)
     updated = now
-    offset = Int64(min(max(time.utcOffset, -2 * 86_400), 2 * 86_400))
-    let local = Self.floor(wall, 1_000_000) + offset
+    utcOffset = Int64(min(max(time.utcOffset, -2 * Int(Self.dayLength)), 2 * Int(Self.dayLength)))
+    let local = Self.floor(wall, 1_000_000) + utcOffset
     day = Int(Self.floor(local, Self.dayLength))
-    midnight = Int64(day) * Self.dayLength - offset
+    midnight = Int64(day) * Self.dayLength - utcOffset
     // The UTC offset may have changed since midnight.
     if let known = time.midnight, abs(midnight - known) <= 7200 { midnight = known }
   }
@@ -40,16 +41,16 @@ struct DayClock: Sendable, Equatable {
 
   /// When the next day starts, unless the clock is set.
   var nextDay: Instant {
-    let left = (Int64(day) + 1) * Self.dayLength - offset - Self.floor(wall, 1_000_000)
+    let left = (Int64(day) + 1) * Self.dayLength - utcOffset - Self.floor(wall, 1_000_000)
     return updated &+ min(max(left, 1), 2 * Self.dayLength) * .second
   }
 
-  /// A time of day in local time: `14:05`.
-  func text(of micros: Int64) -> String {
-    let minutes = Self.floor(Self.floor(min(max(micros, -Self.latest), Self.latest), 1_000_000) + offset, 60)
-    let inDay = Int(minutes - Self.floor(minutes, 1440) * 1440)
+  /// The local time of day of a time in microseconds since the Unix epoch: `14:05`.
+  func timeOfDay(of micros: Int64) -> String {
+    let minutes = Self.floor(Self.floor(min(max(micros, -Self.maxMicroseconds), Self.maxMicroseconds), 1_000_000) + utcOffset, 60)
+    let minuteOfDay = Int(minutes - Self.floor(minutes, 1440) * 1440)
     func digits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-    return "\(digits(inDay / 60)):\(digits(inDay % 60))"
+    return "\(digits(minuteOfDay / 60)):\(digits(minuteOfDay % 60))"
   }
 
   /// The age of a time in microseconds since the Unix epoch; 0 for times in the future.
@@ -58,8 +59,8 @@ struct DayClock: Sendable, Equatable {
     return (age.overflow ? 0 : min(max(age.partialValue, 0), 1 << 50)) * .microsecond
   }
 
-  /// A duration as text: `45 s`, `12 min`, `3 h`, `5 d`.
-  static func age(_ micros: Int64) -> String {
+  /// A duration in microseconds as text: `45 s`, `12 min`, `3 h`, `5 d`.
+  static func ageText(_ micros: Int64) -> String {
     switch max(0, micros / 1_000_000) {
     case let seconds where seconds < 60: "\(seconds) s"
     case let seconds where seconds < 3600: "\(seconds / 60) min"

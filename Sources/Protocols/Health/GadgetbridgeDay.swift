@@ -9,20 +9,20 @@ struct GadgetbridgeDay: Sendable, Equatable {
   /// The time of the device's newest sample, in microseconds since the Unix epoch.
   var newest: Int64
   /// The totals of the day; a metric is absent if there is no sample of that day or the device does not record it.
-  var sums: [HealthMetric: Double] = [:]
-  /// The newest heart rate, of any day.
-  var heart: (number: Double, micros: Int64)?
+  var totals: [HealthMetric: Double] = [:]
+  /// The newest heart rate in bpm, of any day, and its time in microseconds since the Unix epoch.
+  var heartRate: (number: Double, micros: Int64)?
   private var recorded: Set<HealthMetric> = [.steps]
 
   /// Whether the device records this metric at all.
-  func has(_ metric: HealthMetric) -> Bool { recorded.contains(metric) }
+  func records(_ metric: HealthMetric) -> Bool { recorded.contains(metric) }
 
   static func == (one: Self, other: Self) -> Bool {
-    one.device == other.device && one.day == other.day && one.newest == other.newest && one.sums == other.sums
-      && one.heart?.micros == other.heart?.micros && one.heart?.number == other.heart?.number
+    one.device == other.device && one.day == other.day && one.newest == other.newest && one.totals == other.totals
+      && one.heartRate?.micros == other.heartRate?.micros && one.heartRate?.number == other.heartRate?.number
   }
 
-  /// One result row: the totals of one device in one table.
+  /// One row of the result of `GadgetbridgeTable.totalsQuery`, which defines the columns: the totals of one device in one table.
   private struct Part {
     var table: GadgetbridgeTable
     var id: String
@@ -49,7 +49,7 @@ struct GadgetbridgeDay: Sendable, Equatable {
     }
   }
 
-  /// Selects a device from the result of `GadgetbridgeTable.sums`: the one with this name, or the one with the newest sample.
+  /// Selects a device from the result of `GadgetbridgeTable.totalsQuery`: the one with this name, or the one with the newest sample.
   init(_ rows: [[Value?]], of tables: [GadgetbridgeTable], device wanted: String?, day: Int) throws(ValueError) {
     var parts: [String: Part] = [:]
     for part in rows.compactMap({ Part($0, of: tables) }) {
@@ -57,10 +57,10 @@ struct GadgetbridgeDay: Sendable, Equatable {
       parts[part.id] = part
     }
     let all = parts.values.sorted { ($1.newest, $0.id) < ($0.newest, $1.id) }
-    let meant = wanted.map { wanted in
+    let matching = wanted.map { wanted in
       all.filter { part in [part.name, part.names.last ?? ""].contains { $0.lowercased() == Self.clean(wanted).lowercased() } }
     }
-    guard let part = (meant ?? all).first else {
+    guard let part = (matching ?? all).first else {
       guard let wanted, !all.isEmpty else {
         throw ValueError("no samples in Gadgetbridge's database: synchronise the device and export again")
       }
@@ -70,15 +70,15 @@ struct GadgetbridgeDay: Sendable, Equatable {
     device = part.name
     self.day = day
     newest = Self.micros(part.newest)
-    let hasToday = (part.row[5]?.number ?? 0) > 0
+    let hasSamplesToday = (part.row[5]?.number ?? 0) > 0
     for (metric, column) in [(HealthMetric.steps, 6), (.distance, 7), (.activeEnergy, 8)] {
       guard let number = part.row[column]?.number else { continue }
       recorded.insert(metric)
-      if hasToday { sums[metric] = metric == .distance ? number.rounded() / 1000 : number }
+      if hasSamplesToday { totals[metric] = metric == .distance ? number.rounded() / 1000 : number }
     }
     if part.table.columns["HEART_RATE"] != nil { recorded.insert(.heartRate) }
     if case .int(let code)? = part.row[9], code > 0 {
-      heart = (Double(code % 1000), Self.micros(Double(code / 1000)))
+      heartRate = (Double(code % 1000), Self.micros(Double(code / 1000)))
     }
   }
 

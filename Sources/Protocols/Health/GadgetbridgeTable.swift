@@ -24,13 +24,13 @@ struct GadgetbridgeTable: Sendable, Equatable {
   private static let maxNameLength = 200
 
   /// The query for the tables with relevant columns.
-  static let discovery = """
+  static let tablesQuery = """
     SELECT m.name, c.name FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' AND upper(c.name) IN \
     ('TIMESTAMP', 'DEVICE_ID', 'STEPS', 'HEART_RATE', 'DISTANCE_CM', 'DISTANCE_METERS', 'ACTIVE_CALORIES', '_ID', 'NAME', 'ALIAS') \
     ORDER BY m.name, c.cid
     """
 
-  /// The tables with samples, from the result of `discovery`.
+  /// The tables with samples, from the result of `tablesQuery`.
   static func all(in rows: [[Value?]]) -> [GadgetbridgeTable] {
     var tables: [String: [String: String]] = [:]
     for row in rows {
@@ -50,14 +50,15 @@ struct GadgetbridgeTable: Sendable, Equatable {
 
   private static func quoted(_ name: String) -> String { "\"\(name.replacing("\"", with: "\"\""))\"" }
 
-  /// The query for one row per device and table: table, device, its name and alias, newest sample, number of samples today, their
-  /// steps, metres and kcal, and the newest heart rate as its time times 1000 plus the rate. `?1` is midnight, `?2` the latest valid time.
-  static func sums(of tables: [GadgetbridgeTable]) -> String? {
+  /// The query for one row per device and table; nil if there are no tables. Its columns are: table, device, its name and alias, newest
+  /// sample, number of samples today, their steps, metres and kcal, and the newest heart rate as its time times 1000 plus the rate. `?1` is
+  /// midnight, `?2` the latest valid time.
+  static func totalsQuery(of tables: [GadgetbridgeTable]) -> String? {
     if tables.isEmpty { return nil }
-    return tables.indices.map { tables[$0].sums(number: $0) }.joined(separator: " UNION ALL ")
+    return tables.indices.map { tables[$0].totalsQuery(number: $0) }.joined(separator: " UNION ALL ")
   }
 
-  private func sums(number: Int) -> String {
+  private func totalsQuery(number: Int) -> String {
     func column(_ name: String) -> String { columns[name].map(Self.quoted) ?? "NULL" }
     func named(_ name: String) -> String {
       guard let devices, let column = devices[name], let id = devices["_ID"] else { return "NULL" }

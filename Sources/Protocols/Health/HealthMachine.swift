@@ -21,12 +21,12 @@ public struct HealthMachine: Machine {
   var store = HealthStore()
   var gadgetbridge: Gadgetbridge?
   /// The published value of each metric.
-  var shown: [HealthMetric: Candidate] = [:]
+  var published: [HealthMetric: Candidate] = [:]
   /// The published source of each metric, or the reason why there is no value.
   var publishedSource: [HealthMetric: String] = [:]
   private var lastTimeReceived: Instant = 0
 
-  static let timePeriod: Nanoseconds = 300 * .second
+  static let timeRequestPeriod: Nanoseconds = 300 * .second
   /// The minimum pause between two requests of the time, which prevents a second one if the clock was set back slightly at midnight.
   private static let minTimeRequestPause: Nanoseconds = .second
 
@@ -39,16 +39,16 @@ public struct HealthMachine: Machine {
   public var nextWake: Instant? {
     switch state {
     case .new: nil
-    case .requestingTime: heartRateEnds
-    case .timeKnown: [heartRateEnds, nextTimeRequest].compactMap(\.self).min()
+    case .requestingTime: heartRateExpires
+    case .timeKnown: [heartRateExpires, nextTimeRequest].compactMap(\.self).min()
     }
   }
 
   /// When the time is requested next.
   private var nextTimeRequest: Instant? {
-    let hasCurrentValue = !shown.isEmpty || store.hasValue(onOrAfter: clock.day)
+    let hasCurrentValue = !published.isEmpty || store.hasValue(onOrAfter: clock.day)
     let day = hasCurrentValue || gadgetbridge != nil ? max(clock.nextDay, lastTimeReceived &+ Self.minTimeRequestPause) : nil
-    return [gadgetbridge?.due, hasCurrentValue ? lastTimeReceived &+ Self.timePeriod : nil, day].compactMap(\.self).min()
+    return [gadgetbridge?.due, hasCurrentValue ? lastTimeReceived &+ Self.timeRequestPeriod : nil, day].compactMap(\.self).min()
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
@@ -63,7 +63,7 @@ public struct HealthMachine: Machine {
       guard case .requestingTime = state else { return }
       if clock.set(wall, at: now) {
         gadgetbridge?.invalidate()
-        shown = [:]  // the ages have changed
+        published = [:]  // the ages have changed
       }
       timeReceived(at: now, &effects)
     case .perform(let id, .set(let property, let value)):
@@ -83,7 +83,7 @@ public struct HealthMachine: Machine {
       gadgetbridge?.handle(id, answer, clock, at: now, &effects)
       publishChanges(at: now, &effects)
     case .stopping:
-      // The store goes on without its command, which gets no reply.
+      // Values are stored nevertheless, but their commands fail now.
       store.stamp(clock, at: now)
       store.advance(&effects)
       for id in store.removeAllCommands() { effects.append(.complete(id, .failure(.notConnected("the device is being stopped")))) }
@@ -91,7 +91,7 @@ public struct HealthMachine: Machine {
     case .wake, .linkChanged, .received, .sent, .observed, .response, .stored, .leaseBegan, .leaseEnded: break
     }
     if case .new = state { return }
-    if let end = heartRateEnds, now >= end { publishChanges(at: now, &effects) }
+    if let expires = heartRateExpires, now >= expires { publishChanges(at: now, &effects) }
     if let due = nextTimeRequest, now >= due { requestTime(&effects) }
   }
 

@@ -7,9 +7,9 @@ enum HealthMetric: Int, CaseIterable, Sendable {
 
   var name: String { declaration.name }
   /// The position of the property with the source of the value.
-  var source: Int { rawValue + Self.allCases.count }
+  var sourceProperty: Int { rawValue + Self.allCases.count }
   /// Whether the metric is a total since local midnight.
-  var isSum: Bool { self != .heartRate }
+  var isDailyTotal: Bool { self != .heartRate }
 
   /// The number in the declared type; nil if it is out of range.
   func value(_ number: Double) -> Value? {
@@ -23,12 +23,12 @@ enum HealthMetric: Int, CaseIterable, Sendable {
       let row = metric.declaration
       return Property(
         row.name, metric == .steps ? .int : .float, unit: row.unit, range: row.range, access: .write,
-        lifetime: metric.isSum ? .retained : .fresh(heartRateMaxAge), group: .health,
+        lifetime: metric.isDailyTotal ? .retained : .fresh(heartRateMaxAge), group: .health,
         rank: metric == .heartRate || metric == .steps ? .headline : .main, help: row.help)
     }
       + allCases.map { metric in
         Property(
-          "\(metric.name)-source", .string, lifetime: metric.isSum ? .retained : .fresh(heartRateMaxAge),
+          "\(metric.name)-source", .string, lifetime: metric.isDailyTotal ? .retained : .fresh(heartRateMaxAge),
           group: .health, rank: .detail, help: "Source and age of \(metric.name)")
       }
   }

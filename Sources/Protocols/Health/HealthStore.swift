@@ -13,7 +13,7 @@ struct HealthStore: Sendable {
     /// When it was set, in microseconds since the Unix epoch.
     var micros: Int64
     /// When it was set, on the monotonic clock.
-    var set: Instant
+    var setAt: Instant
   }
 
   /// The stored values.
@@ -25,8 +25,8 @@ struct HealthStore: Sendable {
   /// The values that are being stored, and the commands that set them; nil if no store is in progress.
   private var storing: (entries: [HealthMetric: Entry], commands: [CommandID])?
 
-  /// Restores stored values: one metric per line, `steps 4321 20089 1735689600000000`. A value of another day is kept, because the
-  /// clock may not be set yet. Returns false if some of it is damaged.
+  /// Restores stored values: one metric per line, `steps 4321 20089 1735689600000000`. A value of another day is restored as
+  /// well, because the clock may not be set yet. Returns false if some of it is damaged.
   mutating func restore(_ bytes: [UInt8]?, _ clock: DayClock, at now: Instant) -> Bool {
     let lines = String(decoding: (bytes ?? []).prefix(4096), as: UTF8.self).split(separator: "\n")
     var isWhole = lines.count <= HealthMetric.allCases.count
@@ -41,14 +41,14 @@ struct HealthStore: Sendable {
       }
       let age = clock.micros(at: now) - micros
       // The age of a value from the future is unknown.
-      if !metric.isSum, !(0..<86_400_000_000).contains(age) { continue }
-      entries[metric] = Entry(number: number, day: day, micros: micros, set: metric.isSum ? now : now &- age * .microsecond)
+      if !metric.isDailyTotal, !(0..<86_400_000_000).contains(age) { continue }
+      entries[metric] = Entry(number: number, day: day, micros: micros, setAt: metric.isDailyTotal ? now : now &- age * .microsecond)
     }
     return isWhole
   }
 
   /// Whether a value is valid today, or will be.
-  func hasValue(onOrAfter day: Int) -> Bool { entries.contains { $0.key.isSum && $0.value.day >= day } }
+  func hasValue(onOrAfter day: Int) -> Bool { entries.contains { $0.key.isDailyTotal && $0.value.day >= day } }
 
   /// Sets a value for a command.
   mutating func set(_ metric: HealthMetric, _ number: Double, for id: CommandID) {
@@ -59,7 +59,7 @@ struct HealthStore: Sendable {
   /// Stamps the values that wait for the time.
   mutating func stamp(_ clock: DayClock, at now: Instant) {
     for (metric, number) in unstamped.numbers {
-      waiting.entries[metric] = Entry(number: number, day: clock.day, micros: clock.micros(at: now), set: now)
+      waiting.entries[metric] = Entry(number: number, day: clock.day, micros: clock.micros(at: now), setAt: now)
     }
     waiting.commands += unstamped.commands
     unstamped = ([:], [])

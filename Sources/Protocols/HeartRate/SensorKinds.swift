@@ -29,18 +29,18 @@ extension GATTRole {
 
 /// Reads the fields of a measurement in order, least significant byte first.
 struct SensorFields {
-  private var rest: ArraySlice<UInt8>
+  private var remaining: ArraySlice<UInt8>
 
   /// Creates a reader of these bytes.
-  init(_ bytes: [UInt8]) { rest = bytes[...] }
+  init(_ bytes: [UInt8]) { remaining = bytes[...] }
 
-  var isEmpty: Bool { rest.isEmpty }
+  var isEmpty: Bool { remaining.isEmpty }
 
   /// The next field, of `count` bytes.
   mutating func next(_ count: Int) throws(ValueError) -> Int {
-    guard rest.count >= count else { throw ValueError("the measurement is too short") }
-    defer { rest = rest.dropFirst(count) }
-    return rest.prefix(count).reversed().reduce(0) { $0 << 8 | Int($1) }
+    guard remaining.count >= count else { throw ValueError("the measurement is too short") }
+    defer { remaining = remaining.dropFirst(count) }
+    return remaining.prefix(count).reversed().reduce(0) { $0 << 8 | Int($1) }
   }
 
   /// Throws if bytes are left.

@@ -9,7 +9,7 @@ protocol SensorMeasurement: Sendable {
   static var remedy: String { get }
   /// Parses one notification.
   init(_ bytes: [UInt8]) throws(ValueError)
-  /// Publishes the values of the measurement.
+  /// Publishes the values of the measurement, by their position in `properties`.
   func publish(_ effects: inout Effects)
 }
 
@@ -20,7 +20,7 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
     /// The link is up; the first measurement is awaited until this time.
     case listening(until: Instant)
     /// Measurements arrive; the next one is awaited until this time.
-    case live(until: Instant)
+    case receiving(until: Instant)
     /// No measurement has arrived in time.
     case silent
   }
@@ -44,7 +44,7 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
 
   var nextWake: Instant? {
     switch state {
-    case .listening(let until), .live(let until): until
+    case .listening(let until), .receiving(let until): until
     case .down, .silent: nil
     }
   }
@@ -57,8 +57,8 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
       effects.withdraw(Self.badMessagesIndex + 1, "none so far")
     case .linkChanged(.main, .up):
       withdraw("no measurement received yet", &effects)
-      turn(to: .listening(until: now &+ Self.firstTimeout), "listening", nil, &effects)
-    case .linkChanged(.main, .down): turn(to: .down, "waiting", nil, &effects)
+      enter(.listening(until: now &+ Self.firstTimeout), "listening", nil, &effects)
+    case .linkChanged(.main, .down): enter(.down, "waiting", nil, &effects)
     case .received(.main, let bytes): received(bytes, at: now, &effects)
     case .perform(let id, _): effects.append(.complete(id, .failure(.refused(code: .notSupported, "the sensor accepts no commands"))))
     case .stopping:
@@ -73,7 +73,7 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
     if case .down = state { return }
     do throws(ValueError) {
       try Measurement(bytes).publish(&effects)
-      turn(to: .live(until: now &+ Self.timeout), "live", nil, &effects)
+      enter(.receiving(until: now &+ Self.timeout), "live", nil, &effects)
     } catch {
       badMessages &+= 1
       effects.publish(Self.badMessagesIndex, .int(badMessages))
@@ -84,18 +84,19 @@ struct SensorMachine<Measurement: SensorMeasurement>: Machine {
   private mutating func fallSilent(_ effects: inout Effects) {
     let message = "connected, but no data: \(Measurement.remedy)"
     withdraw(message, &effects)
-    turn(to: .silent, "silent", message, &effects)
+    enter(.silent, "silent", message, &effects)
   }
 
   private func withdraw(_ message: String, _ effects: inout Effects) {
     for index in Measurement.properties.indices { effects.withdraw(index, message) }
   }
 
-  private mutating func turn(to new: State, _ word: String, _ fault: String?, _ effects: inout Effects) {
+  /// Enters a state, and publishes it as the device's status and fault.
+  private mutating func enter(_ new: State, _ status: String, _ fault: String?, _ effects: inout Effects) {
     let old = state
     state = new
-    if case .live = old, case .live = new { return }
-    effects.append(.status(word))
+    if case .receiving = old, case .receiving = new { return }
+    effects.append(.status(status))
     effects.append(.fault(fault))
   }
 }

@@ -15,7 +15,7 @@ struct DisplayReadWindow: Sendable {
   /// Whether the last heart rate was written while the display may have been reading, so that the display may have missed it.
   var mayHaveMissedHeartRate = false
 
-  static let time: Nanoseconds = 7 * .second
+  static let duration: Nanoseconds = 7 * .second
 
   init() {}
 
@@ -23,7 +23,7 @@ struct DisplayReadWindow: Sendable {
   init(name: String?, at now: Instant) { (self.name, lastValue) = (name, name == nil ? nil : now) }
 
   /// When the display has read everything.
-  var end: Instant? { lastValue.map { $0 &+ Self.time } }
+  var end: Instant? { lastValue.map { $0 &+ Self.duration } }
 
   func hasEnded(at now: Instant) -> Bool { end.map { now >= $0 } ?? true }
 

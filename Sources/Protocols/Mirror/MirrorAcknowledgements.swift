@@ -34,7 +34,7 @@ struct MirrorAcknowledgements: Sendable {
 
   /// Records the day on which the mirror has acknowledged a value; nil: it has acknowledged that the value is unknown.
   mutating func record(_ metric: MirrorMetric, on day: Int?, _ effects: inout Effects) {
-    guard metric.unknown != nil, days[metric] != day else { return }
+    guard metric.withdrawalMessage != nil, days[metric] != day else { return }
     days[metric] = day
     let lines = days.map { "\($0.key.rawValue) \($0.value)" }.sorted()
     effects.append(.store(key: Self.daysKey, Array(lines.joined(separator: "\n").utf8)))

@@ -48,8 +48,8 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
     return text
   }
 
-  /// Parses `ascii:` and 16 characters, or `hex:` and 32 digits. Errors do not quote the text.
-  public static func sixteen(_ secret: [UInt8]) throws(ValueError) -> [UInt8] {
+  /// Parses the text of a key or IV: `ascii:` and 16 characters, or `hex:` and 32 digits. Errors do not quote the text.
+  public static func sixteenBytes(_ secret: [UInt8]) throws(ValueError) -> [UInt8] {
     let (ascii, hex) = (Array("ascii:".utf8), Array("hex:".utf8))
     if secret.starts(with: ascii) {
       let rest = secret.dropFirst(ascii.count)
@@ -77,7 +77,7 @@ public enum MirrorProfile: Sendable {
   case plain
 
   /// The value of one GATT write.
-  public func write(_ message: MirrorMessage) -> [UInt8] {
+  public func encode(_ message: MirrorMessage) -> [UInt8] {
     switch self {
     case .plain: return message.text
     case .stock(let cipher):

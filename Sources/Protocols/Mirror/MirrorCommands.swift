@@ -25,7 +25,7 @@ extension MirrorMachine {
     }
   }
 
-  private var hasUsername: Bool { persisted.next(.username) ?? settings.username.map { .string($0) } != nil }
+  private var hasUsername: Bool { persisted.latest(.username) ?? settings.username.map { .string($0) } != nil }
 
   /// Checks the rules for a setting that its declaration cannot express; throws if the value is invalid.
   private func check(_ signal: MirrorSignal, _ value: Value) throws(CommandError) {
@@ -40,7 +40,7 @@ extension MirrorMachine {
         code: .notConfigured, "no weather source is configured: add weather = \"NAME\" to the device's section")
     case (.send, .bool(true)):
       guard hasUsername else { throw noNameError }
-      guard persisted.next(.health) == .bool(true) || persisted.next(.weather) == .bool(true) else { throw collectionOff }
+      guard persisted.latest(.health) == .bool(true) || persisted.latest(.weather) == .bool(true) else { throw collectionOff }
     default: break
     }
   }
@@ -59,7 +59,7 @@ extension MirrorMachine {
     }
     pendingValues.forEach { enqueue($0) }
     let count = "\(pendingValues.count) \(pendingValues.count == 1 ? "value" : "values") acknowledged"
-    awaitAcknowledgement(id, Report(text: [count, pictures].compactMap(\.self).joined(separator: "; ")), isStored: false, at: now)
+    awaitAcknowledgement(id, Report(text: [count, pictureRemark].compactMap(\.self).joined(separator: "; ")), isStored: false, at: now)
   }
 
   // MARK: Stored
@@ -71,15 +71,15 @@ extension MirrorMachine {
     publishStored(&effects)
     switch signal {
     case .led:
-      guard isUp, let pendingValue = light(for: id) else { return answer(id, pending(pictures), &effects) }
+      guard isUp, let pendingValue = pendingBrightness(for: id) else { return answer(id, pending(pictureRemark), &effects) }
       enqueue(pendingValue)
-      if let id { awaitAcknowledgement(id, Report(text: pictures), at: now) }
+      if let id { awaitAcknowledgement(id, Report(text: pictureRemark), at: now) }
     case .username: renamed(from: before, id, at: now, &effects)
     case .interval:
       if nextUpdate != nil { nextUpdate = min(nextUpdate ?? .max, now &+ Nanoseconds(interval) &* .second) }
       answer(id, nil, &effects)
     default:
-      plan(at: now)
+      scheduleUpdates(at: now)
       if isOn(signal) { expedite(at: now) }
       answer(id, remark(signal), &effects)
     }
@@ -90,22 +90,23 @@ extension MirrorMachine {
   }
 
   private mutating func renamed(from before: String?, _ id: CommandID?, at now: Instant, _ effects: inout Effects) {
-    plan(at: now)
+    scheduleUpdates(at: now)
     guard let username, username != before else { return answer(id, nil, &effects) }
     for other in pendingCommands.keys.sorted() where pendingCommands[other]?.name != nil {
       pendingCommands[other] = nil
       effects.append(.complete(other, .failure(.refused(code: .replaced, "another name was set in the meantime"))))
     }
     // The display reads a name together with the next value.
-    let isFollowed = persisted[.led] != nil || isToSend
-    let message = isFollowed ? pictures : "the mirror shows the name after the next value: vehiclectl set \(settings.device).led 50"
+    let isFollowedByValue = persisted[.led] != nil || areUpdatesOn
+    let message =
+      isFollowedByValue ? pictureRemark : "the mirror shows the name after the next value: vehiclectl set \(settings.device).led 50"
     guard case .up(let session) = state else { return answer(id, pending(message), &effects) }
-    if session.has(username) { return answer(id, nil, &effects) }
+    if session.hasAcknowledged(username) { return answer(id, nil, &effects) }
     if let id { awaitAcknowledgement(id, Report(text: message), name: username, at: now) }
   }
 
   /// A remark before the first value under a new name is sent.
-  private var pictures: String? {
+  private var pictureRemark: String? {
     guard let username, !acknowledgements.names.contains(username) else { return nil }
     return "stand in front of the mirror: it takes pictures of you if the name is new"
   }
@@ -119,7 +120,7 @@ extension MirrorMachine {
     if signal == .weather, MirrorMetric.weather.allSatisfy({ known[$0] == nil }), let reason = missing[.temperature] {
       return "no value yet; \(reason)"
     }
-    let message = [isUp ? nil : "pending: starts when the mirror is connected", isToSend ? pictures : nil].compactMap(\.self)
+    let message = [isUp ? nil : "pending: starts when the mirror is connected", areUpdatesOn ? pictureRemark : nil].compactMap(\.self)
     return message.isEmpty ? nil : message.joined(separator: "; then ")
   }
 }

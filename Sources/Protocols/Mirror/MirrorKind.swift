@@ -93,7 +93,7 @@ struct MirrorSettings: Sendable {
 
   private static func profile(_ setup: Setup) throws(OptionError) -> MirrorProfile {
     let isPlain = setup.options["profile"] == .string("plain")
-    var sixteens: [[UInt8]] = []
+    var keyAndIV: [[UInt8]] = []
     for option in ["key-file", "iv-file"] {
       guard let secret = setup.secrets[option] else {
         if isPlain { continue }
@@ -102,12 +102,12 @@ struct MirrorSettings: Sendable {
       }
       if isPlain { throw OptionError(option, "not used with profile = \"plain\"; remove it") }
       do throws(ValueError) {
-        sixteens.append(try MirrorCipher.sixteen(secret.bytes))
+        keyAndIV.append(try MirrorCipher.sixteenBytes(secret.bytes))
       } catch {
         throw OptionError(option, "\(error)")
       }
     }
-    guard sixteens.count == 2, let cipher = MirrorCipher(key: sixteens[0], iv: sixteens[1]) else { return .plain }
+    guard keyAndIV.count == 2, let cipher = MirrorCipher(key: keyAndIV[0], iv: keyAndIV[1]) else { return .plain }
     return .stock(cipher)
   }
 

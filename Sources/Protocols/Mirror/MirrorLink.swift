@@ -13,7 +13,7 @@ extension MirrorMachine {
   mutating func linkUp(at now: Instant) {
     connectedAt = now
     var session = MirrorSession(readWindow)
-    if let pendingValue = light() { session.enqueue(pendingValue) }
+    if let pendingValue = pendingBrightness() { session.enqueue(pendingValue) }
     state = .up(session)
     nextUpdate = nil
   }
@@ -34,7 +34,7 @@ extension MirrorMachine {
   var isUnstable: Bool { fault != nil || earlyDisconnects > 0 }
 
   /// Clears the fault once the connection is stable and every write is acknowledged.
-  mutating func settle(at now: Instant) {
+  mutating func clearFaultIfStable(at now: Instant) {
     guard isUnstable, case .up(let session) = state, session.isAcknowledged, now >= connectedAt &+ Self.stableAfter else { return }
     (fault, earlyDisconnects) = (nil, 0)
   }
@@ -52,7 +52,7 @@ extension MirrorMachine {
     case .down: break
     case .shuttingDown: advanceShutdown(at: now, &effects)
     case .up(var session):
-      if let message = session.next(for: username, as: lastSendID &+ 1, at: now) { write(message, &effects) }
+      if let message = session.nextMessage(for: username, as: lastSendID &+ 1, at: now) { write(message, &effects) }
       state = .up(session)
     }
   }
@@ -60,7 +60,7 @@ extension MirrorMachine {
   /// Writes are personal data, so they are marked secret and do not appear in recordings.
   mutating func write(_ message: MirrorMessage, _ effects: inout Effects) {
     lastSendID &+= 1
-    effects.send(.main, settings.profile.write(message), lastSendID, secret: true)
+    effects.send(.main, settings.profile.encode(message), lastSendID, secret: true)
   }
 
   mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
@@ -70,14 +70,14 @@ extension MirrorMachine {
       shutdown.sent(id, failure, at: now)
       state = .shuttingDown(shutdown)
     case .up(var session):
-      guard let writing = session.writing, writing.id == id else { return }
+      guard let write = session.writeInFlight, write.id == id else { return }
       guard let failure else {
-        session.acknowledged(writing.step, at: now)
+        session.acknowledged(write.step, at: now)
         state = .up(session)
-        return acknowledged(writing.step, in: session, at: now, &effects)
+        return acknowledged(write.step, in: session, at: now, &effects)
       }
-      guard !writing.isRetry else { return reset("write failed: \(failure)", &effects) }
-      session.failed(writing.step, at: now)
+      guard !write.isRetry else { return reset("write failed: \(failure)", &effects) }
+      session.failed(write.step, at: now)
       state = .up(session)
       effects.append(.note("write failed: \(failure); retrying"))
     }
@@ -89,21 +89,21 @@ extension MirrorMachine {
     case .name(let name), .newName(let name):
       effects.publish(.sentName, .string(name))
       // The display reads the name only when a value arrives.
-      if case .newName = step, let pendingValue = light() { enqueue(pendingValue) }
+      if case .newName = step, let pendingValue = pendingBrightness() { enqueue(pendingValue) }
       for id in pendingCommands.keys.sorted() where pendingCommands[id]?.name == name { finish(id, &effects) }
-      plan(at: now)
+      scheduleUpdates(at: now)
     case .value(let pendingValue):
       effects.publish(pendingValue.signal, pendingValue.value)
       if let name = session.acknowledgedName { acknowledgements.record(name: name, &effects) }
       if let metric = pendingValue.metric {
-        acknowledgements.record(metric, on: pendingValue.message == metric.unknown ? nil : clock.day, &effects)
+        acknowledgements.record(metric, on: pendingValue.message == metric.withdrawalMessage ? nil : clock.day, &effects)
       }
       for id in pendingValue.commands where !session.hasPending(id) { finish(id, &effects) }
     }
   }
 
-  /// The light setting, as a message.
-  func light(for command: CommandID? = nil) -> MirrorPendingValue? {
+  /// The setting `led` as a message; nil if it is not set.
+  func pendingBrightness(for command: CommandID? = nil) -> MirrorPendingValue? {
     guard case .int(let led)? = persisted[.led], let message = try? MirrorMessage(.brightness, Double(led)) else { return nil }
     return MirrorPendingValue(message: message, metric: nil, value: .int(led), commands: command.map { [$0] } ?? [])
   }
@@ -122,7 +122,7 @@ extension MirrorMachine {
       fail(id, with: .timeout(milliseconds: Int(Self.commandTimeout / .millisecond)), &effects)
     }
     guard case .up(let session) = state else { return }
-    if let writing = session.writing, now >= writing.at &+ MirrorSession.timeout {
+    if let write = session.writeInFlight, now >= write.sentAt &+ MirrorSession.timeout {
       return reset("no acknowledgement from the mirror for 5 s: check its power", &effects)
     }
     if let nextUpdate, now >= nextUpdate { sendUpdate(at: now, &effects) }
@@ -148,6 +148,7 @@ extension MirrorMachine {
     effects.append(.complete(id, .success(command.report)))
   }
 
+  /// The report of a command whose setting is sent later, with a remark.
   func pending(_ then: String?) -> String { [Self.pendingMessage, then].compactMap(\.self).joined(separator: "; then ") }
 
   /// Ends commands that the mirror has not acknowledged in time; stored settings are sent later.

@@ -90,7 +90,7 @@ public struct MirrorMachine: Machine {
     }
     handleTimeouts(at: now, &effects)
     advance(at: now, &effects)
-    settle(at: now)
+    clearFaultIfStable(at: now)
     publishState(&effects)
   }
 

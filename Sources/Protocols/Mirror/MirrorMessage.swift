@@ -73,13 +73,13 @@ public struct MirrorMessage: Sendable, Equatable {
 
   /// Creates a message with a number in the unit of its tag; throws if the mirror cannot handle it.
   public init(_ tag: Tag, _ value: Double) throws(ValueError) {
-    guard let form = tag.form else { throw ValueError("\(tag.rawValue) is not a number") }
+    guard let format = tag.numberFormat else { throw ValueError("\(tag.rawValue) is not a number") }
     guard value.isFinite else { throw ValueError("not a number") }
-    guard form.range.contains(value) else {
+    guard format.range.contains(value) else {
       // The message is logged, so it must not contain the number.
-      throw ValueError("out of range: \(Value.text(form.range.lowerBound)) to \(Value.text(form.range.upperBound))")
+      throw ValueError("out of range: \(Value.text(format.range.lowerBound)) to \(Value.text(format.range.upperBound))")
     }
-    self.init(checked: tag, form.text(value))
+    self.init(checked: tag, format.text(value))
   }
 
   private static let maxLength = 31
@@ -102,23 +102,23 @@ public struct MirrorMessage: Sendable, Equatable {
     guard scalars.allSatisfy({ (0x20...0x7E).contains($0.value) || (0xA0...0xFE).contains($0.value) }) else {
       return "\(what) must consist of Latin-1 characters except ÿ: the mirror's display has no others"
     }
-    let breaks = forbidden.utf8.contains { $0 != space && text.utf8.contains($0) }
-    return breaks ? "\(what) must not contain any of \(forbidden): the mirror's firmware cannot handle them" : nil
+    let isForbidden = forbidden.utf8.contains { $0 != space && text.utf8.contains($0) }
+    return isForbidden ? "\(what) must not contain any of \(forbidden): the mirror's firmware cannot handle them" : nil
   }
 }
 
 extension MirrorMessage.Tag {
   /// The format of the numbers of a tag.
-  struct Form {
+  struct NumberFormat {
     let range: ClosedRange<Double>
     /// The number of decimals.
     let decimals: Int
-    var rule = FloatingPointRoundingRule.toNearestOrAwayFromZero
+    var rounding = FloatingPointRoundingRule.toNearestOrAwayFromZero
 
     /// The number with a decimal point, in every locale.
     func text(_ value: Double) -> String {
       let scale = decimals == 0 ? 1 : decimals == 1 ? 10 : 100
-      let number = Int((value * Double(scale)).rounded(rule))
+      let number = Int((value * Double(scale)).rounded(rounding))
       guard scale > 1 else { return String(number) }
       let rest = number % scale
       return "\(number / scale).\(scale == 100 && rest < 10 ? "0" : "")\(rest)"
@@ -126,17 +126,17 @@ extension MirrorMessage.Tag {
   }
 
   /// The format of the tag's numbers; nil if the tag has no number. Numbers with decimals are never negative.
-  var form: Form? {
+  var numberFormat: NumberFormat? {
     switch self {
     case .connected, .disconnected, .name, .newName, .condition: nil
-    case .brightness: Form(range: 0...100, decimals: 1)
-    case .heart: Form(range: 1...500, decimals: 1)
-    case .steps: Form(range: 0...1_000_000, decimals: 2)
-    case .energy: Form(range: 0...100_000, decimals: 2)
-    case .distance: Form(range: 0...10_000, decimals: 2)
-    case .temperature: Form(range: -150...200, decimals: 0, rule: .towardZero)
-    case .uvIndex: Form(range: 0...50, decimals: 0)
-    case .humidity: Form(range: 0...100, decimals: 0, rule: .towardZero)
+    case .brightness: NumberFormat(range: 0...100, decimals: 1)
+    case .heart: NumberFormat(range: 1...500, decimals: 1)
+    case .steps: NumberFormat(range: 0...1_000_000, decimals: 2)
+    case .energy: NumberFormat(range: 0...100_000, decimals: 2)
+    case .distance: NumberFormat(range: 0...10_000, decimals: 2)
+    case .temperature: NumberFormat(range: -150...200, decimals: 0, rounding: .towardZero)
+    case .uvIndex: NumberFormat(range: 0...50, decimals: 0)
+    case .humidity: NumberFormat(range: 0...100, decimals: 0, rounding: .towardZero)
     }
   }
 }

@@ -38,8 +38,8 @@ enum MirrorMetric: String, CaseIterable, Sendable {
     }
   }
 
-  /// The message with which the app withdraws the value; nil if it never does.
-  var unknown: MirrorMessage? {
+  /// The message that withdraws the value, as the app sends it; nil if the app never withdraws it.
+  var withdrawalMessage: MirrorMessage? {
     switch self {
     case .activeEnergy: .noEnergy
     case .steps: .noSteps
@@ -51,15 +51,15 @@ enum MirrorMetric: String, CaseIterable, Sendable {
   }
 
   /// The value that is published after the value was withdrawn; nil if it is never withdrawn.
-  var unknownValue: Value? {
+  var withdrawnValue: Value? {
     switch self {
     case .condition: .string("n/a")
-    default: unknown.map { _ in .float(0) }
+    default: withdrawalMessage.map { _ in .float(0) }
     }
   }
 
   /// The property with the last acknowledged value.
-  var sent: MirrorSignal {
+  var sentProperty: MirrorSignal {
     switch self {
     case .heartRate: .sentHeartRate
     case .activeEnergy: .sentActiveEnergy

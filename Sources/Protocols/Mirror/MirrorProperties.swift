@@ -75,7 +75,7 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
 
 extension PersistedSettings {
   subscript(_ signal: MirrorSignal) -> Value? { self[signal.rawValue] }
-  func next(_ signal: MirrorSignal) -> Value? { next(signal.rawValue) }
+  func latest(_ signal: MirrorSignal) -> Value? { latest(signal.rawValue) }
 }
 
 extension Effects {

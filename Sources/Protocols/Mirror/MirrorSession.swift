@@ -14,7 +14,7 @@ struct MirrorPendingValue: Sendable {
   var name: String?
 
   /// The property that is published after the acknowledgement.
-  var signal: MirrorSignal { metric?.sent ?? .sentLED }
+  var signal: MirrorSignal { metric?.sentProperty ?? .sentLED }
 }
 
 /// The session of one connection.
@@ -28,10 +28,10 @@ struct MirrorSession: Sendable {
   }
 
   /// A write without an acknowledgement.
-  struct Writing: Sendable {
+  struct WriteInFlight: Sendable {
     let step: Step
     let id: SendID
-    let at: Instant
+    let sentAt: Instant
     let isRetry: Bool
   }
 
@@ -41,7 +41,7 @@ struct MirrorSession: Sendable {
   /// Whether the name was sent before the current group of values.
   private var isNamed = false
   private var queue: [MirrorPendingValue] = []
-  private(set) var writing: Writing?
+  private(set) var writeInFlight: WriteInFlight?
   /// A failed message, and when it is sent again.
   private var retry: (step: Step, at: Instant)?
   var readWindow: DisplayReadWindow
@@ -53,10 +53,10 @@ struct MirrorSession: Sendable {
   init(_ readWindow: DisplayReadWindow) { self.readWindow = readWindow }
 
   /// Whether every sent message was acknowledged.
-  var isAcknowledged: Bool { writing == nil && retry == nil }
+  var isAcknowledged: Bool { writeInFlight == nil && retry == nil }
 
   func nextWake(for username: String?) -> Instant? {
-    if let moment = writing.map({ $0.at &+ Self.timeout }) ?? retry?.at { return moment }
+    if let moment = writeInFlight.map({ $0.sentAt &+ Self.timeout }) ?? retry?.at { return moment }
     return readWindow.mayHaveMissedHeartRate || isHeldBack(username) ? readWindow.end : nil
   }
 
@@ -77,20 +77,20 @@ struct MirrorSession: Sendable {
 
   /// Whether a message of this command is not acknowledged yet.
   func hasPending(_ command: CommandID) -> Bool {
-    let inFlight = [writing?.step, retry?.step].compactMap(\.self)
+    let inFlight = [writeInFlight?.step, retry?.step].compactMap(\.self)
     return queue.contains { $0.commands.contains(command) }
       || inFlight.contains { if case .value(let pendingValue) = $0 { pendingValue.commands.contains(command) } else { false } }
   }
 
   /// Whether the mirror has acknowledged this name, and no other one is in flight.
-  func has(_ name: String) -> Bool {
-    let isChanging = [writing?.step, retry?.step].contains { if case .newName = $0 { true } else { false } }
+  func hasAcknowledged(_ name: String) -> Bool {
+    let isChanging = [writeInFlight?.step, retry?.step].contains { if case .newName = $0 { true } else { false } }
     return acknowledgedName == name && !isChanging
   }
 
   /// Returns the next message for a mirror with this user name, or nil, and records its write with this send ID.
-  mutating func next(for username: String?, as id: SendID, at now: Instant) -> MirrorMessage? {
-    guard writing == nil else { return nil }
+  mutating func nextMessage(for username: String?, as id: SendID, at now: Instant) -> MirrorMessage? {
+    guard writeInFlight == nil else { return nil }
     if let (step, moment) = retry {
       guard now >= moment else { return nil }
       retry = nil
@@ -114,14 +114,14 @@ struct MirrorSession: Sendable {
 
   private mutating func write(_ step: Step, as id: SendID, at now: Instant, isRetry: Bool = false) -> MirrorMessage? {
     guard let message = step.message else { return nil }
-    writing = Writing(step: step, id: id, at: now, isRetry: isRetry)
+    writeInFlight = WriteInFlight(step: step, id: id, sentAt: now, isRetry: isRetry)
     if step.isValue { readWindow.valueWritten(message.tag, under: acknowledgedName, at: now) }
     return message
   }
 
   /// Handles the acknowledgement of the write.
   mutating func acknowledged(_ step: Step, at now: Instant) {
-    writing = nil
+    writeInFlight = nil
     switch step {
     case .greeting: isGreeted = true
     case .name(let name), .newName(let name): (acknowledgedName, isNamed) = (name, true)
@@ -131,7 +131,7 @@ struct MirrorSession: Sendable {
 
   /// Handles a failed write, which is retried once.
   mutating func failed(_ step: Step, at now: Instant) {
-    writing = nil
+    writeInFlight = nil
     retry = (step, now &+ Self.retryDelay)
   }
 }

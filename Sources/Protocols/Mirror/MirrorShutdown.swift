@@ -8,52 +8,53 @@ struct MirrorShutdown: Sendable {
   enum Step: Sendable, Equatable {
     /// An earlier write is not acknowledged yet.
     case waiting(SendID)
-    case resting
+    /// No write is in flight.
+    case idle
     case sending(SendID)
     /// `Disconnected` was sent; the mirror can process it until this time.
-    case leaving(until: Instant)
+    case disconnecting(until: Instant)
     case over
   }
 
   private(set) var step: Step
   /// When `Disconnected` may be sent; nil: it is not sent.
   let disconnectTime: Instant?
-  private let limit: Instant
+  private let deadline: Instant
 
   private static let timeout: Nanoseconds = 1_200 * .millisecond
   /// The maximum delay before `Disconnected` is sent, so that it arrives before the device's timeout.
-  private static let delay: Nanoseconds = 400 * .millisecond
+  private static let maxDelay: Nanoseconds = 400 * .millisecond
   private static let processingTime: Nanoseconds = 500 * .millisecond
 
   /// Begins the shutdown of this session.
   init(of session: MirrorSession, at now: Instant) {
-    limit = now &+ Self.timeout
-    step = session.writing.map { .waiting($0.id) } ?? .resting
-    let isSendingValue = session.writing?.step.isValue ?? false
+    deadline = now &+ Self.timeout
+    step = session.writeInFlight.map { .waiting($0.id) } ?? .idle
+    let isSendingValue = session.writeInFlight?.step.isValue ?? false
     let moment = max(now, session.readWindow.end ?? now)
-    disconnectTime = isSendingValue || moment > now &+ Self.delay ? nil : moment
+    disconnectTime = isSendingValue || moment > now &+ Self.maxDelay ? nil : moment
   }
 
   var nextWake: Instant {
     switch step {
-    case .waiting, .sending: limit
-    case .resting: min(disconnectTime ?? limit, limit)
-    case .leaving(let until): min(until, limit)
-    case .over: limit
+    case .waiting, .sending: deadline
+    case .idle: min(disconnectTime ?? deadline, deadline)
+    case .disconnecting(let until): min(until, deadline)
+    case .over: deadline
     }
   }
 
   mutating func sent(_ id: SendID, _ failure: String?, at now: Instant) {
     switch step {
-    case .waiting(id): step = .resting
-    case .sending(id): step = failure == nil ? .leaving(until: now &+ Self.processingTime) : .over
+    case .waiting(id): step = .idle
+    case .sending(id): step = failure == nil ? .disconnecting(until: now &+ Self.processingTime) : .over
     default: break
     }
   }
 
-  /// Whether `Disconnected` is to be sent now, with this send ID.
-  mutating func startsDisconnect(as id: SendID, at now: Instant) -> Bool {
-    guard step == .resting, let disconnectTime, now >= disconnectTime, now < limit else { return false }
+  /// Begins to send `Disconnected` with this send ID, if it is due. Returns whether it is.
+  mutating func beginDisconnect(as id: SendID, at now: Instant) -> Bool {
+    guard step == .idle, let disconnectTime, now >= disconnectTime, now < deadline else { return false }
     step = .sending(id)
     return true
   }
@@ -61,9 +62,9 @@ struct MirrorShutdown: Sendable {
   func isOver(at now: Instant) -> Bool {
     switch step {
     case .over: true
-    case .resting where disconnectTime == nil: true
-    case .leaving(let until): now >= until || now >= limit
-    default: now >= limit
+    case .idle where disconnectTime == nil: true
+    case .disconnecting(let until): now >= until || now >= deadline
+    default: now >= deadline
     }
   }
 }
@@ -83,7 +84,7 @@ extension MirrorMachine {
 
   mutating func advanceShutdown(at now: Instant, _ effects: inout Effects) {
     guard case .shuttingDown(var shutdown) = state else { return }
-    if shutdown.startsDisconnect(as: lastSendID &+ 1, at: now) { write(.disconnected, &effects) }
+    if shutdown.beginDisconnect(as: lastSendID &+ 1, at: now) { write(.disconnected, &effects) }
     state = .shuttingDown(shutdown)
     guard shutdown.isOver(at: now) else { return }
     state = .down("the link is being closed")

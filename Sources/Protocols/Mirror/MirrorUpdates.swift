@@ -5,11 +5,11 @@
 // Source: ISM-App's ContentView.swift (2 s, 60 s), README (every minute), HealthData.swift and WeatherData.swift (unknown values).
 
 extension MirrorMachine {
-  private static let lead: Nanoseconds = 2 * .second
+  private static let firstUpdateDelay: Nanoseconds = 2 * .second
   /// The minimum interval of updates that are caused by changed weather, in case a value changes every second.
   private static let weatherInterval: Nanoseconds = 30 * .second
   /// How long a value is absent before it is withdrawn: after a start its source needs some time.
-  private static let grace: Nanoseconds = 10 * .second
+  private static let withdrawalDelay: Nanoseconds = 10 * .second
 
   var isCollecting: Bool { isOn(.health) || isOn(.weather) }
 
@@ -22,21 +22,21 @@ extension MirrorMachine {
   /// Whether updates are on and the mirror has a name.
   private var isSending: Bool {
     guard case .up(let session) = state, session.acknowledgedName != nil, username != nil else { return false }
-    return isToSend
+    return areUpdatesOn
   }
 
   /// Whether updates are on.
-  var isToSend: Bool { isOn(.send) && isCollecting }
+  var areUpdatesOn: Bool { isOn(.send) && isCollecting }
 
   /// Starts or stops the update cycles according to the settings.
-  mutating func plan(at now: Instant) {
-    if !isSending { nextUpdate = nil } else if nextUpdate == nil { nextUpdate = now &+ Self.lead }
+  mutating func scheduleUpdates(at now: Instant) {
+    if !isSending { nextUpdate = nil } else if nextUpdate == nil { nextUpdate = now &+ Self.firstUpdateDelay }
   }
 
-  /// Makes the next update due soon, but not sooner than `apart` after the last value.
-  mutating func expedite(at now: Instant, apart: Nanoseconds = DisplayReadWindow.time) {
+  /// Makes the next update due soon, but not sooner than `pause` nanoseconds after the last value.
+  mutating func expedite(at now: Instant, pause: Nanoseconds = DisplayReadWindow.duration) {
     guard let nextUpdate, case .up(let session) = state else { return }
-    self.nextUpdate = min(nextUpdate, max(now &+ Self.lead, session.readWindow.lastValue.map { $0 &+ apart } ?? now))
+    self.nextUpdate = min(nextUpdate, max(now &+ Self.firstUpdateDelay, session.readWindow.lastValue.map { $0 &+ pause } ?? now))
   }
 
   /// Sends an update.
@@ -53,10 +53,11 @@ extension MirrorMachine {
   mutating func timeReceived(_ time: WallTime, at now: Instant) {
     _ = clock.set(time, at: now)
     for metric in MirrorMetric.allCases {
-      guard isCollected(metric), let unknown = metric.unknown, let value = metric.unknownValue, let day = acknowledgements.days[metric],
-        let since = absentSince[metric], now >= since &+ Self.grace, !metric.isHealth || clock.day > day
+      guard isCollected(metric), let message = metric.withdrawalMessage, let value = metric.withdrawnValue,
+        let day = acknowledgements.days[metric], let since = absentSince[metric], now >= since &+ Self.withdrawalDelay,
+        !metric.isHealth || clock.day > day
       else { continue }
-      enqueue(MirrorPendingValue(message: unknown, metric: metric, value: value))
+      enqueue(MirrorPendingValue(message: message, metric: metric, value: value))
     }
   }
 
@@ -72,7 +73,7 @@ extension MirrorMachine {
   func collected(for command: CommandID? = nil) -> [MirrorPendingValue] {
     MirrorMetric.allCases.compactMap { metric in
       guard isCollected(metric), let value = known[metric], let message = try? metric.message(value) else { return nil }
-      return MirrorPendingValue(message: message, metric: metric, value: metric.shown(value), commands: command.map { [$0] } ?? [])
+      return MirrorPendingValue(message: message, metric: metric, value: metric.publishedValue(value), commands: command.map { [$0] } ?? [])
     }
   }
 
@@ -82,20 +83,20 @@ extension MirrorMachine {
       case .absent(let reason):
         if known.removeValue(forKey: metric) != nil || absentSince[metric] == nil { absentSince[metric] = now }
         missing[metric] = "\(reference): \(reason)"
-      case .value(let value) where known[metric] != value: learn(value, of: metric, reference, at: now, &effects)
+      case .value(let value) where known[metric] != value: update(value, of: metric, reference, at: now, &effects)
       case .value: break
       }
     }
   }
 
-  private mutating func learn(_ value: Value, of metric: MirrorMetric, _ reference: String, at now: Instant, _ effects: inout Effects) {
+  private mutating func update(_ value: Value, of metric: MirrorMetric, _ reference: String, at now: Instant, _ effects: inout Effects) {
     absentSince[metric] = nil
     let before = known.updateValue(value, forKey: metric).flatMap { try? metric.message($0) }
     do throws(ValueError) {
       let message = try metric.message(value)
       missing[metric] = nil
       // Health values change constantly, so they wait for the next update.
-      if !metric.isHealth, isCollected(metric), message != before { expedite(at: now, apart: Self.weatherInterval) }
+      if !metric.isHealth, isCollected(metric), message != before { expedite(at: now, pause: Self.weatherInterval) }
     } catch {
       let message = "\(reference): \(error)"
       if missing.updateValue(message, forKey: metric) != message { effects.append(.note("value cannot be sent: \(message)")) }
@@ -114,6 +115,6 @@ extension MirrorMachine {
 }
 
 extension MirrorMetric {
-  /// The value as a number: other devices may publish integers.
-  func shown(_ value: Value) -> Value { value.number.map { .float($0) } ?? value }
+  /// The value in the type of the property `sent-…`: numbers are floats, but other devices may publish integers.
+  func publishedValue(_ value: Value) -> Value { value.number.map { .float($0) } ?? value }
 }

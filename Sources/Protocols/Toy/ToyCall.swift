@@ -74,7 +74,7 @@ enum ToyAnswer {
     switch response {
     case .answered(404, _, let body) where body.isEmpty && !isNew: throw .final(.wrongPassword, "wrong e-mail or password")
     case .answered(401, _, _) where !isNew: throw .final(.wrongPassword, "wrong e-mail or password")
-    case .answered(400, let type, let body) where isVerdict(type, body):
+    case .answered(400, let type, let body) where isFromServer(type, body):
       let reason = message(body) ?? (isNew ? "check name and e-mail" : "check the e-mail")
       throw .final(.rejected, isNew ? "registration rejected: \(reason)" : "login rejected: \(reason)")
     default: break
@@ -87,7 +87,7 @@ enum ToyAnswer {
 
   /// The body of a history that is too long to be parsed at once.
   static func longHistory(_ response: HTTPResponse) -> [UInt8]? {
-    guard case .answered(200, let type, let body) = response, body.count > ToyHistoryReader.maxAtOnce, isVerdict(type, body) else {
+    guard case .answered(200, let type, let body) = response, body.count > ToyHistoryReader.maxAtOnce, isFromServer(type, body) else {
       return nil
     }
     return body
@@ -96,7 +96,7 @@ enum ToyAnswer {
   static func history(_ response: HTTPResponse, of user: Int) throws(ToyError) -> ToyHistory {
     switch response {
     case .answered(401, _, _): throw .final(.needsLogin, sessionExpired)
-    case .answered(400, let type, let body) where isVerdict(type, body):
+    case .answered(400, let type, let body) where isFromServer(type, body):
       let reason = message(body).map { " (\($0))" } ?? ""
       throw .final(
         .noAccount,
@@ -114,12 +114,12 @@ enum ToyAnswer {
     switch response {
     case .answered(204, _, _): return .unchanged
     case .answered(401, _, _): throw ToyError(isTransient: true, code: .needsLogin, message: sessionExpired)
-    case .answered(400, let type, let body) where isVerdict(type, body):
+    case .answered(400, let type, let body) where isFromServer(type, body):
       let reason = message(body).map { " (\($0))" } ?? ""
       throw .final(
         .notPlayed,
         "vote for fact \(vote.fact) rejected: the toy has not played it yet, or the account no longer exists\(reason)")
-    // Only a rejection by the server's program is final; an error page of a proxy is not.
+    // Only a rejection by the server itself is final; an error page of a proxy is not.
     case .answered(let status, let type?, let body) where [403, 404, 409, 410, 422].contains(status) && type.hasSuffix("json"):
       throw .final(.rejected, "vote for fact \(vote.fact) rejected (\(status)\(message(body).map { ": \($0)" } ?? ""))")
     default: break
@@ -130,8 +130,8 @@ enum ToyAnswer {
     return .counted(fact)
   }
 
-  /// Whether the response comes from the server's program, not from a proxy in front of it.
-  private static func isVerdict(_ type: String?, _ body: [UInt8]) -> Bool { body.isEmpty || type.map { $0.hasSuffix("json") } ?? true }
+  /// Whether the response comes from the server itself, not from a proxy in front of it: proxies return web pages.
+  private static func isFromServer(_ type: String?, _ body: [UInt8]) -> Bool { body.isEmpty || type.map { $0.hasSuffix("json") } ?? true }
 
   private static func object(_ response: HTTPResponse) throws(ToyError) -> JSONNode {
     let node = try document(response)

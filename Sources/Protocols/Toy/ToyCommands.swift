@@ -2,7 +2,7 @@
 
 extension ToyMachine {
   /// The maximum number of histories that are being read at a time.
-  private static let maxReading = 4
+  private static let maxHistoriesRead = 4
 
   var needsLogin: CommandError {
     .refused(code: .needsLogin, "not logged in: vehiclectl toy login EMAIL, or vehiclectl toy register NAME EMAIL")
@@ -45,8 +45,8 @@ extension ToyMachine {
       var fact: Int?
       if action == .fact { fact = try factID(arguments) }
       // A history can have several megabytes.
-      let reading = pendingRequests.values.count { if case .history = $0 { true } else { false } } + long.count
-      if reading >= Self.maxReading { throw .refused(code: .busy, "the history is already being read: try again in a moment") }
+      let count = pendingRequests.values.count { if case .history = $0 { true } else { false } } + longHistories.count
+      if count >= Self.maxHistoriesRead { throw .refused(code: .busy, "the history is already being read: try again in a moment") }
       send(.history(user), as: .history(id, user: user.id, fact: fact), at: now, &effects)
     case .vote:
       guard let user else { throw needsLogin }
@@ -58,18 +58,18 @@ extension ToyMachine {
       voting.add(ToyPendingVote(server: settings.server, user: user.id, fact: fact, vote: vote), for: id, &effects)
       if nextProgress == nil { nextProgress = now &+ 5 * .second }
       publishVotes(&effects)
-    case .votes: try votes(deleting: arguments["delete"]?.text, for: id, &effects)
+    case .votes: try listOrDeleteVotes(deleting: arguments["delete"]?.text, for: id, &effects)
     case .wifi:
       guard let user else { throw needsLogin }
       if setup != nil { throw .refused(code: .busy, "the toy's Wi-Fi setup is already running: wait for it, or end it with Ctrl-C") }
-      let given = try ToyCredentials(user: user.id, ssid: arguments["ssid"]?.text ?? "", password: arguments["password"]?.text ?? "")
-      setup = ToySetup(
-        id, given, dial: try arguments["dial"].map { value throws(CommandError) in try address(value) }, settings, at: now, &effects)
+      let credentials = try ToyCredentials(user: user.id, ssid: arguments["ssid"]?.text ?? "", password: arguments["password"]?.text ?? "")
+      let toyAddress = try arguments["dial"].map { value throws(CommandError) in try address(value) }
+      setup = ToySetup(id, credentials, toyAddress: toyAddress, settings, at: now, &effects)
     }
   }
 
   /// Lists pending votes, or deletes some.
-  private mutating func votes(deleting chosen: String?, for id: CommandID, _ effects: inout Effects) throws(CommandError) {
+  private mutating func listOrDeleteVotes(deleting chosen: String?, for id: CommandID, _ effects: inout Effects) throws(CommandError) {
     guard let chosen else { return effects.append(.complete(id, .success(pendingVotes()))) }
     let isChosen: (ToyPendingVote, Bool) -> Bool
     switch chosen.lowercased() {

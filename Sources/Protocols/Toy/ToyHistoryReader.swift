@@ -21,14 +21,17 @@ struct ToyHistoryReader: Sendable {
   }
 
   private var body: [UInt8]
+  /// The position of the next byte.
   private var next = 0
-  /// The open brackets.
-  private var open: [UInt8] = []
-  /// The start of the open string, or of the last string on the outermost level, which may be the key of the list.
-  private var string: Int?
+  /// The brackets that are not closed yet, the outermost first.
+  private var openBrackets: [UInt8] = []
+  /// The opening quote of the string that is being scanned.
+  private var stringStart: Int?
+  /// Whether the next byte follows a backslash in a string.
   private var isEscaped = false
-  private var name = 0..<0
-  /// The depth of a fact; nil before the list was found.
+  /// The last string on the outermost level, without quotes: it may be the key of the list.
+  private var lastKey = 0..<0
+  /// The number of open brackets around a fact; nil until the list is found.
   private var listDepth: Int?
   private var isListComplete = false
   private var factStart = 0
@@ -46,36 +49,38 @@ struct ToyHistoryReader: Sendable {
     }
     guard next == body.count else { return .more }
     body = []
-    return open.isEmpty && string == nil && listDepth != nil ? .done(facts.all) : .failed
+    return openBrackets.isEmpty && stringStart == nil && listDepth != nil ? .done(facts.all) : .failed
   }
 
-  /// Scans a byte; returns false if it is invalid at this position.
+  /// Scans a byte, and parses the fact that it completes. Returns false if it is invalid at this position.
   private mutating func scan(_ byte: UInt8) -> Bool {
-    if let start = string {
+    if let start = stringStart {
       if isEscaped {
         isEscaped = false
       } else if byte == UInt8(ascii: "\\") {
         isEscaped = true
       } else if byte == UInt8(ascii: "\"") {
-        string = nil
-        if open.count == 1 { name = start + 1..<next }
+        stringStart = nil
+        if openBrackets.count == 1 { lastKey = start + 1..<next }
       }
       return true
     }
     switch byte {
-    case UInt8(ascii: "\""): string = next
+    case UInt8(ascii: "\""): stringStart = next
     case UInt8(ascii: "["), UInt8(ascii: "{"):
-      if byte == UInt8(ascii: "["), listDepth == nil, open.isEmpty || open.count == 1 && body[name].elementsEqual(Self.listName) {
-        listDepth = open.count + 1
+      if byte == UInt8(ascii: "["), listDepth == nil,
+        openBrackets.isEmpty || openBrackets.count == 1 && body[lastKey].elementsEqual(Self.listName)
+      {
+        listDepth = openBrackets.count + 1
       }
-      if open.count == listDepth, !isListComplete { factStart = next }
-      open.append(byte)
-      return open.count <= Self.maxDepth
+      if openBrackets.count == listDepth, !isListComplete { factStart = next }
+      openBrackets.append(byte)
+      return openBrackets.count <= Self.maxDepth
     case UInt8(ascii: "]"), UInt8(ascii: "}"):
       // In ASCII the code of a closing bracket is that of the opening one plus two.
-      guard open.popLast() == byte - 2 else { return false }
-      if let listDepth, open.count < listDepth { isListComplete = true }
-      guard open.count == listDepth, !isListComplete, byte == UInt8(ascii: "}") else { return true }
+      guard openBrackets.popLast() == byte - 2 else { return false }
+      if let listDepth, openBrackets.count < listDepth { isListComplete = true }
+      guard openBrackets.count == listDepth, !isListComplete, byte == UInt8(ascii: "}") else { return true }
       guard let node = JSONNode(untrusted: Array(body[factStart...next])) else { return false }
       if let fact = ToyFact(node) { facts.add(fact) }
     default: break
@@ -102,17 +107,19 @@ struct ToyFactList: Sendable {
 /// A long history that is being parsed, or sent to the caller, one piece per turn of the loop.
 struct ToyLongHistory: Sendable {
   /// The number of facts in one progress report.
-  static let stepLength = 200
+  static let factsPerPiece = 200
 
   let command: CommandID
   let user: Int
   /// The requested fact; nil: all facts.
   let fact: Int?
   var reader: ToyHistoryReader
-  /// The parsed facts. Those from `next` up to `rest` are still to be sent in progress reports, and the others with the reply.
+  /// The parsed facts, which are sent in pieces.
   var facts: [ToyFact] = []
+  /// The start of the next piece in `facts`.
   var next = 0
-  var rest: Int?
+  /// The start of the last piece, which is sent with the reply instead of a progress report; nil: the facts are still being parsed.
+  var lastPiece: Int?
 
   init(command: CommandID, user: Int, fact: Int?, body: [UInt8]) {
     (self.command, self.user, self.fact, reader) = (command, user, fact, ToyHistoryReader(body))

@@ -28,7 +28,7 @@ public struct ToyMachine: Machine {
   var user: ToyUser?
   var history: ToyHistory?
   /// The long histories that are being read or sent in pieces, the current one first.
-  var long: [ToyLongHistory] = []
+  var longHistories: [ToyLongHistory] = []
   /// When the history was received, on the monotonic clock.
   var historyReceivedAt: Instant = 0
   var voting = ToyVoting()
@@ -38,9 +38,9 @@ public struct ToyMachine: Machine {
   /// When waiting commands get a progress report: clients time out after ten seconds without one.
   var nextProgress: Instant?
   var isStopped = false
-  /// The result of the last Wi-Fi setup.
-  var setupEnd = "idle"
-  private var publishedSetup = ""
+  /// The published state after the last Wi-Fi setup has ended: `sent` or `idle`.
+  var setupResult = "idle"
+  private var publishedSetupState = ""
 
   static let sessionKey = "session"
   static let historyKey = "history"
@@ -50,7 +50,7 @@ public struct ToyMachine: Machine {
 
   public var nextWake: Instant? {
     if isStopped { return nil }
-    if !long.isEmpty { return .min }
+    if !longHistories.isEmpty { return .min }
     let isVoting = pendingRequests.values.contains { if case .vote = $0 { true } else { false } }
     return [nextProgress, setup?.nextWake, isVoting ? nil : voting.due].compactMap(\.self).min()
   }
@@ -65,15 +65,15 @@ public struct ToyMachine: Machine {
     case .cancelled(let id): cancel(id, &effects)
     case .linkChanged(ToySetup.link, .up): setup?.linkUp(at: now, &effects)
     case .linkChanged(ToySetup.link, .refused(let description)): setup?.peerRejected(description)
-    case .linkChanged(ToySetup.link, .down(let reason)): end(setup?.linkDown(reason), &effects)
+    case .linkChanged(ToySetup.link, .down(let reason)): endSetup(setup?.linkDown(reason), &effects)
     case .received(ToySetup.link, let bytes): setup?.received(bytes, at: now, &effects)
     case .stopping: stop(&effects)
     case .wake: readNextPiece(at: now, &effects)
     case .linkChanged, .received, .sent, .observed, .rows, .leaseBegan, .leaseEnded: break
     }
     if isStopped { return }
-    end(setup?.advance(at: now, &effects), &effects)
-    vote(at: now, &effects)
+    endSetup(setup?.advance(at: now, &effects), &effects)
+    sendNextVote(at: now, &effects)
     if let moment = nextProgress, now >= moment { reportProgress(at: now, &effects) }
     publishState(&effects)
   }
@@ -119,10 +119,10 @@ public struct ToyMachine: Machine {
 
   private mutating func stop(_ effects: inout Effects) {
     isStopped = true
-    end(.failed(.notConnected("the device is being stopped")), &effects)
+    endSetup(.failed(.notConnected("the device is being stopped")), &effects)
     for id in callers { fail(id, .notConnected("the device is being stopped"), &effects) }
     for (_, id, report) in storing { effects.append(.complete(id, .success(report))) }
-    (pendingRequests, storing, long) = ([:], [], [])
+    (pendingRequests, storing, longHistories) = ([:], [], [])
     voting.removeAllCallers()
     nextProgress = nil
     effects.append(.stopped)
@@ -130,12 +130,12 @@ public struct ToyMachine: Machine {
 
   private mutating func cancel(_ id: CommandID, _ effects: inout Effects) {
     if setup?.command == id {
-      (setup, setupEnd) = (nil, setup?.hasSentCredentials == true ? "sent" : "idle")
+      (setup, setupResult) = (nil, setup?.hasSentCredentials == true ? "sent" : "idle")
       effects.append(.closeLink(ToySetup.link))
     }
     voting.cancel(id)
     storing.removeAll { $0.command == id }
-    long.removeAll { $0.command == id }
+    longHistories.removeAll { $0.command == id }
     // A request in flight cannot be cancelled; its response is ignored.
     for (request, pending) in pendingRequests where pending.command == id { pendingRequests[request] = nil }
   }
@@ -145,7 +145,7 @@ public struct ToyMachine: Machine {
   func fail(_ id: CommandID, _ error: CommandError, _ effects: inout Effects) { effects.append(.complete(id, .failure(error))) }
 
   /// The commands that wait for the server, or for its history.
-  private var callers: [CommandID] { pendingRequests.values.compactMap(\.command) + long.map(\.command) + voting.callers }
+  private var callers: [CommandID] { pendingRequests.values.compactMap(\.command) + longHistories.map(\.command) + voting.callers }
 
   private mutating func reportProgress(at now: Instant, _ effects: inout Effects) {
     let waiting = callers
@@ -177,25 +177,25 @@ public struct ToyMachine: Machine {
     effects.publish(.facts, .int(history.total), age: max(0, now &- historyReceivedAt))
   }
 
-  static func waiting(_ count: Int) -> String { count == 1 ? "1 pending vote" : "\(count) pending votes" }
+  static func pendingVotesText(_ count: Int) -> String { count == 1 ? "1 pending vote" : "\(count) pending votes" }
 
   /// Reports the number of votes that are held for other users.
   func reportHeld(_ effects: inout Effects) {
     guard voting.held > 0 else { return }
-    let message = "\(Self.waiting(voting.held)) of other users or servers: held until that user logs in to that server again"
+    let message = "\(Self.pendingVotesText(voting.held)) of other users or servers: held until that user logs in to that server again"
     effects.append(.event(name: "votes-held", text: message))
   }
 
-  func publishVotes(_ effects: inout Effects) { effects.publish(.pendingVotes, .int(voting.live.count)) }
+  func publishVotes(_ effects: inout Effects) { effects.publish(.pendingVotes, .int(voting.votesOfUser.count)) }
 
   private mutating func publishState(_ effects: inout Effects) {
     let isRefused = voting.error?.code == .needsLogin
     let stateName =
       setup != nil ? "setting-up" : user == nil || isRefused ? "logged-out" : voting.error != nil ? "offline" : "ready"
     effects.append(.status(stateName))
-    effects.append(.fault(voting.waiting.map { "\(Self.waiting($0.count)): \($0.error.message)" }))
-    let setupState = setup?.stateName ?? setupEnd
-    if setupState != publishedSetup { effects.publish(.setup, .string(setupState)) }
-    publishedSetup = setupState
+    effects.append(.fault(voting.waiting.map { "\(Self.pendingVotesText($0.count)): \($0.error.message)" }))
+    let setupState = setup?.stateName ?? setupResult
+    if setupState != publishedSetupState { effects.publish(.setup, .string(setupState)) }
+    publishedSetupState = setupState
   }
 }

@@ -3,44 +3,44 @@
 extension ToyMachine {
   /// Processes the next piece of the first history.
   mutating func readNextPiece(at now: Instant, _ effects: inout Effects) {
-    guard !long.isEmpty else { return }
-    if let rest = long[0].rest { return sendNextPiece(rest, &effects) }
+    guard !longHistories.isEmpty else { return }
+    if let lastPiece = longHistories[0].lastPiece { return sendNextPiece(before: lastPiece, &effects) }
     // Advance the reader in place, to avoid a copy of the parsed facts.
-    switch long[0].reader.step() {
+    switch longHistories[0].reader.step() {
     case .more: break
-    case .done(let facts): read(facts, at: now, &effects)
+    case .done(let facts): finishParsing(facts, at: now, &effects)
     case .failed:
-      let pendingRequests = long.removeFirst()
+      let failed = longHistories.removeFirst()
       let error = ToyError.transient("no list of facts in the server's response: check server")
-      handleFailure(.history(pendingRequests.command, user: pendingRequests.user, fact: pendingRequests.fact), error, at: now, &effects)
+      handleFailure(.history(failed.command, user: failed.user, fact: failed.fact), error, at: now, &effects)
     }
   }
 
-  private mutating func read(_ facts: [ToyFact], at now: Instant, _ effects: inout Effects) {
-    let (command, user, fact) = (long[0].command, long[0].user, long[0].fact)
+  private mutating func finishParsing(_ facts: [ToyFact], at now: Instant, _ effects: inout Effects) {
+    let (command, user, fact) = (longHistories[0].command, longHistories[0].user, longHistories[0].fact)
     let all = ToyHistory(user: user, facts: facts)
     if user == self.user?.id { setHistory(all, at: now, &effects) }
     if let fact {
-      long.removeFirst()
+      longHistories.removeFirst()
       return reply(all, fact, to: command, note: nil, &effects)
     }
-    (long[0].facts, long[0].rest) = (facts, ToyHistory.storedPart(of: facts).startIndex)
+    (longHistories[0].facts, longHistories[0].lastPiece) = (facts, ToyHistory.storedPart(of: facts).startIndex)
   }
 
-  private mutating func sendNextPiece(_ rest: Int, _ effects: inout Effects) {
-    guard long[0].next >= rest else {
-      let end = min(long[0].next + ToyLongHistory.stepLength, rest)
-      let step = Report(columns: ToyFact.columns, rows: rows(of: long[0].facts[long[0].next..<end]))
-      long[0].next = end
-      return effects.append(.progress(long[0].command, step))
+  private mutating func sendNextPiece(before lastPiece: Int, _ effects: inout Effects) {
+    guard longHistories[0].next >= lastPiece else {
+      let end = min(longHistories[0].next + ToyLongHistory.factsPerPiece, lastPiece)
+      let piece = Report(columns: ToyFact.columns, rows: rows(of: longHistories[0].facts[longHistories[0].next..<end]))
+      longHistories[0].next = end
+      return effects.append(.progress(longHistories[0].command, piece))
     }
-    let finished = long.removeFirst()
-    let last = finished.facts[rest...]
-    let message = rest == 0 ? nil : "the last \(last.count) of \(finished.facts.count) facts; call with more for all"
+    let finished = longHistories.removeFirst()
+    let last = finished.facts[lastPiece...]
+    let message = lastPiece == 0 ? nil : "the last \(last.count) of \(finished.facts.count) facts; call with more for all"
     effects.append(.complete(finished.command, .success(Report(text: message, columns: ToyFact.columns, rows: rows(of: last)))))
   }
 
-  /// Stores the history that was just received.
+  /// Publishes the history that was just received. It is stored once its wall-clock time is known.
   mutating func setHistory(_ new: ToyHistory, at now: Instant, _ effects: inout Effects) {
     (history, historyReceivedAt) = (new.bounded, now)
     publishFacts(at: now, &effects)
@@ -50,7 +50,7 @@ extension ToyMachine {
   /// The rows of facts, with pending votes.
   func rows(of facts: some Sequence<ToyFact>) -> [[String]] {
     // Of several votes for a fact, the last one counts.
-    let waiting = Dictionary(voting.live.map { ($0.fact, $0.vote) }) { $1 }
+    let waiting = Dictionary(voting.votesOfUser.map { ($0.fact, $0.vote) }) { $1 }
     return facts.map { fact in
       var fact = fact
       let vote = waiting[fact.id]

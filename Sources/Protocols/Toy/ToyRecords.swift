@@ -79,8 +79,8 @@ struct ToyFact: Sendable, Equatable {
     vote = (node["userVote"] ?? node["userAction"]).flatMap(ToyUser.number).flatMap(ToyVote.init) ?? .none
   }
 
-  /// An upper estimate of the length in JSON, in bytes.
-  var length: Int { text.utf8.reduce(120) { $0 + ($1 == UInt8(ascii: "\"") || $1 == UInt8(ascii: "\\") ? 2 : 1) } }
+  /// An upper bound of the length in JSON, in bytes.
+  var maxJSONLength: Int { text.utf8.reduce(120) { $0 + ($1 == UInt8(ascii: "\"") || $1 == UInt8(ascii: "\\") ? 2 : 1) } }
 
   /// The fact in the server's format.
   var json: JSON {
@@ -92,15 +92,15 @@ struct ToyFact: Sendable, Equatable {
   /// One row of a report; `isPending`: the vote is not sent yet.
   func row(isPending: Bool) -> [String] { [String(id), text, String(up), String(down), vote.name, isPending ? "yes" : ""] }
 
-  /// The result of a vote.
-  var standing: String { "fact \(id): \(vote.name) (\(up) up, \(down) down)" }
+  /// The user's vote and the numbers of all votes, after a vote.
+  var summary: String { "fact \(id): \(vote.name) (\(up) up, \(down) down)" }
 }
 
 /// All facts that a user's toy has played, as of one response.
 struct ToyHistory: Sendable, Equatable {
   var user: Int
   var facts: [ToyFact]
-  /// The number of all facts; only a part of a long history is stored.
+  /// The number of all facts; of a long history, `facts` contains only the latest ones.
   var total: Int
   /// When the server sent the facts, in microseconds since the Unix epoch; nil if the time is not known yet.
   var time: Int64?
@@ -122,7 +122,7 @@ struct ToyHistory: Sendable, Equatable {
   static func storedPart(of facts: [ToyFact]) -> ArraySlice<ToyFact> {
     var (start, length) = (facts.endIndex, 0)
     while start > 0 {
-      length += facts[start - 1].length
+      length += facts[start - 1].maxJSONLength
       if length > maxStoredSize { break }
       start -= 1
     }

@@ -23,7 +23,7 @@ extension ToyMachine {
         logIn(user, isNew: false, message, id, &effects)
       case .history(let id, let user, let fact):
         if let body = ToyAnswer.longHistory(response) {
-          long.append(ToyLongHistory(command: id, user: user, fact: fact, body: body))
+          longHistories.append(ToyLongHistory(command: id, user: user, fact: fact, body: body))
         } else {
           let history = try ToyAnswer.history(response, of: user)
           if user == self.user?.id { setHistory(history, at: now, &effects) }
@@ -44,7 +44,7 @@ extension ToyMachine {
       guard error.isTransient, let history, history.user == user else {
         return fail(id, .refused(code: error.code, error.message), &effects)
       }
-      let age = DayClock.age((now &- historyReceivedAt) / .microsecond)
+      let age = DayClock.ageText((now &- historyReceivedAt) / .microsecond)
       let part = history.total > history.facts.count ? "; the last \(history.facts.count) of \(history.total) facts are stored" : ""
       reply(history, fact, to: id, note: "as of \(age) ago: \(error.message)\(part)", &effects)
     case .vote(let vote):
@@ -55,7 +55,7 @@ extension ToyMachine {
         }
         return effects.publish(.lastVote, .string("fact \(vote.fact): \(vote.vote.name), \(message)"))
       }
-      let caller = voting.settle(&effects)
+      let caller = voting.removeInFlight(&effects)
       publishVotes(&effects)
       effects.publish(.lastVote, .string("fact \(vote.fact): \(error.message)"))
       if let caller {
@@ -109,7 +109,7 @@ extension ToyMachine {
   mutating func logOut(_ id: CommandID, deletingVotes: Bool, _ effects: inout Effects) throws(CommandError) {
     guard user != nil else { throw needsLogin }
     try requireNoLogin()
-    let count = voting.live.count
+    let count = voting.votesOfUser.count
     guard count == 0 || deletingVotes else {
       let message = count == 1 ? "1 vote has not been sent yet" : "\(count) votes have not been sent yet"
       throw .refused(code: .votesPending, "\(message): log out when the server responds, or delete them with --delete-votes")
@@ -135,9 +135,9 @@ extension ToyMachine {
 
   /// The pending votes, in the order in which they are sent.
   func pendingVotes() -> Report {
-    let rows = voting.all.map { vote, isLive, error in
-      let fate = !isLive ? "held: log in as user \(vote.user)" : error.map { "waiting: \($0.message)" } ?? "in flight"
-      return [String(vote.fact), vote.vote.name, String(vote.user), vote.server, fate]
+    let rows = voting.all.map { vote, isOfUser, error in
+      let state = !isOfUser ? "held: log in as user \(vote.user)" : error.map { "waiting: \($0.message)" } ?? "in flight"
+      return [String(vote.fact), vote.vote.name, String(vote.user), vote.server, state]
     }
     return Report(
       text: rows.isEmpty ? "no pending votes" : nil, columns: rows.isEmpty ? [] : ["fact", "vote", "user", "server", "state"], rows: rows)
@@ -156,7 +156,7 @@ extension ToyMachine {
   }
 
   /// Sends the next pending vote, if one is due.
-  mutating func vote(at now: Instant, _ effects: inout Effects) {
+  mutating func sendNextVote(at now: Instant, _ effects: inout Effects) {
     let isVoting = pendingRequests.values.contains { if case .vote = $0 { true } else { false } }
     guard !isVoting, let vote = voting.nextToSend(at: now) else { return }
     send(.vote(vote, token: user?.id == vote.user ? user?.token : nil), as: .vote(vote), at: now, &effects)
@@ -167,13 +167,13 @@ extension ToyMachine {
     switch result {
     case .unchanged: message = "fact \(vote.fact): already voted that way"
     case .counted(let fact):
-      message = fact.standing
+      message = fact.summary
       if let index = history?.facts.firstIndex(where: { $0.id == fact.id }), history?.user == vote.user {
         history?.facts[index] = fact
         if history?.time != nil, let bytes = history?.bytes { effects.append(.store(key: Self.historyKey, bytes)) }
       }
     }
-    let caller = voting.settle(&effects)
+    let caller = voting.removeInFlight(&effects)
     publishVotes(&effects)
     effects.publish(.lastVote, .string(message))
     if let caller {
@@ -211,10 +211,10 @@ extension ToyMachine {
 
   // MARK: The toy's Wi-Fi
 
-  /// Handles the outcome of a Wi-Fi setup; does nothing if it is nil, because the setup has not ended.
-  mutating func end(_ outcome: ToySetup.Outcome?, _ effects: inout Effects) {
+  /// Ends the Wi-Fi setup with this outcome; does nothing if it is nil, because the setup goes on.
+  mutating func endSetup(_ outcome: ToySetup.Outcome?, _ effects: inout Effects) {
     guard let outcome, let ended = setup else { return }
-    (setup, setupEnd) = (nil, outcome == .sent ? "sent" : "idle")
+    (setup, setupResult) = (nil, outcome == .sent ? "sent" : "idle")
     effects.append(.closeLink(ToySetup.link))
     switch outcome {
     case .sent:

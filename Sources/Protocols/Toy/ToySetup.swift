@@ -14,7 +14,7 @@ struct ToySetup: Sendable {
     case greeting(until: Instant, received: [UInt8])
     /// The toy ignores input until this time; the credentials are sent then.
     case settling(until: Instant)
-    /// The credentials are sent. The toy closes the connection, or leaves it without a word, until this time.
+    /// The credentials are sent. The attempt ends when the toy closes the connection, and at this time at the latest.
     case draining(until: Instant)
   }
 
@@ -28,15 +28,15 @@ struct ToySetup: Sendable {
   private let credentials: ToyCredentials
   private let settings: ToySettings
   /// The address of the toy to connect to; nil: the toy connects to the daemon.
-  private let dial: String?
-  private let began: Instant
-  private var state = State.waiting { didSet { nextTick = .min } }
-  private var nextTick: Instant
+  private let toyAddress: String?
+  private let startedAt: Instant
+  private var state = State.waiting { didSet { nextProgress = .min } }
+  private var nextProgress: Instant
   private var disconnects = 0
   /// The last rejected peer, and why.
   private var rejectedPeer: String?
-  /// Whether unexpected bytes were logged; they are logged once per connection.
-  private var hasNoted = false
+  /// Whether unexpected bytes were logged on this connection; they are logged once.
+  private var hasLoggedUnexpectedBytes = false
   /// Why the connection to the toy failed.
   private var connectionError: String?
 
@@ -45,19 +45,20 @@ struct ToySetup: Sendable {
   private static let greetingTimeout: Nanoseconds = 10 * .second
   private static let settlingTime: Nanoseconds = 1200 * .millisecond
   private static let drainingTime: Nanoseconds = 15 * .second
-  private static let tick: Nanoseconds = .second
-  /// The time before the user is asked to press the button: an error of the port is reported within it.
-  private static let lead: Nanoseconds = 300 * .millisecond
+  private static let progressPeriod: Nanoseconds = .second
+  /// The delay before the user is asked to press the button, because an error of the port is reported first.
+  private static let promptDelay: Nanoseconds = 300 * .millisecond
   private static let ok = Array("ok".utf8)
 
   /// Starts to wait for the toy, or to connect to it.
   init(
-    _ command: CommandID, _ credentials: ToyCredentials, dial: String?, _ settings: ToySettings, at now: Instant, _ effects: inout Effects
+    _ command: CommandID, _ credentials: ToyCredentials, toyAddress: String?, _ settings: ToySettings, at now: Instant,
+    _ effects: inout Effects
   ) {
-    (self.command, self.credentials, self.dial, self.settings) = (command, credentials, dial, settings)
-    (began, nextTick) = (now, now &+ Self.lead)
-    if let dial {
-      effects.append(.openLink(Self.link, url: "tcp:\(dial)"))
+    (self.command, self.credentials, self.toyAddress, self.settings) = (command, credentials, toyAddress, settings)
+    (startedAt, nextProgress) = (now, now &+ Self.promptDelay)
+    if let toyAddress {
+      effects.append(.openLink(Self.link, url: "tcp:\(toyAddress)"))
     } else {
       effects.append(.listen(Self.link, at: settings.listenAddress, from: settings.network))
     }
@@ -75,8 +76,8 @@ struct ToySetup: Sendable {
 
   var nextWake: Instant {
     switch state {
-    case .waiting: min(nextTick, began &+ Self.timeout)
-    case .greeting(let until, _), .settling(let until), .draining(let until): min(nextTick, until)
+    case .waiting: min(nextProgress, startedAt &+ Self.timeout)
+    case .greeting(let until, _), .settling(let until), .draining(let until): min(nextProgress, until)
     }
   }
 
@@ -84,7 +85,7 @@ struct ToySetup: Sendable {
 
   mutating func linkUp(at now: Instant, _ effects: inout Effects) {
     guard case .waiting = state else { return }
-    (connectionError, hasNoted) = (nil, false)
+    (connectionError, hasLoggedUnexpectedBytes) = (nil, false)
     state = .greeting(until: now &+ Self.greetingTimeout, received: [])
     effects.send(Self.link, Self.ok)
   }
@@ -96,7 +97,7 @@ struct ToySetup: Sendable {
     switch state {
     case .waiting:
       connectionError = reason
-      return dial == nil ? .failed(.refused(code: .cannotListen, reason)) : nil
+      return toyAddress == nil ? .failed(.refused(code: .cannotListen, reason)) : nil
     case .greeting, .settling:
       disconnects += 1
       state = .waiting
@@ -114,19 +115,19 @@ struct ToySetup: Sendable {
       } else {
         // `ok` can arrive in two pieces; after anything else, another connection may succeed.
         state = .greeting(until: until, received: Array(all.prefix(64)))
-        if !Self.ok.starts(with: all) { note("unexpected bytes from the toy instead of ok:", all, &effects) }
+        if !Self.ok.starts(with: all) { logUnexpectedBytes("unexpected bytes from the toy instead of ok:", all, &effects) }
       }
-    case .draining: note("unexpected bytes from the toy after the credentials:", bytes, &effects)
-    case .waiting, .settling: note("unexpected bytes from the toy:", bytes, &effects)
+    case .draining: logUnexpectedBytes("unexpected bytes from the toy after the credentials:", bytes, &effects)
+    case .waiting, .settling: logUnexpectedBytes("unexpected bytes from the toy:", bytes, &effects)
     }
   }
 
-  private mutating func note(_ message: String, _ bytes: [UInt8], _ effects: inout Effects) {
-    if !hasNoted { effects.append(.note("\(message) \(printable(bytes.prefix(64)))")) }
-    hasNoted = true
+  private mutating func logUnexpectedBytes(_ message: String, _ bytes: [UInt8], _ effects: inout Effects) {
+    if !hasLoggedUnexpectedBytes { effects.append(.note("\(message) \(printable(bytes.prefix(64)))")) }
+    hasLoggedUnexpectedBytes = true
   }
 
-  /// The credentials were sent completely.
+  /// Whether the credentials were sent.
   var hasSentCredentials: Bool { if case .draining = state { true } else { false } }
 
   /// Handles expired timers.
@@ -140,19 +141,19 @@ struct ToySetup: Sendable {
       effects.send(Self.link, credentials.bytes, secret: true)
       state = .draining(until: now &+ Self.drainingTime)
     case .draining(let until) where now >= until: return .sent
-    case .waiting where now >= began &+ Self.timeout:
+    case .waiting where now >= startedAt &+ Self.timeout:
       let seconds = Self.timeout / .second
       let message = "no toy connected within \(seconds) s: check that its LED is white and that this machine is in its network"
       return .failed(.refused(code: .noToy, connectionError.map { "\(message) (\($0))" } ?? message))
     default: break
     }
-    if now >= nextTick { reportProgress(at: now, &effects) }
+    if now >= nextProgress { reportProgress(at: now, &effects) }
     return nil
   }
 
   private mutating func reportProgress(at now: Instant, _ effects: inout Effects) {
-    nextTick = now &+ Self.tick
-    let elapsed = min(max(0, now &- began), Self.timeout)
+    nextProgress = now &+ Self.progressPeriod
+    let elapsed = min(max(0, now &- startedAt), Self.timeout)
     let progress = min(Double(elapsed) / Double(Self.timeout), 0.99)
     // Count down in steps of ten seconds, because clients print a line per change.
     let left = (Self.timeout &- elapsed &+ 10 * .second - 1) / (10 * .second) * 10
@@ -161,8 +162,8 @@ struct ToySetup: Sendable {
 
   private func message(_ left: Int64) -> String {
     switch state {
-    case .waiting where dial != nil:
-      "connecting to the toy at \(dial ?? "")" + (connectionError.map { ": \($0)" } ?? "") + ", \(left) s left"
+    case .waiting where toyAddress != nil:
+      "connecting to the toy at \(toyAddress ?? "")" + (connectionError.map { ": \($0)" } ?? "") + ", \(left) s left"
     case .waiting:
       "\(left) s left to press the toy's button: LED white"
         + (disconnects == 0 ? "" : "; disconnected \(disconnects) \(disconnects == 1 ? "time" : "times")")

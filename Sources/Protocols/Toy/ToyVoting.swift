@@ -40,20 +40,20 @@ struct ToyVoting: Sendable {
   /// The current user and server.
   private var owner: (server: String, user: Int)?
 
-  /// The votes of the current user.
-  var live: [ToyPendingVote] { entries.map(\.vote).filter(isLive) }
-  /// All votes, and whether each is of the current user.
-  var all: [(vote: ToyPendingVote, isLive: Bool, error: ToyError?)] {
-    entries.map { ($0.vote, isLive($0.vote), $0.error ?? error) }
+  /// The votes of the current user, at the current server.
+  var votesOfUser: [ToyPendingVote] { entries.map(\.vote).filter(isOfUser) }
+  /// All votes, whether each is of the current user, and why it waits.
+  var all: [(vote: ToyPendingVote, isOfUser: Bool, error: ToyError?)] {
+    entries.map { ($0.vote, isOfUser($0.vote), $0.error ?? error) }
   }
   /// The number of votes that are held for other users.
-  var held: Int { entries.count - live.count }
+  var held: Int { entries.count - votesOfUser.count }
   var isFull: Bool { entries.count >= Self.maxVotes }
   var callers: [CommandID] { entries.compactMap(\.command) }
   /// Why votes of the current user wait, and how many.
   var waiting: (count: Int, error: ToyError)? {
-    if let error { return (live.count, error) }
-    let failed = entries.filter { isLive($0.vote) }.compactMap(\.error)
+    if let error { return (votesOfUser.count, error) }
+    let failed = entries.filter { isOfUser($0.vote) }.compactMap(\.error)
     return failed.first.map { (failed.count, $0) }
   }
   /// When the next vote is sent; nil if none can be sent.
@@ -69,10 +69,10 @@ struct ToyVoting: Sendable {
   /// The votes that can be sent: for each fact, the first one.
   private var ready: [Int] {
     var facts: Set<Int> = []
-    return entries.indices.filter { isLive(entries[$0].vote) && facts.insert(entries[$0].vote.fact).inserted && entries[$0].isStored }
+    return entries.indices.filter { isOfUser(entries[$0].vote) && facts.insert(entries[$0].vote.fact).inserted && entries[$0].isStored }
   }
   private var sendingIndex: Int? { entries.firstIndex { $0.number == sending } }
-  private func isLive(_ vote: ToyPendingVote) -> Bool { owner.map { $0 == (vote.server, vote.user) } ?? false }
+  private func isOfUser(_ vote: ToyPendingVote) -> Bool { owner.map { $0 == (vote.server, vote.user) } ?? false }
 
   /// Whether this is the current user.
   func belongs(to user: ToyUser?, at server: String) -> Bool { owner?.server == user.map { _ in server } && owner?.user == user?.id }
@@ -126,7 +126,7 @@ struct ToyVoting: Sendable {
   }
 
   /// Removes the vote in flight, which the server has accepted or permanently rejected; returns the command that waits for it.
-  mutating func settle(_ effects: inout Effects) -> CommandID? {
+  mutating func removeInFlight(_ effects: inout Effects) -> CommandID? {
     guard let sendingIndex else { return nil }
     let done = entries.remove(at: sendingIndex)
     (failures, failedVotes, error, notBefore, sending) = (0, [], nil, .min, nil)
@@ -179,7 +179,7 @@ struct ToyVoting: Sendable {
 
   /// Discards the chosen votes; returns their number and the waiting commands.
   mutating func drop(_ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> (count: Int, callers: [CommandID]) {
-    let chosen = entries.filter { isChosen($0.vote, isLive($0.vote)) }
+    let chosen = entries.filter { isChosen($0.vote, isOfUser($0.vote)) }
     guard !chosen.isEmpty else { return (0, []) }
     entries.removeAll { entry in chosen.contains { $0.number == entry.number } }
     (failures, failedVotes, error, notBefore) = (0, [], nil, .min)

@@ -4,10 +4,10 @@
 
 /// Why a response cannot be used.
 struct WeatherError: Error, Equatable {
-  /// When to retry.
-  enum Pace { case soon, hourly }
+  /// When the request is repeated: soon with increasing pauses, or in an hour.
+  enum Retry { case soon, hourly }
   var message: String
-  var pace = Pace.soon
+  var retry = Retry.soon
 }
 
 /// The weather; each value can be absent with a reason.
@@ -40,7 +40,7 @@ enum WeatherAnswer {
       temperature: number("temperature_2m", .temperature, in: current, units, unit: "°C"),
       humidity: number("relative_humidity_2m", .humidity, in: current, units, unit: "%"),
       condition: condition(in: current, units), uvIndex: number("uv_index", .uvIndex, in: current, units, unit: ""))
-    let isEmpty = WeatherProperty.live.allSatisfy { if case .value? = report[$0] { false } else { true } }
+    let isEmpty = WeatherProperty.inResponse.allSatisfy { if case .value? = report[$0] { false } else { true } }
     if isEmpty { throw WeatherError(message: "none of the requested values in the response of the weather service: check url") }
     return report
   }
@@ -50,7 +50,7 @@ enum WeatherAnswer {
     let root = try document(response, of: "the geocoding service", key: "geocoding-url")
     guard let results = root["results"], results.kind != .array || !results.elements.isEmpty else {
       let message = "place not found by the geocoding service: check its spelling, or set latitude and longitude"
-      throw WeatherError(message: message, pace: .hourly)
+      throw WeatherError(message: message, retry: .hourly)
     }
     guard let first = results.elements.first else {
       throw WeatherError(message: "no results in the response of the geocoding service: check geocoding-url")
@@ -78,7 +78,7 @@ enum WeatherAnswer {
       if let reason = refusal(in: root) { throw WeatherError(message: "\(service) rejected the request: \(reason)") }
       return root
     case .answered(429, _, _):
-      throw WeatherError(message: "\(service) limits the request rate (429): next request in an hour", pace: .hourly)
+      throw WeatherError(message: "\(service) limits the request rate (429): next request in an hour", retry: .hourly)
     case .answered(let status, _, _) where (300..<400).contains(status):
       throw WeatherError(message: "\(service) redirects (\(status)), which is not supported: check \(key)")
     case .answered(let status, _, let body) where (400..<500).contains(status):
@@ -107,7 +107,7 @@ enum WeatherAnswer {
   ) -> Reading.Content {
     guard let node = current[key] else { return .absent("not reported by the weather service") }
     guard let number = node.float else { return .absent("not a number in the weather service's response") }
-    if let other = foreignUnit(key, units, unit) { return .absent(other) }
+    if let other = unexpectedUnit(key, units, unit) { return .absent(other) }
     guard let range = property.range, range.contains(number) else {
       return .absent("implausible value \(Value.text(number)) from the weather service")
     }
@@ -117,15 +117,15 @@ enum WeatherAnswer {
   private static func condition(in current: JSONNode, _ units: JSONNode?) -> Reading.Content {
     guard let node = current["weather_code"] else { return .absent("not reported by the weather service") }
     guard let code = node.whole else { return .absent("no weather code in the weather service's response") }
-    if let other = foreignUnit("weather_code", units, "wmo code") { return .absent(other) }
+    if let other = unexpectedUnit("weather_code", units, "wmo code") { return .absent(other) }
     guard let name = WeatherCondition.name(code) else { return .absent("unknown weather code \(code)") }
     return .value(.string(name))
   }
 
-  /// The reason if the reported unit differs from ours.
-  private static func foreignUnit(_ key: String, _ units: JSONNode?, _ wanted: String) -> String? {
+  /// Why the reported unit is not the expected one; nil if it is, or if no unit is reported.
+  private static func unexpectedUnit(_ key: String, _ units: JSONNode?, _ expected: String) -> String? {
     guard let node = units?[key] else { return nil }
     guard let unit = node.text else { return "no unit in the weather service's response" }
-    return unit == wanted ? nil : "unexpected unit \"\(visible(unit, limit: 20))\" from the weather service"
+    return unit == expected ? nil : "unexpected unit \"\(visible(unit, limit: 20))\" from the weather service"
   }
 }

@@ -8,7 +8,7 @@ public struct WeatherMachine: Machine {
   /// The state of the machine. Each case carries only what is valid in it.
   enum State: Sendable {
     /// No request is in flight; the next one is due at this time.
-    case resting(until: Instant)
+    case idle(until: Instant)
     /// A request is in flight. `began` is the start of the update, which can consist of two requests.
     case requesting(Request, RequestID, sentAt: Instant, began: Instant)
     /// Disconnected: no request until the device is connected again.
@@ -32,7 +32,7 @@ public struct WeatherMachine: Machine {
   var limitedUntil: Instant?
   var failures = 0
   /// When the published values expire, and the response and its time if it was restored from disk; nil if no values are published.
-  var shown: (until: Instant, restored: (report: WeatherReport, time: Int64)?)?
+  var published: (until: Instant, restored: (report: WeatherReport, time: Int64)?)?
   /// A response that waits for the wall-clock time.
   var unstoredReport: WeatherReport?
   /// Commands that wait for the next response.
@@ -55,11 +55,11 @@ public struct WeatherMachine: Machine {
   public var nextWake: Instant? {
     let due: Instant? =
       switch state {
-      case .resting(let until): until
+      case .idle(let until): until
       case .requesting(_, _, let sentAt, _): sentAt &+ Self.timeout
       case .stopped: nil
       }
-    return [due, shown?.until].compactMap(\.self).min()
+    return [due, published?.until].compactMap(\.self).min()
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
@@ -78,12 +78,12 @@ public struct WeatherMachine: Machine {
 
   /// Handles expired timers.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
-    if let shown, now >= shown.until {
+    if let published, now >= published.until {
       withdraw(fault ?? "no response from the weather service since", &effects)
       if case .stopped = state {} else { setState("unknown", fault, &effects) }
     }
     switch state {
-    case .resting(let until) where now >= until: sendRequest(began: now, at: now, &effects)
+    case .idle(let until) where now >= until: sendRequest(began: now, at: now, &effects)
     case .requesting(_, _, let sentAt, _) where now >= sentAt &+ Self.timeout:
       fail(WeatherError(message: "a request got no response and will be repeated"), at: now, &effects)
     default: break
@@ -114,20 +114,21 @@ public struct WeatherMachine: Machine {
     guard case .requesting(let request, id, _, let began) = state else { return }
     do throws(WeatherError) {
       switch request {
-      case .place(let wanted):
+      case .place(let configuredName):
         let found = try WeatherAnswer.place(response)
         coordinates = found.coordinates
-        effects.append(.store(key: WeatherStore.placeKey, WeatherStore.bytes(of: found.coordinates, called: found.name, for: wanted)))
-        publish(place: found.name, wanted, &effects)
+        let stored = WeatherStore.bytes(of: found.coordinates, called: found.name, for: configuredName)
+        effects.append(.store(key: WeatherStore.placeKey, stored))
+        publish(place: found.name, configuredName, &effects)
         // Waiting commands wait for the second response.
         for id in waiting { effects.append(.progress(id, Report(text: "place found", progress: 0.5))) }
         sendRequest(began: began, at: now, &effects)
       case .weather:
         let report = try WeatherAnswer.weather(response)
         (failures, unstoredReport) = (0, report)
-        show(report, at: now, &effects)
+        publish(report, at: now, &effects)
         effects.append(.requestTime)
-        state = .resting(until: max(began &+ settings.interval, earliestRequest(after: now)))
+        state = .idle(until: max(began &+ settings.interval, earliestRequest(after: now)))
         setState("live", nil, &effects)
         finish(.success(Report()), &effects)
       }
@@ -139,16 +140,16 @@ public struct WeatherMachine: Machine {
   mutating func fail(_ error: WeatherError, at now: Instant, _ effects: inout Effects) {
     failures = min(failures + 1, 10)
     let pause =
-      switch error.pace {
+      switch error.retry {
       case .soon: min(Self.minPause << Int64(failures - 1), Self.maxPause)
       case .hourly: Self.hour
       }
-    if error.pace == .hourly { limitedUntil = now &+ pause }
-    state = .resting(until: now &+ pause)
-    if shown == nil { for property in WeatherProperty.live { effects.withdraw(property.rawValue, error.message) } }
-    // If the clock was set, the shown values may be too old.
-    if shown?.restored != nil { effects.append(.requestTime) }
-    setState(shown == nil ? "unknown" : "failing", error.message, &effects)
+    if error.retry == .hourly { limitedUntil = now &+ pause }
+    state = .idle(until: now &+ pause)
+    if published == nil { for property in WeatherProperty.inResponse { effects.withdraw(property.rawValue, error.message) } }
+    // If the clock was set, the published values may be too old.
+    if published?.restored != nil { effects.append(.requestTime) }
+    setState(published == nil ? "unknown" : "failing", error.message, &effects)
     finish(.failure(.refused(code: .noAnswer, error.message)), &effects)
   }
 }

@@ -5,8 +5,8 @@
 enum WeatherProperty: Int, CaseIterable {
   case temperature, humidity, condition, uvIndex, place, lastUpdate
 
-  /// The properties in a response, which expire.
-  static let live: [WeatherProperty] = [.temperature, .humidity, .condition, .uvIndex]
+  /// The properties that a response contains; their values expire.
+  static let inResponse: [WeatherProperty] = [.temperature, .humidity, .condition, .uvIndex]
 
   /// The plausible range.
   var range: ClosedRange<Double>? {
@@ -18,6 +18,7 @@ enum WeatherProperty: Int, CaseIterable {
     }
   }
 
+  /// The schema's properties; a value from a response is valid for `freshFor` nanoseconds.
   static func table(freshFor: Nanoseconds) -> [Property] {
     allCases.map { one in
       var property = one.declaration(freshFor: freshFor)

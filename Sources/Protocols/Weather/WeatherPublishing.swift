@@ -7,26 +7,26 @@ extension WeatherMachine {
   mutating func start(_ restored: [String: [UInt8]], _ wall: WallTime, at now: Instant, _ effects: inout Effects) {
     switch settings.site {
     case .coordinates: effects.withdraw(WeatherProperty.place.rawValue, "not configured by name")
-    case .place(let wanted):
+    case .place(let configuredName):
       effects.withdraw(WeatherProperty.place.rawValue, "not resolved yet")
-      if let found = WeatherStore.place(restored[WeatherStore.placeKey], for: wanted) {
+      if let found = WeatherStore.place(restored[WeatherStore.placeKey], for: configuredName) {
         coordinates = found.coordinates
-        publish(place: found.name, wanted, &effects)
+        publish(place: found.name, configuredName, &effects)
       }
     }
     var next = now
     if let stored = WeatherStore.answer(restored[WeatherStore.answerKey], for: settings.site.key),
       let age = age(of: stored.time, at: wall)
     {
-      show(restored: stored.report, from: stored.time, age: age, at: now, &effects)
+      publish(restored: stored.report, from: stored.time, age: age, at: now, &effects)
       next = now &+ max(0, settings.interval - age)
       setState("live", nil, &effects)
     } else {
-      for property in WeatherProperty.live { effects.withdraw(property.rawValue, "no response yet") }
+      for property in WeatherProperty.inResponse { effects.withdraw(property.rawValue, "no response yet") }
       effects.withdraw(WeatherProperty.lastUpdate.rawValue, "no response yet")
       setState("waiting", nil, &effects)
     }
-    state = .resting(until: next)
+    state = .idle(until: next)
   }
 
   /// The age of a response; nil if it is too old, or in the future because the clock was set back.
@@ -41,24 +41,24 @@ extension WeatherMachine {
       self.unstoredReport = nil
       effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WallTime.isoTime(wall.microseconds)))
       effects.append(.store(key: WeatherStore.answerKey, WeatherStore.bytes(of: unstoredReport, at: wall, for: settings.site.key)))
-    } else if let (report, time) = shown?.restored {
-      if let age = age(of: time, at: wall) { return show(restored: report, from: time, age: age, at: now, &effects) }
+    } else if let (report, time) = published?.restored {
+      if let age = age(of: time, at: wall) { return publish(restored: report, from: time, age: age, at: now, &effects) }
       withdraw("the clock was set: the age of the last response is unknown", &effects)
       setState("unknown", fault, &effects)
     }
   }
 
-  private mutating func show(
+  private mutating func publish(
     restored report: WeatherReport, from time: Int64, age: Nanoseconds, at now: Instant, _ effects: inout Effects
   ) {
-    show(report, age: age, at: now, &effects)
-    shown?.restored = (report, time)
+    publish(report, age: age, at: now, &effects)
+    published?.restored = (report, time)
     effects.publish(WeatherProperty.lastUpdate.rawValue, .string(WallTime.isoTime(time)), age: age)
   }
 
-  mutating func show(_ report: WeatherReport, age: Nanoseconds = 0, at now: Instant, _ effects: inout Effects) {
-    shown = (now &+ (settings.freshFor - age), nil)
-    for property in WeatherProperty.live {
+  mutating func publish(_ report: WeatherReport, age: Nanoseconds = 0, at now: Instant, _ effects: inout Effects) {
+    published = (now &+ (settings.freshFor - age), nil)
+    for property in WeatherProperty.inResponse {
       switch report[property] {
       case .value(let value)?: effects.publish(property.rawValue, value, age: age)
       case .absent(let reason)?: effects.withdraw(property.rawValue, reason)
@@ -68,12 +68,12 @@ extension WeatherMachine {
   }
 
   mutating func withdraw(_ reason: String, _ effects: inout Effects) {
-    shown = nil
-    for property in WeatherProperty.live { effects.withdraw(property.rawValue, reason) }
+    published = nil
+    for property in WeatherProperty.inResponse { effects.withdraw(property.rawValue, reason) }
   }
 
-  func publish(place name: String, _ wanted: String, _ effects: inout Effects) {
-    effects.publish(WeatherProperty.place.rawValue, .string(name.isEmpty ? wanted : name))
+  func publish(place name: String, _ configuredName: String, _ effects: inout Effects) {
+    effects.publish(WeatherProperty.place.rawValue, .string(name.isEmpty ? configuredName : name))
   }
 
   mutating func setState(_ name: String, _ fault: String?, _ effects: inout Effects) {
@@ -88,7 +88,7 @@ extension WeatherMachine {
     switch state {
     case .requesting: waiting.append(id)
     case .stopped: effects.append(.complete(id, .failure(.notConnected("the daemon is stopping"))))
-    case .resting:
+    case .idle:
       let wait = earliestRequest(after: now) &- now
       guard wait == 0 else {
         let message = "request rate limited: try again in \((wait - 1) / .second + 1) s"

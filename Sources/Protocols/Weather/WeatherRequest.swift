@@ -7,9 +7,9 @@ enum WeatherRequest {
 
   /// A request for the forecast at these coordinates.
   static func weather(at coordinates: Coordinates, _ settings: WeatherSettings) -> HTTPRequest {
-    let site = "latitude=\(decimal(coordinates.latitude))&longitude=\(decimal(coordinates.longitude))"
-    let wanted = "current=temperature_2m,relative_humidity_2m,weather_code,uv_index&temperature_unit=celsius&timezone=auto"
-    return HTTPRequest("GET", "\(settings.url)/v1/forecast?\(site)&\(wanted)", headers: accept, timeout: timeout, proxy: settings.proxy)
+    let location = "latitude=\(decimal(coordinates.latitude))&longitude=\(decimal(coordinates.longitude))"
+    let fields = "current=temperature_2m,relative_humidity_2m,weather_code,uv_index&temperature_unit=celsius&timezone=auto"
+    return HTTPRequest("GET", "\(settings.url)/v1/forecast?\(location)&\(fields)", headers: accept, timeout: timeout, proxy: settings.proxy)
   }
 
   /// A request for the coordinates of a place.

@@ -8,17 +8,17 @@ enum WeatherStore {
 
   // MARK: The place
 
-  static func bytes(of coordinates: Coordinates, called name: String, for wanted: String) -> [UInt8] {
+  static func bytes(of coordinates: Coordinates, called name: String, for configuredName: String) -> [UInt8] {
     let json: JSON = [
-      "wanted": .string(wanted), "latitude": .float(coordinates.latitude), "longitude": .float(coordinates.longitude),
+      "wanted": .string(configuredName), "latitude": .float(coordinates.latitude), "longitude": .float(coordinates.longitude),
       "name": .string(name),
     ]
     return Array(json.text.utf8)
   }
 
   /// The stored coordinates, if they belong to this place.
-  static func place(_ bytes: [UInt8]?, for wanted: String) -> (coordinates: Coordinates, name: String)? {
-    guard let root = bytes.flatMap({ JSONNode(untrusted: $0) }), let stored = root["wanted"]?.text, stored == wanted,
+  static func place(_ bytes: [UInt8]?, for configuredName: String) -> (coordinates: Coordinates, name: String)? {
+    guard let root = bytes.flatMap({ JSONNode(untrusted: $0) }), let stored = root["wanted"]?.text, stored == configuredName,
       let latitude = root["latitude"]?.float, let longitude = root["longitude"]?.float,
       let name = root["name"]?.text, (-90...90).contains(latitude), (-180...180).contains(longitude)
     else { return nil }

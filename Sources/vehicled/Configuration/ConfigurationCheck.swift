@@ -109,7 +109,7 @@ struct ConfigurationCheck {
         )
       }
     }
-    for option in kind.options { device.options[option.name] = value(option.name, of: kind.options, in: table) ?? option.fallback }
+    for option in kind.options { device.options[option.name] = value(option.name, of: kind.options, in: table) ?? option.defaultValue }
     for secret in kind.secrets { device.secrets[secret.name] = self.secret(secret, in: table) }
     let setup = device.setup
     let rejected = sections.filter { section, named in !check(named, section, setup) }

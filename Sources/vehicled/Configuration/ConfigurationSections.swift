@@ -112,7 +112,7 @@ extension ConfigurationCheck {
     let known = (section.options + further).map(\.name)
     rejectUnknown(in: table, known: known, of: "\(section.name) \(printable(entry.key, limit: 32))")
     var options: [String: Value] = [:]
-    for option in section.options { options[option.name] = value(option.name, of: section.options, in: table) ?? option.fallback }
+    for option in section.options { options[option.name] = value(option.name, of: section.options, in: table) ?? option.defaultValue }
     return NamedSection(
       subsection: Setup.Subsection(entry.key, options), table: table, location: entry.location, isValid: problems.count == before)
   }
@@ -131,7 +131,7 @@ extension ConfigurationCheck {
   /// Checks the shared sections that apply to no device.
   mutating func checkUnused() {
     for kind in kinds {
-      let options = kind.options.map { ($0.name, $0.fallback) }
+      let options = kind.options.map { ($0.name, $0.defaultValue) }
       let setup = Setup(options: Dictionary(uniqueKeysWithValues: options).compactMapValues(\.self))
       for section in kind.sections {
         let unused = sharedSections[key(kind, section), default: []].filter { !$0.isUsed }

@@ -219,7 +219,7 @@ import Protocols
     stage = .probing(path, [])
     timer.set(Clock.monotonic() + Self.probeTimeout)
     wait(for: "probing \(peripheral?.label ?? "the peer")")
-    channel?.send(probe.question)
+    channel?.send(probe.request)
   }
 
   private func cameUp(_ path: String) {
@@ -242,7 +242,7 @@ import Protocols
       // The probe is repeated once, because the first notification may have been lost.
       hasRepeatedProbe = true
       timer.set(Clock.monotonic() + Self.probeTimeout)
-      if let probe = role.probe { channel?.send(probe.question) }
+      if let probe = role.probe { channel?.send(probe.request) }
     case .probing: reject("it does not respond")
     case .up, .ended: break
     }

@@ -37,7 +37,7 @@ struct GATTChoice {
       throw ValueError("no service that is known for this kind; \(Self.inventory(all)): set service=, notify= and write=")
     }
     let inService = all.filter { $0.service == service }
-    if role.onlyListens {
+    if role.isNotifyOnly {
       guard let notifier = Self.notifier(beside: nil, inService) else {
         throw ValueError("no characteristic with notify in service \(service); \(Self.inventory(all))")
       }

@@ -66,7 +66,8 @@ struct LinkOpener {
   /// Starts to open a link. The result is reported to the owner in a later turn.
   @Loop func open(_ url: LinkURL, for owner: any LinkOwner, as role: LinkRole) -> any Link {
     switch url {
-    case .tcp(let host, let port): ChannelLink.tcp(host: host, port: port, givesUp: role.givesUp, owner: owner)
+    case .tcp(let host, let port):
+      ChannelLink.tcp(host: host, port: port, disconnectsUnresponsivePeer: role.disconnectsUnresponsivePeer, owner: owner)
     case .serial(let path, let baud): ChannelLink.serial(path: path, baud: baud, owner: owner)
     case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: disk, owner: owner)
     case .listening(let host, let port, let network):

@@ -1,5 +1,5 @@
-// A TCP connection with TCP_NODELAY and keepalive, which notices a half-open connection within 30 s. If `givesUp` is false, the
-// connection survives outages of up to 1 h, and unacknowledged data is retransmitted every second.
+// A TCP connection with TCP_NODELAY and keepalive, which notices a half-open connection within 30 s. Without
+// `disconnectsUnresponsivePeer`, the connection survives outages of up to 1 h, and unacknowledged data is retransmitted every second.
 
 import CLinux
 import Glibc
@@ -8,18 +8,18 @@ import NIOPosix
 import Protocols
 
 extension ChannelLink {
-  static func tcp(host: String, port: Int, givesUp: Bool, owner: any LinkOwner) -> ChannelLink {
+  static func tcp(host: String, port: Int, disconnectsUnresponsivePeer: Bool, owner: any LinkOwner) -> ChannelLink {
     let link = ChannelLink(owner: owner, closedReason: "\(host):\(port) closed the connection")
     ClientBootstrap(group: Loop.group)
       .resolver(HostResolver())
       .connectTimeout(.seconds(10))
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-      .channelOption(.socketOption(.so_keepalive), value: givesUp ? 1 : 0)
+      .channelOption(.socketOption(.so_keepalive), value: disconnectsUnresponsivePeer ? 1 : 0)
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPIDLE)), value: 10)
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPINTVL)), value: 5)
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPCNT)), value: 3)
       // The default of the kernel is to retransmit for about 15 min, but for only 15 s with the backoff of `limitBackoff`.
-      .channelOption(.tcpOption(.init(rawValue: TCP_USER_TIMEOUT)), value: givesUp ? 25_000 : 3_600_000)
+      .channelOption(.tcpOption(.init(rawValue: TCP_USER_TIMEOUT)), value: disconnectsUnresponsivePeer ? 25_000 : 3_600_000)
       .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 1024))
       .channelInitializer { $0.add(link) }
       .connect(host: host, port: port)
@@ -28,7 +28,7 @@ extension ChannelLink {
         Loop.post {
           switch result {
           case .success:
-            if !givesUp { link.limitBackoff() }
+            if !disconnectsUnresponsivePeer { link.limitBackoff() }
             link.cameUp()
           case .failure(let error): link.wentDown("cannot reach \(host):\(port): \(errorMessage(error))")
           }

@@ -51,7 +51,7 @@ struct Databases: Sendable {
       guard let directory = try openFolder() else { return .missing }
       defer { close(directory) }
       guard let before = try stamp(path, name, in: directory) else { return .missing }
-      if before == query.unlessStill { return .unchanged }
+      if before == query.knownStamp { return .unchanged }
       try removeCopy()
       defer { try? removeCopy() }
       try copy(path, name, in: directory)

@@ -103,16 +103,16 @@ extension CarRig {
   }
 
   mutating func receive(_ text: String) {
-    around.hasSentMessage = true
+    surroundings.hasSentMessage = true
     give(.received(.main, Array(text.utf8)))
     run(for: 0)
   }
 
   /// The link accepts the write in flight, and later ones.
   mutating func restoreWrites() {
-    around.acceptsWrites = true
-    guard let id = around.outstanding else { return }
-    around.outstanding = nil
+    surroundings.acceptsWrites = true
+    guard let id = surroundings.outstanding else { return }
+    surroundings.outstanding = nil
     give(.sent(id, failure: nil))
   }
 
@@ -120,13 +120,13 @@ extension CarRig {
 
   /// The types of the frames since `start`.
   func types(since start: Instant = .min) -> [String] {
-    around.writes.filter { $0.at >= start }.map { String($0.text.prefix { $0 != "#" }) }
+    surroundings.writes.filter { $0.at >= start }.map { String($0.text.prefix { $0 != "#" }) }
   }
   func messages(since start: Instant = .min) -> [String] {
-    around.writes.filter { $0.at >= start && !$0.text.hasPrefix("Gyro") }.map { String($0.text.split(separator: "%")[0]) }
+    surroundings.writes.filter { $0.at >= start && !$0.text.hasPrefix("Gyro") }.map { String($0.text.split(separator: "%")[0]) }
   }
   func times(since start: Instant, _ type: String) -> [Int64] {
-    around.writes.filter { $0.at >= start && $0.text.hasPrefix(type) }.map { ($0.at - start) / .millisecond }
+    surroundings.writes.filter { $0.at >= start && $0.text.hasPrefix(type) }.map { ($0.at - start) / .millisecond }
   }
 }
 

@@ -120,21 +120,21 @@ extension CarSimulation {
     return simulation
   }
 
-  mutating func deliverSegments() { around.deliverSegments(at: now).forEach { give($0) } }
+  mutating func deliverSegments() { surroundings.deliverSegments(at: now).forEach { give($0) } }
 
   /// Runs the car without the daemon, which is dead or frozen, and sends these last-will frames.
   mutating func runWithoutDaemon(sending messages: [LastWill.Message], for time: Nanoseconds) {
     for message in messages {
       advanceWithoutDaemon(until: now + message.pause)
-      _ = around.giveCar(.received(.main, message.bytes), at: now)
+      _ = surroundings.giveCar(.received(.main, message.bytes), at: now)
     }
     advanceWithoutDaemon(until: now + time)
   }
 
   private mutating func advanceWithoutDaemon(until end: Instant) {
-    while let wake = around.car.nextWake, wake <= end {
+    while let wake = surroundings.car.nextWake, wake <= end {
       now = max(now, wake)
-      _ = around.giveCar(.wake, at: now)
+      _ = surroundings.giveCar(.wake, at: now)
     }
     now = max(now, end)
   }

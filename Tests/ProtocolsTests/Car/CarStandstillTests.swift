@@ -96,7 +96,7 @@ import Testing
   /// The kernel accepts the messages, but the car does not receive them.
   @Test func `lost segments are not a confirmation`() {
     var simulation = CarSimulation.driving()
-    simulation.around.delaySegments()
+    simulation.surroundings.delaySegments()
     simulation.give(.leaseEnded("the driver let go"))
     let stop = simulation.act(.stop)
     simulation.run(for: 4 * .second)
@@ -114,7 +114,7 @@ import Testing
   /// A client disconnects the device while the car does not receive: the warning outlives the session.
   @Test(arguments: [true, false]) func `the warning outlives the session unless the car has confirmed Stop`(_ receives: Bool) {
     var simulation = CarSimulation.driving()
-    if !receives { simulation.around.delaySegments() }
+    if !receives { simulation.surroundings.delaySegments() }
     simulation.give(.stopping)
     simulation.run(for: 2 * .second)
     #expect(simulation.hasStopped && simulation.fault == (receives ? nil : CarStandstill.drivenMessage))

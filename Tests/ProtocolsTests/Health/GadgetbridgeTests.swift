@@ -8,17 +8,17 @@ import Testing
   private final class Export: @unchecked Sendable {
     var rows: [[Value?]] = []
     var stamp = FileStamp(size: 1, modified: 1)
-    var trouble: DatabaseAnswer?
+    var failure: DatabaseAnswer?
     var columns = ["TIMESTAMP", "DEVICE_ID", "STEPS", "HEART_RATE"]
 
     func answer(_ query: DatabaseQuery) -> DatabaseAnswer {
-      if let trouble { return trouble }
-      if query.unlessStill == stamp { return .unchanged }
-      guard query.sql == GadgetbridgeTable.discovery else { return .rows(rows, stamp) }
+      if let failure { return failure }
+      if query.knownStamp == stamp { return .unchanged }
+      guard query.sql == GadgetbridgeTable.tablesQuery else { return .rows(rows, stamp) }
       return .rows(columns.map { [.string("MI_BAND_ACTIVITY_SAMPLE"), .string($0)] }, stamp)
     }
 
-    /// One device with its newest sample and its sums of today.
+    /// One device with its newest sample and its totals of today.
     func set(_ name: String = "Mi Band 4", newest: Int64, steps: Double?, heart: (Int, Int64)? = nil, distance: Double? = nil) {
       stamp.modified += 1
       let code = heart.map { Value.int(Int($0.1) * 1000 + $0.0) }
@@ -41,7 +41,7 @@ import Testing
     return rig
   }
 
-  @Test func `the sums of the day are published with their age`() throws {
+  @Test func `the totals of the day are published with their age`() throws {
     let export = Export()
     export.set(newest: Self.now - 3 * 3600, steps: 4321, heart: (72, Self.now - 3 * 3600))
     var rig = try Self.rig(export)
@@ -53,7 +53,7 @@ import Testing
     #expect(rig.queries.last?.arguments == [.int(1_773_097_200), .int(Int(Self.now) + 300)])
     let (before, shown) = (rig.queries.count, rig.published["steps"])
     rig.run(for: 600 * .second)
-    #expect(rig.queries.count - before == 10 && rig.queries.suffix(10).allSatisfy { $0.unlessStill == export.stamp })
+    #expect(rig.queries.count - before == 10 && rig.queries.suffix(10).allSatisfy { $0.knownStamp == export.stamp })
     #expect(rig.published["steps"] == shown, "a new age alone is not published")
     export.set(newest: Self.now + 600, steps: 5000, heart: (90, Self.now + 590))
     rig.run(for: 60 * .second)
@@ -101,17 +101,17 @@ import Testing
   @Test(arguments: [
     (DatabaseAnswer.missing, "no file Gadgetbridge in import/"), (.failed("it is locked"), "it is locked"),
     (.rows([], FileStamp(size: 2, modified: 2)), "not a Gadgetbridge database: no table"),
-  ]) func `an import error is a fault, and the last values remain`(_ trouble: DatabaseAnswer, _ words: String) throws {
+  ]) func `an import error is a fault, and the last values remain`(_ failure: DatabaseAnswer, _ words: String) throws {
     let export = Export()
     export.set(newest: Self.now, steps: 4321)
     var rig = try Self.rig(export)
-    export.trouble = trouble
+    export.failure = failure
     rig.run(for: 61 * .second)
     #expect(rig.fault?.contains(words) == true && rig.number("steps") == 4321)
     let before = rig.queries.count
     rig.set("active-energy", 5)
     #expect(rig.queries.count == before, "setting a value does not read the file")
-    export.trouble = nil
+    export.failure = nil
     rig.run(for: 61 * .second)
     #expect(rig.fault == nil && rig.number("steps") == 4321)
   }
@@ -142,7 +142,7 @@ import Testing
     rows[1][4] = .int(Int(Self.now))
     rows[1][6] = .float(99_999)
     rig.database = { query in
-      guard query.sql == GadgetbridgeTable.discovery else { return .rows(rows, FileStamp(size: 1, modified: 1)) }
+      guard query.sql == GadgetbridgeTable.tablesQuery else { return .rows(rows, FileStamp(size: 1, modified: 1)) }
       let summary = ["TIMESTAMP", "STEPS"].map { [Value.string("XIAOMI_DAILY_SUMMARY_SAMPLE"), .string($0)] as [Value?] }
       if case .rows(let samples, let stamp) = answer(query) { return .rows(samples + summary, stamp) }
       return .missing
@@ -176,8 +176,8 @@ import Testing
     let name = "a\"; DROP TABLE x; --"
     let tables = GadgetbridgeTable.all(in: [[.string(name), .string("TIMESTAMP")], [.string(name), .string("steps")]])
     #expect(tables.count == 1)
-    #expect(GadgetbridgeTable.sums(of: tables)?.contains("FROM \"a\"\"; DROP TABLE x; --\")") == true)
-    #expect(GadgetbridgeTable.sums(of: []) == nil)
+    #expect(GadgetbridgeTable.totalsQuery(of: tables)?.contains("FROM \"a\"\"; DROP TABLE x; --\")") == true)
+    #expect(GadgetbridgeTable.totalsQuery(of: []) == nil)
     let many = (0..<500).flatMap {
       [[Value.string("t\($0)"), .string("TIMESTAMP")], [.string("t\($0)"), .string("STEPS")]] as [[Value?]]
     }

@@ -1,4 +1,4 @@
-// A health machine with an import folder that a test answers for.
+// The health machine with an import folder whose database queries a test answers.
 
 import MachineTesting
 
@@ -7,7 +7,7 @@ import MachineTesting
 typealias HealthRig = Host<HealthMachine, ImportFolder>
 
 struct ImportFolder: Surroundings {
-  /// Answers a question to the database.
+  /// Answers a database query.
   var database: (DatabaseQuery) -> DatabaseAnswer = { _ in .missing }
   private(set) var queries: [DatabaseQuery] = []
 

@@ -26,17 +26,17 @@ import Testing
     rig.start()
     let ids = (1...20).map { rig.set("steps", Double($0)) }
     #expect(rig.stores == 1 && rig.results.isEmpty && rig.number("steps") == nil)
-    rig.settle()
+    rig.finishStore()
     #expect(rig.number("steps") == 1 && rig.isDone(ids[0]) && rig.results.count == 1 && rig.stores == 2)
-    rig.settle()
+    rig.finishStore()
     #expect(rig.number("steps") == 20 && ids.allSatisfy(rig.isDone) && rig.stores == 2)
     rig.diskWorks = false
     let failed = rig.set("steps", 99)
-    rig.settle()
+    rig.finishStore()
     #expect(rig.results[failed]?.count == 1 && !rig.isDone(failed) && rig.number("steps") == 20)
     rig.diskWorks = true
     let last = rig.set("distance", 3.5)
-    rig.settle()
+    rig.finishStore()
     #expect(rig.isDone(last) && rig.number("steps") == 20 && rig.number("distance") == 3.5)
   }
 
@@ -51,7 +51,7 @@ import Testing
     #expect(rig.machine.nextWake == nil)
     rig.set("steps", 10)
     #expect(rig.number("steps") == 10)
-    #expect(rig.timesAsked < 150)
+    #expect(rig.timeRequests < 150)
   }
 
   @Test func `sums are restored on the same day, but not on the next`() throws {
@@ -84,7 +84,7 @@ import Testing
     #expect((rig.number("active-energy") == 5) == stored.contains("active-energy"))
   }
 
-  @Test func `a heart rate ends by itself, whatever the wall's clock does`() throws {
+  @Test func `a heart rate expires even if the wall clock is set`() throws {
     var rig = try HealthRig(["heart-rate-max-age": .float(30)])
     rig.start()
     rig.set("heart-rate", 72)
@@ -114,7 +114,7 @@ import Testing
     rig.wall = truth + 60_000_000
     rig.run(for: 301 * .second)
     #expect(rig.number("steps") == 4321)
-    // And forwards over midnight.
+    // The clock is set forward past midnight.
     rig.wall += 12 * 3_600_000_000
     rig.run(for: 301 * .second)
     #expect(rig.number("steps") == nil)
@@ -124,13 +124,13 @@ import Testing
     var rig = try HealthRig()
     rig.start()
     rig.set("steps", 4321)
-    // To Auckland: it is tomorrow there.
+    // In Auckland it is already the next day.
     rig.utcOffset = 12 * 3600
     rig.run(for: 301 * .second)
     #expect(rig.number("steps") == nil)
     rig.utcOffset = 3600
     rig.set("steps", 5000)
-    // Summer time in the evening: an hour less to midnight.
+    // Daylight saving time begins: midnight is an hour earlier.
     rig.utcOffset = 7200
     rig.run(for: 8 * Self.hour + 40 * 60 * .second)
     #expect(rig.number("steps") == 5000)
@@ -146,20 +146,20 @@ import Testing
     let later = WallTime(microseconds: (midnight + 36_000) * 1_000_000, utcOffset: 7200, midnight: midnight)
     #expect(DayClock(later, at: 0).midnight == midnight, "a start after the change gives the same midnight")
     let wasSet = clock.set(later, at: 35_400 * .second)
-    #expect(clock.midnight == midnight && !wasSet && clock.text(of: (midnight + 36_000) * 1_000_000) == "11:00")
+    #expect(clock.midnight == midnight && !wasSet && clock.timeOfDay(of: (midnight + 36_000) * 1_000_000) == "11:00")
     #expect(clock.nextDay == (23 * 3600 - 600) * .second)
     let jumped = clock.set(WallTime(microseconds: 0), at: 35_401 * .second)
     #expect(jumped && clock.day == 0 && clock.midnight == 0)
     for extreme in [Int64.min, .max] {
       for offset in [Int.min, 0, .max] {
         let clock = DayClock(WallTime(microseconds: extreme, utcOffset: offset), at: .max)
-        #expect(clock.text(of: extreme).count == 5)
+        #expect(clock.timeOfDay(of: extreme).count == 5)
         #expect(clock.age(of: .min, at: .max) >= 0 && clock.age(of: .max, at: 0) == 0)
       }
     }
   }
 
-  @Test func `an estimate is called one, and gives way to the truth`() throws {
+  @Test func `an estimated distance is marked as such, and replaced by a set one`() throws {
     var rig = try HealthRig(["step-length": .float(0.75)])
     rig.start()
     #expect(rig.number("distance") == nil)
@@ -188,8 +188,8 @@ import Testing
     rig.start()
     let ids = [rig.set("steps", 1), rig.set("steps", 2)]
     rig.give(.stopping)
-    rig.settle()
-    rig.settle()
+    rig.finishStore()
+    rig.finishStore()
     #expect(rig.hasStopped && ids.allSatisfy { rig.results[$0]?.count == 1 && !rig.isDone($0) })
     #expect(rig.disk["values"].map { String(decoding: $0, as: UTF8.self).hasPrefix("steps 2 ") } == true)
   }
@@ -209,7 +209,7 @@ import Testing
       var dice = OBDRobustnessTests.Dice(state: UInt64(seed) &* 0x2545_F491_4F6C_DD1D)
       var machine = HealthMachine(try HealthSettings(Setup(options: ["gadgetbridge": .string("g"), "step-length": .float(0.7)])))
       var effects = Effects()
-      var (now, asked, stores): (Instant, CommandID, Int) = (Int64(dice.below(1 << 40)), 0, 0)
+      var (now, lastID, stores): (Instant, CommandID, Int) = (Int64(dice.below(1 << 40)), 0, 0)
       var completions: [CommandID: Int] = [:]
       for _ in 0..<2000 {
         now &+= [0, .millisecond, .second, 61 * .second, 20 * 3600 * .second][dice.below(5)]
@@ -220,8 +220,8 @@ import Testing
         case 0: input = .started(restored: ["values": [UInt8(dice.below(256))]], wall: wall)
         case 1, 2: input = .time(wall)
         case 3, 4:
-          asked += 1
-          input = .perform(asked, .set(property: dice.below(9) - 1, .float(Double(dice.below(400)))))
+          lastID += 1
+          input = .perform(lastID, .set(property: dice.below(9) - 1, .float(Double(dice.below(400)))))
         case 5 where stores > 0:
           stores -= 1
           input = .stored(key: "values", failure: dice.below(3) == 0 ? "no space" : nil)
@@ -240,7 +240,7 @@ import Testing
       effects.removeAll()
       machine.handle(.stopping, at: now, &effects)
       for effect in effects.list { if case .complete(let id, _) = effect { completions[id, default: 0] += 1 } }
-      #expect((1...max(asked, 1)).allSatisfy { completions[$0] == 1 }, "seed \(seed)")
+      #expect((1...max(lastID, 1)).allSatisfy { completions[$0] == 1 }, "seed \(seed)")
     }
   }
 }

@@ -138,7 +138,7 @@ import Testing
 
 extension Host {
   fileprivate init<Measurement: SensorMeasurement>(_ model: WearableSensor.Model, _ faults: String...) throws
-  where Subject == SensorMachine<Measurement>, Around == PeerLink<WearableSensor> {
+  where Subject == SensorMachine<Measurement>, World == PeerLink<WearableSensor> {
     let sensor = WearableSensor(model, faults: try faults.map { try SensorFault($0) })
     self.init(SensorMachine<Measurement>(), PeerLink(sensor, takesBytes: false))
     start()

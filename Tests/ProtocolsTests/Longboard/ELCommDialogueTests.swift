@@ -209,7 +209,7 @@ import Testing
     rig.start()
     for _ in 0..<12 {
       rig.give(.sent(rig.machine.dialogue.writer.lastID, failure: "no such characteristic"))
-      rig.around.forgetSends()
+      rig.surroundings.forgetSends()
       rig.run(for: 400 * .millisecond)
     }
     #expect(rig.fault == "cannot send to the board: no such characteristic" && rig.number("speed") == nil)

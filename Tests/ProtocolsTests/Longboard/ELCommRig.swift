@@ -101,9 +101,9 @@ extension ELCommRig {
 
   /// Kills the daemon, and starts the next one with the same disk.
   mutating func restart(_ options: [String: Value] = [:], for time: Nanoseconds = 0) throws {
-    _ = around.change(.down("gone"), at: now)
+    _ = surroundings.change(.down("gone"), at: now)
     replace(try ELCommMachine(Setup(options: options)))
-    around.sends = []
+    surroundings.sends = []
     start(for: time)
   }
 
@@ -111,13 +111,13 @@ extension ELCommRig {
   /// a Bluetooth module without a connection.
   mutating func startFresh(after time: Nanoseconds, isBuffered: Bool, for rest: Nanoseconds) throws {
     replace(try ELCommMachine(Setup()))
-    around.isStalled = true
+    surroundings.isStalled = true
     if !isBuffered { disconnect() }
     run(for: time)
-    around.isStalled = false
+    surroundings.isStalled = false
     replace(try ELCommMachine(Setup()))
-    around.sends = []
-    around.forgetSends()
+    surroundings.sends = []
+    surroundings.forgetSends()
     disk = [:]
     give(.started(restored: [:], wall: WallTime(microseconds: 0)))
     if isBuffered { give(.linkChanged(.main, .up(maximumSend: 20))) } else { connect(maximumSend: 20) }
@@ -126,13 +126,13 @@ extension ELCommRig {
 
   /// Kills the daemon; the link stays open.
   mutating func kill() {
-    around.isStalled = true
+    surroundings.isStalled = true
     if let idle = try? ELCommMachine(Setup()) { machine = idle }
-    around.forgetSends()
+    surroundings.forgetSends()
   }
 
   /// Sends the board bytes that are not from the daemon.
-  mutating func sendToBoard(_ text: String) { around.giveBoard(.received(.main, Array(text.utf8)), at: now) }
+  mutating func sendToBoard(_ text: String) { surroundings.giveBoard(.received(.main, Array(text.utf8)), at: now) }
   mutating func receive(_ text: String) { give(.received(.main, Array(text.utf8))) }
   mutating func buzz(_ arguments: [String: Value] = [:], id: CommandID = 1) {
     perform(.run(action: 0, arguments: arguments), id: id)

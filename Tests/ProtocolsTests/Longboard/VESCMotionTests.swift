@@ -253,7 +253,7 @@ import Testing
     #expect((1...3).allSatisfy { rig.code($0) == "lease-lost" })
     let sends = rig.sends.count
     rig.acceptsWrites = true
-    rig.around.restoreWrites()
+    rig.surroundings.restoreWrites()
     rig.give(.sent(waiting, failure: nil))
     #expect(rig.sends[sends].bytes == VESCSetPoint.none.frame(canID: nil))
     Self.expectStopped(&rig)
@@ -268,7 +268,7 @@ import Testing
     for id in 2...5 { rig.set("target-current", .float(Double(id)), id: CommandID(id)) }
     #expect(rig.results.isEmpty)
     rig.acceptsWrites = true
-    rig.around.restoreWrites()
+    rig.surroundings.restoreWrites()
     rig.give(.sent(waiting, failure: nil))
     rig.run(for: VESCMotion.minInterval)
     #expect(rig.vesc.motorCommands.map(\.command) == [.current(1), .current(5)])

@@ -94,5 +94,5 @@ extension VESCRig {
     start()
   }
 
-  func receivedCount(_ command: VESCCommand) -> Int { around.vesc.receivedCommands[command.rawValue] ?? 0 }
+  func receivedCount(_ command: VESCCommand) -> Int { surroundings.vesc.receivedCommands[command.rawValue] ?? 0 }
 }

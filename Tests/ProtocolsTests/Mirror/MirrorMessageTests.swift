@@ -8,7 +8,7 @@ import Testing
   private let cipher = MirrorCipher(key: MirrorRig.key, iv: MirrorRig.iv)
 
   private func wire(_ message: MirrorMessage) throws -> String {
-    String(decoding: MirrorProfile.stock(try #require(cipher)).write(message), as: UTF8.self)
+    String(decoding: MirrorProfile.stock(try #require(cipher)).encode(message), as: UTF8.self)
   }
 
   @Test func `texts and names are encoded as by the app`() throws {
@@ -98,7 +98,7 @@ import Testing
     let text = [UInt8](repeating: 0x61, count: count)
     let sealed = try #require(cipher).seal(text)
     #expect(sealed.count == size)
-    #expect(MirrorEar.read(sealed) == String(decoding: text, as: UTF8.self))
+    #expect(MirrorDecryption.read(sealed) == String(decoding: text, as: UTF8.self))
   }
 
   @Test func `a text that is too long or contains the end mark is not encrypted`() throws {
@@ -109,12 +109,12 @@ import Testing
   }
 
   @Test func `keys have two forms, and errors do not reveal them`() throws {
-    #expect(try MirrorCipher.sixteen(Array("ascii:0123456789ABCDEF".utf8)) == MirrorRig.key)
-    #expect(try MirrorCipher.sixteen(Array("hex:30313233343536373839414243444546".utf8)) == MirrorRig.key)
+    #expect(try MirrorCipher.sixteenBytes(Array("ascii:0123456789ABCDEF".utf8)) == MirrorRig.key)
+    #expect(try MirrorCipher.sixteenBytes(Array("hex:30313233343536373839414243444546".utf8)) == MirrorRig.key)
     for wrong in [
       "0123456789ABCDEF", "ascii:tooshort", "ascii:0123456789ABCDEF0", "hex:303132", "hex:zz313233343536373839414243444546", "",
     ] {
-      let error = #expect(throws: ValueError.self) { try MirrorCipher.sixteen(Array(wrong.utf8)) }
+      let error = #expect(throws: ValueError.self) { try MirrorCipher.sixteenBytes(Array(wrong.utf8)) }
       let words = error?.description ?? ""
       #expect(!words.contains("0123") && !words.contains("tooshort") && !words.contains("zz31"), "\(words)")
     }
@@ -126,7 +126,7 @@ import Testing
 }
 
 /// The mirror's decryption, for tests.
-enum MirrorEar {
+enum MirrorDecryption {
   /// The text of a value, or nil if the mirror would not accept it.
   static func read(_ value: [UInt8]) -> String? {
     let mirror = ESP32Mirror(.stock(key: MirrorRig.key, iv: MirrorRig.iv))

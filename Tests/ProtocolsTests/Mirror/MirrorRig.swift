@@ -1,5 +1,5 @@
-// The machine and the simulated mirror, joined by a link that acknowledges at once unless a test says otherwise. One write at a time,
-// each of them secret.
+// The machine and the simulated mirror, connected by a link that acknowledges at once unless a test changes that. Checks that one write
+// is in flight at a time, and that each is secret.
 
 import MachineTesting
 import Testing
@@ -11,7 +11,7 @@ typealias MirrorRig = Host<MirrorMachine, MirrorLink>
 
 struct MirrorLink: LinkedSurroundings {
   var mirror: ESP32Mirror
-  /// What becomes of the next writes; acknowledged when there is nothing.
+  /// The results of the next writes; `answer` is used when the list is empty.
   enum Answer { case acknowledged, refused, none }
   var answers: [Answer] = []
   var answer = Answer.acknowledged
@@ -29,9 +29,9 @@ struct MirrorLink: LinkedSurroundings {
   var nextWake: Instant? { [pending.first?.at, mirror.nextWake].compactMap(\.self).min() }
 
   mutating func wake(at now: Instant) -> [Input] {
-    guard let (at, id, bytes, failure) = pending.first, at <= now else { return tell(.wake, at: now) }
+    guard let (at, id, bytes, failure) = pending.first, at <= now else { return give(.wake, at: now) }
     pending.removeFirst()
-    let inputs = failure == nil ? tell(.received(.main, bytes), at: now) : []
+    let inputs = failure == nil ? give(.received(.main, bytes), at: now) : []
     return inputs + (isUp ? [.sent(id, failure: failure)] : [])
   }
 
@@ -40,7 +40,9 @@ struct MirrorLink: LinkedSurroundings {
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
     switch effect {
     case .send(_, let bytes, let id, let secret):
-      if !isUp || !pending.isEmpty || !secret || id == nil { Issue.record("a write over no link, a second one, or one that is recorded") }
+      if !isUp || !pending.isEmpty || !secret || id == nil {
+        Issue.record("a write without a link, a second write in flight, or a write that is not secret")
+      }
       sends.append((now, Self.reading(bytes, isPlain)))
       let answer = answers.isEmpty ? answer : answers.removeFirst()
       pending.append((answer == .none ? .max : now + linkDelay, id ?? 0, bytes, answer == .refused ? "ATT error 0x0e" : nil))
@@ -51,25 +53,25 @@ struct MirrorLink: LinkedSurroundings {
     return []
   }
 
-  /// The link comes up or goes down at both ends.
+  /// Changes the state of the link at both ends.
   mutating func change(_ state: LinkState, at now: Instant) -> [Input] {
     if case .up = state { isUp = true } else { isUp = false }
     pending = []
-    return tell(.linkChanged(.main, state), at: now) + [.linkChanged(.main, state)]
+    return give(.linkChanged(.main, state), at: now) + [.linkChanged(.main, state)]
   }
 
-  /// The mirror takes an input; one that starts again closes the link.
-  private mutating func tell(_ input: Input, at now: Instant) -> [Input] {
+  /// Passes an input to the mirror, which closes the link if it restarts.
+  private mutating func give(_ input: Input, at now: Instant) -> [Input] {
     var effects = Effects()
     mirror.handle(input, at: now, &effects)
-    let hangsUp = effects.list.contains { if case .resetLink = $0 { true } else { false } }
-    return hangsUp && isUp ? change(.down("the mirror starts again"), at: now) : []
+    let restarts = effects.list.contains { if case .resetLink = $0 { true } else { false } }
+    return restarts && isUp ? change(.down("the mirror restarts"), at: now) : []
   }
 
-  /// What a write says, read with the cipher's other direction as the mirror does.
+  /// The text of a write, decrypted as by the mirror.
   static func reading(_ bytes: [UInt8], _ isPlain: Bool = false) -> String {
     if isPlain { return ESP32Receiver.latin1(bytes) }
-    switch MirrorEar.read(bytes) {
+    switch MirrorDecryption.read(bytes) {
     case .some(let text): return text
     case nil: return "?"
     }
@@ -94,7 +96,7 @@ extension MirrorRig {
     return Setup(options: options, secrets: options["profile"] == .string("plain") ? [:] : secrets)
   }
 
-  /// A mirror that is configured for health and weather.
+  /// Creates a rig that is configured for health and weather.
   static func collecting(_ more: [String: Value] = [:], phase: Nanoseconds = 0) throws -> MirrorRig {
     let options: [String: Value] = [
       "username": .string("Ada"), "weather": .string("sky"),
@@ -107,13 +109,13 @@ extension MirrorRig {
 
   /// Replaces the machine as after a kill of the daemon, with the stored state.
   mutating func restart(_ options: [String: Value] = ["username": .string("Ada")], for time: Nanoseconds = 0) throws {
-    _ = around.change(.down("gone"), at: now)
+    _ = surroundings.change(.down("gone"), at: now)
     replace(try MirrorMachine(Self.setup(options)))
     forget()
     start(for: time)
   }
 
-  mutating func forget() { around.sends = [] }
+  mutating func forget() { surroundings.sends = [] }
 
   mutating func sendNow(id: CommandID? = nil) { perform(.run(action: 0, arguments: [:]), id: id) }
   mutating func observe(_ reference: String, _ value: Value) { give(.observed(reference: reference, .value(value))) }

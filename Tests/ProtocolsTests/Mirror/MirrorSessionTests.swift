@@ -79,7 +79,7 @@ import Testing
     rig.run(for: .second)
     #expect(
       rig.texts == ["Connected", "Name: Grace", "Name: Grace", "Bright: 40.0"] || rig.texts == ["Connected", "Name: Grace", "Bright: 40.0"])
-    #expect(rig.report(3)?.text?.contains("stand in front of the mirror") == true, "the light follows")
+    #expect(rig.report(3)?.text?.contains("stand in front of the mirror") == true, "the brightness is sent after the name")
     #expect(rig.status == "connected" && rig.fault == nil && rig.text("username") == "Grace")
   }
 
@@ -111,7 +111,7 @@ import Testing
     rig.forget()
     rig.set("username", .string(name))
     rig.run(for: .second)
-    guard case .invalid(argument: "username", let words)? = rig.error() else { Issue.record("it was taken"); return }
+    guard case .invalid(argument: "username", let words)? = rig.error() else { Issue.record("the name was accepted"); return }
     #expect(!words.isEmpty && rig.texts.isEmpty && rig.disk["username"] == nil)
   }
 
@@ -243,17 +243,17 @@ import Testing
   // MARK: Shutdown
 
   @Test(arguments: [(0, false), (100, false), (3000, false), (5100, false), (6500, false), (6700, true), (7100, true), (60_000, true)])
-  func `Disconnected is sent once the display has read its values, or left out`(_ milliseconds: Int, _ isSent: Bool) throws {
+  func `Disconnected is sent once the display has read its values, or omitted`(_ milliseconds: Int, _ isSent: Bool) throws {
     var rig = try MirrorRig()
     rig.start(for: .second)
     rig.set("led", .int(30))
     rig.run(for: Int64(milliseconds) * .millisecond)
-    let asked = rig.now
+    let requested = rig.now
     let shows = { (rig: MirrorRig) in rig.mirror.display.brightness == "30.0" }
     rig.give(.stopping)
     rig.run(for: 1200 * .millisecond)
     let stopped = try #require(rig.stopped)
-    #expect(stopped - asked <= 1200 * .millisecond && (rig.texts.last == "Disconnected") == isSent)
+    #expect(stopped - requested <= 1200 * .millisecond && (rig.texts.last == "Disconnected") == isSent)
     #expect(isSent || rig.notes.contains { $0.contains("without Disconnected") })
     rig.disconnect()
     rig.run(for: 5 * .second)
@@ -261,7 +261,7 @@ import Testing
     #expect(rig.mirror.crashes.isEmpty)
   }
 
-  @Test func `whatever the link does, the last word ends in time`() throws {
+  @Test func `the shutdown sequence ends in time, whatever the link does`() throws {
     for answer in [MirrorLink.Answer.none, .refused, .acknowledged] {
       var rig = try MirrorRig()
       rig.start(for: 10 * .second)

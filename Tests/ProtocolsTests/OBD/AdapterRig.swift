@@ -139,7 +139,7 @@ extension AdapterRig {
   /// Runs until a command was received this often, or for a minute.
   mutating func run(untilHeard command: String, times: Int = 1) { run(until: { $0.heard(command) >= times }) }
 
-  func heard(_ command: String) -> Int { around.adapter.heard.count { $0.command == command } }
+  func heard(_ command: String) -> Int { surroundings.adapter.heard.count { $0.command == command } }
 
   @discardableResult mutating func query(_ request: String, header: String? = nil, id: CommandID = 1) -> CommandID {
     let header = header.map { ["header": Value.string($0)] } ?? [:]

@@ -53,7 +53,7 @@ import Testing
       #expect(rig.code(CommandID(id + 1)) == "no-answer")
     }
     let isPolled = rig.keepsPolling()
-    #expect(isPolled && rig.timesAsked == 0 && rig.heard("04") == 0)
+    #expect(isPolled && rig.timeRequests == 0 && rig.heard("04") == 0)
   }
 
   @Test(arguments: ["7E8037F0321\r\r>", "7E8037F0378\r7E90443010715\r\r>"])
@@ -62,7 +62,7 @@ import Testing
     rig.adapter.answer("03", reply)
     rig.requestClearing(confirm: true)
     rig.run(for: .second)
-    #expect(rig.code() == "bad-reply" && rig.timesAsked == 0 && rig.heard("04") == 0)
+    #expect(rig.code() == "bad-reply" && rig.timeRequests == 0 && rig.heard("04") == 0)
   }
 
   /// A car with a second ECU that responds after a delay.

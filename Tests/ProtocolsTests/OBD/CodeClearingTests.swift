@@ -23,14 +23,14 @@ import Testing
     #expect(report.text?.contains("permanent codes remain until the vehicle itself verifies the repair: 7E8 P0420") == true)
     #expect(report.text?.hasSuffix("the vehicle is stationary: road speed 0 km/h, engine speed 0 rpm, motor speed 0 rpm") == true)
     let isPolled = rig.keepsPolling()
-    #expect(isPolled && rig.heard("04") == 0 && rig.timesAsked == 0 && rig.stored["cleared-codes"] == nil && rig.namedEvents.isEmpty)
+    #expect(isPolled && rig.heard("04") == 0 && rig.timeRequests == 0 && rig.stored["cleared-codes"] == nil && rig.namedEvents.isEmpty)
   }
 
   @Test func `the codes are in the journal and on disk before they are cleared, once`() {
     var rig = AdapterRig.stationary()
     rig.requestClearing(confirm: true)
     rig.run(for: .second)
-    #expect(rig.timesAsked == 1 && rig.stored["cleared-codes"] == nil && rig.results.isEmpty && rig.heard("04") == 0)
+    #expect(rig.timeRequests == 1 && rig.stored["cleared-codes"] == nil && rig.results.isEmpty && rig.heard("04") == 0)
     rig.giveTime()
     #expect(rig.stored["cleared-codes"] == AdapterRig.clearedLine)
     #expect(rig.namedEvents == ["clearing-codes: clearing the trouble codes: \(AdapterRig.clearedLine.dropFirst(21).dropLast())"])
@@ -87,7 +87,7 @@ import Testing
     rig.giveTime()
     rig.codesStored()
     let isPolled = rig.keepsPolling()
-    #expect(isPolled && rig.heard("04") == 0 && rig.timesAsked == 0 && rig.namedEvents.isEmpty && rig.heard("ATZ") == 1)
+    #expect(isPolled && rig.heard("04") == 0 && rig.timeRequests == 0 && rig.namedEvents.isEmpty && rig.heard("ATZ") == 1)
     // Without confirmation the motion is reported.
     rig.requestClearing(confirm: false, id: 2)
     rig.run(for: .second)
@@ -160,7 +160,7 @@ import Testing
       rig.giveTime()
       rig.codesStored()
       let isPolled = rig.keepsPolling()
-      #expect(rig.heard("04") == 0 && rig.timesAsked == 0 && rig.results.isEmpty && isPolled, "\(command)")
+      #expect(rig.heard("04") == 0 && rig.timeRequests == 0 && rig.results.isEmpty && isPolled, "\(command)")
     }
     for command in ["ATSH7DF", "010D", "010C"] {
       var rig = AdapterRig.stationary()

@@ -246,11 +246,11 @@ import Testing
     for _ in 0..<2 {
       pace.begin(at: 1_049 * .millisecond)
       #expect(pace.due == 950 * .millisecond)
-      #expect(pace.take(at: 1_060 * .millisecond) == nil)
+      #expect(pace.recordPoll(at: 1_060 * .millisecond) == nil)
       #expect(pace.due == 1_150 * .millisecond && pace.missed == 0)
     }
-    #expect(pace.take(at: 1_151 * .millisecond) == .millisecond)
-    #expect(pace.take(at: 1_551 * .millisecond) == .millisecond)
+    #expect(pace.recordPoll(at: 1_151 * .millisecond) == .millisecond)
+    #expect(pace.recordPoll(at: 1_551 * .millisecond) == .millisecond)
     #expect(pace.missed == 3)
   }
 

@@ -81,7 +81,7 @@ extension VehicleRig {
 
   /// The number of requests in the last nanoseconds, with or without a frame count.
   func count(_ request: String, last span: Nanoseconds) -> Int {
-    around.sentCommands.count {
+    surroundings.sentCommands.count {
       $0.at >= now - span && ($0.command == request || $0.command.count == request.count + 1 && $0.command.hasPrefix(request))
     }
   }

@@ -48,7 +48,7 @@ struct AdapterFormatTests {
   }
 
   @Test("messages of 62 and 61 bytes in nine lines of padded frames")
-  func batteryPages() throws {
+  func batteryRecords() throws {
     for (car, request, head, length) in [
       (ElectricCar.Model.eGMP, "220101", [0x62, 0x01, 0x01] as [UInt8], 62), (.ioniq28, "2101", [0x61, 0x01], 61),
     ] {

@@ -109,12 +109,12 @@ struct AdapterTimingTests {
     if case .send(_, let bytes, let id, _)? = effects.list.first { (bytes, id) } else { nil }
   }
 
-  @Test("an adapter nobody reads keeps little")
+  @Test("an adapter whose output is not read buffers little")
   func bounded() throws {
     var adapter = ELM327Adapter(timing: .instant)
     var effects = Effects()
     for _ in 0..<5_000 { adapter.handle(.received(.main, Array("2201019\rATZ\r".utf8)), at: 0, &effects) }
-    #expect(effects.list.count == 1, "nothing is sent before the first send was taken")
+    #expect(effects.list.count == 1, "nothing is sent before the first send is confirmed")
     let id = try #require(Self.send(effects)?.id)
     effects.removeAll()
     adapter.handle(.sent(id, failure: nil), at: 0, &effects)

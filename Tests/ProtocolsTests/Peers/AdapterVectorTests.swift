@@ -99,7 +99,7 @@ struct AdapterVectorTests {
   }
 
   @Test("a VIN without headers")
-  func vehicleNumber() throws {
+  func vin() throws {
     var host = try VirtualHost.open(car("0902", [0x49, 0x02, 0x01] + Array("1D4GP00R55B123456".utf8), from: 0x7E8), after: ["ATE0"])
     let lines: [Substring] = Self.text(Vector.vehicleNumber).split(separator: "\r")
     #expect(host.lines("0902") == lines.dropLast().enumerated().map { $0 == 0 ? String($1) : $1 + " " })

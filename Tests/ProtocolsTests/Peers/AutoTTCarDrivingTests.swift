@@ -4,7 +4,7 @@ import Testing
 
 /// How the simulated car converts a tilt to motor speeds, including its sign error.
 @Suite struct AutoTTCarDrivingTests {
-  /// autott.md §5, every row.
+  /// The table of the original's motor speeds for tilts, every row.
   @Test(arguments: [
     ("0.4", "0", "50.96 50.96"),
     ("0.4", "0.2", "52.93 21.68"),

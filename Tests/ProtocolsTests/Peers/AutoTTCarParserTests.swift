@@ -2,7 +2,7 @@ import Peers
 import Protocols
 import Testing
 
-/// The table of autott.md §10: which frames of which reads the car executes; and the exceptions and bursts of §8.
+/// Which frames of which reads the car executes, as in the original; and its exceptions and bursts.
 @Suite struct AutoTTCarParserTests {
   private static let gyro = "Gyro#$# 0.400000; 0.200000; 0.000000%^%\r\n"
 

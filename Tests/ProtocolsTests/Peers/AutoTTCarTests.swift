@@ -11,8 +11,8 @@ struct AutoTTCarHost {
   private(set) var events: [String] = []
   private(set) var resets: [LinkName] = []
   private(set) var video: [LinkName: [UInt8]] = [:]
-  /// A link that is not read.
-  var stuck: LinkName?
+  /// A video link that its client does not read.
+  var unreadLink: LinkName?
 
   init(_ dialect: AutoTTCar.Dialect = .asBuilt, _ faults: String..., without: Set<CarFlaw> = []) throws {
     car = AutoTTCar(dialect, without: without, faults: try faults.map { try CarFault($0) })
@@ -67,7 +67,7 @@ struct AutoTTCarHost {
         switch effect {
         case .send(let link, let bytes, let id?, _):
           if link == .main { sent.append((now, String(decoding: bytes, as: UTF8.self))) } else { video[link, default: []] += bytes }
-          if link != stuck { inputs.append(.sent(id, failure: nil)) }
+          if link != unreadLink { inputs.append(.sent(id, failure: nil)) }
         case .event(_, let text): events.append(text)
         case .resetLink(let link, _): resets.append(link)
         default: Issue.record("unexpected effect: \(effect)")

@@ -99,7 +99,7 @@ import Testing
 
   @Test func `a client that does not read its picture, or disconnects, keeps the car blocked`() throws {
     var host = try AutoTTCarHost.ready()
-    host.stuck = "stuck"
+    host.unreadLink = "stuck"
     host.send("VideoStream#$#On%^%\r\n")
     host.pass(3 * .second)
     watch(&host, "stuck")

@@ -9,14 +9,14 @@ import Testing
 struct ElectricCarRecordTests {
   private let now: Nanoseconds = 20 * .second  // in the first cruise, at 50 km/h
 
-  private func data(_ car: ElectricCar, _ request: [UInt8], at unit: UInt32, _ now: Instant? = nil) -> [UInt8]? {
-    let reply = car.replies(to: request, at: unit, now ?? self.now).first
-    guard let reply, reply.id == unit + 8, reply.payload.first == request[0] + 0x40 else { return nil }
+  private func data(_ car: ElectricCar, _ request: [UInt8], at ecu: UInt32, _ now: Instant? = nil) -> [UInt8]? {
+    let reply = car.replies(to: request, at: ecu, now ?? self.now).first
+    guard let reply, reply.id == ecu + 8, reply.payload.first == request[0] + 0x40 else { return nil }
     return Array(reply.payload.dropFirst(request.count))
   }
 
   @Test("record 05: lengths, state of charge, health, temperatures, remaining energy")
-  func page5() throws {
+  func record5() throws {
     for (model, request, length) in [
       (ElectricCar.Model.eGMP, [0x22, 0x01, 0x05] as [UInt8], 46), (.kona, [0x22, 0x01, 0x05], 46), (.ioniq28, [0x21, 0x05], 45),
     ] {
@@ -91,7 +91,7 @@ struct ElectricCarRecordTests {
   }
 
   @Test("climate, odometer, tyres and coolant")
-  func surroundings() throws {
+  func climateAndOdometer() throws {
     let car = ElectricCar(.eGMP)
     let climate = try #require(data(car, [0x22, 0x01, 0x00], at: 0x7B3))
     #expect(Double(climate[6]) / 2 - 40 == 11.5 && climate[5] > climate[6])

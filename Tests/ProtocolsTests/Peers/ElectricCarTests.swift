@@ -42,10 +42,10 @@ struct ElectricCarTests {
       let voltage = Double(VirtualHost.number(data, 12...13)) / 10
       let current = Double(VirtualHost.number(data, 10...11, signed: true)) / 10
       let rpm = VirtualHost.number(data, 53...54, signed: true)
-      // The Kona tells its speed to nobody who asks as the standard has it.
-      let told = car.replies(to: [0x01, 0x0D], at: 0x7E0, now).first?.payload[2]
-      #expect((told == nil) == (model == .kona))
-      let speed = told.map(Int.init) ?? Int(abs(car.sample(at: now).speed).rounded())
+      // The Kona does not respond to standard requests.
+      let answer = car.replies(to: [0x01, 0x0D], at: 0x7E0, now).first?.payload[2]
+      #expect((answer == nil) == (model == .kona))
+      let speed = answer.map(Int.init) ?? Int(abs(car.sample(at: now).speed).rounded())
       #expect(abs(Double(VirtualHost.number(data, 51...52)) - voltage) < 3)
       #expect(Double(data[25]) / 50 * cells <= voltage + 0.01 && voltage <= Double(data[23]) / 50 * cells + 0.01)
       #expect(abs(Double(abs(rpm)) - Double(speed) * perKilometre) <= perKilometre)

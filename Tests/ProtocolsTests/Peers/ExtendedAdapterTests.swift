@@ -30,7 +30,7 @@ struct ExtendedAdapterTests {
   }
 
   @Test("waits for the timeout of STPTO, and reports its identity and sleep settings")
-  func rest() throws {
+  func timeoutsAndIdentity() throws {
     var host = try VirtualHost.open(ElectricCar(), chip: .stn)
     host.ask("ATSH7E6")
     #expect(host.ask("STPTO 77") == "OK\r\r>")

@@ -53,7 +53,7 @@ struct IgnitionTests {
     #expect(host.lines("0100").count == 2)
   }
 
-  @Test("off: the supply falls to its rest voltage, then slowly; running: it is charged")
+  @Test("off: the supply falls to its resting voltage, then slowly; running: it is charged")
   func supply() throws {
     let key = Ignition([.init(.off, at: 60 * .second), .init(.on, at: 10_000 * .second), .init(.run, at: 10_100 * .second)])
     var host = try VirtualHost.open(PetrolCar(.can11, key))

@@ -81,13 +81,14 @@ struct PetrolCarTests {
   }
 
   @Test("has one freeze frame, of the first code")
-  func frozenFrame() throws {
+  func hasFreezeFrame() throws {
     var car = PetrolCar()
     let all = try #require(car.replies(to: [0x02, 0x00, 0x00], at: 0x7DF, 0).first?.payload)
     #expect(all == [0x42, 0x00, 0x00, 0x7E, 0x3F, 0x80, 0x03])
-    let frozen = try #require(car.replies(to: [0x02, 0x0C, 0x00], at: 0x7E0, 0).first?.payload)
-    #expect(frozen.count == 5 && frozen.starts(with: [0x42, 0x0C, 0x00]))
-    #expect(car.replies(to: [0x02, 0x0C, 0x00], at: 0x7E0, 500 * .second).first?.payload == frozen, "the freeze frame does not change")
+    let freezeFrame = try #require(car.replies(to: [0x02, 0x0C, 0x00], at: 0x7E0, 0).first?.payload)
+    #expect(freezeFrame.count == 5 && freezeFrame.starts(with: [0x42, 0x0C, 0x00]))
+    #expect(
+      car.replies(to: [0x02, 0x0C, 0x00], at: 0x7E0, 500 * .second).first?.payload == freezeFrame, "the freeze frame does not change")
     #expect(car.replies(to: [0x02, 0x0C, 0x00, 0x0D, 0x00], at: 0x7E0, 0).first?.payload.count == 8)
     #expect(car.replies(to: [0x02, 0x0C, 0x01], at: 0x7DF, 0).isEmpty && car.replies(to: [0x02, 0x0C], at: 0x7DF, 0).isEmpty)
     #expect(car.replies(to: [0x02, 0x5E, 0x00], at: 0x7DF, 0).isEmpty)

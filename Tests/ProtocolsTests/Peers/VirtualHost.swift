@@ -69,8 +69,8 @@ extension VirtualHost {
 
   /// The output since the last call.
   mutating func printed() -> [UInt8] {
-    defer { around.sends = [] }
-    return around.sends.flatMap(\.bytes)
+    defer { surroundings.sends = [] }
+    return surroundings.sends.flatMap(\.bytes)
   }
 
   mutating func text() -> String { String(decoding: printed(), as: UTF8.self) }
@@ -79,7 +79,7 @@ extension VirtualHost {
   @discardableResult mutating func ask(_ command: String) -> String {
     _ = printed()
     send(command + "\r")
-    run(until: { $0.around.sends.last?.bytes.last == 0x3E || !$0.resets.isEmpty }, atMost: 10 * .second)
+    run(until: { $0.surroundings.sends.last?.bytes.last == 0x3E || !$0.resets.isEmpty }, atMost: 10 * .second)
     return text()
   }
 

@@ -6,16 +6,16 @@ import Testing
 @testable import Protocols
 
 @Suite struct ToyAccountTests {
-  @Test func `an account is made, outlives the daemon, and is left again`() throws {
+  @Test func `an account is created, restored after a restart, and logged out`() throws {
     var rig = try ToyRig.loggedIn()
-    let request = try #require(rig.asked.first)
+    let request = try #require(rig.requests.first)
     #expect(request.method == "POST" && request.url == "https://triviotoy.azurewebsites.net/User/Register")
     #expect(request.headers["Content-Type"] == "application/json; charset=utf-8")
     #expect(rig.body == #"{"name":"Ada","email":"ada@example.org","password":"secret1"}"#)
     #expect(rig.text("user-id") == "18" && rig.text("name") == "Ada" && rig.status == "ready")
     try rig.restart()
     #expect(rig.report(rig.run("whoami"))?.rows == [["18", "Ada", "ada@example.org", ""]])
-    #expect(rig.asked.count == 1, "no request is sent without a command")
+    #expect(rig.requests.count == 1, "no request is sent without a command")
     #expect(rig.report(rig.run("logout"))?.text == "logged out")
     try rig.restart()
     #expect(rig.code(rig.run("whoami")) == "needs-login" && rig.status == "logged-out" && rig.disk.isEmpty)
@@ -24,7 +24,7 @@ import Testing
     #expect(!rig.disk.values.contains { String(decoding: $0, as: UTF8.self).contains("secret1") })
   }
 
-  @Test func `what cannot be an account is refused before the server hears of it`() throws {
+  @Test func `invalid account data is rejected without a request`() throws {
     var rig = try ToyRig()
     rig.start()
     let wrong: [(String, String, String, String)] = [
@@ -35,12 +35,12 @@ import Testing
       let id = rig.run("register", ["name": .string(name), "email": .string(email), "password": .string(password)])
       #expect(rig.code(id) == argument)
     }
-    #expect(rig.asked.isEmpty)
+    #expect(rig.requests.isEmpty)
     for action in ["whoami", "history", "logout"] { #expect(rig.code(rig.run(action)) == "needs-login") }
     #expect(rig.code(rig.vote(1, "up")) == "needs-login" && rig.code(rig.run("fact", ["id": .int(1)])) == "needs-login")
   }
 
-  @Test func `the server's refusals have words`() throws {
+  @Test func `a rejection by the server is reported with its reason`() throws {
     var rig = try ToyRig.loggedIn()
     let wrong = rig.run("login", ["email": .string("ada@example.org"), "password": .string("wrong")])
     #expect(rig.code(wrong) == "wrong-password" && rig.refusal(wrong) == "wrong e-mail or password")
@@ -73,10 +73,10 @@ import Testing
     rig.answer = { _ in response }
     let id = rig.run("login", ToyRig.ada)
     #expect(rig.refusal(id).contains(words), "\(rig.refusal(id))")
-    #expect(rig.asked.count == 1 && rig.status == "logged-out" && rig.disk.isEmpty)
+    #expect(rig.requests.count == 1 && rig.status == "logged-out" && rig.disk.isEmpty)
   }
 
-  @Test func `a number that comes as a text is one`() throws {
+  @Test func `a user number that is a string is parsed`() throws {
     var rig = try ToyRig()
     rig.start()
     rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"id":"18","extra":[1],"name":null}"#.utf8)) }
@@ -84,23 +84,23 @@ import Testing
     #expect(rig.absence("name") == "not reported by the server")
   }
 
-  @Test func `the documented dialect has its own addresses and verbs`() throws {
+  @Test func `the documented dialect has its own paths and methods`() throws {
     var rig = try ToyRig(["dialect": .string("documented")])
     rig.start()
     rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"id":18}"#.utf8)) }
     rig.run("login", ToyRig.ada)
-    #expect(rig.asked.last?.url.hasSuffix("/User/Register") == true && rig.body == #"{"email":"ada@example.org","password":"secret1"}"#)
+    #expect(rig.requests.last?.url.hasSuffix("/User/Register") == true && rig.body == #"{"email":"ada@example.org","password":"secret1"}"#)
     rig.run("register", ["name": .string("Ada")].merging(ToyRig.ada) { $1 })
-    #expect(rig.asked.last?.url.hasSuffix("/User/Login") == true && rig.body.hasPrefix(#"{"username":"Ada","#))
+    #expect(rig.requests.last?.url.hasSuffix("/User/Login") == true && rig.body.hasPrefix(#"{"username":"Ada","#))
     rig.vote(3, "up")
-    #expect(rig.asked.last?.method == "POST" && rig.asked.last?.url.hasSuffix("/Trivia/Vote/3") == true)
+    #expect(rig.requests.last?.method == "POST" && rig.requests.last?.url.hasSuffix("/Trivia/Vote/3") == true)
   }
 
   @Test func `a token is stored, and sent to its server only`() throws {
     var rig = try ToyRig.loggedIn(facts: 1, requiresTokens: true)
     try rig.restart()
     #expect(rig.report(rig.run("history"))?.rows.count == 1)
-    let token = try #require(rig.asked.last?.headers["Authorization"]?.dropFirst("Bearer ".count))
+    let token = try #require(rig.requests.last?.headers["Authorization"]?.dropFirst("Bearer ".count))
     #expect(token.count >= 32 && !rig.output.contains { $0.contains(token) })
     rig.answer = { _ in .answered(status: 401, type: nil, body: []) }
     #expect(rig.code(rig.run("history")) == "needs-login")
@@ -108,7 +108,7 @@ import Testing
 
   // MARK: Facts
 
-  @Test func `the facts are listed, and shown with their age where the server does not answer`() throws {
+  @Test func `the facts are listed, and with their age if the server does not respond`() throws {
     var rig = try ToyRig.loggedIn(facts: 3)
     let rows = try #require(rig.report(rig.run("history"))?.rows)
     #expect(rows.map { $0[0] } == ["1", "2", "3"] && rows.allSatisfy { $0.suffix(2) == ["none", ""] })
@@ -125,7 +125,8 @@ import Testing
     rig.run("logout")
     #expect(rig.absence("facts") != nil && rig.disk.isEmpty)
     #expect(
-      !rig.asked.contains { $0.url.contains("/18/") || $0.url.hasSuffix("/Trivia/18") }, "only the toy sends requests that change its state"
+      !rig.requests.contains { $0.url.contains("/18/") || $0.url.hasSuffix("/Trivia/18") },
+      "only the toy sends requests that change its state"
     )
   }
 
@@ -149,7 +150,7 @@ import Testing
     #expect(rig.report(rig.run("history"))?.rows == rows)
   }
 
-  @Test func `a huge list is read, and no list is none`() throws {
+  @Test func `a huge list is read, and a response without a list is rejected`() throws {
     var rig = try ToyRig.loggedIn()
     let rows = (1...5000).map { #"{"trivia":{"id":\#($0),"text":"Honey never spoils.","upvotes":1,"downvotes":0},"userVote":0}"# }
     let huge = Array("{\"triviaHistory\":[\(rows.joined(separator: ","))]}".utf8)
@@ -167,11 +168,11 @@ import Testing
   }
 
   @Test func `a documented login that creates an account is reported`() throws {
-    // The simulated server is the original one: its /User/Register makes accounts.
+    // The simulated server has the original dialect, in which /User/Register creates accounts.
     var rig = try ToyRig(["dialect": .string("documented")])
     rig.start()
     let text = rig.report(rig.run("login", ToyRig.ada))?.text
-    #expect(rig.asked.last?.url.hasSuffix("/User/Register") == true)
+    #expect(rig.requests.last?.url.hasSuffix("/User/Register") == true)
     #expect(
       text?.contains("created a new account instead of logging in") == true && text?.contains("dialect = \"original\"") == true,
       "\(text ?? "")")
@@ -207,7 +208,7 @@ import Testing
         ],
         wall: WallTime(microseconds: 0)))
     #expect(rig.events.first == "stored settings are corrupt and were discarded: history, votes; set them again")
-    #expect(rig.text("user-id") == "18" && rig.asked.count == 1, "the valid vote is sent")
+    #expect(rig.text("user-id") == "18" && rig.requests.count == 1, "the valid vote is sent")
   }
 
   @Test func `invalid options are reported by name`() throws {
@@ -217,7 +218,7 @@ import Testing
       }
       return nil
     }
-    let defaults = Dictionary(uniqueKeysWithValues: Kind.toy.options.compactMap { option in option.fallback.map { (option.name, $0) } })
+    let defaults = Dictionary(uniqueKeysWithValues: Kind.toy.options.compactMap { option in option.defaultValue.map { (option.name, $0) } })
     #expect(refusal([:]) == nil)
     #expect(refusal(["server": .string("http://10.0.0.1")]) == "server")
     #expect(refusal(["server": .string("http://10.0.0.1"), "insecure-http": .bool(true)]) == nil)
@@ -229,7 +230,7 @@ import Testing
   }
 
   @Test func `no response crashes the machine, and every command completes once`() throws {
-    var noise = SeededRandom(seed: 7)
+    var random = SeededRandom(seed: 7)
     for _ in 0..<300 {
       var rig = try ToyRig()
       rig.start()
@@ -238,15 +239,15 @@ import Testing
       var ids: [CommandID] = []
       for _ in 0..<12 {
         var body = Array(#"{"triviaHistory":[{"trivia":{"id":1,"text":"x","upvotes":2},"userVote":1}],"id":3}"#.utf8)
-        for _ in 0..<(noise.next() % 6) { body[Int(noise.next() % UInt64(body.count))] = UInt8(noise.next() & 0xFF) }
-        let status = [200, 201, 204, 301, 400, 401, 404, 500][Int(noise.next() % 8)]
+        for _ in 0..<(random.next() % 6) { body[Int(random.next() % UInt64(body.count))] = UInt8(random.next() & 0xFF) }
+        let status = [200, 201, 204, 301, 400, 401, 404, 500][Int(random.next() % 8)]
         rig.answer = { _ in .answered(status: status, type: nil, body: body) }
-        switch noise.next() % 6 {
+        switch random.next() % 6 {
         case 0: ids.append(rig.run("history"))
         case 1: ids.append(rig.vote(1, "up"))
         case 2: ids.append(rig.run("login", ToyRig.ada))
         case 3: ids.append(rig.run("fact", ["id": .int(1)]))
-        case 4: rig.run(for: Nanoseconds(noise.next() % 1000) * .second)
+        case 4: rig.run(for: Nanoseconds(random.next() % 1000) * .second)
         default: try rig.restart()
         }
       }

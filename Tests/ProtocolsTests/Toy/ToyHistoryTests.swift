@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct ToyHistoryTests {
   /// A response with this many facts of a hundred characters each.
-  private static func long(_ count: Int) -> [UInt8] {
+  private static func longHistory(_ count: Int) -> [UInt8] {
     let text = String(repeating: #"Honey \"never\" spoils [{. "#, count: 4)
     let rows = (1...count).map { #"{"trivia":{"id":\#($0),"text":"\#(text)","upvotes":1,"downvotes":0},"userVote":0}"# }
     return Array("{\"triviaHistory\": [\(rows.joined(separator: ", "))], \"more\":[{\"id\":1}]}".utf8)
@@ -15,11 +15,11 @@ import Testing
 
   @Test func `more than 1 MiB is read and sent in pieces, and stored in part`() throws {
     var rig = try ToyRig.loggedIn()
-    let body = Self.long(20_000)
+    let body = Self.longHistory(20_000)
     #expect(body.count > 3 << 20)
     rig.answer = { _ in .answered(status: 200, type: "application/json", body: body) }
     let id = rig.run("history")
-    #expect(rig.asked.last?.maxLength == 16 << 20)
+    #expect(rig.requests.last?.maxLength == 16 << 20)
     var turns = 0
     while rig.outcome(id) == nil, turns < 1000 {
       #expect(rig.machine.nextWake == .min, "it continues in the next turn")
@@ -30,13 +30,13 @@ import Testing
     }
     #expect(turns > body.count / ToyHistoryReader.pieceLength)
     let steps = rig.progress[id] ?? []
-    #expect(steps.allSatisfy { $0.rows.count <= ToyLongHistory.stepLength && $0.columns == ToyFact.columns })
+    #expect(steps.allSatisfy { $0.rows.count <= ToyLongHistory.factsPerPiece && $0.columns == ToyFact.columns })
     let last = try #require(rig.report(id))
     let rows = steps.flatMap(\.rows) + last.rows
     #expect(rows.compactMap { Int($0[0]) } == Array(1...20_000) && rows[0][1].hasPrefix("Honey \"never\" spoils [{."))
     #expect(last.text == "the last \(last.rows.count) of 20000 facts; call with more for all" && rig.text("facts") == "20000")
     // The part in memory is bounded and has the total count.
-    #expect(rig.machine.history?.facts.count == last.rows.count && rig.machine.long.isEmpty && last.rows.count < 10_000)
+    #expect(rig.machine.history?.facts.count == last.rows.count && rig.machine.longHistories.isEmpty && last.rows.count < 10_000)
     #expect(rig.disk["history"].map { $0.count < 1 << 20 } == true)
     try rig.restart()
     rig.isOffline = true
@@ -44,16 +44,16 @@ import Testing
     #expect(rig.report(rig.run("history"))?.text?.hasSuffix("the last \(last.rows.count) of 20000 facts are stored") == true)
   }
 
-  @Test func `one of very many facts, callers that go, and answers that break off`() throws {
+  @Test func `a single fact, a cancelled command and a truncated response, in a long history`() throws {
     var rig = try ToyRig.loggedIn()
-    let body = Self.long(10_000)
+    let body = Self.longHistory(10_000)
     rig.answer = { _ in .answered(status: 200, type: "application/json", body: body) }
     let one = rig.run("fact", ["id": .int(7)])
     let gone = rig.run("history")
     rig.give(.wake)
     rig.cancel(gone)
     rig.run(for: .second)
-    #expect(rig.report(one)?.rows.map { $0[0] } == ["7"] && rig.results[gone] == nil && rig.machine.long.isEmpty)
+    #expect(rig.report(one)?.rows.map { $0[0] } == ["7"] && rig.results[gone] == nil && rig.machine.longHistories.isEmpty)
     let ends: [[UInt8]] = [
       Array(body.dropLast(2)), Array(body.dropLast()) + Array("]".utf8), Array("[[".utf8) + body, body + body.dropLast(),
     ]
@@ -85,14 +85,14 @@ import Testing
   }
 
   @Test func `reading ends for any input`() {
-    var noise = SeededRandom(seed: 22)
+    var random = SeededRandom(seed: 22)
     let whole = Array(#"{"x":[{"id":7}],"triviaHistory":[{"trivia":{"id":1,"text":"a\"]"},"userVote":1},{"trivia":{"id":2}}]}"#.utf8)
     var outcomes: Set<Int> = []
     for _ in 0..<5000 {
       var body = whole
-      for _ in 0..<(noise.next() % 4) {
-        let place = Int(noise.next() % UInt64(body.count))
-        if noise.next() % 2 == 0 { body.remove(at: place) } else { body[place] = whole[Int(noise.next() % UInt64(whole.count))] }
+      for _ in 0..<(random.next() % 4) {
+        let place = Int(random.next() % UInt64(body.count))
+        if random.next() % 2 == 0 { body.remove(at: place) } else { body[place] = whole[Int(random.next() % UInt64(whole.count))] }
       }
       var reader = ToyHistoryReader(body)
       if case .done(let facts) = reader.step() {

@@ -1,5 +1,5 @@
-// The phone, the web server, the card and the Wi-Fi network around a simulated toy, in virtual time. It checks the toy's contract:
-// one connection at a time, and no send without a connection.
+// A simulated toy in virtual time, with its phone and web server. Checks that the toy has one connection at a time, and sends nothing
+// without a connection.
 
 import MachineTesting
 import Peers
@@ -9,7 +9,7 @@ import Testing
 typealias ToyHost = Host<TriviaToy, ToyNetwork>
 
 struct ToyNetwork: Surroundings {
-  /// Whether a phone or a web server is there when the toy connects.
+  /// Whether the phone and the web server accept connections.
   var phoneIsThere = true
   var serverIsThere = true
   /// The server's response to a request, or nil for none.
@@ -24,7 +24,7 @@ struct ToyNetwork: Surroundings {
   fileprivate var isPhoneClosed = false
 
   var sent: [String] { sends.map(\.text) }
-  var asked: [String] { requests.map { String(decoding: $0.bytes, as: UTF8.self) } }
+  var requestTexts: [String] { requests.map { String(decoding: $0.bytes, as: UTF8.self) } }
 
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
     switch effect {
@@ -70,7 +70,7 @@ extension ToyHost {
     start(restored: card)
   }
 
-  /// A toy that is already set up for user 18, is online and has just entered its main loop.
+  /// Creates a toy that is already set up for user 18, is online and has just entered its main loop.
   static func online(user: String = "18", throwEvery: Nanoseconds? = 20 * .second) throws -> ToyHost {
     var host = try ToyHost {
       $0.user = user
@@ -82,8 +82,8 @@ extension ToyHost {
     return host
   }
 
-  /// A toy that has connected to a phone, which has sent nothing yet.
-  static func dialled(_ faults: String..., change: (inout SimulatedToySettings) -> Void = { _ in }) throws -> ToyHost {
+  /// Creates a toy that has connected to a phone, which has sent nothing yet.
+  static func connected(_ faults: String..., change: (inout SimulatedToySettings) -> Void = { _ in }) throws -> ToyHost {
     var host = try ToyHost(faults: faults, change: change)
     host.run(for: 2 * .second)
     #expect(host.isUp == [phone] && host.led == .white)
@@ -95,20 +95,20 @@ extension ToyHost {
   func logged(_ text: String) -> Bool { events.contains { $0.contains(text) } }
 
   mutating func send(_ text: String) {
-    #expect(around.isUp.contains(Self.phone), "no connection for \(text)")
+    #expect(surroundings.isUp.contains(Self.phone), "no connection for \(text)")
     give(.received(Self.phone, Array(text.utf8)))
   }
 
   /// The phone closes the connection, which the toy does not detect.
   mutating func disconnect() {
-    around.isPhoneClosed = true
-    around.isUp.remove(Self.phone)
+    surroundings.isPhoneClosed = true
+    surroundings.isUp.remove(Self.phone)
     give(.linkChanged(Self.phone, .down("closed")))
   }
 
   /// The phone connects to a toy that listens.
   mutating func connect() {
-    #expect(around.isListening && around.isUp.insert(Self.phone).inserted)
+    #expect(surroundings.isListening && surroundings.isUp.insert(Self.phone).inserted)
     give(.linkChanged(Self.phone, .up(maximumSend: nil)))
   }
 

@@ -40,17 +40,17 @@ import Testing
   }
 
   @Test func `the first packet must arrive within two seconds`() throws {
-    var early = try ToyHost.dialled()
+    var early = try ToyHost.connected()
     early.run(for: 1999 * Self.ms)
     early.send("ok")
     #expect(early.sent == ["ok"])
-    var late = try ToyHost.dialled()
+    var late = try ToyHost.connected()
     late.run(for: 2000 * Self.ms)
     late.give(.received(ToyHost.phone, Array("ok".utf8)))
     #expect(late.sent.isEmpty && late.isUp.isEmpty)
     late.run(for: 150 * Self.ms)
     #expect(late.dials.count == 2 && late.isUp == [ToyHost.phone])
-    var muted = try ToyHost.dialled()
+    var muted = try ToyHost.connected()
     muted.disconnect()
     muted.run(for: 1999 * Self.ms)
     #expect(muted.dials.count == 1, "it does not detect that the phone has closed")
@@ -61,7 +61,7 @@ import Testing
   @Test(arguments: ["OK", "ok\n", "o", "okok", "ok18:Home:password", ""]) func `a packet other than ok closes the connection`(
     _ packet: String
   ) throws {
-    var host = try ToyHost.dialled()
+    var host = try ToyHost.connected()
     host.send(packet)
     #expect(host.sent.isEmpty && host.isUp.isEmpty && host.logged("not ok"))
     host.run(for: 150 * Self.ms)
@@ -75,7 +75,7 @@ import Testing
 
   @Test func `credentials that arrive while it is busy are lost`() throws {
     for (wait, isReceived) in [(999, false), (1001, true)] {
-      var host = try ToyHost.dialled()
+      var host = try ToyHost.connected()
       host.send("ok")
       host.run(for: Nanoseconds(wait) * Self.ms)
       host.send("18:Home:password")
@@ -88,7 +88,7 @@ import Testing
 
   @Test func `the credentials must arrive within 54464 ms`() throws {
     for (wait, isReceived) in [(54_463, true), (54_465, false)] {
-      var host = try ToyHost.dialled()
+      var host = try ToyHost.connected()
       host.send("ok")
       host.run(for: .second)
       host.run(for: Nanoseconds(wait) * Self.ms)
@@ -121,7 +121,7 @@ import Testing
       let password = String(repeating: "x", count: 62) + "!"
       let head = "18:\(String(repeating: "n", count: 32)):"
       let user = String(repeating: "1", count: length - head.utf8.count - password.utf8.count)
-      var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork(String(repeating: "n", count: 32), password: password) }
+      var host = try ToyHost.connected { $0.network = SimulatedWiFiNetwork(String(repeating: "n", count: 32), password: password) }
       host.provide(user + head + password)
       #expect(host.logged("only the first 128 count") != isWhole)
       host.run(for: 10 * .second)
@@ -131,7 +131,7 @@ import Testing
   }
 
   @Test func `later packets are ignored`() throws {
-    var host = try ToyHost.dialled("silent") { $0.network = SimulatedWiFiNetwork("Home", password: "password") }
+    var host = try ToyHost.connected("silent") { $0.network = SimulatedWiFiNetwork("Home", password: "password") }
     host.provide("18:Home:pass")
     host.send("word")
     #expect(host.logged("never read"))
@@ -144,7 +144,7 @@ import Testing
     ("18:password", "18", "password", "password"), ("password", "password", "password", "password"), ("::password", "", "", "password"),
     ("18:Wohnküche:password", "18", "Wohnküche", "password"), ("", "", "", ""),
   ]) func `fields are split at colons as by the firmware`(_ packet: String, _ user: String, _ network: String, _ password: String) throws {
-    var host = try ToyHost.dialled()
+    var host = try ToyHost.connected()
     host.provide(packet)
     #expect(host.logged("user \"\(user)\", network \"\(network)\", password \"\(password)\""))
   }
@@ -155,7 +155,7 @@ import Testing
       ("18:Ho,me:password", "AT+CWJAP=\"Ho,me\",\"password\""),
       ("18:Home:password\r\nAT+RST", "AT+CWJAP=\"Home\",\"password, and then AT+RST\""),
     ] {
-      var host = try ToyHost.dialled()
+      var host = try ToyHost.connected()
       host.provide(packet)
       #expect(host.logged("injected: the chip executes \(words)"))
       host.run(for: 9999 * Self.ms)
@@ -169,7 +169,7 @@ import Testing
     ("18:Home:password", ToyLED.green), ("18:home:password", .purple), ("18:Home:passwort", .purple), ("18:Home: password", .purple),
     ("18:Home:", .purple),
   ]) func `it joins only with the exact network name and password`(_ packet: String, _ led: ToyLED) throws {
-    var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork("Home", password: "password") }
+    var host = try ToyHost.connected { $0.network = SimulatedWiFiNetwork("Home", password: "password") }
     host.provide(packet)
     host.run(for: 3 * .second)
     #expect(host.led == led)
@@ -178,7 +178,7 @@ import Testing
   @Test func `it joins an open network, and the length of names is counted in bytes`() throws {
     let name = String(repeating: "ü", count: 16)
     for (network, led) in [("Open", ToyLED.green), (name, .green), (name + "!", .purple)] {
-      var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork(network) }
+      var host = try ToyHost.connected { $0.network = SimulatedWiFiNetwork(network) }
       host.provide("18:\(network):")
       host.run(for: 3 * .second)
       #expect(host.led == led, "\(network)")
@@ -186,7 +186,7 @@ import Testing
   }
 
   @Test func `a colon ends the network's name`() throws {
-    var host = try ToyHost.dialled { $0.network = SimulatedWiFiNetwork("Ho:me", password: "password") }
+    var host = try ToyHost.connected { $0.network = SimulatedWiFiNetwork("Ho:me", password: "password") }
     host.provide("18:Ho:me:password")
     host.run(for: 3 * .second)
     #expect(host.led == .purple && host.logged("network \"Ho\", password \"me:password\""))
@@ -194,13 +194,13 @@ import Testing
 
   @Test func `joining fails with invalid credentials, or after ten seconds`() throws {
     for packet in ["18::password", "18:\(String(repeating: "n", count: 33)):password", "18:Home:seven77"] {
-      var host = try ToyHost.dialled()
+      var host = try ToyHost.connected()
       host.provide(packet)
       host.run(for: 10 * .second)
       #expect(host.led == .purple, "\(packet)")
     }
     for (seconds, led) in [(10, ToyLED.green), (11, .purple)] {
-      var host = try ToyHost.dialled { $0.joinsAfter = Nanoseconds(seconds) * .second }
+      var host = try ToyHost.connected { $0.joinsAfter = Nanoseconds(seconds) * .second }
       host.provide("18:Home:password")
       host.run(for: 10 * .second)
       #expect(host.led == led)
@@ -215,13 +215,13 @@ import Testing
     host.run(for: 2 * .second)
     host.provide("18:Home:password")
     host.run(for: 23 * .second)
-    #expect(host.asked.first?.hasPrefix("GET /Trivia/3 ") == true && host.logged("switched off and on"))
+    #expect(host.requestTexts.first?.hasPrefix("GET /Trivia/3 ") == true && host.logged("switched off and on"))
     var again = try ToyHost(card: host.disk) {
       $0.presses = []
       $0.throwEvery = 20 * .second
     }
     again.run(for: 22 * .second)
-    #expect(again.asked.first?.hasPrefix("GET /Trivia/18 ") == true)
+    #expect(again.requestTexts.first?.hasPrefix("GET /Trivia/18 ") == true)
     var elsewhere = try ToyHost(card: host.disk) {
       $0.presses = []
       $0.network = SimulatedWiFiNetwork("Home", password: "another one")

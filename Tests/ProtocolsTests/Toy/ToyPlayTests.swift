@@ -11,7 +11,7 @@ import Testing
     var host = try ToyHost.online()
     #expect(host.led == .green)
     host.run(for: 20 * .second)
-    #expect(host.asked == [Self.fetch, Self.report])
+    #expect(host.requestTexts == [Self.fetch, Self.report])
     #expect(host.requests.map(\.bytes.count) == [87, 94])
     #expect(host.closings.map(\.link) == [ToyHost.server, ToyHost.server], "one connection per request")
     #expect(host.logged("thrown: speaks fact 0: A day on Venus") && host.logged("stored fact 0: Honey never spoils."))
@@ -45,20 +45,20 @@ import Testing
     var host = try ToyHost.online(throwEvery: 4 * .second)
     host.answer = { _ in "HTTP/1.1 500 Internal Server Error\r\n\r\n" }
     host.run(for: 4 * .second)
-    #expect(host.asked == [Self.fetch], "no report without a fact")
+    #expect(host.requestTexts == [Self.fetch], "no report without a fact")
     #expect(host.file("s.txt") == "1" && host.file("d.txt") == "1")
     host.run(for: 500 * .millisecond)
-    #expect(host.asked.count == 2 && host.asked.last?.hasPrefix(Self.report) == true)
+    #expect(host.requestTexts.count == 2 && host.requestTexts.last?.hasPrefix(Self.report) == true)
     let extra = try #require(host.requests.last).bytes.count - 94
     #expect((1...12).contains(extra))
     host.serverIsThere = false
     host.run(for: 8 * .second)
     #expect(host.file("s.txt") == "3" && host.file("d.txt") == "3")
-    let before = host.asked.count
+    let before = host.requestTexts.count
     host.serverIsThere = true
     host.answer = { _ in "HTTP/1.1 200 OK\r\n\r\n\"Yes.\"" }
     host.run(for: 3 * .second)
-    let made = Array(host.asked.dropFirst(before))
+    let made = Array(host.requestTexts.dropFirst(before))
     #expect(made.first?.hasPrefix("GET /User/History/18/3 HTTP/1.1\r\n") == true && made.dropFirst().first == Self.fetch)
     #expect(host.file("s.txt") == "0" && host.file("d.txt") == "0" && made.count >= 4)
   }
@@ -145,7 +145,8 @@ import Testing
     host.serverIsThere = true
     host.run(for: 2 * .second)
     #expect(
-      host.asked.contains { $0.hasPrefix("GET /User/History/123456789/1 HTTP/1.1\r\n") } && host.logged("overflows a buffer by 1 bytes"))
+      host.requestTexts.contains { $0.hasPrefix("GET /User/History/123456789/1 HTTP/1.1\r\n") }
+        && host.logged("overflows a buffer by 1 bytes"))
   }
 
   @Test func `a low battery turns the green LED red`() throws {

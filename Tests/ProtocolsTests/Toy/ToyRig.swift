@@ -1,5 +1,5 @@
-// The toy machine with the simulated web server or what a test has it answer, and a toy that comes to the port on which the machine
-// listens. Nobody listens but for a setting of the Wi-Fi, and no request comes but for a reason.
+// The toy machine with the simulated web server or responses of a test, and a simulated toy that connects to the port on which the
+// machine listens during a Wi-Fi setup.
 
 import MachineTesting
 import Peers
@@ -15,14 +15,14 @@ struct ToyWorld: Surroundings {
   var answer: ((HTTPRequest) -> HTTPResponse?)?
   /// Whether the server is unreachable.
   var isOffline = false
-  /// The machine has no right to its port.
-  var portTrouble: String?
+  /// Why the machine cannot listen; nil: it can.
+  var listenFailure: String?
   var toy: TriviaToy?
-  private(set) var asked: [HTTPRequest] = []
+  private(set) var requests: [HTTPRequest] = []
   /// The body of the last request.
-  var body: String { asked.last.map { String(decoding: $0.body, as: UTF8.self) } ?? "" }
+  var body: String { requests.last.map { String(decoding: $0.body, as: UTF8.self) } ?? "" }
   fileprivate(set) var isListening = false
-  private(set) var dialled: String?
+  private(set) var openedURL: String?
   fileprivate(set) var isConnected = false
   private(set) var sends: [(at: Instant, text: String, secret: Bool)] = []
   private static let toyLink: LinkName = "phone"
@@ -35,19 +35,19 @@ struct ToyWorld: Surroundings {
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
     switch effect {
     case .request(let id, let request):
-      asked.append(request)
+      requests.append(request)
       if isOffline { return [.response(id, .failed("\(request.url.split(separator: "/")[1]) cannot be reached"))] }
       guard let answer else { return [.response(id, simulated(request))] }
-      // A response that never comes: the server has had the request.
+      // The response is lost, but the server has executed the request.
       guard let response = answer(request) else { _ = simulated(request); break }
       return [.response(id, response)]
     case .listen(ToySetup.link, let place, let network):
       #expect(place == "0.0.0.0:8080" && network?.description == "192.168.4.0/24" && !isListening)
-      if let portTrouble { return [.linkChanged(ToySetup.link, .down(portTrouble))] }
+      if let listenFailure { return [.linkChanged(ToySetup.link, .down(listenFailure))] }
       isListening = true
-    case .openLink(ToySetup.link, let url): dialled = url
+    case .openLink(ToySetup.link, let url): openedURL = url
     case .closeLink(ToySetup.link):
-      (isListening, dialled) = (false, nil)
+      (isListening, openedURL) = (false, nil)
       return isConnected ? disconnectToy(at: now) : []
     case .resetLink(ToySetup.link, let reason): return lose(reason, at: now)
     case .send(ToySetup.link, let bytes, _, let secret):
@@ -106,7 +106,7 @@ struct ToyWorld: Surroundings {
 }
 
 extension ToyRig {
-  /// It starts at 2026-01-05T12:00:00Z.
+  /// Creates a rig whose clock starts at 2026-01-05T12:00:00Z.
   init(_ options: [String: Value] = [:], requiresTokens: Bool = false) throws {
     let world = ToyWorld(TriviaRig(requiresTokens: requiresTokens))
     self.init(try Self.machine(options), world, now: 1000 * .second, wall: 1_767_614_400_000_000)
@@ -115,13 +115,13 @@ extension ToyRig {
 
   static func machine(_ options: [String: Value]) throws -> ToyMachine {
     var all = options
-    for option in Kind.toy.options where all[option.name] == nil { all[option.name] = option.fallback }
+    for option in Kind.toy.options where all[option.name] == nil { all[option.name] = option.defaultValue }
     return try #require(try Kind.toy.make(Setup(options: all)) as? ToyMachine)
   }
 
   static var ada: [String: Value] { ["email": .string("ada@example.org"), "password": .string("secret1")] }
 
-  /// Somebody who has registered; their toy has played so many facts.
+  /// Creates a rig with a registered user, whose toy has played `facts` facts.
   static func loggedIn(facts: Int = 0, _ options: [String: Value] = [:], requiresTokens: Bool = false) throws -> ToyRig {
     var rig = try ToyRig(options, requiresTokens: requiresTokens)
     rig.start()
@@ -131,13 +131,13 @@ extension ToyRig {
     return rig
   }
 
-  /// The toy tells the server that it has played one fact more.
-  func reportPlayed() { _ = around.trivia.exchange(Array("GET /User/History/18/1 HTTP/1.1\r\nHost: x\r\n\r\n".utf8)) }
+  /// Reports another played fact to the server, as the toy does.
+  func reportPlayed() { _ = surroundings.trivia.exchange(Array("GET /User/History/18/1 HTTP/1.1\r\nHost: x\r\n\r\n".utf8)) }
 
-  /// A daemon that was killed, and the next one with what the disk has.
+  /// Replaces the machine as after a kill of the daemon, with the stored state.
   mutating func restart(_ options: [String: Value] = [:], after time: Nanoseconds = .second) throws {
     replace(try Self.machine(options))
-    (around.isListening, around.isConnected) = (false, false)
+    (surroundings.isListening, surroundings.isConnected) = (false, false)
     now += time
     start()
   }
@@ -148,13 +148,13 @@ extension ToyRig {
 
   mutating func cancel(_ id: CommandID) { give(.cancelled(id)) }
 
-  /// Somebody connects who is no toy of ours: a test speaks for it.
+  /// Connects another peer than the simulated toy; the test sends its bytes.
   mutating func connect() {
-    around.isConnected = true
+    surroundings.isConnected = true
     give(.linkChanged(ToySetup.link, .up(maximumSend: nil)))
   }
 
   mutating func send(_ text: String) { give(.received(ToySetup.link, Array(text.utf8))) }
-  mutating func disconnect(_ reason: String) { around.lose(reason, at: now).forEach { give($0) } }
-  mutating func giveToy(_ input: Input) { around.giveToy(input, at: now).forEach { give($0) } }
+  mutating func disconnect(_ reason: String) { surroundings.lose(reason, at: now).forEach { give($0) } }
+  mutating func giveToy(_ input: Input) { surroundings.giveToy(input, at: now).forEach { give($0) } }
 }

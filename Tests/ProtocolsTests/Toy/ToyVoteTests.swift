@@ -1,4 +1,4 @@
-// Votes on the toy's facts, which wait for their server, against the simulated one and against answers of every sort.
+// Votes on the toy's facts, and pending votes, with the simulated server and with other responses.
 
 import Testing
 
@@ -6,24 +6,24 @@ import Testing
 @testable import Protocols
 
 @Suite struct ToyVoteTests {
-  @Test func `votes count, change and are withdrawn`() throws {
+  @Test func `a vote is counted, changed and withdrawn`() throws {
     var rig = try ToyRig.loggedIn(facts: 2)
     rig.run("history")
     #expect(rig.report(rig.vote(1, "up"))?.text == "fact 1: up (1 up, 0 down)")
-    #expect(rig.asked.last?.method == "PUT" && rig.body == #"{"userVote":1,"userId":18,"triviaId":1}"#)
+    #expect(rig.requests.last?.method == "PUT" && rig.body == #"{"userVote":1,"userId":18,"triviaId":1}"#)
     #expect(rig.report(rig.vote(1, "UP"))?.text == "fact 1: already voted that way")
     #expect(rig.report(rig.vote(1, "down"))?.text == "fact 1: down (0 up, 1 down)")
     #expect(rig.report(rig.vote(1, "clear"))?.text == "fact 1: none (0 up, 0 down)")
     #expect(rig.report(rig.vote(2, "down"))?.text == "fact 2: down (0 up, 1 down)")
     rig.isOffline = true
-    #expect(rig.report(rig.run("history"))?.rows.map { $0[4] } == ["none", "down"], "the kept list knows of them")
+    #expect(rig.report(rig.run("history"))?.rows.map { $0[4] } == ["none", "down"], "the stored history has the votes")
     rig.isOffline = false
     let unheard = rig.vote(3, "up")
     #expect(rig.code(unheard) == "not-played" && rig.refusal(unheard).contains("User has not heard trivia yet"))
     #expect(rig.code(rig.vote(1, "sideways")) == "vote" && rig.text("pending-votes") == "0" && rig.disk["votes"] == nil)
   }
 
-  @Test func `a vote on which the server always fails does not hold up the others`() throws {
+  @Test func `a vote on which the server always fails does not delay the others`() throws {
     var rig = try ToyRig.loggedIn(facts: 3)
     rig.answer = { request in
       request.url.hasSuffix("/Vote/1")
@@ -38,27 +38,27 @@ import Testing
     #expect(rig.report(rig.vote(3, "down"))?.rows == [["3", "down", "unchanged"]])
     #expect(
       rig.text("pending-votes") == "2" && rig.status == "ready" && rig.fault?.hasPrefix("2 pending votes: the server failed") == true)
-    let before = rig.asked.count
+    let before = rig.requests.count
     rig.run(for: 3600 * .second)
-    #expect((4...9).contains(rig.asked.count - before), "\(rig.asked.count - before)")
-    #expect(rig.report(rig.vote(2, "down"))?.rows == [["2", "down", "unchanged"]], "however often it failed")
+    #expect((4...9).contains(rig.requests.count - before), "\(rig.requests.count - before)")
+    #expect(rig.report(rig.vote(2, "down"))?.rows == [["2", "down", "unchanged"]], "repeated failures do not matter")
     rig.answer = { _ in .answered(status: 204, type: nil, body: []) }
     rig.run(for: 1800 * .second)
-    #expect(rig.text("pending-votes") == "0" && rig.fault == nil && rig.asked.suffix(2).allSatisfy { $0.url.hasSuffix("/Vote/1") })
+    #expect(rig.text("pending-votes") == "0" && rig.fault == nil && rig.requests.suffix(2).allSatisfy { $0.url.hasSuffix("/Vote/1") })
   }
 
-  @Test func `a server that fails on every vote is not asked for each of them`() throws {
+  @Test func `if the server fails on every vote, all votes wait`() throws {
     var rig = try ToyRig.loggedIn(facts: 1)
     rig.isOffline = true
     for fact in 1...50 { rig.vote(fact, "up") }
     rig.isOffline = false
     rig.answer = { _ in .answered(status: 500, type: nil, body: []) }
-    let before = rig.asked.count
+    let before = rig.requests.count
     rig.run(for: 600 * .second)
-    #expect(rig.asked.count - before < 20 && rig.text("pending-votes") == "50" && rig.status == "offline")
+    #expect(rig.requests.count - before < 20 && rig.text("pending-votes") == "50" && rig.status == "offline")
   }
 
-  @Test func `a vote that waits has a mark`() throws {
+  @Test func `a pending vote is marked in the history`() throws {
     var rig = try ToyRig.loggedIn(facts: 2)
     rig.run("history")
     #expect(rig.report(rig.vote(1, "up"))?.rows == [["1", "up", "counted"]])
@@ -79,9 +79,9 @@ import Testing
     try rig.restart()
     #expect(rig.text("pending-votes") == "3")
     rig.isOffline = false
-    let before = rig.asked.count
+    let before = rig.requests.count
     rig.run(for: 60 * .second)
-    let sent = rig.asked[before...].map { String(decoding: $0.body, as: UTF8.self) }
+    let sent = rig.requests[before...].map { String(decoding: $0.body, as: UTF8.self) }
     #expect(
       sent == [
         #"{"userVote":1,"userId":18,"triviaId":1}"#, #"{"userVote":-1,"userId":18,"triviaId":2}"#,
@@ -90,16 +90,16 @@ import Testing
     #expect(rig.text("pending-votes") == "0" && rig.disk["votes"] == nil && rig.fault == nil && rig.status == "ready")
     #expect(rig.events.count == 3 && rig.text("last-vote") == "fact 1: down (0 up, 1 down)")
     rig.run(for: 3600 * .second)
-    #expect(rig.asked.count == before + 3 && rig.machine.nextWake == nil)
+    #expect(rig.requests.count == before + 3 && rig.machine.nextWake == nil)
   }
 
-  @Test func `a server that does not answer is asked less and less often, and at once when it answers something else`() throws {
+  @Test func `retries become less frequent, and a response to another request ends the delay`() throws {
     var rig = try ToyRig.loggedIn(facts: 1)
     rig.isOffline = true
     rig.vote(1, "up")
-    let before = rig.asked.count
+    let before = rig.requests.count
     rig.run(for: 3600 * .second)
-    #expect((5...9).contains(rig.asked.count - before), "\(rig.asked.count - before)")
+    #expect((5...9).contains(rig.requests.count - before), "\(rig.requests.count - before)")
     rig.isOffline = false
     rig.run("history")
     #expect(rig.text("pending-votes") == "0")
@@ -114,23 +114,23 @@ import Testing
     rig.run(for: 120 * .second)
     #expect(rig.text("pending-votes") == "0" && rig.text("last-vote") == "fact 1: up (1 up, 0 down)")
     #expect(rig.events.first?.hasPrefix("pending vote failed: vote for fact 7 rejected") == true)
-    // The path's number is not the body's, says the server: there is nothing in its answer.
+    // 400 without a body: the server rejects the numbers.
     rig.answer = { _ in .answered(status: 400, type: nil, body: []) }
     #expect(rig.code(rig.vote(1, "down")) == "not-played" && rig.text("pending-votes") == "0")
-    // Nor is what is said of another fact.
+    // A response about another fact is invalid.
     rig.answer = { _ in .answered(status: 200, type: nil, body: Array(#"{"trivia":{"id":77,"text":"x"},"userVote":-1}"#.utf8)) }
     #expect(rig.report(rig.vote(1, "down"))?.text?.hasPrefix("stored") == true)
     rig.run("logout", ["delete-votes": .bool(true)])
     rig.answer = nil
     rig.run("login", ToyRig.ada)
-    // A web page is no refusal.
+    // A web page is not a response of the server.
     rig.answer = { _ in .answered(status: 400, type: "text/html", body: Array("<html>".utf8)) }
     #expect(rig.report(rig.vote(1, "down"))?.text?.hasPrefix("stored") == true && rig.text("pending-votes") == "1")
     #expect(rig.report(rig.run("logout", ["delete-votes": .bool(true)]))?.text == "logged out")
     #expect(rig.text("pending-votes") == "0" && rig.disk.isEmpty && rig.fault == nil)
   }
 
-  @Test(arguments: [403, 404, 410]) func `what the server's program refuses for good does not hold up the next, a page before it does`(
+  @Test(arguments: [403, 404, 410]) func `a vote that the server rejects is dropped, and one that a proxy rejects waits`(
     _ status: Int
   ) throws {
     var rig = try ToyRig.loggedIn(facts: 2)
@@ -147,7 +147,7 @@ import Testing
     #expect(rig.report(rig.vote(1, "up"))?.text?.hasPrefix("stored") == true && rig.text("pending-votes") == "1")
   }
 
-  @Test func `votes that wait are listed with the reason, and forgotten one by one, or those of others, or all`() throws {
+  @Test func `pending votes are listed with the reason, and deleted by fact, by state, or all`() throws {
     var rig = try ToyRig.loggedIn(facts: 3)
     #expect(rig.report(rig.run("votes"))?.text == "no pending votes")
     rig.isOffline = true
@@ -164,20 +164,20 @@ import Testing
     #expect(rig.report(rig.run("votes", ["delete": .string("all")]))?.text == "2 votes deleted")
     #expect(rig.text("pending-votes") == "0" && rig.disk["votes"] == nil)
     #expect(rig.report(rig.run("votes", ["delete": .string("all")]))?.text == "no pending votes")
-    let before = rig.asked.count
+    let before = rig.requests.count
     rig.isOffline = false
     rig.run(for: 3600 * .second)
-    #expect(rig.asked.count == before)
+    #expect(rig.requests.count == before)
   }
 
-  @Test func `votes that are damaged on the disk are set aside`() throws {
+  @Test func `damaged stored votes are kept for inspection`() throws {
     var rig = try ToyRig.loggedIn(facts: 1)
     rig.disk["votes"] = Array("[{".utf8)
     try rig.restart()
     #expect(rig.disk["votes-damaged"] == Array("[{".utf8) && rig.events.contains { $0.contains("votes") })
   }
 
-  @Test func `a vote whose answer was lost is sent again, and is the same vote`() throws {
+  @Test func `a vote whose response was lost is sent again without effect`() throws {
     var rig = try ToyRig.loggedIn(facts: 1)
     let trivia = rig.trivia
     trivia.faults = [try TriviaFault("lost")]
@@ -187,26 +187,26 @@ import Testing
     #expect(rig.text("last-vote") == "fact 1: already voted that way")
   }
 
-  @Test func `another server gets no data of this one`() throws {
+  @Test func `another server receives no data of this one`() throws {
     var rig = try ToyRig.loggedIn(facts: 2, requiresTokens: true)
     rig.run("history")
     rig.isOffline = true
     rig.vote(1, "up")
     rig.isOffline = false
-    let before = rig.asked.count
+    let before = rig.requests.count
     try rig.restart(["server": .string("https://elsewhere.example")])
     rig.run(for: 3600 * .second)
-    #expect(rig.asked.count == before && rig.status == "logged-out" && rig.text("pending-votes") == "0")
+    #expect(rig.requests.count == before && rig.status == "logged-out" && rig.text("pending-votes") == "0")
     #expect(rig.code(rig.run("whoami")) == "needs-login" && rig.absence("facts") != nil)
     #expect(rig.events.contains { $0.hasPrefix("user 18 belongs to another server") })
     #expect(rig.events.contains { $0.hasPrefix("1 pending vote of other users or servers") })
-    // Nothing was lost.
+    // With the first server again, no vote is lost.
     try rig.restart()
     rig.run(for: 60 * .second)
     #expect(rig.text("last-vote") == "fact 1: up (1 up, 0 down)" && rig.text("user-id") == "18")
   }
 
-  @Test func `the votes of one do not hold up those of another`() throws {
+  @Test func `the votes of one user do not delay those of another`() throws {
     var rig = try ToyRig.loggedIn(facts: 2, requiresTokens: true)
     rig.isOffline = true
     rig.vote(2, "up")
@@ -231,19 +231,19 @@ import Testing
     #expect(rig.status == "ready" && rig.text("pending-votes") == "0")
   }
 
-  @Test func `who logs in once more is still the same`() throws {
+  @Test func `another login of the same user keeps a vote in flight`() throws {
     var rig = try ToyRig.loggedIn(facts: 1)
     rig.answer = { $0.method == "PUT" ? nil : .answered(status: 200, type: nil, body: Array(#"{"id":18}"#.utf8)) }
     let vote = rig.vote(1, "up")
-    let request = try #require(rig.asked.last)
+    let request = try #require(rig.requests.last)
     rig.run("login", ToyRig.ada)
-    #expect(rig.results[vote] == nil, "its vote is on its way")
+    #expect(rig.results[vote] == nil, "the vote is in flight")
     rig.answer = nil
     rig.give(.response(2, .answered(status: 204, type: nil, body: [])))
     #expect(request.method == "PUT" && rig.report(vote)?.text == "fact 1: already voted that way")
   }
 
-  @Test func `votes that wait are in the list that is shown`() throws {
+  @Test func `the history contains pending votes`() throws {
     var rig = try ToyRig.loggedIn(facts: 2)
     rig.run("history")
     rig.isOffline = true
@@ -251,11 +251,11 @@ import Testing
     #expect(rig.report(rig.run("history"))?.rows.map { $0[4] } == ["none", "up"])
   }
 
-  @Test func `what the disk does not take is not sent`() throws {
+  @Test func `a vote that cannot be stored is not sent`() throws {
     var rig = try ToyRig.loggedIn(facts: 1)
     rig.diskWorks = false
-    let before = rig.asked.count
-    #expect(rig.code(rig.vote(1, "up")) == "not-stored" && rig.asked.count == before && rig.text("pending-votes") == "0")
+    let before = rig.requests.count
+    #expect(rig.code(rig.vote(1, "up")) == "not-stored" && rig.requests.count == before && rig.text("pending-votes") == "0")
   }
 
   @Test func `a logout that cannot be stored is reported`() throws {

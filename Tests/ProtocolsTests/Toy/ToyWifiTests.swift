@@ -60,7 +60,7 @@ import Testing
     #expect(rig.report(id)?.text?.contains("comma in the name:") == true && rig.toy?.led == .purple)
   }
 
-  @Test func `ok alone is ok, in one piece or in two`() throws {
+  @Test func `only ok is accepted, in one piece or in two`() throws {
     var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", ["ssid": .string("Café")])
     rig.connect()
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(arguments: ["ok\n", "OK", "okok", "no", "\0", String(repeating: "o", count: 5000)])
-  func `a reply other than ok is given time, then closed, and the next connection is served`(_ text: String) throws {
+  func `a peer that does not reply ok is disconnected after a timeout, and the next one is served`(_ text: String) throws {
     var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
     rig.connect()
@@ -96,7 +96,7 @@ import Testing
     #expect(rig.report(id) != nil)
   }
 
-  @Test func `a peer that disconnects does not end it`() throws {
+  @Test func `a peer that disconnects does not end the setup`() throws {
     var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
     for _ in 0..<50 {
@@ -118,7 +118,7 @@ import Testing
     #expect(rig.text("wifi-setup") == "sent", "the credentials were sent before the command was cancelled")
   }
 
-  @Test func `who does not come is waited for five minutes`() throws {
+  @Test func `the setup fails if no toy connects within five minutes`() throws {
     var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
     rig.run(for: 299 * .second)
@@ -142,12 +142,12 @@ import Testing
 
   @Test func `a port in use is reported with its owner`() throws {
     var rig = try ToyRig.loggedIn()
-    rig.portTrouble = "port 8080 is in use by python3 (process 7): stop it first"
+    rig.listenFailure = "port 8080 is in use by python3 (process 7): stop it first"
     let id = rig.run("wifi", Self.home)
     #expect(rig.code(id) == "cannot-listen" && rig.refusal(id).contains("python3 (process 7)") && rig.text("wifi-setup") == "idle")
   }
 
-  @Test func `who is refused is shown while the toy is waited for`() throws {
+  @Test func `a rejected peer is reported in the progress`() throws {
     var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home)
     rig.give(.linkChanged("toy", .refused("192.168.1.9, which is not in 192.168.4.0/24")))
@@ -158,10 +158,10 @@ import Testing
     #expect(rig.isListening && rig.outcome(id) == nil)
   }
 
-  @Test func `the toy is dialled at a given address`() throws {
+  @Test func `with an address, the machine connects to the toy`() throws {
     var rig = try ToyRig.loggedIn()
     let id = rig.run("wifi", Self.home.merging(["dial": .string("192.168.4.1")]) { $1 })
-    #expect(rig.dialled == "tcp:192.168.4.1:8080" && !rig.isListening)
+    #expect(rig.openedURL == "tcp:192.168.4.1:8080" && !rig.isListening)
     rig.give(.linkChanged("toy", .down("cannot reach 192.168.4.1:8080: connection refused")))
     rig.run(for: 2 * .second)
     #expect(
@@ -171,7 +171,7 @@ import Testing
     rig.send("ok")
     rig.run(for: 2 * .second)
     rig.disconnect("gone")
-    #expect(rig.report(id)?.text?.hasPrefix("sent") == true && rig.dialled == nil)
+    #expect(rig.report(id)?.text?.hasPrefix("sent") == true && rig.openedURL == nil)
     for wrong in [
       "", "a b", "http://x", "host", "::::", "192.168.4.1:0", "192.168.4.1:99999", ":8080", "192.168.4.1:1:2", "192.168.5.1", "8.8.8.8",
     ] {

@@ -3,7 +3,7 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// Requests of apps, answered as by the original (triviatoy.md §B).
+/// Requests of apps, answered as by the original.
 @Suite struct TriviaAppTests {
   @Test func `registration creates an account with the toy's 499 facts`() throws {
     let rig = TriviaRig()

@@ -12,14 +12,14 @@ final class TriviaRig {
   var faults: [TriviaFault] = []
   var now: Instant = 0
   /// The output with -v: events and bytes.
-  private(set) var seen = ""
+  private(set) var output = ""
   let service: TriviaService
   private var clients: UInt64 = 0
 
-  init(requiresTokens: Bool = false, firstUser: Int = 18, facts: [TriviaFact] = TriviaFact.builtIn, noise: UInt64 = 1) {
+  init(requiresTokens: Bool = false, firstUser: Int = 18, facts: [TriviaFact] = TriviaFact.builtIn, seed: UInt64 = 1) {
     store = TriviaMemoryStore(firstUser: firstUser)
     store.load(facts, replacing: true)
-    let source = Source(seed: noise)
+    let source = Source(seed: seed)
     service = TriviaService(store, requiresTokens: requiresTokens, rounds: 2) { source.bytes($0) }
   }
 
@@ -40,12 +40,12 @@ final class TriviaRig {
     clients += 1
     host.connect()
     for piece in [bytes[..<split], bytes[split...]] where !piece.isEmpty && !host.isClosed {
-      seen += String(decoding: piece.prefix(host.machine.printableCount(of: Array(piece))), as: UTF8.self) + "\n"
+      output += String(decoding: piece.prefix(host.machine.printableCount(of: Array(piece))), as: UTF8.self) + "\n"
       host.give(.received(.main, Array(piece)))
     }
     host.run(until: \.isClosed, atMost: 3600 * .second)
     now = host.now
-    seen += host.output.joined(separator: "\n")
+    output += host.output.joined(separator: "\n")
     #expect(host.isClosed && host.machine.nextWake == nil)
     return (host.written, host.writes)
   }
@@ -60,9 +60,10 @@ final class TriviaRig {
   func answer(_ request: [UInt8], split: Int = 0) throws -> Answer {
     let (bytes, writes) = exchange(request, split: split)
     let end = try #require(bytes.indices.first { bytes[$0...].starts(with: Array("\r\n\r\n".utf8)) })
-    let asked = ReceivedHTTPRequest(header: bytes[..<end])
+    // The status line has the form of a request line: its path is the status.
+    let head = ReceivedHTTPRequest(header: bytes[..<end])
     return Answer(
-      status: Int(asked.path) ?? 0, fields: asked.fields, body: String(decoding: bytes[(end + 4)...], as: UTF8.self), writes: writes,
+      status: Int(head.path) ?? 0, fields: head.fields, body: String(decoding: bytes[(end + 4)...], as: UTF8.self), writes: writes,
       bytes: bytes)
   }
 
@@ -101,7 +102,7 @@ private struct TriviaClient: LinkedSurroundings {
 
 /// Random bytes for tests: the same in every run, and never the same twice in one.
 private final class Source: @unchecked Sendable {
-  private var noise: SeededRandom
-  init(seed: UInt64) { noise = SeededRandom(seed: seed) }
-  func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: noise.next()) } }
+  private var random: SeededRandom
+  init(seed: UInt64) { random = SeededRandom(seed: seed) }
+  func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) } }
 }

@@ -36,8 +36,9 @@ import Testing
     let token = try #require(JSON(login.body)?["token"]?.string)
     _ = try rig.ask("GET", "/User/History/18", token: token)
     _ = rig.exchange(Array("\(body)\r\n\r\n".utf8))
-    #expect(rig.seen.contains("POST /User/Register") && rig.seen.contains("GET /User/History/18") && rig.seen.contains("triviaHistory"))
-    for part in ["hunter", "unter22", String(token.prefix(8))] { #expect(!rig.seen.contains(part)) }
+    #expect(
+      rig.output.contains("POST /User/Register") && rig.output.contains("GET /User/History/18") && rig.output.contains("triviaHistory"))
+    for part in ["hunter", "unter22", String(token.prefix(8))] { #expect(!rig.output.contains(part)) }
   }
 
   @Test func `with tokens a user cannot read or vote for others, and toys need none`() throws {

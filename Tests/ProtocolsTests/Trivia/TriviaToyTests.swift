@@ -3,7 +3,7 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// Requests of the toy, byte by byte, and responses that it understands (triviatoy.md §C, §F "Stand-in").
+/// Requests of the toy, byte by byte, and responses that it understands.
 @Suite struct TriviaToyTests {
   private static let host = "Host: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n"
   /// With two spaces, as sent by the firmware.
@@ -79,7 +79,7 @@ import Testing
     #expect(spoken(answer.bytes) == longest && answer.bytes.count <= 1024)
     for id in 501...506 {
       let answer = try rig.answer(Self.fetch)
-      #expect(answer.status == 500 && rig.seen.contains("a toy cannot speak fact \(id)"))
+      #expect(answer.status == 500 && rig.output.contains("a toy cannot speak fact \(id)"))
     }
   }
 

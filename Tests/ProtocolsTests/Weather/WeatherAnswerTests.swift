@@ -15,7 +15,7 @@ import Testing
     .answered(status: 200, type: type, body: Array(body.utf8))
   }
 
-  private func trouble(_ response: HTTPResponse) -> String {
+  private func failure(_ response: HTTPResponse) -> String {
     do throws(WeatherError) { return "\(try WeatherAnswer.weather(response))" } catch { return error.message }
   }
 
@@ -25,7 +25,7 @@ import Testing
     #expect(report.condition == .value(.string("Partly cloudy")) && report.uvIndex == .value(.float(4.85)))
   }
 
-  @Test func `every code of the table has its words, and no other has any`() {
+  @Test func `every code of the table has a name, and no other has one`() {
     let known = (-5...120).filter { WeatherCondition.name($0) != nil }
     #expect(
       known == [0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96, 99])
@@ -63,26 +63,26 @@ import Testing
   }
 
   @Test func `a response without weather is rejected with the reason`() {
-    #expect(trouble(ok("<html>", type: "text/html")).contains("a web page: check url, and whether the network requires a login"))
-    #expect(trouble(ok("<html>", type: nil)) == "the weather service returned invalid JSON: check url")
-    #expect(trouble(ok("[1,2]")) == "the weather service returned JSON that is not an object: check url")
-    #expect(trouble(ok("{}")) == "no weather in the response of the weather service: check url")
-    #expect(trouble(ok(#"{"current":[]}"#)) == "no weather in the response of the weather service: check url")
-    #expect(trouble(ok(#"{"current":{"temperature_2m":null}}"#)).contains("none of the requested values"))
-    #expect(trouble(ok(String(repeating: "[", count: 100_000))).contains("invalid JSON"))
-    #expect(trouble(ok(String(repeating: #"{"a":"#, count: 100_000))).contains("invalid JSON"))
-    #expect(trouble(ok(String(Self.vector.dropLast(30)))).contains("invalid JSON"))
-    #expect(trouble(.answered(status: 301, type: nil, body: [])).contains("redirects (301), which is not supported: check url"))
-    #expect(trouble(.answered(status: 429, type: nil, body: [])).contains("(429)"))
-    #expect(trouble(.answered(status: 503, type: "text/html", body: [])).contains("failed (503)"))
-    #expect(trouble(.answered(status: 404, type: "text/html", body: [])) == "the weather service rejected the request (404): check url")
-    #expect(trouble(.failed("the name of x is not known")) == "the name of x is not known")
+    #expect(failure(ok("<html>", type: "text/html")).contains("a web page: check url, and whether the network requires a login"))
+    #expect(failure(ok("<html>", type: nil)) == "the weather service returned invalid JSON: check url")
+    #expect(failure(ok("[1,2]")) == "the weather service returned JSON that is not an object: check url")
+    #expect(failure(ok("{}")) == "no weather in the response of the weather service: check url")
+    #expect(failure(ok(#"{"current":[]}"#)) == "no weather in the response of the weather service: check url")
+    #expect(failure(ok(#"{"current":{"temperature_2m":null}}"#)).contains("none of the requested values"))
+    #expect(failure(ok(String(repeating: "[", count: 100_000))).contains("invalid JSON"))
+    #expect(failure(ok(String(repeating: #"{"a":"#, count: 100_000))).contains("invalid JSON"))
+    #expect(failure(ok(String(Self.vector.dropLast(30)))).contains("invalid JSON"))
+    #expect(failure(.answered(status: 301, type: nil, body: [])).contains("redirects (301), which is not supported: check url"))
+    #expect(failure(.answered(status: 429, type: nil, body: [])).contains("(429)"))
+    #expect(failure(.answered(status: 503, type: "text/html", body: [])).contains("failed (503)"))
+    #expect(failure(.answered(status: 404, type: "text/html", body: [])) == "the weather service rejected the request (404): check url")
+    #expect(failure(.failed("the name of x is not known")) == "the name of x is not known")
   }
 
   @Test func `coordinates are removed from a reason`() {
     let body = Array(#"{"error":true,"reason":"Latitude must be in range of -90 to 90°. Given: 152.52371.\u001b[2J"}"#.utf8)
-    let words = trouble(.answered(status: 400, type: "application/json", body: body))
-    #expect(words == "the weather service rejected the request (400): Latitude must be in range of -# to #°. Given: #.#.[#J")
+    let message = failure(.answered(status: 400, type: "application/json", body: body))
+    #expect(message == "the weather service rejected the request (400): Latitude must be in range of -# to #°. Given: #.#.[#J")
   }
 
   @Test func `a place is read from a response, or rejected with the reason`() throws {
@@ -105,7 +105,7 @@ import Testing
   func `no fault of the service removes published values or reveals the location`(_ name: String) throws {
     var rig = try WeatherRig()
     rig.start(for: .minute)
-    rig.around.faults = [try ForecastFault(name)]
+    rig.surroundings.faults = [try ForecastFault(name)]
     rig.run(for: 20 * .minute)
     if name == "unit" {
       #expect(rig.absence("temperature")?.contains("unexpected unit \"°F\"") == true && rig.number("humidity") == 43)
@@ -113,7 +113,7 @@ import Testing
       #expect(rig.number("temperature") == 9 && rig.fault != nil && rig.status == "failing", "\(rig.fault ?? "")")
     }
     #expect(!rig.output.contains { $0.contains("52.52") || $0.contains("13.41") })
-    rig.around.faults = []
+    rig.surroundings.faults = []
     rig.run(for: 70 * .minute)
     #expect(rig.number("temperature") == 9 && rig.fault == nil)
   }
@@ -131,7 +131,7 @@ import Testing
           let point = try WeatherAnswer.place(response).coordinates
           #expect((-90...90).contains(point.latitude) && (-180...180).contains(point.longitude))
         } else {
-          Self.hold(try WeatherAnswer.weather(response))
+          Self.check(try WeatherAnswer.weather(response))
         }
         counts.read += 1
       } catch {
@@ -158,10 +158,10 @@ import Testing
     }
   }
 
-  /// Every value is in its range.
-  private static func hold(_ report: WeatherReport) {
+  /// Checks that every value is in its range.
+  private static func check(_ report: WeatherReport) {
     let table = WeatherProperty.table(freshFor: .second)
-    for property in WeatherProperty.live {
+    for property in WeatherProperty.inResponse {
       guard case .value(let value)? = report[property] else { continue }
       #expect((try? table[property.rawValue].rule.accept(value)) == value, "\(value)")
     }

@@ -1,4 +1,5 @@
-// The weather machine with a client that asks the simulated service or hands out what a test wrote. One request at a time.
+// The weather machine with an HTTP client that returns the responses of the simulated service or of a test. Checks that one request is in
+// flight at a time.
 
 import MachineTesting
 import Peers
@@ -9,12 +10,12 @@ import Testing
 typealias WeatherRig = Host<WeatherMachine, WeatherClient>
 
 struct WeatherClient: Surroundings {
-  /// What the service answers; nil: as the simulated one does.
+  /// The response; nil: that of the simulated service.
   var answer: HTTPResponse?
   var faults: [ForecastFault] = []
   /// The delay of a response, or nil if it never arrives.
   var delay: Nanoseconds? = 200 * .millisecond
-  fileprivate(set) var asked: [(at: Instant, request: HTTPRequest)] = []
+  fileprivate(set) var requests: [(at: Instant, request: HTTPRequest)] = []
   fileprivate var pending: (at: Instant, id: RequestID, response: HTTPResponse)?
 
   var nextWake: Instant? { pending?.at }
@@ -27,14 +28,14 @@ struct WeatherClient: Surroundings {
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
     guard case .request(let id, let request) = effect else { return nil }
     #expect(pending == nil, "one request at a time")
-    asked.append((now, request))
+    requests.append((now, request))
     pending = (delay.map { now + $0 } ?? .max, id, answer ?? simulated(request, at: now))
     return []
   }
 
-  /// What the simulated service answers to this, read back from its bytes.
+  /// The response of the simulated service, parsed from its bytes.
   private func simulated(_ request: HTTPRequest, at now: Instant) -> HTTPResponse {
-    var service = OpenMeteo(client: UInt64(asked.count - 1), origin: 0, faults: faults)
+    var service = OpenMeteo(client: UInt64(requests.count - 1), origin: 0, faults: faults)
     var effects = Effects()
     let path = "/" + request.url.split(separator: "/", maxSplits: 2).dropFirst(2).joined()
     let head = "\(request.method) \(path) HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -50,7 +51,7 @@ struct WeatherClient: Surroundings {
 }
 
 extension WeatherRig {
-  /// It starts at 2026-01-05T12:00:00Z.
+  /// Creates a rig whose clock starts at 2026-01-05T12:00:00Z.
   init(_ options: [String: Value] = ["latitude": .float(52.52), "longitude": .float(13.41)]) throws {
     self.init(try Self.machine(options), WeatherClient(), wall: 1_767_614_400_000_000)
     isTranscribed = true
@@ -58,21 +59,21 @@ extension WeatherRig {
 
   static func machine(_ options: [String: Value]) throws -> WeatherMachine {
     var all = options
-    for option in Kind.weather.options where all[option.name] == nil { all[option.name] = option.fallback }
+    for option in Kind.weather.options where all[option.name] == nil { all[option.name] = option.defaultValue }
     return try #require(try Kind.weather.make(Setup(options: all)) as? WeatherMachine)
   }
 
-  /// A daemon that was killed, and the next one with what the disk has.
+  /// Replaces the machine as after a kill of the daemon, with the stored state.
   mutating func restart(_ options: [String: Value] = ["latitude": .float(52.52), "longitude": .float(13.41)], for time: Nanoseconds = 0)
     throws
   {
     replace(try Self.machine(options))
-    (around.pending, around.asked) = (nil, [])
+    (surroundings.pending, surroundings.requests) = (nil, [])
     start(for: time)
   }
 
-  /// What never came never will.
-  mutating func forgetRequest() { around.pending = nil }
+  /// Discards the pending response.
+  mutating func discardResponse() { surroundings.pending = nil }
 
   mutating func refresh(_ id: CommandID = 1) { perform(.run(action: 0, arguments: [:]), id: id) }
 }

@@ -8,10 +8,10 @@ import Testing
   @Test func `the values of a response are published, and requested again at every interval`() throws {
     var rig = try WeatherRig()
     rig.start(for: 2 * 3600 * .second)
-    #expect(rig.asked.map { $0.at / .minute } == [0, 15, 30, 45, 60, 75, 90, 105, 120])
+    #expect(rig.requests.map { $0.at / .minute } == [0, 15, 30, 45, 60, 75, 90, 105, 120])
     let url = "https://api.open-meteo.com/v1/forecast?latitude=52.52&longitude=13.41&"
-    let wanted = "current=temperature_2m,relative_humidity_2m,weather_code,uv_index&temperature_unit=celsius&timezone=auto"
-    #expect(rig.asked[0].request.url == url + wanted && rig.asked[0].request.method == "GET")
+    let fields = "current=temperature_2m,relative_humidity_2m,weather_code,uv_index&temperature_unit=celsius&timezone=auto"
+    #expect(rig.requests[0].request.url == url + fields && rig.requests[0].request.method == "GET")
     #expect(rig.number("temperature") == 9 && rig.number("humidity") == 43 && rig.number("uv-index") == 4.85)
     #expect(rig.text("condition") == "Partly cloudy" && rig.text("last-update") == "2026-01-05T13:45:00Z")
     #expect(rig.absence("place") == "not configured by name" && rig.status == "live" && rig.fault == nil)
@@ -21,25 +21,25 @@ import Testing
     let zurich: [String: Value] = ["place": .string("Zürich"), "geocoding-url": .string("http://127.0.0.1:8080/")]
     var rig = try WeatherRig(zurich)
     rig.start(for: .minute)
-    #expect(rig.asked.map(\.request.url).first == "http://127.0.0.1:8080/v1/search?name=Z%C3%BCrich&count=1")
-    #expect(rig.asked.count == 2 && rig.text("place") == "Zürich, Switzerland" && rig.number("temperature") == 11.1)
+    #expect(rig.requests.map(\.request.url).first == "http://127.0.0.1:8080/v1/search?name=Z%C3%BCrich&count=1")
+    #expect(rig.requests.count == 2 && rig.text("place") == "Zürich, Switzerland" && rig.number("temperature") == 11.1)
     rig.now += 40 * .minute
     try rig.restart(zurich, for: .minute)
-    #expect(rig.asked.count == 1 && rig.asked[0].request.url.contains("/v1/forecast?latitude=47.36667&longitude=8.55&"))
+    #expect(rig.requests.count == 1 && rig.requests[0].request.url.contains("/v1/forecast?latitude=47.36667&longitude=8.55&"))
     try rig.restart(["place": .string("Quito")])
     #expect(rig.absence("place") == "not resolved yet" && rig.absence("temperature") == "no response yet")
     rig.run(for: .minute)
-    #expect(rig.asked.count == 2 && rig.text("place") == "Quito, Ecuador" && rig.number("temperature") == 29.9)
+    #expect(rig.requests.count == 2 && rig.text("place") == "Quito, Ecuador" && rig.number("temperature") == 29.9)
   }
 
   @Test func `an unknown place is a fault with a remedy, and is requested once an hour`() throws {
     var rig = try WeatherRig(["place": .string("Nowhere at all")])
     rig.start(for: 59 * .minute)
-    #expect(rig.asked.count == 1 && rig.status == "unknown")
+    #expect(rig.requests.count == 1 && rig.status == "unknown")
     #expect(rig.fault == "place not found by the geocoding service: check its spelling, or set latitude and longitude")
     #expect(rig.absence("temperature") == rig.fault)
     rig.run(for: 2 * .minute)
-    #expect(rig.asked.count == 2)
+    #expect(rig.requests.count == 2)
   }
 
   @Test func `values survive failures until they are stale, and retries become less frequent`() throws {
@@ -52,7 +52,7 @@ import Testing
     rig.run(for: 2 * .minute)
     #expect(rig.absence("temperature") == rig.fault && rig.status == "unknown" && rig.text("last-update") == "2026-01-05T12:00:00Z")
     rig.run(for: 30 * .minute)
-    #expect(rig.asked.map { $0.at / .minute } == [0, 15, 16, 18, 22, 30, 45, 60, 75])
+    #expect(rig.requests.map { $0.at / .minute } == [0, 15, 16, 18, 22, 30, 45, 60, 75])
     rig.answer = nil
     rig.run(for: 16 * .minute)
     #expect(rig.number("temperature") == 9 && rig.status == "live" && rig.fault == nil)
@@ -62,15 +62,15 @@ import Testing
     var rig = try WeatherRig()
     rig.answer = .answered(status: 429, type: "application/json", body: [])
     rig.start(for: 59 * .minute)
-    #expect(rig.asked.count == 1 && rig.fault?.contains("429") == true)
+    #expect(rig.requests.count == 1 && rig.fault?.contains("429") == true)
     rig.refresh()
-    #expect(rig.code() == "rate-limited" && rig.asked.count == 1)
+    #expect(rig.code() == "rate-limited" && rig.requests.count == 1)
     rig.run(for: 2 * .minute)
-    #expect(rig.asked.count == 2)
+    #expect(rig.requests.count == 2)
     // A whole day of failures stays far below 10,000 calls.
     rig.answer = .failed("no route")
     rig.run(for: 24 * 3600 * .second)
-    #expect(rig.asked.count < 150)
+    #expect(rig.requests.count < 150)
   }
 
   @Test func `a request without a response is repeated, and a late response is ignored`() throws {
@@ -79,13 +79,13 @@ import Testing
     rig.start(for: .minute)
     rig.refresh()
     rig.run(for: .minute)
-    #expect(rig.refusal().contains("got no response") && rig.asked.count == 1)
-    rig.forgetRequest()
+    #expect(rig.refusal().contains("got no response") && rig.requests.count == 1)
+    rig.discardResponse()
     rig.delay = .second
     rig.give(.response(1, .failed("late")))
     #expect(rig.fault?.contains("got no response") == true)
     rig.run(for: 2 * .minute)
-    #expect(rig.asked.count == 2 && rig.number("temperature") == 9)
+    #expect(rig.requests.count == 2 && rig.number("temperature") == 9)
   }
 
   @Test func `refresh completes with the response, and is limited to one request a minute`() throws {
@@ -93,11 +93,11 @@ import Testing
     rig.start(for: 5 * .minute)
     rig.refresh(1)
     rig.refresh(2)
-    #expect(rig.asked.count == 2 && rig.results.isEmpty)
+    #expect(rig.requests.count == 2 && rig.results.isEmpty)
     rig.run(for: .second)
     #expect(rig.isDone(1) && rig.isDone(2))
     rig.refresh(3)
-    #expect(rig.refusal(3).contains("try again in 59 s") && rig.asked.count == 2)
+    #expect(rig.refusal(3).contains("try again in 59 s") && rig.requests.count == 2)
     rig.run(for: .minute)
     rig.answer = .answered(status: 503, type: "text/html", body: [])
     rig.refresh(4)
@@ -115,7 +115,7 @@ import Testing
     rig.answer = .failed("no network")
     rig.now += 9 * .minute
     try rig.restart(for: .minute)
-    #expect(rig.number("temperature") == 9 && rig.asked.isEmpty && rig.status == "live", "it is not due yet")
+    #expect(rig.number("temperature") == 9 && rig.requests.isEmpty && rig.status == "live", "it is not due yet")
     #expect((9 * .minute...10 * .minute).contains(rig.ages["temperature"] ?? 0))
     rig.run(for: 20 * .minute)
     #expect(rig.number("temperature") == 9 && rig.status == "failing")
@@ -123,7 +123,7 @@ import Testing
     #expect(rig.absence("temperature") == "no network", "45 minutes after the response, not after the restart")
     // A response for another location is not published.
     try rig.restart(["latitude": .float(52.53), "longitude": .float(13.41)])
-    #expect(rig.absence("temperature") == "no response yet" && rig.asked.count == 1)
+    #expect(rig.absence("temperature") == "no response yet" && rig.requests.count == 1)
   }
 
   @Test func `values expire even if the clock is set back`() throws {
@@ -132,12 +132,12 @@ import Testing
     rig.answer = .failed("no network")
     rig.wall -= 3600 * 1_000_000
     try rig.restart(for: .minute)
-    #expect(rig.absence("temperature") == "no network", "an answer from the future has no age")
-    // Shown by a clock that was behind, and found too old once that is right.
+    #expect(rig.absence("temperature") == "no network", "a response with a time in the future has no age")
+    // Restored while the clock is behind; it is too old once the clock is right.
     rig.wall += 3600 * 1_000_000
     try rig.restart()
     #expect(rig.number("temperature") == 9)
-    // Set right by ten minutes, it is older than it was taken for.
+    // The clock is set forward by ten minutes, so the response is older than assumed.
     rig.wall += 10 * 60 * 1_000_000
     rig.run(for: 14 * .minute)
     #expect(rig.number("temperature") == 9 && rig.ages["temperature"] ?? 0 > 10 * .minute)
@@ -157,20 +157,20 @@ import Testing
     rig.run(for: .minute)
     rig.refresh(2)
     rig.give(.stopping)
-    rig.forgetRequest()
+    rig.discardResponse()
     #expect(rig.hasStopped && rig.absence("temperature") == "the daemon is stopping" && rig.machine.nextWake == nil)
     #expect(rig.results[1]?.count == 1)
     rig.refresh(3)
     #expect(rig.results[3] == [.failure(.notConnected("the daemon is stopping"))])
-    let asked = rig.asked.count
+    let asked = rig.requests.count
     rig.run(for: 3600 * .second)
-    #expect(rig.asked.count == asked)
+    #expect(rig.requests.count == asked)
   }
 
   @Test func `the location must be configured in exactly one way`() {
     func refusal(_ options: [String: Value]) -> String? {
       var all = options
-      for option in Kind.weather.options where all[option.name] == nil { all[option.name] = option.fallback }
+      for option in Kind.weather.options where all[option.name] == nil { all[option.name] = option.defaultValue }
       do throws(OptionError) {
         _ = try Kind.weather.make(Setup(options: all))
         return nil
@@ -190,7 +190,7 @@ import Testing
       #expect(refusal(oslo.merging(["proxy": .string(proxy)]) { $1 }) == "proxy", "\(proxy)")
     }
     #expect(refusal(oslo.merging(["proxy": .string("SOCKS5h://127.0.0.1:9050")]) { $1 }) == nil)
-    #expect(refusal(oslo.merging(["proxy": .string("")]) { $1 }) == nil, "no proxy, whatever the environment says")
+    #expect(refusal(oslo.merging(["proxy": .string("")]) { $1 }) == nil, "no proxy, even if the environment has one")
   }
 
   @Test func `decimals have a point, and place names are percent-encoded`() {

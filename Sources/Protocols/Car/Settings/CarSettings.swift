@@ -22,7 +22,7 @@ struct CarSettings: Sendable {
   private var page: String? { persisted[.webPage]?.text ?? ownPage }
 
   /// The neutral position after all pending stores.
-  private var nextNeutral: CarAttitude { Self.attitude(persisted.next(Self.neutralIndex)) }
+  private var nextNeutral: CarAttitude { Self.attitude(persisted.latest(Self.neutralIndex)) }
 
   private static func attitude(_ stored: Value?) -> CarAttitude { stored.flatMap { CarAttitude(stored: $0.text) } ?? .level }
 

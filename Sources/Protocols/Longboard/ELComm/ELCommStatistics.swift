@@ -10,7 +10,7 @@ struct ELCommStatistics: Sendable {
 
   mutating func responded(_ roundTrip: Nanoseconds, at now: Instant) { timing.add(answered: now, roundTrip: roundTrip, lateness: nil) }
   mutating func missedMessage() { missed &+= 1 }
-  mutating func forgetTimes() { timing.forget() }
+  mutating func forgetTimes() { timing.removeAll() }
 
   /// Publishes the statistics. `messages`: the number received so far; `withTimes`: whether the times are valid, as the board responds.
   mutating func publish(messages: Int, withTimes: Bool, at now: Instant, _ effects: inout Effects) {

@@ -54,7 +54,7 @@ struct VESCPollScheduler: Sendable {
   /// Uses the slot that is due: returns its request, and its lateness, which is nil for the first slot of a run.
   mutating func next(at now: Instant) -> (command: VESCCommand, lateness: Nanoseconds?) {
     statistics.polled()
-    let lateness = pace.take(at: now)
+    let lateness = pace.recordPoll(at: now)
     return (nextCommand(at: now), lateness)
   }
 

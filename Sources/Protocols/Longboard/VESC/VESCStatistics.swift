@@ -19,7 +19,7 @@ struct VESCStatistics: Sendable {
     timing.add(answered: now, roundTrip: max(roundTrip, 0), lateness: lateness)
   }
 
-  mutating func forgetTimes() { timing.forget() }
+  mutating func forgetTimes() { timing.removeAll() }
 
   /// Whether the times are due.
   func isDue(at now: Instant) -> Bool { Self.isOld(timesPublished, at: now) }

@@ -108,7 +108,7 @@ struct PollScheduler: Sendable {
 
   /// Polls with this period; nil: at the device's rate.
   private mutating func setPeriod(_ period: Nanoseconds?) {
-    if pace.follow(period) { statistics.changePeriod(to: pace.period) }
+    if pace.limitRate(toOnePollPer: period) { statistics.changePeriod(to: pace.period) }
   }
 
   // MARK: Sending
@@ -150,7 +150,7 @@ struct PollScheduler: Sendable {
     statistics.recordSent()
     // While the gaps are being measured, polls may be late.
     if !queue.isMeasured, pace.period > 0 { pace.begin(at: now) }
-    state = .polling(Poll(sent: now, lateness: pace.take(at: now), hasFrameCount: allowsFrameCount && fast.frameCount.frames != nil))
+    state = .polling(Poll(sent: now, lateness: pace.recordPoll(at: now), hasFrameCount: allowsFrameCount && fast.frameCount.frames != nil))
     return fast.bytes(allowsFrameCount: allowsFrameCount)
   }
 

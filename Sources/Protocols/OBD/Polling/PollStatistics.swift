@@ -9,7 +9,7 @@ struct PollStatistics: Sendable {
   init(period: Nanoseconds) { timing = Timing(period: period) }
 
   mutating func changePeriod(to period: Nanoseconds) { timing = Timing(period: period) }
-  mutating func reset() { timing.forget() }
+  mutating func reset() { timing.removeAll() }
   mutating func recordSent() { polls &+= 1 }
 
   mutating func recordResponse(at now: Instant, roundTrip: Nanoseconds, lateness: Nanoseconds?) {

@@ -4,10 +4,10 @@ import Testing
 @testable import Protocols
 
 /// Faults, idle clients and random bytes.
-@Suite struct TriviaTroubleTests {
+@Suite struct TriviaFaultTests {
   // MARK: Faults
 
-  private func troubled(_ faults: String...) throws -> TriviaRig {
+  private func rig(_ faults: String...) throws -> TriviaRig {
     let rig = TriviaRig()
     try rig.register()
     _ = try rig.ask("GET", "/User/History/18/2")
@@ -17,7 +17,7 @@ import Testing
 
   @Test(arguments: [("error", 500), ("down", 503), ("html", 200), ("redirect", 302)])
   func `a fault that replaces the response changes no state`(_ fault: String, _ status: Int) throws {
-    let rig = try troubled(fault)
+    let rig = try self.rig(fault)
     let answer = try rig.ask("GET", "/Trivia/18")
     #expect(answer.status == status && rig.store.user(18)?.downloaded == 499)
     #expect((answer.fields["content-type"]?.hasPrefix("text/html") == true) == ["down", "html"].contains(fault))
@@ -28,8 +28,8 @@ import Testing
 
   @Test func `a fault that damages the response does not undo the request`() throws {
     for fault in ["lost", "slow:1:5000", "drip", "truncated", "huge"] {
-      let rig = try troubled(fault)
-      let whole = try troubled().ask("GET", "/Trivia/18").bytes
+      let rig = try self.rig(fault)
+      let whole = try self.rig().ask("GET", "/Trivia/18").bytes
       let start = rig.now
       let (bytes, writes) = rig.exchange(Array("GET /Trivia/18 HTTP/1.1\r\n\r\n".utf8))
       #expect(rig.store.user(18)?.downloaded == 500)
@@ -41,12 +41,12 @@ import Testing
       default: #expect(bytes == whole && rig.now - start == 5 * .second)
       }
     }
-    let garbage = try troubled("garbage")
+    let garbage = try rig("garbage")
     #expect(!garbage.exchange(Array("GET /Trivia/18 HTTP/1.1\r\n\r\n".utf8)).bytes.starts(with: Array("HTTP".utf8)))
   }
 
   @Test func `some faults change the JSON of responses`() throws {
-    let rig = try troubled("strings", "null", "duplicate")
+    let rig = try self.rig("strings", "null", "duplicate")
     let row = #"{"trivia":{"id":"1","text":null,"upvotes":0,"downvotes":0},"userVote":0}"#
     #expect(try rig.history().hasPrefix(#"{"triviaHistory":[\#(row),\#(row),{"trivia":{"id":"2","#))
     #expect(try rig.register("bob@example.org").body.hasPrefix(#"{"id":"19","#))
@@ -88,7 +88,7 @@ import Testing
     try rig.register()
     rig.store.load([TriviaFact(500, stored: "a \"b\"")], replacing: true)
     let answer = try rig.ask("GET", "/Trivia/18")
-    #expect(answer.status == 500 && answer.body == #"{"message":"An error has occurred."}"# && rig.seen.contains("--facts"))
+    #expect(answer.status == 500 && answer.body == #"{"message":"An error has occurred."}"# && rig.output.contains("--facts"))
   }
 
   @Test func `a body that is too long or has no length is rejected`() throws {
