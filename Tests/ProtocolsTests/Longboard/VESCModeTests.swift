@@ -200,7 +200,7 @@ import Testing
       rig.start(restored: ["limits": stored, "mode": stored, "odometer": stored])
       rig.run(for: 2 * .second)
       #expect(rig.number("speed") != nil)
-      #expect(rig.events.count { $0 == "stored settings are damaged: mode reset to unset; set them again" } == 1, "\(rig.events)")
+      #expect(rig.events.count { $0 == "stored settings are corrupt and were discarded: mode; set them again" } == 1, "\(rig.events)")
     }
   }
 

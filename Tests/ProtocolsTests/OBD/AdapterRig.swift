@@ -132,7 +132,8 @@ extension AdapterRig {
   var stored: [String: String] {
     Dictionary(pendingStores.map { ($0.key, String(decoding: $0.bytes, as: UTF8.self)) }, uniquingKeysWith: { $1 })
   }
-  var namedEvents: [String] { zip(eventNames, events).map { "\($0): \($1)" } }
+  /// The events of clearing trouble codes, with their names.
+  var clearingEvents: [String] { zip(eventNames, events).filter { $0.0 != "vehicle" }.map { "\($0): \($1)" } }
 
   mutating func hear(_ text: String) { give(.received(.main, Array(text.utf8))) }
 

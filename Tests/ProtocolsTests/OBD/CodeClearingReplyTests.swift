@@ -39,7 +39,7 @@ import Testing
     #expect(
       rig.code() == (isKnown ? "not-cleared" : "outcome-unknown") && rig.refusal().contains(message),
       "\(rig.refusal())")
-    #expect(rig.namedEvents.last?.hasPrefix(isKnown ? "codes-not-cleared: " : "codes-clear-unconfirmed: ") == true)
+    #expect(rig.clearingEvents.last?.hasPrefix(isKnown ? "codes-not-cleared: " : "codes-clear-unconfirmed: ") == true)
     rig.run(for: 60 * .second)
     #expect(isPolled && rig.heard("04") == 1 && rig.heard("ATZ") == 1)
   }

@@ -23,7 +23,7 @@ import Testing
     #expect(report.text?.contains("permanent codes remain until the vehicle itself verifies the repair: 7E8 P0420") == true)
     #expect(report.text?.hasSuffix("the vehicle is stationary: road speed 0 km/h, engine speed 0 rpm, motor speed 0 rpm") == true)
     let isPolled = rig.keepsPolling()
-    #expect(isPolled && rig.heard("04") == 0 && rig.timeRequests == 0 && rig.stored["cleared-codes"] == nil && rig.namedEvents.isEmpty)
+    #expect(isPolled && rig.heard("04") == 0 && rig.timeRequests == 0 && rig.stored["cleared-codes"] == nil && rig.clearingEvents.isEmpty)
   }
 
   @Test func `the codes are in the journal and on disk before they are cleared, once`() {
@@ -33,7 +33,7 @@ import Testing
     #expect(rig.timeRequests == 1 && rig.stored["cleared-codes"] == nil && rig.results.isEmpty && rig.heard("04") == 0)
     rig.giveTime()
     #expect(rig.stored["cleared-codes"] == AdapterRig.clearedLine)
-    #expect(rig.namedEvents == ["clearing-codes: clearing the trouble codes: \(AdapterRig.clearedLine.dropFirst(21).dropLast())"])
+    #expect(rig.clearingEvents == ["clearing-codes: clearing the trouble codes: \(AdapterRig.clearedLine.dropFirst(21).dropLast())"])
     // However long the disk takes, polling continues and nothing is cleared.
     let isPolled = rig.keepsPolling()
     rig.give(.stored(key: "request", failure: nil))
@@ -52,7 +52,7 @@ import Testing
       rig.rows()?.map { $0.prefix(4) } == [
         ["7E8", "clearing", "cleared", ""], ["7E9", "clearing", "cleared", ""], ["7E8", "code", "P0420", "permanent"],
       ])
-    #expect(rig.namedEvents.last == "codes-cleared: trouble codes: 7E8 cleared; 7E9 cleared" && rig.namedEvents.count == 2)
+    #expect(rig.clearingEvents.last == "codes-cleared: trouble codes: 7E8 cleared; 7E9 cleared" && rig.clearingEvents.count == 2)
     let isPolledAfterwards = rig.keepsPolling()
     rig.codesStored()
     rig.run(for: 60 * .second)
@@ -87,7 +87,7 @@ import Testing
     rig.giveTime()
     rig.codesStored()
     let isPolled = rig.keepsPolling()
-    #expect(isPolled && rig.heard("04") == 0 && rig.timeRequests == 0 && rig.namedEvents.isEmpty && rig.heard("ATZ") == 1)
+    #expect(isPolled && rig.heard("04") == 0 && rig.timeRequests == 0 && rig.clearingEvents.isEmpty && rig.heard("ATZ") == 1)
     // Without confirmation the motion is reported.
     rig.requestClearing(confirm: false, id: 2)
     rig.run(for: .second)
@@ -176,7 +176,7 @@ import Testing
     rig.run(for: .second)
     rig.give(.cancelled(1))
     rig.giveTime()
-    #expect(rig.stored["cleared-codes"] == nil && rig.namedEvents.isEmpty)
+    #expect(rig.stored["cleared-codes"] == nil && rig.clearingEvents.isEmpty)
   }
 
   @Test func `the completed write of an abandoned clearing starts no other one`() {
@@ -207,7 +207,7 @@ import Testing
     rig.run(untilHeard: "04")
     rig.give(.cancelled(1))
     let isPolled = rig.keepsPolling()
-    #expect(rig.results.isEmpty && rig.namedEvents.last == "codes-cleared: trouble codes: 7E8 cleared; 7E9 cleared" && isPolled)
+    #expect(rig.results.isEmpty && rig.clearingEvents.last == "codes-cleared: trouble codes: 7E8 cleared; 7E9 cleared" && isPolled)
   }
 
   @Test func `two simultaneous confirmations clear once`() {
