@@ -38,6 +38,8 @@ struct Queries: Sendable {
 
   var isRunning: Bool { if case .running = state { true } else { false } }
   var areWaiting: Bool { !waiting.isEmpty }
+  /// The number of waiting queries.
+  var count: Int { waiting.count }
 
   /// The next command of the running query, carriage return included.
   var command: [UInt8] { if case .running(let query) = state { query.command } else { [] } }
