@@ -1,4 +1,4 @@
-// vehiclectl: the command line client of vehicled's control socket. It has no knowledge of devices beyond what the daemon describes.
+// vehiclectl: the command line client of vehicled's control socket. It knows of devices only what the daemon describes; only setup knows kinds.
 // One command per file in Commands/; exit codes are in Failure.swift.
 
 import ArgumentParser
