@@ -1,6 +1,7 @@
 // Looks for Wi-Fi adapters at their usual addresses in the local network. Connects and closes again; sends nothing. An address is tried
 // only if an interface is in its network, so that nothing leaves this machine's own networks.
 
+import CLinux
 import Glibc
 import Protocols
 
