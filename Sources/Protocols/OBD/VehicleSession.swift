@@ -280,7 +280,7 @@ struct VehicleSession: Sendable {
 
   /// Publishes that the vehicle does not respond, and withdraws its values.
   private mutating func vehicleSilent(
-    _ message: String, _ status: ValueTable.StatusWord, _ values: inout ValueTable, _ effects: inout Effects
+    _ message: String, _ status: ValueTable.DeviceStatus, _ values: inout ValueTable, _ effects: inout Effects
   ) {
     polling.vehicleSilent(message, &effects)
     let message = status == .noCar ? "the adapter measures no battery voltage; plug it into a vehicle, or check the contacts" : message

@@ -29,7 +29,7 @@ import Testing
   // MARK: Adapter
 
   @Test mutating func `a setup ends ready, and lost settings begin another one`() throws {
-    _ = values.layOut(hasBatteryRecord: true, fast: nil, [], period: .second / 20)
+    _ = values.placeProperties(hasBatteryRecord: true, fast: nil, [], period: .second / 20)
     var session = adapter(["ATS0": "?"])
     #expect(session.isReady && session.traits.name == "ELM327 v1.5" && session.traits.unsupported == [.spacesOff, .chipIdentity])
     guard case .needs(.setUp) = session.statusReceived(.banner, at: 1, &values, &effects) else { throw Unreadable("no setup") }
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test mutating func `a rejected header stops the requests to its ECU, unless it is that of the fast request`() throws {
-    _ = values.layOut(hasBatteryRecord: true, fast: nil, [], period: .second / 20)
+    _ = values.placeProperties(hasBatteryRecord: true, fast: nil, [], period: .second / 20)
     var session = adapter()
     let addressing = ECUAddressing(bus: .can, target: .bms)
     for isForFastRequest in [false, true] {

@@ -34,7 +34,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     case noResponse
     /// The bus does not work: pause polling at once.
     case backOff
-    /// The bus is disturbed: retry, then reinitialise the adapter.
+    /// The bus is busy, or there is noise or interference on it: retry, then reinitialise the adapter.
     case retry
     /// The reply is corrupt: discard it. The next command can be sent.
     case discard
@@ -42,7 +42,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     case resynchronise
     /// The chip restarted and has lost its settings.
     case reinitialise
-    /// The adapter falls asleep: wake and reinitialise it.
+    /// The adapter is going to sleep: wake and reinitialise it.
     case wake
     /// The status has no consequences.
     case ignore
@@ -67,12 +67,12 @@ enum ELMStatus: String, CaseIterable, Sendable {
   var message: String {
     switch self {
     case .ok: "the adapter sent OK instead of data"
-    case .notUnderstood: "the adapter does not support the command: it may be a reduced clone"
+    case .notUnderstood: "the adapter does not support the command: it may be a clone with a reduced command set"
     case .noData: "no response from the vehicle: it may be off"
     case .unableToConnect: "protocol detection failed: no OBD protocol responds; switch the ignition on"
     case .busInitError: "bus initialisation failed; switch the ignition on"
     case .busBusy: "the bus is busy; disconnect other testers from the vehicle"
-    case .busError: "bus error: disturbed signal; check the OBD connector"
+    case .busError: "bus error: noisy or invalid signal; check the OBD connector"
     case .canError: "CAN error: no CAN bus at the OBD connector; wake the vehicle, or check the contacts"
     case .dataError, .lineDataError: "the adapter received corrupt data; check the OBD connector"
     case .lineReceiveError: "the adapter received corrupt frames; check the OBD connector and the bus speed"
@@ -109,7 +109,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
   }
 }
 
-/// A line of a reply with other characters than hex digits.
+/// A line of a reply that is not purely hex digits.
 enum ELMLine: Equatable {
   /// Only a notice: `SEARCHING...`, `BUS INIT: OK`, dots, blanks.
   case nothing

@@ -14,14 +14,14 @@ struct Motion: Sendable, Equatable {
   init(motorSpeed: Double? = nil) { self.motorSpeed = motorSpeed }
 
   /// Recent speeds from polling.
-  init(_ polled: Polled, at now: Instant) {
+  init(_ polled: PolledSpeeds, at now: Instant) {
     motorSpeed = polled.motor.flatMap { $0.value(at: now) }
     roadSpeed = polled.road.flatMap { $0.value(at: now) }.map { Int($0) }
     engineSpeed = polled.engine.flatMap { $0.value(at: now) }
   }
 
   /// The last polled speeds.
-  struct Polled: Sendable {
+  struct PolledSpeeds: Sendable {
     struct Speed: Sendable {
       let speed: Double
       let time: Instant

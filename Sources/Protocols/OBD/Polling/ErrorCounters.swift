@@ -45,9 +45,9 @@ struct ErrorCounters: Sendable {
 
   mutating func resetReplacements() { replacements = 0 }
 
-  /// Counts a response with this share of the requested PIDs. Returns true if repeatedly some are missing.
-  mutating func recordShare(_ share: ValueTable.Share) -> Bool {
-    partialResponses = share == .whole ? 0 : partialResponses + 1
+  /// Counts a response with this many of the requested PIDs. Returns true if some are missing repeatedly.
+  mutating func recordCompleteness(_ completeness: ValueTable.Completeness) -> Bool {
+    partialResponses = completeness == .all ? 0 : partialResponses + 1
     guard partialResponses >= 2 else { return false }
     partialResponses = 0
     return true

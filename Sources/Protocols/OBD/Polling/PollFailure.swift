@@ -30,7 +30,7 @@ indirect enum PollConsequence: Sendable {
   case responsePending(String, times: Int)
   /// Pause polling: the vehicle does not respond.
   case pause(String)
-  /// Send nothing to the adapter for some time, then reinitialise it: the bus is disturbed.
+  /// Send nothing to the adapter for some time, then reinitialise it: there is noise or interference on the bus.
   case rest(String)
   /// Stop polling until the link is opened again, because repeating the request could cause a lock-out.
   case stop(String)

@@ -7,7 +7,7 @@ struct PollRequest: Sendable {
     let position: Int
     /// The PID that contains it, for a request of several PIDs.
     let parameter: UInt8?
-    let row: DataRow
+    let dataRow: DataRow
   }
 
   /// A PID of service 01, and the length of its data in bytes, which separates the PIDs of one response.

@@ -94,10 +94,10 @@ struct PollScheduler: Sendable {
     setPeriod(period)
   }
 
-  /// Polls the requests of this layout.
-  mutating func apply(_ layout: ValueTable.Layout) {
-    fast.setRows(layout.fast)
-    queue.replace(with: layout.requests)
+  /// Polls these requests.
+  mutating func apply(_ placed: ValueTable.PlacedRequests) {
+    fast.setRows(placed.fastRows)
+    queue.replace(with: placed.requests)
   }
 
   /// Polls the first request of a repeated detection.
@@ -203,11 +203,11 @@ struct PollScheduler: Sendable {
   /// Records the ECU that answered the fast request. `frames` is the number of frames, or nil if it must not be used as the frame count.
   mutating func recordResponse(frames: Int?, from source: UInt32?) { fast.recordResponse(frames: frames, from: source) }
 
-  /// Counts a response with this share of the requested PIDs. If repeatedly some are missing, the first PID is polled alone, and the others
+  /// Counts a response with this many of the requested PIDs. If some are missing repeatedly, the first PID is polled alone, and the others
   /// are requested in the gaps.
-  mutating func recordShare(_ share: ValueTable.Share) {
+  mutating func recordCompleteness(_ completeness: ValueTable.Completeness) {
     guard fast.request.parameters.count > 1 else { return }
-    if errors.recordShare(share) { splitFast() }
+    if errors.recordCompleteness(completeness) { splitFast() }
   }
 
   /// Ends a poll without values. A short pause follows if polling as fast as possible.
@@ -331,7 +331,7 @@ struct PollScheduler: Sendable {
     guard request.isFast else { return outcome }
     // A PID of the fast request was requested alone.
     switch outcome {
-    case .answered(let share, _): fast.recordSinglePID(isAnswered: share == .whole)
+    case .answered(let completeness, _): fast.recordSinglePID(isAnswered: completeness == .all)
     case .missed: fast.recordSinglePID(isAnswered: false)
     case .settingsLost, .rejectsSTPX, .unusable, .identified: break
     }

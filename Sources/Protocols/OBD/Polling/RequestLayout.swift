@@ -2,7 +2,7 @@
 
 struct RequestLayout {
   private(set) var request: PollRequest
-  private(set) var rows: [(parameter: UInt8?, row: DataRow)]
+  private(set) var rows: [(parameter: UInt8?, dataRow: DataRow)]
   /// Its properties are custom signals, whose names have precedence.
   let isCustom: Bool
 

@@ -217,8 +217,8 @@ struct RequestQueue: Sendable {
       values.withdraw(request, message, &effects)
       return handleUnusableReply(index, message, took: took, at: now, &values, &effects)
     case .values(let data, let source):
-      let share = values.publish(request.rows, request.parameters, reader, data, from: source, at: now, &effects)
-      if share == .none {
+      let completeness = values.publish(request.rows, request.parameters, reader, data, from: source, at: now, &effects)
+      if completeness == .none {
         values.countBadReply(session.dialogue.reply, &effects)
         if request.parameters.count == 1 {
           return recordMiss(index, "response length differs from SAE J1979", took: took, at: now, &values, &effects)
@@ -228,9 +228,9 @@ struct RequestQueue: Sendable {
       if request.requestsScaling {
         values.recordScales(reader)
         // An ECU's scaling does not change while it runs.
-        if share == .whole { requests[index].setDue(now &+ Self.scalingLifetime) }
+        if completeness == .all { requests[index].setDue(now &+ Self.scalingLifetime) }
       }
-      return .answered(share, isSplit: share != .whole && request.parameters.count > 1 && recordPartialResponse(index))
+      return .answered(completeness, isSplit: completeness != .all && request.parameters.count > 1 && recordPartialResponse(index))
     case .negative(let code): return handleNegativeResponse(index, code, took: took, at: now, &values, &effects)
     case .unusable(let reason): return handleUnusableReply(index, reason, took: took, at: now, &values, &effects)
     }

@@ -12,8 +12,8 @@ enum RequestOutcome: Sendable {
   case unusable(String, isUnreadable: Bool)
   /// The text of an identification request.
   case identified(String)
-  /// The response contains this share of the requested PIDs. `isSplit`: this is repeated, so the request was split.
-  case answered(ValueTable.Share, isSplit: Bool)
+  /// The response contains this many of the requested PIDs. `isSplit`: this is repeated, so the request was split.
+  case answered(ValueTable.Completeness, isSplit: Bool)
 }
 
 /// The kind of reply to a request.

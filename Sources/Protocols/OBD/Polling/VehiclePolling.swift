@@ -23,7 +23,7 @@ struct VehiclePolling: Sendable {
     scheduler = PollScheduler(rate: rate, phase: phase, first: choice.candidates[0].request)
     (self.isFastOnly, self.signals, self.overrides) = (isFastOnly, signals, overrides)
     let layouts = layouts(of: choice == .eGMP ? .eGMP : nil)
-    scheduler.apply(values.layOut(hasBatteryRecord: choice != .ice, fast: nil, layouts, period: scheduler.pace.period))
+    scheduler.apply(values.placeProperties(hasBatteryRecord: choice != .ice, fast: nil, layouts, period: scheduler.pace.period))
   }
 
   /// The requests beside the fast request for an electric car of this family; nil: unknown.
@@ -170,9 +170,9 @@ struct VehiclePolling: Sendable {
       if isFirst { recognise(session.reader, data, &values, &effects) }
       values.publishRecord(session.reader, data, at: now, &effects)
     } else {
-      let share = values.publish(scheduler.fast.rows, request.parameters, session.reader, data, from: source, at: now, &effects)
-      if share == .none { values.countBadReply(session.dialogue.reply, &effects) }
-      scheduler.recordShare(share)
+      let completeness = values.publish(scheduler.fast.rows, request.parameters, session.reader, data, from: source, at: now, &effects)
+      if completeness == .none { values.countBadReply(session.dialogue.reply, &effects) }
+      scheduler.recordCompleteness(completeness)
     }
     timeout.recordResponse(withoutPending: session.reader.messages.count == 1)
     if detection.mustIdentifyAgain {
@@ -378,11 +378,11 @@ struct VehiclePolling: Sendable {
       else { return }
       values.withdrawAll(except: position, "the VIN has changed", &effects)
       repeatDetection("the VIN has changed", &effects, &reaction)
-    case .answered(let share, let isSplit):
+    case .answered(let completeness, let isSplit):
       reaction.note(.usableReply)
       // Store that the ECU answers only the first of several PIDs.
-      if isSplit, share == .one { detection.limitToOnePID(&effects) }
-      if request.isReplaced, share == .whole, case .standard = detection.vehicle {
+      if isSplit, completeness == .one { detection.limitToOnePID(&effects) }
+      if request.isReplaced, completeness == .all, case .standard = detection.vehicle {
         scheduler.restoreFast(index, maxPIDs: detection.maxPIDs)
       }
     }

@@ -78,7 +78,7 @@ struct CANReader: Sendable {
   /// The number of digits of a line with an identifier of 11 or 29 bits and eight bytes.
   private static let fullLineLengths = [19, 24]
 
-  /// Parses a reply with other characters than hex digits: a notice before the data, a status, or unknown text.
+  /// Parses a reply that is not purely hex digits: a notice before the data, a status, or unknown text.
   private mutating func readText(_ reply: ArraySlice<UInt8>, includingData: Bool = true) -> Outcome {
     var data: [UInt8] = []
     var status: ELMStatus?

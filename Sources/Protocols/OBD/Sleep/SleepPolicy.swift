@@ -19,7 +19,7 @@ struct SleepPolicy: Sendable {
   /// A pause of polling.
   struct Pause {
     let length: Nanoseconds
-    let status: ValueTable.StatusWord
+    let status: ValueTable.DeviceStatus
     /// Why polling is paused, and until when; nil for a short pause.
     let message: String?
   }
@@ -95,13 +95,13 @@ struct SleepPolicy: Sendable {
   }
 
   /// The state of a vehicle that does not respond, by its voltage.
-  var silentStatus: ValueTable.StatusWord {
+  var silentStatus: ValueTable.DeviceStatus {
     guard let conditions, conditions.volts != nil else { return .carSilent }
     return !conditions.isInVehicle ? .noCar : conditions.isCharging ? .carSilent : .carAsleep
   }
 
   /// The state while polling is paused.
-  private func pausedStatus(_ word: ValueTable.StatusWord, _ traits: AdapterTraits) -> ValueTable.StatusWord {
-    usesLowPower(conditions?.probeInterval ?? 0, traits) ? .adapterAsleep : word
+  private func pausedStatus(_ status: ValueTable.DeviceStatus, _ traits: AdapterTraits) -> ValueTable.DeviceStatus {
+    usesLowPower(conditions?.probeInterval ?? 0, traits) ? .adapterAsleep : status
   }
 }

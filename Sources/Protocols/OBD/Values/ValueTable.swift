@@ -1,7 +1,7 @@
-// The properties of the device and their published values: the schema, the positions of rows, the reasons for absent values (each published
-// once), the scaling that the ECUs report, status and fault. The vehicle's properties come first and change with vehicle detection; those
-// of the adapter and the polling follow. A property that keeps its name keeps its value. If several have the same name, the first one is
-// used.
+// The properties of the device and their published values: the schema, the positions of the properties in it, the reasons for absent values
+// (each published once), the scaling that the ECUs report, status and fault. The vehicle's properties come first and change with vehicle
+// detection; those of the adapter and the polling follow. A property that keeps its name keeps its value. If several have the same name,
+// the first one is used.
 
 struct ValueTable: Sendable {
   private(set) var schema = Schema()
@@ -16,8 +16,8 @@ struct ValueTable: Sendable {
   /// The scaling reported by the ECUs on this connection.
   private(set) var scales = Scales()
   /// The last polled speeds of motor, vehicle and engine.
-  private(set) var speeds = Motion.Polled()
-  private(set) var status = StatusWord?.none
+  private(set) var speeds = Motion.PolledSpeeds()
+  private(set) var status = DeviceStatus?.none
   private(set) var fault: String?
   /// The vehicle that was reported last.
   private var vehicle: String?
@@ -29,7 +29,7 @@ struct ValueTable: Sendable {
   private let overrides: PropertyOverrides
 
   /// The states of a device of this kind, as published.
-  enum StatusWord: String {
+  enum DeviceStatus: String {
     /// There is no link.
     case waiting
     /// The adapter is being initialised.
@@ -50,13 +50,13 @@ struct ValueTable: Sendable {
     case degraded
   }
 
-  /// The part of the requested PIDs that a response contained.
-  enum Share { case whole, part, one, none }
+  /// How many of the requested PIDs a response contained.
+  enum Completeness { case all, several, one, none }
 
-  /// The requests with their rows at their positions in the schema.
-  struct Layout {
+  /// The requests, with the positions of their properties in the schema.
+  struct PlacedRequests {
     /// The rows of the fast request; empty if it is a data record.
-    let fast: [PollRequest.Row]
+    let fastRows: [PollRequest.Row]
     let requests: [PollRequest]
   }
 
@@ -64,32 +64,34 @@ struct ValueTable: Sendable {
     (self.actions, self.signals, self.overrides) = (actions, signals, overrides)
   }
 
-  // MARK: Layout
+  // MARK: Schema
 
   private static let signOfUseNames = ["rpm", "rpm-2", "speed", "charging", "ignition"]
 
   /// Sets the vehicle's properties: those of the BMS data record, of the fast request and of the other requests. `period` is the period of
   /// the configured rate.
-  mutating func layOut(hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds) -> Layout {
+  mutating func placeProperties(
+    hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds
+  ) -> PlacedRequests {
     var properties = hasBatteryRecord ? BMSRecord.properties(freshFor: DeviceProperty.freshFor(period)) : []
     var names = Set(properties.map(\.name) + DeviceProperty.names)
     let customNames = Set(signals.map(\.name))
     /// Adds the properties of a request to the schema, and returns its rows with their positions.
     func place(_ layout: RequestLayout, every requestPeriod: Nanoseconds) -> [PollRequest.Row] {
-      // Requests that share the device's rate are not sent more often.
+      // Fast requests are not sent more often than the configured rate.
       let period = layout.request.isFast ? max(requestPeriod, period) : requestPeriod
-      return layout.rows.compactMap { parameter, row in
-        let isPolled = layout.isCustom || !customNames.contains(row.property.name) && overrides.polls(row.property.name)
-        guard isPolled, names.insert(row.property.name).inserted else { return nil }
-        var property = row.property
+      return layout.rows.compactMap { parameter, dataRow in
+        let isPolled = layout.isCustom || !customNames.contains(dataRow.property.name) && overrides.polls(dataRow.property.name)
+        guard isPolled, names.insert(dataRow.property.name).inserted else { return nil }
+        var property = dataRow.property
         if case .fresh = property.lifetime { property.lifetime = .fresh(max(3 &* period, 2 * .second)) }
         properties.append(property)
-        return PollRequest.Row(position: properties.count - 1, parameter: parameter, row: row)
+        return PollRequest.Row(position: properties.count - 1, parameter: parameter, dataRow: dataRow)
       }
     }
     let fastRows = fast.map { place($0, every: $0.request.period) } ?? []
     let requests = layouts.compactMap { layout -> PollRequest? in
-      let names = layout.rows.map(\.row.property.name)
+      let names = layout.rows.map(\.dataRow.property.name)
       let defaultPeriod = layout.request.period
       guard let period = layout.isCustom ? defaultPeriod : overrides.period(of: names, default: defaultPeriod) else { return nil }
       let priority = names.isEmpty ? layout.request.priority : overrides.priority(of: names)
@@ -103,20 +105,20 @@ struct ValueTable: Sendable {
       vehiclePropertyCount == 0
       ? [] : Self.signOfUseNames.compactMap { name in properties[..<vehiclePropertyCount].firstIndex { $0.name == name } }
     absences = [Absence](repeating: .none, count: properties.count)
-    return Layout(fast: fastRows, requests: requests)
+    return PlacedRequests(fastRows: fastRows, requests: requests)
   }
 
   /// Publishes the schema. Must precede all values of the turn, because it changes the positions of properties.
   mutating func declare(
     hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds, of ecus: [Discovery.ECU],
     _ effects: inout Effects
-  ) -> Layout {
+  ) -> PlacedRequests {
     assert(effects.readings.isEmpty)
     scales = Scales(of: ecus)
     let before = schema
-    let layout = layOut(hasBatteryRecord: hasBatteryRecord, fast: fast, layouts, period: period)
+    let placed = placeProperties(hasBatteryRecord: hasBatteryRecord, fast: fast, layouts, period: period)
     if schema != before { effects.append(.declare(schema)) }
-    return layout
+    return placed
   }
 
   /// Whether the vehicle has a property that shows whether it is in use.
@@ -135,7 +137,7 @@ struct ValueTable: Sendable {
   func publish(_ property: DeviceProperty, _ value: Value, _ effects: inout Effects) { effects.publish(position(property), value) }
   func withdraw(_ property: DeviceProperty, _ reason: String, _ effects: inout Effects) { effects.withdraw(position(property), reason) }
 
-  /// Publishes the detected vehicle, and reports it as an event if it is another one than before.
+  /// Publishes the detected vehicle, and reports it as an event if it differs from the previous one.
   mutating func publish(vehicle name: String, _ effects: inout Effects) {
     publish(.vehicle, .string(name), &effects)
     if vehicle != name { effects.append(.event(name: "vehicle", text: "vehicle detected: \(name)")) }
@@ -167,30 +169,30 @@ struct ValueTable: Sendable {
     }
   }
 
-  /// Publishes the payload in `range`: a data record as a whole, or each PID with the ECU's scaling. Returns which part of the requested
+  /// Publishes the payload in `range`: a data record as a whole, or each PID with the ECU's scaling. Returns how many of the requested
   /// PIDs it contained; `none` is an invalid reply.
   mutating func publish(
     _ rows: [PollRequest.Row], _ parameters: [PollRequest.Parameter], _ reader: CANReader, _ range: Range<Int>, from source: UInt32?,
     at now: Instant, _ effects: inout Effects
-  ) -> Share {
+  ) -> Completeness {
     reader.payload.withUnsafeBufferPointer { payload in
       let data = UnsafeBufferPointer(rebasing: payload[range])
       guard !parameters.isEmpty else {
-        for row in rows { publish(row.row.read(data), at: row.position, at: now, &effects) }
-        return .whole
+        for row in rows { publish(row.dataRow.read(data), at: row.position, at: now, &effects) }
+        return .all
       }
       guard let end = CANReader.end(of: parameters, in: data, isBare: source == nil) else { return .none }
       var (position, found) = (0, 0)
       while position < end, let parameter = parameters.first(where: { $0.number == data[position] }) {
         let part = UnsafeBufferPointer(rebasing: data[position + 1..<position + 1 + parameter.length])
         for row in rows where row.parameter == parameter.number {
-          publish(row.row.value(part, scales, from: source), at: row.position, at: now, &effects)
+          publish(row.dataRow.value(part, scales, from: source), at: row.position, at: now, &effects)
         }
         speeds.record(parameter.number, part, at: now)
         position += 1 + parameter.length
         found += 1
       }
-      return found >= parameters.count ? .whole : found > 1 ? .part : .one
+      return found >= parameters.count ? .all : found > 1 ? .several : .one
     }
   }
 
@@ -237,9 +239,9 @@ struct ValueTable: Sendable {
 
   // MARK: State of the device
 
-  mutating func publish(status word: StatusWord, _ effects: inout Effects) {
-    status = word
-    effects.append(.status(word.rawValue))
+  mutating func publish(status: DeviceStatus, _ effects: inout Effects) {
+    self.status = status
+    effects.append(.status(status.rawValue))
   }
 
   mutating func publish(fault message: String?, _ effects: inout Effects) {

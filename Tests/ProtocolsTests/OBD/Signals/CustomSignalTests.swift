@@ -151,7 +151,7 @@ import Testing
     let setup = Setup(sections: ["signal": [section([:]), section(["value": .string("B")], "other")]])
     let machine = try #require(try Kind.obd.make(setup) as? OBDMachine)
     let rows = machine.router.vehicle.polling.scheduler.queue.requests.flatMap { $0.rows }
-    #expect(rows.map { $0.row.property.name } == ["mine", "other"])
+    #expect(rows.map { $0.dataRow.property.name } == ["mine", "other"])
     #expect(throws: OptionError.self) { _ = try Kind.obd.make(Setup(sections: ["signal": [section(["value": .string("")])]])) }
   }
 }
