@@ -81,7 +81,7 @@ public struct ESP32Mirror: Machine {
     return text.firstIndex(of: UInt8(ascii: "+")).map { ESP32Receiver.latin1(text[..<$0]) }
   }
 
-  /// Handles a decrypted text with its end mark, so that tests can skip the cipher.
+  /// Handles a decrypted text with its terminator, so that tests can skip the cipher.
   public mutating func handle(plaintext text: [UInt8], at now: Instant, _ effects: inout Effects) {
     handle(ESP32Receiver.parseTerminated(text), at: now, &effects)
     scheduleCheck(at: now)
@@ -103,7 +103,7 @@ public struct ESP32Mirror: Machine {
     case .command: report("received Connected", &effects)
     case .pair("NewName", let value): store("Name", value, &effects)
     case .pair("Heart", let value):
-      guard let number = ESP32Receiver.wholeNumber(value) else {
+      guard let number = ESP32Receiver.leadingInteger(value) else {
         return crash("Heart: \"\(value)\" is not a number: uncaught exception", &effects)
       }
       store("Heart", String(number), &effects)

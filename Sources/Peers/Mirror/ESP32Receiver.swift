@@ -1,9 +1,8 @@
 // The parsing of writes by the mirror's ESP32 firmware, including buffer overflows and uncaught exceptions, reported as crashes.
-// Source: ISM-Embedded's main.cpp: 100 bytes for the decoded value, always 64 of them decrypted, '+' ends the text, the value begins two
-// bytes after the first colon; earlier firmware reads plain text (`plain`).
+// Source: ISM-Embedded's main.cpp: a 100-byte buffer for the hex-decoded message, of which always 64 bytes are decrypted; '+' ends the
+// text; the tag's value begins two bytes after the first colon. Earlier firmware reads plain text (`plain`).
 
 import CryptoExtras
-import Protocols
 
 /// The firmware of a mirror.
 public enum MirrorFirmware: Sendable {
@@ -22,9 +21,12 @@ struct ESP32Receiver: Sendable {
     case crash(String)
   }
 
+  /// A fault that crashes the firmware.
+  struct Crash: Error { let description: String }
+
   private static let bufferSize = 100
   private static let decryptedSize = 64
-  private static let endMark = UInt8(ascii: "+")
+  private static let terminator = UInt8(ascii: "+")
 
   private let firmware: MirrorFirmware
 
@@ -37,34 +39,34 @@ struct ESP32Receiver: Sendable {
     }
   }
 
-  /// The content of the buffer after decryption, or the description of a crash.
-  func decrypt(_ value: [UInt8]) -> Result<[UInt8], ValueError> {
+  /// The content of the buffer after decryption, or the crash that the value causes.
+  func decrypt(_ value: [UInt8]) -> Result<[UInt8], Crash> {
     guard case .stock(let key, let iv) = firmware else { return .success(value) }
     guard value.count <= 2 * Self.bufferSize else {
-      return .failure(ValueError("\(value.count) hex digits overflow a stack buffer of \(Self.bufferSize) bytes"))
+      return .failure(Crash(description: "\(value.count) hex digits overflow a stack buffer of \(Self.bufferSize) bytes"))
     }
     var buffer: [UInt8] = []
     for start in stride(from: 0, to: value.count, by: 2) {
       let pair = value[start..<min(start + 2, value.count)]
-      guard let byte = UInt8(String(decoding: pair, as: UTF8.self), radix: 16), !pair.contains(Self.endMark) else {
-        return .failure(ValueError("\"\(String(decoding: pair, as: UTF8.self))\" is not a hex number: uncaught exception"))
+      guard let byte = UInt8(String(decoding: pair, as: UTF8.self), radix: 16), !pair.contains(Self.terminator) else {
+        return .failure(Crash(description: "\"\(String(decoding: pair, as: UTF8.self))\" is not a hex number: uncaught exception"))
       }
       buffer.append(byte)
     }
     buffer += [UInt8](repeating: 0, count: Self.decryptedSize - min(buffer.count, Self.decryptedSize))
     guard let iv = try? AES._CBC.IV(ivBytes: iv),
       let text = try? AES._CBC.decrypt(buffer[..<Self.decryptedSize], using: SymmetricKey(data: key), iv: iv, noPadding: true)
-    else { return .failure(ValueError("invalid key")) }
+    else { return .failure(Crash(description: "invalid key")) }
     return .success(Array(text))
   }
 
-  /// Parses the text before the first end mark.
+  /// Parses the text before the first terminator.
   static func parseTerminated(_ text: [UInt8]) -> Outcome {
-    guard let end = text.firstIndex(of: endMark) else { return .crash("no + in \(text.count) bytes: read beyond the buffer") }
+    guard let end = text.firstIndex(of: terminator) else { return .crash("no + in \(text.count) bytes: read beyond the buffer") }
     return parse(text[..<end])
   }
 
-  /// Parses a text without its end mark: a command, or a tag and a value.
+  /// Parses a text without its terminator: a command, or a tag and a value.
   static func parse(_ text: ArraySlice<UInt8>) -> Outcome {
     let whole = latin1(text)
     if whole == "Connected" || whole == "Disconnected" { return .command(whole) }
@@ -81,7 +83,7 @@ struct ESP32Receiver: Sendable {
   static func latin1(_ bytes: some Sequence<UInt8>) -> String { String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) })) }
 
   /// Parses a leading integer like `std::stoi`; nil where `std::stoi` throws.
-  static func wholeNumber(_ text: String) -> Int32? {
+  static func leadingInteger(_ text: String) -> Int32? {
     var digits = Substring(text).drop { $0 == " " }
     let isNegative = digits.first == "-"
     if isNegative || digits.first == "+" { digits = digits.dropFirst() }

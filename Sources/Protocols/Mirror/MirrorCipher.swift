@@ -1,4 +1,4 @@
-// Encodes a message as the value of one GATT write: end mark, AES-128-CBC with a constant key and IV, and hex digits. No error may
+// Encodes a message as the value of one GATT write: terminator, AES-128-CBC with a constant key and IV, and hex digits. No error may
 // reveal the key, not even an invalid one.
 // Source: ISM-App's BLE.swift and ISM-Embedded's main.cpp: '+' ends the text, the PKCS#7 padding is not checked, the value is
 // lower-case hex. The firmware of March 2024 takes plain text (`plain`).
@@ -7,9 +7,9 @@ import CryptoExtras
 
 /// A mirror's key and initialization vector. The description does not contain them.
 public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable {
-  /// The maximum length of a text in bytes: the ESP32 always decrypts 64 bytes, which must include the end mark.
+  /// The maximum length of a text in bytes: the ESP32 always decrypts 64 bytes, which must include the terminator.
   static let maxTextLength = 63
-  static let endMark = UInt8(ascii: "+")
+  static let terminator = UInt8(ascii: "+")
 
   let key: SymmetricKey
   let iv: [UInt8]
@@ -23,14 +23,14 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
     (self.key, self.iv) = (SymmetricKey(data: key), iv)
   }
 
-  /// Encrypts a text to the value of a GATT write; throws if the text is too long or contains the end mark.
+  /// Encrypts a text to the value of a GATT write; throws if the text is too long or contains the terminator.
   public func seal(_ text: [UInt8]) throws(ValueError) -> [UInt8] {
     guard text.count <= Self.maxTextLength else {
       throw ValueError("message of \(text.count) bytes is too long: the mirror accepts at most \(Self.maxTextLength)")
     }
-    guard !text.contains(Self.endMark) else { throw ValueError("a message must not contain +") }
+    guard !text.contains(Self.terminator) else { throw ValueError("a message must not contain +") }
     do {
-      return Self.hex(try AES._CBC.encrypt(text + [Self.endMark], using: key, iv: try AES._CBC.IV(ivBytes: iv)))
+      return Self.hex(try AES._CBC.encrypt(text + [Self.terminator], using: key, iv: try AES._CBC.IV(ivBytes: iv)))
     } catch {
       throw ValueError("cannot encrypt the message: \(error)")
     }
@@ -81,7 +81,7 @@ public enum MirrorProfile: Sendable {
     switch self {
     case .plain: return message.text
     case .stock(let cipher):
-      // No message is longer than 40 bytes or contains an end mark.
+      // No message is longer than 40 bytes or contains a terminator.
       guard let value = try? cipher.seal(message.text) else { preconditionFailure("a message cannot be encrypted") }
       return value
     }

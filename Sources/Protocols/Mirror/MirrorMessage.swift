@@ -40,7 +40,7 @@ public struct MirrorMessage: Sendable, Equatable {
   }
 
   public let tag: Tag
-  /// The text before encryption, without the end mark: `Tag: value` or the bare tag, in Latin-1, at most 63 bytes.
+  /// The text before encryption, without the terminator: `Tag: value` or the bare tag, in Latin-1, at most 63 bytes.
   public let text: [UInt8]
 
   public static let connected = MirrorMessage(bare: .connected)

@@ -101,7 +101,7 @@ import Testing
     #expect(MirrorDecryption.read(sealed) == String(decoding: text, as: UTF8.self))
   }
 
-  @Test func `a text that is too long or contains the end mark is not encrypted`() throws {
+  @Test func `a text that is too long or contains the terminator is not encrypted`() throws {
     let cipher = try #require(cipher)
     #expect(throws: ValueError.self) { try cipher.seal([UInt8](repeating: 0x61, count: 64)) }
     #expect(throws: ValueError.self) { try cipher.seal(Array("Name: a+b".utf8)) }

@@ -52,7 +52,7 @@ import Testing
       else { continue }
       made += 1
       longest = max(longest, message.text.count)
-      mirror.handle(plaintext: message.text + [MirrorCipher.endMark], at: 0, &effects)
+      mirror.handle(plaintext: message.text + [MirrorCipher.terminator], at: 0, &effects)
       effects.removeAll()
     }
     #expect(mirror.crashes.isEmpty, "\(mirror.crashes.first ?? "")")
