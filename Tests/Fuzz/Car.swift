@@ -46,7 +46,7 @@ private struct Ride {
     isDriven = isHeld
     let queue = machine.router.motion.sender.queue
     hold(machine.router.reader.bufferedCount <= CarDecoder.limit && queue.commands.count <= CarSendQueue.maxCommands + 4, "unbounded")
-    hold(machine.schema.properties.count <= CarSignal.allCases.count + 32, "the schema grows without end")
+    hold(machine.schema.properties.count <= CarProperty.allCases.count + 32, "the schema grows without end")
     hold(machine.router.motion.driving.isHeld == isHeld, "the machine and the device do not agree on who drives")
     machine.checkWake(at: now)
   }
@@ -171,7 +171,7 @@ private struct Ride {
 
   private mutating func ask(_ argument: UInt8) {
     asked += 1
-    func set(_ signal: CarSignal, _ value: Value) { give(.perform(asked, .set(property: signal.rawValue, value))) }
+    func set(_ property: CarProperty, _ value: Value) { give(.perform(asked, .set(property: property.rawValue, value))) }
     func run(_ action: CarAction, _ arguments: [String: Value] = [:]) {
       give(.perform(asked, .run(action: action.rawValue, arguments: arguments)))
     }

@@ -32,31 +32,33 @@ extension AutoTTCar {
 
   /// The body of a Status frame.
   func status(at now: Instant) -> String {
-    let health = health(at: now)
-    let items = hasFault(.oddStatus) ? health.oddItems : health.items(usageHasEscapes: hasFault(.ansi))
+    let status = carStatus(at: now)
+    let items = hasFault(.oddStatus) ? status.oddItems : status.items(usageHasEscapes: hasFault(.ansi))
     let text = items.joined(separator: ";")
     return hasFault(.comma) ? String(text.map { $0 == "." ? "," : $0 }) : text
   }
 
-  private func health(at now: Instant) -> CarHealth {
-    CarHealth(Double(now - connectedAt) / 1e9, isFlat: hasFault(.flat), isHot: hasFault(.warn))
+  private func carStatus(at now: Instant) -> SimulatedCarStatus {
+    SimulatedCarStatus(Double(now - connectedAt) / 1e9, isFlat: hasFault(.flat), isHot: hasFault(.warn))
   }
 
-  /// The health thread, which sends warnings independently of the receiving thread.
+  /// Checks the limits and sends warnings. In AutoTT's program a thread of its own does this, independently of the receiving thread.
   mutating func checkHealth(at now: Instant) {
     guard let due = nextHealthCheck, now >= due else { return }
     nextHealthCheck = due + ((now - due) / AutoTTCar.healthCheckInterval + 1) * AutoTTCar.healthCheckInterval
-    let health = health(at: now)
-    if health.temperature < CarHealth.rearmTemperature { sentWarnings.remove("hot") }
-    if health.temperature > CarHealth.maxTemperature, sentWarnings.insert("hot").inserted {
+    let status = carStatus(at: now)
+    if status.temperature < SimulatedCarStatus.rearmTemperature { sentWarnings.remove("hot") }
+    if status.temperature > SimulatedCarStatus.maxTemperature, sentWarnings.insert("hot").inserted {
       // The spelling is the original's.
-      send(frame("Message", "The CPU temperatur is over \(CarHealth.maxTemperature.fixed(6)) C."), at: now)
+      send(frame("Message", "The CPU temperatur is over \(SimulatedCarStatus.maxTemperature.fixed(6)) C."), at: now)
     }
-    if health.motorVoltage < CarHealth.minForMotors, sentWarnings.insert("motors").inserted {
-      send(frame("Message", "The voltage on the battery driving the motors is under \(CarHealth.minForMotors.fixed(2)) V"), at: now)
+    if status.motorVoltage < SimulatedCarStatus.minMotorVoltage, sentWarnings.insert("motors").inserted {
+      let limit = SimulatedCarStatus.minMotorVoltage.fixed(2)
+      send(frame("Message", "The voltage on the battery driving the motors is under \(limit) V"), at: now)
     }
-    if health.piVoltage < CarHealth.minForPi, sentWarnings.insert("pi").inserted {
-      send(frame("Message", "The voltage on the battery driving the raspberry pi is under \(CarHealth.minForPi.fixed(2)) V"), at: now)
+    if status.piVoltage < SimulatedCarStatus.minPiVoltage, sentWarnings.insert("pi").inserted {
+      let limit = SimulatedCarStatus.minPiVoltage.fixed(2)
+      send(frame("Message", "The voltage on the battery driving the raspberry pi is under \(limit) V"), at: now)
     }
   }
 

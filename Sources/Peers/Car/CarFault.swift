@@ -28,7 +28,7 @@ public enum CarFaultKind: String, FaultKind {
     case .comma: "use decimal commas in the status"
     case .ansi: "add terminal escape sequences around the CPU usage"
     case .longModes: "send a list of modes of more than 2000 bytes"
-    case .endless: "send 1 MiB without an end mark after the greeting"
+    case .endless: "send 1 MiB without a terminator after the greeting"
     case .split: "split each send of the car at a random position, 15 ms apart"
     case .coalesce: "combine two sends of the car"
     case .warn: "send a CPU temperature warning 2 s after a client connects, and every 40 s"

@@ -12,13 +12,13 @@ struct CarCommand: Sendable {
     on motion: inout CarMotion, _ features: inout CarFeatures, _ context: CarContext, at now: Instant, _ effects: inout Effects
   ) {
     switch command {
-    case .set(let property, let value):
-      guard let signal = CarSignal(rawValue: property), features.status.schema.properties[property].access == .write else {
+    case .set(let position, let value):
+      guard let property = CarProperty(rawValue: position), features.status.schema.properties[position].access == .write else {
         return effects.refuse(command: id, code: .readOnly, "the property is read-only")
       }
-      if features.setSetting(signal, value, for: id, isDriven: motion.driving.isRunning, &effects) { return }
+      if features.setSetting(property, value, for: id, isDriven: motion.driving.isRunning, &effects) { return }
       if let reason = context.session.unavailability { return effects.fail(command: id, .notConnected(reason)) }
-      set(signal, value, on: &motion, &features, context, at: now, &effects)
+      set(property, value, on: &motion, &features, context, at: now, &effects)
     case .run(let action, let arguments):
       guard let action = CarAction(rawValue: action) else {
         return effects.refuse(command: id, code: .notSupported, "no such action")
@@ -34,10 +34,10 @@ struct CarCommand: Sendable {
   }
 
   private func set(
-    _ signal: CarSignal, _ value: Value, on motion: inout CarMotion, _ features: inout CarFeatures, _ context: CarContext,
+    _ property: CarProperty, _ value: Value, on motion: inout CarMotion, _ features: inout CarFeatures, _ context: CarContext,
     at now: Instant, _ effects: inout Effects
   ) {
-    switch (signal, value) {
+    switch (property, value) {
     case (.mode, .string(let name)):
       switch features.modes.find(name) {
       case .failure(let error): effects.fail(command: id, error)
@@ -47,7 +47,7 @@ struct CarCommand: Sendable {
     case (.rightButton, .bool(let isDown)): motion.press(.right, isDown, for: id, context, &effects)
     default:
       let queued = features.set(
-        signal, value, for: id, isDriven: motion.driving.isHeld, hasRoom: motion.sender.queue.hasRoom, at: now, &effects)
+        property, value, for: id, isDriven: motion.driving.isHeld, hasRoom: motion.sender.queue.hasRoom, at: now, &effects)
       if let queued { motion.add(queued, &effects) }
     }
   }

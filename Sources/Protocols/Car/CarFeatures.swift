@@ -71,9 +71,9 @@ struct CarFeatures: Sendable {
 
   /// Changes a setting; returns false if the property is not a setting.
   mutating func setSetting(
-    _ signal: CarSignal, _ value: Value, for id: CommandID, isDriven: Bool, _ effects: inout Effects
+    _ property: CarProperty, _ value: Value, for id: CommandID, isDriven: Bool, _ effects: inout Effects
   ) -> Bool {
-    settings.set(signal, value, for: id, isDriven: isDriven, &effects)
+    settings.set(property, value, for: id, isDriven: isDriven, &effects)
   }
 
   mutating func setNeutral(_ position: Value?, _ driving: CarDriving, for id: CommandID, _ effects: inout Effects) {
@@ -84,9 +84,9 @@ struct CarFeatures: Sendable {
 
   /// Sets a property that is not a setting; returns the message to queue, or nil if the command is complete or waits.
   mutating func set(
-    _ signal: CarSignal, _ value: Value, for id: CommandID, isDriven: Bool, hasRoom: Bool, at now: Instant, _ effects: inout Effects
+    _ property: CarProperty, _ value: Value, for id: CommandID, isDriven: Bool, hasRoom: Bool, at now: Instant, _ effects: inout Effects
   ) -> CarQueuedCommand? {
-    switch (signal, value) {
+    switch (property, value) {
     case (.video, .bool(false)): return CarQueuedCommand(.video(false), [.videoStream(false)], for: id)
     case (.video, .bool(true)):
       if let reply = camera.reply(isDriven: isDriven) {

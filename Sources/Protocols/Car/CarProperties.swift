@@ -2,7 +2,7 @@
 // appended at run time.
 
 /// A property of a `car`; its raw value is its position in the schema.
-enum CarSignal: Int, CaseIterable, Sendable {
+enum CarProperty: Int, CaseIterable, Sendable {
   case connected, running, mode, modeNumber, modes
   case roll, pitch, yaw, tiltRate
   case leftButton, rightButton, buttonsEnabled, speechEnabled

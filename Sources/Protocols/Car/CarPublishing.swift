@@ -1,12 +1,12 @@
 // Publishes single properties of a car. A value outside of its range is not published.
 
 extension Effects {
-  mutating func publish(_ signal: CarSignal, _ value: Value) {
-    if let range = CarSignal.ranges[signal.rawValue], let number = value.number, !range.contains(number) {
-      return withdraw(signal, "implausible value \(value.text) from the car")
+  mutating func publish(_ property: CarProperty, _ value: Value) {
+    if let range = CarProperty.ranges[property.rawValue], let number = value.number, !range.contains(number) {
+      return withdraw(property, "implausible value \(value.text) from the car")
     }
-    publish(signal.rawValue, value)
+    publish(property.rawValue, value)
   }
 
-  mutating func withdraw(_ signal: CarSignal, _ reason: String) { withdraw(signal.rawValue, reason) }
+  mutating func withdraw(_ property: CarProperty, _ reason: String) { withdraw(property.rawValue, reason) }
 }

@@ -25,9 +25,9 @@ import Testing
   @Test func `frames match the bytes of the original app`() {
     #expect(CarOutboundMessage.stop.frame(.asBuilt) == hex("53 74 6F 70 23 24 23 25 5E 25 0D 0A"))
     #expect(CarOutboundMessage.chosenMode(1).frame(.asBuilt) == hex("43 68 6F 73 65 6E 4D 6F 64 65 23 24 23 31 25 5E 25 0D 0A"))
-    let tilt = CarTilt(CarAttitude(roll: 0.4, pitch: 0.2, yaw: 0))
+    let tilt = CarTilt(PhoneAttitude(roll: 0.4, pitch: 0.2, yaw: 0))
     #expect(tilt.frame(.asBuilt) == Array("Gyro#$# 0.400000; 0.200000; 0.000000%^%\r\n".utf8) && tilt.frame(.asBuilt).count == 41)
-    let seed = CarTilt(CarAttitude(roll: 0.001238, pitch: 1.234522, yaw: -2.209182))
+    let seed = CarTilt(PhoneAttitude(roll: 0.001238, pitch: 1.234522, yaw: -2.209182))
     #expect(seed.frame(.documented) == Array("Gyro#$#0.001238;1.234522;-2.209182%^%".utf8))
   }
 
@@ -135,7 +135,7 @@ import Testing
     }
   }
 
-  @Test func `a megabyte without an end mark is one bad frame`() {
+  @Test func `a megabyte without a terminator is one bad frame`() {
     var decoder = CarDecoder()
     var items: [CarDecoder.Item] = []
     for _ in 0..<64 { items += Self.read([UInt8](repeating: 0x41, count: 16 * 1024), &decoder) }
@@ -144,7 +144,7 @@ import Testing
     #expect(Self.types(items) == ["Modes"] && decoder.badFrames == 1 && !decoder.isOverrun)
   }
 
-  @Test func `an end mark is found at the buffer limit`() {
+  @Test func `a terminator is found at the buffer limit`() {
     for extra in 0..<4 {
       var decoder = CarDecoder()
       let text = Array("A#$#".utf8) + [UInt8](repeating: 0x42, count: CarDecoder.limit - 6 + extra) + Array("%^%\r\n\(CarVector.gyro)".utf8)

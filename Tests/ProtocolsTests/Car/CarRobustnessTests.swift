@@ -112,7 +112,7 @@ import Testing
         if !watch.violations.isEmpty { return }
         let (reader, queue) = (machine.router.reader, machine.router.motion.sender.queue)
         #expect(queue.commands.count <= CarSendQueue.maxCommands + 4 && reader.bufferedCount <= CarDecoder.limit)
-        #expect(machine.schema.properties.count <= CarSignal.allCases.count + 32)
+        #expect(machine.schema.properties.count <= CarProperty.allCases.count + 32)
       }
       effects.removeAll()
       machine.handle(.linkChanged(.main, .down("closed")), at: now, &effects)
@@ -159,11 +159,14 @@ import Testing
       return .perform(lastCommand, .run(action: 1 + dice.below(8), arguments: dice.below(3) == 0 ? [:] : arguments))
     case 30..<36:
       lastCommand += 1
-      let signal = [CarSignal.mode, .mode, .leftButton, .rightButton, .video, .sensitivity, .neutralRoll, .webPage, .roll][dice.below(9)]
+      let properties: [CarProperty] = [
+        .mode, .mode, .leftButton, .rightButton, .video, .sensitivity, .neutralRoll, .webPage, .roll,
+      ]
+      let property = properties[dice.below(9)]
       let values: [Value] = [
         .string("3"), .string("10"), .string("tilt, lights"), .bool(true), .bool(false), .float(1), .string("http://x/"),
       ]
-      return .perform(lastCommand, .set(property: signal.rawValue, values[dice.below(7)]))
+      return .perform(lastCommand, .set(property: property.rawValue, values[dice.below(7)]))
     case 36:
       let id = CommandID(dice.below(Int(lastCommand) + 1))
       cancelled.insert(id)
@@ -194,10 +197,10 @@ import Testing
     #expect(rig.times(since: end, "Stop") == [0])
   }
 
-  @Test func `a megabyte without an end mark is reported, and later messages are decoded`() {
+  @Test func `a megabyte without a terminator is reported, and later messages are decoded`() {
     var rig = CarRig.ready()
     for _ in 0..<64 { rig.give(.received(.main, [UInt8](repeating: 0x23, count: 16 * 1024))) }
-    #expect(rig.number("bad-frames") == 1 && rig.notes.last?.contains("more than 64 KiB without an end mark") == true)
+    #expect(rig.number("bad-frames") == 1 && rig.notes.last?.contains("more than 64 KiB without a terminator") == true)
     rig.receive("%^%" + CarVector.status)
     #expect(rig.number("temperature") == 48.3 && rig.resets.isEmpty && rig.status == "ready")
   }
@@ -220,7 +223,7 @@ import Testing
       for step in 0..<40 {
         machine.handle(.sent(SendID(step), failure: nil), at: start, &effects)
         machine.handle(.received(.main, Array(CarVector.gyro.utf8)), at: start, &effects)
-        machine.handle(.perform(CommandID(step), .set(property: CarSignal.video.rawValue, .bool(true))), at: start, &effects)
+        machine.handle(.perform(CommandID(step), .set(property: CarProperty.video.rawValue, .bool(true))), at: start, &effects)
         machine.handle(.wake, at: start &+ Int64(step) * 10 * .millisecond, &effects)
       }
       machine.handle(.linkChanged(.main, .down("gone")), at: .max, &effects)

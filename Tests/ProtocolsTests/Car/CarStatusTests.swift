@@ -19,7 +19,7 @@ import Testing
     ]
     for (name, value) in values { #expect(rig.number(name) == value, "\(name)") }
     #expect(rig.machine.schema.properties.first { $0.name == "temperature" }?.unit == "°C")
-    #expect(rig.machine.schema.properties.count == CarSignal.allCases.count)
+    #expect(rig.machine.schema.properties.count == CarProperty.allCases.count)
     guard case .value(.list(let lines))? = rig.values["status"] else {
       Issue.record("no status")
       return
@@ -51,7 +51,7 @@ import Testing
     #expect(rig.number("wheel-speed-left") == 1.5 && property("wheel-speed-left")?.unit == "m/s")
     #expect(rig.text("driver") == "Ann" && rig.number("laps") == 3 && property("laps")?.unit == nil)
     #expect(rig.absence("grade")?.contains("decimal comma") == true && property("grade")?.type == .float && property("empty") == nil)
-    #expect(rig.machine.schema.properties.count == CarSignal.allCases.count + 5)
+    #expect(rig.machine.schema.properties.count == CarProperty.allCases.count + 5)
     rig.receive("Status#$#Laps: many;Driver: 7;Empty: 1 V%^%\r\n")
     #expect(rig.absence("laps") == "invalid value \"many\"" && rig.text("driver") == "7" && rig.number("empty") == 1)
     #expect(rig.absence("wheel-speed-left") == "not in the car's status")
@@ -68,7 +68,7 @@ import Testing
       })
     #expect(rig.text("connected") == "on" && rig.text("connected-2") == "yes")
     for round in 0..<20 { rig.receive("Status#$#" + (0..<60).map { "Line \(round) \($0): 1 V" }.joined(separator: ";") + "%^%\r\n") }
-    #expect(rig.machine.schema.properties.count == CarSignal.allCases.count + 32)
+    #expect(rig.machine.schema.properties.count == CarProperty.allCases.count + 32)
     #expect(rig.number("bad-frames") == 0 && rig.status == "ready")
   }
 

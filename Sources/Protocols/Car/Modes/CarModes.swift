@@ -47,7 +47,7 @@ struct CarModes: Sendable {
 
   /// Withdraws the current mode, because it is unknown.
   func withdraw(_ reason: String, _ effects: inout Effects) {
-    for signal in [CarSignal.mode, .modeNumber] { effects.withdraw(signal, reason) }
+    for property in [CarProperty.mode, .modeNumber] { effects.withdraw(property, reason) }
   }
 
   // MARK: Lookup

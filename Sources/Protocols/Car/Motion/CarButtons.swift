@@ -30,12 +30,12 @@ struct CarButtons: Sendable {
 
   /// Withdraws the state of the buttons, because it is unknown.
   func withdraw(_ reason: String, _ effects: inout Effects) {
-    for signal in [CarSignal.leftButton, .rightButton, .buttonsEnabled] { effects.withdraw(signal, reason) }
+    for property in [CarProperty.leftButton, .rightButton, .buttonsEnabled] { effects.withdraw(property, reason) }
   }
 
   /// Publishes the initial state after the car's first message over this link.
   func publishInitialState(_ effects: inout Effects) {
-    for side in CarSide.allCases { effects.publish(side.signal, .bool(false)) }
+    for side in CarSide.allCases { effects.publish(side.property, .bool(false)) }
     if dialect == .asBuilt {
       effects.publish(.buttonsEnabled, .bool(false))
     } else {
@@ -53,7 +53,7 @@ struct CarButtons: Sendable {
   /// Stores a press or release that the link has accepted.
   mutating func sent(_ side: CarSide, isDown: Bool, _ effects: inout Effects) {
     if isDown { down.insert(side) } else { down.remove(side) }
-    effects.publish(side.signal, .bool(isDown))
+    effects.publish(side.property, .bool(isDown))
   }
 
   /// Marks the pressed buttons as released, because the mode has changed.
@@ -63,5 +63,5 @@ struct CarButtons: Sendable {
 }
 
 extension CarSide {
-  var signal: CarSignal { self == .left ? .leftButton : .rightButton }
+  var property: CarProperty { self == .left ? .leftButton : .rightButton }
 }

@@ -29,7 +29,7 @@ struct CarDriving: Sendable {
   /// How long after the last set-point the lease expires.
   private var deadline: Nanoseconds = 0
   /// The attitude that the driver requests, before neutral position and sensitivity are applied.
-  private(set) var attitude: CarAttitude?
+  private(set) var attitude: PhoneAttitude?
   private var tilt: CarTilt?
   private var isTiltNew = false
   /// The commands whose set-point is not sent yet.
@@ -94,7 +94,7 @@ struct CarDriving: Sendable {
   // MARK: Set-points
 
   /// Stores the attitude that the driver requests, and refreshes the deadman timer.
-  mutating func setAttitude(_ attitude: CarAttitude, at now: Instant) {
+  mutating func setAttitude(_ attitude: PhoneAttitude, at now: Instant) {
     deadmanTimer.refresh(at: now)
     self.attitude = attitude
   }

@@ -98,7 +98,7 @@ struct CarMotion: Sendable {
   mutating func beginLease(_ deadline: Nanoseconds, refusal: String?, at now: Instant, _ effects: inout Effects) {
     if let reason = refusal ?? drivingRefusal { return effects.append(.leaseLost(reason)) }
     driving.beginLease(deadline: deadline, at: now)
-    for signal in CarSignal.tilts { effects.withdraw(signal, "no set-point") }
+    for property in CarProperty.tilts { effects.withdraw(property, "no set-point") }
   }
 
   /// Revokes the lease, and stops the car.
@@ -142,8 +142,8 @@ struct CarMotion: Sendable {
     _ effects: inout Effects
   ) {
     guard driving.isHeld else { return effects.refuse(command: id, code: .noLease, Self.leaseRequired) }
-    let attitude: CarAttitude
-    switch CarAttitude.parse(arguments) {
+    let attitude: PhoneAttitude
+    switch PhoneAttitude.parse(arguments) {
     case .failure(let error): return effects.fail(command: id, error)
     case .success(let value): attitude = value
     }
@@ -329,8 +329,8 @@ struct CarMotion: Sendable {
     }
     if let failure { return revokeAfterLostMessage(failure, context, at: now, &effects) }
     guard driving.isHeld else { return }
-    for (signal, angle) in zip(CarSignal.tilts, [tilt.roll, tilt.pitch, tilt.yaw]) {
-      effects.publish(signal, .float(Double(angle) / CarNumber.scale))
+    for (property, angle) in zip(CarProperty.tilts, [tilt.roll, tilt.pitch, tilt.yaw]) {
+      effects.publish(property, .float(Double(angle) / CarNumber.scale))
     }
   }
 

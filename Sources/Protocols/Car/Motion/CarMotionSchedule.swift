@@ -139,6 +139,6 @@ extension CarMotion {
   }
 
   func withdrawTilts(_ context: CarContext, _ effects: inout Effects) {
-    for signal in CarSignal.tilts { effects.withdraw(signal, standstill.uncertainty(context.session.state) ?? "not driven") }
+    for property in CarProperty.tilts { effects.withdraw(property, standstill.uncertainty(context.session.state) ?? "not driven") }
   }
 }

@@ -1,10 +1,10 @@
-// Converts the driver's attitude to a tilt message. If both roll and pitch are negative, or one is a negative zero, a sign error in the
-// car's program drives one wheel in full reverse. So one of the two is then sent as zero; the check uses the rounded numbers that are
-// printed.
+// Converts a phone attitude (its orientation: roll, pitch, yaw), as requested by the driver, to a tilt message. If both roll and pitch are
+// negative, or one is a negative zero, a sign error in the car's program drives one wheel in full reverse. So one of the two is then sent
+// as zero; the check uses the rounded numbers that are sent.
 // Source: the app's GyroscopeData.m (attitude, neutral, sensitivity), SteeringWithIOSGyro in the car's Steering.py.
 
-/// The attitude that the driver requests, in radians.
-struct CarAttitude: Sendable, Equatable {
+/// The attitude (orientation) of the phone that the driver requests, in radians.
+struct PhoneAttitude: Sendable, Equatable {
   /// −π to π; positive is forward.
   let roll: Double
   /// −π/2 to π/2; positive is right.
@@ -14,16 +14,16 @@ struct CarAttitude: Sendable, Equatable {
 
   init(roll: Double, pitch: Double, yaw: Double) { (self.roll, self.pitch, self.yaw) = (roll, pitch, yaw) }
 
-  static let level = CarAttitude(roll: 0, pitch: 0, yaw: 0)
+  static let level = PhoneAttitude(roll: 0, pitch: 0, yaw: 0)
   /// The tolerance for angles that were rounded to four decimals.
   private static let tolerance = 0.0001
 
   /// Parses the arguments of the action `tilt`.
-  static func parse(_ arguments: [String: Value]) -> Result<CarAttitude, CommandError> {
+  static func parse(_ arguments: [String: Value]) -> Result<PhoneAttitude, CommandError> {
     guard let roll = arguments["roll"]?.number, let pitch = arguments["pitch"]?.number else {
       return .failure(.invalid(argument: arguments["roll"]?.number == nil ? "roll" : "pitch", "is missing: give it in rad"))
     }
-    let attitude = CarAttitude(roll: roll, pitch: pitch, yaw: arguments["yaw"]?.number ?? 0)
+    let attitude = PhoneAttitude(roll: roll, pitch: pitch, yaw: arguments["yaw"]?.number ?? 0)
     if let (name, message) = attitude.wrongArgument { return .failure(.invalid(argument: name, message)) }
     return .success(attitude)
   }
@@ -31,27 +31,27 @@ struct CarAttitude: Sendable, Equatable {
   /// The first invalid argument, and why; nil if all are valid.
   var wrongArgument: (name: String, message: String)? {
     let limits = [("roll", roll, Double.pi, "π"), ("pitch", pitch, Double.pi / 2, "π/2"), ("yaw", yaw, Double.pi, "π")]
-    for (name, angle, limit, message) in limits {
+    for (name, angle, limit, limitText) in limits {
       if !angle.isFinite { return (name, "\(angle) is not a valid angle") }
-      if abs(angle) > limit + Self.tolerance { return (name, "\(angle) rad is outside -\(message) to \(message)") }
+      if abs(angle) > limit + Self.tolerance { return (name, "\(angle) rad is outside -\(limitText) to \(limitText)") }
     }
     return nil
   }
 
   /// The message for this attitude, relative to the neutral position and multiplied by the sensitivity.
-  func tilt(neutral: CarAttitude, sensitivity: Double) -> CarTilt {
-    let relative = CarAttitude(
+  func tilt(neutral: PhoneAttitude, sensitivity: Double) -> CarTilt {
+    let relative = PhoneAttitude(
       roll: Self.turn(from: neutral.roll, to: roll) * sensitivity, pitch: (pitch - neutral.pitch) * sensitivity,
       yaw: Self.turn(from: neutral.yaw, to: yaw) * sensitivity)
     return CarTilt(relative)
   }
 
   /// This attitude with one angle replaced: the one that belongs to a property of the neutral position.
-  func with(_ signal: CarSignal, _ angle: Double) -> CarAttitude {
-    switch signal {
-    case .neutralRoll: CarAttitude(roll: angle, pitch: pitch, yaw: yaw)
-    case .neutralPitch: CarAttitude(roll: roll, pitch: angle, yaw: yaw)
-    default: CarAttitude(roll: roll, pitch: pitch, yaw: angle)
+  func with(_ property: CarProperty, _ angle: Double) -> PhoneAttitude {
+    switch property {
+    case .neutralRoll: PhoneAttitude(roll: angle, pitch: pitch, yaw: yaw)
+    case .neutralPitch: PhoneAttitude(roll: roll, pitch: angle, yaw: yaw)
+    default: PhoneAttitude(roll: roll, pitch: pitch, yaw: angle)
     }
   }
 
@@ -87,7 +87,7 @@ struct CarTilt: Sendable, Equatable {
   private(set) var pitch: Int
   private(set) var yaw: Int
 
-  /// π and π/2, truncated: the printed number is never more than the maximum.
+  /// π and π/2, truncated: the sent number never exceeds the maximum.
   private static let halfTurn = 3_141_592
   private static let quarterTurn = 1_570_796
   /// Full speed is at 45° of roll and at 80° of pitch, a ratio of 9 : 16.
@@ -95,7 +95,7 @@ struct CarTilt: Sendable, Equatable {
   private static let fullPitch = 16
 
   /// The valid message that is nearest to an attitude.
-  init(_ attitude: CarAttitude) {
+  init(_ attitude: PhoneAttitude) {
     func millionths(_ angle: Double, _ limit: Int) -> Int {
       let bound = Double(limit) / CarNumber.scale
       return min(max(CarNumber.millionths(min(max(angle, -bound), bound)) ?? 0, -limit), limit)

@@ -4,17 +4,17 @@
 struct CarSettings: Sendable {
   /// The neutral position is stored as one text, so that its angles change together.
   private static let neutralProperty = Property("neutral", .string, remembered: true, help: "Roll, pitch and yaw in rad")
-  private static let neutralIndex = CarSignal.allCases.count
+  private static let neutralIndex = CarProperty.allCases.count
   private static let maxPageLength = 2000
 
   private var persisted: PersistedSettings
-  private(set) var neutral = CarAttitude.level
+  private(set) var neutral = PhoneAttitude.level
   /// The URL of the car's own web page; nil if the link has no host name.
   private let ownPage: String?
 
   init(_ options: CarOptions) {
     ownPage = options.endpoint?.page
-    persisted = PersistedSettings(CarSignal.properties(options) + [Self.neutralProperty])
+    persisted = PersistedSettings(CarProperty.properties(options) + [Self.neutralProperty])
   }
 
   var sensitivity: Double { persisted[.sensitivity]?.number ?? 1 }
@@ -22,15 +22,15 @@ struct CarSettings: Sendable {
   private var page: String? { persisted[.webPage]?.text ?? ownPage }
 
   /// The neutral position after all pending stores.
-  private var nextNeutral: CarAttitude { Self.attitude(persisted.latest(Self.neutralIndex)) }
+  private var nextNeutral: PhoneAttitude { Self.attitude(persisted.latest(Self.neutralIndex)) }
 
-  private static func attitude(_ stored: Value?) -> CarAttitude { stored.flatMap { CarAttitude(stored: $0.text) } ?? .level }
+  private static func attitude(_ stored: Value?) -> PhoneAttitude { stored.flatMap { PhoneAttitude(stored: $0.text) } ?? .level }
 
   mutating func restore(_ files: [String: [UInt8]], _ effects: inout Effects) {
     let damaged = persisted.restore(files) { property, value in
       switch property {
-      case Self.neutralIndex: CarAttitude(stored: value.text) != nil
-      case CarSignal.webPage.rawValue: Self.refusal(page: value.text) == nil
+      case Self.neutralIndex: PhoneAttitude(stored: value.text) != nil
+      case CarProperty.webPage.rawValue: Self.refusal(page: value.text) == nil
       default: true
       }
     }
@@ -53,19 +53,19 @@ struct CarSettings: Sendable {
 
   /// Changes a setting; returns false if the property is not a setting. A driven car rejects a new neutral position and sensitivity,
   /// because they would change the current set-point.
-  mutating func set(_ signal: CarSignal, _ value: Value, for id: CommandID, isDriven: Bool, _ effects: inout Effects) -> Bool {
+  mutating func set(_ property: CarProperty, _ value: Value, for id: CommandID, isDriven: Bool, _ effects: inout Effects) -> Bool {
     do throws(CommandError) {
-      switch signal {
+      switch property {
       case .neutralRoll, .neutralPitch, .neutralYaw:
-        guard let angle = value.number, CarSignal.ranges[signal.rawValue]?.contains(angle) == true else {
+        guard let angle = value.number, CarProperty.ranges[property.rawValue]?.contains(angle) == true else {
           throw .invalid(argument: "value", "\(value.text) is out of range")
         }
-        try set(nextNeutral.with(signal, angle), for: id, isDriven: isDriven, &effects)
+        try set(nextNeutral.with(property, angle), for: id, isDriven: isDriven, &effects)
       case .sensitivity where isDriven: throw Self.driven
       case .webPage:
         if value != .string(""), let message = Self.refusal(page: value.text) { throw .invalid(argument: "value", message) }
         fallthrough
-      case .sensitivity, .videoQuality: try persisted.set(signal.rawValue, value, for: id, &effects)
+      case .sensitivity, .videoQuality: try persisted.set(property.rawValue, value, for: id, &effects)
       default: return false
       }
     } catch {
@@ -76,7 +76,7 @@ struct CarSettings: Sendable {
 
   /// Sets the neutral position: `here` is the attitude that the driver requests now, `horizontal` is level.
   mutating func setNeutral(
-    _ position: Value?, attitude: CarAttitude?, for id: CommandID, isDriven: Bool, _ effects: inout Effects
+    _ position: Value?, attitude: PhoneAttitude?, for id: CommandID, isDriven: Bool, _ effects: inout Effects
   ) {
     do throws(CommandError) {
       switch position {
@@ -97,7 +97,7 @@ struct CarSettings: Sendable {
   private static let driven = CommandError.refused(code: .driving, "the car is being driven: stop it first")
 
   private mutating func set(
-    _ neutral: CarAttitude, for id: CommandID, isDriven: Bool, _ effects: inout Effects
+    _ neutral: PhoneAttitude, for id: CommandID, isDriven: Bool, _ effects: inout Effects
   ) throws(CommandError) {
     if isDriven { throw Self.driven }
     try persisted.set(Self.neutralIndex, .string(neutral.stored), for: id, &effects)
@@ -115,8 +115,8 @@ struct CarSettings: Sendable {
   private mutating func publish(_ effects: inout Effects) {
     neutral = Self.attitude(persisted[Self.neutralIndex])
     effects.publish(.sensitivity, .float(sensitivity))
-    for (signal, angle) in [(CarSignal.neutralRoll, neutral.roll), (.neutralPitch, neutral.pitch), (.neutralYaw, neutral.yaw)] {
-      effects.publish(signal, .float(angle))
+    for (property, angle) in [(CarProperty.neutralRoll, neutral.roll), (.neutralPitch, neutral.pitch), (.neutralYaw, neutral.yaw)] {
+      effects.publish(property, .float(angle))
     }
     effects.publish(.videoQuality, .string(quality.rawValue))
     if let page {
@@ -128,5 +128,5 @@ struct CarSettings: Sendable {
 }
 
 extension PersistedSettings {
-  fileprivate subscript(_ signal: CarSignal) -> Value? { self[signal.rawValue] }
+  fileprivate subscript(_ property: CarProperty) -> Value? { self[property.rawValue] }
 }

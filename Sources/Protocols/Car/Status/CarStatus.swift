@@ -16,7 +16,7 @@ struct CarStatus: Sendable {
   private static let maxLines = 64
   private static let maxLineLength = 200
 
-  private static let known: [String: (signal: CarSignal, unit: String)] = [
+  private static let known: [String: (property: CarProperty, unit: String)] = [
     "Motor battery voltage": (.motorBatteryVoltage, "V"), "Raspberry Pi's battery voltage": (.piBatteryVoltage, "V"),
     "Temperature": (.temperature, "°C"), "CPU usage": (.cpuUsage, "%"), "Memory used": (.memoryUsed, "MB"),
     "Free memory": (.memoryFree, "MB"), "Disk space used": (.diskUsed, "GB"), "Free disk space": (.diskFree, "GB"),
@@ -42,8 +42,8 @@ struct CarStatus: Sendable {
   init(_ options: CarOptions) {
     dialect = options.dialect
     interval = options.statusInterval
-    lifetime = CarSignal.statusLifetime(options)
-    schema = Schema(properties: CarSignal.properties(options), actions: CarAction.actions)
+    lifetime = CarProperty.statusLifetime(options)
+    schema = Schema(properties: CarProperty.properties(options), actions: CarAction.actions)
   }
 
   /// When the next request is due; nil if requests are disabled, or a response is awaited.
@@ -136,11 +136,11 @@ struct CarStatus: Sendable {
   // MARK: Lines
 
   /// The positions of the status properties.
-  private var indices: [Int] { [CarSignal.status.rawValue] + Array(CarSignal.lines) + addedProperties.values.sorted() }
+  private var indices: [Int] { [CarProperty.status.rawValue] + Array(CarProperty.lines) + addedProperties.values.sorted() }
 
   /// The property and unit of a line; nil if its label is unknown.
   private func position(of line: CarStatusLine) -> (index: Int, unit: String?)? {
-    if let (signal, unit) = Self.known[line.label] { return (signal.rawValue, unit) }
+    if let (property, unit) = Self.known[line.label] { return (property.rawValue, unit) }
     return addedProperties[line.label].map { ($0, nil) }
   }
 

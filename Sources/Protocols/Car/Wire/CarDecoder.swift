@@ -1,5 +1,5 @@
 // Decodes the car's frames from a stream of bytes in pieces of any size. A frame ends with `%^%`; the line end that the car as built
-// adds is optional. Invalid data is dropped up to the next end mark, reported and counted. At most 64 KiB are buffered.
+// adds is optional. Invalid data is dropped up to the next terminator, reported and counted. At most 64 KiB are buffered.
 // Source: AutoTT, TCP.py, which sends `TYPE#$#BODY%^%` CR LF. One read can contain several frames, and the marks cannot be escaped.
 
 /// A frame from the car.
@@ -12,7 +12,7 @@ struct CarInboundMessage: Sendable, Equatable {
 
 /// Decodes the car's bytes.
 struct CarDecoder: Sendable {
-  /// The result at an end mark.
+  /// The result at a terminator.
   enum Item: Sendable, Equatable {
     case message(CarInboundMessage)
     case dropped(Drop)
@@ -21,10 +21,10 @@ struct CarDecoder: Sendable {
   /// Why received data is not a frame, and its first bytes.
   struct Drop: Sendable, Equatable {
     enum Reason: String, Sendable {
-      case noEndMark = "more than 64 KiB without an end mark"
+      case noTerminator = "more than 64 KiB without a terminator"
       case noBodyMark = "no #$# in a message"
       case invalidType = "invalid message type"
-      case twoMessages = "#$# in the body of a message, or a missing end mark"
+      case twoMessages = "#$# in the body of a message, or a missing terminator"
     }
 
     let reason: Reason
@@ -40,7 +40,7 @@ struct CarDecoder: Sendable {
   static let maxTypeLength = 32
 
   private var buffer: [UInt8] = []
-  /// Whether more bytes without an end mark were received than are buffered.
+  /// Whether more bytes without a terminator were received than are buffered.
   private(set) var isOverrun = false
   /// The number of dropped frames since the decoder was created.
   private(set) var badFrames = 0
@@ -54,13 +54,13 @@ struct CarDecoder: Sendable {
       // A line end between two frames is ignored.
       if buffer.isEmpty, byte == 0x0D || byte == 0x0A { continue }
       buffer.append(byte)
-      if byte == CarFrame.endMark[2], buffer.ends(with: CarFrame.endMark) {
+      if byte == CarFrame.terminator[2], buffer.ends(with: CarFrame.terminator) {
         if let item = close() { return item }
       } else if buffer.count >= Self.limit {
         let isFirst = !isOverrun
-        let drop = isFirst ? drop(.noEndMark, buffer[...]) : nil
+        let drop = isFirst ? drop(.noTerminator, buffer[...]) : nil
         isOverrun = true
-        // The last two bytes may be the start of the end mark.
+        // The last two bytes may be the start of the terminator.
         buffer.removeFirst(buffer.count - 2)
         if let drop { return drop }
       }
@@ -74,21 +74,21 @@ struct CarDecoder: Sendable {
     isOverrun = false
   }
 
-  /// Ends a frame at its end mark; returns nil if the frame was dropped already.
+  /// Ends a frame at its terminator; returns nil if the frame was dropped already.
   private mutating func close() -> Item? {
     defer {
       buffer.removeAll(keepingCapacity: buffer.count < 4096)
       isOverrun = false
     }
     if isOverrun { return nil }
-    let content = buffer.dropLast(CarFrame.endMark.count)
+    let content = buffer.dropLast(CarFrame.terminator.count)
     guard let mark = content.firstIndex(of: CarFrame.bodyMark) else { return drop(.noBodyMark, content) }
     let type = content[..<mark]
     let body = content[(mark + CarFrame.bodyMark.count)...]
     guard (1...Self.maxTypeLength).contains(type.count), type.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
       return drop(.invalidType, content)
     }
-    // The end mark between two messages was lost, so neither of them may be complete.
+    // The terminator between two messages was lost, so neither of them may be complete.
     guard body.firstIndex(of: CarFrame.bodyMark) == nil else { return drop(.twoMessages, content) }
     return .message(CarInboundMessage(type: String(decoding: type, as: UTF8.self), body: Array(body)))
   }

@@ -2,7 +2,7 @@
 // because the car does not reassemble split frames.
 // Source: the README of the app, TCPConnection.m, TCP.py (which splits only at `%^%` CR LF).
 //
-//   Stop#$#%^%␍␊          type, mark, body, end mark; as documented without the line end
+//   Stop#$#%^%␍␊          type, mark, body, terminator; as documented without the line end
 
 /// A message to the car, other than a tilt.
 enum CarOutboundMessage: Sendable, Equatable {
@@ -70,12 +70,12 @@ enum CarFrame {
   /// The maximum length of a frame: the car reads at most 1024 bytes at a time.
   static let maxLength = 1023
   static let bodyMark = Array("#$#".utf8)
-  static let endMark = Array("%^%".utf8)
+  static let terminator = Array("%^%".utf8)
 
   static func opened(_ type: String) -> [UInt8] { Array(type.utf8) + bodyMark }
 
   static func close(_ bytes: inout [UInt8], _ dialect: CarDialect) {
-    bytes += endMark
+    bytes += terminator
     if dialect == .asBuilt { bytes += [0x0D, 0x0A] }
   }
 }

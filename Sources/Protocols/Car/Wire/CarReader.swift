@@ -43,7 +43,7 @@ struct CarReader: Sendable {
 
   /// Publishes the initial values.
   func publishInitialValues(_ effects: inout Effects) {
-    for counter in [CarSignal.messages, .badFrames] { effects.publish(counter, .int(0)) }
+    for counter in [CarProperty.messages, .badFrames] { effects.publish(counter, .int(0)) }
     effects.withdraw(.message, "no message from the car yet")
   }
 

@@ -21,7 +21,7 @@ enum CarText {
     if bytes.contains(where: { $0 > 0x7F }) { return "must be ASCII" }
     if bytes[...].firstIndex(of: CarFrame.bodyMark) != nil { return "must not contain #$#, which starts the body of a message" }
     // A trailing part of the mark would end the message too early.
-    if (bytes + CarFrame.endMark)[...].firstIndex(of: CarFrame.endMark) != bytes.count {
+    if (bytes + CarFrame.terminator)[...].firstIndex(of: CarFrame.terminator) != bytes.count {
       return "must not contain %^% or end with %^, which ends a message"
     }
     let frame = CarOutboundMessage.message(text).frame(.asBuilt)

@@ -2,13 +2,13 @@
 // Source: Status.py of task123/AutoTT: labels, order and formats of the eight items, limits of the warnings.
 
 /// The status of a car at one instant.
-struct CarHealth: Sendable {
+struct SimulatedCarStatus: Sendable {
   /// The temperatures in °C above which the car warns, and below which it may warn again.
   static let maxTemperature = 80.0
   static let rearmTemperature = 60.0
   /// The voltages in V below which the car warns.
-  static let minForMotors = 6.0
-  static let minForPi = 4.9
+  static let minMotorVoltage = 6.0
+  static let minPiVoltage = 4.9
 
   var motorVoltage: Double  // V
   var piVoltage: Double  // V
@@ -22,14 +22,14 @@ struct CarHealth: Sendable {
   /// Creates the status at this time in s after the start.
   init(_ seconds: Double, isFlat: Bool = false, isHot: Bool = false) {
     let seconds = max(0, seconds)
-    let wave = CarHealth.wave(seconds, period: 60)
+    let wave = SimulatedCarStatus.wave(seconds, period: 60)
     let hours = min(seconds / 3600, 4)
     motorVoltage = (isFlat ? 5.72 : 7.41) - 0.2 * hours - 0.03 * wave
     piVoltage = (isFlat ? 4.83 : 5.02) - 0.01 * hours - 0.01 * wave
-    temperature = 48.3 + 1.6 * CarHealth.wave(seconds, period: 90)
+    temperature = 48.3 + 1.6 * SimulatedCarStatus.wave(seconds, period: 90)
     // Hot for long enough to be noticed, then below the temperature that permits the next warning.
     if isHot, seconds.truncatingRemainder(dividingBy: 40) >= 2 { temperature += seconds.truncatingRemainder(dividingBy: 40) < 15 ? 36 : 4 }
-    cpuUsage = 5.9 + 3.4 * CarHealth.wave(seconds, period: 20)
+    cpuUsage = 5.9 + 3.4 * SimulatedCarStatus.wave(seconds, period: 20)
     memoryUsed = 612 + Int(seconds / 10) % 40
     diskUsed = 3.9 + 0.1 * (hours * 2).rounded(.down)
   }
@@ -46,8 +46,8 @@ struct CarHealth: Sendable {
     return [
       "Motor battery voltage: \(motorVoltage.fixed(2)) V", "Raspberry Pi's battery voltage: \(piVoltage.fixed(2)) V",
       "Temperature: \(temperature.fixed(1)) C", "CPU usage: \(usage) %", "Memory used: \(memoryUsed) MB",
-      "Free memory: \(CarHealth.memorySize - memoryUsed) MB", "Disk space used: \(diskUsed.fixed(1)) GB",
-      "Free disk space: \(Int(CarHealth.diskSize - diskUsed)) GB",
+      "Free memory: \(SimulatedCarStatus.memorySize - memoryUsed) MB", "Disk space used: \(diskUsed.fixed(1)) GB",
+      "Free disk space: \(Int(SimulatedCarStatus.diskSize - diskUsed)) GB",
     ]
   }
 
