@@ -38,7 +38,7 @@ struct HealthSettings: Sendable {
     stepLength = setup.options["step-length"]?.number
     if let name = gadgetbridge, name.isEmpty || name.hasPrefix(".") || name.contains("/") {
       throw OptionError(
-        "gadgetbridge", "not a file name; copy the file into import/ of the state directory and write its name")
+        "gadgetbridge", "not a file name; copy the file into import/ in the state directory, and give only its name here")
     }
     if gadgetbridgeDevice != nil, gadgetbridge == nil {
       throw OptionError("gadgetbridge-device", "requires an export; add gadgetbridge = \"Gadgetbridge\"")

@@ -17,7 +17,8 @@ enum HealthMetric: Int, CaseIterable, Sendable {
     return self == .steps ? .int(Int(number.rounded())) : .float(number)
   }
 
-  /// The rows of the schema. A heart rate expires by itself; the machine withdraws the totals of another day.
+  /// The rows of the schema. A heart rate expires by itself; the machine withdraws the totals at midnight, when they
+  /// belong to the previous day.
   static func properties(heartRateMaxAge: Nanoseconds) -> [Property] {
     allCases.map { metric in
       let row = metric.declaration
@@ -29,7 +30,7 @@ enum HealthMetric: Int, CaseIterable, Sendable {
       + allCases.map { metric in
         Property(
           "\(metric.name)-source", .string, lifetime: metric.isDailyTotal ? .retained : .fresh(heartRateMaxAge),
-          group: .health, rank: .detail, help: "Source and age of \(metric.name)")
+          group: .health, rank: .detail, help: "Source and time of \(metric.name)")
       }
   }
 
