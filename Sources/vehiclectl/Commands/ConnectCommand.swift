@@ -22,7 +22,7 @@ struct ConnectCommand: Subcommand {
     _ = try client.call(Contract.Connect.self, .init(device: device))
     let follows = Terminal.isTerminal(STDOUT_FILENO) && !output.json && !output.quiet
     if follows { try ConnectionFollower(device: device, common: common, output: output).run() }
-    try FirstUse(device: device, client: client, output: output).run()
+    try RequiredPropertyPrompt(device: device, client: client, output: output).run()
     guard !follows else { return }
     output.json ? output.json([:]) : output.note("connecting \(device); see: vehiclectl status \(device)")
   }

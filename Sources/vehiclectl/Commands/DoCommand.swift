@@ -35,8 +35,8 @@ struct DoCommand: Subcommand {
     }
     let parameters = Contract.Call.Parameters(device: device, action: action.name, arguments: values.isEmpty ? nil : values)
     guard action.streams else {
-      let firstUse = FirstUse(device: device, client: client, output: output)
-      return show(try firstUse.run { try client.call(Contract.Call.self, parameters) }, output)
+      let prompt = RequiredPropertyPrompt(device: device, client: client, output: output)
+      return show(try prompt.run { try client.call(Contract.Call.self, parameters) }, output)
     }
     Interrupt.catchSignals()
     let deadline = common.timeout.map { Clock.monotonic + $0 }

@@ -26,7 +26,7 @@ struct SetCommand: Subcommand {
     let (device, property) = try reference.property(of: client)
     let parameters = Contract.Set.Parameters(
       device: device, property: property.name, value: try Self.value(value, for: property, of: device, units))
-    let reading = try FirstUse(device: device, client: client, output: output).run {
+    let reading = try RequiredPropertyPrompt(device: device, client: client, output: output).run {
       units.converted(try client.call(Contract.Set.self, parameters).reading)
     }
     if output.json { return output.json(["readings": .array([JSON(reading)])]) }

@@ -61,7 +61,7 @@ struct SetupCommand: Subcommand {
       return output.json(["device": .string(section.name), "file": .string(file), "lines": .array(section.lines.map(JSON.string))])
     }
     try ConnectionFollower(device: section.name, common: common, output: output).run()
-    try FirstUse(device: section.name, client: try common.connect(output), output: output).run()
+    try RequiredPropertyPrompt(device: section.name, client: try common.connect(output), output: output).run()
     output.note("\(section.name) is set up; next: vehiclectl watch, or vehiclectl status \(section.name)")
   }
 

@@ -7,7 +7,7 @@ import Varlink
 
 @testable import vehiclectl
 
-@Suite struct FirstUseTests {
+@Suite struct RequiredPropertyPromptTests {
   /// A daemon whose mirror requires a username; records its calls.
   private final class Daemon: Sendable {
     private let calls = Mutex<[String]>([])
@@ -41,22 +41,22 @@ import Varlink
   }
 
   private func use(
-    _ daemon: Daemon, json: Bool = false, typed: String?..., body: (FirstUse, Client) throws -> String?
+    _ daemon: Daemon, json: Bool = false, typed: String?..., body: (RequiredPropertyPrompt, Client) throws -> String?
   ) throws -> (result: String?, prompts: [String]) {
     let server = try SocketServer { daemon.answer($0, $1) }
     defer { server.stop() }
     let client = try Client(path: server.path, timeout: 5)
     var prompts: [String] = []
-    var firstUse = FirstUse(device: "mirror", client: client, output: Output(json: json))
-    firstUse.promptForLine = {
+    var prompt = RequiredPropertyPrompt(device: "mirror", client: client, output: Output(json: json))
+    prompt.promptForLine = {
       prompts.append($0)
       return prompts.count <= typed.count ? typed[prompts.count - 1] : nil
     }
-    return (try body(firstUse, client), prompts)
+    return (try body(prompt, client), prompts)
   }
 
-  private func send(_ firstUse: FirstUse, _ client: Client) throws -> String? {
-    try firstUse.run { try client.call(Contract.Call.self, .init(device: "mirror", action: "send-now")).text }
+  private func send(_ prompt: RequiredPropertyPrompt, _ client: Client) throws -> String? {
+    try prompt.run { try client.call(Contract.Call.self, .init(device: "mirror", action: "send-now")).text }
   }
 
   @Test func `a required property is prompted for once, set, and the call is repeated`() throws {
@@ -92,8 +92,8 @@ import Varlink
     let daemon = Daemon()
     let (_, prompts) = try use(
       daemon, typed: "Ada",
-      body: { firstUse, _ in
-        try firstUse.run()
+      body: { prompt, _ in
+        try prompt.run()
         return nil
       })
     #expect(prompts.count == 1 && daemon.calledMethods == ["Status", "Describe", "Set"])

@@ -4,12 +4,12 @@
 import Protocols
 import Varlink
 
-struct FirstUse {
+struct RequiredPropertyPrompt {
   let device: String
   let client: Client
   let output: Output
   /// Shows the prompt and reads a line; nil without a terminal.
-  var promptForLine: (String) -> String? = FirstUse.promptOnTerminal
+  var promptForLine: (String) -> String? = RequiredPropertyPrompt.promptOnTerminal
 
   private static let prefix = "needs-"
 
