@@ -1,5 +1,5 @@
-// Error messages for HTTP requests: invalid ones, and those that failed. Of a URL only host and port may appear in a message, because
-// the rest can contain credentials and personal data.
+// Error messages for invalid and failed HTTP requests. Only the host and port of a URL may appear in a message, because the rest can
+// contain credentials and personal data.
 
 import CCurl
 import Glibc
@@ -13,7 +13,7 @@ enum HTTPErrorMessage {
     var code: CURLcode
     var excess: Excess?
     /// The errno of a failed connection, or 0.
-    var system: CInt
+    var connectErrno: CInt
     /// The status of a proxy's response to CONNECT, or 0.
     var proxyStatus: Int
     /// libcurl's error message, which is used for TLS errors only.
@@ -29,8 +29,8 @@ enum HTTPErrorMessage {
     guard !request.method.isEmpty, request.method.utf8.count <= 16, request.method.utf8.allSatisfy(isUpperCaseLetter) else {
       return "invalid HTTP method; use upper-case letters, as in GET"
     }
-    guard isURL(request.url), host(of: request.url) != nil else {
-      return "invalid URL; write http:// or https:// and a host, and percent-encode other characters than ASCII letters, digits and signs"
+    guard isURL(request.url), hostAndPort(of: request.url) != nil else {
+      return "invalid URL; write http:// or https:// and a host, and percent-encode spaces, control characters and non-ASCII characters"
     }
     if let proxy = request.proxy, !proxy.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) || proxy.utf8.count > maxURLLength {
       return "invalid proxy; write a URL, as in http://192.168.0.1:3128"
@@ -62,16 +62,16 @@ enum HTTPErrorMessage {
     }
   }
 
-  /// The host and port of a URL.
-  static func host(of url: String) -> String? {
+  /// The host and port of a URL; nil if it has no host.
+  static func hostAndPort(of url: String) -> String? {
     let parts = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
     guard parts.count > 2, parts[0].hasSuffix(":"), parts[1].isEmpty else { return nil }
     let authority = parts[2].prefix { !"?#\\".contains($0) }
-    let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
-    return host.isEmpty || host.hasPrefix(":") ? nil : printable(host, limit: 100)
+    let hostAndPort = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+    return hostAndPort.isEmpty || hostAndPort.hasPrefix(":") ? nil : printable(hostAndPort, limit: 100)
   }
 
-  /// The media type `application/json` of `Application/JSON; charset=utf-8`, or nil if it is invalid.
+  /// The media type in a Content-Type header, in lower case and without parameters, for example `application/json`; nil if it is invalid.
   static func mediaType(_ text: String) -> String? {
     let type = text.prefix { $0 != ";" }.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }.lowercased()
     let parts = type.split(separator: "/", omittingEmptySubsequences: false)
@@ -81,46 +81,46 @@ enum HTTPErrorMessage {
 
   /// The message for a failed request.
   static func message(for failure: Failure, of request: HTTPRequest) -> String {
-    let host = host(of: request.url) ?? "the server"
+    let server = hostAndPort(of: request.url) ?? "the server"
     switch failure.excess {
-    case .body: return tooLong(host, request)
-    case .head: return "\(host) sent more than 64 KiB of headers; check the URL"
+    case .body: return tooLong(server, request)
+    case .head: return "\(server) sent more than 64 KiB of headers; check the URL"
     case nil: break
     }
     if failure.proxyStatus >= 300 {
-      return "the proxy rejected the connection to \(host): status \(failure.proxyStatus); check its settings"
+      return "the proxy rejected the connection to \(server): status \(failure.proxyStatus); check its settings"
     }
     switch failure.code {
-    case CURLE_COULDNT_RESOLVE_HOST: return "cannot resolve \(host); check the spelling, and that the network is up"
+    case CURLE_COULDNT_RESOLVE_HOST: return "cannot resolve \(server); check the spelling, and that the network is up"
     case CURLE_COULDNT_RESOLVE_PROXY: return "cannot resolve the proxy; check the spelling, and that the network is up"
     case CURLE_COULDNT_CONNECT:
-      let reason = failure.system == 0 ? "no connection" : errnoMessage(failure.system)
+      let reason = failure.connectErrno == 0 ? "no connection" : errnoMessage(failure.connectErrno)
       if let proxy = request.proxy, !proxy.isEmpty {
-        return "cannot reach the proxy \(Self.host(of: proxy) ?? ""): \(reason); check proxy, and that it is running"
+        return "cannot reach the proxy \(hostAndPort(of: proxy) ?? ""): \(reason); check the key proxy, and that the proxy is running"
       }
-      return "cannot reach \(host): \(reason); check host and port, and the proxy if there is one"
+      return "cannot reach \(server): \(reason); check host and port, and the proxy if there is one"
     case CURLE_OPERATION_TIMEDOUT:
-      return "no response from \(host) within \(Value.text(Double(request.timeout / .millisecond) / 1000)) s; check the network"
-    case CURLE_FILESIZE_EXCEEDED: return tooLong(host, request)
+      return "no response from \(server) within \(Value.text(Double(request.timeout / .millisecond) / 1000)) s; check the network"
+    case CURLE_FILESIZE_EXCEEDED: return tooLong(server, request)
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR:
-      let remedy = "check the clock, for an intercepting proxy, and that ca-certificates is installed"
-      return "the certificate of \(host) is not trusted\(reason(in: failure.tlsMessage)); \(remedy)"
+      let remedy = "check the system clock, whether a proxy intercepts TLS, and that ca-certificates is installed"
+      return "the certificate of \(server) is not trusted\(reason(in: failure.tlsMessage)); \(remedy)"
     case CURLE_SSL_CACERT_BADFILE: return "no CA certificates; apt install ca-certificates"
     case CURLE_SSL_CONNECT_ERROR:
-      return "TLS handshake with \(host) failed\(reason(in: failure.tlsMessage)); check the port, and http or https"
+      return "TLS handshake with \(server) failed\(reason(in: failure.tlsMessage)); check the port, and whether the URL needs http or https"
     case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY:
-      return "the response of \(host) is not HTTP; check the port, and http or https"
-    case CURLE_GOT_NOTHING: return "\(host) closed the connection without a response; try again later, or check the port"
+      return "the response of \(server) is not HTTP; check the port, and whether the URL needs http or https"
+    case CURLE_GOT_NOTHING: return "\(server) closed the connection without a response; try again later, or check the port"
     case CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_SEND_ERROR:
-      return "\(host) closed the connection before the response was complete; try again later"
+      return "\(server) closed the connection before the response was complete; try again later"
     case CURLE_URL_MALFORMAT: return "invalid URL; check its spelling"
     case CURLE_OUT_OF_MEMORY: return "out of memory"
-    default: return "the request to \(host) failed: \(printable(String(cString: ccurl_error_text(failure.code)).lowercased(), limit: 80))"
+    default: return "the request to \(server) failed: \(printable(String(cString: ccurl_error_text(failure.code)).lowercased(), limit: 80))"
     }
   }
 
-  private static func tooLong(_ host: String, _ request: HTTPRequest) -> String {
-    "\(host) sent more than the maximum of \(request.maxLength >> 20) MiB; check the URL"
+  private static func tooLong(_ server: String, _ request: HTTPRequest) -> String {
+    "\(server) sent more than the maximum of \(request.maxLength >> 20) MiB; check the URL"
   }
 
   /// The reason in libcurl's message about a certificate, in parentheses. It is empty if it could contain more of a URL than the host.

@@ -130,7 +130,7 @@ final class HTTPTransfer {
       return .answered(status: status, type: type, body: body)
     }
     let failure = HTTPErrorMessage.Failure(
-      code: result, excess: excess, system: CInt(truncatingIfNeeded: ccurl_number(easy, CURLINFO_OS_ERRNO)),
+      code: result, excess: excess, connectErrno: CInt(truncatingIfNeeded: ccurl_number(easy, CURLINFO_OS_ERRNO)),
       proxyStatus: ccurl_number(easy, CURLINFO_HTTP_CONNECTCODE), tlsMessage: String(cString: errors))
     return .failed(HTTPErrorMessage.message(for: failure, of: request))
   }
