@@ -1,4 +1,4 @@
-// A device that was disconnected on request stays disconnected over restarts of the daemon.
+// A device that was disconnected on request stays disconnected across restarts of the daemon.
 
 import Foundation
 import Testing
@@ -12,12 +12,12 @@ extension EndToEnd {
       ("pod", "running", "ble:Pod", ""),
     ]
 
-    @Test(arguments: [SIGKILL, SIGTERM]) func `every kind stays disconnected over restarts`(_ signal: Int32) throws {
+    @Test(arguments: [SIGKILL, SIGTERM]) func `every kind stays disconnected across restarts`(_ signal: Int32) throws {
       let rig = try Rig()
       let sections = Self.kinds.map { "[device.\($0)]\nkind = \"\($1)\"\nlink = \"\($2)\"\n\($3)\n" }
       try rig.write(sections.joined())
       let isDown = { (name: String) in
-        rig.vehiclectl("status", name).output.contains("disconnected on request: vehiclectl connect \(name)")
+        rig.vehiclectl("status", name).output.contains("disconnected on request; to reconnect: vehiclectl connect \(name)")
       }
       let first = try rig.daemon()
       for (name, _, _, _) in Self.kinds {

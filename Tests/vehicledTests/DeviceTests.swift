@@ -173,7 +173,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     #expect(await until { completed.last == 5 } && !device.ports[0].isUp)
   }
 
-  @Test func `a disconnect lasts until connect, over restarts`() async throws {
+  @Test func `a disconnect lasts until connect, across restarts`() async throws {
     let disk = Disk(directory: temporaryDirectory())
     let line = pseudoTerminal()
     defer { [line.controller, line.follower].forEach { close($0) } }
@@ -197,7 +197,7 @@ func listening(queue: CInt = 1, buffer: CInt? = nil) -> (listener: CInt, port: I
     ev = restarted()
     await open(ev)
     #expect(probe.inputTexts == ["started []", "main down"] && ev.ports[0].nextAttempt == nil)
-    #expect(ev.unreachableReason == "disconnected on request: vehiclectl connect ev")
+    #expect(ev.unreachableReason == "disconnected on request; to reconnect: vehiclectl connect ev")
     ev.connect { answers.append($0) }
     #expect(await until { answers.count == 2 && ev.ports[0].isUp })
     ev.disconnect { answers.append($0) }

@@ -14,7 +14,7 @@ import Testing
     var logged: [String] = []
     for second in 0..<600 {
       let now = Instant(second) * .second
-      if let due = limiter.due, now >= due { logged += limiter.end(at: now).map(\.text) }
+      if let due = limiter.due, now >= due { logged += limiter.endMinute(at: now).map(\.text) }
       for line in [Self.fault, Self.well] where limiter.admit(line, at: now) { logged.append(line.text) }
     }
     #expect(logged.prefix(5) == [Self.fault.text, Self.well.text, Self.fault.text, Self.well.text, Self.fault.text])
@@ -24,8 +24,8 @@ import Testing
       ])
     #expect(logged.count == 5 + 2 * 9)
     // A minute without lines ends the summaries.
-    let last = limiter.end(at: 600 * .second)
-    let quiet = limiter.end(at: 660 * .second)
+    let last = limiter.endMinute(at: 600 * .second)
+    let quiet = limiter.endMinute(at: 660 * .second)
     let isLoggedAgain = limiter.admit(Self.fault, at: 700 * .second)
     #expect(last.last?.text == "\(Self.well.text) (repeated 60 times in 1 min)" && quiet.isEmpty && isLoggedAgain)
   }
@@ -33,9 +33,9 @@ import Testing
   @Test func `a line that is no longer frequent is logged at once`() {
     var limiter = LogRateLimiter()
     for second in 0..<10 { _ = limiter.admit(Self.fault, at: Int64(second) * .second) }
-    let first = limiter.end(at: 60 * .second)
+    let first = limiter.endMinute(at: 60 * .second)
     let isAdmitted = limiter.admit(Self.fault, at: 70 * .second)
-    let second = limiter.end(at: 120 * .second)
+    let second = limiter.endMinute(at: 120 * .second)
     let isLogged = limiter.admit(Self.fault, at: 180 * .second)
     #expect(first.map(\.text) == ["\(Self.fault.text) (repeated 7 times in 1 min)"])
     #expect(!isAdmitted && second.map(\.text) == ["\(Self.fault.text) (repeated once in 1 min)"] && isLogged)
@@ -48,7 +48,7 @@ import Testing
       #expect(isLogged)
     }
     #expect(limiter.due == 60 * .second)
-    let summary = limiter.end(at: 60 * .second)
+    let summary = limiter.endMinute(at: 60 * .second)
     #expect(summary.isEmpty && limiter.due == nil)
   }
 
@@ -56,6 +56,6 @@ import Testing
     var limiter = LogRateLimiter()
     let logged = (0..<1000).filter { limiter.admit(LogRateLimiter.Line(level: .warning, text: "\($0) V", link: .main), at: Instant($0)) }
     #expect(logged.count == 20)
-    #expect(limiter.end(at: .second).map(\.text) == ["999 V (and 979 other messages in 1 min)"])
+    #expect(limiter.endMinute(at: .second).map(\.text) == ["999 V (and 979 other messages in 1 min)"])
   }
 }

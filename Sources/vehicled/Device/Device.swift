@@ -19,7 +19,8 @@ import Protocols
 
   private var machine: any Machine
   private var effects = Effects()
-  /// The storage of effects outside of turns, which all devices share. If turns overlap, the inner one allocates its own.
+  /// Storage for effects, shared by all devices and lent to a device while its machine runs. If one run nests in another, the inner one
+  /// allocates its own.
   private static var effectsStorage = Effects()
   private var inputs: [Input] = []
   private var isHandling = false
@@ -49,7 +50,7 @@ import Protocols
   private var rateLimiter = LogRateLimiter()
   private lazy var rateLimitTimer: Timer = Timer { [weak self] now in
     guard let self else { return }
-    rateLimiter.end(at: now).forEach(write)
+    rateLimiter.endMinute(at: now).forEach(write)
     rateLimitTimer.set(rateLimiter.due)
   }
 
@@ -87,7 +88,7 @@ import Protocols
     if !reconnectsAfterShutdown, isOpen { ports.forEach { $0.open() } }
   }
 
-  /// Runs the machine's shutdown sequence, then keeps the links down until `connect`, also over restarts of the daemon. `finish`
+  /// Runs the machine's shutdown sequence, then keeps the links down until `connect`, also across restarts of the daemon. `finish`
   /// is called once that is done and stored, with an error if storing failed.
   func disconnect(then finish: @escaping @Loop (String?) -> Void = { _ in }) {
     reconnectsAfterShutdown = false
@@ -97,14 +98,14 @@ import Protocols
     }
   }
 
-  private var downReason: String { "disconnected on request: vehiclectl connect \(name)" }
+  private var downReason: String { "disconnected on request; to reconnect: vehiclectl connect \(name)" }
 
   /// Runs the machine's shutdown sequence, then closes the links for good. `reason` is nil when the daemon stops.
   func close(_ reason: String? = nil, then finish: @escaping @Loop () -> Void) {
     isClosing = true
     shutDown(reason ?? "the daemon is stopping") {
       self.wake.set(nil)
-      self.rateLimiter.end(at: Clock.monotonic()).forEach(self.write)
+      self.rateLimiter.endMinute(at: Clock.monotonic()).forEach(self.write)
       self.rateLimitTimer.set(nil)
       self.requests.values.forEach(self.services.http.cancel)
       self.requests = [:]

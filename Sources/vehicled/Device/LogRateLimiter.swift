@@ -57,7 +57,7 @@ struct LogRateLimiter {
   }
 
   /// Ends the minute and returns the summary lines. A line that was over its limit stays suppressed in the next minute.
-  mutating func end(at now: Instant) -> [Line] {
+  mutating func endMinute(at now: Instant) -> [Line] {
     var summary =
       others.last.map {
         [Line(level: $0.level, text: "\($0.text) (and \(others.suppressed - 1) other messages in 1 min)", link: $0.link, event: $0.event)]
