@@ -161,6 +161,53 @@ extension EndToEnd {
       if daemon.isRunning, end != "loses the link" { #expect(wait { target() == nil && setup.number("erpm") != nil }) }
     }
 
+    /// `vehiclectl drive` on a terminal, with a key that repeats until the motor turns. Every end must release the motor and the lease.
+    @Test(arguments: ["quits", "is suspended", "is terminated", "releases the key", "loses the link"])
+    func `a board driven by keys stops when the driver`(_ end: String) throws {
+      let setup = try BoardRig("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
+      let daemon = try setup.rig.daemon()
+      #expect(wait { setup.number("erpm") != nil })
+      let terminal = try Terminal()
+      // The deadline is long, so that a busy machine does not end the drive.
+      let driver = try Program(
+        "/bin/sh", ["-c", "exec \(Rig.programs)/vehiclectl --socket \(setup.rig.socket) drive board --deadline 5000 --force <&1"],
+        in: setup.rig.directory, terminal: terminal)
+      #expect(terminal.shows("lease held"), "\(driver.stderr)")
+      terminal.type("0")
+      let throttle = { (least: Double) in
+        terminal.drawn {
+          terminal.type("w")
+          usleep(40_000)
+          return setup.received.contains { $0.contains(#"\x02\x05\x06\x00\x00\x0"#) || $0.contains(#"\x02\x05\x06\x00\x00\x1"#) }
+            && setup.number("target-current") ?? 0 > least
+        }
+      }
+      #expect(throttle(1) != nil, "\(driver.stderr)")
+      switch end {
+      case "quits": terminal.type("q")
+      case "is suspended": driver.signal(SIGTSTP)
+      case "is terminated": driver.signal(SIGTERM)
+      case "loses the link": #expect(setup.rig.vehiclectl("disconnect", "board").status == 0)
+      default: break
+      }
+      let isZero = { setup.received.last { $0.contains(#"\x02\x05\x06"#) }?.contains(#"\x02\x05\x06\x00\x00\x00\x00"#) == true }
+      #expect(terminal.drawn(until: isZero) != nil, "\(setup.received.suffix(5))")
+      switch end {
+      case "releases the key":
+        #expect(setup.rig.vehiclectl("status", "board").output.contains("driving, held by"))
+        terminal.type("q")
+        #expect(terminal.drawn { !driver.isRunning } != nil && driver.status(within: 0) == 0)
+      case "is suspended":
+        #expect(wait { !setup.rig.vehiclectl("status", "board").output.contains("held by") })
+        driver.end(SIGKILL)
+      case "loses the link":
+        #expect(terminal.drawn { !driver.isRunning } != nil)
+        #expect(driver.status(within: 0) == 1 && driver.stderr.contains("disconnected on request"), "\(driver.stderr)")
+      default: #expect(terminal.drawn { !driver.isRunning } != nil && driver.status(within: 0) == 0, "\(driver.stderr)")
+      }
+      #expect(daemon.isRunning && !setup.rig.vehiclectl("status", "board").output.contains("held by"))
+    }
+
     @Test func `a guardian that dies is replaced, and a guardian ends with its daemon`() throws {
       let setup = try BoardRig("vesc", options: "protocol = \"vesc\"\nallow-motion = true")
       let daemon = try setup.rig.daemon()

@@ -163,6 +163,8 @@ final class Terminal {
     return String(decoding: drawn, as: UTF8.self)
   }
 
+  func type(_ text: String) { _ = write(descriptor, text, text.utf8.count) }
+
   /// The output until a condition holds, or nil after a timeout. Reading the output makes room for more.
   func drawn(until isDone: () -> Bool) -> String? {
     var all = ""

@@ -37,6 +37,9 @@ final class DrivenCar: Sendable {
     Schema(
       properties: [Property("left-button", .bool, access: .write, help: ""), Property("right-button", .bool, access: .write, help: "")],
       actions: [DriveSchemaTests.tilt, Action("continue", motion: true, help: ""), Action("stop", help: "")]))
+  private static let snapshot = Contract.Device(
+    name: "rover", kind: "car", state: "ready",
+    readings: ["left-button", "right-button"].map { Contract.Reading(device: "rover", property: $0) })
   static let driveSchema = DriveSchema(device: "rover", schema)
   static let answered = Answer.send(VarlinkReply.message(Contract.Call.Result(Report())))
 
@@ -76,7 +79,7 @@ final class DrivenCar: Sendable {
       return .send(VarlinkReply.message(Contract.Drive.Result(lease: "token\(lease)", state: "driving"), continues: true))
     case Contract.Watch.name:
       if case .array(let names)? = parameters["references"] { record.withLock { $0.watched = names.compactMap(\.string) } }
-      return .send(VarlinkReply.message(Contract.Watch.Result(sequence: 0, snapshot: []), continues: true))
+      return .send(VarlinkReply.message(Contract.Watch.Result(sequence: 0, snapshot: [Self.snapshot]), continues: true))
     case Contract.Set.name:
       guard let name = parameters["property"]?.string, case .bool(let isDown)? = parameters["value"]?["bool"] else {
         return .sendAndClose([])

@@ -116,48 +116,9 @@ import Varlink
     #expect(try car.parse(#"{"roll":1,"pitch":0,"relative":true}"#, 1) == .run(action: "tilt", arguments: said, motion: true))
   }
 
-  @Test func `the display shows the sent tilt, the car's readings and their age`() {
-    func reading(_ name: String, _ value: Value?, age: Double? = nil, reason: String? = nil) -> Contract.Reading {
-      Contract.Reading(device: "rover", property: name, value: value, unit: name.hasSuffix("voltage") ? "V" : nil, age: age, reason: reason)
-    }
-    var display = DriveDisplay(device: "rover", help: ["keys"])
-    #expect(
-      display.lines(at: 0) { text, _ in text } == [
-        "rover  requesting the lease  ", "  roll   not sent yet", "  pitch  not sent yet", "  limit  40 %", "  last message  none yet", "",
-        "keys",
-      ])
-    display.lease = .held
-    display.sentTilt = (0.314, -1.4)
-    display.apply(
-      .init(
-        sequence: 0,
-        snapshot: [
-          Contract.Device(
-            name: "rover", kind: "car", state: "x",
-            readings: [
-              reading("running", .bool(true), age: 0), reading("mode", .string("Tilt Steering"), age: 9),
-              reading("messages", .int(4), age: 1), reading("motor-battery-voltage", .float(7.41), age: 3),
-              reading("video", nil, reason: "link down"),
-            ])
-        ], changes: [Contract.Reading(device: "other", property: "mode", value: .string("x"))],
-        events: [
-          Contract.Event(device: "rover", name: "message", text: "hot\u{1b}[2J", time: 1),
-          Contract.Event(device: "other", name: "m", text: "n", time: 2),
-        ]), at: 50)
-    display.stall = 0.42
-    display.remark = "refused"
-    #expect(
-      display.lines(at: 51.5) { text, _ in text } == [
-        "rover  lease held  running", "  mode   Tilt Steering", "  roll    0.31 rad  ----------|####------  forward",
-        "  pitch  -1.40 rad  ##########|----------  left", "  limit  40 %", "  last message  2.5 s ago", "  motor-battery-voltage  7.41 V",
-        "  video  - link down", "  hot [2J", "  stalled: no reply to a set-point for 0.4 s", "  refused", "", "keys",
-      ])
-    for line in display.lines(at: 51.5, paint: { text, _ in text }) { #expect(line.cells <= 60) }
-    display.apply(.init(sequence: 1, changes: [reading("running", .bool(false), age: 0), reading("messages", .int(5), age: 0.25)]), at: 60)
-    display.lease = .lost("the link is down")
-    display.sentTilt = (0, -0.001)
-    let lines = display.lines(at: 60) { text, _ in text }
-    #expect(lines[0] == "rover  lease lost: the link is down  stopped" && lines[5] == "  last message  0.3 s ago")
-    #expect(lines[3].hasSuffix("level"))
+  @Test func `the schema decides how a device is driven by hand`() {
+    #expect(driveSchema().control is TiltControl && driveSchema(Self.board).control is ThrottleControl)
+    #expect(driveSchema().stops && driveSchema().continues && !driveSchema(Self.board).stops && !driveSchema(Self.board).continues)
+    #expect(driveSchema(Schema()).control == nil && !driveSchema(Schema()).moves && driveSchema(Self.board).moves)
   }
 }

@@ -101,19 +101,19 @@ import Testing
       for name in ["event2", "event10", "event1x", "mouse0"] { unlink("\(directory)/\(name)") }
       rmdir(directory)
     }
-    #expect(failure { _ = try InputDevice.first(in: directory) }?.message.hasPrefix("no gamepad in \(directory); plug one in") == true)
+    #expect(failure { _ = try Gamepad.first(in: directory) }?.message.hasPrefix("no gamepad in \(directory); plug one in") == true)
     #expect(mkfifo("\(directory)/event10", 0o600) == 0)
     for name in ["event2", "event1x", "mouse0"] { close(open("\(directory)/\(name)", O_CREAT | O_WRONLY, 0o600)) }
-    #expect(InputDevice.names(in: directory) == ["event2", "event10"])
+    #expect(EventDevice.names(in: directory) == ["event2", "event10"])
     for path in ["\(directory)/event10", "\(directory)/event2", directory, "/dev/null"] {
-      let refused = failure { _ = try InputDevice(path: path) }
+      let refused = failure { _ = try Gamepad(path: path) }
       #expect(refused?.exitCode == 1 && refused?.message.hasPrefix("\(path) is not an input device; use one in") == true, "\(path)")
     }
-    #expect(failure { _ = try InputDevice.first(in: directory) }?.message.hasPrefix("no gamepad in") == true)
-    #expect(failure { _ = try InputDevice(path: "\(directory)/event7") }?.message.hasPrefix("cannot open \(directory)/event7") == true)
-    #expect(InputDevice.names(in: "/nonexistent").isEmpty)
-    let denied = InputDevice.cannotOpen("/dev/input/event5", EACCES)
+    #expect(failure { _ = try Gamepad.first(in: directory) }?.message.hasPrefix("no gamepad in") == true)
+    #expect(failure { _ = try Gamepad(path: "\(directory)/event7") }?.message.hasPrefix("cannot open \(directory)/event7") == true)
+    #expect(EventDevice.names(in: "/nonexistent").isEmpty)
+    let denied = EventDevice.cannotOpen("/dev/input/event5", EACCES)
     #expect(denied.exitCode == 7 && denied.message.contains("add yourself to group input"))
-    #expect(InputDevice.cannotOpen("/dev/input/event5", ENODEV).message == "cannot open /dev/input/event5: the device is unplugged")
+    #expect(EventDevice.cannotOpen("/dev/input/event5", ENODEV).message == "cannot open /dev/input/event5: the device is unplugged")
   }
 }

@@ -22,9 +22,8 @@ import Varlink
     let common = try CommonOptions.parse(["--socket", server.path, "-q", "--timeout", "20"])
     let terminal = pty.flatMap { RawTerminal($0.slave) }
     var drive = ManualDrive(
-      common, Output(common), DrivenCar.driveSchema, watching: ["mode", "tilt-rate"], deadline: 300, input: stick, terminal: terminal,
-      screen: nil
-    )
+      common, Output(common), DrivenCar.driveSchema, TiltControl(isRelative: false), described: DrivenCar.schema, deadline: 300,
+      inputs: DriveInputs(terminal: terminal, stick: stick, keyboard: nil), screen: nil)
     do { try drive.run() } catch { return error as? Failure }
     return nil
   }
@@ -37,7 +36,7 @@ import Varlink
     }
     #expect(end == .rejected(.leaseLost(device: "rover", reason: "the link is down")) && end?.exitCode == 1)
     #expect(car.calls.count >= 20 && car.calls.allSatisfy { $0 == .init(action: "tilt", roll: 0, pitch: 0, hasLease: true) })
-    #expect(car.watched == ["rover.mode", "rover.tilt-rate"])
+    #expect(car.watched == ["rover.left-button", "rover.right-button"])
   }
 
   @Test func `only one set-point is in flight`() throws {
@@ -141,7 +140,8 @@ import Varlink
     defer { server.stop() }
     let common = try CommonOptions.parse(["--socket", server.path, "-q"])
     var drive = ManualDrive(
-      common, Output(common), DrivenCar.driveSchema, watching: [], deadline: 300, input: nil, terminal: RawTerminal(pty.slave), screen: nil)
+      common, Output(common), DrivenCar.driveSchema, TiltControl(isRelative: false), described: nil, deadline: 300,
+      inputs: DriveInputs(terminal: RawTerminal(pty.slave), stick: nil, keyboard: nil), screen: nil)
     #expect(throws: Failure.rejected(.busy(device: "rover", holder: "eve"))) { try drive.run() }
     #expect(!pty.isRaw)
   }

@@ -168,7 +168,7 @@ import Varlink
     }
     var state = stat()
     if text != nil { #expect(stat(path, &state) == 0 && state.st_mode & 0o777 == 0o640) }
-    return (read(path), failure, InputDevice.names(in: directory))
+    return (read(path), failure, EventDevice.names(in: directory))
   }
 
   private func read(_ path: String) -> String? {

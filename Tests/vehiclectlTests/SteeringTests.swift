@@ -6,11 +6,11 @@ import Testing
 
 @Suite struct SteeringTests {
   @Test func `keys are decoded across split input, unknown sequences are ignored`() {
-    let stream = Array("w\u{1b}[A\u{1b}OB\u{1b}[1;5Cx\u{1b}[5~ü\u{1b}[D\u{1b}\u{1b}[A 70\rcqS\u{3}\u{4}".utf8)
+    let stream = Array("w\u{1b}[A\u{1b}OB\u{1b}[1;5Cx\u{1b}[5~ü\u{1b}[D\u{1b}\u{1b}[A 70\rcqS\u{1b}[O\u{1b}[I\u{3}\u{4}".utf8)
     let expected: [Key] = [
       .direction(.forward), .direction(.forward), .direction(.backward), .direction(.right), .direction(.left), .direction(.forward), .stop,
       .limit(0.7), .limit(1), .go, .go, .end,
-      .direction(.backward), .end, .end,
+      .direction(.backward), .focusLost, .end, .end,
     ]
     for cut in 0...stream.count {
       var keys = KeyDecoder()

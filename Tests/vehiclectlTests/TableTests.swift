@@ -64,10 +64,6 @@ import Varlink
     #expect(Format.cells(reading).value.text == "a,b; c")
   }
 
-  @Test func `a frame starts at the top, clears each line's end and the rest`() {
-    #expect(Screen.frame(["a", "b"]) == "\u{1b}[Ha\u{1b}[K\r\nb\u{1b}[K\r\n\u{1b}[J")
-  }
-
   @Test(arguments: [
     (0, "0.0 s"), (0.04, "0.0 s"), (0.05, "0.1 s"), (9.94, "9.9 s"), (9.96, "10 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"),
     (172_800, "2 d"),

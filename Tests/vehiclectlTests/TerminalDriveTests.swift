@@ -33,20 +33,63 @@ import Varlink
     }
     shown += pty.shown()
     #expect(status == 0, "\(shown)")
-    #expect(shown.contains("rover  ") && shown.contains("space stop") && !shown.contains("\u{1b}[2m"))
+    #expect(shown.contains("rover") && shown.contains("space stop") && !shown.contains("\u{1b}[2m"))
     // The terminal may echo the last key after it is restored.
     let frames = shown.split(separator: "\u{1b}[?25l")
     #expect(frames.count > 1 && frames.last?.contains("\u{1b}[?25h") == true, "the cursor is hidden: \(shown.suffix(40).debugDescription)")
     #expect(car.leases == 2 && car.calls.count { $0 == .init(action: "stop", hasLease: false) } == 2 && !pty.isRaw)
   }
 
-  @Test func `a device without tilt is rejected on a terminal before the lease is requested`() throws {
+  /// Runs `drive board` on a terminal against a daemon that describes this schema and rejects everything else.
+  private func refusal(_ schema: Schema?, _ arguments: [String] = [], environment: [String: String] = [:]) throws -> (Int32, String) {
     let pty = try PTY()
+    let schemas = schema.map { [Contract.Schema(device: "board", kind: "x", $0)] } ?? []
     let server = try SocketServer { method, _ in
-      method == Contract.Describe.name ? .send(VarlinkReply.message(Contract.Describe.Result(schemas: []))) : .sendAndClose([])
+      switch method {
+      case Contract.Describe.name: .send(VarlinkReply.message(Contract.Describe.Result(schemas: schemas)))
+      case Contract.Drive.name: .send(VarlinkReply.message(.busy(device: "board", holder: "eve")))
+      default: .nothing
+      }
     }
     defer { server.stop() }
-    let pid = try Program.start(["drive", "board", "--socket", server.path], on: pty)
+    let pid = try Program.start(["drive", "board", "--socket", server.path] + arguments, on: pty, environment: environment)
+    var (shown, status, looks) = ("", Int32(0), 0)
+    while waitpid(pid, &status, WNOHANG) == 0 {
+      shown += pty.shown()
+      usleep(1_000)
+      looks += 1
+      if looks == 30_000 { kill(pid, SIGKILL) }  // it would never end
+    }
+    return (status >> 8, shown + pty.shown())
+  }
+
+  @Test func `a device that cannot be driven by hand is rejected before the lease is requested`() throws {
+    let still = try refusal(nil)
+    #expect(still.0 == 2 && still.1.contains("allow-motion = true"), "\(still)")
+    let other = try refusal(Schema(properties: [Property("heading", .float, range: 0...360, access: .motion, help: "")]))
+    #expect(other.0 == 2 && other.1.contains("PROGRAM | vehiclectl drive board"), "\(other)")
+  }
+
+  @Test func `keys over ssh do not drive a throttle, unless forced`() throws {
+    for variable in ["SSH_CONNECTION", "SSH_TTY"] {
+      let refused = try refusal(DrivenBoard.schema, environment: [variable: "x"])
+      #expect(refused.0 == 2 && refused.1.contains("over ssh") && refused.1.contains("--force"), "\(refused)")
+      let forced = try refusal(DrivenBoard.schema, ["--force"], environment: [variable: "x"])
+      #expect(forced.0 == 1 && forced.1.contains("eve"), "\(forced)")
+    }
+  }
+
+  @Test func `the screen shows values, the set-point that was sent and how fast a release acts`() throws {
+    let board = DrivenBoard()
+    let pty = try PTY()
+    let server = try SocketServer { connection, method, parameters in
+      board.answer(connection, method, parameters) { _, board in
+        if board.values.count == 30 { pty.type("q") }
+        return DrivenBoard.answered
+      }
+    }
+    defer { server.stop() }
+    let pid = try Program.start(["drive", "board", "--socket", server.path], on: pty, environment: ["SSH_CONNECTION": "", "SSH_TTY": ""])
     var (shown, status, looks) = ("", Int32(0), 0)
     while waitpid(pid, &status, WNOHANG) == 0 {
       shown += pty.shown()
@@ -55,6 +98,9 @@ import Varlink
       if looks == 30_000 { kill(pid, SIGKILL) }  // it would never end
     }
     shown += pty.shown()
-    #expect(status >> 8 == 2 && shown.contains("PROGRAM | vehiclectl drive board"), "\(status) \(shown)")
+    #expect(status == 0 && !pty.isRaw, "\(shown)")
+    for words in ["lease held", "throttle", "brake", "20 %", "motor-current", "mosfet-temperature", "zero", "q quit", "\u{1b}[?1004h"] {
+      #expect(shown.contains(words), "\(words): \(shown.debugDescription)")
+    }
   }
 }

@@ -62,7 +62,7 @@ struct CarRecordVideoCommand: Subcommand {
       }
       frames += 1
       size += picture.count
-      guard now - lastShown >= Screen.period else { continue }
+      guard now - lastShown >= FullScreen.period else { continue }
       lastShown = now
       output.progress(Self.summary(frames, size, now - (start ?? now)))
     }

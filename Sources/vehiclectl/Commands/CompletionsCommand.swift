@@ -37,7 +37,7 @@ extension CompletionKind {
   static var toys: CompletionKind { schemas { $0.filter { $0.kind == Toy.kind }.map(\.device) } }
   /// Completes the paths of input devices for driving.
   static var inputs: CompletionKind {
-    .custom { _, _, _ in [DriveCommand.anyInput] + InputDevice.names(in: InputDevice.directory).map { "\(InputDevice.directory)/\($0)" } }
+    .custom { _, _, _ in [DriveCommand.anyInput] + EventDevice.names(in: EventDevice.directory).map { "\(EventDevice.directory)/\($0)" } }
   }
   /// Completes the names of properties, with and without the device.
   static var properties: CompletionKind { schemas { names($0) { $0.properties.map(\.name) } } }

@@ -9,17 +9,21 @@ struct DriveCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "drive", abstract: "Drive with keys, a gamepad, or set-points from stdin.",
     discussion: """
-      On a terminal, drive an RC car with the arrow keys or WASD. Space stops it and Enter continues. The keys 1 to 9 limit the \
-      tilt, and so speed and steering, to 10 to 90 %, and 0 allows 100 %; the limit starts at 40 %. "," and "." toggle the car's left and \
-      right buttons (its indicators). q quits. On a gamepad or wheel, A continues, B stops, the shoulder buttons act as the car's \
-      buttons, and Start quits. A device without the action tilt, such as a longboard, cannot be driven from a terminal: pipe set-points \
-      into the command.
+      On a terminal, drive with the arrow keys or WASD. The keys 1 to 9 limit the set-points to 10 to 90 %, and 0 allows 100 %. q quits.
+      An RC car (a device with the action tilt): space stops it and Enter continues; the limit of the tilt, and so of speed and steering, \
+      starts at 40 %. "," and "." toggle the car's left and right buttons (its indicators). On a gamepad or wheel, A continues, B stops, \
+      the shoulder buttons act as the car's buttons, and Start quits.
+      A longboard (a device with a motion property target-…): hold the up key for throttle, which rises to its limit within a second, and \
+      the down key to brake. Space sets zero; the limit starts at 20 %. If a keyboard in /dev/input can be read (group input), releasing the \
+      key sets zero at once. A terminal reports no releases: without such a keyboard, the throttle opens when the key repeats, and is zero \
+      at most 0.25 s after the last key event (the brake: 0.6 s). Over ssh, delayed keys would look held: driving is refused unless \
+      --force is given.
       If stdin is not a terminal, each line of it is a JSON object. It is a set-point: a motion property, such as \
       {"target-current": 2.5}, or the arguments of a motion action, such as {"roll": 0.1, "pitch": 0}. Or it runs an action by its name, \
       such as {"do": "stop"}. "vehiclectl describe" lists them. If several set-points are queued, only the last one is sent.
       Only one client can drive a device at a time: the one that holds its motion lease. If no set-point arrives within the deadline, the \
-      command loses the lease, and the vehicle stops. The vehicle also stops at the end of the input, on Ctrl-C, and if the link or the \
-      daemon fails.
+      command loses the lease, and the vehicle stops. The vehicle also stops at the end of the input, on Ctrl-C and Ctrl-Z, if the \
+      terminal is closed or loses the focus, if the input device is unplugged, and if the link or the daemon fails.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -31,6 +35,9 @@ struct DriveCommand: Subcommand {
     help: ArgumentHelp("Drive with the first gamepad or wheel, or with this input device.", valueName: "gamepad|path"),
     completion: .inputs)
   var input: String?
+
+  @Flag(help: "Drive with a throttle over ssh, although delayed keys look held.")
+  var force = false
 
   /// The value of --input for the first device found.
   static let anyInput = "gamepad"
@@ -44,26 +51,42 @@ struct DriveCommand: Subcommand {
 
   func perform(_ output: Output) throws {
     Interrupt.catchSignals()
-    let input = try input.map { path throws(Failure) in try path == Self.anyInput ? InputDevice.first() : InputDevice(path: path) }
+    let stick = try input.map { path throws(Failure) in try path == Self.anyInput ? Gamepad.first() : Gamepad(path: path) }
     let holder = try common.connect(output)
     let schema = try holder.call(Contract.Describe.self, Contract.Describe.Parameters(device: device)).schemas.first
     let driveSchema = DriveSchema(device: device, schema)
     let isAtTerminal = !output.json && Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDOUT_FILENO)
-    if driveSchema.tilt != nil, isAtTerminal || input != nil {
+    if isAtTerminal || stick != nil {
+      let control = try control(driveSchema)
+      if control.needsPromptRelease, stick == nil { try checkTerminalIsLocal() }
+      let inputs = DriveInputs(
+        terminal: isAtTerminal ? RawTerminal(STDIN_FILENO) : nil, stick: stick,
+        keyboard: control.needsPromptRelease && stick == nil ? EventKeyboard() : nil)
       var drive = ManualDrive(
-        common, output, driveSchema, watching: schema?.properties.map(\.name) ?? [], deadline: deadline, input: input,
-        terminal: isAtTerminal ? RawTerminal(STDIN_FILENO) : nil, screen: isAtTerminal ? Screen(output) : nil)
+        common, output, driveSchema, control, described: schema, deadline: deadline, inputs: inputs,
+        screen: isAtTerminal ? FullScreen(colour: output.colour, reportsFocus: true) : nil)
       return try drive.run()
-    }
-    if input != nil {
-      throw Failure.usage("cannot drive \(device) with --input: it has no action tilt; pipe lines into vehiclectl: \(driveSchema.example)")
-    }
-    if isAtTerminal {
-      throw Failure.usage(
-        "cannot drive \(device) from a terminal: it has no action tilt; pipe set-points into vehiclectl, at least one every "
-          + "\(deadline) ms: PROGRAM | vehiclectl drive \(device), with lines of \(driveSchema.example)")
     }
     var drive = PipeDrive(common, output, driveSchema, deadline: deadline)
     try drive.run(holder: holder)
+  }
+  /// How to drive the device by hand.
+  private func control(_ schema: DriveSchema) throws(Failure) -> any HandControl {
+    if let control = schema.control { return control }
+    guard schema.moves else {
+      throw .usage(
+        "cannot drive \(device): it has no motion properties or actions; a VESC has them with allow-motion = true in its section")
+    }
+    throw .usage(
+      "cannot drive \(device) by hand: it has neither the action tilt nor a motion property target-…; pipe set-points into vehiclectl, at "
+        + "least one every \(deadline) ms: PROGRAM | vehiclectl drive \(device), with lines of \(schema.example)")
+  }
+
+  /// Rejects a terminal whose keys can be delayed by a network.
+  private func checkTerminalIsLocal() throws(Failure) {
+    guard !force, let variable = ["SSH_CONNECTION", "SSH_TTY"].first(where: { Environment[$0] != nil }) else { return }
+    throw .usage(
+      "cannot drive \(device) with keys over ssh (\(variable) is set): after a lost network a key looks held until the timeout; use a "
+        + "gamepad on this machine with --input, or --force")
   }
 }

@@ -16,6 +16,8 @@ struct DriveConnections {
   private let device: String
   /// The lease, once it is granted.
   private(set) var lease: String?
+  /// Whether the set-point in flight sets a property, instead of running an action.
+  private var setsProperty = false
   /// Whether a Stop is in flight, and whether another one was requested meanwhile.
   private var isStopping = false
   private var stopAgain = false
@@ -48,16 +50,26 @@ struct DriveConnections {
   /// The next reply of Watch, or nil.
   func receiveUpdate() throws(Failure) -> Contract.Watch.Result? { try watcher.next(Contract.Watch.self) }
 
-  /// Runs a motion action on the connection for set-points.
-  func run(_ action: String, _ arguments: [String: Value] = [:]) throws(Failure) {
-    let parameters = Contract.Call.Parameters(
-      device: device, action: action, arguments: arguments.isEmpty ? nil : arguments, lease: lease)
-    try driver.begin(Contract.Call.self, parameters)
+  /// Sends a motion action or property on the connection for set-points.
+  mutating func send(_ request: DriveRequest) throws(Failure) {
+    switch request {
+    case .set(let property, let value):
+      setsProperty = true
+      try driver.begin(Contract.Set.self, .init(device: device, property: property, value: value, lease: lease))
+    case .run(let action, let arguments, _):
+      setsProperty = false
+      let parameters = Contract.Call.Parameters(
+        device: device, action: action, arguments: arguments.isEmpty ? nil : arguments, lease: lease)
+      try driver.begin(Contract.Call.self, parameters)
+    }
   }
 
   /// Reads the reply to a set-point. Returns whether there is one, and the message of an error that does not end the lease.
   func receiveReply() throws(Failure) -> (received: Bool, refusal: String?) {
-    do throws(Failure) { return (try driver.next(Contract.Call.self) != nil, nil) } catch {
+    do throws(Failure) {
+      let received = setsProperty ? try driver.next(Contract.Set.self) != nil : try driver.next(Contract.Call.self) != nil
+      return (received, nil)
+    } catch {
       switch error {
       case .rejected(.deviceError(_, _, let message)): return (true, message)
       case .rejected(.outOfRange): return (true, error.message)
@@ -67,11 +79,26 @@ struct DriveConnections {
     }
   }
 
-  /// Stops the car without waiting for set-points in flight.
+  /// Runs the action `stop` without waiting for set-points in flight.
   mutating func stop() throws(Failure) {
     guard !isStopping else { return stopAgain = true }
     isStopping = true
     try stopper.begin(Contract.Call.self, .init(device: device, action: "stop"))
+  }
+
+  /// Sends a last set-point after the one in flight, if any, and waits for its reply. Throws if there is none at `end`: the vehicle may be
+  /// moving.
+  mutating func finish(with neutral: DriveRequest, isAnswering: Bool, until end: Double) throws(Failure) {
+    for sends in isAnswering ? [false, true] : [true] {
+      if sends { try send(neutral) }
+      while true {
+        let (received, refusal) = try receiveReply()
+        if received, let refusal, sends { throw .other(refusal) }
+        if received { break }
+        guard Clock.monotonic < end else { throw .other("zero not confirmed: no reply from vehicled; \(device) may still be driving") }
+        Client.wait(for: [driver.descriptor], until: end)
+      }
+    }
   }
 
   /// Queues a button change.

@@ -9,8 +9,10 @@ enum Key: Equatable {
   case go
   /// Toggle the button, because a terminal does not report when a key is released.
   case button(ScreenHalf)
-  /// Set the tilt of a pressed key, as a fraction of the maximum, 0 to 1.
+  /// Set the limit of keys and sticks, as a fraction of the maximum, 0 to 1.
   case limit(Double)
+  /// The terminal has lost the focus.
+  case focusLost
   case end
 }
 
@@ -29,6 +31,7 @@ extension Key {
     case .character("0"): self = .limit(1)
     case .character(let digit) where ("1"..."9").contains(digit): self = .limit(Double(digit.value - 0x30) / 10)
     case .character("q"), .character("Q"), .control("C"), .control("D"): self = .end
+    case .focusLost: self = .focusLost
     default: return nil
     }
   }

@@ -36,7 +36,7 @@ struct DriveSchema {
     buttons = Swift.Set(schema?.properties.filter(\.writable).map(\.name) ?? []).intersection(ScreenHalf.allCases.map(Self.buttonName))
   }
 
-  /// The motion action `tilt` with roll and pitch, which keys and gamepads need.
+  /// The motion action `tilt` with roll and pitch, with which keys and gamepads drive a device such as an RC car.
   var tilt: Contract.Action? {
     actions.first { action in
       action.name == "tilt" && action.motion && ["roll", "pitch"].allSatisfy { name in action.arguments.contains { $0.name == name } }
@@ -46,6 +46,18 @@ struct DriveSchema {
 
   /// Whether `tilt` has the argument `relative`, with which angles count from the neutral position.
   var tiltsRelatively: Bool { tilt?.arguments.contains { $0.name == "relative" } == true }
+
+  /// How keys and sticks drive the device; nil if they cannot.
+  var control: (any HandControl)? { tilt != nil ? TiltControl(isRelative: tiltsRelatively) : ThrottleControl(properties) }
+
+  /// Whether it has an action that stops it.
+  var stops: Bool { action("stop") != nil }
+
+  /// Whether it has the motion action `continue`.
+  var continues: Bool { action("continue")?.motion == true }
+
+  /// Whether the device declares anything that moves it.
+  var moves: Bool { !properties.isEmpty || actions.contains(where: \.motion) }
 
   /// The property for this button, if the device has it.
   func button(_ half: ScreenHalf) -> String? { buttons.contains(Self.buttonName(half)) ? Self.buttonName(half) : nil }

@@ -1,9 +1,9 @@
-// Manual driving: turns keys, a gamepad or a wheel into set-points under the lease, at the rate that the car accepts. When the keys are
-// released, the tilt returns to level. If the terminal is closed, the input device is unplugged or the process is suspended, the car is
-// stopped and the drive ends.
+// Manual driving: turns keys, a gamepad or a wheel into set-points under the lease, at the rate that the device accepts. When the keys are
+// released, the set-point returns to neutral. If the terminal is closed, an input device is unplugged or the process is suspended, the
+// vehicle is stopped and the drive ends.
 
-import Glibc
 import Protocols
+import Varlink
 
 struct ManualDrive {
   enum End { case over, suspended }
@@ -15,15 +15,14 @@ struct ManualDrive {
   private let deadline: Int
   /// The properties to watch.
   private let watched: [String]
-  private let input: (any Controls)?
-  /// The terminal that keys are read from, if any.
-  private let terminal: RawTerminal?
+  private var inputs: DriveInputs
   /// nil if stdout is not a terminal.
-  private var screen: Screen?
+  private let screen: FullScreen?
   private var display: DriveDisplay
-  private var keys = KeyDecoder()
-  private var steering = Steering()
+  private var control: any HandControl
   private var scheduler = SetPointScheduler(at: 0)
+  /// Whether the stick has no effect until it returns to its position at rest, because a stop was requested.
+  private var isStickBlocked = false
   /// Whether the action `continue` must be sent.
   private var continueRequested = false
   /// The time until which an error of Stop or of a button is shown.
@@ -36,51 +35,61 @@ struct ManualDrive {
   /// The time in s to wait for the reply to Stop; longer than the daemon waits for the car to confirm it.
   private static let stopTimeout = 3.0
 
+  /// Drives the device that `schema` describes by `control`.
   init(
-    _ common: CommonOptions, _ output: Output, _ schema: DriveSchema, watching: [String], deadline: Int, input: (any Controls)?,
-    terminal: RawTerminal?, screen: Screen?
+    _ common: CommonOptions, _ output: Output, _ schema: DriveSchema, _ control: any HandControl, described: Contract.Schema?,
+    deadline: Int,
+    inputs: DriveInputs, screen: FullScreen?
   ) {
     self.common = common
     self.output = output
     self.schema = schema
+    self.control = control
     self.deadline = deadline
-    self.input = input
-    self.terminal = terminal
-    watched = watching
+    self.inputs = inputs
     self.screen = screen
-    var help =
-      input == nil
-      ? ["arrows or WASD: steer   space stop   Enter continue", "1 to 9, 0 tilt limit   q quit"]
-      : ["stick or wheel: steer   B, space stop   A, Enter continue", "1 to 9, 0 tilt limit   START, q quit"]
+    watched = described?.properties.map(\.name) ?? []
+    display = DriveDisplay(
+      device: schema.device, described, help: Self.help(schema, control, inputs), limitName: control.limitName, limit: control.initialLimit)
+  }
+
+  private static func help(_ schema: DriveSchema, _ control: any HandControl, _ inputs: DriveInputs) -> [String] {
+    let isStick = inputs.stick != nil
+    var help = [control.help(isStick: isStick), "1 to 9, 0 \(control.limitName)   \(isStick ? "START, " : "")q quit"]
     if ScreenHalf.allCases.contains(where: { schema.button($0) != nil }) {
-      help.append(input == nil ? ", left button   . right button" : "LB / , left button   RB / . right button")
+      help.append(isStick ? "LB / , left button   RB / . right button" : ", left button   . right button")
     }
-    display = DriveDisplay(device: schema.device, help: help)
+    if control.needsPromptRelease, !isStick {
+      help.append(
+        inputs.keyboard == nil
+          ? "key repeat: zero at most \(Value.text(Throttle.hold)) s after the last key event"
+          : "keyboard: zero when the key is released")
+    }
+    return help
   }
 
   /// Drives until the user quits. After the process was suspended and resumed, drives again with a new lease.
   mutating func run() throws {
     JobControl.catchSignals()
-    terminal?.enter()
-    defer {
-      screen?.leave()
-      terminal?.leave()
-    }
+    inputs.terminal?.enter()
+    defer { leave() }
     while try drive() == .suspended {
       // The lease is released, so the signal may suspend the process now.
-      JobControl.handlePending {
-        screen?.leave()
-        terminal?.leave()
-      }
-      terminal?.enter()
+      JobControl.handlePending { leave() }
+      inputs.terminal?.enter()
     }
+  }
+
+  private func leave() {
+    screen?.restore()
+    inputs.terminal?.leave()
   }
 
   /// Drives with one lease, from the request to its end.
   private mutating func drive() throws -> End {
     display.lease = .requested
-    display.sentTilt = nil
-    steering.release()
+    display.sent = nil
+    control.release()
     continueRequested = false
     var connections = try DriveConnections(schema.device, deadline, watching: watched) { () throws(Failure) in
       try common.connect(output)
@@ -89,15 +98,15 @@ struct ManualDrive {
     do {
       while true {
         if JobControl.isPending { return try finish(&connections, .suspended) }
-        if quitRequested || Interrupt.received { return try finish(&connections, .over) }
+        if quitRequested || Interrupt.received || screen?.isLost == true { return try finish(&connections, .over) }
         if JobControl.wasResumed() {
-          screen?.leave()
-          terminal?.enter()
+          screen?.restore()
+          inputs.terminal?.enter()
         }
         try receive(&connections)
         if connections.lease == nil, Clock.monotonic >= leaseDeadline { throw Failure.timeout(seconds: common.replyTimeout) }
-        try sendDue(connections)
-        draw(last: false)
+        try sendDue(&connections)
+        draw()
         try readInput(&connections)
       }
     } catch {
@@ -107,7 +116,6 @@ struct ManualDrive {
       } else {
         display.lease = .lost(failure.message)
       }
-      draw(last: true)
       throw error
     }
   }
@@ -118,12 +126,15 @@ struct ManualDrive {
     if try connections.receiveLease() {
       display.lease = .held
       scheduler = SetPointScheduler(at: now)
-      if screen == nil, let input { output.note("driving \(schema.device) with \(input.name): A continue, B stop, START quit") }
+      control.release()  // keys that were pressed before drive nothing
+      if screen == nil, let stick = inputs.stick {
+        output.note("driving \(schema.device) with \(stick.name): \(schema.continues ? "A continue, " : "")B stop, START quit")
+      }
     }
-    while let update = try connections.receiveUpdate() { display.apply(update, at: now) }
+    while let update = try connections.receiveUpdate() { display.apply(update, at: now, wall: Clock.wall) }
     if let refusal = try connections.receiveStopReply() { showError(refusal, at: now) }
     switch try connections.receiveButtonReply() {
-    case .success(let reading)?: display.apply(reading, at: now)
+    case .success(let reading)?: display.apply(.init(sequence: 0, changes: [reading]), at: now, wall: Clock.wall)
     case .failure(let error)?: showError(error.message, at: now)
     case nil: break
     }
@@ -132,78 +143,72 @@ struct ManualDrive {
     let (received, refusal) = try connections.receiveReply()
     if received { scheduler.replyReceived() }
     if received, refusal != nil || now >= errorShownUntil {
-      note(refusal ?? input.flatMap { $0.isArmed ? nil : "waiting for the stick and pedals to be released once" })
+      note(refusal ?? inputs.stick.flatMap { $0.isArmed ? nil : "waiting for the stick and pedals to be released once" })
     }
     display.stall = scheduler.stall(at: now, deadline: Double(deadline) / 1000)
   }
 
   /// Sends the action `continue` or a set-point, if one is due and none is in flight.
-  private mutating func sendDue(_ connections: DriveConnections) throws {
+  private mutating func sendDue(_ connections: inout DriveConnections) throws {
     let now = Clock.monotonic
     guard connections.lease != nil, scheduler.sentAt == nil else { return }
     if continueRequested {
       continueRequested = false
       scheduler.requestSent(at: now)
-      return try connections.run("continue")
+      return try connections.send(.run(action: "continue", arguments: [:], motion: true))
     }
     guard scheduler.markSentIfDue(at: now) else { return }
-    let tilt = (input?.heading ?? steering.heading(at: now)).tilt(limit: display.limit)
-    try connections.run("tilt", arguments(of: tilt))
-    display.sentTilt = tilt
+    let stick = inputs.stick?.heading
+    if stick == Heading() { isStickBlocked = false }
+    let setPoint = control.setPoint(isStickBlocked ? Heading() : stick, limit: display.limit, at: now)
+    try connections.send(setPoint)
+    display.sent = setPoint
   }
 
-  /// The arguments of `tilt`. Keys and sticks already count from neutral, hence `relative`.
-  private func arguments(of tilt: (roll: Double, pitch: Double)) -> [String: Value] {
-    var arguments: [String: Value] = ["roll": .float(tilt.roll), "pitch": .float(tilt.pitch)]
-    if schema.tiltsRelatively { arguments["relative"] = .bool(true) }
-    return arguments
-  }
-
-  /// Waits for the next event and processes keys and device input.
+  /// Waits for the next event and processes the inputs.
   private mutating func readInput(_ connections: inout DriveConnections) throws {
     let wake = connections.lease == nil ? nil : scheduler.wake
-    let inputs = [terminal?.descriptor ?? -1, input?.descriptor ?? -1]
-    let ready = Client.wait(
-      for: connections.descriptors + inputs, until: min(wake ?? .infinity, Clock.monotonic + Screen.period))
-    if let terminal, ready[ready.count - 2] {
-      var bytes = [UInt8](repeating: 0, count: 256)
-      let count = read(terminal.descriptor, &bytes, bytes.count)
-      if count > 0 {
-        for key in keys.decode(bytes[..<count]).compactMap(Key.init) { try handle(key, &connections) }
-      } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
-        quitRequested = true  // the terminal is closed
-      }
-    }
-    guard let input, ready[ready.count - 1] else { return }
+    let others = connections.descriptors
+    let ready = Client.wait(for: others + inputs.descriptors, until: min(wake ?? .infinity, Clock.monotonic + FullScreen.period))
     do {
-      for press in try input.read() { try handle(press, &connections) }
-    } catch {
+      let events = try inputs.read(Array(ready.dropFirst(others.count)))
+      if let keyboard = inputs.keyboard { control.update(keyboard) }
+      let now = Clock.monotonic  // one time for all keys that were read at once
+      for event in events {
+        switch event {
+        case .key(let key): try handle(key, at: now, &connections)
+        case .button(let press): try handle(press, at: now, &connections)
+        case .closed: quitRequested = true
+        }
+      }
+    } catch let failure as Failure {
       _ = try? finish(&connections, .over)
-      throw error
+      throw failure
     }
   }
 
-  private mutating func handle(_ key: Key, _ connections: inout DriveConnections) throws {
+  private mutating func handle(_ key: Key, at now: Double, _ connections: inout DriveConnections) throws {
     switch key {
-    case .direction(let direction): steering.press(direction, at: Clock.monotonic)
+    case .direction(let direction): control.press(direction, isDown: inputs.keyboard?.isDown(direction) == true, at: now)
     case .stop:
-      steering.release()
+      control.release()
       continueRequested = false
-      try connections.stop()
-    case .go: continueRequested = connections.lease != nil
+      if schema.stops { try connections.stop() } else { isStickBlocked = true }
+    case .go: continueRequested = connections.lease != nil && schema.continues
     case .button(let half):
       guard let property = schema.button(half) else { return note("\(schema.device) has no \(half.rawValue) button") }
       try press(property, !(connections.requestedState(of: property) ?? display.isOn(property)), &connections)
     case .limit(let limit): display.limit = limit
+    case .focusLost: control.release()
     case .end: quitRequested = true
     }
   }
 
-  private mutating func handle(_ press: GamepadMapping.Press, _ connections: inout DriveConnections) throws {
+  private mutating func handle(_ press: GamepadMapping.Press, at now: Double, _ connections: inout DriveConnections) throws {
     switch press {
-    case .go: try handle(Key.go, &connections)
-    case .stop: try handle(Key.stop, &connections)
-    case .end: try handle(Key.end, &connections)
+    case .go: try handle(Key.go, at: now, &connections)
+    case .stop: try handle(Key.stop, at: now, &connections)
+    case .end: try handle(Key.end, at: now, &connections)
     case .button(let half, let isDown): if let property = schema.button(half) { try self.press(property, isDown, &connections) }
     }
   }
@@ -213,14 +218,18 @@ struct ManualDrive {
     try connections.press(property, isDown)
   }
 
-  /// Stops the car, waits for confirmation and releases the buttons; the lease ends with the connections.
+  /// Stops the vehicle, waits for confirmation and releases the buttons; the lease ends with the connections.
   private mutating func finish(_ connections: inout DriveConnections, _ end: End) throws -> End {
-    steering.release()
+    control.release()
     guard connections.lease != nil else { return end }
-    if scheduler.sentAt == nil { try connections.run("tilt", arguments(of: (0, 0))) }
-    try connections.stop()
     let limit = Clock.monotonic + Self.stopTimeout
-    try connections.finishStopping(until: limit)
+    if schema.stops {
+      if scheduler.sentAt == nil { try connections.send(control.neutral) }
+      try connections.stop()
+      try connections.finishStopping(until: limit)
+    } else {
+      try connections.finish(with: control.neutral, isAnswering: scheduler.sentAt != nil, until: limit)
+    }
     for property in pressed.sorted() where connections.requestedState(of: property) ?? display.isOn(property) {
       try connections.press(property, false)
     }
@@ -241,7 +250,11 @@ struct ManualDrive {
     if screen == nil, let remark { output.note(Output.oneLine(remark)) }
   }
 
-  private mutating func draw(last: Bool) {
-    screen?.draw(last: last) { _ in display.lines(at: Clock.monotonic, paint: output.paint) }
+  private func draw() {
+    let now = Clock.monotonic
+    guard let screen, screen.isReady(at: now) else { return }
+    let window = Terminal.window
+    let frame = DriveRenderer(display, control.bars(display.sent), columns: window.columns, rows: window.rows, now: now)
+    screen.draw(frame.grid, at: now)
   }
 }

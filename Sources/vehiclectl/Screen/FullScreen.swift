@@ -12,7 +12,11 @@ final class FullScreen {
   private static let enter = "\u{1b}[?1049h\u{1b}[?7l\u{1b}[?25l"
   private static let leave = "\u{1b}[m\u{1b}[?7h\u{1b}[?1049l\u{1b}[?25h"
 
+  /// Reports of a lost focus (DEC private mode 1004, which terminals that lack it ignore); and back.
+  private static let (followFocus, ignoreFocus) = ("\u{1b}[?1004h", "\u{1b}[?1004l")
+
   private let colour: Bool
+  private let reportsFocus: Bool
   /// stdout opened again, because setting O_NONBLOCK on the inherited descriptor would affect the shell. -1: it cannot be opened again.
   private let own: Int32
   private var descriptor: Int32 { own >= 0 ? own : STDOUT_FILENO }
@@ -25,8 +29,9 @@ final class FullScreen {
   /// Whether the terminal is gone.
   private(set) var isLost = false
 
-  init(colour: Bool) {
+  init(colour: Bool, reportsFocus: Bool = false) {
     self.colour = colour
+    self.reportsFocus = reportsFocus
     var name = [CChar](repeating: 0, count: 256)
     own = ttyname_r(STDOUT_FILENO, &name, name.count) == 0 ? open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1
   }
@@ -45,7 +50,7 @@ final class FullScreen {
   /// Draws a frame; call it only when `isReady`.
   func draw(_ grid: Grid, at now: Double) {
     lastDrawn = now
-    if !isEntered { pending += Array(Self.enter.utf8) }
+    if !isEntered { pending += Array((Self.enter + (reportsFocus ? Self.followFocus : "")).utf8) }
     pending += FrameDiff.bytes(from: isEntered ? shown : nil, to: grid, colour: colour)
     isEntered = true
     shown = grid
@@ -57,7 +62,7 @@ final class FullScreen {
     guard isEntered else { return }
     isEntered = false
     lastDrawn = -.infinity
-    pending += Array(Self.leave.utf8)
+    pending += Array(((reportsFocus ? Self.ignoreFocus : "") + Self.leave).utf8)
     let deadline = Clock.monotonic + Self.leaveTimeout
     while !isLost, !pending.isEmpty, Clock.monotonic < deadline {
       flush()

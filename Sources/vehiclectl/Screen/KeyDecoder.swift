@@ -1,11 +1,14 @@
 // Decodes terminal input into key presses. Pure; input may be split anywhere, as in the three bytes of an arrow key. Unknown sequences,
 // replies of the terminal and invalid UTF-8 are ignored.
-// Sources: ECMA-48 section 5.4 (CSI, final byte 40 to 7E); xterm's keys: CSI A or, in application mode, SS3 A; CSI 5 ~ and the like.
+// Sources: ECMA-48 section 5.4 (CSI, final byte 40 to 7E); xterm's keys: CSI A or, in application mode, SS3 A; CSI 5 ~ and the like; CSI O (DEC private
+// mode 1004).
 
 enum KeyPress: Equatable {
   case character(Unicode.Scalar)
   case up, down, left, right, pageUp, pageDown, home, end
   case tab, backTab, enter, backspace, escape
+  /// The terminal has lost the focus, if `FullScreen` requests such reports.
+  case focusLost
   /// Ctrl with a letter, as `control("C")`.
   case control(Unicode.Scalar)
 }
@@ -56,6 +59,7 @@ struct KeyDecoder {
         return nil
       }
       state = .plain
+      if parameters.isEmpty, byte == UInt8(ascii: "O") { return .focusLost }
       return byte == UInt8(ascii: "~") ? Self.numbered(parameters) : Self.cursor(byte)
     case .string:
       if byte == 0x07 { state = .plain }

@@ -1,0 +1,42 @@
+// Keyboards through evdev, which report the release of a key, unlike a terminal. A key drives only once the terminal has received it; what
+// is typed elsewhere does nothing. A keyboard that was found and is gone ends the drive.
+
+import CEvdev
+
+/// Keyboards whose keys of a direction can be looked up.
+protocol Keyboard: AnyObject {
+  /// Readable when there are events.
+  var descriptors: [Int32] { get }
+  /// Whether a key of this direction is down.
+  func isDown(_ direction: Steering.Direction) -> Bool
+  /// Processes pending events. Fails if a keyboard is gone.
+  func read() throws(Failure)
+}
+
+final class EventKeyboard: Keyboard {
+  private let devices: [EventDevice]
+
+  /// Opens the keyboards of this machine; nil if none can be read.
+  init?(in directory: String = EventDevice.directory) {
+    devices = EventDevice.names(in: directory).compactMap { name in
+      guard let device = try? EventDevice(path: "\(directory)/\(name)") else { return nil }
+      return [KEY_UP, KEY_DOWN, KEY_W, KEY_S].allSatisfy(device.has(key:)) ? device : nil
+    }
+    if devices.isEmpty { return nil }
+  }
+
+  var descriptors: [Int32] { devices.map(\.descriptor) }
+
+  func isDown(_ direction: Steering.Direction) -> Bool {
+    let keys =
+      switch direction {
+      case .forward: [KEY_UP, KEY_W]
+      case .backward: [KEY_DOWN, KEY_S]
+      case .left: [KEY_LEFT, KEY_A]
+      case .right: [KEY_RIGHT, KEY_D]
+      }
+    return devices.contains { device in keys.contains(where: device.isDown(key:)) }
+  }
+
+  func read() throws(Failure) { for device in devices { try device.read { _, _, _ in } } }
+}
