@@ -2,7 +2,7 @@
 
 import Protocols
 
-/// The faults of a device that numbers its replies, messages or reads (the items). A fault with a start time is active once.
+/// The faults of a device whose replies, messages or reads (its items) are counted. A fault with a start time is activated only once.
 struct FaultSet<Kind: FaultKind>: Sendable {
   private let faults: [Fault<Kind>]
   /// The indices of faults with a start time that have been active.
@@ -14,7 +14,7 @@ struct FaultSet<Kind: FaultKind>: Sendable {
 
   /// Returns the first fault of this kind that affects item number `item` (from 1), `time` after the start. A fault with a start time is
   /// returned only once.
-  mutating func activate(_ kind: Kind, item: Int, after time: Nanoseconds) -> Fault<Kind>? {
+  mutating func due(_ kind: Kind, item: Int, after time: Nanoseconds) -> Fault<Kind>? {
     for (index, fault) in faults.enumerated() where fault.kind == kind {
       switch fault.trigger {
       case .always: return fault

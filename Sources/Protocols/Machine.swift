@@ -291,7 +291,7 @@ public struct Effects: Sendable {
     readings.append(Reading(property, .absent(reason)))
   }
 
-  /// Appends another effect. A status or fault that repeats the last one is dropped, also if that was in an earlier turn.
+  /// Appends another effect. A status or fault that repeats the last one is dropped, even if that was in an earlier turn.
   public mutating func append(_ effect: Effect) {
     switch effect {
     case .status(let word):

@@ -1,5 +1,5 @@
-// Settings that clients set and that survive a restart: the remembered properties of a schema, each stored in a file of its name. A
-// setting takes effect, and its command completes, once it is stored; if it cannot be stored, the old value remains.
+// Settings that clients set and that survive a restart: the persisted properties of a schema, each stored in a file with the property's
+// name. A setting takes effect, and its command completes, once it is stored; if it cannot be stored, the old value remains.
 
 struct PersistedSettings: Sendable {
   /// A setting that a command has set.
@@ -36,7 +36,7 @@ struct PersistedSettings: Sendable {
   /// property's declaration cannot express.
   mutating func restore(_ files: [String: [UInt8]], isValid: (Int, Value) -> Bool = { _, _ in true }) -> [String] {
     var damaged: [String] = []
-    for (index, property) in properties.enumerated() where property.remembered {
+    for (index, property) in properties.enumerated() where property.persisted {
       guard let bytes = files[property.name] else { continue }
       let value = try? property.rule.parse(String(decoding: bytes.prefix(Self.maxLength), as: UTF8.self))
       if let value, value != .string(""), isValid(index, value) { values[index] = value } else { damaged.append(property.name) }
@@ -44,10 +44,11 @@ struct PersistedSettings: Sendable {
     return damaged
   }
 
-  /// Starts to store a value that its declaration permits; an empty string unsets the property. `id`: nil if no command waits.
+  /// Checks a value against the property's declaration and starts storing it; an empty string unsets the property. `id` is nil if no
+  /// command waits.
   mutating func set(_ property: Int, _ value: Value, for id: CommandID?, _ effects: inout Effects) throws(CommandError) {
     let (name, rule) = (properties[property].name, properties[property].rule)
-    guard properties[property].remembered else { throw .refused(code: .readOnly, "\(name) is not a setting") }
+    guard properties[property].persisted else { throw .refused(code: .readOnly, "\(name) is not a setting") }
     let accepted: Value
     do { accepted = try rule.accept(value) } catch { throw .invalid(argument: "value", error.description) }
     guard id == nil || pending.count < Self.maxPending else {
@@ -57,7 +58,7 @@ struct PersistedSettings: Sendable {
     effects.append(.store(key: name, Array(accepted.text.utf8)))
   }
 
-  /// Handles the end of a store. Returns the setting that takes effect, whose command the machine completes. If it could not be
+  /// Handles the completion of a write. Returns the setting that takes effect, whose command the machine completes. If it could not be
   /// stored, its command fails.
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) -> Change? {
     guard let index = pending.firstIndex(where: { properties[$0.property].name == key }) else { return nil }
@@ -75,7 +76,7 @@ struct PersistedSettings: Sendable {
     for index in pending.indices where pending[index].id == id { pending[index].id = nil }
   }
 
-  /// Fails all commands that wait for a store. Their settings are stored nevertheless.
+  /// Fails all commands that wait for a write. Their settings are stored nevertheless.
   mutating func failCommands(_ error: CommandError, _ effects: inout Effects) {
     for index in pending.indices {
       effects.fail(command: pending[index].id, error)

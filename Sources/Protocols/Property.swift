@@ -65,7 +65,7 @@ public struct Property: Sendable, Equatable {
     var range: ClosedRange<Double>?
     var choices: [String]
     var access: Access
-    var remembered: Bool
+    var persisted: Bool
     var group: PropertyGroup
     var rank: PropertyRank
     var help: String
@@ -102,10 +102,10 @@ public struct Property: Sendable, Equatable {
     get { definition.access }
     set { definition.access = newValue }
   }
-  /// A setting: `PersistedSettings` stores it in a file of its name. It can be set while the link is down.
-  public var remembered: Bool {
-    get { definition.remembered }
-    set { definition.remembered = newValue }
+  /// A setting: `PersistedSettings` stores it in a file with the property's name. It can be set while the link is down.
+  public var persisted: Bool {
+    get { definition.persisted }
+    set { definition.persisted = newValue }
   }
   /// The group that clients show it in.
   public var group: PropertyGroup {
@@ -125,12 +125,12 @@ public struct Property: Sendable, Equatable {
   /// Declares a property. By default a value is valid for two seconds.
   public init(
     _ name: String, _ type: ValueType, unit: String? = nil, range: ClosedRange<Double>? = nil, choices: [String] = [],
-    access: Access = .read, remembered: Bool = false, lifetime: Lifetime = .fresh(2 * .second), group: PropertyGroup = .general,
+    access: Access = .read, persisted: Bool = false, lifetime: Lifetime = .fresh(2 * .second), group: PropertyGroup = .general,
     rank: PropertyRank = .main, help: String
   ) {
     shared = Shared(
       Definition(
-        name: name, type: type, unit: unit, range: range, choices: choices, access: access, remembered: remembered, group: group,
+        name: name, type: type, unit: unit, range: range, choices: choices, access: access, persisted: persisted, group: group,
         rank: rank, help: help))
     self.lifetime = lifetime
   }

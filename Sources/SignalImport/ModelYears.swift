@@ -11,8 +11,8 @@ struct ModelYears: Equatable, Sendable {
   /// Parses a filter; nil if it has no year.
   init?(_ filter: JSONNode?) {
     guard let filter, filter.kind == .object else { return nil }
-    (from, to) = (filter["from"]?.whole, filter["to"]?.whole)
-    years = filter["years"]?.elements.prefix(100).compactMap(\.whole) ?? []
+    (from, to) = (filter["from"]?.int, filter["to"]?.int)
+    years = filter["years"]?.elements.prefix(100).compactMap(\.int) ?? []
     if from == nil, to == nil, years.isEmpty { return nil }
   }
 

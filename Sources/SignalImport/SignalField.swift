@@ -1,4 +1,4 @@
-// Converts an OBDb field to a formula. The field has `len` bits from bit `bix` on, which counts from the first data byte after the
+// Converts an OBDb field to a formula. The field has `len` bits starting at bit `bix`; bits are numbered from the first data byte after the
 // identifier, most significant bit first. `sign` means two's complement, `blsb` little endian. The value is raw * mul / div + add; it is
 // absent if it is <= nullmin or >= nullmax.
 
@@ -13,9 +13,9 @@ struct SignalField {
 
   init(_ signal: JSONNode) throws(ValueError) {
     guard signal.kind == .object, let format = signal["fmt"], format.kind == .object else { throw ValueError("no format (fmt)") }
-    guard let length = format["len"]?.whole, length > 0 else { throw ValueError("the length (len) is missing or invalid") }
+    guard let length = format["len"]?.int, length > 0 else { throw ValueError("the length (len) is missing or invalid") }
     guard length <= 53 else { throw ValueError("\(length) bits are more than a number can hold exactly") }
-    let start = format["bix"].map { $0.whole } ?? 0
+    let start = format["bix"].map { $0.int } ?? 0
     guard let start, (0...4095 * 8).contains(start) else { throw ValueError("the bit position (bix) is invalid") }
     self.format = format
     (self.start, self.length) = (start, length)
@@ -27,14 +27,14 @@ struct SignalField {
     guard !signed || length > 1 else { throw ValueError("a single bit cannot be signed") }
   }
 
-  /// The signal of this field; `template` has the keys of its command.
+  /// The signal of this field; `template` contains what all signals of the command share: request, header, period.
   func signal(_ template: ImportedSignal) throws(ValueError) -> ImportedSignal {
     let unit = format["unit"]?.text ?? "scalar"
     guard unit != "ascii" else { throw ValueError("a text signal; only numbers are supported") }
     let (factor, divisor, offset) = (try number("mul") ?? 1, try number("div") ?? 1, try number("add") ?? 0)
     guard divisor != 0 else { throw ValueError("the formula divides by zero") }
     var signal = template
-    signal.value = try limited(scaled(try raw(), factor, divisor, offset))
+    signal.value = try withNullConditions(scaled(try raw(), factor, divisor, offset))
     signal.unit = Self.units[unit]
     (signal.minimum, signal.maximum) = try limits(factor, divisor, offset)
     if divisor == 1, factor.rounded() == factor, offset.rounded() == offset { signal.type = .int }
@@ -49,8 +49,8 @@ struct SignalField {
     return signal
   }
 
-  /// The limits of the value, outside of which it is absent. As in OBDb's decoder a missing `min` is 0, and there are no limits unless `max`
-  /// is greater; OBDb's decoder clamps instead.
+  /// The limits outside of which the value is absent (OBDb's decoder clamps it instead). As in OBDb's decoder, if there is a `max`, a
+  /// missing `min` means 0, and neither limit is used if `max` is not above `min`.
   private func limits(_ factor: Double, _ divisor: Double, _ offset: Double) throws(ValueError) -> (minimum: Double?, maximum: Double?) {
     let (low, high) = (try number("min"), try number("max"))
     guard let high, format["map"] == nil else { return (low, high) }
@@ -91,7 +91,9 @@ struct SignalField {
       let low = index == bytes.upperBound ? 7 - (start + length - 1) % 8 : 0
       let high = index == bytes.lowerBound ? 7 - start % 8 : 7
       let byte = littleEndian ? bytes.lowerBound + bytes.upperBound - index : index
-      guard let name = SignalRules.byteName(byte) else { throw ValueError("its bytes are beyond ZZ, the last byte with a name") }
+      guard let name = SignalRules.byteName(byte) else {
+        throw ValueError("its bytes lie beyond ZZ, the last byte that a formula can name")
+      }
       if length == 1 { return "{\(name):\(low)}" }
       let mask = 1 << (high - low + 1) - 1
       var term = low == 0 ? name : "(\(name) >> \(low))"
@@ -114,7 +116,7 @@ struct SignalField {
   }
 
   /// The formula with the conditions of nullmin and nullmax.
-  private func limited(_ text: String) throws(ValueError) -> String {
+  private func withNullConditions(_ text: String) throws(ValueError) -> String {
     let low = try number("nullmin").map { "\(text) > \(Value.text($0))" }
     let high = try number("nullmax").map { "\(text) < \(Value.text($0))" }
     let conditions = [low, high].compactMap(\.self)

@@ -34,7 +34,7 @@ extension JSONNode: SingleValueDecodingContainer {
     } else if type == Bool.self {
       value = kind == .true || kind == .false ? (kind == .true) as? T : nil
     } else if type == Int.self {
-      value = document.whole(index) as? T
+      value = document.int(index) as? T
     } else if type == Double.self {
       value = document.float(index) as? T
     } else {

@@ -151,12 +151,12 @@ def manufacturer(data):
         found = arranged(data, [{**whole, **signal} for signal in signals(record["signal"])])
         lines = [f"    let row{index} = {row(signal)}" for index, signal in enumerate(found)]
         if "table" in record:
-            rows = [
-                f"BMSRecord.Row(row{index}" + (f", absentIn: .{families[signal['except']]})" if "except" in signal else ")")
+            entries = [
+                f"BMSRecord.Entry(row{index}" + (f", absentIn: .{families[signal['except']]})" if "except" in signal else ")")
                 for index, signal in enumerate(found)
             ]
-            output += [f"extension {record['table']} {{", f"  static let rows: [{record['table']}.Row] = {{", *lines]
-            output += [f"    return [{', '.join(rows)}]", "  }()", "}", ""]
+            output += [f"extension {record['table']} {{", f"  static let entries: [{record['table']}.Entry] = {{", *lines]
+            output += [f"    return [{', '.join(entries)}]", "  }()", "}", ""]
             continue
         function = f"{data['table']}{len(calls)}"
         records = []

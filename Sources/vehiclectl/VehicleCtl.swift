@@ -27,7 +27,7 @@ struct VehicleCtl: ParsableCommand {
       CommandGroup(
         name: "Device",
         subcommands: [
-          SetupCommand.self, ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DoCommand.self, OpenCommand.self,
+          SetupCommand.self, ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DoCommand.self, WebPageCommand.self,
           RecordCommand.self,
         ]),
       CommandGroup(name: "Driving and RC car", subcommands: [DriveCommand.self, CarCommand.self]),
@@ -65,17 +65,24 @@ struct VehicleCtl: ParsableCommand {
   /// for help, completion and errors.
   static func command(of given: [String]) throws -> any ParsableCommand {
     let commands = configuration.subcommands
-    let arguments = Arguments.commandFirst(given, commands: commands.compactMap { $0.configuration.commandName } + ["help"])
+    let arguments = Arguments.commandFirst(given, commands: commands.flatMap(\.names) + ["help"])
     if arguments.first == "help" { return try parseAsRoot(Arguments.withoutOptions(arguments)) }
-    guard let subcommand = commands.first(where: { $0.configuration.commandName == arguments.first }) else {
+    guard let name = arguments.first, let subcommand = commands.first(where: { $0.names.contains(name) }) else {
       return try parseAsRoot(arguments)
     }
     let inner = subcommand.configuration.subcommands
-    let rest = Arguments.commandFirst(Array(arguments.dropFirst()), commands: inner.compactMap { $0.configuration.commandName })
-    if let command = try? (inner.first { $0.configuration.commandName == rest.first }?.parse(Array(rest.dropFirst()))) { return command }
+    let rest = Arguments.commandFirst(Array(arguments.dropFirst()), commands: inner.flatMap(\.names))
+    if let name = rest.first, let command = try? (inner.first { $0.names.contains(name) }?.parse(Array(rest.dropFirst()))) {
+      return command
+    }
     if let command = try? subcommand.parse(rest) { return command }
     return try parseAsRoot(arguments.prefix(1) + rest)
   }
+}
+
+extension ParsableCommand {
+  /// The name of the command and its aliases.
+  fileprivate static var names: [String] { [configuration.commandName].compactMap(\.self) + configuration.aliases }
 }
 
 /// A subcommand. Its `run` turns failures into one line on stderr and an exit code.

@@ -8,7 +8,7 @@ private func checkPage(_ bytes: ArraySlice<UInt8>) {
   bytes.withUnsafeBufferPointer { bytes in
     BMSRecord.read(bytes) { position, result in
       guard case .value(let value) = result else { return }
-      let property = BMSRecord.rows[position].row.property
+      let property = BMSRecord.entries[position].dataRow.property
       hold(value.type == property.type && (try? property.rule.accept(value)) == value, "\(property.name) cannot be \(value.text)")
     }
   }

@@ -6,10 +6,10 @@ import Testing
 @Suite struct PersistedSettingsTests {
   private static let properties = [
     Property("speed", .float, help: ""),
-    Property("led", .int, range: 0...100, access: .write, remembered: true, help: ""),
-    Property("name", .string, access: .write, remembered: true, help: ""),
-    Property("mode", .string, choices: ["eco", "full"], access: .write, remembered: true, help: ""),
-    Property("send", .bool, access: .write, remembered: true, help: ""),
+    Property("led", .int, range: 0...100, access: .write, persisted: true, help: ""),
+    Property("name", .string, access: .write, persisted: true, help: ""),
+    Property("mode", .string, choices: ["eco", "full"], access: .write, persisted: true, help: ""),
+    Property("send", .bool, access: .write, persisted: true, help: ""),
   ]
   private static let (speed, led, name, mode, send) = (0, 1, 2, 3, 4)
 

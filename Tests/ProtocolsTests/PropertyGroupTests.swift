@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Property groups") struct PropertyGroupTests {
   @Test func `every property of a vehicle has a group`() {
-    let rows = BMSRecord.rows.map(\.row) + ManufacturerRecord.all.flatMap(\.rows) + StandardParameter.all.values.flatMap(\.rows)
+    let rows = BMSRecord.entries.map(\.dataRow) + ManufacturerRecord.all.flatMap(\.rows) + StandardParameter.all.values.flatMap(\.rows)
     let ungrouped = rows.map(\.property).filter { $0.group == .general }
     #expect(rows.count > 300 && ungrouped.isEmpty, "\(ungrouped.map(\.name))")
     let rig = [MirrorSignal.properties, ELCommSignal.properties(period: .second)].joined()

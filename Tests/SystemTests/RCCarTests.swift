@@ -253,7 +253,7 @@ extension EndToEnd {
       #expect(record.status == 0, "\(record.errors)")
       let frames = try Data(contentsOf: URL(fileURLWithPath: film))
       #expect(frames.count > picture.count)
-      #expect(rig.vehiclectl("open", "car").output.hasPrefix("http://127.0.0.1:"))
+      #expect(rig.vehiclectl("web-page", "car").output.hasPrefix("http://127.0.0.1:"))
       #expect(rig.vehiclectl("set", "car.video", "off").status == 0)
       #expect(wait { setup.lines("car: ").contains("camera off") })
     }

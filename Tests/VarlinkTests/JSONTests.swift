@@ -44,9 +44,9 @@ import Testing
   }
 
   @Test func `numbers are converted to the requested type`() throws {
-    func whole(_ text: String) throws -> Int? { try Array(text.utf8).withUnsafeBytes { try JSONDocument($0).whole(0) } }
-    #expect(try whole("70.0") == 70 && whole("7e2") == 700 && whole("-0") == 0)
-    #expect(try whole("70.5") == nil && whole("1e30") == nil && whole("9223372036854775808") == nil && whole("-9223372036854775809") == nil)
+    func int(_ text: String) throws -> Int? { try Array(text.utf8).withUnsafeBytes { try JSONDocument($0).int(0) } }
+    #expect(try int("70.0") == 70 && int("7e2") == 700 && int("-0") == 0)
+    #expect(try int("70.5") == nil && int("1e30") == nil && int("9223372036854775808") == nil && int("-9223372036854775809") == nil)
     #expect(JSON("-9223372036854775808") == .int(.min) && JSON("9223372036854775808") == .float(0x1p63) && JSON("1.0") == .float(1))
   }
 

@@ -201,7 +201,7 @@ import Varlink
     }
     let video = try #require(try VehicleCtl.command(of: ["car", "record-video", "rover", "-", "--seconds", "5"]) as? CarRecordVideoCommand)
     #expect(video.target.first == "rover" && video.target.second == "-" && video.seconds == 5)
-    #expect((try VehicleCtl.command(of: ["open", "car"]) as? OpenCommand)?.device == "car")
+    for name in ["web-page", "open"] { #expect((try VehicleCtl.command(of: ["-q", name, "car"]) as? WebPageCommand)?.device == "car") }
     #expect((try VehicleCtl.command(of: ["drive", "car", "--input", "gamepad"]) as? DriveCommand)?.input == "gamepad")
     #expect(help(["help", "car", "snapshot"]).contains("USAGE: vehiclectl car snapshot [<options>] [<device>] <file>"))
   }

@@ -138,7 +138,7 @@ import Varlink
     #expect(history.samples(step: 30, until: 1000) == [2, 5])
   }
 
-  @Test func `curves and bars have the height and length of their numbers`() {
+  @Test func `graphs and bars have the height and length of their numbers`() {
     #expect(Glyphs.sparkline([0, nil, 50, 100]) == "▁ ▄█")
     #expect(Glyphs.sparkline([100, 100.1, 100]) == "▄▄▄", "noise of a steady value")
     #expect(Glyphs.sparkline([nil, nil]) == "  " && Glyphs.sparkline([0, 0, nil]) == "── ")

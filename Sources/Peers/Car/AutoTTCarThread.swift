@@ -48,7 +48,7 @@ extension AutoTTCar {
       return false
     }
     readCount += 1
-    guard let fault = faults.activate(.lag, item: readCount, after: now - connectedAt) else { return false }
+    guard let fault = faults.due(.lag, item: readCount, after: now - connectedAt) else { return false }
     isLagOver = true
     waitsUntil = now + (fault.duration ?? .second / 2)
     return true

@@ -100,6 +100,6 @@ public struct WearableSensor: Machine {
 
   /// Returns the fault of this kind that affects the current message, if any; one with a start time only once.
   private mutating func activateFault(_ kind: SensorFault.Kind, at now: Instant) -> SensorFault? {
-    faults.activate(kind, item: messageCount, after: now - origin)
+    faults.due(kind, item: messageCount, after: now - origin)
   }
 }

@@ -208,6 +208,6 @@ public struct ArduinoBoard: Machine {
 
   /// Returns the fault of this kind that affects the current message, if any; one with a start time only once.
   private mutating func activateFault(_ kind: BoardFault.Kind, at now: Instant) -> BoardFault? {
-    faults.activate(kind, item: messageCount, after: now - origin)
+    faults.due(kind, item: messageCount, after: now - origin)
   }
 }

@@ -90,7 +90,7 @@ public struct ESP32Mirror: Machine {
   private mutating func written(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     writes += 1
     handle(receiver.receive(bytes), at: now, &effects)
-    if faults.activate(.reboot, item: writes, after: now - origin) != nil { reboot(&effects) }
+    if faults.due(.reboot, item: writes, after: now - origin) != nil { reboot(&effects) }
   }
 
   private mutating func handle(_ outcome: ESP32Receiver.Outcome, at now: Instant, _ effects: inout Effects) {

@@ -8,9 +8,9 @@ struct DriveCycle: Sendable {
     var mass: Double  // kg
     var rollingResistance: Double  // N
     var drag: Double  // N per (m/s)²
-    var motorRPMPerSpeed: Double  // rpm per km/h
+    var motorRPMPerKmh: Double
     var cells: Double  // in series
-    var resistance: Double  // Ω of the whole pack
+    var packResistance: Double  // Ω
     var capacity: Double  // Ah
     var initialStateOfCharge: Double  // %
   }
@@ -65,8 +65,8 @@ struct DriveCycle: Sendable {
     let stateOfCharge = max(5, vehicle.initialStateOfCharge - (chargeOut - chargeIn) / vehicle.capacity * 100)
     let speed = DriveCycle.motion(seconds).speed
     return Sample(
-      seconds: seconds, speed: speed, motorSpeed: speed * vehicle.motorRPMPerSpeed, current: current,
-      voltage: vehicle.cells * DriveCycle.cellVoltage(stateOfCharge) - current * vehicle.resistance, stateOfCharge: stateOfCharge,
+      seconds: seconds, speed: speed, motorSpeed: speed * vehicle.motorRPMPerKmh, current: current,
+      voltage: vehicle.cells * DriveCycle.cellVoltage(stateOfCharge) - current * vehicle.packResistance, stateOfCharge: stateOfCharge,
       chargeOut: chargeOut, chargeIn: chargeIn,
       energyOut: chargeOut * nominalVoltage / 1000, energyIn: chargeIn * nominalVoltage / 1000,
       batteryTemperature: 18 + 9 * seconds / (seconds + 1800), coolantTemperature: 21 + 24 * seconds / (seconds + 600),

@@ -54,22 +54,21 @@ public struct ElectricCar: Car {
       (padding, vin, cycle) = (0x00, "KMHK581HFMU000042", ElectricCar.crossover)
       record = BatteryRecord(
         header: [0x62, 0x01, 0x01], fieldBitmap: 0xFFF7_E7FF, maxPower: (9800, 17_000), status: 0x01, inletTemperature: 17,
-        ignitionBits: 0x0D, isolationResistance: 3000,
-        repeatsMotorSpeed: true)
+        ignitionBits: 0x0D, isolationResistance: 3000, repeatsMotorSpeed: true)
     }
   }
 
   private static let longRange = DriveCycle(
     .init(
-      mass: 2050, rollingResistance: 180, drag: 0.42, motorRPMPerSpeed: 78.9, cells: 192, resistance: 0.11, capacity: 111,
+      mass: 2050, rollingResistance: 180, drag: 0.42, motorRPMPerKmh: 78.9, cells: 192, packResistance: 0.11, capacity: 111,
       initialStateOfCharge: 78))
   private static let small = DriveCycle(
     .init(
-      mass: 1550, rollingResistance: 130, drag: 0.33, motorRPMPerSpeed: 62.4, cells: 96, resistance: 0.09, capacity: 78,
+      mass: 1550, rollingResistance: 130, drag: 0.33, motorRPMPerKmh: 62.4, cells: 96, packResistance: 0.09, capacity: 78,
       initialStateOfCharge: 84))
   private static let crossover = DriveCycle(
     .init(
-      mass: 1760, rollingResistance: 150, drag: 0.38, motorRPMPerSpeed: 67.2, cells: 98, resistance: 0.08, capacity: 180,
+      mass: 1760, rollingResistance: 150, drag: 0.38, motorRPMPerKmh: 67.2, cells: 98, packResistance: 0.08, capacity: 180,
       initialStateOfCharge: 66))
 
   /// The driving state.
@@ -96,9 +95,9 @@ public struct ElectricCar: Car {
     guard let service = request.first else { return nil }
     if ecu == ElectricCar.driveUnit { return driveUnitAnswer(service, request, now) }
     guard let records = records(of: ecu) else { return nil }
-    // ECUs without OBD-II services do not respond to functional requests.
+    // Of these ECUs, only the BMS responds to a functional TesterPresent.
     if service == 0x3E { return isFunctional && ecu != ElectricCar.bms ? nil : testerPresent(request) }
-    if service == 0x19, self.record.header[0] == 0x62 { return troubleCodes(of: ecu, to: request) }
+    if service == 0x19, record.header[0] == 0x62 { return troubleCodes(of: ecu, to: request) }
     let header = record.header
     guard service &+ 0x40 == header[0] else { return Reply.negativeResponse(service, 0x11) }
     guard request.count == header.count else { return Reply.negativeResponse(service, 0x13) }
@@ -107,11 +106,11 @@ public struct ElectricCar: Car {
     if ecu == ElectricCar.bms, request.dropFirst() == header.dropFirst() {
       return record.bytes(sample, cells: cells, supplyMillivolts: supply)
     }
-    guard let record = records[identifier] else { return Reply.negativeResponse(service, service == 0x22 ? 0x31 : 0x12) }
-    return [service &+ 0x40] + request.dropFirst() + record(self, sample, supply)
+    guard let makeRecord = records[identifier] else { return Reply.negativeResponse(service, service == 0x22 ? 0x31 : 0x12) }
+    return [service &+ 0x40] + request.dropFirst() + makeRecord(self, sample, supply)
   }
 
-  /// UDS service 19 02: the brakes have a code of a wheel speed sensor, the other ECUs none.
+  /// UDS service 19 02: the brake ECU reports a trouble code for a wheel speed sensor; the other ECUs report none.
   private func troubleCodes(of ecu: UInt32, to request: [UInt8]) -> [UInt8] {
     guard request.count == 3, request[1] == 0x02 else { return Reply.negativeResponse(0x19, 0x12) }
     return [0x59, 0x02, 0xFF] + (ecu == 0x7D1 && request[2] & 0x08 != 0 ? [0x50, 0x00, 0x64, 0x08] : [])

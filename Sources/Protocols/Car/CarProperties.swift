@@ -33,7 +33,7 @@ enum CarProperty: Int, CaseIterable, Sendable {
     case .mode, .leftButton, .rightButton, .video: property.access = .write
     case .sensitivity, .webPage, .videoQuality:
       property.access = .write
-      property.remembered = true
+      property.persisted = true
       property.lifetime = .retained
     // CarSettings stores the three angles as one value.
     case .neutralRoll, .neutralPitch, .neutralYaw:

@@ -85,8 +85,8 @@ extension JSON {
     case .true: self = .bool(true)
     case .false: self = .bool(false)
     case .plain, .coded: self = .string(try node.document.text(node.index))
-    case .whole, .number:
-      if node.kind == .whole, let number = node.document.whole(node.index) {
+    case .integer, .number:
+      if node.kind == .integer, let number = node.document.int(node.index) {
         self = .int(number)
       } else {
         guard let number = node.float else { throw JSONSyntax(message: "a number is too large") }

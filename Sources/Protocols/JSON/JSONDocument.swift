@@ -12,9 +12,9 @@ package struct JSONDocument: Sendable {
   /// The maximum depth; the parser is recursive.
   package static let depthLimit = 32
 
-  /// The kind of a node. A `whole` number has neither fraction nor exponent; other numbers are `number`. A `plain` string is ASCII
+  /// The kind of a node. An `integer` has neither fraction nor exponent; other numbers are `number`. A `plain` string is ASCII
   /// without escapes; other strings are `coded`.
-  package enum Kind: Sendable { case null, `true`, `false`, whole, number, plain, coded, array, object }
+  package enum Kind: Sendable { case null, `true`, `false`, integer, number, plain, coded, array, object }
 
   /// One value or key, from its first byte to after its last; strings without the quotes.
   package struct Node: Sendable {
@@ -111,7 +111,7 @@ package struct JSONDocument: Sendable {
       at += 1
       return true
     }
-    var kind = Kind.whole
+    var kind = Kind.integer
     _ = skip(UInt8(ascii: "-"), or: UInt8(ascii: "-"))
     let leading = at
     let count = digits()

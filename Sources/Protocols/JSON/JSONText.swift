@@ -73,10 +73,10 @@ extension JSONDocument {
   }
 
   /// The integer, even if it is written as `70.0`; nil if it is not an integer or does not fit into Int.
-  package func whole(_ index: Int) -> Int? {
+  package func int(_ index: Int) -> Int? {
     let node = nodes[index]
     if node.kind == .number { return float(index).flatMap(Int.init(exactly:)) }
-    guard node.kind == .whole else { return nil }
+    guard node.kind == .integer else { return nil }
     let negative = bytes[node.start] == UInt8(ascii: "-")
     var number = 0
     for byte in bytes[(negative ? node.start + 1 : node.start)..<node.end] {
@@ -91,7 +91,7 @@ extension JSONDocument {
 
   /// The number; nil if it is not finite or the node is not a number.
   package func float(_ index: Int) -> Double? {
-    guard nodes[index].kind == .whole || nodes[index].kind == .number else { return nil }
+    guard nodes[index].kind == .integer || nodes[index].kind == .number else { return nil }
     return Double(String(decoding: slice(index), as: UTF8.self)).flatMap(\.finite)
   }
 

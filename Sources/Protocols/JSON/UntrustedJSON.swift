@@ -8,7 +8,7 @@ extension JSONNode {
   }
 
   package var float: Double? { document.float(index) }
-  package var whole: Int? { document.whole(index) }
+  package var int: Int? { document.int(index) }
 
   /// The string; nil if the value is not one. It may contain control characters.
   package var text: String? { kind == .plain || kind == .coded ? try? document.text(index) : nil }

@@ -1,4 +1,4 @@
-// What a mirror has acknowledged, stored over a restart: the names that it knows, and the days of values that can be withdrawn.
+// What a mirror has acknowledged, stored across restarts: the names that it knows, and the days of values that can be withdrawn.
 
 struct MirrorAcknowledgements: Sendable {
   private static let namesKey = "introduced"

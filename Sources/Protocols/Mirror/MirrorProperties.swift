@@ -26,7 +26,7 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
       let row = signal.declaration
       let isSet = !sent.contains(signal)
       return Property(
-        row.name, row.type, unit: row.unit, range: row.range, access: isSet ? .write : .read, remembered: isSet, lifetime: .retained,
+        row.name, row.type, unit: row.unit, range: row.range, access: isSet ? .write : .read, persisted: isSet, lifetime: .retained,
         group: isSet ? .settings : .display, rank: signal.rank, help: row.help)
     }
   }

@@ -30,7 +30,7 @@ struct ToyUser: Sendable, Equatable {
       ]).text.utf8)
   }
 
-  static func number(_ node: JSONNode) -> Int? { node.whole ?? node.text.flatMap { Int($0) } }
+  static func number(_ node: JSONNode) -> Int? { node.int ?? node.text.flatMap { Int($0) } }
 }
 
 /// A user's vote on a fact.
@@ -138,10 +138,10 @@ struct ToyHistory: Sendable, Equatable {
 
   /// Parses a stored history.
   init?(stored bytes: [UInt8]) {
-    guard let root = JSONNode(untrusted: bytes), let user = root["user"]?.whole, let time = root["time"]?.whole else { return nil }
+    guard let root = JSONNode(untrusted: bytes), let user = root["user"]?.int, let time = root["time"]?.int else { return nil }
     self.init(root, user: user)
     self.time = Int64(time)
-    total = max(facts.count, root["total"]?.whole ?? 0)
+    total = max(facts.count, root["total"]?.int ?? 0)
   }
 
   var bytes: [UInt8] {
@@ -165,8 +165,8 @@ struct ToyPendingVote: Sendable, Equatable {
 
   /// Parses a stored vote.
   init?(_ node: JSONNode) {
-    guard let server = node["server"]?.text, let user = node["user"]?.whole, let fact = node["fact"]?.whole,
-      let vote = node["vote"]?.whole.flatMap(ToyVote.init)
+    guard let server = node["server"]?.text, let user = node["user"]?.int, let fact = node["fact"]?.int,
+      let vote = node["vote"]?.int.flatMap(ToyVote.init)
     else { return nil }
     self.init(server: server, user: user, fact: fact, vote: vote)
   }

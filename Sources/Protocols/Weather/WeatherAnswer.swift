@@ -116,7 +116,7 @@ enum WeatherAnswer {
 
   private static func condition(in current: JSONNode, _ units: JSONNode?) -> Reading.Content {
     guard let node = current["weather_code"] else { return .absent("not reported by the weather service") }
-    guard let code = node.whole else { return .absent("no weather code in the weather service's response") }
+    guard let code = node.int else { return .absent("no weather code in the weather service's response") }
     if let other = unexpectedUnit("weather_code", units, "wmo code") { return .absent(other) }
     guard let name = WeatherCondition.name(code) else { return .absent("unknown weather code \(code)") }
     return .value(.string(name))

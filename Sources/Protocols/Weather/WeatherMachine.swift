@@ -1,5 +1,5 @@
 // The `weather` machine: looks up its place once, then requests the weather every `interval`. At most one request is in flight.
-// After failures it backs off, and shows the last values until they are stale. The last response is stored over a restart. The
+// After failures it backs off, and shows the last values until they are stale. The last response is stored across restarts. The
 // location is sent to the services only.
 // Source: open-meteo.com, the API documentation; the fair-use limit is 10,000 calls per day.
 

@@ -45,7 +45,7 @@ enum WeatherStore {
   /// The stored response and its wall-clock time in microseconds, if it belongs to this site.
   static func answer(_ bytes: [UInt8]?, for site: String) -> (report: WeatherReport, time: Int64)? {
     guard let root = bytes.flatMap({ JSONNode(untrusted: $0) }), let stored = root["site"]?.text, stored == site,
-      let time = root["time"]?.whole
+      let time = root["time"]?.int
     else { return nil }
     let absent = Reading.Content.absent("not reported by the weather service")
     func number(_ property: WeatherProperty, _ key: String) -> Reading.Content {

@@ -15,8 +15,8 @@ struct ReloadCommand: Subcommand {
     let result = try common.connect(output).call(Contract.Reload.self, .init())
     let (added, removed) = (result.added ?? [], result.removed ?? [])
     if output.json {
-      let names = { (names: [String]) in JSON.array(names.map(JSON.string)) }
-      return output.json(["changed": names(result.changed), "added": names(added), "removed": names(removed)])
+      let jsonArray = { (names: [String]) in JSON.array(names.map(JSON.string)) }
+      return output.json(["changed": jsonArray(result.changed), "added": jsonArray(added), "removed": jsonArray(removed)])
     }
     if result.changed.isEmpty { output.note("nothing changed") }
     output.lines(

@@ -1,5 +1,5 @@
-// setup: finds an adapter or board, writes its section of the configuration, reloads, and follows the connection to the first values. The
-// steps are in Setup/.
+// setup: finds an adapter or longboard, writes its section of the configuration, reloads, and follows the connection to the first values.
+// The steps are in Setup/.
 
 import ArgumentParser
 import Glibc
@@ -10,8 +10,8 @@ struct SetupCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "setup", abstract: "Find a device, add it to the configuration and connect it.",
     discussion: """
-      Looks for Bluetooth devices in range, serial ports, and Wi-Fi adapters at their usual address, asks what cannot be known, appends \
-      the device's lines to the configuration, reloads it, and shows each step of the connection. With LINK it uses this link instead.
+      Looks for Bluetooth devices in range, serial ports, and Wi-Fi adapters at their usual address, asks for what it cannot detect, \
+      appends the device's lines to the configuration, reloads it, and shows each step of the connection. With LINK it uses this link instead.
       Enter accepts the default in brackets. Answers can also be piped in, one per line; --yes accepts every default.
       If the file requires root, the lines are added with sudo, or printed.
       With --json (and --yes): {"device","file","lines"}.

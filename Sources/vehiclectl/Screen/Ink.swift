@@ -8,7 +8,7 @@ enum Ink: UInt8 {
   case warn
   /// A fault, or a link that is down.
   case bad
-  /// Neutral colour for bars and curves.
+  /// Neutral colour for bars and graphs.
   case accent
   /// Titles of groups.
   case title

@@ -11,7 +11,7 @@ struct CellStrip {
   let group: String
   /// The oldest measurement.
   let measuredAt: Double?
-  /// Curves of cells that differ by less than this are flat, in `unit`.
+  /// Graphs of cells that differ by less than this are flat, in `unit`.
   private static let flat = 0.04
   /// Differences from the median that are good and acceptable, in V: two steps of 20 mV, five steps.
   private static let (good, acceptable) = (0.045, 0.105)

@@ -3,13 +3,13 @@
 enum Glyphs {
   private static let heights: [Unicode.Scalar] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
   private static let eighths: [Unicode.Scalar] = [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
-  /// The curve of a nearly steady value is scaled to this fraction of it, so that noise does not look like a change.
+  /// The graph of a nearly steady value is scaled to this fraction of it, so that noise does not look like a change.
   private static let steady: Float = 0.02
 
   /// The number of seconds for one character of a sparkline of at most this width.
   static func step(width: Int) -> Int { max(1, (History.length + max(1, width) - 1) / max(1, width)) }
 
-  /// A curve, one character for each sample: a line if they are equal, a space where there was no value.
+  /// A graph, one character for each sample: a line if they are equal, a space where there was no value.
   static func sparkline(_ samples: [Float?]) -> String {
     let known = samples.compactMap { $0 }
     guard let low = known.min(), let high = known.max() else { return String(repeating: " ", count: samples.count) }

@@ -1,4 +1,4 @@
-// Headline numbers in large digits, side by side, each with its unit, name and curve. Pure.
+// Headline numbers in large digits, side by side, each with its unit, name and graph. Pure.
 
 import Protocols
 import Varlink

@@ -181,7 +181,7 @@ struct WatchRenderer {
     }
   }
 
-  /// A value: name, value, unit, bar or curve, age. Narrow columns leave out the curve, then the age.
+  /// A value: name, value, unit, bar or graph, age. Narrow columns leave out the graph, then the age.
   private mutating func draw(_ row: WatchModel.Row, _ x: Int, _ y: Int, _ width: Int) {
     let hasAge = width >= 40
     let room = width - (hasAge ? 7 : 0)
@@ -199,7 +199,7 @@ struct WatchRenderer {
       return
     }
     guard row.value?.number != nil else {
-      // Texts use the place of the curve as well.
+      // Texts use the place of the graph as well.
       let end = x + room
       let short = row.text.cells <= number
       if short { return grid.putRight(row.text, before: valueEnd, y, Meaning.ink(of: row), width: number) }
@@ -211,7 +211,7 @@ struct WatchRenderer {
     drawPicture(row, max(unit, valueEnd + 6) + 1, y, end: x + room - 1)
   }
 
-  /// A bar for a percentage, and the curve of the last minute where there is room.
+  /// A bar for a percentage, and the graph of the last minute where there is room.
   private mutating func drawPicture(_ row: WatchModel.Row, _ x: Int, _ y: Int, end: Int) {
     var x = x
     if let share = Meaning.share(of: row), end - x >= 6 {

@@ -88,7 +88,7 @@ import Protocols
     if !reconnectsAfterShutdown, isOpen { ports.forEach { $0.open() } }
   }
 
-  /// Runs the machine's shutdown sequence, then keeps the links down until `connect`, also across restarts of the daemon. `finish`
+  /// Runs the machine's shutdown sequence, then keeps the links down until `connect`, even across restarts of the daemon. `finish`
   /// is called once that is done and stored, with an error if storing failed.
   func disconnect(then finish: @escaping @Loop (String?) -> Void = { _ in }) {
     reconnectsAfterShutdown = false

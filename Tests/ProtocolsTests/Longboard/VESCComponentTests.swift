@@ -141,7 +141,7 @@ import Testing
 
   @Test func `a mode is active once the VESC reports its limits`() throws {
     let mode = try #require(try Self.options().modes.last)
-    var change = VESCModeChange(mode.name, caller: 1)
+    var change = VESCModeChange(mode.name, commandID: 1)
     let own = try Self.limits()
     let reduced = try Self.limits(0.9)
     #expect(change.request(needsCount: true) == .setup && change.request(needsCount: false) == .limits)
@@ -155,7 +155,7 @@ import Testing
   }
 
   @Test func `no limits are written if the VESC's own limits cannot be stored`() throws {
-    var change = VESCModeChange("sport", caller: 1)
+    var change = VESCModeChange("sport", commandID: 1)
     let mode = try #require(try Self.options().modes.last)
     _ = change.limitsReceived(try Self.limits(), mode: mode, storedLimits: nil, VESCGeometry())
     let error = CommandError.refused(code: .notStored, "cannot store the VESC's own limits: no space")
@@ -163,7 +163,7 @@ import Testing
   }
 
   @Test func `a mode change fails if the VESC reports other limits than written`() throws {
-    var change = VESCModeChange("sport", caller: 1)
+    var change = VESCModeChange("sport", commandID: 1)
     let mode = try #require(try Self.options().modes.last)
     let own = try Self.limits()
     _ = change.limitsReceived(own, mode: mode, storedLimits: nil, VESCGeometry())
@@ -175,7 +175,7 @@ import Testing
 
   @Test func `the consequence of two timeouts depends on the request`() throws {
     let timeout = VESCSession.timeout
-    var change = VESCModeChange("sport", caller: 1)
+    var change = VESCModeChange("sport", commandID: 1)
     #expect(change.timedOut(.setup, timeout: timeout) == .none && change.timedOut(.setup, timeout: timeout) == .assumeOneVESC)
     #expect(change.timedOut(.limits, timeout: timeout) == .none)
     guard case .failed(.refused(.notSupported, _)) = change.timedOut(.limits, timeout: timeout) else {

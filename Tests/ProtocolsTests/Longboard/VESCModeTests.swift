@@ -24,7 +24,7 @@ import Testing
     let rig = try Self.connected()
     #expect(rig.absence("mode") == "not set" && rig.receivedCount(.setLimits) == 0)
     let mode = rig.machine.schema.properties[VESCSignal.mode.rawValue]
-    #expect(mode.choices == ["eco", "sport", "full"] && mode.access == .write && mode.remembered)
+    #expect(mode.choices == ["eco", "sport", "full"] && mode.access == .write && mode.persisted)
   }
 
   @Test func `a mode is written, verified, stored and published`() throws {

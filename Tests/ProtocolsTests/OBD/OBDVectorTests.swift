@@ -202,7 +202,7 @@ import Testing
 
   @Test func schemaRowsAreInOrderAndHaveUniqueNames() {
     let properties = OBDMachine().schema.properties
-    #expect(properties.count == BMSRecord.rows.count + DeviceProperty.allCases.count)
+    #expect(properties.count == BMSRecord.entries.count + DeviceProperty.allCases.count)
     #expect(Set(properties.map(\.name)).count == properties.count)
     #expect(properties[BMSRecord.motorSpeeds].map(\.name) == ["rpm", "rpm-2"] && properties.last?.name == "last-bad-reply")
     #expect(OBDMachine(rate: 20).schema.properties[0].lifetime == .fresh(2 * .second))

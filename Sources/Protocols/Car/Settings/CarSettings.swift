@@ -3,7 +3,7 @@
 
 struct CarSettings: Sendable {
   /// The neutral position is stored as one text, so that its angles change together.
-  private static let neutralProperty = Property("neutral", .string, remembered: true, help: "Roll, pitch and yaw in rad")
+  private static let neutralProperty = Property("neutral", .string, persisted: true, help: "Roll, pitch and yaw in rad")
   private static let neutralIndex = CarProperty.allCases.count
   private static let maxPageLength = 2000
 

@@ -22,7 +22,7 @@ enum ELCommSignal: Int, CaseIterable, Sendable {
     let row = declaration
     return Property(
       row.name, row.type, unit: row.unit, range: row.range, access: self == .buzzer || self == .name ? .write : .read,
-      remembered: self == .name, lifetime: Self.live.contains(self) ? .fresh(freshFor) : .retained, group: group,
+      persisted: self == .name, lifetime: Self.live.contains(self) ? .fresh(freshFor) : .retained, group: group,
       rank: rank, help: row.help)
   }
 

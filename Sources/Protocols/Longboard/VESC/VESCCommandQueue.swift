@@ -9,10 +9,10 @@ struct VESCCommandQueue: Sendable {
     case mode(VESCModeChange)
     case scan(VESCScan)
 
-    var caller: CommandID? {
+    var commandID: CommandID? {
       switch self {
-      case .mode(let change): change.caller
-      case .scan(let scan): scan.caller
+      case .mode(let change): change.commandID
+      case .scan(let scan): scan.commandID
       }
     }
 
@@ -58,7 +58,7 @@ struct VESCCommandQueue: Sendable {
     guard case .string(let name) = value, modes.contains(name) else {
       return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a mode of this board"))))
     }
-    if isReachable { return append(.mode(VESCModeChange(name, caller: id)), for: id, &effects) }
+    if isReachable { return append(.mode(VESCModeChange(name, commandID: id)), for: id, &effects) }
     do throws(CommandError) {
       try modes.select(name, for: id, &effects)
       modes.publish(&publisher, &effects)
@@ -67,7 +67,7 @@ struct VESCCommandQueue: Sendable {
     }
   }
 
-  mutating func scan(for id: CommandID, _ effects: inout Effects) { append(.scan(VESCScan(caller: id)), for: id, &effects) }
+  mutating func scan(for id: CommandID, _ effects: inout Effects) { append(.scan(VESCScan(commandID: id)), for: id, &effects) }
 
   private mutating func append(_ entry: Entry, for id: CommandID, _ effects: inout Effects) {
     guard entries.count < Self.limit else { return effects.append(.complete(id, .failure(Self.busy))) }
@@ -76,12 +76,12 @@ struct VESCCommandQueue: Sendable {
 
   /// Detaches a command from its caller, who has disconnected; it is finished without a reply.
   mutating func cancel(_ id: CommandID) {
-    for index in entries.indices where entries[index].caller == id { entries[index].callerDisconnected() }
+    for index in entries.indices where entries[index].commandID == id { entries[index].callerDisconnected() }
     modes.cancel(id)
   }
 
   private mutating func fail(_ error: CommandError, _ effects: inout Effects) {
-    for entry in entries { if let id = entry.caller { effects.append(.complete(id, .failure(error))) } }
+    for entry in entries { if let id = entry.commandID { effects.append(.complete(id, .failure(error))) } }
     entries.removeAll()
   }
 
@@ -92,7 +92,7 @@ struct VESCCommandQueue: Sendable {
   }
 
   private mutating func finish(_ result: Result<Report, CommandError>, _ effects: inout Effects) {
-    if let id = entries.removeFirst().caller { effects.append(.complete(id, result)) }
+    if let id = entries.removeFirst().commandID { effects.append(.complete(id, result)) }
   }
 
   // MARK: The VESC
@@ -101,10 +101,10 @@ struct VESCCommandQueue: Sendable {
   mutating func vescBeganToRespond(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
     modes.deactivate()
     modes.clearProblem()
-    entries.removeAll { if case .mode(let change) = $0 { change.caller == nil && change.isReading } else { false } }
+    entries.removeAll { if case .mode(let change) = $0 { change.commandID == nil && change.isReading } else { false } }
     // An unfinished change is finished first.
     let isBusy = if case .mode(let change)? = entries.first { !change.isReading } else { false }
-    entries.insert(.mode(VESCModeChange(modes.selected ?? "", caller: nil)), at: isBusy ? 1 : 0)
+    entries.insert(.mode(VESCModeChange(modes.selected ?? "", commandID: nil)), at: isBusy ? 1 : 0)
     modes.publish(&publisher, &effects)
   }
 
@@ -139,7 +139,7 @@ struct VESCCommandQueue: Sendable {
     switch entries.first {
     case .mode(let change): return change.request(needsCount: vescs == nil && !lacksSetup)
     case .scan(var scan):
-      if scan.caller == nil {
+      if scan.commandID == nil {
         entries.removeFirst()
         return nil
       }
@@ -216,7 +216,7 @@ struct VESCCommandQueue: Sendable {
       change.activated()
       entries[0] = .mode(change)
     case .failed(let error):
-      if change.caller == nil, !change.name.isEmpty { modes.setProblem(change.name, error) }
+      if change.commandID == nil, !change.name.isEmpty { modes.setProblem(change.name, error) }
       if change.hasWritten { modes.deactivate() }
       finish(.failure(error), &effects)
       modes.publish(&publisher, &effects)

@@ -37,10 +37,10 @@ struct VESCModeChange: Sendable, Equatable {
   /// The name of the mode; empty if no mode is selected, and only the geometry of the board is read.
   let name: String
   /// The command that selected the mode; nil if the selected mode is activated again, or the caller has disconnected.
-  private(set) var caller: CommandID?
+  private(set) var commandID: CommandID?
   private(set) var state = State.reading(timeouts: 0)
 
-  init(_ name: String, caller: CommandID?) { (self.name, self.caller) = (name, caller) }
+  init(_ name: String, commandID: CommandID?) { (self.name, self.commandID) = (name, commandID) }
 
   var isReading: Bool { if case .reading = state { true } else { false } }
 
@@ -65,7 +65,7 @@ struct VESCModeChange: Sendable, Equatable {
   /// The limits to write; nil in other states.
   var target: VESCLimits? { if case .writing(let target, _) = state { target } else { nil } }
 
-  mutating func callerDisconnected() { caller = nil }
+  mutating func callerDisconnected() { commandID = nil }
 
   /// Handles the limits that the VESC has reported. `mode`: nil to restore its own limits; `geometry`: the known part of the geometry.
   mutating func limitsReceived(

@@ -71,7 +71,7 @@ struct VESCModes: Sendable {
     problem = nil
     active = change.name
     publish(&publisher, &effects)
-    if selected == change.name, change.caller == nil { return false }
+    if selected == change.name, change.commandID == nil { return false }
     return (try? select(change.name, for: nil, &effects)) != nil
   }
 

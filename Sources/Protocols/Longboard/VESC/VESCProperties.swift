@@ -36,7 +36,7 @@ enum VESCSignal: Int, CaseIterable, Sendable {
     case .firmware, .hardware, .polls, .missed, .timeouts, .badFrames, .totalDistance: property.lifetime = .retained
     case .mode:
       property.access = .write
-      property.remembered = true
+      property.persisted = true
       property.choices = options.modes.map(\.name) + [VESCMode.full]
     case .targetCurrent, .brakeCurrent, .targetDuty, .handbrakeCurrent: property.access = .motion
     default: break

@@ -11,27 +11,27 @@ struct VESCScan: Sendable, Equatable {
   }
 
   /// The command that waits for the result; nil if its caller has disconnected.
-  private(set) var caller: CommandID?
+  private(set) var commandID: CommandID?
   private var state = State.queued
 
-  init(caller: CommandID) { self.caller = caller }
+  init(commandID: CommandID) { self.commandID = commandID }
 
   /// When the next progress report is due.
   var progressDue: Instant? {
-    guard caller != nil, case .running(let since, let reported) = state else { return nil }
+    guard commandID != nil, case .running(let since, let reported) = state else { return nil }
     return since &+ Int64(reported + 1) * .second
   }
 
-  mutating func callerDisconnected() { caller = nil }
+  mutating func callerDisconnected() { commandID = nil }
 
   mutating func start(at now: Instant) { state = .running(since: now, reported: 0) }
 
   mutating func reportProgress(at now: Instant, _ effects: inout Effects) {
-    guard let caller, case .running(let since, _) = state else { return }
+    guard let commandID, case .running(let since, _) = state else { return }
     let seconds = Int((now &- since) / .second)
     state = .running(since: since, reported: seconds)
-    let part = Double(seconds) / Double(Self.timeout / .second)
-    effects.append(.progress(caller, Report(text: "scanning the CAN bus: \(seconds) s", progress: part)))
+    let fraction = Double(seconds) / Double(Self.timeout / .second)
+    effects.append(.progress(commandID, Report(text: "scanning the CAN bus: \(seconds) s", progress: fraction)))
   }
 
   /// The report of the CAN IDs that responded.

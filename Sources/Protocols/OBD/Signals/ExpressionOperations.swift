@@ -11,7 +11,7 @@ extension Expression {
     func callAsFunction(_ value: Double) -> Double? {
       switch self {
       case .negative: -value
-      case .complement: Expression.whole(value).map { Double(~$0) }
+      case .complement: Expression.int(value).map { Double(~$0) }
       case .not: value == 0 ? 1 : 0
       case .absolute: abs(value)
       case .truncated: value.rounded(.towardZero)
@@ -50,19 +50,19 @@ extension Expression {
       case .greaterOrEqual: left >= right ? 1 : 0
       case .minimum: min(left, right)
       case .maximum: max(left, right)
-      case .signed: Expression.whole(right).flatMap { Expression.signed(left, $0) }
+      case .signed: Expression.int(right).flatMap { Expression.signed(left, $0) }
       }
     }
 
     private func bits(_ left: Double, _ right: Double, _ operation: (Int, Int) -> Int) -> Double? {
-      guard let left = Expression.whole(left), let right = Expression.whole(right) else { return nil }
+      guard let left = Expression.int(left), let right = Expression.int(right) else { return nil }
       return Double(operation(left, right))
     }
 
     /// Shifts a whole number; nil if the result is not exact.
     private func shift(_ value: Double, _ count: Double, _ operation: (Double, Int) -> Double) -> Double? {
-      guard Expression.whole(value) != nil, let count = Expression.whole(count), Expression.shifts.contains(count) else { return nil }
-      return Expression.whole(operation(value, count)).map(Double.init)
+      guard Expression.int(value) != nil, let count = Expression.int(count), Expression.shifts.contains(count) else { return nil }
+      return Expression.int(operation(value, count)).map(Double.init)
     }
   }
 
@@ -73,12 +73,12 @@ extension Expression {
 
   /// A number of this many bits, read as two's complement.
   fileprivate static func signed(_ value: Double, _ bits: Int) -> Double? {
-    guard widths.contains(bits), let number = Expression.whole(value), number >= 0, number < 1 << bits else { return nil }
+    guard widths.contains(bits), let number = Expression.int(value), number >= 0, number < 1 << bits else { return nil }
     return Double(number < 1 << (bits - 1) ? number : number - 1 << bits)
   }
 
   /// The number as an integer; nil if it has a fraction, or is too large for a Double to hold every integer up to it.
-  static func whole(_ number: Double) -> Int? {
+  static func int(_ number: Double) -> Int? {
     number.rounded() == number && Swift.abs(number) < 0x1p53 ? Int(number) : nil
   }
 
@@ -89,5 +89,5 @@ extension Expression {
     return number.isFinite ? Double(number) : nil
   }
 
-  private static func byte(_ number: Double) -> UInt32? { whole(number).flatMap(UInt8.init(exactly:)).map(UInt32.init) }
+  private static func byte(_ number: Double) -> UInt32? { int(number).flatMap(UInt8.init(exactly:)).map(UInt32.init) }
 }

@@ -17,7 +17,7 @@ extension LinearField {
     }
     // `X == N ? absent : Y` is the program X, N, ==, jumpIfZero, absent, jump, Y.
     guard jump >= 3, jump + 3 < steps.count, steps[jump] == .jumpIfZero(to: jump + 3), steps[jump - 1] == .binary(.equal),
-      case .number(let constant) = steps[jump - 2], let raw = Expression.whole(constant), case .absent(let reason) = steps[jump + 1],
+      case .number(let constant) = steps[jump - 2], let raw = Expression.int(constant), case .absent(let reason) = steps[jump + 1],
       steps[jump + 2] == .jump(to: steps.count), let tested = Self.field(of: steps[..<(jump - 2)]),
       let field = Self.field(of: steps[(jump + 3)...]), tested == LinearField(field.number)
     else { return nil }
@@ -90,8 +90,8 @@ extension LinearField {
       case (.multiply, .bytes(let bytes), .constant(let factor)), (.multiply, .constant(let factor), .bytes(let bytes)):
         return shifted(bytes, factor) ?? Self.bytes(bytes).linear?.multiplied(by: factor)
       case (.shiftLeft, .bytes(let bytes), .constant(let count)):
-        return Expression.whole(count).flatMap { Expression.shifts.contains($0) ? shifted(bytes, Double(1 << $0)) : nil }
-      case (.signed, _, .constant(let bits)): return Expression.whole(bits).flatMap(signed)
+        return Expression.int(count).flatMap { Expression.shifts.contains($0) ? shifted(bytes, Double(1 << $0)) : nil }
+      case (.signed, _, .constant(let bits)): return Expression.int(bits).flatMap(signed)
       case (.multiply, _, .constant(let factor)): return linear?.multiplied(by: factor)
       case (.multiply, .constant(let factor), _): return right.linear?.multiplied(by: factor)
       case (.divide, _, .constant(let divisor)): return linear?.divided(by: divisor)

@@ -1,6 +1,7 @@
-// BMS data record 0x01 of Hyundai and Kia, identical for requests 220101 and 2101: the vehicle families, and the values that no formula can
-// express. The other rows are in Vehicles/hyundai.toml. Offsets count from the first byte after the echoed identifier, not from the 0x62
-// before it: with the wrong base the motor speed is a plausible constant 3329 rpm.
+// BMS data record 0x01 of Hyundai and Kia; requests 220101 and 2101 return it in the same layout. This file identifies the variant of the
+// record and computes the values that no formula can express; all other values are declared in Vehicles/hyundai.toml. Offsets count from
+// the first byte after the echoed identifier, not from the 0x62 before it: with the wrong base the motor speed is a plausible constant
+// 3329 rpm.
 // Source: captures of Kona, Niro, Ioniq 5, EV6 and Soul, which agree with published tables.
 
 enum BMSRecord {
@@ -21,41 +22,41 @@ enum BMSRecord {
     }
   }
 
-  /// A row of the record, and the variant of the record in which it is absent. The rows are in the order of the schema.
-  struct Row: Sendable {
-    let row: DataRow
+  /// A row of the value table, and the variant of the record that lacks it. The entries are in the order of the schema.
+  struct Entry: Sendable {
+    let dataRow: DataRow
     fileprivate let absentIn: Variant?
 
-    init(_ row: DataRow, absentIn: Variant? = nil) { (self.row, self.absentIn) = (row, absentIn) }
+    init(_ dataRow: DataRow, absentIn: Variant? = nil) { (self.dataRow, self.absentIn) = (dataRow, absentIn) }
   }
 
-  /// The readers of the rows. They are stored apart from the rows so that a poll retains no row.
-  private static let fields = rows.map { (reader: $0.row.plainReader, absentIn: $0.absentIn) }
+  /// The readers of the entries, stored separately so that polling causes no retain and release of row objects.
+  private static let readers = entries.map { (reader: $0.dataRow.unconditionalReader, absentIn: $0.absentIn) }
 
-  /// The positions of the motor speeds.
+  /// The indices of the motor speeds in `entries`.
   static let motorSpeeds = 0...1
 
   /// The properties with this lifetime.
   static func properties(freshFor: Nanoseconds) -> [Property] {
-    rows.map { entry in
-      var property = entry.row.property
+    entries.map { entry in
+      var property = entry.dataRow.property
       property.lifetime = .fresh(freshFor)
       return property
     }
   }
 
-  /// Parses every field of a record and passes each with its position to `publish`.
+  /// Reads every value of a record and passes each with its position to `publish`.
   @inline(__always)
   static func read(_ data: DataRow.Data, _ publish: (Int, Decoded) -> Void) {
-    let (variant, fields) = (Variant(data), fields)
-    for position in fields.indices {
-      let field = fields[position]
-      if field.absentIn == variant {
+    let (variant, readers) = (Variant(data), readers)
+    for position in readers.indices {
+      let (reader, absentIn) = readers[position]
+      if absentIn == variant {
         publish(position, .absent(.notReported))
-      } else if let reader = field.reader {
+      } else if let reader {
         publish(position, reader.read(data))
       } else {
-        publish(position, rows[position].row.read(data))
+        publish(position, entries[position].dataRow.read(data))
       }
     }
   }
@@ -65,11 +66,11 @@ enum BMSRecord {
     guard data.count >= 14 else { return .absent(.notReported) }
     let (current, voltage) = (NumberLayout.s16.raw(data, 10), NumberLayout.u16.raw(data, 12))
     guard voltage <= 10000 else { return .absent(.implausible) }
-    // 0.1 V times 0.1 A gives 0.01 kW after division; adding zero turns -0 into 0.
+    // The product is in units of 0.01 W; / 1000 gives units of 0.01 kW, / 100 gives kW. Adding zero turns -0 into 0.
     return .value(.float((Double(voltage * current) / 1000).rounded() / 100 + 0))
   }
 
-  /// Whether the battery is charged while a motor turns. At standstill a charging current comes from a charger.
+  /// Whether the battery is being charged while a motor turns. At standstill a charging current comes from a charger.
   @Sendable static func regenerating(_ data: DataRow.Data) -> Decoded {
     guard data.count >= 57 else { return .absent(.notReported) }
     let speeds = (NumberLayout.s16.raw(data, 53), NumberLayout.s16.raw(data, 55))

@@ -74,7 +74,7 @@ final class DataRow: Sendable {
   convenience init(_ property: Property, _ read: @escaping @Sendable (Data) -> Decoded) { self.init(property, .function(read)) }
 
   /// The reader, if there is one and the row sets no condition on length or layout of the data.
-  var plainReader: FieldReader? { length == nil && valid == nil ? reader : nil }
+  var unconditionalReader: FieldReader? { length == nil && valid == nil ? reader : nil }
 
   /// The quantity with ECU-specific scaling.
   var quantity: ScaledQuantity? { if case .scaled(_, let quantity) = source { quantity } else { nil } }
@@ -108,11 +108,11 @@ final class DataRow: Sendable {
   private func decoded(_ number: Double) -> Decoded {
     switch property.type {
     case .bool: return .value(.bool(number != 0))
-    case .string: return Expression.whole(number).flatMap { labels[$0] }.map { .value(.string($0)) } ?? .absent(.undefined)
+    case .string: return Expression.int(number).flatMap { labels[$0] }.map { .value(.string($0)) } ?? .absent(.undefined)
     case .int:
       let rounded = number.rounded()
       guard isInRange(rounded) else { return .absent(outOfRangeReason) }
-      return Expression.whole(rounded).map { .value(.int($0)) } ?? .absent(.undefined)
+      return Expression.int(rounded).map { .value(.int($0)) } ?? .absent(.undefined)
     case .float, .list:
       let rounded = rounded(number)
       return isInRange(rounded) ? .value(.float(rounded)) : .absent(outOfRangeReason)

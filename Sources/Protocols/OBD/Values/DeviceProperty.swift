@@ -81,5 +81,5 @@ extension OBDMachine {
   /// Names that a custom signal cannot have.
   static let ownProperties = batteryProperties.union(DeviceProperty.names)
   /// Names of the BMS data record.
-  static let batteryProperties = Set(BMSRecord.rows.map(\.row.property.name))
+  static let batteryProperties = Set(BMSRecord.entries.map(\.dataRow.property.name))
 }

@@ -2,7 +2,7 @@
 // reference-counted: for a poll at the device's rate the counting would cost more than the reading.
 
 struct FieldReader: Sendable {
-  private enum Form { case whole, decimal, bool }
+  private enum Form { case int, decimal, bool }
 
   private let field: LinearField
   private let form: Form
@@ -14,7 +14,7 @@ struct FieldReader: Sendable {
   /// Creates a reader; nil if the value stands for a string, or must be rounded to the decimals that `decimalScale` (a power of ten) gives.
   init?(_ field: LinearField, as property: Property, decimalScale: Double, outOfRangeReason: Absence) {
     switch property.type {
-    case .int where field.isWhole: form = .whole
+    case .int where field.isInteger: form = .int
     case .float where field.isDecimal(decimalScale): form = .decimal
     case .bool: form = .bool
     default: return nil
@@ -27,9 +27,9 @@ struct FieldReader: Sendable {
     guard let raw = field.number.raw(data) else { return .absent(.notReported) }
     if let sentinel = field.sentinel, raw == sentinel.raw { return .absent(sentinel.reason) }
     switch form {
-    case .whole:
-      let whole = field.whole(raw)
-      return low <= Double(whole) && Double(whole) <= high ? .value(.int(whole)) : .absent(outOfRangeReason)
+    case .int:
+      let number = field.int(raw)
+      return low <= Double(number) && Double(number) <= high ? .value(.int(number)) : .absent(outOfRangeReason)
     case .decimal:
       let number = field.value(raw)
       return low <= number && number <= high ? .value(.float(number)) : .absent(outOfRangeReason)

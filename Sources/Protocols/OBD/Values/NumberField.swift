@@ -78,11 +78,11 @@ struct LinearField: Sendable, Equatable {
 
   @inline(__always) func value(_ raw: Int) -> Double { Double(raw) * factor / divisor + offset }
 
-  /// The value of a raw number, for conversions with `isWhole`.
-  @inline(__always) func whole(_ raw: Int) -> Int { raw * Int(factor) + Int(offset) }
+  /// The value of a raw number, for conversions with `isInteger`.
+  @inline(__always) func int(_ raw: Int) -> Int { raw * Int(factor) + Int(offset) }
 
   /// Whether every raw number gives a whole number, without a division.
-  var isWhole: Bool { divisor == 1 && [factor, offset].allSatisfy { $0.rounded() == $0 && abs($0) < 0x1p20 } }
+  var isInteger: Bool { divisor == 1 && [factor, offset].allSatisfy { $0.rounded() == $0 && abs($0) < 0x1p20 } }
 
   /// Whether the value is the raw number, or a whole multiple of it, divided by a power of ten up to `scale`.
   func isDecimal(_ scale: Double) -> Bool {

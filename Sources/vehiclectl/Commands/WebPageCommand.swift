@@ -1,17 +1,18 @@
-// open: the URL of a device's web page, for scripts and browsers.
+// web-page: the URL of a device's web page, for scripts and browsers.
 
 import ArgumentParser
 import Protocols
 
-struct OpenCommand: Subcommand {
+struct WebPageCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "open", abstract: "Print the URL of a device's web page.",
-    discussion: "To open it in a browser: xdg-open \"$(vehiclectl open)\". To change it: vehiclectl set car.web-page URL")
+    commandName: "web-page", abstract: "Print the URL of a device's web page.",
+    discussion: "To open it in a browser: xdg-open \"$(vehiclectl web-page)\". To change it: vehiclectl set car.web-page URL",
+    aliases: ["open"])
 
   private static let page = "web-page"
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: "The device; required if more than one device has a web page.", completion: .devices(with: OpenCommand.page))
+  @Argument(help: "The device; required if more than one device has a web page.", completion: .devices(with: WebPageCommand.page))
   var device: String?
 
   func perform(_ output: Output) throws {
