@@ -65,14 +65,14 @@ struct VehicleCtl: ParsableCommand {
   /// for help, completion and errors.
   static func command(of given: [String]) throws -> any ParsableCommand {
     let commands = configuration.subcommands
-    let arguments = Arguments.commandFirst(given, commands: commands.flatMap(\.names) + ["help"])
+    let arguments = Arguments.commandFirst(given, commands: commands.flatMap { $0.configuration.names } + ["help"])
     if arguments.first == "help" { return try parseAsRoot(Arguments.withoutOptions(arguments)) }
-    guard let name = arguments.first, let subcommand = commands.first(where: { $0.names.contains(name) }) else {
+    guard let name = arguments.first, let subcommand = commands.first(where: { $0.configuration.names.contains(name) }) else {
       return try parseAsRoot(arguments)
     }
     let inner = subcommand.configuration.subcommands
-    let rest = Arguments.commandFirst(Array(arguments.dropFirst()), commands: inner.flatMap(\.names))
-    if let name = rest.first, let command = try? (inner.first { $0.names.contains(name) }?.parse(Array(rest.dropFirst()))) {
+    let rest = Arguments.commandFirst(Array(arguments.dropFirst()), commands: inner.flatMap { $0.configuration.names })
+    if let name = rest.first, let command = try? (inner.first { $0.configuration.names.contains(name) }?.parse(Array(rest.dropFirst()))) {
       return command
     }
     if let command = try? subcommand.parse(rest) { return command }
@@ -80,9 +80,9 @@ struct VehicleCtl: ParsableCommand {
   }
 }
 
-extension ParsableCommand {
+extension CommandConfiguration {
   /// The name of the command and its aliases.
-  fileprivate static var names: [String] { [configuration.commandName].compactMap(\.self) + configuration.aliases }
+  fileprivate var names: [String] { [commandName].compactMap(\.self) + aliases }
 }
 
 /// A subcommand. Its `run` turns failures into one line on stderr and an exit code.
