@@ -1,8 +1,5 @@
 // Headline numbers in large digits, side by side, each with its unit, name and graph. Pure.
 
-import Protocols
-import Varlink
-
 struct LargeNumbers {
   /// How many can be drawn; 0 in small windows.
   let count: Int
@@ -22,14 +19,14 @@ struct LargeNumbers {
   }
 
   /// Draws these numbers below a row; returns the row below them.
-  func draw(_ rows: [WatchModel.Row], on grid: inout Grid, _ left: Int, _ y: Int, second: Int) -> Int {
+  func draw(_ rows: [PropertyRow], on grid: inout Grid, _ left: Int, _ y: Int, second: Int) -> Int {
     let each = width / max(1, rows.count)
     let height = scale == 2 ? 5 : 3
     for (index, row) in rows.enumerated() {
       let x = left + index * each
       let ink: Ink = row.value == nil ? .dim : Meaning.ink(of: row) == .plain ? .bold : Meaning.ink(of: row)
       var end = x
-      for (line, text) in Glyphs.large(row.value == nil ? "-" : Self.text(row), scale: scale).enumerated() {
+      for (line, text) in Glyphs.large(row.value == nil ? "-" : row.shortText, scale: scale).enumerated() {
         end = max(end, grid.put(text, x, y + line, ink, width: each - 1))
       }
       grid.put(row.unit ?? "", end, y + height - 1, .dim, width: x + each - end)
@@ -40,12 +37,5 @@ struct LargeNumbers {
       }
     }
     return y + height + (isAiry ? 2 : 1)
-  }
-
-  /// The value with at most one decimal place, and none from 1000 on.
-  static func text(_ row: WatchModel.Row) -> String {
-    guard case .float(let number)? = row.value, abs(number) < 1e9 else { return row.text }
-    if abs(number) >= 1000 { return String(Int(number.rounded())) }
-    return Value.text((number * 10).rounded() / 10 + 0)
   }
 }

@@ -4,7 +4,7 @@ import Varlink
 
 enum WatchLine {
   case title(String)
-  case row(WatchModel.Row)
+  case row(PropertyRow)
   case cells(CellStrip)
   /// A part of a strip's cells.
   case blocks([(scalar: Unicode.Scalar, ink: Ink)])
@@ -14,7 +14,7 @@ enum WatchLine {
 
 struct WatchLines {
   /// Headline numbers, which are drawn large.
-  private(set) var headlines: [WatchModel.Row] = []
+  private(set) var headlines: [PropertyRow] = []
   private(set) var lines: [WatchLine] = []
   /// The number of rows that only `a` shows.
   private(set) var hidden = 0
@@ -40,9 +40,9 @@ struct WatchLines {
   }
 
   /// A number, or a value of a property that was one before.
-  private static func isNumber(_ row: WatchModel.Row) -> Bool { row.value?.number != nil || (row.value == nil && row.unit != nil) }
+  private static func isNumber(_ row: PropertyRow) -> Bool { row.value?.number != nil || (row.value == nil && row.unit != nil) }
 
-  private static func sorted(_ rows: [WatchModel.Row], by key: (WatchModel.Row) -> Double) -> [WatchModel.Row] {
+  private static func sorted(_ rows: [PropertyRow], by key: (PropertyRow) -> Double) -> [PropertyRow] {
     rows.map { (key($0), $0) }.enumerated().sorted { ($0.element.0, $0.offset) < ($1.element.0, $1.offset) }.map(\.element.1)
   }
 
@@ -52,7 +52,7 @@ struct WatchLines {
     return "no values"
   }
 
-  private mutating func addGroups(_ rows: [WatchModel.Row], _ width: Int, _ isCompact: Bool) {
+  private mutating func addGroups(_ rows: [PropertyRow], _ width: Int, _ isCompact: Bool) {
     var group: String?
     var start = 0
     while start < rows.count {
@@ -66,12 +66,8 @@ struct WatchLines {
   }
 
   /// Adds the rows of a group: strips of cells first, because they summarise it.
-  private mutating func add(_ rows: [WatchModel.Row], _ width: Int) {
-    let lists = rows.filter(CellStrip.accepts)
-    var units: [String?] = []
-    for row in lists where !units.contains(row.unit) { units.append(row.unit) }
-    for unit in units {
-      guard let strip = CellStrip(lists.filter { $0.unit == unit }) else { continue }
+  private mutating func add(_ rows: [PropertyRow], _ width: Int) {
+    for strip in CellStrip.strips(rows) {
       lines.append(.cells(strip))
       let blocks = strip.blocks
       let perLine = Self.cellsPerLine(width - 4)

@@ -5,43 +5,18 @@ import Protocols
 import Varlink
 
 struct WatchModel {
-  /// One property of a device.
-  struct Row {
-    let name: String
-    let unit: String?
-    let group: String
-    /// 1 headline, 2 main, 3 detail, 4 statistic.
-    let rank: Int
-    let range: ClosedRange<Double>?
-    fileprivate(set) var value: Contract.Value?
-    fileprivate(set) var reason: String?
-    /// The value as text, without unit; empty if there is none.
-    fileprivate(set) var text = ""
-    /// When the value was measured; nil: unknown.
-    fileprivate(set) var measuredAt: Double?
-    /// When the value last became another one.
-    fileprivate(set) var changedAt = -Double.infinity
-    fileprivate(set) var history = History()
-
-    /// The age of the value in seconds.
-    func age(at now: Double) -> Double? { measuredAt.map { max(0, now - $0) } }
-
-    /// Whether this vehicle or device does not have the value at all.
-    var isNotReported: Bool { value == nil && reason?.hasPrefix("not reported by") == true }
-  }
-
   /// A device and its properties, in order of group and importance.
   struct Watched {
     /// Without its readings.
     fileprivate(set) var device: Contract.Device
-    fileprivate(set) var rows: [Row] = []
+    fileprivate(set) var rows: [PropertyRow] = []
     fileprivate var positions: [String: Int] = [:]
 
     fileprivate mutating func index() {
       positions = Dictionary(rows.indices.map { (rows[$0].name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    func row(_ name: String) -> Row? { positions[name].map { rows[$0] } }
+    func row(_ name: String) -> PropertyRow? { positions[name].map { rows[$0] } }
   }
 
   private(set) var devices: [Watched] = []
@@ -116,10 +91,8 @@ struct WatchModel {
     if !hasSameRows {
       let earlier = devices[position]
       devices[position].rows = readings.map { reading in
-        var row = row(reading)
-        if let old = earlier.row(reading.property), old.unit == row.unit {
-          (row.history, row.changedAt, row.value, row.text) = (old.history, old.changedAt, old.value, old.text)
-        }
+        var row = PropertyRow(reading, declarations[reading.device]?[reading.property])
+        if let old = earlier.row(reading.property), old.unit == row.unit { row.continueFrom(old) }
         return row
       }
       arrange(position)
@@ -131,44 +104,20 @@ struct WatchModel {
     }
   }
 
-  private func row(_ reading: Contract.Reading) -> Row {
-    let property = declarations[reading.device]?[reading.property]
-    let limits = property.flatMap { property in property.minimum.flatMap { low in property.maximum.map { (low, $0) } } }
-    return Row(
-      name: reading.property, unit: reading.unit, group: property?.group ?? PropertyGroup.general.rawValue,
-      rank: property?.rank ?? PropertyRank.main.rawValue, range: limits.flatMap { $0.0 <= $0.1 ? $0.0...$0.1 : nil })
-  }
-
-  /// Sorts the rows of a device by group, importance and declaration. Groups of a newer daemon come last.
+  /// Sorts the rows of a device after new declarations or readings.
   private mutating func arrange(_ position: Int) {
     let name = devices[position].device.name
-    let order = orders[name] ?? [:]
-    let groups = Dictionary(uniqueKeysWithValues: zip(PropertyGroup.allCases.map(\.rawValue), 0...))
-    let rows = devices[position].rows.map { old in
-      var row = row(Contract.Reading(device: name, property: old.name, unit: old.unit))
-      (row.value, row.reason, row.text, row.measuredAt) = (old.value, old.reason, old.text, old.measuredAt)
-      (row.changedAt, row.history) = (old.changedAt, old.history)
-      return row
+    for index in devices[position].rows.indices {
+      devices[position].rows[index].declare(declarations[name]?[devices[position].rows[index].name])
     }
-    devices[position].rows = rows.enumerated().sorted {
-      let (one, other) = ($0.element, $1.element)
-      return (groups[one.group] ?? .max, one.rank, order[one.name] ?? $0.offset) < (
-        groups[other.group] ?? .max, other.rank, order[other.name] ?? $1.offset
-      )
-    }.map(\.element)
+    devices[position].rows = PropertyRow.inOrder(devices[position].rows, declared: orders[name] ?? [:])
     devices[position].index()
   }
 
-  private func note(_ reading: Contract.Reading, _ row: inout Row, _ now: Double, _ wall: Double) {
+  private func note(_ reading: Contract.Reading, _ row: inout PropertyRow, _ now: Double, _ wall: Double) {
     let measuredAt = reading.age.map { now - Self.age($0, reading.time, wall) }
-    if row.value != reading.value {
-      row.value = reading.value
-      row.changedAt = measuredAt ?? now
-      row.text = reading.value.map { Format.text($0) } ?? ""
-    }
-    row.reason = reading.reason
-    row.measuredAt = measuredAt
-    row.history.add(reading.value?.number, at: second(of: reading.value == nil ? now : measuredAt ?? now))
+    row.note(reading, measuredAt: measuredAt, at: now)
+    row.record(at: second(of: reading.value == nil ? now : measuredAt ?? now))
   }
 
   /// The age that the daemon reports, or more if the reading waited in the socket. A delay of a day or more, or a negative one, is the
@@ -177,14 +126,5 @@ struct WatchModel {
     guard let time else { return reported }
     let waited = wall - Double(time) / 1e6
     return (0..<86_400).contains(waited) ? max(reported, waited) : reported
-  }
-}
-
-extension Contract.Device {
-  /// The fault, or why the main link is not up; nil if all is well.
-  var problem: String? {
-    if let fault { return fault }
-    guard let link = links.first(where: { $0.name == "main" }) ?? links.first, link.state != "up" else { return nil }
-    return link.reason.map { "link \(link.state): \($0)" } ?? "link \(link.state)"
   }
 }

@@ -114,7 +114,7 @@ struct WatchRenderer {
   private static func summary(_ device: WatchModel.Watched) -> String? {
     var text = ""
     for row in device.rows where row.rank == 1 && row.value != nil {
-      let longer = text + (text.isEmpty ? "" : "  ") + LargeNumbers.text(row) + (row.unit.map { " \($0)" } ?? "")
+      let longer = text + (text.isEmpty ? "" : "  ") + row.headline
       if longer.cells < listWidth - 4 { text = longer }
     }
     return text.isEmpty ? nil : text
@@ -136,8 +136,7 @@ struct WatchRenderer {
     }
     y += 1
     if let problem = device.problem {
-      let next = device.links.compactMap(\.nextAttempt).min().map { "; next attempt in \(Format.duration(Double($0) / 1e6 - wall))" }
-      grid.put(problem + (next ?? ""), left, y, .bad)
+      grid.put(problem + device.nextAttempt(at: wall), left, y, .bad)
       y += 1
     }
     if let (event, at) = model.event, now - at < Double(History.length) {
@@ -182,7 +181,7 @@ struct WatchRenderer {
   }
 
   /// A value: name, value, unit, bar or graph, age. Narrow columns leave out the graph, then the age.
-  private mutating func draw(_ row: WatchModel.Row, _ x: Int, _ y: Int, _ width: Int) {
+  private mutating func draw(_ row: PropertyRow, _ x: Int, _ y: Int, _ width: Int) {
     let hasAge = width >= 40
     let room = width - (hasAge ? 7 : 0)
     let name = min(26, max(10, room * 40 / 100))
@@ -212,7 +211,7 @@ struct WatchRenderer {
   }
 
   /// A bar for a percentage, and the graph of the last minute where there is room.
-  private mutating func drawPicture(_ row: WatchModel.Row, _ x: Int, _ y: Int, end: Int) {
+  private mutating func drawPicture(_ row: PropertyRow, _ x: Int, _ y: Int, end: Int) {
     var x = x
     if let share = Meaning.share(of: row), end - x >= 6 {
       let width = min(10, end - x)

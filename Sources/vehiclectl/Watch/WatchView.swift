@@ -66,13 +66,13 @@ struct WatchView {
   }
 
   /// Whether the row passes the filter and, unless everything is shown, matters for this vehicle.
-  func shows(_ row: WatchModel.Row) -> Bool {
+  func shows(_ row: PropertyRow) -> Bool {
     guard filter.isEmpty || row.name.contains(filter) || row.group.contains(filter) else { return false }
     return isRelevant(row)
   }
 
   /// Whether the row is shown without a key: it is no statistic, and this vehicle reports it.
-  func isRelevant(_ row: WatchModel.Row) -> Bool { showsAll || (row.rank < 4 && !row.isNotReported) }
+  func isRelevant(_ row: PropertyRow) -> Bool { showsAll || (row.rank < 4 && !row.isNotReported) }
 
   private mutating func scroll(by lines: Int) { scroll = min(max(0, scroll + lines), max(0, page.total - page.visible)) }
 

@@ -17,7 +17,7 @@ struct CellStrip {
   private static let (good, acceptable) = (0.045, 0.105)
 
   /// The rows as one strip; nil if they are not lists of numbers.
-  init?(_ rows: [WatchModel.Row]) {
+  init?(_ rows: [PropertyRow]) {
     guard let first = rows.first else { return nil }
     var numbers: [Double?] = []
     for row in rows { numbers += Self.numbers(of: row) ?? [] }
@@ -26,10 +26,18 @@ struct CellStrip {
     measuredAt = rows.compactMap(\.measuredAt).min()
   }
 
-  /// Whether the row is a list of numbers.
-  static func accepts(_ row: WatchModel.Row) -> Bool { numbers(of: row) != nil }
+  /// The strips of a group, one for each unit.
+  static func strips(_ rows: [PropertyRow]) -> [CellStrip] {
+    let lists = rows.filter(accepts)
+    var units: [String?] = []
+    for row in lists where !units.contains(row.unit) { units.append(row.unit) }
+    return units.compactMap { unit in CellStrip(lists.filter { $0.unit == unit }) }
+  }
 
-  private static func numbers(of row: WatchModel.Row) -> [Double?]? {
+  /// Whether the row is a list of numbers.
+  static func accepts(_ row: PropertyRow) -> Bool { numbers(of: row) != nil }
+
+  private static func numbers(of row: PropertyRow) -> [Double?]? {
     guard case .list(let entries)? = row.value, entries.count >= 4 else { return nil }
     let numbers = entries.map { $0 == "?" ? nil : Double($0) }
     return zip(entries, numbers).allSatisfy { $0 == "?" || $1 != nil } ? numbers : nil

@@ -4,7 +4,7 @@ import Protocols
 import Varlink
 
 enum Meaning {
-  static func ink(of row: WatchModel.Row) -> Ink {
+  static func ink(of row: PropertyRow) -> Ink {
     guard let value = row.value else { return .dim }
     switch (row.name, value) {
     case ("mil", .bool(true)): return .warn
@@ -18,20 +18,20 @@ enum Meaning {
   }
 
   /// The value as a fraction of its range, for percentages.
-  static func share(of row: WatchModel.Row) -> Double? {
+  static func share(of row: PropertyRow) -> Double? {
     guard row.unit == "%", let number = row.value?.number else { return nil }
     let range = row.range ?? 0...100
     guard range.lowerBound >= 0, range.upperBound > range.lowerBound else { return nil }
     return (number - range.lowerBound) / (range.upperBound - range.lowerBound)
   }
 
-  static func ink(ofBar row: WatchModel.Row) -> Ink {
+  static func ink(ofBar row: PropertyRow) -> Ink {
     guard let share = share(of: row), isCharge(row) else { return .accent }
     return ink(ofCharge: share)
   }
 
   /// Whether a low percentage is a problem: state of charge, fuel.
-  private static func isCharge(_ row: WatchModel.Row) -> Bool {
+  private static func isCharge(_ row: PropertyRow) -> Bool {
     row.name.hasPrefix("state-of-charge") || row.name == "battery" || row.name == "fuel-level"
   }
 
