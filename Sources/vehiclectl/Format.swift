@@ -48,16 +48,6 @@ enum Format {
     if case .list(let entries) = value { entries.joined(separator: "; ") } else { value.text }
   }
 
-  /// The cells of a reading in a table: the value, and the last column, which has the reason for a missing value, or a value that is too
-  /// long for the value column.
-  static func cells(_ reading: Contract.Reading) -> (value: Cell, remark: Cell) {
-    guard let value = reading.value else { return (Cell("-", .dim), Cell(reading.reason ?? "", .dim)) }
-    let text = text(value)
-    return text.cells <= maxColumnWidth ? (Cell(text), Cell(reading.reason ?? "", .dim)) : (Cell(""), Cell(text))
-  }
-
-  private static let maxColumnWidth = 20
-
   /// Value and unit.
   static func value(_ reading: Contract.Reading) -> String {
     guard let value = reading.value else { return "" }

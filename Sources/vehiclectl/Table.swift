@@ -84,6 +84,23 @@ extension String {
   /// The width in terminal cells.
   var cells: Int { unicodeScalars.reduce(0) { $0 + $1.cells } }
 
+  /// The width in terminal cells without colour sequences.
+  var visibleCells: Int {
+    guard utf8.contains(0x1b) else { return cells }
+    var isSequence = false
+    return unicodeScalars.reduce(0) { sum, scalar in
+      if scalar == "\u{1b}" { isSequence = true }
+      defer { if scalar == "m" { isSequence = false } }
+      return isSequence ? sum : sum + scalar.cells
+    }
+  }
+
+  /// Returns the text with at most `limit` cells; a longer one ends with an ellipsis. nil: no limit.
+  func truncated(to limit: Int?) -> String {
+    guard let limit, visibleCells > limit else { return self }
+    return cut(to: max(0, limit - 1)) + "…"
+  }
+
   /// Returns the text cut to `limit` cells. Colour sequences take no cells and are kept.
   func cut(to limit: Int) -> String {
     var used = 0

@@ -1,9 +1,9 @@
 """Shows a program's terminal output as text: runs it in a pseudo terminal, and renders what it writes with pyte.
 
-    screen.py [--write] COLUMNSxROWS KEYS GOLDEN PROGRAM SOCKET [REF ...]
+    screen.py [--write] COLUMNSxROWS KEYS GOLDEN PROGRAM SOCKET COMMAND [ARGUMENT ...]
 
-types the KEYS, which are separated by spaces, and compares the screen with the file GOLDEN, or writes it. Behind SOCKET is a fixed daemon: its
-devices, values and ages are always the same, so that the picture is too."""
+runs vehiclectl's COMMAND, types the KEYS, which are separated by spaces, and compares the screen with the file GOLDEN, or writes it. Behind
+SOCKET is a fixed daemon: its devices, values and ages are always the same, so that the picture is too."""
 import fcntl
 import json
 import os
@@ -44,7 +44,7 @@ class Terminal:
         self.process, self.master = pty.fork()
         if self.process == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-            os.execve(command[0], command, {**os.environ, "TERM": "xterm-256color", **(environment or {})})
+            os.execve(command[0], command, {**os.environ, "TERM": "xterm-256color", "TZ": "UTC", **(environment or {})})
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, seconds):
@@ -124,6 +124,10 @@ DEVICES = [
     ("home", "weather", "ready", None, None, [
         (prop("temperature", "weather", 1, "°C"), 11.5, 200), (prop("condition", "weather", 1, type="string"), "light rain", 200)]),
 ]
+# The log of each device: level, link, message. All records are of one time.
+LOG = {"ev": [("notice", "main", "link is up: tcp:192.168.0.10:35000"), ("notice", None, "vehicle detected: electric Hyundai or Kia (e-gmp)"),
+              ("warning", "main", "no reply to 220101 within 200 ms")]}
+LOGGED_AT = 1_577_934_245_000_000
 # The last minute of the numbers that change, one value a second, the oldest first.
 CURVES = {"speed": lambda t: 50.4 + (59 - t) * 0.5 if t > 20 else 70 - t, "battery-power": lambda t: -12.4 + 3 * (59 - t) ** 0.7,
           "rpm": lambda t: 3308 + 40 * ((59 - t) % 12), "battery-voltage": lambda t: 697.2 - (59 - t) * 0.2,
@@ -172,10 +176,16 @@ def serve(path, stop):
             data += b
             while b"\0" in data:
                 message, data = data.split(b"\0", 1)
-                method = json.loads(message)["method"].split(".")[-1]
+                call = json.loads(message)
+                method, device = call["method"].split(".")[-1], call.get("parameters", {}).get("device")
                 if method == "Describe":
                     send(connection, {"schemas": [{"device": name, "kind": kind, "properties": [row[0] for row in rows], "actions": []}
                                                   for name, kind, _, _, _, rows in DEVICES]})
+                elif method == "Status":
+                    send(connection, {"devices": [one for one in snapshot() if device in (None, one["name"])]})
+                elif method == "Log":
+                    send(connection, {"records": [{"time": LOGGED_AT, "level": level, "device": device, "message": text, **({"link": link} if link else {})}
+                                                  for level, link, text in LOG.get(device, [])]})
                 elif method == "Watch":
                     send(connection, {"sequence": 0, "snapshot": snapshot()}, **{"continues": True})
                     rows = {row[0]["name"]: row for row in EV}
@@ -200,7 +210,7 @@ def serve(path, stop):
 
 
 def picture(command, columns, rows, keys, wanted):
-    """The lines of the screen once they are the wanted ones, or after three seconds."""
+    """The lines of the screen once they are the wanted ones, or after three seconds. A view shows how to quit; other commands end."""
     terminal = Terminal(command, columns, rows)
     while not any("quit" in line for line in terminal.lines()):
         if not terminal.read(0.05) or time.monotonic() - terminal.started > 10:
@@ -219,14 +229,13 @@ def picture(command, columns, rows, keys, wanted):
 def main():
     arguments = sys.argv[1:]
     writes = arguments[0] == "--write"
-    size, keys, golden, program, *rest = arguments[1:] if writes else arguments
+    size, keys, golden, program, path, *called = arguments[1:] if writes else arguments
     columns, rows = map(int, size.split("x"))
-    path = rest[0]
     stop = threading.Event()
     threading.Thread(target=serve, args=(path, stop), daemon=True).start()
     while not os.path.exists(path):
         time.sleep(0.01)
-    command = [program, "--socket", path, "--color", "always", "watch", *rest[1:]]
+    command = [program, "--socket", path, "--color", "always", *called]
     keys = [{"space": " ", "tab": "\t"}.get(key, key) for key in keys.split()]
     wanted = None if writes else open(golden, encoding="utf-8").read().split("\n")[:-1]
     for _ in range(1 if writes else ATTEMPTS):

@@ -60,8 +60,6 @@ import Varlink
   @Test func `list entries may contain commas`() {
     #expect(Format.text(.list(["P0301, pending", "P0420"])) == "P0301, pending; P0420" && Format.text(.list([])).isEmpty)
     #expect(Format.text(.bool(true)) == "on" && Format.text(.string("a,b")) == "a,b")
-    let reading = Contract.Reading(device: "ev", property: "codes", value: .list(["a,b", "c"]))
-    #expect(Format.cells(reading).value.text == "a,b; c")
   }
 
   @Test(arguments: [

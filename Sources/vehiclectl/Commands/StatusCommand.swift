@@ -1,60 +1,54 @@
-// status: all devices with their links and readings, or one device in detail.
+// status: all devices, one line each, or one device on a screen. With --json the devices as on the socket.
 
 import ArgumentParser
+import Glibc
 import Protocols
 import Varlink
 
 struct StatusCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Show devices, links, values and their age.")
+    commandName: "status", abstract: "Show all devices, or one device with its values.",
+    discussion: """
+      Without a device, shows one line for each, those with problems first. With a device, shows its links, its most important values and \
+      its last log records.
+      """)
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: "Only this device, in detail.", completion: .devices)
+  @Flag(help: "Show every property with its age, or why it has no value.")
+  var all = false
+  @Flag(help: "Do not show output that is longer than the terminal in a pager.")
+  var noPager = false
+  @Argument(help: "Only this device.", completion: .devices)
   var device: String?
 
-  func perform(_ output: Output) throws { try Self.show(device, common, output) }
+  func perform(_ output: Output) throws { try Self.show(device, common, output, all: all, pages: !noPager) }
 
-  /// Shows one device in detail, or all.
-  static func show(_ name: String?, _ common: CommonOptions, _ output: Output) throws {
+  /// Shows one device, or all.
+  static func show(_ name: String?, _ common: CommonOptions, _ output: Output, all: Bool = false, pages: Bool = true) throws {
     let units = try common.unitSystem()
-    let devices = try common.connect(output).call(Contract.Status.self, .init(device: name)).devices.map(units.converted)
+    let client = try common.connect(output)
+    let devices = try client.call(Contract.Status.self, .init(device: name)).devices.map(units.converted)
     if output.json { return output.json(["devices": .array(devices.map { JSON($0) })]) }
-    if devices.isEmpty { output.note("no devices are configured; add one to /etc/vehicled/vehicled.toml") }
+    if devices.isEmpty { output.note("no devices are configured; add one: vehiclectl setup") }
+    let schemas = try client.call(Contract.Describe.self, .init(device: name)).schemas
     let now = Clock.wall
-    for (position, device) in devices.enumerated() {
-      if position > 0 { output.line("") }
-      output.lines(lines(device, detailed: name != nil || output.verbose, now: now, width: Output.width, paint: output.paint))
+    let statuses = devices.map { device in DeviceStatus(device, schemas.first { $0.device == device.name }, now: now) }
+    let width = Output.width
+    var lines: [String] = []
+    if all || output.verbose {
+      lines = Array(statuses.map { StatusTable.lines($0, width: width, paint: output.paint) }.joined(separator: [""]))
+    } else if name == nil {
+      lines = StatusSummary.lines(statuses, width: width, paint: output.paint)
+    } else if let status = statuses.first {
+      let rows = width == nil ? nil : Terminal.window.rows - 1
+      let log =
+        output.quiet
+        ? []
+        : StatusLog.lines(
+          status.device, count: StatusLog.count(rows: rows), now: now, client: client, socket: common.socketPath, paint: output.paint)
+      var detail = StatusDetail(status, width: width, paint: output.paint)
+      lines = detail.lines(rows: rows, log: log)
     }
-  }
-
-  static func lines(_ device: Contract.Device, detailed: Bool, now: Double, width: Int? = nil, paint: (String, Style) -> String) -> [String]
-  {
-    var lines = [header(device, paint: paint)]
-    for link in device.links {
-      let name = device.links.count > 1 || detailed ? "\(link.name) \(link.url)" : link.url
-      lines.append(Output.oneLine("  \(name)  ") + paint(Output.oneLine(Format.link(link, now: now)), Format.style(of: link)))
-      if detailed, let details = Format.details(link) { lines.append(paint(Output.oneLine("    \(details)"), .dim)) }
-    }
-    var table = Table("property", ">value", "unit", ">age", "")
-    let shown = detailed ? device.readings : device.readings.filter { $0.value != nil }
-    for reading in shown {
-      let (value, remark) = Format.cells(reading)
-      table.rows.append([
-        Cell(reading.property), value, Cell(reading.unit ?? ""), Cell(reading.age.map(Format.duration) ?? "", .dim), remark,
-      ])
-    }
-    if !shown.isEmpty { lines += table.lines(indent: 2, width: width, paint: paint) }
-    let hidden = device.readings.count - shown.count
-    if hidden > 0 {
-      lines.append(paint("  \(hidden) without a value; see: vehiclectl status \(Output.oneLine(device.name))", .dim))
-    }
-    return lines
-  }
-
-  /// The first line of a device, such as `ev (obd): polling`, with its fault, if any.
-  static func header(_ device: Contract.Device, paint: (String, Style) -> String) -> String {
-    let holder = device.holder.map { ", held by \($0)" } ?? ""
-    return paint(Output.oneLine(device.name), .bold) + Output.oneLine(" (\(device.kind)): \(device.state)\(holder)")
-      + paint(Output.oneLine(device.fault.map { ": \($0)" } ?? ""), .bad)
+    pages ? Pager.show(lines, output) : output.lines(lines)
   }
 }

@@ -8,13 +8,13 @@ enum JournalRecords {
   private static let levels = ["critical", "critical", "critical", "error", "warning", "notice", "info", "debug"]
   private static let priorities = ["trace": 7, "debug": 7, "info": 6, "notice": 5, "warning": 4, "error": 3, "critical": 2]
 
-  /// The latest records, at most `count`, oldest first; nil if the journal cannot be read or has none.
-  static func latest(_ count: Int, of device: String?, level: String, since: Int?) -> [Contract.LogRecord]? {
+  /// The latest records, at most `count`, oldest first; nil if the journal cannot be read within this time or has none.
+  static func latest(_ count: Int, of device: String?, level: String, since: Int?, within seconds: Double = 20) -> [Contract.LogRecord]? {
     var arguments = ["journalctl", "--quiet", "--no-pager", "--output=json", "--unit=vehicled.service", "--lines=\(count)"]
     arguments.append("--priority=\(priorities[level] ?? 6)")
     if let since { arguments.append("--since=@\(since / 1_000_000)") }
     if let device { arguments.append("VEHICLED_DEVICE=\(device)") }
-    guard let text = ExternalProgram.output(arguments, within: 20, keeping: 16 << 20) else { return nil }
+    guard let text = ExternalProgram.output(arguments, within: seconds, keeping: 16 << 20) else { return nil }
     let records = text.split(separator: "\n").compactMap { record(String($0)) }
     return records.isEmpty ? nil : records
   }

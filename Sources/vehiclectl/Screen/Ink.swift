@@ -29,4 +29,16 @@ enum Ink: UInt8 {
     case .inverse: "\u{1b}[0;7m"
     }
   }
+
+  /// The look of text that is printed line by line.
+  var style: Style {
+    switch self {
+    case .plain, .accent, .inverse: .plain
+    case .bold, .title: .bold
+    case .dim: .dim
+    case .good: .good
+    case .warn: .warning
+    case .bad: .bad
+    }
+  }
 }

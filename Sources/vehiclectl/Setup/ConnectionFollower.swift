@@ -55,7 +55,9 @@ struct ConnectionFollower {
 
   private func show(values: [Contract.Reading]) {
     var table = Table("", ">", "")
-    for reading in values { table.rows.append([Cell(reading.property), Format.cells(reading).value, Cell(reading.unit ?? "")]) }
+    for reading in values {
+      table.rows.append([Cell(reading.property), Cell(reading.value.map(Format.text) ?? "-"), Cell(reading.unit ?? "")])
+    }
     output.lines(table.lines(indent: 4, paint: output.paint))
   }
 

@@ -1,0 +1,67 @@
+// A device as `status` shows it: its rows in order, and the parts that the summary and the detail share. Pure.
+
+import Varlink
+
+struct DeviceStatus {
+  let device: Contract.Device
+  let rows: [PropertyRow]
+  /// Seconds since the Unix epoch.
+  let now: Double
+
+  init(_ device: Contract.Device, _ schema: Contract.Schema?, now: Double) {
+    self.device = device
+    self.now = now
+    rows = PropertyRow.rows(of: device, schema, at: now)
+  }
+
+  func row(_ name: String) -> PropertyRow? { rows.first { $0.name == name } }
+
+  /// The health of the links and the poll rate: `● 20 Hz`; nil if the device has no links.
+  var health: (text: String, style: Style)? {
+    guard let worst = device.links.first(where: { $0.state != "up" }) ?? device.links.first else { return nil }
+    let style: Style = worst.state == "up" ? .good : worst.state == "down" ? .bad : .warning
+    guard let rate = row("poll-rate"), rate.value != nil else { return ("●", style) }
+    return ("● \(rate.headline)", style)
+  }
+
+  /// What the vehicle itself reports as wrong: `MIL on, 2 DTCs`; nil if it reports nothing.
+  var warning: String? {
+    var parts: [String] = []
+    if case .bool(true)? = row("mil")?.value { parts.append("MIL on") }
+    if case .int(let count)? = row("dtc-count")?.value, count > 0 { parts.append("\(count) DTC\(count == 1 ? "" : "s")") }
+    return parts.isEmpty ? nil : parts.joined(separator: ", ")
+  }
+
+  /// The client that holds the motion lease.
+  var holder: String? { device.holder.map { "held by \($0)" } }
+
+  /// Name, kind and state; then the links, the fault and the warning, wrapped to the width.
+  func header(detailed: Bool, width: Int?, paint: (String, Style) -> String) -> [String] {
+    let health = health.map { "  " + paint(Output.oneLine($0.text), $0.style) } ?? ""
+    let holder = holder.map { ", " + paint(Output.oneLine($0), .warning) } ?? ""
+    let state = Output.oneLine(" (\(device.kind)): \(device.state)")
+    var lines = [(paint(Output.oneLine(device.name), .bold) + state + holder + health).truncated(to: width)]
+    for link in device.links {
+      let name = device.links.count > 1 || detailed ? "\(link.name) \(link.url)" : link.url
+      lines += Self.paragraph(name, Format.link(link, now: now), device.isDisconnected ? .dim : Format.style(of: link), width, paint)
+      if let details = Format.details(link) {
+        let text = Output.oneLine("    \(details)")
+        lines.append(paint(detailed ? text : text.truncated(to: width), .dim))
+      }
+    }
+    if let fault = device.fault { lines += Self.paragraph("fault:", fault, .bad, width, paint) }
+    if let warning { lines += Self.paragraph("", "\(warning); see: vehiclectl dtc \(device.name)", .warning, width, paint) }
+    return lines
+  }
+
+  /// A label and a text, which continues on lines of its own if it is too long for the first one.
+  private static func paragraph(_ label: String, _ text: String, _ style: Style, _ width: Int?, _ paint: (String, Style) -> String)
+    -> [String]
+  {
+    let start = Output.oneLine(label.isEmpty ? "" : label.hasSuffix(":") ? "\(label) " : "\(label)  ")
+    let text = Output.oneLine(text)
+    guard let width, 2 + start.cells + text.cells > width else { return ["  \(start)" + paint(text, style)] }
+    let parts = text.wrapped(to: width - 4).map { "    " + paint($0, style) }
+    return (label.isEmpty ? [] : ["  \(Output.oneLine(label))".truncated(to: width)]) + parts
+  }
+}

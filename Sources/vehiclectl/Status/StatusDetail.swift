@@ -1,0 +1,149 @@
+// `status` of one device on a screen: the links, and its values by group, the most important of each group and as many as fit, in columns
+// beside the names of their groups. Details and statistics are left out; cells and numbered families are summarised. Pure.
+
+import Varlink
+
+struct StatusDetail {
+  private let status: DeviceStatus
+  private let width: Int?
+  private let paint: (String, Style) -> String
+  /// The width of the names of groups, and of a column of values; the number of columns.
+  private var (label, column, count) = (0, 0, 1)
+
+  /// A value, or a summary of several.
+  private struct Item {
+    let name: String
+    let value: String
+    var style = Style.plain
+    /// The number of properties that it stands for.
+    var properties = 1
+    /// Whether it has a line of its own.
+    var isWide = false
+
+    var cells: Int { name.cells + 1 + value.cells }
+  }
+
+  /// The least width of a column of values, and of a window that has room for the names of groups.
+  private static let (minColumn, labelsFrom) = (30, 60)
+  private static let gap = 2
+
+  init(_ status: DeviceStatus, width: Int?, paint: @escaping (String, Style) -> String) {
+    (self.status, self.width, self.paint) = (status, width, paint)
+  }
+
+  /// The lines, at most `rows` if it is not nil. The log is the last part.
+  mutating func lines(rows: Int?, log: [String]) -> [String] {
+    let header = status.header(detailed: false, width: width, paint: paint)
+    let end = log.isEmpty ? [] : [""] + log.map { $0.truncated(to: width) }
+    let groups = groups()
+    layOut(groups)
+    let parts = groups.map { self.lines($0.name, $0.items) } + [reasons().map { ($0, 0) }]
+    // The blank line before the values, and the line about those that are left out.
+    let body = Self.fit(parts, into: rows.map { max(0, $0 - header.count - end.count - 2) })
+    let hidden = status.rows.count - body.reduce(0) { $0 + $1.properties }
+    var lines = header + (body.isEmpty ? [] : [""]) + body.map { $0.line.truncated(to: width) }
+    if hidden > 0 {
+      lines.append(paint(Output.oneLine("  \(hidden) more; see: vehiclectl status \(status.device.name) --all").truncated(to: width), .dim))
+    }
+    return lines + end
+  }
+
+  /// The first lines of each part, the same number of each if they do not all fit.
+  private static func fit(_ parts: [[(line: String, properties: Int)]], into rows: Int?) -> [(line: String, properties: Int)] {
+    guard var left = rows, left < parts.reduce(0, { $0 + $1.count }) else { return Array(parts.joined()) }
+    var counts = parts.map { _ in 0 }
+    while left > 0 {
+      for index in parts.indices where left > 0 && counts[index] < parts[index].count {
+        counts[index] += 1
+        left -= 1
+      }
+    }
+    return parts.indices.flatMap { parts[$0].prefix(counts[$0]) }
+  }
+
+  private func groups() -> [(name: String, items: [Item])] {
+    var groups: [(name: String, rows: [PropertyRow])] = []
+    for row in status.rows where row.value != nil && row.rank < 4 {
+      if groups.last?.name != row.group { groups.append((row.group, [])) }
+      groups[groups.count - 1].rows.append(row)
+    }
+    return groups.map { ($0.name, items($0.rows)) }.filter { !$0.items.isEmpty }
+  }
+
+  private func items(_ rows: [PropertyRow]) -> [Item] {
+    let strips = CellStrip.strips(rows).map { strip in
+      let lists = rows.filter { CellStrip.accepts($0) && ($0.unit ?? "") == strip.unit }.count
+      return Item(name: strip.count, value: strip.range, properties: lists, isWide: true)
+    }
+    let (families, members) = NumberedFamily.families(rows)
+    return strips
+      + rows.compactMap { row in
+        if let family = families[row.name] { return Item(name: family.name, value: family.range, properties: family.count) }
+        guard row.rank < 3, !members.contains(row.name), !CellStrip.accepts(row) else { return nil }
+        let value = row.unit.map { "\(row.text) \($0)" } ?? row.text
+        return Item(name: row.name, value: Output.oneLine(value), style: Meaning.ink(of: row).style)
+      }
+  }
+
+  /// Chooses the columns: as many as fit into the window, or one that is as wide as its longest entry.
+  private mutating func layOut(_ groups: [(name: String, items: [Item])]) {
+    let hasLabels = width.map { $0 >= Self.labelsFrom } ?? true
+    label = hasLabels ? (groups.map(\.name.cells).max() ?? 0) + 2 + Self.gap : 2
+    let short = groups.flatMap(\.items).filter { !$0.isWide && $0.value.cells <= Self.minColumn / 2 }
+    let longest = (short.map(\.name.cells).max() ?? 0) + Self.gap + (short.map(\.value.cells).max() ?? 0)
+    guard let width else {
+      column = max(longest, Self.minColumn)
+      return
+    }
+    let room = max(1, width - label)
+    count = max(1, (room + Self.gap) / (min(longest, Self.minColumn) + Self.gap))
+    column = min(longest, (room + Self.gap) / count - Self.gap)
+  }
+
+  private func lines(_ group: String, _ items: [Item]) -> [(line: String, properties: Int)] {
+    var lines: [(line: String, properties: Int)] = []
+    var used = count
+    for item in items {
+      let isWide = item.isWide || item.value.cells > column / 2 && item.cells > column
+      if isWide || used >= count {
+        let title = lines.isEmpty && label > 2 ? group : ""
+        lines.append(("  " + paint(title, .bold) + spaces(label - 2 - title.cells), 0))
+        used = 0
+      }
+      lines[lines.count - 1].line += (used > 0 ? spaces(Self.gap) : "") + (isWide ? wide(item) : cell(item))
+      lines[lines.count - 1].properties += item.properties
+      used += isWide ? count : 1
+    }
+    return lines
+  }
+
+  /// Name and value at both ends of a column; a name that is too long is cut.
+  private func cell(_ item: Item) -> String {
+    let name = item.name.truncated(to: max(1, column - item.value.cells - 1))
+    return name + spaces(column - name.cells - item.value.cells) + paint(item.value, item.style)
+  }
+
+  private func wide(_ item: Item) -> String {
+    (item.name + spaces(Self.gap) + paint(item.value, item.style)).truncated(to: width.map { max(1, $0 - label) })
+  }
+
+  /// Why main values are missing, one line for each reason. The header has the reason if a link is not up.
+  private func reasons() -> [String] {
+    guard status.device.links.allSatisfy({ $0.state == "up" }) else { return [] }
+    var reasons: [(reason: String, names: [String])] = []
+    for row in status.rows where row.value == nil && row.rank < 3 && !row.isNotReported {
+      guard let reason = row.reason else { continue }
+      if let index = reasons.firstIndex(where: { $0.reason == reason }) {
+        reasons[index].names.append(row.name)
+      } else {
+        reasons.append((reason, [row.name]))
+      }
+    }
+    return reasons.map { reason, names in
+      let names = names.count > 2 ? "\(names[0]) and \(names.count - 1) more" : names.joined(separator: ", ")
+      return paint(Output.oneLine("  \(names): \(reason)").truncated(to: width), .dim)
+    }
+  }
+
+  private func spaces(_ count: Int) -> String { String(repeating: " ", count: max(0, count)) }
+}

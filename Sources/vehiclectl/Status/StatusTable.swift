@@ -1,0 +1,26 @@
+// `status --all`: every property of a device by group, with its age, or the reason why it has no value. Pure.
+
+enum StatusTable {
+  static func lines(_ status: DeviceStatus, width: Int?, paint: (String, Style) -> String) -> [String] {
+    var table = Table("property", ">value", "unit", ">age", "")
+    var group: String?
+    for row in status.rows {
+      if row.group != group { table.rows.append([Cell(row.group, .bold)]) }
+      group = row.group
+      let age = Cell(row.value == nil ? "" : row.age(at: status.now).map(Format.duration) ?? "", .dim)
+      let (value, remark) = cells(row)
+      table.rows.append([Cell("  \(row.name)"), value, Cell(row.unit ?? ""), age, remark])
+    }
+    let header = status.header(detailed: true, width: width, paint: paint)
+    return status.rows.isEmpty ? header : header + table.lines(indent: 2, width: width, paint: paint)
+  }
+
+  /// The value, and the last column, which has the reason for a missing value, or a value that is too long for the value column.
+  private static func cells(_ row: PropertyRow) -> (value: Cell, remark: Cell) {
+    guard row.value != nil else { return (Cell("-", .dim), Cell(row.reason ?? "", .dim)) }
+    let style = Meaning.ink(of: row).style
+    return row.text.cells <= maxColumnWidth ? (Cell(row.text, style), Cell(row.reason ?? "", .dim)) : (Cell(""), Cell(row.text, style))
+  }
+
+  private static let maxColumnWidth = 20
+}

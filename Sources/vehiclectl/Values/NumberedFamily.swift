@@ -1,0 +1,49 @@
+// Properties whose names differ only in a number, as one: `module-temperature-1–16  21–23 °C`. Pure.
+
+import Protocols
+import Varlink
+
+struct NumberedFamily {
+  /// The name with the numbers of the members that have a value.
+  let name: String
+  /// The lowest and the highest value with the unit.
+  let range: String
+  let count: Int
+  private static let minCount = 3
+
+  /// The families among these rows, by the name of their first member; `members` are the names of all members.
+  static func families(_ rows: [PropertyRow]) -> (byFirst: [String: NumberedFamily], members: Swift.Set<String>) {
+    var groups: [String: [(row: PropertyRow, number: Int)]] = [:]
+    for row in rows where row.value?.number != nil {
+      guard let (pattern, number) = split(row.name) else { continue }
+      groups["\(pattern.before)#\(pattern.after) \(row.unit ?? "")", default: []].append((row, number))
+    }
+    var byFirst: [String: NumberedFamily] = [:]
+    var members: Swift.Set<String> = []
+    for group in groups.values where group.count >= minCount {
+      byFirst[group[0].row.name] = NumberedFamily(group)
+      members.formUnion(group.map(\.row.name))
+    }
+    return (byFirst, members)
+  }
+
+  private init(_ members: [(row: PropertyRow, number: Int)]) {
+    let pattern = Self.split(members[0].row.name)?.pattern ?? (before: "", after: "")
+    let numbers = members.map(\.number)
+    name = "\(pattern.before)\(numbers.min() ?? 0)–\(numbers.max() ?? 0)\(pattern.after)"
+    count = members.count
+    let sorted = members.sorted { ($0.row.value?.number ?? 0) < ($1.row.value?.number ?? 0) }
+    let ends = [sorted[0].row.shortText, sorted[sorted.count - 1].row.shortText]
+    let values = ends[0] == ends[1] ? ends[0] : ends.joined(separator: ends[0].hasPrefix("-") || ends[1].hasPrefix("-") ? " to " : "–")
+    range = values + (members[0].row.unit.map { " \($0)" } ?? "")
+  }
+
+  /// The only number of the name between hyphens, and the texts around it; nil if there is none or several.
+  private static func split(_ name: String) -> (pattern: (before: String, after: String), number: Int)? {
+    let parts = name.split(separator: "-", omittingEmptySubsequences: false)
+    let places = parts.indices.filter { Int(parts[$0]) != nil }
+    guard places.count == 1, let place = places.first, let number = Int(parts[place]) else { return nil }
+    let before = parts[..<place].map { "\($0)-" }.joined()
+    return ((before, parts[(place + 1)...].map { "-\($0)" }.joined()), number)
+  }
+}
