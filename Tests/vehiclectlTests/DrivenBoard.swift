@@ -19,6 +19,8 @@ final class DrivenBoard: Sendable {
   private struct Record {
     var values: [SetPoint] = []
     var holder: Int32 = -1
+    /// The connection of the last set-point.
+    var driver: Int32 = -1
   }
 
   static let schema = Schema(properties: [
@@ -35,6 +37,7 @@ final class DrivenBoard: Sendable {
   private let record = Mutex(Record())
 
   var values: [SetPoint] { record.withLock { $0.values } }
+  var driver: Int32 { record.withLock { $0.driver } }
   /// The largest throttle so far.
   var peak: Double { values.filter { $0.property == "target-current" }.map(\.value).max() ?? 0 }
 
@@ -68,7 +71,10 @@ final class DrivenBoard: Sendable {
         default: .nan
         }
       let setPoint = SetPoint(property: property, value: value)
-      record.withLock { $0.values.append(setPoint) }
+      record.withLock {
+        $0.values.append(setPoint)
+        $0.driver = connection
+      }
       return then(setPoint, self)
     default: return .sendAndClose([])
     }

@@ -129,6 +129,18 @@ import Varlink
     #expect(end == .rejected(.leaseLost(device: "board", reason: "link down")))
   }
 
+  @Test func `a set-point that finds no link leaves the reason to the lease`() throws {
+    let board = DrivenBoard()
+    let end = try drive(board, try PTY()) { _, board in
+      guard board.values.count == 5 else { return DrivenBoard.answered }
+      SocketServer.send(board.driver, VarlinkReply.message(.notConnected(device: "board", reason: "link down")))
+      usleep(50_000)  // the other connection is slower
+      board.endLease("disconnected on request")
+      return .nothing
+    }
+    #expect(end == .rejected(.leaseLost(device: "board", reason: "disconnected on request")))
+  }
+
   @Test func `a stick drives within the limit; B holds zero until the stick is at rest`() throws {
     let board = DrivenBoard()
     let ends = try Self.pipe()

@@ -73,7 +73,7 @@ struct DriveConnections {
       switch error {
       case .rejected(.deviceError(_, _, let message)): return (true, message)
       case .rejected(.outOfRange): return (true, error.message)
-      case .rejected(.leaseLost): throw Self.reason(for: error, from: holder)
+      case .rejected(.leaseLost), .rejected(.notConnected): throw Self.reason(for: error, from: holder)
       default: throw error
       }
     }

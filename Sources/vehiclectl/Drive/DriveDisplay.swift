@@ -52,7 +52,7 @@ struct DriveDisplay {
   /// The last event of the device.
   var event: String? { model.event.flatMap { $0.event.device == device ? $0.event.text : nil } }
 
-  func row(_ property: String) -> WatchModel.Row? { watched?.row(property) }
+  func row(_ property: String) -> PropertyRow? { watched?.row(property) }
 
   /// The numeric value of a property.
   func number(_ property: String) -> Double? { row(property)?.value?.number }
@@ -68,7 +68,7 @@ struct DriveDisplay {
   }
 
   /// The headline numbers to draw large, then what else matters while driving: other headlines first, then by group.
-  func rows(largest count: Int) -> (large: [WatchModel.Row], small: [WatchModel.Row]) {
+  func rows(largest count: Int) -> (large: [PropertyRow], small: [PropertyRow]) {
     let rows = (watched?.rows ?? []).filter(matters)
     let large = Array(rows.filter(isHeadline).prefix(count))
     let names = Swift.Set<String>(large.map { $0.name })
@@ -76,12 +76,12 @@ struct DriveDisplay {
     return (large, small.filter { $0.rank == 1 } + small.filter { $0.rank > 1 })
   }
 
-  private func matters(_ row: WatchModel.Row) -> Bool {
+  private func matters(_ row: PropertyRow) -> Bool {
     if row.name == "running" || targets.contains(row.name) || Self.otherGroups.contains(row.group) { return false }  // shown elsewhere
     return row.rank <= 2 && !row.isNotReported
   }
 
-  private func isHeadline(_ row: WatchModel.Row) -> Bool {
+  private func isHeadline(_ row: PropertyRow) -> Bool {
     row.rank == 1 && row.unit != nil && (row.value == nil || row.value?.number != nil)
   }
 }

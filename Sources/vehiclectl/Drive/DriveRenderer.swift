@@ -84,7 +84,7 @@ struct DriveRenderer {
   }
 
   /// Values flow down one column, then down the next one.
-  private mutating func draw(_ rows: [WatchModel.Row], until end: Int) {
+  private mutating func draw(_ rows: [PropertyRow], until end: Int) {
     let height = max(0, end - y)
     for (index, row) in rows.prefix(height * max(1, grid.columns / Self.columnWidth)).enumerated() {
       let (x, y) = (2 + index / height * Self.columnWidth, y + index % height)
