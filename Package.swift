@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
-// Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Peers (simulated devices, no I/O), and the programs vehicled,
-// vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With
+// Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, Peers (simulated devices, no I/O), and the programs
+// vehicled, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With
 // VEHICLED_PROTOCOLS_ONLY set, the package is only the targets without I/O and their tests: the quick loop of `make protocols`.
 import PackageDescription
 
@@ -28,6 +28,7 @@ let package = Package(
     .target(
       name: "Varlink", dependencies: ["Protocols"], resources: [.embedInCode("io.vehicled.varlink")], swiftSettings: strict),
     .target(name: "SignalImport", dependencies: ["Protocols"], swiftSettings: strict),
+    .target(name: "Trips", dependencies: ["Protocols"], swiftSettings: strict),
     .target(
       name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),
     .target(name: "CLinux"),
@@ -66,6 +67,7 @@ let package = Package(
     .target(name: "MachineTesting", dependencies: ["Protocols"], path: "Tests/MachineTesting", swiftSettings: strict),
     .testTarget(name: "VarlinkTests", dependencies: ["Varlink", "Protocols"], swiftSettings: strict),
     .testTarget(name: "SignalImportTests", dependencies: ["SignalImport", "Protocols", "Peers"], swiftSettings: strict),
+    .testTarget(name: "TripsTests", dependencies: ["Trips", "Protocols"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers", "MachineTesting"], swiftSettings: strict),
     .testTarget(
       name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Varlink", "SignalImport", "Peers", "CLinux", "CSQLite"],
@@ -80,7 +82,7 @@ let package = Package(
 if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   let needed: Set = [
     "Protocols", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests", "VarlinkTests",
-    "SignalImportTests",
+    "SignalImportTests", "Trips", "TripsTests",
   ]
   package.products = []
   package.dependencies.removeAll { !$0.isCrypto }

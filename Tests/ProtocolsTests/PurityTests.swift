@@ -1,4 +1,4 @@
-// Protocols, Varlink, SignalImport and Peers consist of values: no sockets, clocks, loggers or actors. This test checks their imports.
+// Protocols, Varlink, SignalImport, Trips and Peers consist of values: no sockets, clocks, loggers or actors. This test checks their imports.
 
 import Foundation
 import Testing
@@ -11,8 +11,8 @@ import Testing
   /// Where an import of FoundationEssentials is allowed: its coders, for the socket's JSON and for recordings.
   private static let coders = "Varlink/"
 
-  @Test(arguments: ["Protocols", "Varlink", "SignalImport", "Peers"]) func `a target imports only allowed modules`(_ target: String) throws
-  {
+  @Test(arguments: ["Protocols", "Varlink", "SignalImport", "Trips", "Peers"])
+  func `a target imports only allowed modules`(_ target: String) throws {
     let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources/\(target)").standardized
     let files = try #require(
       FileManager.default.enumerator(atPath: sources.path)?.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") })

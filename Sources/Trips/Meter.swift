@@ -1,0 +1,140 @@
+// Measures: filters the values of a device and adds them up in `Totals`.
+
+struct Meter: Sendable {
+  private(set) var totals: Totals
+  /// The latest readings, also those before a gap.
+  var known: Totals {
+    var known = totals
+    if let forgotten { known.fill(from: forgotten) }
+    return known
+  }
+  private var forgotten: Totals?
+  /// A reading arrived that was unknown.
+  var hasNewReading = false
+  /// The current of the battery in A; nil if unknown.
+  private(set) var current: Double?
+  private(set) var power: Double?
+  private var currentAt = Int64.min
+  private(set) var odometer = Counter(quantum: 1, maxPerSecond: 400.0 / 3600, restarts: false)
+  private(set) var counterOut = Counter(quantum: 0.1, maxPerSecond: 600.0 / 3600, restarts: true)
+  private(set) var counterIn = Counter(quantum: 0.1, maxPerSecond: 600.0 / 3600, restarts: true)
+  private var voltage: Double?
+  private var speedIntegral = Trapezoid()
+  private var powerIntegral = Trapezoid()
+  private var rateIntegral = Trapezoid()
+  private var massIntegral = Trapezoid()
+  private var airIntegral = Trapezoid()
+  private var lambda: Double?
+  private var fuelType: Fuel?
+  private var ignitionType: Fuel?
+  private var charge = PlausibleValue(0...100, slack: 5, slope: 0.2)
+  private var displayedCharge = PlausibleValue(0...100, slack: 5, slope: 0.2)
+  private var fuel = PlausibleValue(0...100, slack: 25, slope: 0.2)
+  private var currents = PlausibleValue(-3300...3300)
+  private var temperature = PlausibleValue(-60...120, slack: 5, slope: 0.2)
+  private var outdoor = PlausibleValue(-60...70, slack: 5, slope: 0.2)
+
+  init(time: Int64) { totals = Totals(time: time) }
+
+  /// Marks the readings as out of date after a gap.
+  mutating func forgetReadings() {
+    forgotten = known
+    totals.forgetReadings()
+    for filter in [\Meter.charge, \.displayedCharge, \.fuel, \.temperature, \.outdoor] { self[keyPath: filter].forget() }
+  }
+
+  mutating func advance(to now: Int64) { totals.time = now }
+
+  /// Adds an accepted speed in km/h.
+  mutating func addSpeed(_ speed: Double, at now: Int64) {
+    if let step = speedIntegral.update(speed, at: now) { totals.distance += step.positive }
+  }
+
+  /// Adds a time in which motion was not known.
+  mutating func addUnknown(_ time: Int64, speed: Double) {
+    totals.unknownTime += time
+    totals.unknownDistance += speed * Double(time) / 3.6e9
+  }
+
+  /// Adds a time of motion.
+  mutating func addDriven(_ time: Int64) { totals.drivenTime += time }
+
+  mutating func update(_ role: Role, _ value: Double?, isStanding: Bool, at now: Int64) {
+    switch role {
+    case .batteryCurrent:
+      current = value.flatMap { currents.update($0, at: now) ? $0 : nil }
+      currentAt = now
+      if let current, let voltage { addPower(current * voltage / 1000, isStanding, now) } else { stopPower() }
+    case .batteryVoltage:
+      voltage = value.flatMap { 0...1500 ~= $0 ? $0 : nil }
+      if let current, let voltage { addPower(current * voltage / 1000, isStanding, now) } else { stopPower() }
+    case .batteryPower:
+      // Current and voltage are measured, the power is computed from them.
+      guard current == nil || voltage == nil || now - currentAt > Limits.sampleAge else { return }
+      if let value, abs(value) <= 3300 { addPower(value, isStanding, now) } else { stopPower() }
+    case .energyOut:
+      if let value, counterOut.update(value, at: now) { Self.set(&totals.countedOut, counterOut.total, &hasNewReading) }
+    case .energyIn:
+      if let value, counterIn.update(value, at: now) { Self.set(&totals.countedIn, counterIn.total, &hasNewReading) }
+    case .odometer:
+      if let value, odometer.update(value, at: now) {
+        hasNewReading = true
+        totals.odometer = Totals.OdometerMark(
+          total: odometer.total, reported: value, distance: totals.distance, unknownTime: totals.unknownTime)
+      }
+    case .stateOfCharge:
+      if let value, charge.update(value, at: now) { Self.set(&totals.stateOfCharge, value, &hasNewReading) }
+    case .displayedStateOfCharge:
+      if let value, displayedCharge.update(value, at: now) { Self.set(&totals.displayedStateOfCharge, value, &hasNewReading) }
+    case .batteryTemperature:
+      if let value, temperature.update(value, at: now) { Self.set(&totals.batteryTemperature, value, &hasNewReading) }
+    case .outdoorTemperature:
+      if let value, outdoor.update(value, at: now) { Self.set(&totals.outdoorTemperature, value, &hasNewReading) }
+    default: updateFuel(role, value, now)
+    }
+  }
+
+  @inline(__always)
+  private static func set(_ reading: inout Double?, _ value: Double, _ isNew: inout Bool) {
+    if reading == nil { isNew = true }
+    reading = value
+  }
+
+  private mutating func addPower(_ new: Double, _ isStanding: Bool, _ now: Int64) {
+    power = new
+    guard let step = powerIntegral.update(new, at: now) else { return }
+    totals.energyOut += step.positive
+    totals.energyIn += step.negative
+    totals.powerTime += step.time
+    if isStanding { totals.standingEnergy += step.positive - step.negative }
+  }
+
+  private mutating func stopPower() {
+    power = nil
+    powerIntegral.interrupt()
+  }
+
+  private mutating func updateFuel(_ role: Role, _ value: Double?, _ now: Int64) {
+    switch role {
+    case .fuelRate: Self.add(value.flatMap { 0...500 ~= $0 ? $0 : nil }, to: &totals.fuelByRate, by: &rateIntegral, now)
+    case .fuelMassRate:
+      let rate = value.flatMap { (fuelType ?? ignitionType)?.rate(mass: $0) }
+      Self.add(rate, to: &totals.fuelByMass, by: &massIntegral, now)
+    case .airFlow:
+      let rate = value.flatMap { (fuelType ?? ignitionType)?.rate(airFlow: $0, lambda: lambda) }
+      Self.add(rate, to: &totals.fuelByAir, by: &airIntegral, now)
+    case .lambda: lambda = value
+    case .fuelType: fuelType = value.flatMap(Fuel.init(rawValue:))
+    case .ignitionType: ignitionType = value.flatMap(Fuel.init(rawValue:))
+    case .fuelLevel: if let value, fuel.update(value, at: now) { Self.set(&totals.fuelLevel, value, &hasNewReading) }
+    default: break
+    }
+  }
+
+  private static func add(_ rate: Double?, to sum: inout Totals.Integral, by integral: inout Trapezoid, _ now: Int64) {
+    guard let rate, rate >= 0 else { return integral.interrupt() }
+    guard let step = integral.update(rate, at: now) else { return }
+    sum.sum += step.positive
+    sum.time += step.time
+  }
+}

@@ -1,0 +1,146 @@
+// The periods while they are open, as snapshots at their ends, and their conversion to what the detector reports.
+
+struct OpenTrip: Sendable {
+  let id: Int
+  var start: Totals
+  /// When the vehicle moved last.
+  var lastMotion: Totals
+  var marks: Period.Marks = []
+  var journey: Int64
+  var pauses: [Period.Pause] = []
+  var maxSpeed: Double?
+  var movedWithIgnition = false
+  /// A gap since the last motion, which is then no pause.
+  var hasGap = false
+
+  /// Handles a sample of motion.
+  @inline(__always)
+  mutating func move(_ totals: Totals, speed: Double?, ignition: Bool?, _ minPause: Int64) {
+    if totals.time - lastMotion.time >= minPause, !hasGap, pauses.count < Limits.pauses {
+      pauses.append(Period.Pause(start: lastMotion.time, end: totals.time))
+    }
+    hasGap = false
+    lastMotion = totals
+    if let speed { maxSpeed = max(maxSpeed ?? 0, speed) }
+    if ignition != false { movedWithIgnition = true }
+  }
+
+  /// Adds a later trip, which was not a trip of its own.
+  mutating func append(_ other: OpenTrip) {
+    lastMotion = other.lastMotion
+    marks.formUnion(other.marks)
+    pauses += other.pauses.prefix(Limits.pauses - pauses.count)
+    if let speed = other.maxSpeed { maxSpeed = max(maxSpeed ?? 0, speed) }
+    movedWithIgnition = movedWithIgnition || other.movedWithIgnition
+  }
+
+  /// The trip as reported; it ended with the last motion if it `isClosed`.
+  func period(isClosed: Bool, _ meter: Meter, _ rules: PeriodRules) -> Period {
+    var end = isClosed ? lastMotion : meter.totals
+    // The odometer is read once a minute: the reading after the last motion is that of the end.
+    if let odometer = meter.totals.odometer, odometer.total >= end.odometer?.total ?? 0 { end.odometer = odometer }
+    var period = Period(id: id, kind: .trip, start: start.time, end: isClosed ? end.time : nil)
+    period.marks = marks
+    if !movedWithIgnition, !marks.contains(.unrecorded) { period.marks.insert(.towed) }
+    period.journey = journey
+    period.pauses = pauses
+    period.statistics = Summary(start, end, meter, rules).trip(maxSpeed: maxSpeed)
+    return period
+  }
+}
+
+struct OpenParking: Sendable {
+  let id: Int
+  var start: Totals
+  var marks: Period.Marks = []
+
+  func period(end: Totals?, _ meter: Meter, _ rules: PeriodRules) -> Period {
+    var period = Period(id: id, kind: .parking, start: start.time, end: end?.time)
+    period.marks = marks
+    period.statistics = Summary(start, end ?? meter.totals, meter, rules).common()
+    return period
+  }
+}
+
+struct OpenCharge: Sendable {
+  let id: Int
+  var start: Totals
+  /// When the vehicle charged last.
+  var last: Totals
+  var marks: Period.Marks = []
+  var pauses: [Period.Pause] = []
+  var maxPower: Double?
+  var type: Statistics.ChargeType?
+  var chargingTime: Int64 = 0
+  private var curve: [Segment] = []
+  private var segment: Totals
+
+  /// The time and the energy at a state of charge.
+  private struct Segment {
+    var stateOfCharge: Int
+    var time: Int64
+    var energy: Double
+  }
+
+  init(id: Int, start: Totals, marks: Period.Marks) {
+    (self.id, self.start, self.marks) = (id, start, marks)
+    (last, segment) = (start, start)
+  }
+
+  /// Handles a sample of charging with this power in kW, positive into the battery.
+  mutating func charge(_ totals: Totals, power: Double?, _ rules: PeriodRules) {
+    let elapsed = totals.time - last.time
+    if elapsed <= Limits.sampleAge {
+      chargingTime += elapsed
+    } else if elapsed >= rules.minPause, pauses.count < Limits.pauses {
+      pauses.append(Period.Pause(start: last.time, end: totals.time))
+    }
+    last = totals
+    if let power { maxPower = max(maxPower ?? 0, power) }
+    let soc = totals.displayedStateOfCharge ?? totals.stateOfCharge
+    if let soc, let before = segment.displayedStateOfCharge ?? segment.stateOfCharge, Int(soc) == Int(before) { return }
+    closeSegment(totals)
+  }
+
+  private mutating func closeSegment(_ totals: Totals) {
+    if let new = segment(until: totals) { Self.add(new, to: &curve) }
+    segment = totals
+  }
+
+  private func segment(until totals: Totals) -> Segment? {
+    guard let soc = segment.displayedStateOfCharge ?? segment.stateOfCharge, totals.powerTime > segment.powerTime else { return nil }
+    return Segment(stateOfCharge: Int(soc), time: totals.powerTime - segment.powerTime, energy: totals.energyIn - segment.energyIn)
+  }
+
+  private static func add(_ segment: Segment, to curve: inout [Segment]) {
+    if let at = curve.firstIndex(where: { $0.stateOfCharge == segment.stateOfCharge }) {
+      curve[at].time += segment.time
+      curve[at].energy += segment.energy
+    } else {
+      curve.append(segment)
+    }
+  }
+
+  /// The charge as reported; it ended with the last charging if it `isClosed`.
+  func period(isClosed: Bool, _ meter: Meter, _ rules: PeriodRules) -> Period {
+    var period = Period(id: id, kind: .charge, start: start.time, end: isClosed ? last.time : nil)
+    period.marks = marks
+    period.pauses = pauses
+    let summary = Summary(start, last, meter, rules)
+    var figures = summary.common()
+    figures.charged = summary.energyIn
+    figures.maxChargePower = maxPower
+    figures.chargingTime = chargingTime
+    if chargingTime > 0, last.powerTime > start.powerTime {
+      figures.meanChargePower = (last.energyIn - start.energyIn) / (Double(chargingTime) / 3.6e9)
+    }
+    figures.chargeType = type ?? (maxPower.map { $0 > Limits.maxACPower } == true ? .dc : nil)
+    var curve = curve
+    if let open = segment(until: last) { Self.add(open, to: &curve) }
+    figures.chargeCurve = curve.sorted { $0.stateOfCharge < $1.stateOfCharge }.map {
+      .init(stateOfCharge: $0.stateOfCharge, power: $0.energy / (Double($0.time) / 3.6e9))
+    }
+    period.statistics = figures
+    return period
+  }
+}

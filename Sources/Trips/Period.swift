@@ -1,0 +1,55 @@
+// The output of the detector: trips, charges and parkings, and how they change.
+
+/// A trip, a charge or a parking.
+public struct Period: Sendable, Equatable, Identifiable {
+  public enum Kind: String, Sendable { case trip, charge, parking }
+
+  /// What to know about a period.
+  public struct Marks: OptionSet, Sendable {
+    public let rawValue: Int
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// The vehicle does not report charging: it is concluded from the current.
+    public static let derived = Marks(rawValue: 1)
+    /// It was concluded from the odometer or the state of charge after a time without data. It happened between `start` and `end`.
+    public static let unrecorded = Marks(rawValue: 2)
+    /// Data is missing for more than a minute within the period.
+    public static let interrupted = Marks(rawValue: 4)
+    /// The vehicle moved with the ignition off.
+    public static let towed = Marks(rawValue: 8)
+    /// The recording starts within the period.
+    public static let startUnknown = Marks(rawValue: 16)
+    /// A step of the clock ended the period.
+    public static let clockStep = Marks(rawValue: 32)
+  }
+
+  /// An interval in microseconds since the Unix epoch.
+  public struct Pause: Sendable, Equatable {
+    public var start: Int64
+    public var end: Int64
+
+    public init(start: Int64, end: Int64) { (self.start, self.end) = (start, end) }
+  }
+
+  /// Unique within one detector.
+  public let id: Int
+  public let kind: Kind
+  /// Microseconds since the Unix epoch.
+  public var start: Int64
+  /// nil while the period is open.
+  public var end: Int64?
+  public var marks: Marks = []
+  /// The start of the first trip of the journey that a trip is part of.
+  public var journey: Int64?
+  /// Stops of a trip, or times without charging, of more than a minute.
+  public var pauses: [Pause] = []
+  public var statistics = Statistics()
+}
+
+/// A change of the periods of a device.
+public enum Change: Sendable, Equatable {
+  /// The period is new, or replaces the one with its `id`.
+  case stored(Period)
+  /// The period with this `id` does not exist any more: it was part of another one, or too short.
+  case removed(Int)
+}

@@ -1,0 +1,267 @@
+// The open periods of a device and their transitions. There is always a trip or a parking; a charge is within a parking. The detector
+// decides when they start and end.
+
+struct PeriodBook: Sendable {
+  private var trip: OpenTrip?
+  private var parking: OpenParking?
+  private var charge: OpenCharge?
+  /// A trip or charge that ended because the data did: it goes on if that is found out later.
+  private var suspendedTrip: OpenTrip?
+  private var suspendedCharge: OpenCharge?
+  /// The parking before the trip, to which it returns if that is too short.
+  private var previousParking: OpenParking?
+  /// The end of the last trip, and its journey.
+  private var lastTrip: (end: Int64, journey: Int64)?
+  private var changes: [Change] = []
+  private var nextID = 1
+  private let rules: PeriodRules
+
+  init(_ rules: PeriodRules) { self.rules = rules }
+
+  /// When the vehicle moved last; nil if there is no open trip.
+  var lastMotionAt: Int64? { trip?.lastMotion.time }
+  /// When the vehicle charged last; nil if there is no open charge.
+  var lastChargingAt: Int64? { charge?.last.time }
+
+  /// The changes since the last call.
+  mutating func takeChanges() -> [Change] {
+    guard !changes.isEmpty else { return [] }
+    defer { changes.removeAll(keepingCapacity: true) }
+    return changes
+  }
+
+  private mutating func newID() -> Int {
+    defer { nextID += 1 }
+    return nextID
+  }
+
+  private mutating func store(_ period: Period) { changes.append(.stored(period)) }
+
+  /// The open periods as of now.
+  func open(_ meter: Meter) -> [Period] {
+    [
+      trip?.period(isClosed: false, meter, rules), parking?.period(end: nil, meter, rules),
+      charge?.period(isClosed: false, meter, rules),
+    ].compactMap { $0 }
+  }
+
+  mutating func storeOpen(_ meter: Meter) { for period in open(meter) { store(period) } }
+
+  /// Completes readings at the start of the open periods.
+  mutating func fill(from totals: Totals) {
+    trip?.start.fill(from: totals)
+    parking?.start.fill(from: totals)
+    charge?.start.fill(from: totals)
+  }
+
+  // MARK: Parking
+
+  mutating func startParking(_ start: Totals, marks: Period.Marks = [], _ meter: Meter) {
+    let new = OpenParking(id: newID(), start: start, marks: marks)
+    parking = new
+    store(new.period(end: nil, meter, rules))
+  }
+
+  private mutating func endParking(_ end: Totals, marks: Period.Marks = [], _ meter: Meter) {
+    guard var old = parking else { return }
+    parking = nil
+    old.marks.formUnion(marks)
+    if end.time > old.start.time {
+      var end = end
+      end.fill(from: meter.known)
+      previousParking = old
+      store(old.period(end: end, meter, rules))
+    } else {
+      previousParking = nil
+      changes.append(.removed(old.id))
+    }
+  }
+
+  // MARK: Trips
+
+  /// Starts a trip, not before the last one or the charge ended.
+  mutating func startTrip(_ start: Totals, motion: Totals, _ meter: Meter) {
+    endCharge(isSuspended: false, meter)
+    suspendedCharge = nil
+    var start = start
+    if let parking, start.time < parking.start.time { start = parking.start }
+    endParking(start, meter)
+    let journey = lastTrip.flatMap { start.time - $0.end <= rules.journeyBreak ? $0.journey : nil } ?? start.time
+    let new = OpenTrip(id: newID(), start: start, lastMotion: motion, journey: journey)
+    trip = new
+    store(new.period(isClosed: false, meter, rules))
+  }
+
+  /// Handles a sample of motion with this speed in km/h.
+  @inline(__always)
+  mutating func move(_ totals: Totals, speed: Double?, ignition: Bool?) {
+    trip?.move(totals, speed: speed, ignition: ignition, rules.minPause)
+  }
+
+  mutating func markGap() {
+    trip?.marks.insert(.interrupted)
+    trip?.hasGap = true
+  }
+
+  /// Ends the trip with its last motion, and starts a parking then.
+  mutating func endTrip(isSuspended: Bool, _ meter: Meter) {
+    guard let old = trip else { return }
+    trip = nil
+    let period = old.period(isClosed: true, meter, rules)
+    if isTooShort(period) {
+      changes.append(.removed(old.id))
+      if let parking = previousParking {
+        self.parking = parking
+        store(parking.period(end: nil, meter, rules))
+      } else {
+        startParking(old.start, meter)
+      }
+    } else {
+      store(period)
+      lastTrip = (old.lastMotion.time, old.journey)
+      suspendedTrip = isSuspended ? old : nil
+      var start = old.lastMotion
+      if let end = period.statistics.odometer.end, meter.totals.odometer?.reported == end { start.odometer = meter.totals.odometer }
+      startParking(start, meter)
+    }
+    previousParking = nil
+  }
+
+  private func isTooShort(_ period: Period) -> Bool {
+    guard let distance = period.statistics.distance else { return period.statistics.drivenTime < rules.minPause }
+    return distance.value < rules.minTripDistance
+  }
+
+  /// The vehicle was driven through the gap between two snapshots.
+  mutating func addDrive(from start: Totals, to end: Totals, _ meter: Meter) {
+    if suspendedTrip != nil {
+      resumeTrip(until: end, meter)
+    } else if trip != nil {
+      extendTrip(backTo: start, meter)
+    } else {
+      insertTrip(from: start, to: end, meter)
+    }
+  }
+
+  /// The suspended trip went on during the gap: the parking and a trip since are part of it.
+  private mutating func resumeTrip(until returned: Totals, _ meter: Meter) {
+    guard var old = suspendedTrip else { return }
+    old.marks.insert(.interrupted)
+    if let parking { changes.append(.removed(parking.id)) } else if let previousParking { changes.append(.removed(previousParking.id)) }
+    (parking, previousParking, suspendedTrip) = (nil, nil, nil)
+    if let later = trip {
+      old.append(later)
+      changes.append(.removed(later.id))
+    } else {
+      old.lastMotion = returned
+      old.hasGap = true
+    }
+    trip = old
+    store(old.period(isClosed: false, meter, rules))
+  }
+
+  /// The trip began in the gap before it, at `start`.
+  private mutating func extendTrip(backTo start: Totals, _ meter: Meter) {
+    guard var current = trip else { return }
+    if let old = previousParking {
+      if start.time > old.start.time { store(old.period(end: start, meter, rules)) } else { changes.append(.removed(old.id)) }
+    }
+    if current.journey == current.start.time { current.journey = start.time }
+    current.start = start
+    current.marks.insert(.interrupted)
+    trip = current
+    store(current.period(isClosed: false, meter, rules))
+  }
+
+  /// There was a trip between two snapshots without data between. The parking ends before it; another one starts after it.
+  mutating func insertTrip(from start: Totals, to end: Totals, _ meter: Meter) {
+    if let later = trip {
+      // The parking before the current trip was two.
+      if let old = previousParking {
+        if start.time > old.start.time { store(old.period(end: start, meter, rules)) } else { changes.append(.removed(old.id)) }
+      }
+      if later.start.time > end.time {
+        let between = OpenParking(id: newID(), start: end)
+        previousParking = between
+        store(between.period(end: later.start, meter, rules))
+      } else {
+        previousParking = nil
+      }
+      // The odometer before the gap was not that at the start.
+      var current = later
+      current.start.odometer = end.odometer
+      trip = current
+    } else {
+      endParking(start, meter)
+      previousParking = nil
+      startParking(end, meter)
+    }
+    suspendedTrip = nil
+    let journey = lastTrip.flatMap { start.time - $0.end <= rules.journeyBreak ? $0.journey : nil } ?? start.time
+    let new = OpenTrip(id: newID(), start: start, lastMotion: end, marks: .unrecorded, journey: journey)
+    if trip == nil { lastTrip = (end.time, journey) }
+    var period = new.period(isClosed: true, meter, rules)
+    period.statistics.unknownTime = end.time - start.time
+    (period.statistics.drivenTime, period.statistics.standingTime) = (0, 0)
+    store(period)
+  }
+
+  mutating func forgetSuspendedTrip() { suspendedTrip = nil }
+
+  // MARK: Charges
+
+  /// Starts a charge, or continues the suspended one. A charge ends the trip.
+  mutating func startCharge(_ start: Totals, _ detection: ChargeDetection, _ meter: Meter) {
+    endTrip(isSuspended: false, meter)
+    if var old = suspendedCharge {
+      let rose = meter.totals.chargeRise(since: old.last) ?? 0
+      if start.time - old.last.time <= rules.chargePause || rose >= Limits.continuedChargeRise {
+        old.marks.insert(.interrupted)
+        (charge, suspendedCharge) = (old, nil)
+        return store(old.period(isClosed: false, meter, rules))
+      }
+    }
+    suspendedCharge = nil
+    let new = OpenCharge(id: newID(), start: start, marks: detection.isDerived ? .derived : [])
+    charge = new
+    store(new.period(isClosed: false, meter, rules))
+  }
+
+  mutating func charge(_ detection: ChargeDetection, _ meter: Meter) {
+    charge?.charge(meter.totals, power: meter.power.map { max(-$0, 0) }, rules)
+    if let type = detection.type { charge?.type = type }
+  }
+
+  /// The state of charge rose during a gap: the charge went on until now, or there was one that was not recorded.
+  mutating func addCharge(rise: Double, since before: Totals, _ meter: Meter) {
+    if var old = charge ?? suspendedCharge {
+      guard rise >= Limits.continuedChargeRise else { return }
+      suspendedCharge = nil
+      old.last = meter.totals
+      old.marks.insert(.interrupted)
+      charge = old
+      store(old.period(isClosed: false, meter, rules))
+    } else if rise >= Limits.unrecordedChargeRise {
+      var new = OpenCharge(id: newID(), start: before, marks: [.derived, .unrecorded])
+      new.last = meter.totals
+      store(new.period(isClosed: true, meter, rules))
+    }
+  }
+
+  mutating func endCharge(isSuspended: Bool, _ meter: Meter) {
+    guard let old = charge else { return }
+    charge = nil
+    suspendedCharge = isSuspended ? old : nil
+    store(old.period(isClosed: true, meter, rules))
+  }
+
+  /// Ends everything at `end`, because the clock steps.
+  mutating func endAll(_ end: Totals, _ meter: Meter) {
+    trip?.marks.insert(.clockStep)
+    charge?.marks.insert(.clockStep)
+    endCharge(isSuspended: false, meter)
+    endTrip(isSuspended: false, meter)
+    endParking(end, marks: .clockStep, meter)
+    (suspendedTrip, suspendedCharge, previousParking, lastTrip) = (nil, nil, nil, nil)
+  }
+}

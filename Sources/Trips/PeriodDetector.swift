@@ -1,0 +1,220 @@
+// Detects trips, charges and parkings in the values of one device. It is the same for values as they arrive and for a year of them: it
+// reads no clock, and its memory is bounded. Filters and sums are in Meter, the periods in PeriodBook.
+
+/// Detects the periods of one device.
+///
+/// Pass every sample in the order of time, and call `advance(to:)` now and then while none arrive: whether a period has ended depends on
+/// the time alone, not on when these calls are made. To continue after a restart, pass the samples since the start of the earliest open
+/// period.
+public struct PeriodDetector: Sendable {
+  public let rules: PeriodRules
+  private var now: Int64?
+  private var meter = Meter(time: 0)
+  private var motion: Motion
+  private var charging = ChargeDetection()
+  private var book: PeriodBook
+  private var gap: Gap?
+  /// The time of the last value of the vehicle itself.
+  private var lastDataAt: Int64?
+  /// When the vehicle was switched on, or began to respond: where a trip starts if it moves soon.
+  private var readyAt: Totals?
+  private var reportedAt = Int64.min
+
+  public init(rules: PeriodRules = PeriodRules()) {
+    self.rules = rules
+    motion = Motion(movingSpeed: rules.movingSpeed)
+    book = PeriodBook(rules)
+  }
+
+  /// The open periods as of now.
+  public var openPeriods: [Period] { book.open(meter) }
+
+  /// Handles a sample. A sample before the last one is a step of the clock, which ends all periods.
+  public mutating func add(_ sample: Sample) -> [Change] {
+    let time = sample.time
+    // Times that no calculation can overflow, and numbers.
+    guard time.magnitude < 1 << 61, sample.value?.isFinite ?? true else { return [] }
+    if time != now { start(time) }
+    if sample.role == .state {
+      noteState(sample, time)
+    } else {
+      if sample.value != nil { noteData(time) }
+      handle(sample, time)
+    }
+    return book.takeChanges()
+  }
+
+  /// Handles the time: a period can end, or be reported.
+  public mutating func advance(to time: Int64) -> [Change] {
+    if let now, time > now, time - now <= Limits.clockStep { start(time) }
+    return book.takeChanges()
+  }
+
+  /// Returns the open periods, which stay open.
+  public mutating func finish() -> [Change] {
+    book.storeOpen(meter)
+    return book.takeChanges()
+  }
+
+  // MARK: Time
+
+  private mutating func start(_ time: Int64) {
+    guard let now else {
+      meter.advance(to: time)
+      (now, reportedAt) = (time, time)
+      return book.startParking(meter.totals, marks: .startUnknown, meter)
+    }
+    if time < now || time - now > Limits.clockStep { return stepClock(to: time) }
+    self.now = time
+    meter.advance(to: time)
+    endPeriods(time)
+    if time - reportedAt >= rules.updateInterval {
+      reportedAt = time
+      book.storeOpen(meter)
+    }
+  }
+
+  private mutating func endPeriods(_ time: Int64) {
+    if let lastMotion = book.lastMotionAt {
+      let isLost = motion.isLost(at: time)
+      let hasTimedOut = isLost && time - max(motion.knownAt, lastMotion) >= rules.dataTimeout
+      if hasTimedOut || time - lastMotion > rules.tripPause && motion.isLeft(at: time, lastMotion: lastMotion, rules) {
+        book.endTrip(isSuspended: isLost, meter)
+      }
+    }
+    if let lastCharging = book.lastChargingAt, time - lastCharging > rules.chargePause {
+      let hasData = lastDataAt.map { time - $0 <= Limits.gap } ?? false
+      if !hasData || !charging.isPlugged { book.endCharge(isSuspended: !hasData, meter) }
+    }
+  }
+
+  private mutating func stepClock(to time: Int64) {
+    book.endAll(meter.totals, meter)
+    motion.restart()
+    charging.interrupt()
+    (gap, readyAt, lastDataAt) = (nil, nil, nil)
+    meter.forgetReadings()
+    meter.advance(to: time)
+    (now, reportedAt) = (time, time)
+    book.startParking(meter.totals, marks: .startUnknown, meter)
+  }
+
+  // MARK: Values
+
+  private mutating func noteState(_ sample: Sample, _ time: Int64) {
+    let wasResponding = motion.isResponding
+    _ = motion.update(sample.role, sample.value, at: time)
+    if !wasResponding, motion.isResponding, isReadyOutdated(at: time) { readyAt = meter.totals }
+  }
+
+  private func isReadyOutdated(at time: Int64) -> Bool { readyAt.map { time - $0.time > rules.tripPause } ?? true }
+
+  /// Notices that values of the vehicle were missing.
+  @inline(__always)
+  private mutating func noteData(_ time: Int64) {
+    if let lastDataAt, time - lastDataAt > Limits.gap { endGap(since: lastDataAt) }
+    lastDataAt = time
+  }
+
+  private mutating func endGap(since lastDataAt: Int64) {
+    charging.interrupt()
+    if book.lastMotionAt != nil { return book.markGap() }
+    var before = meter.known
+    before.time = lastDataAt
+    meter.forgetReadings()
+    readyAt = nil
+    gap = Gap(after: gap, before: before, returned: meter.totals)
+  }
+
+  @inline(__always)
+  private mutating func handle(_ sample: Sample, _ time: Int64) {
+    let (knownAt, wasMoving, ignition, speed) = (motion.knownAt, motion.state == .moving, motion.ignition, motion.currentSpeed)
+    if motion.update(sample.role, sample.value, at: time) {
+      measureMotion(since: knownAt, wasMoving, speed, time)
+      move(time)
+    } else if sample.role == .ignition, motion.ignition == true, ignition != true {
+      readyAt = meter.totals
+    }
+    meter.update(sample.role, sample.value, isStanding: motion.state == .standing, at: time)
+    if meter.hasNewReading { noteReading(sample.role) }
+    if charging.update(sample.role, sample.value) { noteCharging(time) }
+  }
+
+  private mutating func measureMotion(since knownAt: Int64, _ wasMoving: Bool, _ speedBefore: Double?, _ time: Int64) {
+    if knownAt > .min {
+      let elapsed = time - knownAt
+      if elapsed <= Limits.sampleAge {
+        if wasMoving { meter.addDriven(elapsed) }
+      } else {
+        meter.addUnknown(elapsed, speed: max(speedBefore ?? 0, motion.currentSpeed ?? 0))
+      }
+    }
+    if let speed = motion.currentSpeed { meter.addSpeed(speed, at: time) }
+  }
+
+  private mutating func move(_ time: Int64) {
+    guard let since = motion.movingSince else { return }
+    if book.lastMotionAt == nil {
+      if since == time, isReadyOutdated(at: time) { readyAt = meter.totals }
+      guard time - since >= rules.movingTime else { return }
+      if gap == nil { book.forgetSuspendedTrip() }
+      book.startTrip(readyAt ?? meter.totals, motion: meter.totals, meter)
+      charging.interrupt()
+    }
+    book.move(meter.totals, speed: motion.currentSpeed, ignition: motion.ignition)
+    readyAt = nil
+  }
+
+  private mutating func noteReading(_ role: Role) {
+    meter.hasNewReading = false
+    let totals = meter.totals
+    book.fill(from: totals)
+    charging.fill(from: totals)
+    readyAt?.fill(from: totals)
+    guard gap != nil else { return }
+    gap?.returned.fill(from: totals)
+    switch role {
+    case .odometer: compareOdometer()
+    case .stateOfCharge, .displayedStateOfCharge: compareCharge()
+    default: break
+    }
+  }
+
+  private mutating func noteCharging(_ time: Int64) {
+    let stands = motion.state == .standing && !motion.isLost(at: time) && !motion.turns(at: time)
+    guard charging.indicatesCharge(current: meter.current, stands: stands, rules.chargeCurrent) else { return charging.stop() }
+    // A charge that is known goes on at once.
+    let isCertain = charging.confirm(meter.totals, standingTime: motion.standingTime(at: time), rules)
+    if book.lastChargingAt == nil {
+      guard isCertain else { return }
+      book.startCharge(charging.since ?? meter.totals, charging, meter)
+    }
+    book.charge(charging, meter)
+  }
+
+  // MARK: Gaps
+
+  private mutating func compareOdometer() {
+    guard var found = gap else { return }
+    switch found.compareOdometer(meter, rules) {
+    case .unknown: gap = found
+    case .unchanged:
+      gap = nil
+      book.forgetSuspendedTrip()
+    case .driven:
+      gap = nil
+      book.addDrive(from: found.before, to: found.returned, meter)
+    case .drivenAndParked:
+      gap = nil
+      book.insertTrip(from: found.before, to: found.returned, meter)
+    }
+  }
+
+  /// Compares the state of charge before and after a gap, if the vehicle was not driven since.
+  private mutating func compareCharge() {
+    guard let found = gap, !found.hasComparedCharge, book.lastMotionAt == nil else { return }
+    guard let rise = meter.totals.chargeRise(since: found.latest) else { return }
+    gap?.hasComparedCharge = true
+    book.addCharge(rise: rise, since: found.latest, meter)
+  }
+}

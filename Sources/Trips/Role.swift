@@ -1,0 +1,171 @@
+// The properties that periods are computed from, by the names, types and units that the kinds of devices declare. Every other property is
+// ignored.
+
+import Protocols
+
+/// What a property means for trips, charges and parkings.
+public enum Role: UInt8, Sendable, CaseIterable {
+  /// km/h; negative is backwards.
+  case speed
+  /// km/h, from another ECU; used while `speed` is absent.
+  case speedBackup
+  /// rpm of the drive motors: the vehicle moves if they turn.
+  case motorSpeed, secondMotorSpeed
+  /// rpm of a combustion engine, which can idle.
+  case engineSpeed
+  /// A raw value of `Gear`.
+  case gear
+  /// 0 or 1.
+  case ignition
+  /// km, over the lifetime of the vehicle.
+  case odometer
+  /// %
+  case stateOfCharge, displayedStateOfCharge
+  /// A, V, kW; positive when the battery discharges.
+  case batteryCurrent, batteryVoltage, batteryPower
+  /// kWh into and out of the battery, ever growing, or since the device was switched on.
+  case energyIn, energyOut
+  /// 0 or 1.
+  case charging, acPlug, dcPlug
+  /// °C
+  case batteryTemperature, outdoorTemperature
+  /// L/h
+  case fuelRate
+  /// g/s
+  case fuelMassRate, airFlow
+  case lambda
+  /// %
+  case fuelLevel
+  /// A raw value of `Fuel`.
+  case fuelType, ignitionType
+  /// A raw value of `DeviceState`.
+  case state
+}
+
+/// A gear, as far as it matters here.
+enum Gear: Double, Sendable {
+  case park, neutral, driving
+
+  /// Park-or-neutral counts as park, because such a car reports nothing else when it is parked.
+  init(_ name: String) {
+    switch name {
+    case "park", "park-or-neutral", "p": self = .park
+    case "neutral", "n": self = .neutral
+    default: self = .driving
+    }
+  }
+}
+
+/// The use of the device, from its state word.
+public enum DeviceState: Double, Sendable {
+  /// The vehicle responds.
+  case responding
+  /// The vehicle is not in use, or sleeps.
+  case resting
+  /// The link is up, but the vehicle does not respond.
+  case silent
+  /// There is no link.
+  case down
+
+  /// The meaning of a state word of any kind of device. An unknown word means that the device responds.
+  public init(_ word: String) {
+    switch word {
+    case "parked", "car-asleep", "adapter-asleep", "asleep": self = .resting
+    case "car-silent", "silent", "no-car", "no-vesc", "off": self = .silent
+    case "down", "connecting", "waiting", "starting", "detecting", "disconnected": self = .down
+    default: self = .responding
+    }
+  }
+}
+
+/// A property with a role, and the factor that converts its unit to that of the role.
+public struct Signal: Sendable, Equatable {
+  public let role: Role
+  public let scale: Double
+
+  /// The signal of a property of this name, type and unit; nil if periods do not depend on it.
+  public init?(property: String, type: ValueType, unit: String?) {
+    guard let role = Self.role(property, type, unit), let scale = Self.scale(role, unit) else { return nil }
+    (self.role, self.scale) = (role, scale)
+  }
+
+  /// The signal of the device's state word.
+  public static let state = Signal(role: .state, scale: 1)
+
+  private init(role: Role, scale: Double) { (self.role, self.scale) = (role, scale) }
+
+  /// A sample of a reading; a value that is not one of this signal counts as absent.
+  public func sample(_ content: Reading.Content, at time: Int64) -> Sample {
+    guard case .value(let value) = content else { return Sample(time, role, nil) }
+    return Sample(time, role, number(value))
+  }
+
+  private func number(_ value: Value) -> Double? {
+    switch value {
+    case .bool(let flag): flag ? 1 : 0
+    case .int(let number): Double(number) * scale
+    case .float(let number): number.isFinite ? number * scale : nil
+    case .string(let word): code(word)
+    case .list: nil
+    }
+  }
+
+  private func code(_ word: String) -> Double? {
+    switch role {
+    case .gear: Gear(word).rawValue
+    case .state: DeviceState(word).rawValue
+    case .fuelType, .ignitionType: Fuel(word).rawValue
+    default: nil
+    }
+  }
+
+  private static func role(_ property: String, _ type: ValueType, _ unit: String?) -> Role? {
+    switch property {
+    case "speed": .speed
+    case "speed-brakes": .speedBackup
+    // Motors report whole revolutions, with a sign; the engine speed of SAE J1979 has quarters.
+    case "rpm": type == .int ? .motorSpeed : .engineSpeed
+    case "rpm-2": .secondMotorSpeed
+    case "gear": type == .string ? .gear : nil
+    case "ignition": .ignition
+    case "odometer", "total-distance": .odometer
+    case "state-of-charge", "battery", "hybrid-battery-remaining": unit == "%" ? .stateOfCharge : nil
+    case "state-of-charge-display": .displayedStateOfCharge
+    case "battery-current": .batteryCurrent
+    case "battery-voltage": .batteryVoltage
+    case "battery-power": .batteryPower
+    case "energy-in", "energy-regenerated": .energyIn
+    case "energy-out", "energy-used": .energyOut
+    case "charging": .charging
+    case "ac-plug": .acPlug
+    case "dc-plug": .dcPlug
+    case "battery-temperature-max": .batteryTemperature
+    case "outdoor-temperature", "ambient-temperature": .outdoorTemperature
+    case "fuel-rate": .fuelRate
+    case "fuel-mass-rate": .fuelMassRate
+    case "air-flow", "air-flow-a": .airFlow
+    case "commanded-lambda": .lambda
+    case "fuel-level": .fuelLevel
+    case "fuel-type": .fuelType
+    case "ignition-type": .ignitionType
+    default: nil
+    }
+  }
+
+  /// The factor from a unit to that of the role; nil if the unit measures something else.
+  private static func scale(_ role: Role, _ unit: String?) -> Double? {
+    switch (role, unit) {
+    case (.speed, "km/h"), (.speedBackup, "km/h"), (.motorSpeed, "rpm"), (.secondMotorSpeed, "rpm"), (.engineSpeed, "rpm"),
+      (.odometer, "km"), (.batteryCurrent, "A"), (.batteryVoltage, "V"), (.batteryPower, "kW"), (.energyIn, "kWh"), (.energyOut, "kWh"),
+      (.fuelRate, "L/h"), (.fuelMassRate, "g/s"), (.airFlow, "g/s"), (.batteryTemperature, "°C"), (.outdoorTemperature, "°C"),
+      (.stateOfCharge, "%"), (.displayedStateOfCharge, "%"), (.fuelLevel, "%"):
+      1
+    case (.batteryPower, "W"), (.energyIn, "Wh"), (.energyOut, "Wh"), (.odometer, "m"): 0.001
+    case (.speed, "mph"), (.odometer, "mi"): 1.609344
+    case (.gear, nil), (.ignition, nil), (.charging, nil), (.acPlug, nil), (.dcPlug, nil), (.lambda, nil), (.fuelType, nil),
+      (.ignitionType, nil):
+      1
+    default: nil
+    }
+  }
+}

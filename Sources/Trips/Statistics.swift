@@ -1,0 +1,96 @@
+// The figures of a period. What the vehicle does not report is nil, never 0.
+
+/// A measured quantity with the bound of its error.
+public struct Quantity: Sendable, Equatable {
+  public enum Source: String, Sendable {
+    /// The difference of the odometer, refined by the integral of speed.
+    case odometer
+    /// The integral of speed.
+    case speed
+    /// The difference of energy counters, refined by the integral of power.
+    case counters
+    /// The integral of power.
+    case power
+    /// The integral of the fuel rate, of the fuel rate by mass, or of the air flow; the difference of the fuel level.
+    case fuelRate = "fuel-rate"
+    case fuelMassRate = "fuel-mass-rate"
+    case airFlow = "air-flow"
+    case fuelLevel = "fuel-level"
+  }
+
+  public var value: Double
+  /// The true value is within `value` ± `bound`.
+  public var bound: Double
+  public var source: Source
+
+  public init(_ value: Double, bound: Double, source: Source) { (self.value, self.bound, self.source) = (value, bound, source) }
+
+  /// The quantity per 100 km; nil for a distance that is not longer than its bound.
+  func per100Kilometres(_ distance: Quantity?) -> Quantity? {
+    guard let distance, distance.value > max(distance.bound, 0.01) else { return nil }
+    let (low, high) = (distance.value - distance.bound, distance.value + distance.bound)
+    let ratio = value / distance.value
+    let edges = [(value - bound) / low, (value - bound) / high, (value + bound) / low, (value + bound) / high]
+    let error = edges.reduce(0) { max($0, abs($1 - ratio)) }
+    return Quantity(ratio * 100, bound: error * 100, source: source)
+  }
+}
+
+/// The figures of a trip, a charge or a parking.
+public struct Statistics: Sendable, Equatable {
+  /// A value before and after.
+  public struct Ends: Sendable, Equatable {
+    public var start: Double?
+    public var end: Double?
+
+    public init(_ start: Double? = nil, _ end: Double? = nil) { (self.start, self.end) = (start, end) }
+  }
+
+  /// One percent of a charge.
+  public struct CurvePoint: Sendable, Equatable {
+    /// The state of charge, in whole percent.
+    public var stateOfCharge: Int
+    /// The mean power, in kW.
+    public var power: Double
+  }
+
+  public enum ChargeType: String, Sendable { case ac, dc }
+
+  /// km
+  public var distance: Quantity?
+  /// Microseconds of motion, of standing, and without data.
+  public var drivenTime: Int64 = 0
+  public var standingTime: Int64 = 0
+  public var unknownTime: Int64 = 0
+  /// km/h; the mean is over the driven time.
+  public var maxSpeed: Double?
+  public var meanSpeed: Double?
+  /// kWh out of the battery less those into it; negative if more was charged.
+  public var energy: Quantity?
+  /// kWh into the battery during a trip.
+  public var regenerated: Quantity?
+  /// kWh used while standing, by the integral of power.
+  public var standingEnergy: Double?
+  /// kWh per 100 km; times 10 are Wh per km.
+  public var energyPer100Kilometres: Quantity?
+  /// Litres, and litres per 100 km.
+  public var fuel: Quantity?
+  public var fuelPer100Kilometres: Quantity?
+  /// %, km, %, °C
+  public var stateOfCharge = Ends()
+  public var odometer = Ends()
+  public var fuelLevel = Ends()
+  public var batteryTemperature = Ends()
+  public var outdoorTemperature = Ends()
+  /// kWh into the battery by a charger.
+  public var charged: Quantity?
+  /// kW into the battery; the mean is over the time of charging.
+  public var maxChargePower: Double?
+  public var meanChargePower: Double?
+  /// Microseconds in which the battery was seen charging.
+  public var chargingTime: Int64?
+  public var chargeType: ChargeType?
+  public var chargeCurve: [CurvePoint] = []
+
+  public init() {}
+}

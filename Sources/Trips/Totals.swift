@@ -1,0 +1,91 @@
+// What a device has measured since the detector started, as sums that only grow, and the latest readings. A period is the difference of two
+// such snapshots, so that its start can be dated back and two periods can be joined.
+
+struct Totals: Sendable {
+  /// When the snapshot was taken.
+  var time: Int64
+
+  /// The integral of |speed|, in km, and the time of motion that it covers.
+  var distance = 0.0
+  var drivenTime: Int64 = 0
+  /// The time that no known state of motion covers, and the distance that the speeds around it allow.
+  var unknownTime: Int64 = 0
+  var unknownDistance = 0.0
+
+  /// The integrals of power out of and into the battery, in kWh, and the time that they cover.
+  var energyOut = 0.0
+  var energyIn = 0.0
+  var powerTime: Int64 = 0
+  /// The part of `energyOut` less `energyIn` while the vehicle stood.
+  var standingEnergy = 0.0
+
+  /// The fuel in litres by each source, and the time that it covers.
+  var fuelByRate = Integral()
+  var fuelByMass = Integral()
+  var fuelByAir = Integral()
+
+  /// The energy counters in kWh; nil until they are read after a gap.
+  var countedOut: Double?
+  var countedIn: Double?
+  var odometer: OdometerMark?
+  var stateOfCharge: Double?
+  var displayedStateOfCharge: Double?
+  var fuelLevel: Double?
+  var batteryTemperature: Double?
+  var outdoorTemperature: Double?
+
+  struct Integral: Sendable {
+    var sum = 0.0
+    var time: Int64 = 0
+
+    static func - (one: Integral, other: Integral) -> Integral { Integral(sum: one.sum - other.sum, time: one.time - other.time) }
+  }
+
+  /// A reading of the odometer, and the integrals of speed at that time.
+  struct OdometerMark: Sendable {
+    /// The increments since the detector started, and the value as reported, in km.
+    var total: Double
+    var reported: Double
+    var distance: Double
+    var unknownTime: Int64
+  }
+
+  init(time: Int64) { self.time = time }
+
+  /// Completes readings that were unknown when the snapshot was taken.
+  mutating func fill(from later: Totals) {
+    countedOut = countedOut ?? later.countedOut
+    countedIn = countedIn ?? later.countedIn
+    odometer = odometer ?? later.odometer
+    stateOfCharge = stateOfCharge ?? later.stateOfCharge
+    displayedStateOfCharge = displayedStateOfCharge ?? later.displayedStateOfCharge
+    fuelLevel = fuelLevel ?? later.fuelLevel
+    batteryTemperature = batteryTemperature ?? later.batteryTemperature
+    outdoorTemperature = outdoorTemperature ?? later.outdoorTemperature
+  }
+
+  /// Marks the readings as out of date: the vehicle may have been used since.
+  mutating func forgetReadings() {
+    (countedOut, countedIn, odometer, stateOfCharge, displayedStateOfCharge) = (nil, nil, nil, nil, nil)
+    (fuelLevel, batteryTemperature, outdoorTemperature) = (nil, nil, nil)
+  }
+
+  /// The state of charge in another snapshot and in this one, as the dashboard shows it if both have that.
+  func stateOfCharge(since other: Totals) -> Statistics.Ends {
+    if let before = other.displayedStateOfCharge, let after = displayedStateOfCharge { return .init(before, after) }
+    return .init(other.stateOfCharge ?? other.displayedStateOfCharge, stateOfCharge ?? displayedStateOfCharge)
+  }
+
+  /// The rise of the state of charge since another snapshot; nil if unknown.
+  func chargeRise(since other: Totals) -> Double? {
+    if let before = other.displayedStateOfCharge, let after = displayedStateOfCharge { return after - before }
+    if let before = other.stateOfCharge, let after = stateOfCharge { return after - before }
+    return nil
+  }
+
+  /// The kilometres from another snapshot to this one that the odometer counted and the speed does not explain.
+  func unexplainedDistance(since other: Totals) -> Double? {
+    guard let odometer, let before = other.odometer else { return nil }
+    return odometer.total - before.total - (odometer.distance - before.distance)
+  }
+}
