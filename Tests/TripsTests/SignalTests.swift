@@ -13,7 +13,7 @@ import Trips
   }
 
   @Test func `an electric Hyundai or Kia`() {
-    let rows = BMSRecord.rows.map(\.row) + ManufacturerRecord.all.flatMap(\.rows)
+    let rows = BMSRecord.entries.map(\.dataRow) + ManufacturerRecord.all.flatMap(\.rows)
     #expect(
       roles(rows.map(\.property)) == [
         "speed": .speed, "speed-brakes": .speedBackup, "rpm": .motorSpeed, "rpm-2": .secondMotorSpeed, "gear": .gear, "ignition": .ignition,
