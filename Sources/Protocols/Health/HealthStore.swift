@@ -29,14 +29,14 @@ struct HealthStore: Sendable {
   /// well, because the clock may not be set yet. Returns false if some of it is damaged.
   mutating func restore(_ bytes: [UInt8]?, _ clock: DayClock, at now: Instant) -> Bool {
     let lines = String(decoding: (bytes ?? []).prefix(4096), as: UTF8.self).split(separator: "\n")
-    var isInteger = lines.count <= HealthMetric.allCases.count
+    var isWhole = lines.count <= HealthMetric.allCases.count
     for line in lines.prefix(HealthMetric.allCases.count) {
       let fields = line.split(separator: " ").map(String.init)
       guard fields.count == 4, let metric = HealthMetric.allCases.first(where: { $0.name == fields[0] }),
         let number = Double(fields[1]), metric.value(number) != nil, let day = Int(fields[2]),
         let micros = Int64(fields[3]), 0..<1 << 60 ~= micros
       else {
-        isInteger = false
+        isWhole = false
         continue
       }
       let age = clock.micros(at: now) - micros
@@ -44,7 +44,7 @@ struct HealthStore: Sendable {
       if !metric.isDailyTotal, !(0..<86_400_000_000).contains(age) { continue }
       entries[metric] = Entry(number: number, day: day, micros: micros, setAt: metric.isDailyTotal ? now : now &- age * .microsecond)
     }
-    return isInteger
+    return isWhole
   }
 
   /// Whether a value is valid today, or will be.

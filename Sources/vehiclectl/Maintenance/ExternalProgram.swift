@@ -25,11 +25,11 @@ enum ExternalProgram {
     close(ends[1])
     guard failure == 0 else { return nil }
     var printed: [UInt8] = []
-    let isInteger = read(ends[0], into: &printed, until: Clock.monotonic + seconds, keeping: bytes)
-    if !isInteger { kill(child, SIGKILL) }
+    let isWhole = read(ends[0], into: &printed, until: Clock.monotonic + seconds, keeping: bytes)
+    if !isWhole { kill(child, SIGKILL) }
     var status: Int32 = 0
     while waitpid(child, &status, 0) < 0, errno == EINTR {}
-    return isInteger && status == 0 ? String(decoding: printed.suffix(bytes), as: UTF8.self) : nil
+    return isWhole && status == 0 ? String(decoding: printed.suffix(bytes), as: UTF8.self) : nil
   }
 
   /// Reads to the end; returns false at the deadline.

@@ -42,9 +42,9 @@ import Testing
         var decoder = ELCommDecoder()
         let remnant = String(text.dropFirst(cut))
         // A part that is itself a valid message differs only by its speed.
-        let isInteger = remnant.split(separator: "$", omittingEmptySubsequences: false).count == 4 && !remnant.hasPrefix("$")
+        let isWhole = remnant.split(separator: "$", omittingEmptySubsequences: false).count == 4 && !remnant.hasPrefix("$")
         let messages = Self.read(remnant, with: &decoder)
-        #expect(messages.isEmpty || isInteger, "\(remnant)")
+        #expect(messages.isEmpty || isWhole, "\(remnant)")
         // Digits before a speed, without a separator, make it invalid; the next message is decoded.
         let next = Self.read(text, with: &decoder)
         #expect(next == [message] || next.isEmpty && Self.read(text, with: &decoder) == [message], "\(text) after \(remnant)")

@@ -143,9 +143,9 @@ public struct MotionJPEG: Sendable {
   private static let noPicture = "not a JPEG picture; give the address of the stream itself"
   private static let tooLong = "picture is larger than \(frameLimit) bytes; choose a lower quality"
 
-  private mutating func complete(_ isInteger: Bool) -> Event? {
-    guard isInteger || !delimiters.isEmpty else { return fail(Self.noPicture) }
-    let event: Event? = isInteger ? .frame(frame) : nil  // other parts are skipped
+  private mutating func complete(_ isWhole: Bool) -> Event? {
+    guard isWhole || !delimiters.isEmpty else { return fail(Self.noPicture) }
+    let event: Event? = isWhole ? .frame(frame) : nil  // other parts are skipped
     frame = []
     enter(delimiters.isEmpty ? .ended : .betweenParts)
     return event
