@@ -25,13 +25,15 @@ extension EndToEnd {
 
       var isPolled: Bool { rig.get("ev.rpm") != nil }
 
-      func status() throws -> (state: String, link: [String: Any], details: [String: String]) {
-        let devices = try #require(rig.vehiclectl("status", "ev", "--json").json()["devices"] as? [[String: Any]])
+      func status(of device: String = "ev") throws -> (state: String, link: [String: Any], details: [String: String]) {
+        let devices = try #require(rig.vehiclectl("status", device, "--json").json()["devices"] as? [[String: Any]])
         let link = try #require((devices.first?["links"] as? [[String: Any]])?.first)
         return (devices.first?["state"] as? String ?? "", link, link["details"] as? [String: String] ?? [:])
       }
 
-      var reason: String { (try? status())?.link["reason"] as? String ?? "" }
+      var reason: String { reason(of: "ev") }
+
+      func reason(of device: String) -> String { (try? status(of: device))?.link["reason"] as? String ?? "" }
 
       /// Calls the mock BlueZ over the bus.
       func busctl(_ arguments: String...) -> Outcome {
@@ -197,9 +199,9 @@ extension EndToEnd {
         "[device.ev]\nkind = \"obd\"\nlink = \"ble:Veepeak\"\n[device.two]\nkind = \"obd\"\nlink = \"ble:Nobody\"\n")
       #expect(wait { setup.reason.contains("connecting to") })
       #expect(setup.rig.vehiclectl("reload").status == 0)
-      let two = { setup.rig.vehiclectl("status", "two").output }
-      #expect(wait { two().contains("scan paused while another connection is made; looking for \"Nobody\"") }, "\(two())")
-      #expect(wait(seconds: 20) { two().contains("searching for \"Nobody\"") && !two().contains("scan paused") }, "\(two())")
+      let two = { setup.reason(of: "two") }
+      #expect(wait { two() == "scan paused while another connection is made; looking for \"Nobody\"" }, "\(two())")
+      #expect(wait(seconds: 20) { two() == "searching for \"Nobody\"" }, "\(two())")
       #expect(setup.rig.vehiclectl("scan", "ble", "--seconds", "1").output.contains("HMSoft"))
       #expect(setup.reason.contains("connecting to"))
     }
