@@ -48,11 +48,11 @@ extension Simulation {
     case .ble(let bus):
       var number: UInt64 = 0
       let settings = try options.peripheral(Self.gatt, named: Self.defaultName, traits: Self.traits, isInstant: instant)
-      let mock = MockBlueZ(settings, bus: bus, loop: loop, log: log) {
+      let simulation = BluetoothSimulation(settings, bus: bus, loop: loop, log: log) {
         defer { number += 1 }
         return self.machine(number: number, start: start)
       }
-      try withExtendedLifetime(mock) { try loop.run() }
+      try withExtendedLifetime(simulation) { try loop.run() }
     }
   }
 }

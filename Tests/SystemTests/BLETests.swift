@@ -69,6 +69,45 @@ extension EndToEnd {
       #expect(wait { setup.property(BLERig.device, "Device", "Connected") == "b false" })
     }
 
+    @Test func `further simulators on a bus add their peripherals to the mock BlueZ of the first`() throws {
+      let rig = try Rig()
+      let (_, environment) = try rig.bus()
+      let bus = "ble:unix:path=\(rig.directory)/bus"
+      func simulator(_ arguments: String...) throws -> Program {
+        let program = try rig.start("vehiclesim", arguments + ["--on", bus])
+        try #require(wait { program.stdout.contains("\n") }, "the simulator prints nothing: \(program.stderr)")
+        return program
+      }
+      let first = try simulator("heart-rate")
+      let second = try simulator("obd", "--mtu", "185", "--also", "Speaker")
+      let third = try simulator("longboard", "--radio-fault", "no-descriptors")
+      try rig.write(
+        "[device.hr]\nkind = \"heart-rate\"\nlink = \"ble:auto\"\n[device.ev]\nkind = \"obd\"\nlink = \"ble:Veepeak\"\n"
+          + "[device.torq]\nkind = \"longboard\"\nlink = \"ble:AA:BB:CC:00:11:24\"\n")
+      let daemon = try rig.daemon(environment: environment)
+      func isUp(_ device: String) throws -> Bool {
+        let devices = try #require(rig.vehiclectl("status", device, "--json").json()["devices"] as? [[String: Any]])
+        return (devices.first?["links"] as? [[String: Any]])?.first?["state"] as? String == "up"
+      }
+      #expect(wait(seconds: 30) { rig.get("ev.rpm") != nil && rig.get("hr.heart-rate") != nil && (try? isUp("torq")) == true })
+      #expect(wait { rig.vehiclectl("scan").output.contains("Speaker") })
+      // A peripheral disappears with its simulator, and returns with it; the others stay.
+      #expect(second.end() == 0)
+      #expect(wait { (try? isUp("ev")) == false })
+      #expect(try isUp("hr") && isUp("torq"))
+      let fourth = try simulator("obd")
+      #expect(wait(seconds: 30) { rig.get("ev.rpm") != nil })
+      for (arguments, message) in [
+        (["--address", "AA:BB:CC:00:11:22"], "another simulator on this bus has the address"),
+        (["--radio-fault", "busy:1"], "faults of the adapter"),
+      ] {
+        let rejected = try rig.start("vehiclesim", ["obd", "--on", bus] + arguments)
+        #expect(wait { !rejected.isRunning } && rejected.stderr.contains(message), "\(rejected.stderr)")
+      }
+      #expect(daemon.end() == 0 && first.end() == 0)
+      for program in [third, fourth] { #expect(wait { !program.isRunning } && program.stderr.contains("has ended"), "\(program.stderr)") }
+    }
+
     @Test(
       arguments: [
         ("ble:AA:BB:CC:00:11:22", []), ("ble:Veep*", ["--mtu", "517"]), ("ble:*epea*", ["--writes", "both"]),

@@ -88,7 +88,8 @@ extension PeerOptions {
   func peripheral(_ role: GATTRole, named defaultName: String, traits: PeripheralTraits, isInstant: Bool) throws -> PeripheralSettings {
     guard let profile = ble.gatt ?? role.profiles.first else { throw SimulatorError("this kind has no BLE profile: add --gatt") }
     return PeripheralSettings(
-      name: name ?? defaultName, address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(), profile: profile,
+      name: name ?? defaultName, address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(),
+      isAddressGiven: ble.address != nil, profile: profile,
       writeFlags: (ble.writes ?? traits.writes).flags, mtu: ble.mtu ?? 23, others: ble.also, faults: ble.radioFault, traits: traits,
       isInstant: isInstant)
   }

@@ -1,79 +1,36 @@
-// A mock of BlueZ on a message bus: one adapter, the simulated peripheral, and other devices that only advertise. It implements the
-// objects, calls and errors of bluetoothd that a GATT client needs.
+// A mock of BlueZ on a message bus: one adapter, the simulated peripheral, those of other simulators, and devices that only advertise. It
+// implements the objects, calls and errors of bluetoothd that a GATT client needs.
 // Source: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt, and src/adapter.c on discovery clients (5.66).
 
 import DBus
-import Glibc
 import Protocols
 
-final class MockBlueZ: EventSource {
+final class MockBlueZ: SimulatedRadio {
+  static let name = "org.bluez"
   static let adapter = "/org/bluez/hci0"
   static let adapterInterface = "org.bluez.Adapter1"
   static let deviceInterface = "org.bluez.Device1"
 
-  var tree = ObjectTree()
-  let loop: EventLoop
-  let log: ActivityLog
-  private let bus: DBusClient
-  private let settings: PeripheralSettings
   private var peripheral: SimulatedPeripheral?
-  private let makeMachine: () -> any Machine
   /// The bus names of clients with a running discovery.
   private var discoveryClients: Set<String> = []
   private let monitors: MockMonitors
+  private let joined: JoinedSimulators
   /// Whether advertisements are received: during a discovery, or for monitors.
   private var isReceiving = false
-  private var timers: [(at: Instant, action: () -> Void)] = []
   /// Incremented whenever the reception starts or stops, so that the advertisements of an earlier one end.
   private var receptionGeneration = 0
   /// The number of StartDiscovery calls.
   private var discoveryStarts = 0
 
-  init(_ settings: PeripheralSettings, bus address: String, loop: EventLoop, log: ActivityLog, machine: @escaping () -> any Machine) {
-    self.settings = settings
-    self.loop = loop
-    self.log = log
-    makeMachine = machine
-    bus = DBusClient(to: address)
+  /// Creates the objects. The bus name is owned already.
+  init(_ settings: PeripheralSettings, on bus: DBusClient, loop: EventLoop, log: ActivityLog, machine: @escaping () -> any Machine) {
     monitors = MockMonitors(bus, isFull: settings.faults.contains(.fullMonitor))
-    super.init()
+    joined = JoinedSimulators(bus, address: settings.address)
+    super.init(settings, on: bus, loop: loop, log: log)
     monitors.changed = { [unowned self] in updateReception() }
     tree.emit = { [bus] in bus.send($0) }
-    bus.onReady = { [unowned self] in registerOnBus() }
-    bus.onMessage = { [unowned self] in received($0) }
-    bus.onEnd = { reason in
-      Console.writeError("disconnected from the message bus: \(reason)")
-      exit(1)
-    }
-    loop.add(bus)
-    loop.add(self)
-  }
-
-  override func timerFired(at now: Instant) {
-    let due = timers.filter { $0.at <= now }
-    timers.removeAll { $0.at <= now }
-    due.forEach { $0.action() }
-    wake = timers.map(\.at).min()
-  }
-
-  /// Runs an action after a delay.
-  func after(_ time: Nanoseconds, _ action: @escaping () -> Void) {
-    timers.append((SimulatorClock.now + time, action))
-    wake = timers.map(\.at).min()
-  }
-
-  /// Runs an action after a delay of the radio, or immediately with `--instant`.
-  func afterRadioDelay(_ time: Nanoseconds, _ action: @escaping () -> Void) {
-    if settings.isInstant { action() } else { after(time, action) }
-  }
-
-  func reply(to call: DBusMessage, _ body: DBusValue...) { bus.send(call.reply(body)) }
-  func reject(_ call: DBusMessage, _ error: String, _ text: String = "") { bus.send(call.failure("org.bluez.Error.\(error)", text)) }
-
-  // MARK: The bus
-
-  /// Creates the objects and requests the name of BlueZ.
-  private func registerOnBus() {
+    joined.radio = self
     var interfaces: [String: [String: DBusValue]] = [
       Self.adapterInterface: [
         "Address": .string("00:11:22:33:44:55"), "Name": .string("mock BlueZ"), "Powered": .bool(true), "Discovering": .bool(false),
@@ -83,24 +40,19 @@ final class MockBlueZ: EventSource {
       interfaces[MockMonitors.managerInterface] = ["SupportedMonitorTypes": .strings(["or_patterns"]), "SupportedFeatures": .strings([])]
     }
     tree.add(Self.adapter, interfaces)
-    peripheral = SimulatedPeripheral(settings, of: self, machine: makeMachine)
-    let rule = "type='signal',sender='\(DBusDaemon.name)',member='NameOwnerChanged'"
-    bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "AddMatch", [.string(rule)])) { _ in }
-    bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "RequestName", [.string("org.bluez"), .uint32(4)])) {
-      [unowned self] result in
-      guard case .success(let message) = result, message.body.first?.int == 1 else {
-        Console.writeError("another process owns org.bluez on this bus: use a private message bus")
-        exit(1)
-      }
-      log.announce("ble:\(settings.name)")
-    }
+    peripheral = SimulatedPeripheral(settings, of: self, machine: machine)
+    bus.onMessage = { [unowned self] in received($0) }
+    log.announce("ble:\(settings.name)")
   }
+
+  // MARK: The bus
 
   private func received(_ message: DBusMessage) {
     if message.kind == .signal {
       if message.member == "NameOwnerChanged", message.body.count == 3, message.body[2].string == "", let name = message.body[0].string {
         discoveryClients.remove(name)
         monitors.clientEnded(name)
+        joined.clientEnded(name)
         updateDiscovery()
       }
       return
@@ -115,9 +67,10 @@ final class MockBlueZ: EventSource {
       reply(to: message, .variant(value))
     case (DBusDaemon.properties, "Set"): set(path, message)
     case (Self.adapterInterface, _) where path == Self.adapter: adapterCall(message)
+    case (JoinedSimulators.interface, _): joined.handle(message)
     case (MockMonitors.managerInterface, _) where tree.objects[path]?[MockMonitors.managerInterface] != nil: monitors.handle(message)
     default:
-      if peripheral?.handle(message, path) != true {
+      if peripheral?.handle(message, path) != true, !joined.forward(message, path) {
         bus.send(message.failure("org.freedesktop.DBus.Error.UnknownObject", "Method \"\(message.member ?? "")\" doesn't exist"))
       }
     }
@@ -131,6 +84,7 @@ final class MockBlueZ: EventSource {
     if !isOn {
       discoveryClients = []
       peripheral?.drop()
+      joined.drop()
     }
     tree.set(path, Self.adapterInterface, "Powered", .bool(isOn))
     updateDiscovery()
@@ -161,7 +115,7 @@ final class MockBlueZ: EventSource {
       updateDiscovery()
     case "RemoveDevice":
       guard let path = call.body.first?.string, tree.objects[path] != nil else { return reject(call, "DoesNotExist", "Does Not Exist") }
-      peripheral?.drop()
+      if !joined.remove(path) { peripheral?.drop() }
       tree.remove(path)
       reply(to: call)
     default: reject(call, "NotSupported")
@@ -193,50 +147,15 @@ final class MockBlueZ: EventSource {
   private func advertise(in generation: Int) {
     guard generation == receptionGeneration else { return }
     peripheral?.advertise()
-    for (index, other) in settings.others.enumerated() {
-      let address = Self.address(of: index)
-      deviceFound(path: Self.path(address), address: address, name: other.name, services: [], rssi: other.rssi ?? -80 - index)
-      if other.isConnected {
-        tree.set(Self.path(address), Self.deviceInterface, "Connected", .bool(true))
-        tree.set(Self.path(address), Self.deviceInterface, "UUIDs", .strings(["0000111e-0000-1000-8000-00805f9b34fb"]))
-      }
-    }
+    advertiseOthers(simulator: 0)
+    joined.advertise()
     after(100 * .millisecond) { [weak self] in self?.advertise(in: generation) }
   }
 
   static func path(_ address: String) -> String { "\(adapter)/dev_\(address.replacing(":", with: "_"))" }
-  private static func address(of index: Int) -> String {
-    "66:55:44:33:22:" + (index < 16 ? "0" : "") + String(index, radix: 16, uppercase: true)
-  }
 
-  /// Adds the device of an advertisement, or updates its RSSI.
-  func deviceFound(path: String, address: String, name: String, services: [GATTUUID], rssi: Int) {
-    let strength = DBusValue.int16(Int16(rssi))
+  override func reportAdvertisement(of path: String) {
     // LE General Discoverable Mode, BR/EDR Not Supported.
-    defer { monitors.report(path, [1: [0x06]]) }
-    if tree.objects[path] != nil { return tree.set(path, Self.deviceInterface, "RSSI", strength) }
-    tree.add(
-      path,
-      [
-        Self.deviceInterface: [
-          "Address": .string(address), "AddressType": .string("public"), "Name": .string(name), "Alias": .string(name), "RSSI": strength,
-          "Paired": .bool(false), "Connected": .bool(false), "ServicesResolved": .bool(false), "Adapter": .path(Self.adapter),
-          "UUIDs": .strings(services.map(\.text)),
-        ]
-      ])
+    monitors.report(path, [1: [0x06]])
   }
-}
-
-/// The properties of the simulated peripheral, from the command line.
-struct PeripheralSettings {
-  var name: String
-  var address: String
-  var profile: GATTProfile
-  /// The flags of the characteristic to write.
-  var writeFlags: [String]
-  var mtu: Int
-  var others: [BLEOptions.OtherDevice]
-  var faults: [RadioFault]
-  var traits: PeripheralTraits
-  var isInstant: Bool
 }

@@ -38,6 +38,14 @@ enum RadioFault: Equatable, Sendable {
   /// BlueZ releases advertisement monitors.
   case fullMonitor
 
+  /// Whether the fault affects the adapter, not one peripheral.
+  var isOfAdapter: Bool {
+    switch self {
+    case .busy, .mute, .noMonitor, .fullMonitor: true
+    default: false
+    }
+  }
+
   static let table: [(syntax: String, help: String)] = [
     ("drop:N", "the connection drops at every Nth notification"),
     ("slow:MS", "a connection takes MS milliseconds"),

@@ -8,8 +8,8 @@ final class SimulatedPeripheral {
   private static let characteristic = "org.bluez.GattCharacteristic1"
 
   private let settings: PeripheralSettings
-  private unowned let host: MockBlueZ
-  private let path: String
+  private unowned let host: SimulatedRadio
+  let path: String
   private let makeMachine: () -> any Machine
   private let started = SimulatorClock.now
   private var machine: (any PeripheralMachine)?
@@ -27,7 +27,7 @@ final class SimulatedPeripheral {
   private var notifySocket: PacketSocket?
   private var writeSocket: PacketSocket?
 
-  init(_ settings: PeripheralSettings, of host: MockBlueZ, machine: @escaping () -> any Machine) {
+  init(_ settings: PeripheralSettings, of host: SimulatedRadio, machine: @escaping () -> any Machine) {
     self.settings = settings
     self.host = host
     path = MockBlueZ.path(settings.address)

@@ -1,0 +1,36 @@
+// Connects to the message bus and selects the role there: the first simulator provides the mock BlueZ, further ones add their peripheral
+// to it.
+
+import DBus
+import Glibc
+import Protocols
+
+final class BluetoothSimulation {
+  private let bus: DBusClient
+  private var radio: SimulatedRadio?
+
+  init(_ settings: PeripheralSettings, bus address: String, loop: EventLoop, log: ActivityLog, machine: @escaping () -> any Machine) {
+    bus = DBusClient(to: address)
+    bus.onReady = { [unowned self] in
+      let rule = "type='signal',sender='\(DBusDaemon.name)',member='NameOwnerChanged'"
+      bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "AddMatch", [.string(rule)])) { _ in }
+      // 4: do not queue for the name.
+      bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "RequestName", [.string(MockBlueZ.name), .uint32(4)])) {
+        [unowned self] result in
+        let isFirst = if case .success(let message) = result { message.body.first?.int == 1 } else { false }
+        radio =
+          isFirst
+          ? MockBlueZ(settings, on: bus, loop: loop, log: log, machine: machine)
+          : JoinedRadio(settings, on: bus, loop: loop, log: log, machine: machine)
+      }
+    }
+    bus.onEnd = { Self.fail("disconnected from the message bus: \($0)") }
+    loop.add(bus)
+  }
+
+  /// Ends the program.
+  static func fail(_ message: String) {
+    Console.writeError(message)
+    exit(1)
+  }
+}
