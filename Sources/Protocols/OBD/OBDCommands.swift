@@ -6,7 +6,7 @@ extension OBDMachine {
   static let clear = Action(
     "dtc-clear",
     arguments: [Argument(confirm, .bool, optional: true, help: "Clear the codes; without it, only show what would be lost")],
-    help: "Show what clearing the trouble codes would erase; with confirm, store that data in the journal and on disk, and clear them")
+    help: "Show what clearing the trouble codes would erase, unless the vehicle moves; with confirm, store that data and clear the codes")
   static let rates = Action(
     "rates", help: "Show for each request the target and actual rate, the time it takes, and the properties that it reads")
   static let tune = Action(
@@ -33,26 +33,28 @@ extension OBDMachine {
 }
 
 extension OBDQuery {
-  /// The query of an action. Throws if its arguments are invalid, or the vehicle's protocol does not allow it.
+  /// The query of an action. Throws if its arguments are invalid, or the vehicle's protocol does not allow it. `isResponding`:
+  /// the vehicle responds to the daemon's own requests.
   init(
     _ id: CommandID, _ action: Action, _ arguments: [String: Value], _ vehicle: VehicleSession, _ diagnostics: Diagnostics,
-    _ scales: Scales, _ motion: Motion, allowRaw: Bool
+    _ scales: Scales, _ motion: Motion, isResponding: Bool, allowRaw: Bool
   ) throws(CommandError) {
     let (bus, ecus) = (vehicle.bus, vehicle.polling.detection.ecus)
     switch action {
-    case OBDMachine.codes: self.init(id, CodeList(mustAnswer: bus.isCAN, isResponding: vehicle.isPolling))
+    case OBDMachine.codes: self.init(id, CodeList(mustAnswer: bus.isCAN, isResponding: isResponding))
     case OBDMachine.clear:
       let isConfirmed = arguments[OBDMachine.confirm] == .bool(true)
       let loss = try diagnostics.loss(
-        isConfirmed: isConfirmed, motion, ecus: ecus.map(\.identifier), isResponding: vehicle.isPolling)
+        isConfirmed: isConfirmed, motion, ecus: ecus.map(\.identifier), isResponding: isResponding)
       self.init(id, loss)
     case OBDMachine.frames: self.init(id, FrameList(isCAN: bus.isCAN, scales: scales))
-    case OBDMachine.monitors: self.init(id, MonitorList(isCAN: bus.isCAN))
+    case OBDMachine.monitors: self.init(id, MonitorList(isCAN: bus.isCAN, isResponding: isResponding))
     case OBDMachine.ecuCodes:
       self.init(
         id,
         try ECUCodeList(
-          arguments, on: bus, ecus, polled: vehicle.polling.scheduler.queue.requests, fast: vehicle.polling.scheduler.fast.request.target))
+          arguments, on: bus, ecus, polled: vehicle.polling.scheduler.queue.requests, fast: vehicle.polling.scheduler.fast.request.target,
+          isResponding: isResponding))
     default: try self.init(id, arguments, allowRaw: allowRaw)
     }
   }

@@ -95,7 +95,8 @@ public struct OBDMachine: Machine {
       }
       let motion = Motion(router.values.speeds, at: now)
       let query = try OBDQuery(
-        id, action, arguments, router.vehicle, router.clients.diagnostics, router.values.scales, motion, allowRaw: allowRaw)
+        id, action, arguments, router.vehicle, router.clients.diagnostics, router.values.scales, motion,
+        isResponding: router.values.status == .polling, allowRaw: allowRaw)
       if let unavailable { throw unavailable }
       try router.append(query)
     } catch {

@@ -133,7 +133,16 @@ import Testing
       Issue.record("a car without service 01 reported monitors")
       return
     }
-    #expect(message.contains("no SAE J1979 (OBD-II) monitors"))
+    #expect(message.contains("no SAE J1979 (OBD-II) monitors") && !message.contains("ignition"))
+    #expect(try Self.refusal(of: MonitorList(isCAN: true)).contains("the ignition is off, or"))
+  }
+
+  /// The error of a query that no ECU responds to.
+  private static func refusal(of query: some MultiECUQuery) throws -> String {
+    var query = query
+    for index in query.requests.indices { try query.process([], index) }
+    guard case .refused(_, let message)? = query.abortError else { return "" }
+    return message
   }
 
   @Test func `an electric car that responds is not asked for its ignition`() throws {
@@ -143,9 +152,19 @@ import Testing
       return
     }
     #expect(message.hasPrefix("the vehicle reports no trouble codes of SAE J1979") && message.contains("ecu-codes"))
+    // Whether a poll is in flight at the moment does not matter.
+    var other = try Self.rig(ElectricCar(.kona))
+    for _ in 0..<20 {
+      other.run(for: 7 * .millisecond)
+      guard case .failure(.refused(_, let again))? = other.act("dtc", for: 30 * .second) else { Issue.record("no refusal"); continue }
+      #expect(again == message)
+    }
     var silent = CodeList(mustAnswer: true)
     for index in silent.requests.indices { silent.process([], index) }
     #expect(silent.abortError == .refused(code: .noAnswer, "no ECU responds; switch the ignition on"))
+    let ecus = [Target(CANIdentifier(0x7E0))]
+    #expect(try Self.refusal(of: ECUCodeList(ecus, known: [])).hasSuffix("switch the ignition on"))
+    #expect(try Self.refusal(of: ECUCodeList(ecus, known: [], isResponding: true)).hasSuffix("give the identifiers of other ECUs"))
     guard case .failure(.refused(code: .noAnswer, let refusal))? = electric.act("dtc-clear", for: 30 * .second) else {
       Issue.record("a car without service 03 has codes to clear")
       return

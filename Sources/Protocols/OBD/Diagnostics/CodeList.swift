@@ -47,7 +47,7 @@ struct CodeList: MultiECUQuery {
     guard isResponding else { return .refused(code: .noAnswer, "no ECU responds; switch the ignition on") }
     return .refused(
       code: .noAnswer,
-      "the vehicle reports no trouble codes of SAE J1979 (OBD-II), like many electric cars; use ecu-codes (vehiclectl dtc --ecu)")
+      "the vehicle reports no trouble codes of SAE J1979 (OBD-II), like many electric cars; read those over UDS: action ecu-codes")
   }
 
   mutating func process(_ answers: [ECUAnswer], _ index: Int) {

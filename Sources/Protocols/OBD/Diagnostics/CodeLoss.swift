@@ -1,6 +1,6 @@
-// Reads the data that clearing would erase (codes, freeze frames and readiness monitors) and, last, whether the vehicle moves. Even if the
-// client has confirmed it, nothing is cleared while the vehicle moves or an ECU does not respond. Source: SAE J1979 service 04, which
-// resets everything except permanent codes.
+// Reads the data that clearing would erase (codes, freeze frames and readiness monitors) and, last, whether the vehicle moves, which is an
+// error: nothing is shown for confirmation that would then be refused. A confirmed clearing also fails if an ECU does not respond. Source:
+// SAE J1979 service 04, which resets everything except permanent codes.
 
 struct CodeLoss: MultiECUQuery {
   static let columns = ["ecu", "what", "value", "state", "meaning"]
@@ -62,8 +62,9 @@ struct CodeLoss: MultiECUQuery {
       guard isResponding else { return .refused(code: .noAnswer, "no ECU responds; switch the ignition on") }
       return .refused(
         code: .noAnswer,
-        "nothing to clear: no ECU responds to SAE J1979 (OBD-II), as in many electric cars; read other codes with vehiclectl dtc --ecu")
+        "nothing to clear: no ECU responds to SAE J1979 (OBD-II), as in many electric cars, and codes over UDS cannot be cleared")
     }
+    if let error = motion.clearingError { return error }
     guard isConfirmed else { return nil }
     if let problem = codes.problems.first {
       return .refused(code: .badReply, "nothing cleared: cannot read everything that would be lost: \(problem); try again")
@@ -73,7 +74,7 @@ struct CodeLoss: MultiECUQuery {
       return .refused(
         code: .noAnswer, "\(silent.joined(separator: ", ")) does not respond, and its codes would be lost unread; try again")
     }
-    return motion.clearingError
+    return nil
   }
 
   var report: Report {
@@ -85,7 +86,7 @@ struct CodeLoss: MultiECUQuery {
     if !monitors.isEmpty { text += "\nreadiness monitors take days of driving to complete again; an emissions inspection requires them" }
     if let message = codes.permanentMessage { text += "\n\(message)" }
     for problem in codes.problems { text += "\n\(problem)" }
-    text += "\n" + (motion.reasonNotToClear ?? (motion.isKnown ? "the vehicle is stationary: \(motion.message)" : Self.unknownMessage))
+    text += "\n" + (motion.isKnown ? "the vehicle is stationary: \(motion.message)" : Self.unknownMessage)
     return Report(text: text, columns: rows.isEmpty ? [] : Self.columns, rows: rows)
   }
 

@@ -15,8 +15,12 @@ struct ECUCodeList: MultiECUQuery {
   /// Messages about codes that could not be read.
   private var problems: [String] = []
   private var processed = 0
+  /// The vehicle responds to other requests.
+  private let isResponding: Bool
 
-  init(_ ecus: [Target], known: Set<Target>) { (self.ecus, self.known) = (ecus, known) }
+  init(_ ecus: [Target], known: Set<Target>, isResponding: Bool = false) {
+    (self.ecus, self.known, self.isResponding) = (ecus, known, isResponding)
+  }
 
   var requests: [[UInt8]] { ecus.map { _ in UDSTroubleCode.request } }
   func target(of index: Int) -> Target? { ecus[index] }
@@ -50,7 +54,8 @@ struct ECUCodeList: MultiECUQuery {
 
   var abortError: CommandError? {
     guard processed == ecus.count, reportedECUs == 0, unsupported.isEmpty, problems.isEmpty else { return nil }
-    return .refused(code: .noAnswer, "no ECU responds to UDS (service 19); switch the ignition on")
+    let remedy = isResponding ? "give the identifiers of other ECUs" : "switch the ignition on"
+    return .refused(code: .noAnswer, "no ECU responds to UDS (service 19); \(remedy)")
   }
 
   var report: Report {
@@ -74,7 +79,7 @@ extension ECUCodeList {
   /// Queries the ECUs of the vehicle, the addresses reserved by ISO 15765-4, the ECUs of the polled requests (`fast` is that of the fast
   /// request), and those in the arguments.
   init(
-    _ arguments: [String: Value], on bus: VehicleBus, _ ecus: [Discovery.ECU], polled: [PollRequest], fast: Target
+    _ arguments: [String: Value], on bus: VehicleBus, _ ecus: [Discovery.ECU], polled: [PollRequest], fast: Target, isResponding: Bool
   ) throws(CommandError) {
     guard bus.isCAN else {
       throw .refused(
@@ -107,6 +112,6 @@ extension ECUCodeList {
       throw .refused(
         code: .noECU, "no ECU of this vehicle is known yet; give some, as in ecus 18DA10F1, or try again once the vehicle responds")
     }
-    self.init(queried, known: known)
+    self.init(queried, known: known, isResponding: isResponding)
   }
 }

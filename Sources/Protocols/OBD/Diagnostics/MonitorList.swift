@@ -22,9 +22,11 @@ struct MonitorList: MultiECUQuery {
   private var tested: Set<UInt32?> = []
   private var problems: [String] = []
   private var processed = 0
+  /// The vehicle responds to other requests.
+  private let isResponding: Bool
 
-  init(isCAN: Bool) {
-    self.isCAN = isCAN
+  init(isCAN: Bool, isResponding: Bool = false) {
+    (self.isCAN, self.isResponding) = (isCAN, isResponding)
     plan = [Request(bytes: [0x01, 0x01]), Request(bytes: [0x01, 0x41])] + (isCAN ? [Request(bytes: [0x06, 0x00])] : [])
   }
 
@@ -100,8 +102,9 @@ struct MonitorList: MultiECUQuery {
 
   var abortError: CommandError? {
     guard processed >= (isCAN ? 3 : 2), ecus.isEmpty, problems.isEmpty else { return nil }
+    let cause = isResponding ? "" : "the ignition is off, or "
     return .refused(
-      code: .noAnswer, "no ECU responds: the ignition is off, or the vehicle has no SAE J1979 (OBD-II) monitors, like many electric cars")
+      code: .noAnswer, "no ECU responds: \(cause)the vehicle has no SAE J1979 (OBD-II) monitors, like many electric cars")
   }
 
   var report: Report {

@@ -74,10 +74,11 @@ struct Motion: Sendable, Equatable {
   }
 
   /// The reason why codes are not cleared now; nil: the vehicle is not known to move.
-  var reasonNotToClear: String? {
-    isMoving ? "trouble codes are cleared only while the vehicle is stationary and its engine off (\(message)); \(Self.remedy)" : nil
+  var clearingError: CommandError? {
+    guard isMoving else { return nil }
+    return .refused(
+      code: .moving, "trouble codes are cleared only while the vehicle is stationary and its engine off (\(message)); \(Self.remedy)")
   }
-  var clearingError: CommandError? { reasonNotToClear.map { .refused(code: .moving, $0) } }
 
   /// What the user must do so that ECUs accept clearing.
   static let remedy = "stop, switch the engine off, and leave the ignition on"
