@@ -25,10 +25,10 @@ final class ToyDaemon: Sendable {
   var called: [Called] { calls.withLock { $0 } }
 
   init(
-    devices: [(name: String, kind: String)] = [("toy", "toy")], actions: [Action] = [],
+    devices: [(name: String, kind: String)] = [("toy", "toy")], states: [String: String] = [:], actions: [Action] = [],
     _ reply: @escaping @Sendable (Called, _ connection: Int32) -> Answer = { _, _ in ToyDaemon.done(Report(text: "done")) }
   ) {
-    self.devices = devices.map { Contract.Device(name: $0.name, kind: $0.kind, state: "ready") }
+    self.devices = devices.map { Contract.Device(name: $0.name, kind: $0.kind, state: states[$0.name] ?? "ready") }
     self.actions = actions
     self.reply = reply
   }

@@ -2,6 +2,7 @@
 
 import Protocols
 import Testing
+import Varlink
 
 @testable import vehiclectl
 
@@ -20,8 +21,10 @@ import Testing
     columns: columns, rows: [["7E8", "clearing", "cleared", "", ""], ["7E9", "clearing", "refused", "", "conditions not correct"]])
 
   /// A daemon with a car whose codes can be cleared.
-  static func car(_ result: Report = cleared, devices: [(name: String, kind: String)] = [("car", "obd")]) -> ToyDaemon {
-    ToyDaemon(devices: devices, actions: [Action("dtc", help: ""), Action("dtc-clear", help: "")]) { called, _ in
+  static func car(
+    _ result: Report = cleared, devices: [(name: String, kind: String)] = [("car", "obd")], states: [String: String] = [:]
+  ) -> ToyDaemon {
+    ToyDaemon(devices: devices, states: states, actions: [Action("dtc", help: ""), Action("dtc-clear", help: "")]) { called, _ in
       switch (called.action, called.arguments["confirm"]?["bool"]) {
       case ("dtc", _):
         ToyDaemon.done(
@@ -65,7 +68,7 @@ import Testing
       try Program.run(["dtc", "--json", "--socket", none.path]).stdout == #"{"device":"car","codes":[],"note":"no trouble codes"}"# + "\n")
   }
 
-  @Test func `the device is required if several have codes`() throws {
+  @Test func `clearing requires the device if several have codes`() throws {
     let daemon = Self.car(devices: [("car", "obd"), ("van", "obd")])
     let server = try daemon.serve()
     defer { server.stop() }
@@ -77,6 +80,60 @@ import Testing
     let toys = try ToyDaemon().serve()
     defer { toys.stop() }
     #expect(try Program.run(["dtc", "--socket", toys.path]).status == 4)
+  }
+
+  @Test func `without a device the codes of each car are listed, except of one that sleeps`() throws {
+    let daemon = Self.car(devices: [("car", "obd"), ("van", "obd"), ("old", "obd")], states: ["old": "car-asleep"])
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let all = try Program.run(["dtc", "--socket", server.path])
+    let table = "ecu  code   state            meaning\n7E8  P0133  stored, pending  oxygen sensor slow\n"
+    #expect(all.status == 0 && all.stdout == "car\n\(table)\nvan\n\(table)\nold\n" && daemon.called.allSatisfy { $0.device != "old" })
+    #expect(
+      all.stderr == "not queried: not in use (car-asleep), and a query may wake it; to query it: vehiclectl dtc old\n", "\(all.stderr)")
+    let json = try Program.run(["dtc", "--json", "--socket", server.path])
+    #expect(json.stdout.split(separator: "\n").count == 3 && json.stdout.contains(#"{"device":"old","note":"not queried"#), "\(json)")
+    let named = try Program.run(["dtc", "old", "--socket", server.path])
+    #expect(named.stdout == table && named.stderr == "old is not in use (car-asleep): the query may wake it\n")
+    let clearing = try Program.run(["dtc", "clear", "old", "--yes", "--socket", server.path])
+    #expect(clearing.stderr.hasPrefix("old is not in use (car-asleep): the query may wake it\n"))
+    let ecu = try Program.run(["dtc", "--ecu", "7B0", "--socket", server.path])
+    #expect(ecu.status == 2 && ecu.stderr.contains("--ecu applies to one device"))
+  }
+
+  @Test func `the failure of one car does not hide the codes of another`() throws {
+    let daemon = ToyDaemon(devices: [("far", "obd"), ("car", "obd")], actions: [Action("dtc", help: "")]) { called, _ in
+      called.device == "far"
+        ? .send(VarlinkReply.message(.notConnected(device: "far", reason: "unplugged"))) : ToyDaemon.done(Report(text: "no trouble codes"))
+    }
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let outcome = try Program.run(["dtc", "--socket", server.path])
+    #expect(outcome.status == 5 && outcome.stdout == "far\n\ncar\nno trouble codes\n" && outcome.stderr.contains("unplugged"))
+  }
+
+  @Test func `advice that was already followed is left out`() throws {
+    let server = try ToyDaemon(devices: [("ev", "obd")], actions: [Action("dtc", help: ""), Action("ecu-codes", help: "")]) { called, _ in
+      called.action == "dtc"
+        ? ToyDaemon.refused("no-answer", "no codes of SAE J1979; read those over UDS: action ecu-codes")
+        : ToyDaemon.done(Report(columns: ["ecu", "code", "state", "meaning"], rows: [["7D9", "C1000-64", "stored", ""]]))
+    }.serve()
+    defer { server.stop() }
+    let outcome = try Program.run(["dtc", "--socket", server.path])
+    #expect(outcome.status == 0 && outcome.stdout.contains("C1000-64") && outcome.stderr == "no codes of SAE J1979\n", "\(outcome)")
+  }
+
+  @Test func `a clearing that would be refused asks no question`() throws {
+    let daemon = ToyDaemon(devices: [("toy", "obd")], actions: [Action("dtc", help: ""), Action("dtc-clear", help: "")]) { _, _ in
+      ToyDaemon.refused("moving", "it moves")
+    }
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let pty = try PTY()
+    let pid = try Program.start(["dtc", "clear", "--socket", server.path], on: pty)
+    var talk = Conversation(pty)
+    let status = talk.end(of: pid)
+    #expect(status == 1 && talk.shown.contains("it moves (moving)") && !talk.shown.contains("[y/N]") && daemon.called.count == 1)
   }
 
   @Test func `without a terminal --yes is required`() throws {

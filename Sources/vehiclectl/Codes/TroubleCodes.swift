@@ -11,6 +11,8 @@ struct TroubleCodes {
   static let freezeFramesAction = "freeze-frames"
 
   let device: String
+  /// The state of the device.
+  let state: String
   let client: Client
   /// The actions of the device.
   private let actions: Set<String>
@@ -19,8 +21,23 @@ struct TroubleCodes {
   init(of name: String?, _ client: Client) throws(Failure) {
     let reference = Reference(device: name, name: Self.readAction)
     let schemas = try reference.schemas(client)
-    (device, self.client) = (try reference.action(in: schemas).device, client)
-    actions = Set(schemas.first { [device] in $0.device == device }?.actions.map(\.name) ?? [])
+    let device = try reference.action(in: schemas).device
+    self.init(
+      device, schemas.first { $0.device == device }, try client.call(Contract.Status.self, .init(device: device)).devices.first, client)
+  }
+
+  private init(_ device: String, _ schema: Contract.Schema?, _ status: Contract.Device?, _ client: Client) {
+    (self.device, state, self.client) = (device, status?.state ?? "", client)
+    actions = Set(schema?.actions.map(\.name) ?? [])
+  }
+
+  /// All devices with trouble codes; at least one.
+  static func all(_ client: Client) throws(Failure) -> [TroubleCodes] {
+    let schemas = try client.call(Contract.Describe.self, .init(device: nil)).schemas
+    let devices = try client.call(Contract.Status.self, .init(device: nil)).devices
+    let all = schemas.filter { $0.actions.contains { $0.name == readAction } }
+    guard !all.isEmpty else { throw .noSuchAction(readAction) }
+    return all.map { schema in TroubleCodes(schema.device, schema, devices.first { $0.name == schema.device }, client) }
   }
 
   /// Reads the codes of OBD-II ECUs (SAE J1979).

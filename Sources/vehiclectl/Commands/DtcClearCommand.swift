@@ -7,12 +7,12 @@ struct DtcClearCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "clear", abstract: "Clear the trouble codes of a car.",
     discussion: """
-      The command shows what will be lost: trouble codes, freeze frames and completed readiness monitors. It then asks for confirmation; \
-      without a terminal, --yes is required. The daemon saves the lost data to the journal and the state directory first, and rejects \
-      the command while the vehicle moves or its engine runs: leave the ignition on and the engine off. The exit status is 1 if an ECU \
-      has not cleared its codes.
-      With --json, which requires --yes: {"device","lost":{"codes","frames","tests","note"},"results":[{"ecu","result","reason"}],\
-      "remaining","note"}; codes and remaining as in dtc.
+      The command fails while the vehicle moves or its engine runs: leave the ignition on and the engine off. It shows what will be \
+      lost: trouble codes, freeze frames and completed readiness monitors. It then asks for confirmation; without a terminal, --yes is \
+      required. The daemon saves the lost data to the journal and the state directory first. The exit status is 1 if an ECU has not \
+      cleared its codes.
+      With --json, which requires --yes: {"device", "lost": {"codes", "frames", "tests", "note"}, "results": [{"ecu", "result", \
+      "reason"}], "remaining", "note"}; codes and remaining as in dtc.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -27,6 +27,7 @@ struct DtcClearCommand: Subcommand {
       throw Failure.usage("nothing cleared: not a terminal, or --json; use --yes to clear without confirmation")
     }
     let codes = try TroubleCodes(of: device, try common.connect(output))
+    if let note = SleepingVehicle.waking(codes.device, codes.state) { output.note(note) }
     let loss = try codes.previewClearing()
     if !output.json, !(output.quiet && yes) { output.promptText(["will be lost:"] + loss.lines(width: Output.width, paint: output.paint)) }
     if !yes {

@@ -1,4 +1,4 @@
-// dtc: the trouble codes of a car by ECU, with their freeze frames.
+// dtc: the trouble codes of one car, or of each, by ECU, with their freeze frames. A car that sleeps is queried only if it is named.
 
 import ArgumentParser
 import Protocols
@@ -11,8 +11,9 @@ struct DtcCommand: Subcommand {
       Lists the stored, pending and permanent codes of all OBD-II ECUs (SAE J1979), with the meaning of standardised codes, and the \
       freeze frame of each code that has one. Also lists the codes of other ECUs, which are read with UDS and include a failure type \
       (U0100-87). UDS queries go to the ECUs that the daemon polls, to 7E0 to 7E7, and to each --ecu.
-      With --json: {"device","codes":[{"ecu","code","states","meaning"}],"frames":[{"ecu","frame","code","values":[{"name","value",\
-      "unit"}]}],"note"}.
+      Without a device, lists the codes of each car, except those that sleep, because a query would wake them.
+      With --json: {"device", "codes": [{"ecu", "code", "states", "meaning"}], "frames": [{"ecu", "frame", "code", "values": [{"name", \
+      "value", "unit"}]}], "note"}; without a device one such line per car.
       """,
     subcommands: [DtcClearCommand.self])
 
@@ -20,11 +21,42 @@ struct DtcCommand: Subcommand {
   @Option(help: ArgumentHelp("Also query the ECU with this CAN identifier, such as 7B0, with UDS. Repeatable.", valueName: "id"))
   var ecu: [String] = []
   @Argument(
-    help: "The device; required if more than one device supports trouble codes.", completion: .devices(doing: TroubleCodes.readAction))
+    help: "The device (default: each device with trouble codes).", completion: .devices(doing: TroubleCodes.readAction, commands: ["clear"])
+  )
   var device: String?
 
   func perform(_ output: Output) throws {
-    let codes = try TroubleCodes(of: device, try common.connect(output))
+    let client = try common.connect(output)
+    let all = try device.map { device in [try TroubleCodes(of: device, client)] } ?? TroubleCodes.all(client)
+    guard all.count > 1 else {
+      if let note = SleepingVehicle.waking(all[0].device, all[0].state) { output.note(note) }
+      return try list(all[0], output)
+    }
+    guard ecu.isEmpty else {
+      throw Failure.usage("--ecu applies to one device: \(all.map(\.device).joined(separator: ", ")); add the device name")
+    }
+    let statuses = try all.enumerated().map { position, codes in
+      if !output.json { output.lines((position > 0 ? [""] : []) + [output.paint(codes.device, .bold)]) }
+      return try listAmongOthers(codes, output)
+    }
+    if let status = statuses.max(), status > 0 { throw ExitCode(status) }
+  }
+
+  /// Lists the codes of one of several devices. Returns the exit code: a failure concerns this device only.
+  private func listAmongOthers(_ codes: TroubleCodes, _ output: Output) throws -> Int32 {
+    guard !SleepingVehicle.isAsleep(codes.state) else {
+      let note = "not queried: not in use (\(codes.state)), and a query may wake it; to query it: vehiclectl dtc \(codes.device)"
+      if output.json { output.json(["device": .string(codes.device), "note": .string(note)]) } else { output.note(note) }
+      return 0
+    }
+    do { try list(codes, output) } catch let failure as Failure {
+      output.fail(failure)
+      return failure.exitCode
+    }
+    return 0
+  }
+
+  private func list(_ codes: TroubleCodes, _ output: Output) throws {
     let emissions: Result<TroubleReport, any Error> = Result { try codes.read() }
     // If the vehicle cannot be reached, the other queries would fail as well.
     if case .failure(let failure) = emissions, !Self.affectsOnlyOneQuery(failure) { throw failure }
@@ -32,7 +64,7 @@ struct DtcCommand: Subcommand {
     if case .failure(let failure) = others, !Self.affectsOnlyOneQuery(failure) || !ecu.isEmpty { throw failure }
     let report = try merged(emissions, others)
     var remarks: [String] = []
-    for case .failure(let failure as Failure) in [emissions.map { $0 as TroubleReport? }, others] { remarks.append(failure.message) }
+    for case .failure(let failure as Failure) in [emissions.map { $0 as TroubleReport? }, others] { remarks.append(Self.cause(failure)) }
     let frames = try self.frames(codes, output, &remarks)
     if output.json {
       let notes = [report.text, frames?.text].compactMap(\.self) + remarks
@@ -65,6 +97,12 @@ struct DtcCommand: Subcommand {
       remarks.append(failure.message)
       return nil
     }
+  }
+
+  /// What a query failed for. The remedy is left out, because the other query has succeeded.
+  private static func cause(_ failure: Failure) -> String {
+    guard case .rejected(.deviceError(_, _, let message)) = failure else { return failure.message }
+    return String(message.prefix { $0 != ";" })
   }
 
   /// Whether the device rejected the query or did not respond in time, so that other queries may still work.

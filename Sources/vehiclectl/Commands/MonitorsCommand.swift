@@ -10,8 +10,8 @@ struct MonitorsCommand: Subcommand {
     discussion: """
       Shows for each ECU the malfunction indicator lamp (MIL), the readiness monitors since the codes were cleared and in this driving \
       cycle, and, on CAN, the results of the on-board tests (SAE J1979 service 06) with their limits.
-      With --json: {"device","ecus":[{"ecu","mil","storedCodes","readiness":[{"name","sinceClearing","thisDrivingCycle"}],"tests":[{\
-      "monitor","test","result","value","min","max","unit"}]}],"note"}.
+      With --json: {"device", "ecus": [{"ecu", "mil", "storedCodes", "readiness": [{"name", "sinceClearing", "thisDrivingCycle"}], \
+      "tests": [{"monitor", "test", "result", "value", "min", "max", "unit"}]}], "note"}.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -22,6 +22,8 @@ struct MonitorsCommand: Subcommand {
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
     let device = try Reference(device: device, name: Monitors.action).action(of: client).device
+    let state = try client.call(Contract.Status.self, .init(device: device)).devices.first?.state
+    if let note = SleepingVehicle.waking(device, state ?? "") { output.note(note) }
     let parameters = Contract.Call.Parameters(device: device, action: Monitors.action, arguments: nil)
     let monitors = Monitors(TroubleReport(try client.follow(parameters, within: common.replyTimeout, output)))
     guard output.json else { return output.lines(monitors.lines(width: Output.width, paint: output.paint)) }
