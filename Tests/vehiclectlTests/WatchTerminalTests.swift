@@ -101,6 +101,17 @@ import Varlink
     #expect(end.status == 0 && end.shown[after.upperBound...].contains("3308 rpm"))
   }
 
+  @Test func `a given timeout limits the wait for the first value`() throws {
+    let server = try SocketServer { connection, method, _ in
+      // As a daemon without devices: an empty snapshot.
+      method == Contract.Watch.name
+        ? .send(VarlinkReply.message(Contract.Watch.Result(sequence: 0, snapshot: []), continues: true)) : .nothing
+    }
+    defer { server.stop() }
+    let outcome = try Program.run(["watch", "--count", "1", "--timeout", "0.5", "--socket", server.path])
+    #expect(outcome.status == 6 && outcome.stdout.isEmpty && outcome.stderr.contains("no reply within 0.5 s"), "\(outcome)")
+  }
+
   @Test func `without a terminal readings are lines of JSON, also of a device and a pattern`() throws {
     let server = try Self.server()
     defer { server.stop() }

@@ -52,9 +52,12 @@ struct WatchCommand: Subcommand {
     _ client: Client, _ parameters: Contract.Watch.Parameters, _ references: References?, _ units: Units, _ output: Output
   ) throws {
     var remaining = count ?? .max
+    // Without devices the first reply has no values. A given timeout also limits the time until there are some.
+    let deadline = common.timeout.map { Clock.monotonic + $0 }
     try client.stream(Contract.Watch.self, parameters, firstReply: common.replyTimeout, tick: 1, laterReplies: Client.watchTimeout) {
       result in
       if Interrupt.received { return false }
+      if remaining == count ?? .max, let deadline, Clock.monotonic >= deadline { throw Failure.timeout(seconds: common.replyTimeout) }
       guard let result else { return true }
       let readings = ((result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])).filter {
         references?.selects($0.device, $0.property) ?? true
