@@ -1,8 +1,25 @@
 // What ArgumentParser does not do: options before the command, and values that look like options. Pure.
 
 enum Arguments {
-  /// Common options, and others of several commands, that are followed by a value.
-  private static let optionsWithValue = ["--timeout", "--color", "--socket", "--device", "--units", "--output"]
+  /// The options of all commands that are followed by a value.
+  static let optionsWithValue: Set = [
+    "--timeout", "--color", "--socket", "--units", "--config", "--count", "--deadline", "--delete", "--device", "--dial", "--ecu",
+    "--input", "--interval", "--kind", "--level", "--lines", "-l", "--name", "--output", "-o", "--seconds", "--since", "--year",
+  ]
+
+  /// Turns `--offset -5` into `--offset=-5`: ArgumentParser takes a value with a leading dash for an option.
+  static func joiningNegativeNumbers(_ arguments: [String]) -> [String] {
+    var joined: [String] = []
+    for (position, argument) in arguments.enumerated() {
+      if argument == "--" { return joined + arguments[position...] }
+      if let last = joined.last, optionsWithValue.contains(last), argument.hasPrefix("-"), Double(argument) != nil {
+        joined[joined.count - 1] = "\(last)=\(argument)"
+      } else {
+        joined.append(argument)
+      }
+    }
+    return joined
+  }
 
   /// Turns `--socket PATH get rpm` into `get --socket PATH rpm`.
   static func commandFirst(_ arguments: [String], commands: [String]) -> [String] {

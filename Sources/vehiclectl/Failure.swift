@@ -6,7 +6,7 @@ import Varlink
 enum Failure: Error, Equatable {
   /// An error that the daemon returned.
   case rejected(ContractError)
-  /// A device or property that does not exist, as the daemon would return it, and the nearest name that does.
+  /// A device, property or action that does not exist, as the daemon would return it, and the nearest name that does.
   case unknownReference(ContractError, suggestion: String?)
   /// An error that this version does not know, from a newer daemon.
   case unknown(name: String, parameters: JSON)
@@ -29,7 +29,7 @@ enum Failure: Error, Equatable {
   /// No property matches.
   case noSuchProperty(String)
   /// No device has such an action.
-  case noSuchAction(String)
+  case noSuchAction(String, suggestion: String? = nil)
   /// A property without a value; `notConnected` if its device is not connected.
   case noValue(String, notConnected: Bool)
   case other(String)
@@ -53,7 +53,8 @@ enum Failure: Error, Equatable {
     case .timeout(let seconds): "no reply within \(Value.text(seconds)) s; use --timeout to wait longer"
     case .notVehicled(let what): "the server is not vehicled: \(what); check --socket and $VEHICLED_SOCKET"
     case .usage(let message), .other(let message), .noSuchDevice(let message), .noSuchProperty(let message): message
-    case .noSuchAction(let action): "no such action \"\(action)\": no device has it; list actions: vehiclectl describe"
+    case .noSuchAction(let action, let suggestion):
+      "no such action \"\(action)\": no device has it; \(suggestion.map { "did you mean \($0)?" } ?? "list actions: vehiclectl describe")"
     case .noValue(let message, _): message
     }
   }

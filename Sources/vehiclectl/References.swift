@@ -1,5 +1,5 @@
 // The references of a command line, resolved against the schemas: PROPERTY, DEVICE.PROPERTY, DEVICE for all its properties, or a pattern with
-// `*`, `?` and `[…]`. Pure. An unknown name is an error that suggests the nearest one.
+// `*`, `?` and `[…]`. Pure.
 
 import Protocols
 import Varlink
@@ -62,13 +62,11 @@ struct References {
     let reference = try Reference(argument)
     let candidates = reference.device.map { device in schemas.filter { $0.device == device } } ?? schemas
     if let device = reference.device, candidates.isEmpty {
-      throw .unknownReference(.noSuchDevice(device: device), suggestion: nearest(to: device, among: schemas.map(\.device)))
+      throw .rejected(.noSuchDevice(device: device))
     }
     let owners = candidates.filter { $0.properties.contains { $0.name == reference.name } }
     guard let owner = owners.first else {
-      let names = candidates.flatMap { $0.properties.map(\.name) } + (reference.device == nil ? schemas.map(\.device) : [])
-      let suggestion = nearest(to: reference.name, among: names).map { name in reference.device.map { "\($0).\(name)" } ?? name }
-      throw .unknownReference(.noSuchProperty(device: reference.device, property: reference.name), suggestion: suggestion)
+      throw .rejected(.noSuchProperty(device: reference.device, property: reference.name))
     }
     guard owners.count == 1 else {
       throw .rejected(.ambiguous(reference: reference.name, candidates: owners.map { "\($0.device).\(reference.name)" }))

@@ -52,28 +52,42 @@ struct VehicleCtl: ParsableCommand {
       Glibc.exit(code.rawValue)
     } catch {
       guard !exitCode(for: error).isSuccess else {
-        Output.write(fullMessage(for: error) + "\n", to: STDOUT_FILENO)  // the help
+        Output.write(Help.arranged(fullMessage(for: error), width: Help.width) + "\n", to: STDOUT_FILENO)
         Glibc.exit(0)
       }
-      let output = Output(json: CommandLine.arguments.contains("--json"))
-      output.fail(.usage("\(message(for: error)); see \"vehiclectl --help\""))
+      let failure = error as? Failure ?? CommandNames.failure(words) ?? .usage("\(message(for: error)); see \"vehiclectl --help\"")
+      Output(json: CommandLine.arguments.contains("--json")).fail(failure)
       Glibc.exit(2)
     }
   }
+
+  /// For the help and for completion; every command parses its own.
+  @OptionGroup var common: CommonOptions
+
+  /// The command line without its options.
+  static var words: [String] { Arguments.withoutOptions(Array(CommandLine.arguments.dropFirst())) }
 
   /// Returns the command for these arguments. Parses the one subcommand first; the whole tree, which costs milliseconds, is parsed only
   /// for help, completion and errors.
   static func command(of given: [String]) throws -> any ParsableCommand {
     let commands = configuration.subcommands
-    let arguments = Arguments.commandFirst(given, commands: commands.flatMap { $0.configuration.names } + ["help"])
-    if arguments.first == "help" { return try parseAsRoot(Arguments.withoutOptions(arguments)) }
+    let names = commands.flatMap { $0.configuration.names } + ["help"]
+    let arguments = Arguments.commandFirst(Arguments.joiningNegativeNumbers(given), commands: names)
+    if arguments.first == "help" {
+      let words = Arguments.withoutOptions(arguments)
+      if let failure = CommandNames.failure(Array(words.dropFirst()), isHelp: true) { throw failure }
+      return try parseAsRoot(words)
+    }
     guard let name = arguments.first, let subcommand = commands.first(where: { $0.configuration.names.contains(name) }) else {
+      if let command = try? StatusCommand.parse(arguments) { return command }
       return try parseAsRoot(arguments)
     }
     let inner = subcommand.configuration.subcommands
     let rest = Arguments.commandFirst(Array(arguments.dropFirst()), commands: inner.flatMap { $0.configuration.names })
-    if let name = rest.first, let command = try? (inner.first { $0.configuration.names.contains(name) }?.parse(Array(rest.dropFirst()))) {
-      return command
+    if let name = rest.first, let command = inner.first(where: { $0.configuration.names.contains(name) }) {
+      if let command = try? command.parse(Array(rest.dropFirst())) { return command }
+      // With an argument of the outer command, ArgumentParser would print that one's help.
+      if rest.contains("--help") || rest.contains("-h") { return try parseAsRoot(["help", arguments[0], name]) }
     }
     if let command = try? subcommand.parse(rest) { return command }
     return try parseAsRoot(arguments.prefix(1) + rest)
@@ -97,11 +111,20 @@ extension Subcommand {
     do {
       try perform(output)
     } catch let failure as Failure {
-      output.fail(failure)
-      throw ExitCode(failure.exitCode)
+      try fail(failure, output)
     } catch let error as ContractError {
-      output.fail(.rejected(error))
-      throw ExitCode(error.exitCode)
+      try fail(.rejected(error), output)
     }
+  }
+
+  private func fail(_ failure: Failure, _ output: Output) throws {
+    var failure = failure
+    if failure.isUnknownName, let client = try? Client(path: common.socketPath, timeout: 1),
+      let schemas = try? client.call(Contract.Describe.self, .init(device: nil)).schemas
+    {
+      failure = failure.suggesting(from: schemas, words: VehicleCtl.words)
+    }
+    output.fail(failure)
+    throw ExitCode(failure.exitCode)
   }
 }

@@ -117,6 +117,60 @@ import Varlink
     #expect(failure { _ = try values("trim", "5", "--jsn") }?.exitCode == 2)
   }
 
+  @Test func `negative numbers are values of options`() {
+    #expect(Arguments.joiningNegativeNumbers(["watch", "--interval", "-1"]) == ["watch", "--interval=-1"])
+    for same in [["set", "x", "-5"], ["set", "--json", "-5"], ["set", "x", "--", "--count", "-5"], ["watch", "--count", "-q"]] {
+      #expect(Arguments.joiningNegativeNumbers(same) == same)
+    }
+    let error = #expect(throws: (any Error).self) { _ = try VehicleCtl.command(of: ["watch", "--interval", "-1"]) }
+    #expect(error.map { VehicleCtl.message(for: $0) }?.contains("\"-1\" is not an interval") == true)
+  }
+
+  @Test func `the options with a value are known`() throws {
+    var found: Swift.Set<String> = []
+    for (_, type) in try ManualTests.commands() {
+      for line in VehicleCtl.helpMessage(for: type, columns: 200).split(separator: "\n") where line.hasPrefix("  -") {
+        let label = line.split(separator: " ").prefix { $0.hasPrefix("-") || $0.hasPrefix("<") }
+        guard label.contains(where: { $0.hasPrefix("<") }) else { continue }
+        for word in label where word.hasPrefix("-") { found.insert(String(word.replacing(",", with: ""))) }
+      }
+    }
+    #expect(found == Arguments.optionsWithValue)
+  }
+
+  @Test(
+    arguments: [
+      (["stauts"], "unknown command \"stauts\"; did you mean status?", 2),
+      (["rmp"], "no device \"rmp\"; run \"vehiclectl status\" for a list", 4),
+      (["evv"], "no device \"evv\"; did you mean ev?", 4), (["status", "stauts"], "no device \"stauts\"; run", 4),
+      (["dtc", "claer"], "unknown command \"dtc claer\"; did you mean dtc clear?", 2),
+      (["car", "snapsot", "-"], "unknown command \"car snapsot\"; did you mean car snapshot?", 2),
+      (["toy", "--json", "histroy"], "unknown command \"toy histroy\"; did you mean toy history?", 2),
+      (["gett", "ev.rpm"], "unknown command \"gett\"; did you mean get?", 2),
+      (["frobnicate", "ev"], "unknown command \"frobnicate\"; list commands: vehiclectl --help", 2),
+      (["help", "stauts"], "unknown command \"stauts\"; did you mean status?", 2),
+      (["help", "toy", "logn"], "unknown command \"toy logn\"; did you mean toy login?", 2),
+      (["set", "ev.lde", "5"], "ev has no property \"lde\"; did you mean ev.led?", 4),
+      (["set", "vann.led", "5"], "no device \"vann\"; did you mean van?", 4),
+      (["do", "ev.qery"], "ev has no action \"qery\"; did you mean ev.query?", 4),
+      (["do", "rest"], "no such action \"rest\": no device has it; did you mean reset?", 4),
+      ] as [([String], String, Int32)])
+  func `a wrong word is an error that names the nearest one`(_ arguments: [String], _ message: String, _ status: Int32) throws {
+    let schemas = schemas
+    let server = try SocketServer { method, parameters in
+      let device = parameters["device"]?.string
+      if let device, !schemas.contains(where: { $0.device == device }) { return .send(VarlinkReply.message(.noSuchDevice(device: device))) }
+      switch method {
+      case Contract.Describe.name:
+        return .send(VarlinkReply.message(Contract.Describe.Result(schemas: schemas.filter { device == nil || $0.device == device })))
+      default: return .send(VarlinkReply.message(Contract.Status.Result(devices: [])))
+      }
+    }
+    defer { server.stop() }
+    let outcome = try Program.run(["--socket", server.path] + arguments)
+    #expect(outcome.status == status && outcome.stderr.lowercased().contains(message), "\(outcome)")
+  }
+
   @Test func `every command takes the common options`() throws {
     let operands = [
       "get": ["x"], "set": ["x", "1"], "do": ["x"], "connect": ["x"], "disconnect": ["x"], "drive": ["x"], "record": ["x", "-"],

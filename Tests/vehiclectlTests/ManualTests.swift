@@ -15,7 +15,7 @@ import Testing
   }
 
   /// Every command with the words that it is called by.
-  private func commands() throws -> [(words: String, type: any ParsableCommand.Type)] {
+  static func commands() throws -> [(words: String, type: any ParsableCommand.Type)] {
     var found: [(words: String, type: any ParsableCommand.Type)] = []
     for verb in VehicleCtl.configuration.subcommands {
       let name = try #require(verb.configuration.commandName)
@@ -30,7 +30,7 @@ import Testing
 
   @Test func `every command is in the manual page`() throws {
     let page = try page()
-    for command in try commands() {
+    for command in try Self.commands() {
       let item = ".It Ic \(command.words)"
       #expect(page.contains { $0 == item || $0.hasPrefix(item + " ") }, "\(command.words)")
     }
@@ -42,7 +42,7 @@ import Testing
     for line in words {
       for index in line.indices.dropFirst(2) where line[index - 1] == "Fl" && line[index - 2] == "Fl" { named.insert(line[index]) }
     }
-    for command in try commands() {
+    for command in try Self.commands() {
       let help = VehicleCtl.helpMessage(for: command.type, includeHidden: false, columns: 100).split(separator: "\n")
       let options = help.filter { $0.hasPrefix("  -") }.compactMap { $0.split(separator: " ").first { $0.hasPrefix("--") }?.dropFirst(2) }
       #expect(options.count >= 9, "\(command.words)")

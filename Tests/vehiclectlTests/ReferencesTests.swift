@@ -47,7 +47,8 @@ import Varlink
   ])
   func `an unknown name is an error that suggests the nearest one`(_ argument: String, _ message: String, _ status: Int32) {
     let failure = #expect(throws: Failure.self) { try References([argument], in: Self.schemas) }
-    #expect(failure?.message == message && failure?.exitCode == status)
+    let shown = failure?.suggesting(from: Self.schemas, words: ["get", argument]).message
+    #expect(shown == message && failure?.exitCode == status)
   }
 
   @Test func `patterns match as in a shell`() {

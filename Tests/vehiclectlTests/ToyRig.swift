@@ -88,10 +88,12 @@ enum Program {
   }
 
   /// Starts it as the leader of a session on the terminal.
-  static func start(_ arguments: [String], on pty: PTY, environment: [String: String] = [:]) throws -> pid_t {
-    let path = pty.path
-    return try start(arguments, environment: environment) { actions in
-      posix_spawn_file_actions_addopen(&actions, 0, path, O_RDWR, 0)
+  static func start(
+    _ arguments: [String], on pty: PTY, environment: [String: String] = [:], program: String = path
+  ) throws -> pid_t {
+    let terminal = pty.path
+    return try start(arguments, environment: environment, program: program) { actions in
+      posix_spawn_file_actions_addopen(&actions, 0, terminal, O_RDWR, 0)
       posix_spawn_file_actions_adddup2(&actions, 0, 1)
       posix_spawn_file_actions_adddup2(&actions, 0, 2)
     }
@@ -111,7 +113,7 @@ enum Program {
   }
 
   private static func start(
-    _ arguments: [String], environment: [String: String], _ prepare: (inout posix_spawn_file_actions_t) -> Void
+    _ arguments: [String], environment: [String: String], program: String = path, _ prepare: (inout posix_spawn_file_actions_t) -> Void
   ) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     var attributes = posix_spawnattr_t()
@@ -126,12 +128,12 @@ enum Program {
     // No system bus unless the test sets one.
     let given = ["NO_COLOR": "1", "TERM": "xterm", "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/bus"]
       .merging(environment) { $1 }
-    var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
+    var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }
     var variables: [UnsafeMutablePointer<CChar>?] = given.map { strdup("\($0.key)=\($0.value)") } + [nil]
     defer { for variable in variables { free(variable) } }
     var pid: pid_t = 0
-    try #require(posix_spawn(&pid, path, &actions, &attributes, &words, &variables) == 0)
+    try #require(posix_spawn(&pid, program, &actions, &attributes, &words, &variables) == 0)
     return pid
   }
 

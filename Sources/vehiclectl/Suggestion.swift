@@ -1,0 +1,79 @@
+// "Did you mean": the nearest name that exists, for a wrong word on the command line. Pure.
+
+import ArgumentParser
+import Protocols
+import Varlink
+
+extension Failure {
+  /// Whether a name in the command line does not exist, so that `suggesting` may find the meant one.
+  var isUnknownName: Bool {
+    switch self {
+    case .rejected(.noSuchDevice), .rejected(.noSuchProperty), .rejected(.noSuchAction), .noSuchAction: true
+    default: false
+    }
+  }
+
+  /// The failure with the nearest name that exists, if any. `words` is the command line without its options.
+  func suggesting(from schemas: [Contract.Schema], words: [String]) -> Failure {
+    switch self {
+    case .rejected(.noSuchDevice(let device)):
+      let commands = CommandNames.alternatives(to: device, in: words)
+      guard let best = nearest(to: device, among: schemas.map(\.device) + commands) else { return self }
+      return commands.contains(best)
+        ? CommandNames.unknown(words, suggestion: best) : .unknownReference(.noSuchDevice(device: device), suggestion: best)
+    case .rejected(.noSuchProperty(let device, let property)):
+      let best = Self.suggestion(for: property, of: device, in: schemas) { $0.properties.map(\.name) }
+      return .unknownReference(.noSuchProperty(device: device, property: property), suggestion: best)
+    case .rejected(.noSuchAction(let device, let action)):
+      let best = Self.suggestion(for: action, of: device, in: schemas) { $0.actions.map(\.name) }
+      return .unknownReference(.noSuchAction(device: device, action: action), suggestion: best)
+    case .noSuchAction(let action, _):
+      return .noSuchAction(action, suggestion: Self.suggestion(for: action, of: nil, in: schemas) { $0.actions.map(\.name) })
+    default: return self
+    }
+  }
+
+  /// The nearest name of the device, with its prefix; without a device the nearest name of all, or of a device.
+  private static func suggestion(
+    for name: String, of device: String?, in schemas: [Contract.Schema], _ names: (Contract.Schema) -> [String]
+  ) -> String? {
+    guard let device else { return nearest(to: name, among: schemas.flatMap(names) + schemas.map(\.device)) }
+    return nearest(to: name, among: schemas.filter { $0.device == device }.flatMap(names)).map { "\(device).\($0)" }
+  }
+}
+
+/// The names of commands, for a word that is none.
+enum CommandNames {
+  private static let all = VehicleCtl.configuration.subcommands
+
+  private static func inner(_ command: String) -> [String] {
+    all.first { $0.configuration.commandName == command }?.configuration.subcommands.compactMap { $0.configuration.commandName } ?? []
+  }
+
+  /// The commands that this word of the command line may mean: it is the first word, or follows a command with commands of its own.
+  static func alternatives(to word: String, in words: [String]) -> [String] {
+    if words.first == word { return all.compactMap { $0.configuration.commandName } }
+    guard words.count > 1, words[1] == word else { return [] }
+    return inner(words[0])
+  }
+
+  static func unknown(_ words: [String], suggestion: String?) -> Failure {
+    let isInner = suggestion.map { inner(words[0]).contains($0) } ?? false
+    let wrong = isInner ? words.prefix(2).joined(separator: " ") : words.first ?? ""
+    let remedy = suggestion.map { "did you mean \(isInner ? "\(words[0]) " : "")\($0)?" } ?? "list commands: vehiclectl --help"
+    return .usage("unknown command \"\(wrong)\"; \(remedy)")
+  }
+
+  /// The failure for a command line, or the words after `help`, that no command accepts; nil: its commands exist. A single word may be
+  /// the name of a device.
+  static func failure(_ words: [String], isHelp: Bool = false) -> Failure? {
+    guard let first = words.first else { return nil }
+    let commands = all.compactMap { $0.configuration.commandName } + ["help"]
+    guard commands.contains(first) else {
+      return words.count > 1 || isHelp ? unknown(words, suggestion: nearest(to: first, among: commands)) : nil
+    }
+    let inner = inner(first)
+    guard words.count > 1, !inner.isEmpty, !inner.contains(words[1]), let best = nearest(to: words[1], among: inner) else { return nil }
+    return unknown(words, suggestion: best)
+  }
+}
