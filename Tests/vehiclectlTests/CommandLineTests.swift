@@ -154,7 +154,8 @@ import Varlink
       (["set", "vann.led", "5"], "no device \"vann\"; did you mean van?", 4),
       (["do", "ev.qery"], "ev has no action \"qery\"; did you mean ev.query?", 4),
       (["do", "rest"], "no such action \"rest\": no device has it; did you mean reset?", 4),
-      ] as [([String], String, Int32)])
+      (["get", "--lng", "x"], "did you mean", 2),
+    ] as [([String], String, Int32)])
   func `a wrong word is an error that names the nearest one`(_ arguments: [String], _ message: String, _ status: Int32) throws {
     let schemas = schemas
     let server = try SocketServer { method, parameters in

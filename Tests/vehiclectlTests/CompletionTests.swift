@@ -60,7 +60,7 @@ import Varlink
     for (typed, completed) in [
       ("--json ge\t", "--json get"), ("--timeout 2 --color never descr\t", "--timeout 2 --color never describe"),
       ("-q dtc cle\t", "-q dtc clear"), ("--json car snap\t", "--json car snapshot"), ("toy --json logo\t", "toy --json logout"),
-      ("--tim\t", "--timeout"), 
+      ("--tim\t", "--timeout"), ("get --lo\t", "get --long"),
       ("--json watch --inter\t", "--json watch --interval"),
       ("--socket \(server.path) get ev.sp\t", "--socket \(server.path) get ev.speed"),
       ("-v do --socket \(server.path) que\t", "-v do --socket \(server.path) query"),

@@ -9,31 +9,99 @@ struct GetCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Print values, one per line.",
     discussion: """
-      If a value is unavailable, the command prints nothing for it on stdout and the reason on stderr. The exit status is then 5 if the \
-      device is not connected, and 1 otherwise. With --json, the value is null, and "reason" gives the reason.
+      A device selects all its properties, and a pattern such as 'ev.cell*' every property that it matches.
+      If the only value is unavailable, the command prints nothing on stdout; of several values, it prints - for each unavailable one. \
+      The reason is on stderr. The exit status is 5 if a device is not connected, 4 if a property does not exist, and 1 otherwise. \
+      Of the properties that a device or a pattern selects, one value is enough. With --json, the value is null, and "reason" gives the \
+      reason.
       """)
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("PROPERTY or DEVICE.PROPERTY.", valueName: "ref"), completion: .properties)
+  @Flag(help: "Print the name and the unit of each value.")
+  var long = false
+  @Argument(help: ArgumentHelp("PROPERTY, DEVICE.PROPERTY, DEVICE, or a pattern.", valueName: "ref"), completion: .properties)
   var references: [String]
+
+  /// A line of the output: a reading, or an argument that names no property.
+  private enum Entry {
+    case reading(Contract.Reading)
+    case unknown(String, Failure)
+
+    var reading: Contract.Reading? { if case .reading(let reading) = self { reading } else { nil } }
+    var failure: Failure? { if case .unknown(_, let failure) = self { failure } else { nil } }
+    var hasValue: Bool { reading?.value != nil }
+  }
 
   func perform(_ output: Output) throws {
     let units = try common.unitSystem()
     let client = try common.connect(output)
-    let readings = try client.call(Contract.Get.self, .init(references: references)).readings.map(units.converted)
+    let (entries, areExact) = try read(client)
+    let lines = entries.map { entry in
+      if case .reading(let reading) = entry { Entry.reading(units.converted(reading)) } else { entry }
+    }
     if output.json {
-      output.json(["readings": .array(readings.map { JSON($0) })])
+      output.json(["readings": .array(lines.compactMap(\.reading).map { JSON($0) })])
+    } else if long {
+      let table = Table(titles: [], rows: lines.map(Self.row))
+      output.lines(table.lines(width: Output.width, paint: output.paint))
     } else {
-      output.lines(readings.compactMap { $0.value.map { Output.oneLine(Format.text($0)) } })
+      output.lines(lines.filter { $0.hasValue || lines.count > 1 }.map(Self.text))
     }
-    let failures = try readings.filter { $0.value == nil }.map { reading in
-      let links = try client.call(Contract.Status.self, .init(device: reading.device)).devices.flatMap(\.links)
-      return Failure.noValue(
-        "\(reading.reference) has no value: \(reading.reason ?? "none received yet"); see: vehiclectl status \(reading.device)",
-        notConnected: links.contains { $0.name == "main" && $0.state != "up" })
-    }
+    // Of the properties that a pattern selects, a vehicle need not have all.
+    let missing = areExact ? lines[...] : lines.contains(where: \.hasValue) ? [] : lines.prefix(1)
+    let unavailable = missing.compactMap(\.reading).filter { $0.value == nil }
+    let failures = lines.compactMap(\.failure) + (try unavailable.map { try failure($0, client) })
     guard !failures.isEmpty else { return }
     for failure in failures { output.printError(failure) }
     throw ExitCode(failures.map(\.exitCode).max() ?? 1)
+  }
+
+  /// The readings in the order of the arguments, and whether every argument names one property. Asks for the schemas only if that is
+  /// necessary, because scripts read the same properties again and again.
+  private func read(_ client: Client) throws(Failure) -> ([Entry], areExact: Bool) {
+    if !references.contains(where: Glob.isPattern) {
+      do throws(Failure) {
+        return (try client.call(Contract.Get.self, .init(references: references)).readings.map(Entry.reading), true)
+      } catch {
+        guard error.exitCode == 4 else { throw error }  // the name of a device, or an unknown one
+      }
+    }
+    let schemas = try client.call(Contract.Describe.self, .init(device: nil)).schemas
+    var areExact = true
+    let groups = try references.map { argument throws(Failure) -> [Entry] in
+      do throws(Failure) {
+        let selected = try References([argument], in: schemas)
+        areExact = areExact && selected.areExact
+        let names = selected.expanded(in: schemas)
+        return names.isEmpty ? [] : try client.call(Contract.Get.self, .init(references: names)).readings.map(Entry.reading)
+      } catch {
+        // One unknown name must not hide the other values.
+        guard references.count > 1, !common.json, error.exitCode == 4 else { throw error }
+        return [.unknown(argument, error.suggesting(from: schemas, words: VehicleCtl.words))]
+      }
+    }
+    return (groups.flatMap(\.self), areExact)
+  }
+
+  private static func text(_ entry: Entry) -> String {
+    entry.reading?.value.map { Output.oneLine(Format.text($0)) } ?? "-"
+  }
+
+  private static func row(_ entry: Entry) -> [Cell] {
+    switch entry {
+    case .unknown(let name, _): [Cell(name), Cell("-", .dim)]
+    case .reading(let reading):
+      [
+        Cell(reading.reference), Cell(text(entry), reading.value == nil ? .dim : .plain),
+        Cell(reading.value == nil ? "" : reading.unit ?? ""),
+      ]
+    }
+  }
+
+  private func failure(_ reading: Contract.Reading, _ client: Client) throws(Failure) -> Failure {
+    let links = try client.call(Contract.Status.self, .init(device: reading.device)).devices.flatMap(\.links)
+    return .noValue(
+      "\(reading.reference) has no value: \(reading.reason ?? "none received yet"); see: vehiclectl status \(reading.device)",
+      notConnected: links.contains { $0.name == "main" && $0.state != "up" })
   }
 }
