@@ -47,12 +47,12 @@ enum CommandNames {
   private static let all = VehicleCtl.configuration.subcommands
 
   private static func inner(_ command: String) -> [String] {
-    all.first { $0.configuration.commandName == command }?.configuration.subcommands.compactMap { $0.configuration.commandName } ?? []
+    all.first { $0.configuration.names.contains(command) }?.configuration.subcommands.flatMap { $0.configuration.names } ?? []
   }
 
   /// The commands that this word of the command line may mean: it is the first word, or follows a command with commands of its own.
   static func alternatives(to word: String, in words: [String]) -> [String] {
-    if words.first == word { return all.compactMap { $0.configuration.commandName } }
+    if words.first == word { return all.flatMap { $0.configuration.names } }
     guard words.count > 1, words[1] == word else { return [] }
     return inner(words[0])
   }
@@ -68,7 +68,7 @@ enum CommandNames {
   /// the name of a device.
   static func failure(_ words: [String], isHelp: Bool = false) -> Failure? {
     guard let first = words.first else { return nil }
-    let commands = all.compactMap { $0.configuration.commandName } + ["help"]
+    let commands = all.flatMap { $0.configuration.names } + ["help"]
     guard commands.contains(first) else {
       return words.count > 1 || isHelp ? unknown(words, suggestion: nearest(to: first, among: commands)) : nil
     }

@@ -96,7 +96,7 @@ struct VehicleCtl: ParsableCommand {
 
 extension CommandConfiguration {
   /// The name of the command and its aliases.
-  fileprivate var names: [String] { [commandName].compactMap(\.self) + aliases }
+  var names: [String] { [commandName].compactMap(\.self) + aliases }
 }
 
 /// A subcommand. Its `run` turns failures into one line on stderr and an exit code.
