@@ -61,11 +61,13 @@ struct Pace: Sendable {
 
 /// Round-trip times and lateness of recent polls: at most 256, and at most ten seconds or three periods old.
 struct Timing: Sendable {
+  /// 16 bytes: the polls are the largest part of a device's state.
   private struct Poll {
     var answered: Instant
-    var roundTrip: Nanoseconds
-    /// Negative if the poll had no slot.
-    var lateness: Nanoseconds
+    /// In microseconds.
+    var roundTrip: Int32
+    /// In microseconds; negative if the poll had no slot.
+    var lateness: Int32
   }
 
   private static let capacity = 256
@@ -79,7 +81,8 @@ struct Timing: Sendable {
   init(period: Nanoseconds) { maxAge = max(10 * .second, 3 &* period &+ .second) }
 
   mutating func add(answered: Instant, roundTrip: Nanoseconds, lateness: Nanoseconds?) {
-    let poll = Poll(answered: answered, roundTrip: roundTrip, lateness: lateness ?? -1)
+    let microseconds = { (time: Nanoseconds) in Int32(clamping: time / .microsecond) }
+    let poll = Poll(answered: answered, roundTrip: microseconds(roundTrip), lateness: lateness.map(microseconds) ?? -1)
     if polls.count < Self.capacity {
       polls.append(poll)
     } else {
@@ -101,15 +104,16 @@ struct Timing: Sendable {
     let recent = polls.filter { now &- $0.answered <= maxAge }
     // Only polls on the grid count for the rate: the first one of a run is sent off the grid.
     let onGrid = recent.filter { $0.lateness >= 0 }
-    let sent = (onGrid.isEmpty ? recent : onGrid).map { $0.answered &- $0.roundTrip }
+    let sent = (onGrid.isEmpty ? recent : onGrid).map { $0.answered &- Nanoseconds($0.roundTrip) &* .microsecond }
     var rate: Double?
     if let first = sent.min(), let last = sent.max(), last > first { rate = Double(sent.count - 1) * 1e9 / Double(last &- first) }
     return (rate, percentiles(recent.map(\.roundTrip)), percentiles(onGrid.map(\.lateness)))
   }
 
-  private func percentiles(_ values: [Nanoseconds]) -> Percentiles? {
-    let sorted = values.sorted()
-    guard let last = sorted.last else { return nil }
-    return (sorted[sorted.count / 2], sorted.count < 2 ? last : sorted[min(sorted.count * 99 / 100, sorted.count - 1)])
+  private func percentiles(_ microseconds: [Int32]) -> Percentiles? {
+    let sorted = microseconds.sorted()
+    guard !sorted.isEmpty else { return nil }
+    let value = { (index: Int) in Nanoseconds(sorted[index]) * .microsecond }
+    return (value(sorted.count / 2), value(min(sorted.count * 99 / 100, sorted.count - 1)))
   }
 }
