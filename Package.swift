@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
-// Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, Peers (simulated devices, no I/O), and the programs
-// vehicled, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With
-// VEHICLED_PROTOCOLS_ONLY set, the package is only the targets without I/O and their tests: the quick loop of `make protocols`.
+// Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, Peers (simulated devices, no I/O), ServiceRuntime
+// (the event loop and the sockets of programs beside the daemon), and the programs vehicled, vehiclectl and vehiclesim. See
+// ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is
+// only the targets without I/O and their tests: the quick loop of `make protocols`.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -39,11 +40,15 @@ let package = Package(
     .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "CToml"),
+    .target(
+      name: "ServiceRuntime",
+      dependencies: ["Protocols", "Varlink", "CLinux", "CSystemd", .product(name: "Logging", package: "swift-log")],
+      swiftSettings: strict),
     .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "vehicled",
       dependencies: [
-        "Protocols", "Varlink", "DBus", "CCurl", "CLinux", "CSystemd", "CSQLiteLater", "CToml",
+        "Protocols", "Varlink", "ServiceRuntime", "DBus", "CCurl", "CLinux", "CSystemd", "CSQLiteLater", "CToml",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),
@@ -60,10 +65,13 @@ let package = Package(
     .executableTarget(
       name: "vehiclesim",
       dependencies: [
-        "Protocols", "Peers", "DBus", "CLinux", "CSQLite", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Protocols", "Peers", "ServiceRuntime", "DBus", "CLinux", "CSQLite",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CLinux"], swiftSettings: strict),
+    .testTarget(
+      name: "ServiceRuntimeTests", dependencies: ["ServiceRuntime", "Protocols", "Varlink", "CLinux"], swiftSettings: strict),
     .target(name: "MachineTesting", dependencies: ["Protocols"], path: "Tests/MachineTesting", swiftSettings: strict),
     .testTarget(name: "VarlinkTests", dependencies: ["Varlink", "Protocols"], swiftSettings: strict),
     .testTarget(name: "SignalImportTests", dependencies: ["SignalImport", "Protocols", "Peers"], swiftSettings: strict),

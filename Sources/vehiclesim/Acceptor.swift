@@ -3,6 +3,7 @@
 
 import Glibc
 import Protocols
+import ServiceRuntime
 
 final class Acceptor: EventSource {
   /// The listening socket; negative when there is none.

@@ -2,6 +2,7 @@
 
 import Glibc
 import Protocols
+import ServiceRuntime
 
 /// The owner of connections.
 protocol ConnectionOwner: AnyObject {

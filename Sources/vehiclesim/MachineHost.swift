@@ -3,6 +3,7 @@
 
 import Peers
 import Protocols
+import ServiceRuntime
 
 class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
   final let loop: EventLoop
@@ -20,7 +21,7 @@ class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
   }
 
   final func start(restored: [String: [UInt8]] = [:]) {
-    feed(.started(restored: restored, wall: WallTime(microseconds: 0)), at: SimulatorClock.now)
+    feed(.started(restored: restored, wall: WallTime(microseconds: 0)), at: SystemClock.monotonic)
   }
 
   override func timerFired(at now: Instant) { feed(.wake, at: now) }
@@ -56,7 +57,7 @@ class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
 
   final func cameUp(_ connection: Connection) {
     log.write(connection.name, "up")
-    feed(.linkChanged(connection.link, .up(maximumSend: nil)), at: SimulatorClock.now)
+    feed(.linkChanged(connection.link, .up(maximumSend: nil)), at: SystemClock.monotonic)
   }
 
   final func close(_ link: LinkName, abruptly: Bool = false) {

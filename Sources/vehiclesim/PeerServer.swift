@@ -2,6 +2,7 @@
 
 import Glibc
 import Protocols
+import ServiceRuntime
 
 enum PeerServer {
   /// Listens on the port and returns the link URL. `machine` creates the machine of each client.

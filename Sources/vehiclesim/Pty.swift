@@ -5,6 +5,7 @@
 import CLinux
 import Glibc
 import Protocols
+import ServiceRuntime
 
 final class Pty<Peer: Machine>: MachineHost<Peer> {
   private let symlink: String?

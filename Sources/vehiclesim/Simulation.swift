@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import Protocols
+import ServiceRuntime
 
 /// Resolves the ambiguity with `Protocols.Option`, a configuration option.
 typealias Option = ArgumentParser.Option
@@ -30,7 +31,7 @@ extension Simulation {
 extension Simulation {
   func run() throws {
     let loop = try EventLoop()
-    let start = SimulatorClock.now
+    let start = SystemClock.monotonic
     let log = ActivityLog(options)
     switch options.on {
     case .pty:
@@ -121,14 +122,5 @@ struct ActivityLog {
     guard verbose else { return }
     let text = String(String.UnicodeScalarView(message().unicodeScalars.filter { $0.properties.generalCategory != .control }))
     Console.writeError("\(name.isEmpty ? "" : name + " ")\(source): \(text)")
-  }
-}
-
-enum SimulatorClock {
-  /// The monotonic clock.
-  static var now: Instant {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Instant(time.tv_sec) * .second + Instant(time.tv_nsec)
   }
 }

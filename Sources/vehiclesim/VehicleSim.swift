@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Glibc
+import Protocols
 
 /// The root command, with one subcommand per kind of device or service.
 struct VehicleSim: ParsableCommand {
@@ -27,6 +28,9 @@ enum Program {
       var command = try VehicleSim.parseAsRoot()
       try command.run()
     } catch let failure as SimulatorError {
+      Console.writeError(failure.description)
+      exit(1)
+    } catch let failure as ValueError {
       Console.writeError(failure.description)
       exit(1)
     } catch  where VehicleSim.exitCode(for: error) == .success {

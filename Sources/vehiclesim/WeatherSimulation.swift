@@ -3,6 +3,7 @@
 import ArgumentParser
 import Peers
 import Protocols
+import ServiceRuntime
 
 struct WeatherSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -45,7 +46,7 @@ struct WeatherSimulation: ParsableCommand {
   func run() throws {
     guard case .tcp(let host, let port) = on else { return }
     let loop = try EventLoop()
-    let start = SimulatorClock.now
+    let start = SystemClock.monotonic
     let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
     var number: UInt64 = 0
     let url = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {

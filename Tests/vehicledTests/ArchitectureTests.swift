@@ -1,4 +1,4 @@
-// The borders of ARCHITECTURE.md inside the daemon: which folder of Sources/vehicled may name which.
+// The borders of ARCHITECTURE.md inside the daemon, which folder of Sources/vehicled may name which, and the imports of ServiceRuntime.
 
 import Foundation
 import Testing
@@ -57,5 +57,17 @@ import Testing
       }
     }
     for folder in Self.dependencies.keys { #expect(!reaches(folder, from: folder), "\(folder)") }
+  }
+
+  @Test func `ServiceRuntime imports neither NIO nor Foundation`() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources/ServiceRuntime")
+      .standardized
+    let allowed: Set<Substring> = ["CLinux", "CSystemd", "Glibc", "Logging", "Protocols", "Synchronization", "Varlink"]
+    let files = try FileManager.default.contentsOfDirectory(atPath: root.path)
+    #expect(files.count > 2)
+    for file in files {
+      let text = try String(contentsOf: root.appendingPathComponent(file), encoding: .utf8)
+      for line in text.matches(of: /(?m)^(?:\S+ )?import (\w+)/) { #expect(allowed.contains(line.1), "\(file) imports \(line.1)") }
+    }
   }
 }

@@ -2,6 +2,7 @@
 // checked elsewhere.
 
 import Glibc
+import ServiceRuntime
 
 struct ConfigurationFile {
   static let maxSize = 1 << 20

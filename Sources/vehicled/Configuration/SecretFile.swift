@@ -3,6 +3,7 @@
 
 import Glibc
 import Protocols
+import ServiceRuntime
 
 enum SecretFile {
   private static let maxSize = 1024

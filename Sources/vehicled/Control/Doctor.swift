@@ -2,6 +2,7 @@
 
 import Glibc
 import Protocols
+import ServiceRuntime
 import Varlink
 
 @Loop final class Doctor: BlueZObserver {

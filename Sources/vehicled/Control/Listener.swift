@@ -7,6 +7,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 import Protocols
+import ServiceRuntime
 
 @Loop final class Listener {
   private let channel: any Channel

@@ -7,6 +7,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Protocols
+import ServiceRuntime
 
 @Loop final class Guardian {
   /// A link with last-will frames, which the guardian sends over the link's descriptor if the daemon dies or freezes. Valid until it is

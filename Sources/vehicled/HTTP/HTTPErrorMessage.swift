@@ -4,6 +4,7 @@
 import CCurl
 import Glibc
 import Protocols
+import ServiceRuntime
 
 enum HTTPErrorMessage {
   /// The part of a response that exceeded its limit.

@@ -7,6 +7,7 @@ import CLinux
 import DBus
 import Glibc
 import Protocols
+import ServiceRuntime
 import Synchronization
 
 final class HTTPThread: Sendable {

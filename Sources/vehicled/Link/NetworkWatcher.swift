@@ -5,6 +5,7 @@ import CLinux
 import Glibc
 import Logging
 import Protocols
+import ServiceRuntime
 
 @Loop final class NetworkWatcher {
   static let shared = NetworkWatcher()

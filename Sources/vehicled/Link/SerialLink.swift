@@ -7,6 +7,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 import Protocols
+import ServiceRuntime
 
 extension ChannelLink {
   static func serial(path: String, baud: Int?, owner: any LinkOwner) -> ChannelLink {

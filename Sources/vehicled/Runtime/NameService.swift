@@ -3,6 +3,7 @@
 
 import Glibc
 import Protocols
+import ServiceRuntime
 
 @Loop final class NameService {
   /// A query to the name service.

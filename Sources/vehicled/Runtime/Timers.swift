@@ -6,6 +6,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 import Protocols
+import ServiceRuntime
 
 /// A one-shot timer. It can be set again at any time, and fires once per setting.
 @Loop final class Timer {

@@ -5,6 +5,7 @@
 
 import Glibc
 import Protocols
+import ServiceRuntime
 
 extension Disk {
   /// Queries a database on the thread for long reads.

@@ -4,6 +4,7 @@
 import Glibc
 import Logging
 import Protocols
+import ServiceRuntime
 
 /// The state directory and the thread that writes to it.
 @Loop final class Disk {

@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 import Protocols
+import ServiceRuntime
 
 /// The errno of a file operation; EFBIG for a file longer than the caller's limit.
 struct FileError: Error {

@@ -4,6 +4,7 @@
 import DBus
 import Glibc
 import Protocols
+import ServiceRuntime
 
 final class BluetoothSimulation {
   private let bus: DBusClient

@@ -4,6 +4,7 @@ import CLinux
 import DBus
 import Glibc
 import Protocols
+import ServiceRuntime
 import Synchronization
 
 final class DBusClient: EventSource {

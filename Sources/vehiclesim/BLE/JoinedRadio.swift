@@ -3,6 +3,7 @@
 
 import DBus
 import Protocols
+import ServiceRuntime
 
 final class JoinedRadio: SimulatedRadio {
   private let makeMachine: () -> any Machine

@@ -4,6 +4,7 @@
 
 import DBus
 import Protocols
+import ServiceRuntime
 
 final class MockBlueZ: SimulatedRadio {
   static let name = "org.bluez"

@@ -4,6 +4,7 @@ import CLinux
 import DBus
 import Glibc
 import Protocols
+import ServiceRuntime
 
 final class PacketSocket: EventSource {
   private let file: Int32

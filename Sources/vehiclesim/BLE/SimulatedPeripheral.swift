@@ -2,6 +2,7 @@
 
 import DBus
 import Protocols
+import ServiceRuntime
 
 final class SimulatedPeripheral {
   private static let service = "org.bluez.GattService1"
@@ -11,7 +12,7 @@ final class SimulatedPeripheral {
   private unowned let host: SimulatedRadio
   let path: String
   private let makeMachine: () -> any Machine
-  private let started = SimulatorClock.now
+  private let started = SystemClock.monotonic
   private var machine: (any PeripheralMachine)?
   /// The Connect call in progress.
   private var connecting: DBusMessage?
@@ -44,7 +45,9 @@ final class SimulatedPeripheral {
 
   /// Whether it is out of range.
   private var isAway: Bool {
-    settings.faults.contains { if case .away(let seconds) = $0 { SimulatorClock.now - started < Int64(seconds) * .second } else { false } }
+    settings.faults.contains {
+      if case .away(let seconds) = $0 { SystemClock.monotonic - started < Int64(seconds) * .second } else { false }
+    }
   }
 
   func advertise() {
@@ -118,7 +121,7 @@ final class SimulatedPeripheral {
     }
     host.tree.set(path, MockBlueZ.deviceInterface, "ServicesResolved", .bool(true))
     let machine = machine ?? start(makeMachine())
-    machine.feed(.linkChanged(.main, .up(maximumSend: settings.mtu - 3)), at: SimulatorClock.now)
+    machine.feed(.linkChanged(.main, .up(maximumSend: settings.mtu - 3)), at: SystemClock.monotonic)
     host.log.write(settings.name, "up")
     if settings.faults.contains(.churn) { churn(machine) }
   }
@@ -158,7 +161,7 @@ final class SimulatedPeripheral {
   /// Removes the GATT table, and ends or disconnects the machine.
   private func removeTable() {
     if settings.traits.outlivesConnections {
-      machine?.feed(.linkChanged(.main, .down("disconnected")), at: SimulatorClock.now)
+      machine?.feed(.linkChanged(.main, .down("disconnected")), at: SystemClock.monotonic)
     } else {
       machine?.isClosed = true
       machine = nil
@@ -240,7 +243,7 @@ final class SimulatedPeripheral {
   private func receiveWrite(_ bytes: [UInt8]) {
     host.log.write(settings.name, "< \(EscapedText.of(bytes))")
     value = bytes
-    machine?.feed(.received(.main, bytes), at: SimulatorClock.now)
+    machine?.feed(.received(.main, bytes), at: SystemClock.monotonic)
   }
 
   private func notify(_ bytes: [UInt8]) {

@@ -3,6 +3,7 @@
 
 import DBus
 import Protocols
+import ServiceRuntime
 
 class SimulatedRadio: EventSource {
   final var tree = ObjectTree()
@@ -27,7 +28,7 @@ class SimulatedRadio: EventSource {
 
   /// Runs an action after a delay.
   final func after(_ time: Nanoseconds, _ action: @escaping () -> Void) {
-    timers.append((SimulatorClock.now + time, action))
+    timers.append((SystemClock.monotonic + time, action))
     wake = timers.map(\.at).min()
   }
 

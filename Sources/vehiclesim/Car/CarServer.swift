@@ -5,6 +5,7 @@
 import Glibc
 import Peers
 import Protocols
+import ServiceRuntime
 
 /// The simulated car with its clients and timers.
 final class CarServer: MachineHost<AutoTTCar> {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Peers
 import Protocols
+import ServiceRuntime
 
 struct CarSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(

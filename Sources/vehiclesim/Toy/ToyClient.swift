@@ -7,6 +7,7 @@
 import Glibc
 import Peers
 import Protocols
+import ServiceRuntime
 
 final class ToyClient: MachineHost<TriviaToy> {
   private let card: CardFolder?
@@ -54,7 +55,7 @@ final class ToyClient: MachineHost<TriviaToy> {
       Connection(file, link: link, name: link.description, owner: self, readSize: Self.readSize) { [unowned self] failure in
         if let failure {
           close(link)
-          return connectFailed(link, url, failure, at: SimulatorClock.now)
+          return connectFailed(link, url, failure, at: SystemClock.monotonic)
         }
         reportedFailures[url] = nil
         if let connection = connections[link] { cameUp(connection) }

@@ -4,6 +4,7 @@ import ArgumentParser
 import Glibc
 import Peers
 import Protocols
+import ServiceRuntime
 
 struct ToySimulation: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -4,6 +4,7 @@ import ArgumentParser
 import Glibc
 import Peers
 import Protocols
+import ServiceRuntime
 
 struct TriviaSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -67,7 +68,7 @@ struct TriviaSimulation: ParsableCommand {
   func run() throws {
     guard case .tcp(let host, let port) = on else { return }
     let loop = try EventLoop()
-    let start = SimulatorClock.now
+    let start = SystemClock.monotonic
     let service = TriviaService(try store(), requiresTokens: tokens) { count in
       var system = SystemRandomNumberGenerator()
       return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &system) }
