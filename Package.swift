@@ -78,7 +78,8 @@ let package = Package(
     .testTarget(name: "TripsTests", dependencies: ["Trips", "Protocols"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers", "MachineTesting"], swiftSettings: strict),
     .testTarget(
-      name: "vehicledTests", dependencies: ["vehicled", "Protocols", "Varlink", "SignalImport", "Peers", "CLinux", "CSQLite"],
+      name: "vehicledTests",
+      dependencies: ["vehicled", "Protocols", "Varlink", "ServiceRuntime", "SignalImport", "Peers", "CLinux", "CSQLite"],
       swiftSettings: strict),
     .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "Varlink", "DBus", "CLinux"], swiftSettings: strict),
     .testTarget(name: "SystemTests", dependencies: ["Protocols", "Varlink", "DBus", "CLinux"], swiftSettings: strict),

@@ -3,8 +3,16 @@
 
 import Protocols
 
+/// An error of any interface, as it is sent to the client.
+public protocol VarlinkError: Error, Sendable {
+  /// The full name on the wire: `io.vehicled.Busy`.
+  var name: String { get }
+  /// The parameters on the wire, without absent ones.
+  var parameters: JSON { get }
+}
+
 /// An error of io.vehicled or of org.varlink.service.
-public enum ContractError: Error, Equatable, Sendable {
+public enum ContractError: VarlinkError, Equatable {
   case noSuchDevice(device: String)
   case noSuchProperty(device: String?, property: String)
   case noSuchAction(device: String, action: String)

@@ -1,5 +1,5 @@
 // A small parser of Varlink interface texts, for the checks that texts, structs and handlers agree. It is only for the trusted
-// texts in this directory.
+// texts of this package.
 // Source: the Varlink interface-definition page (varlink.org).
 
 import Protocols
@@ -26,13 +26,16 @@ public struct Interface: Sendable, Equatable {
   /// The text itself with its comments, as GetInterfaceDescription returns it.
   public let text: String
 
-  /// The interfaces of the daemon: io.vehicled and org.varlink.service.
+  /// The interface org.varlink.service, which every server has.
+  public static let service = Interface(VarlinkService.text)
+  /// The interfaces of the daemon: org.varlink.service and io.vehicled.
   public static let all = [
-    Interface(VarlinkService.text),
+    service,
     Interface(String(decoding: PackageResources.io_vehicled_varlink, as: UTF8.self)),
   ]
 
-  init(_ text: String) {
+  /// Parses a text without errors.
+  public init(_ text: String) {
     self.text = text
     var tokens = Interface.tokens(text)[...]
     while let word = tokens.popFirst() {

@@ -42,7 +42,10 @@ public struct VarlinkReply {
   }
 
   /// Encodes an error (with its NUL).
-  public static func message(_ error: ContractError) -> [UInt8] {
+  public static func message(_ error: ContractError) -> [UInt8] { message(error: error) }
+
+  /// Encodes an error of any interface (with its NUL).
+  public static func message(error: some VarlinkError) -> [UInt8] {
     encode(Outgoing(parameters: error.parameters, continues: nil, error: error.name))
   }
 

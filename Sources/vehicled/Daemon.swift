@@ -4,6 +4,7 @@
 import Logging
 import NIOCore
 import Protocols
+import ServiceRuntime
 import Varlink
 
 @Loop final class Daemon {

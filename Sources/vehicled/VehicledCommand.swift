@@ -4,6 +4,7 @@ import ArgumentParser
 import Glibc
 import Logging
 import Protocols
+import ServiceRuntime
 
 @main struct VehicledCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -71,7 +72,7 @@ import Protocols
   /// Prints the number of devices, and warnings about groups and users that do not exist.
   private func reportValid(_ configuration: Configuration) {
     let access = Access(configuration.control)
-    let answers = Dictionary(uniqueKeysWithValues: access.queries.map { ($0, NameService.resolve($0)) })
+    let answers = Dictionary(uniqueKeysWithValues: access.queries.map { ($0, Accounts.resolve($0)) })
     for warning in access.warnings(answers) { printError("warning: \(warning)") }
     print("ok: \(configuration.devices.count) \(configuration.devices.count == 1 ? "device" : "devices")")
   }

@@ -7,34 +7,6 @@ import Testing
 
 @testable import ServiceRuntime
 
-extension EventLoop {
-  /// Runs until the condition holds, for at most 20 s. Returns whether it holds.
-  func run(until condition: @escaping () -> Bool) throws -> Bool {
-    let check = ConditionCheck(condition) { [weak self] in self?.stop() }
-    add(check)
-    defer { check.isClosed = true }
-    try run()
-    return condition()
-  }
-}
-
-private final class ConditionCheck: EventSource {
-  private let condition: () -> Bool
-  private let stop: () -> Void
-  private let deadline = SystemClock.monotonic + 20 * .second
-
-  init(_ condition: @escaping () -> Bool, stop: @escaping () -> Void) {
-    (self.condition, self.stop) = (condition, stop)
-    super.init()
-    wake = SystemClock.monotonic
-  }
-
-  override func timerFired(at now: Instant) {
-    wake = now + 2 * .millisecond
-    if condition() || now > deadline { stop() }
-  }
-}
-
 private final class Reader: EventSource {
   let file: Int32
   var received: [UInt8] = []

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ServiceRuntime
 import Testing
 
 @testable import vehicled

@@ -1,6 +1,7 @@
 // Rights on one device: what a client with such rights gets from each method, and after a change of the rules.
 
 import Protocols
+import ServiceRuntime
 import Testing
 import Varlink
 

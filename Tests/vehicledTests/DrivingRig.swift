@@ -6,6 +6,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 import Protocols
+import ServiceRuntime
 import Testing
 
 @testable import vehicled

@@ -2,6 +2,7 @@ import CLinux
 import Glibc
 import NIOCore
 import Protocols
+import ServiceRuntime
 import Testing
 
 @testable import vehicled

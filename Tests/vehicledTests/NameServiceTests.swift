@@ -1,5 +1,6 @@
 import Glibc
 import Protocols
+import ServiceRuntime
 import Synchronization
 import Testing
 
@@ -37,10 +38,10 @@ final class FakeNameService: Sendable {
   private static let drivers = NameService.Query.group("drivers")
 
   @Test func `system accounts are found by name and ID`() {
-    #expect(NameService.resolve(.user("root")) == .number(0) && NameService.resolve(.userName(0)) == .name("root"))
-    #expect(NameService.resolve(.group("root")) == .number(0) && NameService.resolve(.groupName(0)) == .name("root"))
-    #expect(NameService.resolve(.user("4711")) == .number(4711) && NameService.resolve(.user("no-such-user")) == .absent)
-    #expect(NameService.resolve(.group("4711")) == .absent && NameService.resolve(.userName(3_000_000_000)) == .absent)
+    #expect(Accounts.resolve(.user("root")) == .number(0) && Accounts.resolve(.userName(0)) == .name("root"))
+    #expect(Accounts.resolve(.group("root")) == .number(0) && Accounts.resolve(.groupName(0)) == .name("root"))
+    #expect(Accounts.resolve(.user("4711")) == .number(4711) && Accounts.resolve(.user("no-such-user")) == .absent)
+    #expect(Accounts.resolve(.group("4711")) == .absent && Accounts.resolve(.userName(3_000_000_000)) == .absent)
   }
 
   @Test func `answers are cached, and one lookup serves all callers`() async {

@@ -1,51 +1,7 @@
 // Access decisions from a peer's kernel credentials (SO_PEERCRED) and the configured lists. Polkit.swift queries polkit.
 
-import CLinux
-import Glibc
 import Protocols
-
-/// The process at the other end of a Unix socket.
-struct Peer: Sendable {
-  let pid: Int32
-  let user: UInt32
-  let groups: Set<UInt32>
-
-  /// A peer of these credentials.
-  init(pid: Int32, user: UInt32, groups: Set<UInt32>) {
-    self.pid = pid
-    self.user = user
-    self.groups = groups
-  }
-
-  /// The peer of this socket, or nil if the kernel reports no credentials.
-  init?(socket: CInt) {
-    var pid: Int32 = 0
-    var user: UInt32 = 0
-    var group: UInt32 = 0
-    var groups = [UInt32](repeating: 0, count: 64)
-    var count = CInt(groups.count)
-    var code = clinux_peer(socket, &pid, &user, &group, &groups, &count)
-    if code == -ERANGE {
-      // The groups of SO_PEERGROUPS are fixed when the peer connects, so the second call needs no more space than the first reported.
-      groups = [UInt32](repeating: 0, count: Int(count))
-      code = clinux_peer(socket, &pid, &user, &group, &groups, &count)
-    }
-    guard code == 0 else { return nil }
-    self.pid = pid
-    self.user = user
-    self.groups = Set(groups.prefix(Int(count))).union([group])
-  }
-}
-
-/// A permission that a method requires. Each right includes the ones before it.
-enum Right: Comparable, Sendable {
-  /// Read values and state.
-  case observe
-  /// Set properties and call actions that do not move anything.
-  case control
-  /// Hold the motion lease.
-  case drive
-}
+import ServiceRuntime
 
 /// What a right is required for.
 enum Scope: Equatable, Sendable {
@@ -91,42 +47,26 @@ struct Access: Sendable {
     case needsLookup
   }
 
-  private struct List {
-    let groups: [String]
-    let users: [String]
-
-    init(_ groups: [String], _ users: [String]) { (self.groups, self.users) = (groups, users) }
-
-    var queries: [NameService.Query] { groups.map { .group($0) } + users.map { .user($0) } }
-    var names: [String] { groups.map { "group \($0)" } + users.map { "user \($0)" } }
-
-    /// Whether an entry matches the peer. A group or user that does not exist matches no peer.
-    func matches(_ peer: Peer, _ answers: NameService.Answers) -> Bool {
-      users.contains { answers[.user($0)] == .number(peer.user) }
-        || groups.contains { if case .number(let group)? = answers[.group($0)] { peer.groups.contains(group) } else { false } }
-    }
-  }
-
   /// The lists of each right that apply to the daemon, or to one device.
   private struct Rules {
-    let observers: List
-    let controllers: List
+    let observers: AccessList
+    let controllers: AccessList
     /// nil if the configuration has no list of drivers: then controllers may drive.
-    let drivers: List?
+    let drivers: AccessList?
     /// The section of the configuration that contains the lists, for messages.
     let section: String
 
     /// `own` are the lists of the section. If it is the section of a device, `general` are the lists for all devices, which apply as well.
     init(_ own: Configuration.AccessLists, and general: Configuration.AccessLists = .init(), section: String) {
-      observers = List(own.observe + general.observe, own.observeUsers + general.observeUsers)
-      controllers = List(own.control + general.control, own.controlUsers + general.controlUsers)
+      observers = AccessList(groups: own.observe + general.observe, users: own.observeUsers + general.observeUsers)
+      controllers = AccessList(groups: own.control + general.control, users: own.controlUsers + general.controlUsers)
       let limitsDriving = own.limitsDriving || general.limitsDriving
-      drivers = limitsDriving ? List(own.drive + general.drive, own.driveUsers + general.driveUsers) : nil
+      drivers = limitsDriving ? AccessList(groups: own.drive + general.drive, users: own.driveUsers + general.driveUsers) : nil
       self.section = section
     }
 
     /// The list of a right, then those of the rights that include it.
-    func lists(for right: Right) -> [List] {
+    func lists(for right: Right) -> [AccessList] {
       switch right {
       case .observe: [observers, controllers] + (drivers.map { [$0] } ?? [])
       case .control: [controllers] + (drivers.map { [$0] } ?? [])
@@ -169,7 +109,7 @@ struct Access: Sendable {
   /// Decides whether the peer has the right. `known` returns the cached lookups.
   func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ known: (Set<NameService.Query>) -> NameService.Answers) -> Decision {
     guard let peer else { return .denied("no peer credentials from the kernel") }
-    if peer.user == 0 || peer.user == geteuid() { return .granted(Rights(everywhere: .drive)) }
+    if peer.isOwner { return .granted(Rights(everywhere: .drive)) }
     if usesPolkit { return .needsLookup }
     let queries = queries(for: peer)
     let answers = known(queries)
@@ -183,47 +123,20 @@ struct Access: Sendable {
   func denial(of right: Right, on scope: Scope, for peer: Peer, _ answers: NameService.Answers) -> String {
     let device: String? = if case .device(let name) = scope { name } else { nil }
     let rules = device.flatMap { devices[$0] } ?? general
-    let lists = rules.lists(for: right)
-    if let failure = Self.lookupFailure(lists.flatMap(\.queries), answers) { return "\(failure); try again, or check with getent(1)" }
-    let names = lists.flatMap(\.names).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
-    let required = names.isEmpty ? "root" : names.joined(separator: " or ")
-    let group = lists.first?.groups.first
-    let account: String? = if case .name(let name)? = answers[.userName(peer.user)] { name } else { nil }
-    let name = account ?? "user \(peer.user)"
-    // A number without an account cannot be added to a group.
-    let remedy =
-      if let group, let account { "sudo usermod -aG \(group) \(account), then log in again" } else {
-        "add \(account ?? String(peer.user)) to \(right == .drive && rules.drivers == nil ? .control : right)-users in \(rules.section) of the configuration"
-      }
-    let object = device.map { " for \(printable($0, limit: 32))" } ?? ""
-    return "\(name) lacks the \(right) right\(object), which requires \(required); \(remedy)"
+    return AccessList.denial(
+      of: right, for: peer, lists: rules.lists(for: right),
+      key: "\(right == .drive && rules.drivers == nil ? .control : right)-users", section: rules.section,
+      object: device.map { " for \(printable($0, limit: 32))" } ?? "", answers)
   }
 
   /// Groups and users in the lists that do not exist on this system or whose lookup failed.
   func problems(_ answers: NameService.Answers) -> [String] {
     sections.flatMap { query, sections -> [String] in
       switch answers[query] {
-      case .absent: sections.map { "\(Self.label(query)) does not exist: its entry in \($0) has no effect" }
-      case .failed: Self.lookupFailure([query], answers).map { [$0] } ?? []
+      case .absent: sections.map { "\(query.label) does not exist: its entry in \($0) has no effect" }
+      case .failed: AccessList.lookupFailure([query], answers).map { [$0] } ?? []
       default: []
       }
     }.sorted()
-  }
-
-  /// A message for the first lookup that failed.
-  private static func lookupFailure(_ queries: [NameService.Query], _ answers: NameService.Answers) -> String? {
-    for query in queries {
-      if case .failed(let reason)? = answers[query] { return "cannot look up \(label(query)): \(reason)" }
-    }
-    return nil
-  }
-
-  private static func label(_ query: NameService.Query) -> String {
-    switch query {
-    case .user(let name): "user \(name)"
-    case .group(let name): "group \(name)"
-    case .userName(let number): "user \(number)"
-    case .groupName(let number): "group \(number)"
-    }
   }
 }

@@ -5,6 +5,7 @@ import Glibc
 import Logging
 import NIOCore
 import Protocols
+import ServiceRuntime
 
 /// The connections and input of one user.
 @Loop final class Account {

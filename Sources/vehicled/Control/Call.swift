@@ -1,6 +1,7 @@
 // A call in progress, and what a method needs to know about its caller.
 
 import Protocols
+import ServiceRuntime
 import Varlink
 
 /// A call in progress. Exactly one `reply` or `fail` ends it; before that, `continue` sends further replies if the caller accepts them

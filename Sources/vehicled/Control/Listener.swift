@@ -39,20 +39,10 @@ import ServiceRuntime
       if passed == 1 {
         return Listener(channel: try await bootstrap.withBoundSocket(SD_LISTEN_FDS_START).get(), path: path, isBoundHere: false)
       }
-      let lock = try lockDirectory(of: path)
-      defer { Glibc.close(lock) }
-      try removeStaleSocket(path)
       // Bound here because NIO would unlink the path at the end, even if it is another daemon's socket by then.
-      let descriptor = newSocket()
-      guard callWithAddress(path, with: descriptor, by: bind) == 0 else {
-        let reason = errno
-        Glibc.close(descriptor)
-        throw ValueError("cannot listen on \(path): \(errnoMessage(reason))")
-      }
+      let descriptor = try UnixSocket.listen(at: path, mode: 0o660, program: "vehicled", option: "--socket")
       let channel = try await bootstrap.withBoundSocket(descriptor).get()
-      let listener = Listener(channel: channel, path: path, isBoundHere: true)
-      listener.setMode(forAllUsers: false)
-      return listener
+      return Listener(channel: channel, path: path, isBoundHere: true)
     } catch let error as ValueError {
       throw error
     } catch {
@@ -81,56 +71,6 @@ import ServiceRuntime
   private static func inode(_ path: String) -> ino_t? {
     var status = stat()
     return lstat(path, &status) == 0 ? status.st_ino : nil
-  }
-
-  /// Locks the socket's directory until the descriptor is closed: two daemons that start at once would each take the
-  /// other's new socket for a stale one.
-  private static func lockDirectory(of path: String) throws(ValueError) -> CInt {
-    let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw ValueError("cannot listen on \(path): \(directory): \(errnoMessage(errno))") }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
-      Glibc.close(descriptor)
-      throw ValueError("\(path) is locked: another vehicled is starting; try again")
-    }
-    return descriptor
-  }
-
-  /// Removes a stale socket.
-  private static func removeStaleSocket(_ path: String) throws(ValueError) {
-    guard path.utf8.count < MemoryLayout<sockaddr_un>.size - MemoryLayout<sa_family_t>.size else {
-      throw ValueError("socket path too long: \(path); the maximum is 107 bytes")
-    }
-    var status = stat()
-    guard lstat(path, &status) == 0 else { return }
-    guard status.st_mode & S_IFMT == S_IFSOCK else {
-      throw ValueError("\(path) exists and is not a socket: remove it, or choose another --socket")
-    }
-    let probe = newSocket()
-    defer { Glibc.close(probe) }
-    // EAGAIN: a process listens, but its queue is full.
-    if callWithAddress(path, with: probe, by: connect) == 0 || errno == EAGAIN {
-      let holder = Peer(socket: probe).map { $0.pid > 0 ? " (pid \($0.pid))" : "" } ?? ""
-      throw ValueError("\(path) is in use by another vehicled\(holder): stop it, or choose another --socket")
-    }
-    guard errno == ECONNREFUSED else { throw ValueError("cannot replace \(path): \(errnoMessage(errno))") }
-    unlink(path)
-  }
-
-  private static func newSocket() -> CInt {
-    socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
-  }
-
-  /// Binds or connects a socket; 0, or -1 and errno.
-  private static func callWithAddress(
-    _ path: String, with descriptor: CInt, by call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
-  ) -> CInt {
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-    return withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
-    }
   }
 
   /// Sets the socket's mode: its group may connect, or all users if the access rules grant rights outside that group. Each call is checked

@@ -2,6 +2,7 @@
 // Statistics.swift.
 
 import Protocols
+import ServiceRuntime
 import Varlink
 
 @Loop final class Methods {

@@ -3,6 +3,7 @@
 
 import DBus
 import Protocols
+import ServiceRuntime
 
 @Loop final class Polkit {
   private let bus: SystemBus

@@ -2,6 +2,7 @@
 // Streams are checked again when the rules or the names change.
 
 import Protocols
+import ServiceRuntime
 import Varlink
 
 extension Methods {

@@ -6,6 +6,7 @@ import Glibc
 import Logging
 import NIOCore
 import Protocols
+import ServiceRuntime
 import Varlink
 
 @Loop final class Session: @Loop ChannelInboundHandler {

@@ -3,6 +3,7 @@
 
 import Glibc
 import Protocols
+import ServiceRuntime
 
 enum PortHolder {
   /// `python3 (process 4711)`, `a program of user www-data`, or `another program`.
@@ -49,6 +50,6 @@ enum PortHolder {
   }
 
   private static func user(_ id: uid_t) -> String {
-    if case .name(let name) = NameService.resolve(.userName(id)) { "a program of user \(name)" } else { "a program of user \(id)" }
+    if case .name(let name) = Accounts.resolve(.userName(id)) { "a program of user \(name)" } else { "a program of user \(id)" }
   }
 }

@@ -1,0 +1,124 @@
+// Watches the daemon: calls Watch on its socket, and calls it again after the connection has ended. A daemon that sends nothing for three
+// of its heartbeats counts as dead. It reads a limited amount per turn of the loop, so that other sources are served between.
+
+import CLinux
+import Glibc
+import Protocols
+import Varlink
+
+public final class DaemonWatch: EventSource {
+  public enum Event: Sendable {
+    /// A reply of the daemon. The first one after a connection is a snapshot.
+    case result(Contract.Watch.Result)
+    /// The daemon has skipped this many replies before the next one.
+    case gap(missing: Int)
+    /// The connection has ended or could not be opened. The next attempt is at `retry`, by the monotonic clock.
+    case disconnected(DaemonFailure, retry: Instant)
+  }
+
+  /// The time without a reply after which the daemon counts as dead: three heartbeats.
+  static let timeout: Nanoseconds = 30 * .second
+
+  private let path: String
+  private let call: [UInt8]
+  private let timeout: Nanoseconds
+  private let handle: (Event, Instant) -> Void
+  private var connection: CallConnection?
+  private var delay = RetryDelay()
+  private var sequence: Int?
+
+  /// Watches these references, or everything, on the socket at `path`. `handle` receives each event with the time of its turn of the
+  /// loop. `minimumInterval` is in milliseconds.
+  public convenience init(
+    socket path: String, references: [String]? = nil, minimumInterval: Int? = nil, loop: EventLoop,
+    handle: @escaping (Event, Instant) -> Void
+  ) {
+    self.init(socket: path, references, minimumInterval, timeout: Self.timeout, loop: loop, handle: handle)
+  }
+
+  init(
+    socket path: String, _ references: [String]?, _ minimumInterval: Int?, timeout: Nanoseconds, loop: EventLoop,
+    handle: @escaping (Event, Instant) -> Void
+  ) {
+    self.path = path
+    self.timeout = timeout
+    self.handle = handle
+    let parameters = Contract.Watch.Parameters(references: references, minimumIntervalMilliseconds: minimumInterval)
+    do { call = try VarlinkCall.message(Contract.Watch.self, parameters, more: true) } catch {
+      preconditionFailure("strings and integers can be encoded: \(error)")
+    }
+    super.init()
+    wake = SystemClock.monotonic
+    loop.add(self)
+  }
+
+  /// Ends the watch. No event follows.
+  public func close() {
+    connection?.close()
+    connection = nil
+    isClosed = true
+  }
+
+  public override var descriptor: Int32 { connection?.descriptor ?? -1 }
+  public override var interest: Int16 { connection?.interest ?? 0 }
+
+  public override func timerFired(at now: Instant) {
+    guard connection == nil else {
+      return disconnect(.unavailable("no reply from vehicled for \(timeout / .second) s; see \"systemctl status vehicled\""), at: now)
+    }
+    do throws(DaemonFailure) {
+      connection = try CallConnection(to: path, call: call)
+      sequence = nil
+      wake = now + timeout
+    } catch {
+      disconnect(error, at: now)
+    }
+  }
+
+  public override func ready(_ events: Int16, at now: Instant) {
+    connection?.send()
+    connection?.receive()
+    do throws(DaemonFailure) {
+      while let reply = try connection?.next() { try deliver(reply, at: now) }
+    } catch {
+      disconnect(error, at: now)
+    }
+  }
+
+  private func deliver(_ reply: VarlinkReply, at now: Instant) throws(DaemonFailure) {
+    guard reply.continues else { throw .unavailable("vehicled has ended the watch") }
+    let result: Contract.Watch.Result
+    do { result = try reply.parameters(as: Contract.Watch.Result.self) } catch { throw .unavailable("\(error)") }
+    let expected = sequence.map { $0 + 1 } ?? result.sequence
+    guard result.sequence >= expected else {
+      throw .unavailable("invalid reply from vehicled: sequence \(result.sequence) after \(expected - 1)")
+    }
+    sequence = result.sequence
+    delay.reset()
+    wake = now + timeout
+    if result.sequence > expected { handle(.gap(missing: result.sequence - expected), now) }
+    if connection != nil { handle(.result(result), now) }
+  }
+
+  private func disconnect(_ failure: DaemonFailure, at now: Instant) {
+    connection?.close()
+    connection = nil
+    let retry = now + delay.next()
+    wake = retry
+    handle(.disconnected(failure, retry: retry), now)
+  }
+}
+
+/// The delay before the next connection: 250 ms, doubled after each failure up to 10 s.
+struct RetryDelay {
+  private static let first: Nanoseconds = 250 * .millisecond
+  private static let max: Nanoseconds = 10 * .second
+  private var delay = RetryDelay.first
+
+  mutating func next() -> Nanoseconds {
+    defer { delay = min(delay * 2, Self.max) }
+    return delay
+  }
+
+  mutating func reset() { delay = Self.first }
+}

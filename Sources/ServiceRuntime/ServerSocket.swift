@@ -1,0 +1,79 @@
+// The listening socket of a server: passed by systemd, or created here. If no descriptor is free, it accepts again after one second, because
+// a client that waits would wake the loop endlessly. Source: sd_listen_fds(3).
+
+import CLinux
+import CSystemd
+import Glibc
+import Logging
+import Protocols
+
+final class ServerSocket: EventSource {
+  private static let pause: Nanoseconds = .second
+  private static let minLogInterval: Nanoseconds = 60 * .second
+  /// The maximum number of connections that are accepted in one turn.
+  private static let maxAccepted = 4
+
+  var accepted: (CInt) -> Void = { _ in }
+  private let socket: CInt
+  /// The file to remove at the end, and its inode; nil for a socket from systemd.
+  private let file: (path: String, inode: ino_t?)?
+  private let logger: Logger
+  private var lastLogged: Instant?
+
+  init(path: String, mode: mode_t, program: String, logger: Logger) throws(ValueError) {
+    self.logger = logger
+    let passed = sd_listen_fds(1)
+    guard passed <= 1 else { throw ValueError("systemd passed \(passed) sockets, expected 1: check \(program).socket") }
+    if passed == 1 {
+      try Self.prepare(passed: SD_LISTEN_FDS_START, program: program)
+      socket = SD_LISTEN_FDS_START
+      file = nil
+    } else {
+      socket = try UnixSocket.listen(at: path, mode: mode, program: program, option: "--socket")
+      file = (path, Self.inode(path))
+    }
+  }
+
+  /// Checks a descriptor from systemd, which passes it in blocking mode.
+  static func prepare(passed descriptor: CInt, program: String) throws(ValueError) {
+    guard sd_is_socket_unix(descriptor, Int32(SOCK_STREAM.rawValue), 1, nil, 0) > 0 else {
+      throw ValueError("systemd passed a descriptor that is not a listening Unix stream socket: check \(program).socket")
+    }
+    _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+  }
+
+  override var descriptor: Int32 { wake == nil ? socket : -1 }
+  override var interest: Int16 { Int16(POLLIN) }
+  override func timerFired(at now: Instant) { wake = nil }
+
+  override func ready(_ events: Int16, at now: Instant) {
+    for _ in 0..<Self.maxAccepted {
+      guard let client = UnixSocket.accept(socket) else {
+        if errno != EAGAIN { pause(errno, at: now) }
+        return
+      }
+      accepted(client)
+    }
+  }
+
+  private func pause(_ code: CInt, at now: Instant) {
+    wake = now + Self.pause
+    guard lastLogged.map({ now - $0 > Self.minLogInterval }) ?? true else { return }
+    lastLogged = now
+    logger.error("cannot accept a connection: \(errnoMessage(code)); close some clients, or raise LimitNOFILE= of the unit")
+  }
+
+  /// Stops to listen. Connections that wait at a socket from systemd are left for the next process.
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    // Another process may have replaced the file. The inode number of our socket is not reused while the socket is bound.
+    if let file, file.inode == Self.inode(file.path) { unlink(file.path) }
+    Glibc.close(socket)
+  }
+
+  private static func inode(_ path: String) -> ino_t? {
+    var status = stat()
+    return lstat(path, &status) == 0 ? status.st_ino : nil
+  }
+}
