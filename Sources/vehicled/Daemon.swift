@@ -54,7 +54,7 @@ import Varlink
     }
     configuration.devices.forEach(add)
     open()
-    await withCheckedContinuation { continuation in applySocketPermissions { continuation.resume() } }
+    await withCheckedContinuation { continuation in checkAccessLists { continuation.resume() } }
     watchdog = Watchdog(disk: disk, http: http)
     log.notice("serving \(socket) with \(devices.count) \(devices.count == 1 ? "device" : "devices")")
     Notify.send("READY=1")
@@ -99,7 +99,7 @@ import Varlink
       changed.append("log-level")
     }
     configuration = new
-    applySocketPermissions()
+    checkAccessLists()
     log.notice("configuration reloaded; changed: \(changed.isEmpty ? "nothing" : changed.joined(separator: ", "))")
     let after = Set(devices.map(\.configuration.name))
     return .success(
@@ -174,29 +174,16 @@ import Varlink
     }
   }
 
-  /// Sets the socket's permissions for the access lists, and warns about names in them that cannot be looked up.
-  private func applySocketPermissions(then finish: @escaping @Loop @Sendable () -> Void = {}) {
-    if listener?.setMode(forAllUsers: configuration.control.grantsAccessOutsideGroup) == false {
-      log.warning("the socket is closed to users outside of its group; systemctl edit vehicled.socket, [Socket] SocketMode=0666")
-    }
-    let group = NameService.Query.group("vehicled")
+  /// Warns about names in the access lists that do not exist or cannot be looked up.
+  private func checkAccessLists(then finish: @escaping @Loop @Sendable () -> Void = {}) {
     let access = methods.access
-    methods.nameService.find(access.queries.union([group])) { [self] answers in
-      if case .number(let number)? = answers[group] { listener?.setGroup(number) }
-      for warning in access.warnings(answers) { log.warning("\(warning)") }
+    methods.nameService.find(access.queries) { [self] answers in
+      for warning in access.problems(answers) { log.warning("\(warning)") }
       finish()
     }
   }
 
   private func notifyStatus() {
     Notify.status("\(devices.count) \(devices.count == 1 ? "device" : "devices"): \(devices.map(\.device.name).joined(separator: ", "))")
-  }
-}
-
-extension Access {
-  /// Warnings about groups and users in the lists that do not exist or cannot be looked up. There is no warning if the group `vehicled`,
-  /// which is in the lists by default, does not exist: the package may not be installed.
-  func warnings(_ answers: NameService.Answers) -> [String] {
-    problems(answers.filter { $0.key != .group("vehicled") || $0.value != .absent })
   }
 }

@@ -73,7 +73,7 @@ import ServiceRuntime
   private func reportValid(_ configuration: Configuration) {
     let access = Access(configuration.control)
     let answers = Dictionary(uniqueKeysWithValues: access.queries.map { ($0, Accounts.resolve($0)) })
-    for warning in access.warnings(answers) { printError("warning: \(warning)") }
+    for warning in access.problems(answers) { printError("warning: \(warning)") }
     print("ok: \(configuration.devices.count) \(configuration.devices.count == 1 ? "device" : "devices")")
   }
 

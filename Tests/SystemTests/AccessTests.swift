@@ -5,6 +5,7 @@ import DBus
 import Foundation
 import Synchronization
 import Testing
+import Varlink
 
 extension EndToEnd {
   @Suite("Access", .enabled(if: geteuid() == 0, "only root can run clients as other users")) struct AccessTests {
@@ -65,12 +66,40 @@ extension EndToEnd {
       try rig.write(configuration("control-users = [\"65534\"]"))
       #expect(rig.vehiclectl("reload").status == 0)
       #expect(stranger(rig, "disconnect", "ev").status == 0)
-      // Without listed users, only root and the group can access the socket.
       try rig.write(configuration(""))
       #expect(rig.vehiclectl("reload").status == 0)
-      let shut = stranger(rig, "status")
-      #expect(shut.status == 7 && shut.errors.contains("permission denied; add yourself to group vehicled"), "\(shut.errors)")
+      let denied = stranger(rig, "status")
+      #expect(
+        denied.status == 7
+          && denied.errors.contains(
+            "permission denied: nobody lacks the observe right, which requires group vehicled or group vehicled-observe; "
+              + "sudo usermod -aG vehicled nobody, then log in again"),
+        "\(denied.errors)")
       #expect(daemon.isRunning)
+    }
+
+    @Test func `without a right a client can only read the version and the interfaces`() throws {
+      let rig = try Rig()
+      chmod(rig.directory, 0o755)
+      try rig.write(configuration(""))
+      let daemon = try rig.daemon()
+      let version = stranger(rig, "version")
+      #expect(version.status == 0 && version.output.contains("io.vehicled"), "\(version.output) \(version.errors)")
+      let parameters = #"{"interface":"io.vehicled"}"#
+      #expect(stranger(rig, "call", "org.varlink.service.GetInterfaceDescription", parameters).status == 0)
+      for method in Contract.methods {
+        for flags in [[], ["--more"]] {
+          let refused = stranger(rig, ["call", method.name, "{}"] + flags)
+          #expect(refused.status == 7 && refused.errors.contains("nobody lacks the "), "\(method.name) \(flags): \(refused.errors)")
+        }
+      }
+      // The limit for calls of clients without a right, which is checked before the call is complete.
+      let long = #"{"device":"\#(String(repeating: "x", count: 17 << 10))"}"#
+      let large = stranger(rig, "call", "io.vehicled.Status", long)
+      #expect(large.status == 7 && large.errors.contains("calls of more than 16 KiB require the observe right"), "\(large.errors)")
+      // The groups of the package need not exist, and nothing is logged about them or about the calls.
+      #expect(!daemon.stderr.contains("its entry in") && !daemon.stderr.contains("nobody"), "\(daemon.stderr)")
+      #expect(rig.vehiclectl("status").status == 0)
     }
 
     @Test func `a user with rights on one device sees and controls only this device`() throws {

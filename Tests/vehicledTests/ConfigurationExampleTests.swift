@@ -65,7 +65,8 @@ import Testing
     }
     let configuration = try Configuration.load(folder.write(text), kinds: registry)
     // The shown list of drivers is that of the controllers, who may drive if there is none.
-    let lists = Configuration.AccessLists(observe: ["vehicled"], control: ["vehicled"], drive: ["vehicled"], limitsDriving: true)
+    let lists = Configuration.AccessLists(
+      observe: ["vehicled", "vehicled-observe"], control: ["vehicled"], drive: ["vehicled"], limitsDriving: true)
     #expect(
       configuration.control
         == Configuration.Control(socket: "/run/vehicled/io.vehicled", lists: lists, devices: ["car": .init(limitsDriving: true)]))

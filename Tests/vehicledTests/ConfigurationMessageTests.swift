@@ -85,16 +85,20 @@ import Testing
     #expect(try !problems("[device.x]\nkind = \"\(kind)\"\nlink = \(link)").contains { $0.contains("link") })
   }
 
-  @Test func `unknown groups and users are warnings, except the default group`() {
+  @Test func `unknown groups and users are warnings, except the default groups`() {
     var control = Configuration.Control()
     control.lists.observe.append("nogroup-xyz")
     control.lists.controlUsers = ["nouser-xyz", "root"]
     let access = Access(control)
     let answers: NameService.Answers = [
-      .group("vehicled"): .absent, .group("nogroup-xyz"): .absent, .user("nouser-xyz"): .absent, .user("root"): .number(0),
+      .group("vehicled"): .absent, .group("vehicled-observe"): .absent, .group("nogroup-xyz"): .absent, .user("nouser-xyz"): .absent,
+      .user("root"): .number(0),
     ]
-    let warnings = access.warnings(answers)
+    let warnings = access.problems(answers)
     #expect(
       warnings.count == 2 && warnings.contains { $0.contains("group nogroup-xyz") } && warnings.contains { $0.contains("nouser-xyz") })
+    // A default group that the administrator has written as well, here for a device, is reported.
+    control = .init(devices: ["ev": .init(observe: ["vehicled-observe"])])
+    #expect(Access(control).problems(answers) == ["group vehicled-observe does not exist: its entry in [device.ev] has no effect"])
   }
 }

@@ -87,16 +87,26 @@ func problems(_ text: String) throws -> [String] {
     let folder = try Folder()
     let device = "[device.ant]\nkind = \"still\"\nlink = \"replay:/tmp/ride\"\n"
     let plain = try Configuration.load(folder.write(device), kinds: [Still.kind])
-    #expect(plain.control == Configuration.Control() && !plain.control.grantsAccessOutsideGroup)
+    #expect(plain.control == Configuration.Control())
     let lists = "observe = [\"family\"]\ncontrol-users = [\"ada\", \"1001\"]\ndrive = []\n"
     let limited = try Configuration.load(folder.write(device + lists), kinds: [Still.kind])
     #expect(limited.devices == plain.devices && limited.control.lists == plain.control.lists)
     #expect(
       limited.control.devices == ["ant": .init(observe: ["family"], controlUsers: ["ada", "1001"], limitsDriving: true)])
-    #expect(limited.control.grantsAccessOutsideGroup)
     let drivers = try Configuration.load(folder.write("[control]\ndrive-users = [\"eve\"]\n" + device), kinds: [Still.kind])
-    #expect(
-      drivers.control == .init(lists: .init(observe: ["vehicled"], control: ["vehicled"], driveUsers: ["eve"], limitsDriving: true)))
+    var expected = Configuration.AccessLists.default
+    (expected.driveUsers, expected.limitsDriving) = (["eve"], true)
+    #expect(drivers.control == .init(lists: expected))
+  }
+
+  @Test(arguments: [
+    ("", ["vehicled", "vehicled-observe"]), ("control = [\"a\"]", ["vehicled", "vehicled-observe"]), ("observe = [\"a\"]", ["vehicled"]),
+    ("observe = [\"vehicled\"]", []), ("drive = [\"vehicled\"]", ["vehicled-observe"]), ("observe = []\ncontrol = []", []),
+  ]) func `only groups that no key names need not exist`(_ keys: String, _ groups: [String]) throws {
+    let folder = try Folder()
+    let configuration = try Configuration.load(
+      folder.write("[control]\n\(keys)\n[device.a]\nkind = \"still\"\nlink = \"replay:/tmp/r\"\n"), kinds: [Still.kind])
+    #expect(configuration.control.lists.optionalGroups == Set(groups))
   }
 
   @Test func `every key is accepted, and devices keep the order of the file`() throws {

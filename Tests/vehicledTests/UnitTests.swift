@@ -62,12 +62,12 @@ import Testing
     }
   }
 
-  @Test func `the socket has the default path and is accessible to its group only`() throws {
+  @Test func `the socket has the default path and is open to all users, whose calls are checked`() throws {
     let settings = settings(Self.socket)
     let usual = try #require(Configuration.controlKeys.first { $0.name == "socket" }?.defaultValue)
     #expect(settings.contains("ListenStream=\(usual.text)"))
     for setting in [
-      "FileDescriptorName=varlink", "Symlinks=/run/varlink/registry/io.vehicled", "SocketMode=0660", "SocketGroup=vehicled",
+      "FileDescriptorName=varlink", "Symlinks=/run/varlink/registry/io.vehicled", "SocketMode=0666", "SocketGroup=vehicled",
       "DirectoryMode=0755", "WantedBy=sockets.target",
     ] {
       #expect(settings.contains(setting), "\(setting)")
@@ -130,5 +130,7 @@ import Testing
     #expect(users.contains("vehicled:x:") && users.contains("nologin"))
     #expect(groups.contains(/(?m)^bluetooth:.*:vehicled$/))
     #expect(groups.contains(/(?m)^dialout:.*:vehicled$/) && groups.contains(/(?m)^vehicled:/))
+    // No user is a member of the group for observers by default.
+    #expect(groups.contains(/(?m)^vehicled-observe:x:\d+:$/))
   }
 }

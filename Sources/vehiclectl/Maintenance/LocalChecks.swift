@@ -69,7 +69,7 @@ enum LocalChecks {
       return Contract.Finding("socket", "failed", "\(path) is not a socket", "use --socket PATH")
     }
     let group = getgrgid(state.st_gid).map { String(cString: $0.pointee.gr_name) } ?? "\(state.st_gid)"
-    if Glibc.access(path, R_OK | W_OK) == 0 { return Contract.Finding("socket", "ok", "you have access to \(path) (group \(group))", nil) }
+    if Glibc.access(path, R_OK | W_OK) == 0 { return Contract.Finding("socket", "ok", "you can connect to \(path)", nil) }
     let user = getpwuid(getuid()).map { String(cString: $0.pointee.pw_name) } ?? "USER"
     return Contract.Finding(
       "socket", "failed", "no access to \(path): it is for members of group \(group)",

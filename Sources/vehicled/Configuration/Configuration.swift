@@ -10,16 +10,11 @@ struct Configuration: Equatable, Sendable {
     /// The path, or nil for the default.
     var socket: String?
     /// The rights for the daemon and all devices.
-    var lists = AccessLists(observe: ["vehicled"], control: ["vehicled"])
+    var lists = AccessLists.default
     /// Additional rights for one device, by its name. Not part of `Device`: a change does not restart the device.
     var devices: [String: AccessLists] = [:]
     /// Whether polkit decides instead of the lists.
     var usesPolkit = false
-
-    /// Whether users outside of group `vehicled` can have access, so that the socket must be open to all users.
-    var grantsAccessOutsideGroup: Bool {
-      usesPolkit || lists.grantAccessOutsideGroup || devices.values.contains(where: \.grantAccessOutsideGroup)
-    }
   }
 
   /// The groups and users that have each right.
@@ -36,10 +31,12 @@ struct Configuration: Equatable, Sendable {
     var driveUsers: [String] = []
     /// Whether only the groups and users of `drive` may drive, because one of the two keys is set. Otherwise those of `control` may.
     var limitsDriving = false
+    /// Groups that are in the lists by default only. They need not exist: the package may not be installed.
+    var optionalGroups: Set<String> = []
 
-    fileprivate var grantAccessOutsideGroup: Bool {
-      !(observeUsers + controlUsers + driveUsers).isEmpty || (observe + control + drive).contains { $0 != "vehicled" }
-    }
+    /// The lists of `[control]` without any key.
+    static let `default` = AccessLists(
+      observe: ["vehicled", "vehicled-observe"], control: ["vehicled"], optionalGroups: ["vehicled", "vehicled-observe"])
   }
 
   /// One device. A reload does not affect a device whose configuration is unchanged.

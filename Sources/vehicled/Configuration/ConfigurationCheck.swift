@@ -63,9 +63,14 @@ struct ConfigurationCheck {
 
   /// Reads the lists that are set.
   private mutating func readLists(of table: TOML.Table, _ lists: inout Configuration.AccessLists) {
-    if let groups = names("observe", of: "group", in: table) { lists.observe = groups }
-    if let groups = names("control", of: "group", in: table) { lists.control = groups }
-    if let groups = names("drive", of: "group", in: table) { lists.drive = groups }
+    let observe = names("observe", of: "group", in: table)
+    let control = names("control", of: "group", in: table)
+    let drive = names("drive", of: "group", in: table)
+    lists.observe = observe ?? lists.observe
+    lists.control = control ?? lists.control
+    lists.drive = drive ?? lists.drive
+    lists.optionalGroups.formIntersection((observe == nil ? lists.observe : []) + (control == nil ? lists.control : []))
+    lists.optionalGroups.subtract((observe ?? []) + (control ?? []) + (drive ?? []))
     if let users = names("observe-users", of: "user", in: table) { lists.observeUsers = users }
     if let users = names("control-users", of: "user", in: table) { lists.controlUsers = users }
     if let users = names("drive-users", of: "user", in: table) { lists.driveUsers = users }

@@ -15,19 +15,19 @@ extension Configuration {
   /// The keys of `[control]`.
   static let controlKeys =
     [Option("socket", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the control socket")]
-    + accessKeys(groups: ["vehicled"]) + [
+    + accessKeys(.default) + [
       Option(
         "authorization", ValueRule(.string, choices: ["lists", "polkit"]), default: .string("lists"),
         help: "access control by these lists, or by polkit, which can require authentication, for example by password")
     ]
 
   /// The access keys of every `[device.NAME]`, which apply to that device.
-  static let deviceAccessKeys = accessKeys(groups: [])
+  static let deviceAccessKeys = accessKeys(AccessLists())
 
-  private static func accessKeys(groups: [String]) -> [Option] {
+  private static func accessKeys(_ lists: AccessLists) -> [Option] {
     [
-      Option("observe", ValueRule(.list), default: .list(groups), help: "groups that may read"),
-      Option("control", ValueRule(.list), default: .list(groups), help: "groups that may also set properties and run actions"),
+      Option("observe", ValueRule(.list), default: .list(lists.observe), help: "groups that may read"),
+      Option("control", ValueRule(.list), default: .list(lists.control), help: "groups that may also set properties and run actions"),
       Option("drive", ValueRule(.list), help: "groups that may also drive"),
       Option("observe-users", ValueRule(.list), default: .list([]), help: "users that may read, by name or UID"),
       Option("control-users", ValueRule(.list), default: .list([]), help: "users that may also set properties and run actions"),

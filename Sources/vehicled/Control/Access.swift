@@ -55,6 +55,8 @@ struct Access: Sendable {
     let drivers: AccessList?
     /// The section of the configuration that contains the lists, for messages.
     let section: String
+    /// Groups that need not exist.
+    let optional: Set<NameService.Query>
 
     /// `own` are the lists of the section. If it is the section of a device, `general` are the lists for all devices, which apply as well.
     init(_ own: Configuration.AccessLists, and general: Configuration.AccessLists = .init(), section: String) {
@@ -63,6 +65,7 @@ struct Access: Sendable {
       let limitsDriving = own.limitsDriving || general.limitsDriving
       drivers = limitsDriving ? AccessList(groups: own.drive + general.drive, users: own.driveUsers + general.driveUsers) : nil
       self.section = section
+      optional = Set(own.optionalGroups.map { .group($0) })
     }
 
     /// The list of a right, then those of the rights that include it.
@@ -87,20 +90,23 @@ struct Access: Sendable {
   let usesPolkit: Bool
   /// The lookups that the lists need.
   let queries: Set<NameService.Query>
-  /// The sections that contain each group and user.
+  /// The sections that contain each group and user, except groups that need not exist.
   private let sections: [NameService.Query: [String]]
 
   init(_ control: Configuration.Control) {
     general = Rules(control.lists, section: "[control]")
     devices = control.devices.reduce(into: [:]) { $0[$1.key] = Rules($1.value, and: control.lists, section: "[device.\($1.key)]") }
     usesPolkit = control.usesPolkit
+    var queries: Set<NameService.Query> = []
     var sections: [NameService.Query: [String]] = [:]
     let own = control.devices.sorted { $0.key < $1.key }.map { Rules($0.value, section: "[device.\($0.key)]") }
     for lists in usesPolkit ? [] : [general] + own {
-      for query in Set(lists.lists(for: .observe).flatMap(\.queries)) { sections[query, default: []].append(lists.section) }
+      for query in Set(lists.lists(for: .observe).flatMap(\.queries)) {
+        queries.insert(query)
+        if !lists.optional.contains(query) { sections[query, default: []].append(lists.section) }
+      }
     }
-    self.sections = sections
-    queries = Set(sections.keys)
+    (self.queries, self.sections) = (queries, sections)
   }
 
   /// The lookups that a decision about this peer needs.
@@ -129,11 +135,11 @@ struct Access: Sendable {
       object: device.map { " for \(printable($0, limit: 32))" } ?? "", answers)
   }
 
-  /// Groups and users in the lists that do not exist on this system or whose lookup failed.
+  /// Messages about groups and users that the administrator has listed and that do not exist, and about lookups that have failed.
   func problems(_ answers: NameService.Answers) -> [String] {
-    sections.flatMap { query, sections -> [String] in
+    queries.flatMap { query -> [String] in
       switch answers[query] {
-      case .absent: sections.map { "\(query.label) does not exist: its entry in \($0) has no effect" }
+      case .absent: (sections[query] ?? []).map { "\(query.label) does not exist: its entry in \($0) has no effect" }
       case .failed: AccessList.lookupFailure([query], answers).map { [$0] } ?? []
       default: []
       }

@@ -40,7 +40,7 @@ import ServiceRuntime
         return Listener(channel: try await bootstrap.withBoundSocket(SD_LISTEN_FDS_START).get(), path: path, isBoundHere: false)
       }
       // Bound here because NIO would unlink the path at the end, even if it is another daemon's socket by then.
-      let descriptor = try UnixSocket.listen(at: path, mode: 0o660, program: "vehicled", option: "--socket")
+      let descriptor = try UnixSocket.listen(at: path, mode: 0o666, program: "vehicled", option: "--socket")
       let channel = try await bootstrap.withBoundSocket(descriptor).get()
       return Listener(channel: channel, path: path, isBoundHere: true)
     } catch let error as ValueError {
@@ -71,21 +71,5 @@ import ServiceRuntime
   private static func inode(_ path: String) -> ino_t? {
     var status = stat()
     return lstat(path, &status) == 0 ? status.st_ino : nil
-  }
-
-  /// Sets the socket's mode: its group may connect, or all users if the access rules grant rights outside that group. Each call is checked
-  /// in any case. Returns false if all users should have access, but the mode of a socket from systemd does not permit it.
-  @discardableResult func setMode(forAllUsers isForAllUsers: Bool) -> Bool {
-    guard let file else {
-      var status = stat()
-      return !isForAllUsers || stat(path, &status) != 0 || status.st_mode & S_IWOTH != 0
-    }
-    chmod(file.path, isForAllUsers ? 0o666 : 0o660)
-    return true
-  }
-
-  /// Sets the socket's group, unless the socket is from systemd.
-  func setGroup(_ group: UInt32) {
-    if let file { _ = chown(file.path, uid_t.max, group) }
   }
 }
