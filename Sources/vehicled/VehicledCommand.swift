@@ -58,7 +58,7 @@ import ServiceRuntime
     sigemptyset(&awaited)
     for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&awaited, number) }
     pthread_sigmask(SIG_BLOCK, &awaited, nil)
-    Journal.bootstrap(level: logLevel ?? configuration.logLevel ?? .info)
+    Journal.bootstrap(identifier: "vehicled", level: logLevel ?? configuration.logLevel ?? .info) { LogRing.shared.append($0) }
     let (signals, arrivals) = AsyncStream.makeStream(of: CInt.self)
     // Tasks run on the loop as well: Dispatch's thread pool, once used, would wake the process every second and log that it cannot set the
     // priority of its threads.

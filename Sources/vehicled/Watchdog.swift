@@ -1,8 +1,7 @@
 // Keep-alives for systemd's watchdog, which restarts a daemon whose loop or worker threads hang. Source: sd_watchdog_enabled(3).
 
-import CSystemd
-import Glibc
 import Protocols
+import ServiceRuntime
 
 /// Sends a keep-alive in every interval in which the loop runs and the disk and HTTP threads have responded to the previous check.
 @Loop final class Watchdog {
@@ -15,9 +14,8 @@ import Protocols
 
   /// Starts the keep-alives; returns nil if systemd has enabled no watchdog.
   init?(disk: Disk, http: HTTPClient) {
-    var microseconds: UInt64 = 0
-    guard sd_watchdog_enabled(0, &microseconds) > 0, microseconds > 0 else { return nil }
-    interval = Int64(clamping: microseconds) &* .microsecond / 3
+    guard let interval = Notify.watchdogInterval else { return nil }
+    self.interval = interval
     self.disk = disk
     self.http = http
     timer.set(Clock.monotonic())

@@ -1,6 +1,7 @@
 // The latest log records in memory.
 
 import Logging
+import ServiceRuntime
 import Testing
 
 @testable import vehicled

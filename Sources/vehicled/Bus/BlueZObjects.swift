@@ -3,6 +3,7 @@
 
 import DBus
 import Protocols
+import ServiceRuntime
 
 struct Adapter {
   static let interface = "org.bluez.Adapter1"

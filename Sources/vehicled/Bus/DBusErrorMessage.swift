@@ -1,6 +1,7 @@
 // Messages for errors of the message bus. The error names are those of the D-Bus specification.
 
 import DBus
+import ServiceRuntime
 
 extension DBusError {
   /// The cause, without a remedy.

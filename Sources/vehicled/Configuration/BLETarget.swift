@@ -1,6 +1,7 @@
 // The BLE peer of a link, and the characteristics to use.
 
 import Protocols
+import ServiceRuntime
 
 struct BLETarget: Hashable, Sendable {
   enum Match: Hashable, Sendable {

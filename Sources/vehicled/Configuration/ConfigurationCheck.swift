@@ -3,6 +3,7 @@
 
 import Logging
 import Protocols
+import ServiceRuntime
 
 struct ConfigurationCheck {
   private(set) var problems: [ConfigurationProblem] = []

@@ -2,6 +2,7 @@
 // folder (`[signal.NAME]` in signals.d). Problems are reported with the location of the key, or of the character, that causes them.
 
 import Protocols
+import ServiceRuntime
 
 /// A checked subsection and its location.
 struct NamedSection {

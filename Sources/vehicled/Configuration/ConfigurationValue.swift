@@ -1,6 +1,7 @@
 // Converts TOML values to property values, with messages for values that a key does not accept.
 
 import Protocols
+import ServiceRuntime
 
 extension TOML.Content {
   /// The value; nil if no key can have a value of this type.

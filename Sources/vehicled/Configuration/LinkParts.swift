@@ -3,6 +3,7 @@
 
 import Glibc
 import Protocols
+import ServiceRuntime
 
 struct LinkParts {
   let scheme: LinkScheme

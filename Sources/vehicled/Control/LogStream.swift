@@ -2,6 +2,7 @@
 
 import Logging
 import Protocols
+import ServiceRuntime
 import Varlink
 
 extension Methods {
@@ -16,18 +17,18 @@ extension Methods {
       if let device = parameters.device { return record.device == device }
       return record.device.map { call.rights.canSee($0) } ?? call.rights.include(.observe, on: .daemon)
     }
-    let stored = Contract.Log.Result(records: Journal.ring.records.filter(isWanted).map(\.contract))
+    let stored = Contract.Log.Result(records: LogRing.shared.records.filter(isWanted).map(\.contract))
     guard call.request.more else { return call.reply(stored) }
     call.isStream = true
     call.continue(stored)
     var omitted = 0
-    let observer = Journal.ring.observe { [weak call] record in
+    let observer = LogRing.shared.observe { [weak call] record in
       guard let call, isWanted(record) else { return }
       guard call.hasRoom else { return omitted += 1 }
       call.continue(Contract.Log.Result(records: [record.contract], omitted: omitted == 0 ? nil : omitted))
       omitted = 0
     }
-    call.cancel = { Journal.ring.remove(observer) }
+    call.cancel = { LogRing.shared.remove(observer) }
   }
 }
 

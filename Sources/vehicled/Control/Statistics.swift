@@ -3,6 +3,7 @@
 import Glibc
 import Logging
 import Protocols
+import ServiceRuntime
 import Varlink
 
 extension Methods {

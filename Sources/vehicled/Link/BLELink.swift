@@ -4,6 +4,7 @@
 
 import DBus
 import Protocols
+import ServiceRuntime
 
 @Loop final class BLELink: Link, BlueZObserver {
   private enum Stage {

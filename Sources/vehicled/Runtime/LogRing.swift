@@ -1,23 +1,14 @@
 // The latest log records, kept in memory for clients that cannot read the journal. Thread-safe.
 
 import Logging
-import Protocols
+import ServiceRuntime
 import Synchronization
 
 final class LogRing: Sendable {
-  struct Record: Sendable {
-    /// The wall-clock time in µs since the Unix epoch.
-    let wall: Int64
-    let level: Logger.Level
-    let device: String?
-    let link: String?
-    let message: String
-    let details: [String: String]
+  /// The records of the daemon.
+  static let shared = LogRing()
 
-    /// The approximate memory use in bytes.
-    fileprivate var size: Int { 96 + message.utf8.count + details.reduce(0) { $0 + 64 + $1.key.utf8.count + $1.value.utf8.count } }
-  }
-
+  typealias Record = Journal.Record
   typealias Observer = @Loop (Record) -> Void
 
   private struct State {
@@ -61,4 +52,9 @@ final class LogRing: Sendable {
     let hasObservers = !observers.isEmpty
     state.withLock { $0.hasObservers = hasObservers }
   }
+}
+
+extension Journal.Record {
+  /// The approximate memory use in bytes.
+  fileprivate var size: Int { 96 + message.utf8.count + details.reduce(0) { $0 + 64 + $1.key.utf8.count + $1.value.utf8.count } }
 }

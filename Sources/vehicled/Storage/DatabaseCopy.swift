@@ -5,6 +5,7 @@
 import CSQLiteLater
 import Glibc
 import Protocols
+import ServiceRuntime
 
 final class DatabaseCopy {
   private static let maxRows = 10_000

@@ -4,7 +4,7 @@ import Glibc
 import Logging
 import Testing
 
-@testable import vehicled
+@testable import ServiceRuntime
 
 @Suite(.serialized) struct JournalTests {
   /// What a logger with a line handler writes.
@@ -75,15 +75,15 @@ import Testing
   }
 
   @Test func `a journal record has the priority, the identifier and the metadata as fields`() {
-    let fields = JournalHandler.fields(.critical, "gone", ["device": "ev", "next-attempt": "1\ns", "é": "x", "_A9": "y"])
+    let fields = JournalHandler.fields("vehicled", .critical, "gone", ["device": "ev", "next-attempt": "1\ns", "é": "x", "_A9": "y"])
     #expect(
       fields == [
         "MESSAGE=gone", "PRIORITY=2", "SYSLOG_IDENTIFIER=vehicled", "VEHICLED__A9=y", "VEHICLED_DEVICE=ev",
         "VEHICLED_NEXT_ATTEMPT=1\\ns", "VEHICLED___=x",
       ])
-    let priorities = Logger.Level.allCases.map { JournalHandler.fields($0, "", [:])[1] }
+    let priorities = Logger.Level.allCases.map { JournalHandler.fields("vehicled", $0, "", [:])[1] }
     #expect(priorities == ["7", "7", "6", "5", "4", "3", "2"].map { "PRIORITY=\($0)" })
-    let long = JournalHandler.fields(.info, "", [String(repeating: "k", count: 100): "v"])
+    let long = JournalHandler.fields("vehicled", .info, "", [String(repeating: "k", count: 100): "v"])
     #expect(long[3] == "VEHICLED_" + String(repeating: "K", count: 55) + "=v")
   }
 

@@ -1,7 +1,7 @@
 // Untrusted text in messages: escaped, so that it can neither begin a line nor control a terminal, and truncated.
 
 /// The text with control characters escaped (`\n`, `\u{1b}`), cut after `limit` characters.
-func printable(_ text: some StringProtocol, limit: Int = 200) -> String {
+public func printable(_ text: some StringProtocol, limit: Int = 200) -> String {
   var result = ""
   var count = 0
   for scalar in text.unicodeScalars {
@@ -19,7 +19,7 @@ func printable(_ text: some StringProtocol, limit: Int = 200) -> String {
 }
 
 /// The text in quotes, escaped and truncated.
-func quoted(_ text: some StringProtocol) -> String { "\"\(printable(text, limit: 60))\"" }
+public func quoted(_ text: some StringProtocol) -> String { "\"\(printable(text, limit: 60))\"" }
 
 /// The bytes as text in quotes, escaped and truncated.
-func quoted(_ bytes: ArraySlice<UInt8>) -> String { quoted(String(decoding: bytes, as: UTF8.self)) }
+public func quoted(_ bytes: ArraySlice<UInt8>) -> String { quoted(String(decoding: bytes, as: UTF8.self)) }

@@ -4,29 +4,47 @@
 import CSystemd
 import Glibc
 import Logging
+import Protocols
 import Synchronization
 
 /// The destination and the level of log records.
-enum Journal {
-  /// The latest records.
-  static let ring = LogRing()
+public enum Journal {
+  /// A log record.
+  public struct Record: Sendable {
+    /// The wall-clock time in µs since the Unix epoch.
+    public let wall: Int64
+    public let level: Logger.Level
+    public let device: String?
+    public let link: String?
+    public let message: String
+    public let details: [String: String]
+
+    public init(wall: Int64, level: Logger.Level, device: String?, link: String?, message: String, details: [String: String]) {
+      (self.wall, self.level, self.device, self.link, self.message, self.details) = (wall, level, device, link, message, details)
+    }
+  }
+
+  /// Receives every record, on the thread that logs it.
+  public typealias Observer = @Sendable (Record) -> Void
+
   private static let minLevel = Atomic(index(of: .info))
 
   /// The minimum log level, for every logger of the process; settable at any time.
-  static var level: Logger.Level {
+  public static var level: Logger.Level {
     get { Logger.Level.allCases[minLevel.load(ordering: .relaxed)] }
     set { minLevel.store(index(of: newValue), ordering: .relaxed) }
   }
 
-  /// Installs the handler of all loggers. Call it once, before the first logger is created.
-  static func bootstrap(level: Logger.Level = .info) {
+  /// Installs the handler of all loggers. Call it once, before the first logger is created. `identifier` is the name of the program in the
+  /// journal.
+  public static func bootstrap(identifier: String, level: Logger.Level = .info, observer: Observer? = nil) {
     self.level = level
     let structured = isConnected(to: STDERR_FILENO, getenv("JOURNAL_STREAM").map { String(cString: $0) })
     let handler: @Sendable (String, Logger.MetadataProvider?) -> any LogHandler = { _, provider in
       if structured {
-        JournalHandler(metadataProvider: provider)
+        JournalHandler(identifier: identifier, metadataProvider: provider, observer: observer)
       } else {
-        LineHandler(metadataProvider: provider, isForTerminal: LineHandler.hasTerminal)
+        LineHandler(metadataProvider: provider, observer: observer, isForTerminal: LineHandler.hasTerminal)
       }
     }
     LoggingSystem.bootstrap(handler, metadataProvider: nil)
@@ -44,7 +62,7 @@ enum Journal {
   private final class Count: Sendable { let value = Atomic(0) }
 
   /// The number of records of each level since the start.
-  static var records: [(level: Logger.Level, count: Int)] {
+  public static var records: [(level: Logger.Level, count: Int)] {
     zip(Logger.Level.allCases, counts).map { ($0, $1.value.load(ordering: .relaxed)) }
   }
 
@@ -55,6 +73,7 @@ enum Journal {
 
 /// A log handler that writes records as text. All loggers share the level of the process.
 protocol RecordHandler: LogHandler {
+  var observer: Journal.Observer? { get }
   func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata)
 }
 
@@ -78,20 +97,22 @@ extension RecordHandler {
     let message = printable(event.message.description, limit: 4096)
     let text = { (key: String) in all[key].map { printable("\($0)", limit: 200) } }
     let details = all.filter { $0.key != "device" && $0.key != "link" }.mapValues { printable("\($0)", limit: 200) }
-    Journal.ring.append(
-      LogRing.Record(wall: Clock.wall(), level: event.level, device: text("device"), link: text("link"), message: message, details: details)
-    )
+    observer?(
+      Journal.Record(
+        wall: SystemClock.wall, level: event.level, device: text("device"), link: text("link"), message: message, details: details))
     write(event.level, message, all)
   }
 }
 
 /// Journald's native protocol: each metadata value is a field, as for `journalctl VEHICLED_DEVICE=ev`.
 struct JournalHandler: RecordHandler {
+  let identifier: String
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
+  var observer: Journal.Observer?
 
   func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
-    let fields = JournalHandler.fields(level, message, metadata).map { Array($0.utf8) }
+    let fields = JournalHandler.fields(identifier, level, message, metadata).map { Array($0.utf8) }
     let bytes = fields.flatMap { $0 }
     bytes.withUnsafeBytes { buffer in
       var offset = 0
@@ -104,8 +125,8 @@ struct JournalHandler: RecordHandler {
   }
 
   /// The journal fields of a record, each as NAME=VALUE.
-  static func fields(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> [String] {
-    ["MESSAGE=\(message)", "PRIORITY=\(priority(of: level))", "SYSLOG_IDENTIFIER=vehicled"]
+  static func fields(_ identifier: String, _ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> [String] {
+    ["MESSAGE=\(message)", "PRIORITY=\(priority(of: level))", "SYSLOG_IDENTIFIER=\(identifier)"]
       + metadata.sorted { $0.key < $1.key }.prefix(32).map { "\(name(of: $0.key))=\(printable("\($0.value)", limit: 4096))" }
   }
 
@@ -138,6 +159,7 @@ struct JournalHandler: RecordHandler {
 struct LineHandler: RecordHandler {
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
+  var observer: Journal.Observer?
   var descriptor: Int32 = STDERR_FILENO
   /// Whether lines are aligned and coloured.
   var isForTerminal = false
@@ -198,7 +220,7 @@ struct LineHandler: RecordHandler {
   }
 
   private static func now() -> String {
-    let wall = Clock.wall()
+    let wall = SystemClock.wall
     var seconds = time_t(wall / 1_000_000)
     var parts = tm()
     localtime_r(&seconds, &parts)

@@ -1,0 +1,58 @@
+// Notifications to systemd: ready, reloading, stopping, status, and the keep-alives of its watchdog, which restarts a program whose loop
+// hangs. Source: sd_notify(3), sd_watchdog_enabled(3).
+
+import CSystemd
+import Protocols
+
+public enum Notify {
+  /// Sends the assignments to systemd; does nothing without systemd.
+  public static func send(_ assignments: String) {
+    sd_notify(0, assignments)
+  }
+
+  /// Sends a status. Line breaks become spaces, because they separate assignments.
+  public static func status(_ text: String) {
+    send("STATUS=\(text.split(separator: "\n").joined(separator: " "))")
+  }
+
+  /// The interval of keep-alives, a third of the time after which systemd's watchdog acts; nil if it has enabled no watchdog.
+  public static var watchdogInterval: Nanoseconds? {
+    var microseconds: UInt64 = 0
+    guard sd_watchdog_enabled(0, &microseconds) > 0, microseconds > 0 else { return nil }
+    return Int64(clamping: microseconds) &* .microsecond / 3
+  }
+}
+
+extension EventLoop {
+  /// Notifies systemd that the program is ready, sends keep-alives while the loop runs, and reports the end of `run`.
+  public func runAsService() throws(ValueError) {
+    try runAsService(watchdogInterval: Notify.watchdogInterval, send: Notify.send)
+  }
+
+  func runAsService(watchdogInterval: Nanoseconds?, send: @escaping (String) -> Void) throws(ValueError) {
+    let keepAlive = watchdogInterval.map { KeepAlive(interval: $0, send: send) }
+    if let keepAlive { add(keepAlive) }
+    send("READY=1")
+    defer {
+      keepAlive?.isClosed = true
+      send("STOPPING=1")
+    }
+    try run()
+  }
+}
+
+private final class KeepAlive: EventSource {
+  private let interval: Nanoseconds
+  private let send: (String) -> Void
+
+  init(interval: Nanoseconds, send: @escaping (String) -> Void) {
+    (self.interval, self.send) = (interval, send)
+    super.init()
+    wake = SystemClock.monotonic
+  }
+
+  override func timerFired(at now: Instant) {
+    send("WATCHDOG=1")
+    wake = now + interval
+  }
+}
