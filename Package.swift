@@ -82,7 +82,7 @@ let package = Package(
       dependencies: ["vehicled", "Protocols", "Varlink", "ServiceRuntime", "SignalImport", "Peers", "CLinux", "CSQLite"],
       swiftSettings: strict),
     .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "Varlink", "DBus", "CLinux"], swiftSettings: strict),
-    .testTarget(name: "SystemTests", dependencies: ["Protocols", "Varlink", "DBus", "CLinux"], swiftSettings: strict),
+    .testTarget(name: "SystemTests", dependencies: ["Protocols", "Varlink", "ServiceRuntime", "DBus", "CLinux"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
