@@ -1,8 +1,9 @@
 // swift-tools-version: 6.2
-// Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, Peers (simulated devices, no I/O), ServiceRuntime
-// (the event loop and the sockets of programs beside the daemon), and the programs vehicled, vehiclectl and vehiclesim. See
-// ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is
-// only the targets without I/O and their tests: the quick loop of `make protocols`.
+// Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, SampleBlocks and HistoryStore (recorded values),
+// Peers (simulated devices, no I/O), ServiceRuntime (the event loop and the sockets of programs beside the daemon), and the programs
+// vehicled, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With
+// VEHICLED_PROTOCOLS_ONLY set, the package is only the targets that need no packages but crypto, and their tests: the quick loop of
+// `make protocols`.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -30,6 +31,7 @@ let package = Package(
       name: "Varlink", dependencies: ["Protocols"], resources: [.embedInCode("io.vehicled.varlink")], swiftSettings: strict),
     .target(name: "SignalImport", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "Trips", dependencies: ["Protocols"], swiftSettings: strict),
+    .target(name: "SampleBlocks", dependencies: ["Protocols", "CZlib"], swiftSettings: strict),
     .target(
       name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),
     .target(name: "CLinux"),
@@ -39,6 +41,7 @@ let package = Package(
     .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
     .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "CToml"),
     .target(
       name: "ServiceRuntime",
@@ -76,6 +79,7 @@ let package = Package(
     .testTarget(name: "VarlinkTests", dependencies: ["Varlink", "Protocols"], swiftSettings: strict),
     .testTarget(name: "SignalImportTests", dependencies: ["SignalImport", "Protocols", "Peers"], swiftSettings: strict),
     .testTarget(name: "TripsTests", dependencies: ["Trips", "Protocols"], swiftSettings: strict),
+    .testTarget(name: "SampleBlocksTests", dependencies: ["SampleBlocks", "Protocols"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers", "MachineTesting"], swiftSettings: strict),
     .testTarget(
       name: "vehicledTests",
@@ -91,7 +95,7 @@ let package = Package(
 if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   let needed: Set = [
     "Protocols", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests", "VarlinkTests",
-    "SignalImportTests", "Trips", "TripsTests",
+    "SignalImportTests", "Trips", "TripsTests", "CZlib", "SampleBlocks", "SampleBlocksTests",
   ]
   package.products = []
   package.dependencies.removeAll { !$0.isCrypto }

@@ -1,0 +1,2 @@
+// zlib, for the blocks of samples.
+#include <zlib.h>

@@ -1,0 +1,181 @@
+// Collects samples and makes a block of them. The format:
+//
+//   block     = "VSB1" length head CRC-32C:u32 sections
+//   head      = layout:u8 start end-start rows section(times) columns, then
+//               layout columns: for each column its series (difference) and section; one section follows for the times and each column
+//               layout whole: section(all); one section follows, with the times, then for each column its series (difference), length, bytes
+//   section   = length, stored length, CRC-32C:u32 of the stored bytes, which are deflated if they are fewer
+//   times     = the first less start, then the differences between neighbours, less the previous difference
+//
+// Integers are LEB128, signed ones zigzag. Columns are in ascending order of their series.
+
+import Protocols
+
+/// Collects samples of many series, then makes a block of them. Samples can arrive in any order.
+public struct BlockBuilder: Sendable {
+  /// How the sections of a block are compressed.
+  public enum Layout: UInt8, Sendable {
+    /// All at once: smaller for the seconds until a block is merged with others.
+    case whole = 0
+    /// Each column alone, so that a reader decompresses only what it needs.
+    case columns = 1
+  }
+
+  private struct Pending {
+    var series: Int
+    var type: ValueType?
+    var samples: [Sample] = []
+  }
+
+  /// The times of the rows so far, in the order of arrival, without immediate repetitions.
+  private var times: [Int64] = []
+  private var pending: [Pending] = []
+  private var indexes: [Int: Int] = [:]
+  /// The number of samples so far.
+  public private(set) var count = 0
+  /// The size of the samples before compression, at most.
+  private var size = 0
+
+  /// Creates an empty builder.
+  public init() {}
+
+  /// Whether there are no samples.
+  public var isEmpty: Bool { count == 0 }
+
+  /// Whether the next sample could exceed the limits of a block.
+  public var isFull: Bool { times.count >= BlockLimits.rows || size >= BlockLimits.size / 2 || pending.count >= BlockLimits.columns }
+
+  /// The earliest and the latest time so far.
+  public var span: ClosedRange<Int64>? {
+    guard let first = times.min(), let last = times.max() else { return nil }
+    return first...last
+  }
+
+  /// Adds a sample. A later one of the same time and series replaces it. All values of a series must have the same type.
+  public mutating func append(_ content: Reading.Content, series: Int, at time: Int64) throws(BlockError) {
+    guard (0...BlockLimits.series).contains(series) else { throw BlockError("series \(series)", "not a number of a series") }
+    let index = indexes[series] ?? pending.count
+    if index == pending.count {
+      indexes[series] = index
+      pending.append(Pending(series: series))
+    }
+    if case .value(let value) = content {
+      let type = pending[index].type ?? value.type
+      guard value.type == type else {
+        throw BlockError("series \(series)", "a value of type \(value.type.rawValue), the others are of type \(type.rawValue)")
+      }
+      pending[index].type = type
+    }
+    pending[index].samples.append(Sample(time: time, content: content))
+    if times.last != time { times.append(time) }
+    count += 1
+    size += Self.size(of: content)
+  }
+
+  /// The size of a sample and the time of its row: ten bytes for each number at most, in the worst case.
+  private static func size(of content: Reading.Content) -> Int {
+    switch content {
+    case .value(.string(let string)), .absent(let string): 30 + string.utf8.count
+    case .value(.list(let elements)): elements.reduce(40) { $0 + 10 + $1.utf8.count }
+    case .value: 30
+    }
+  }
+
+  /// Adds the samples of a column.
+  public mutating func append(_ column: Column) throws(BlockError) {
+    for index in 0..<column.count { try append(column.content(index), series: column.series, at: column.times[index]) }
+  }
+
+  /// Returns the block of all samples, and starts again with none. The block covers `start` to `end`: samples before `start` were
+  /// measured earlier, and are valid at the start.
+  public mutating func build(from start: Int64, to end: Int64, layout: Layout) -> [UInt8] {
+    defer { self = BlockBuilder() }
+    let compressor = Compressor()
+    let rows = sortedTimes()
+    var head = ByteWriter()
+    head.bytes.append(layout.rawValue)
+    head.append(signed: start)
+    head.append(UInt64(bitPattern: max(end, start) &- start))
+    head.append(rows.count)
+    var sections: [UInt8] = []
+    func appendSection(_ bytes: [UInt8]) {
+      let stored = compressor.compress(bytes)
+      head.append(bytes.count)
+      head.append(stored.count)
+      head.append(fixed: crc32c(stored[...]))
+      sections.append(contentsOf: stored)
+    }
+    var whole = ByteWriter()
+    let timeBytes = Self.encode(rows, from: start)
+    switch layout {
+    case .columns:
+      appendSection(timeBytes)
+      head.append(pending.count)
+    case .whole:
+      head.append(pending.count)
+      whole.append(timeBytes.count)
+      whole.bytes.append(contentsOf: timeBytes)
+    }
+    var previous = 0
+    for var column in pending.sorted(by: { $0.series < $1.series }) {
+      let bytes = Self.encode(&column, rows)
+      switch layout {
+      case .columns:
+        head.append(column.series - previous)
+        appendSection(bytes)
+      case .whole:
+        whole.append(column.series - previous)
+        whole.append(bytes.count)
+        whole.bytes.append(contentsOf: bytes)
+      }
+      previous = column.series
+    }
+    if layout == .whole { appendSection(whole.bytes) }
+    var block = ByteWriter(bytes: Array(Block.magic))
+    block.append(head.bytes.count)
+    block.bytes.append(contentsOf: head.bytes)
+    block.append(fixed: crc32c(block.bytes[...]))
+    return block.bytes + sections
+  }
+
+  private func sortedTimes() -> [Int64] {
+    if zip(times, times.dropFirst()).allSatisfy({ $0 < $1 }) { return times }
+    var sorted: [Int64] = []
+    for time in times.sorted() where sorted.last != time { sorted.append(time) }
+    return sorted
+  }
+
+  private static func encode(_ times: [Int64], from start: Int64) -> [UInt8] {
+    var writer = ByteWriter()
+    var (last, step) = (start, Int64(0))
+    for (row, time) in times.enumerated() {
+      writer.append(signed: time &- last &- step)
+      step = row == 0 ? 0 : time &- last
+      last = time
+    }
+    return writer.bytes
+  }
+
+  private static func encode(_ column: inout Pending, _ times: [Int64]) -> [UInt8] {
+    if !zip(column.samples, column.samples.dropFirst()).allSatisfy({ $0.time < $1.time }) {
+      // A stable order, in which the latest of equal times comes last.
+      let order = column.samples.indices.sorted { (column.samples[$0].time, $0) < (column.samples[$1].time, $1) }
+      var sorted: [Sample] = []
+      for index in order {
+        if sorted.last?.time == column.samples[index].time { sorted.removeLast() }
+        sorted.append(column.samples[index])
+      }
+      column.samples = sorted
+    }
+    var rows: [Int32] = []
+    rows.reserveCapacity(column.samples.count)
+    var row = 0
+    for sample in column.samples {
+      while times[row] < sample.time { row += 1 }
+      rows.append(Int32(row))
+    }
+    var writer = ByteWriter()
+    writer.append(column.type ?? .bool, column.samples.map(\.content), rows: rows)
+    return writer.bytes
+  }
+}

@@ -1,0 +1,23 @@
+// The error of a damaged block, and the limits that bound what a block can make its reader allocate.
+
+/// Why a block cannot be read, and where.
+public struct BlockError: Error, Equatable, Sendable, CustomStringConvertible {
+  public var description: String
+
+  /// Creates an error: the place in the block, then the problem.
+  init(_ place: String, _ problem: String) {
+    description = "\(place): \(problem)"
+  }
+}
+
+/// The limits of a block. A writer splits what exceeds them; a reader rejects it.
+public enum BlockLimits {
+  /// The maximum number of rows, that is, of distinct times.
+  public static let rows = 1 << 20
+  /// The maximum number of columns.
+  public static let columns = 1 << 14
+  /// The maximum size of all sections of a block before compression, in bytes.
+  public static let size = 8 << 20
+  /// The highest number of a series.
+  public static let series = Int(Int32.max)
+}

@@ -1,0 +1,129 @@
+// Decodes the bytes of one column; `ColumnEncoder` describes them.
+
+import Protocols
+
+extension ByteReader {
+  /// Reads a column of a block with the given times of its rows.
+  mutating func column(of series: Int, times rowTimes: [Int64]) throws(BlockError) -> Column {
+    let code = try byte()
+    guard let encoding = ColumnEncoding(rawValue: code) else { throw failure("unknown encoding \(code)") }
+    let count = try elementCount("samples")
+    var times: [Int64] = []
+    times.reserveCapacity(count)
+    var next = 0
+    for _ in 0..<count {
+      let row = next + (try self.count("skipped rows", limit: rowTimes.count - next - 1))
+      guard row < rowTimes.count else { throw failure("more samples than rows") }
+      times.append(rowTimes[row])
+      next = row + 1
+    }
+    let (positions, reasons) = try absences(count)
+    let present = count - (positions?.reduce(0) { $0 + ($1 < 0 ? 1 : 0) } ?? 0)
+    let values = try values(encoding, present)
+    try finish()
+    return Column(series: series, times: times, values: values, positions: positions, reasons: reasons)
+  }
+
+  private mutating func absences(_ samples: Int) throws(BlockError) -> (positions: [Int32]?, reasons: [String]) {
+    let count = try count("absent samples", limit: samples)
+    guard count > 0 else { return (nil, []) }
+    let reasons = try strings("reasons")
+    var positions: [Int32] = []
+    positions.reserveCapacity(samples)
+    var value: Int32 = 0
+    func appendValues(_ number: Int) {
+      positions.append(contentsOf: value..<value + Int32(number))
+      value += Int32(number)
+    }
+    for _ in 0..<count {
+      appendValues(try self.count("samples before an absent one", limit: samples - positions.count - 1))
+      guard positions.count < samples else { throw failure("more absent samples than samples") }
+      positions.append(~Int32(try index(of: reasons)))
+    }
+    appendValues(samples - positions.count)
+    return (positions, reasons)
+  }
+
+  private mutating func values(_ encoding: ColumnEncoding, _ count: Int) throws(BlockError) -> Column.Values {
+    switch encoding {
+    case .bools: return .bools(try slice(count).map { $0 != 0 })
+    case .ints: return .ints(try integers(count))
+    case .decimals:
+      let decimals = try decimals()
+      return .floats(try integers(count).map { DecimalScale.number($0, decimals) })
+    case .doubles: return .floats(try doubles(count))
+    case .strings:
+      let dictionary = try strings("strings")
+      return .strings(try array(count) { (reader) throws(BlockError) in dictionary[try reader.index(of: dictionary)] })
+    case .decimalLists: return .lists(try decimalLists(count))
+    case .stringLists:
+      let dictionary = try strings("elements")
+      return .lists(
+        try array(count) { (reader) throws(BlockError) in
+          try reader.array(try reader.elementCount("elements of a list")) { (reader) throws(BlockError) in
+            dictionary[try reader.index(of: dictionary)]
+          }
+        })
+    }
+  }
+
+  /// Reads elements, each of at least one byte.
+  private mutating func array<Element>(
+    _ count: Int, _ element: (inout ByteReader) throws(BlockError) -> Element
+  ) throws(BlockError) -> [Element] {
+    guard count <= remaining else { throw failure("cut off: \(count) values in \(remaining) bytes") }
+    var elements: [Element] = []
+    elements.reserveCapacity(count)
+    for _ in 0..<count { elements.append(try element(&self)) }
+    return elements
+  }
+
+  mutating func integers(_ count: Int) throws(BlockError) -> [Int64] {
+    guard count <= remaining else { throw failure("cut off: \(count) numbers in \(remaining) bytes") }
+    var integers: [Int64] = []
+    integers.reserveCapacity(count)
+    var previous: Int64 = 0
+    for _ in 0..<count {
+      previous &+= try signed()
+      integers.append(previous)
+    }
+    return integers
+  }
+
+  private mutating func decimals() throws(BlockError) -> Int {
+    let decimals = Int(try byte())
+    guard decimals <= DecimalScale.limit else { throw failure("\(decimals) decimals, at most \(DecimalScale.limit) are possible") }
+    return decimals
+  }
+
+  private mutating func doubles(_ count: Int) throws(BlockError) -> [Double] {
+    // The count is at most that of samples, which take a byte each.
+    let planes = try slice(8 * count)
+    var pattern: UInt64 = 0
+    return (0..<count).map { index in
+      pattern ^= (0..<8).reduce(0) { $0 << 8 | UInt64(planes[planes.startIndex + $1 * count + index]) }
+      return Double(bitPattern: pattern)
+    }
+  }
+
+  private mutating func decimalLists(_ count: Int) throws(BlockError) -> [[String]] {
+    let decimals = try decimals()
+    let size = try elementCount("elements of a list")
+    guard size > 0, count <= remaining / size else { throw failure("cut off: \(count) lists of \(size) in \(remaining) bytes") }
+    var list = [Int64](repeating: 0, count: size)
+    return try array(count) { (reader) throws(BlockError) in
+      for index in list.indices { list[index] &+= try reader.signed() }
+      return list.map { DecimalScale.text($0, decimals) }
+    }
+  }
+
+  private mutating func strings(_ name: String) throws(BlockError) -> [String] {
+    try array(try elementCount(name)) { (reader) throws(BlockError) in try reader.string() }
+  }
+
+  private mutating func index(of dictionary: [String]) throws(BlockError) -> Int {
+    let index = try unsigned()
+    guard index < UInt64(dictionary.count) else { throw failure("index \(index) in a dictionary of \(dictionary.count)") }
+    return Int(index)
+  }
+}

@@ -1,0 +1,153 @@
+// The bytes of one column before compression; `ColumnDecoder` reads them. Numbers are written as differences, which are mostly zero or
+// small, so that deflate packs them well.
+//
+//   column    = encoding:u8 rows absences values
+//   rows      = count, first row, then for each further sample the number of rows skipped
+//   absences  = count; if not 0: reasons (count, strings), then for each the samples skipped since the last one, the index of its reason
+//   values    = as the encoding says, for each sample that is not absent
+
+import Protocols
+
+enum ColumnEncoding: UInt8 {
+  /// One byte a value.
+  case bools = 0
+  /// Differences to the previous value.
+  case ints
+  /// Decimals:u8, then as ints.
+  case decimals
+  /// Differences (exclusive or) to the previous bit pattern, the highest bytes of all values first.
+  case doubles
+  /// Dictionary (count, strings), then the index of each value.
+  case strings
+  /// Decimals:u8, number of elements, then for each element the difference to the same element of the previous list.
+  case decimalLists
+  /// Dictionary of elements, then for each list its number of elements and their indexes.
+  case stringLists
+}
+
+extension ByteWriter {
+  /// Appends the column of samples that are in the given rows, in ascending order.
+  mutating func append(_ type: ValueType, _ contents: [Reading.Content], rows: [Int32]) {
+    var body = ByteWriter()
+    let values = contents.compactMap { if case .value(let value) = $0 { value } else { nil } }
+    let encoding = body.append(type, values)
+    bytes.append(encoding.rawValue)
+    append(rows.count)
+    var next: Int32 = 0
+    for row in rows {
+      append(Int(row - next))
+      next = row + 1
+    }
+    append(absences: contents)
+    bytes.append(contentsOf: body.bytes)
+  }
+
+  private mutating func append(absences contents: [Reading.Content]) {
+    var dictionary = Dictionary()
+    var places: [(sample: Int, reason: Int)] = []
+    for (index, content) in contents.enumerated() {
+      if case .absent(let reason) = content { places.append((index, dictionary.index(of: reason))) }
+    }
+    append(places.count)
+    guard !places.isEmpty else { return }
+    append(dictionary)
+    var next = 0
+    for place in places {
+      append(place.sample - next)
+      append(place.reason)
+      next = place.sample + 1
+    }
+  }
+
+  private mutating func append(_ type: ValueType, _ values: [Value]) -> ColumnEncoding {
+    switch type {
+    case .bool:
+      for value in values { bytes.append(value == .bool(true) ? 1 : 0) }
+      return .bools
+    case .int:
+      append(differences: values.map { if case .int(let value) = $0 { Int64(value) } else { 0 } })
+      return .ints
+    case .float: return append(floats: values.map { $0.number ?? 0 })
+    case .string:
+      var dictionary = Dictionary()
+      let indexes = values.map { if case .string(let value) = $0 { dictionary.index(of: value) } else { 0 } }
+      append(dictionary)
+      for index in indexes { append(index) }
+      return .strings
+    case .list: return append(lists: values.map { if case .list(let value) = $0 { value } else { [] } })
+    }
+  }
+
+  mutating func append(differences numbers: [Int64]) {
+    var previous: Int64 = 0
+    for number in numbers {
+      append(signed: number &- previous)
+      previous = number
+    }
+  }
+
+  private mutating func append(floats: [Double]) -> ColumnEncoding {
+    if let (decimals, integers) = DecimalScale.integers(floats) {
+      bytes.append(UInt8(decimals))
+      append(differences: integers)
+      return .decimals
+    }
+    var previous: UInt64 = 0
+    let differences = floats.map { number in
+      defer { previous = number.bitPattern }
+      return number.bitPattern ^ previous
+    }
+    for shift in stride(from: UInt64(56), through: 0, by: -8) {
+      for difference in differences { bytes.append(UInt8(truncatingIfNeeded: difference >> shift)) }
+    }
+    return .doubles
+  }
+
+  private mutating func append(lists: [[String]]) -> ColumnEncoding {
+    if let (decimals, size, integers) = decimals(lists) {
+      bytes.append(UInt8(decimals))
+      append(size)
+      for (index, integer) in integers.enumerated() { append(signed: integer &- (index < size ? 0 : integers[index - size])) }
+      return .decimalLists
+    }
+    var dictionary = Dictionary()
+    let indexes = lists.map { $0.map { dictionary.index(of: $0) } }
+    append(dictionary)
+    for list in indexes {
+      append(list.count)
+      for index in list { append(index) }
+    }
+    return .stringLists
+  }
+
+  /// Lists of one size whose elements are all decimal fractions, as integers with the same number of decimals.
+  private func decimals(_ lists: [[String]]) -> (decimals: Int, size: Int, integers: [Int64])? {
+    guard let size = lists.first?.count, size > 0, lists.allSatisfy({ $0.count == size }) else { return nil }
+    var numbers: [(integer: Int64, decimals: Int)] = []
+    for text in lists.joined() {
+      guard let number = DecimalScale.parse(text) else { return nil }
+      numbers.append(number)
+    }
+    let decimals = numbers.reduce(0) { max($0, $1.decimals) }
+    let integers = numbers.compactMap { DecimalScale.rescale($0.integer, by: decimals - $0.decimals) }
+    return integers.count == numbers.count ? (decimals, size, integers) : nil
+  }
+
+  private mutating func append(_ dictionary: Dictionary) {
+    append(dictionary.strings.count)
+    for string in dictionary.strings { append(string) }
+  }
+
+  /// The distinct strings of a column, in the order of their first use.
+  private struct Dictionary {
+    private(set) var strings: [String] = []
+    private var indexes: [String: Int] = [:]
+
+    mutating func index(of string: String) -> Int {
+      if let index = indexes[string] { return index }
+      indexes[string] = strings.count
+      strings.append(string)
+      return strings.count - 1
+    }
+  }
+}

@@ -1,0 +1,73 @@
+// Raw deflate by zlib: no header and no checksum, because sections have a CRC of their own.
+
+import CZlib
+
+/// The highest ratio that deflate can reach: a length of 258 in two bits.
+private let maxRatio = 1032
+
+/// Compresses one section after the other.
+struct Compressor: ~Copyable {
+  /// zlib's state points back to the stream, which therefore must not move.
+  private let stream: UnsafeMutablePointer<z_stream>
+
+  init() {
+    stream = .allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+    let code = deflateInit2_(
+      stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, CInt(MemoryLayout<z_stream>.size))
+    precondition(code == Z_OK, "zlib cannot be initialised: \(code)")
+  }
+
+  deinit {
+    deflateEnd(stream)
+    stream.deallocate()
+  }
+
+  /// Returns the bytes compressed, or unchanged if that is not shorter: the sizes tell the two apart.
+  func compress(_ bytes: [UInt8]) -> [UInt8] {
+    deflateReset(stream)
+    let compressed = [UInt8](unsafeUninitializedCapacity: bytes.count) { output, count in
+      count = bytes.withUnsafeBufferPointer { input in
+        stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+        stream.pointee.avail_in = UInt32(input.count)
+        stream.pointee.next_out = output.baseAddress
+        stream.pointee.avail_out = UInt32(output.count)
+        return deflate(stream, Z_FINISH) == Z_STREAM_END ? output.count - Int(stream.pointee.avail_out) : output.count
+      }
+    }
+    return compressed.count < bytes.count ? compressed : bytes
+  }
+}
+
+/// Whether that many bytes can be the compressed form of `size` bytes. It bounds the memory that a short hostile input can claim.
+func canHold(_ stored: Int, _ size: Int) -> Bool {
+  stored == size || stored > 0 && stored < size && size / maxRatio <= stored
+}
+
+/// Returns the `size` bytes that `Compressor.compress` turned into these.
+func decompress(_ bytes: ArraySlice<UInt8>, to size: Int, _ place: String) throws(BlockError) -> ArraySlice<UInt8> {
+  if bytes.count == size { return bytes }
+  guard canHold(bytes.count, size) else { throw BlockError(place, "\(bytes.count) bytes cannot hold \(size)") }
+  let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+  stream.initialize(to: z_stream())
+  defer { stream.deallocate() }
+  guard inflateInit2_(stream, -MAX_WBITS, ZLIB_VERSION, CInt(MemoryLayout<z_stream>.size)) == Z_OK else {
+    throw BlockError(place, "out of memory")
+  }
+  defer { inflateEnd(stream) }
+  var code = Z_OK
+  let output = [UInt8](unsafeUninitializedCapacity: size) { output, count in
+    bytes.withUnsafeBufferPointer { input in
+      stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+      stream.pointee.avail_in = UInt32(input.count)
+      stream.pointee.next_out = output.baseAddress
+      stream.pointee.avail_out = UInt32(size)
+      code = inflate(stream, Z_FINISH)
+      count = size - Int(stream.pointee.avail_out)
+    }
+  }
+  guard code == Z_STREAM_END, output.count == size, stream.pointee.avail_in == 0 else {
+    throw BlockError(place, "damaged compressed data")
+  }
+  return output[...]
+}
