@@ -32,6 +32,7 @@ let package = Package(
     .target(name: "SignalImport", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "Trips", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "SampleBlocks", dependencies: ["Protocols", "CZlib"], swiftSettings: strict),
+    .target(name: "HistoryStore", dependencies: ["SampleBlocks", "Protocols", "CSQLite", "CLinux"], swiftSettings: strict),
     .target(
       name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),
     .target(name: "CLinux"),
@@ -80,6 +81,7 @@ let package = Package(
     .testTarget(name: "SignalImportTests", dependencies: ["SignalImport", "Protocols", "Peers"], swiftSettings: strict),
     .testTarget(name: "TripsTests", dependencies: ["Trips", "Protocols"], swiftSettings: strict),
     .testTarget(name: "SampleBlocksTests", dependencies: ["SampleBlocks", "Protocols"], swiftSettings: strict),
+    .testTarget(name: "HistoryStoreTests", dependencies: ["HistoryStore", "SampleBlocks", "Protocols", "CSQLite"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers", "MachineTesting"], swiftSettings: strict),
     .testTarget(
       name: "vehicledTests",
@@ -95,7 +97,8 @@ let package = Package(
 if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   let needed: Set = [
     "Protocols", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests", "VarlinkTests",
-    "SignalImportTests", "Trips", "TripsTests", "CZlib", "SampleBlocks", "SampleBlocksTests",
+    "SignalImportTests", "Trips", "TripsTests", "CZlib", "SampleBlocks", "SampleBlocksTests", "CLinux", "CSQLite", "HistoryStore",
+    "HistoryStoreTests",
   ]
   package.products = []
   package.dependencies.removeAll { !$0.isCrypto }

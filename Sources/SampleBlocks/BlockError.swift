@@ -5,7 +5,7 @@ public struct BlockError: Error, Equatable, Sendable, CustomStringConvertible {
   public var description: String
 
   /// Creates an error: the place in the block, then the problem.
-  init(_ place: String, _ problem: String) {
+  public init(_ place: String, _ problem: String) {
     description = "\(place): \(problem)"
   }
 }

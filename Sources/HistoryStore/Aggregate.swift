@@ -1,0 +1,76 @@
+// What is kept of the numbers of a series in an interval: minimum, maximum, mean weighted by time, last, number of samples. Time without a
+// value counts nowhere.
+
+/// The numbers of a series in an interval.
+public struct Aggregate: Sendable, Equatable {
+  public private(set) var minimum: Double
+  public private(set) var maximum: Double
+  public private(set) var last: Double
+  /// The number of samples.
+  public private(set) var samples: Int
+  /// The time for which there was a value, in microseconds.
+  public private(set) var covered: Int64
+  /// The values, each times its duration in microseconds.
+  private var integral: Double
+
+  /// The mean, weighted by time.
+  public var mean: Double { covered > 0 ? integral / Double(covered) : last }
+
+  /// A value that was valid for `duration` µs.
+  init(_ value: Double, duration: Int64, samples: Int) {
+    (minimum, maximum, last) = (value, value, value)
+    (self.samples, covered, integral) = (samples, duration, value * Double(duration))
+  }
+
+  /// An aggregate that was stored.
+  init(minimum: Double, maximum: Double, mean: Double, last: Double, samples: Int, covered: Int64) {
+    (self.minimum, self.maximum, self.last) = (minimum, maximum, last)
+    (self.samples, self.covered, integral) = (samples, covered, mean * Double(covered))
+  }
+
+  /// Adds a later one.
+  mutating func add(_ other: Aggregate) {
+    minimum = min(minimum, other.minimum)
+    maximum = max(maximum, other.maximum)
+    last = other.last
+    samples += other.samples
+    covered += other.covered
+    integral += other.integral
+  }
+}
+
+/// Aggregates of one series in intervals of one width, which begin at multiples of it after an origin.
+struct Aggregates {
+  let width: Int64
+  let origin: Int64
+  /// By the index of the interval.
+  private(set) var intervals: [Int: Aggregate] = [:]
+
+  init(width: Int64, origin: Int64 = 0) {
+    self.width = width
+    self.origin = origin
+  }
+
+  /// The same intervals without aggregates.
+  var empty: Aggregates { Aggregates(width: width, origin: origin) }
+
+  func index(of time: Int64) -> Int {
+    let (quotient, remainder) = (time - origin).quotientAndRemainder(dividingBy: width)
+    return Int(remainder < 0 ? quotient - 1 : quotient)
+  }
+
+  /// Adds a segment, cut at the borders of the intervals.
+  mutating func add(_ segment: Segment) {
+    var (start, samples) = (segment.start, segment.samples)
+    repeat {
+      let index = index(of: start)
+      let end = min(segment.end, origin + Int64(index + 1) * width)
+      add(Aggregate(segment.value, duration: end - start, samples: samples), at: index)
+      (start, samples) = (end, 0)
+    } while start < segment.end
+  }
+
+  mutating func add(_ aggregate: Aggregate, at index: Int) {
+    if intervals[index]?.add(aggregate) == nil { intervals[index] = aggregate }
+  }
+}

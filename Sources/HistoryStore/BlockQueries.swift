@@ -1,0 +1,57 @@
+// The blocks of a device in a boot, in the order of time: first the merged ones, then the recent ones.
+
+import SampleBlocks
+
+/// Where a block is, and what it covers.
+struct BlockReference: Equatable {
+  enum Table: String {
+    case recent, block
+  }
+
+  var table: Table
+  var id: Int
+  var start: Int64
+  var end: Int64
+  var continues: Bool
+}
+
+extension HistoryReader {
+  /// The blocks that overlap start to end, and those before them that are needed to know which values are valid at the start.
+  func references(device: Int, boot: Int, from start: Int64, to end: Int64) throws(HistoryError) -> [BlockReference] {
+    var merged = try database.rows(
+      "SELECT id, start, \"end\", continues FROM block WHERE device = ? AND boot = ? AND start <= ? AND \"end\" >= ? ORDER BY start, id",
+      [.int(device), .int(boot), .int(end), .int(start)]
+    ) { (row) throws(HistoryError) in reference(row, .block) }
+    let recent = try recent(device: device, boot: boot)
+    guard var first = recent.firstIndex(where: { $0.end >= start && $0.start <= end }) else { return merged }
+    // Recent blocks do not repeat the values that are valid at their start; merged ones do.
+    if merged.isEmpty {
+      while first > 0, recent[first].continues { first -= 1 }
+      if recent[first].continues {
+        merged = try database.rows(
+          "SELECT id, start, \"end\", continues FROM block WHERE device = ? AND boot = ? ORDER BY start DESC, id DESC LIMIT 1",
+          [.int(device), .int(boot)]
+        ) { (row) throws(HistoryError) in reference(row, .block) }
+      }
+    } else {
+      first = 0
+    }
+    return merged + recent[first...].prefix { $0.start <= end }
+  }
+
+  func recent(device: Int, boot: Int) throws(HistoryError) -> [BlockReference] {
+    try database.rows(
+      "SELECT id, start, \"end\", continues FROM recent WHERE device = ? AND boot = ? ORDER BY id", [.int(device), .int(boot)]
+    ) { (row) throws(HistoryError) in reference(row, .recent) }
+  }
+
+  private func reference(_ row: SQLRow, _ table: BlockReference.Table) -> BlockReference {
+    BlockReference(table: table, id: row.number(0), start: row.int(1), end: row.int(2), continues: row.bool(3))
+  }
+
+  /// The bytes of a block, or nil if it was merged or dropped meanwhile.
+  func bytes(_ reference: BlockReference) throws(HistoryError) -> [UInt8]? {
+    let sql = reference.table == .recent ? "SELECT data FROM recent WHERE id = ?" : "SELECT data FROM block WHERE id = ?"
+    return try database.rows(sql, [.int(reference.id)]) { (row) throws(HistoryError) in row.blob(0) }.first
+  }
+}

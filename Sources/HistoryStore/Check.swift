@@ -1,0 +1,59 @@
+// Checks the database and every block.
+
+import SampleBlocks
+
+/// The result of a check.
+public struct CheckResult: Sendable, Equatable {
+  public var blocks = 0
+  /// Descriptions of what is damaged.
+  public var damage: [String] = []
+}
+
+extension HistoryReader {
+  /// Reads all blocks and rollups completely, and checks the structure of the database. `progress` gets the number of blocks read and of all.
+  public func check(progress: (Int, Int) -> Void = { _, _ in }) throws(HistoryError) -> CheckResult {
+    var result = CheckResult()
+    let findings = try database.rows("PRAGMA quick_check(20)") { (row) throws(HistoryError) in row.text(0) }
+    if findings != ["ok"] { result.damage += findings.map { "\(database.path): \($0)" } }
+    let total = Int(try database.number("SELECT (SELECT count(*) FROM block) + (SELECT count(*) FROM recent)"))
+    for table in [BlockReference.Table.block, .recent] {
+      var last: Int64 = -1
+      while true {
+        // One row at a time, so that writers are never blocked for long.
+        let found = try database.rows(
+          """
+          SELECT t.id, t.start, t."end", t.continues, t.data, d.name, b.id, b.uuid, b.offset, b.synchronised FROM \(table.rawValue) t
+          LEFT JOIN device d ON d.id = t.device LEFT JOIN boot b ON b.id = t.boot WHERE t.id > ? ORDER BY t.id LIMIT 1
+          """, [.int(last)]
+        ) { (row) throws(HistoryError) in
+          (
+            reference: BlockReference(table: table, id: row.number(0), start: row.int(1), end: row.int(2), continues: row.bool(3)),
+            bytes: row.blob(4), device: row.text(5),
+            boot: Boot(id: row.number(6), uuid: row.text(7), offset: row.int(8), isSynchronised: row.bool(9))
+          )
+        }
+        guard let row = found.first else { break }
+        last = Int64(row.reference.id)
+        do throws(BlockError) {
+          _ = try Block(row.bytes).columns()
+        } catch {
+          result.damage.append(row.reference.describe(row.device, row.boot, error))
+        }
+        result.blocks += 1
+        progress(result.blocks, total)
+      }
+    }
+    let rollups = try database.rows("SELECT resolution, boot, start, series, data FROM rollup") { (row) throws(HistoryError) -> String? in
+      let place = "rollup of series \(row.number(3)) in boot \(row.number(1)) at \(row.int(2) / 1_000_000) s"
+      guard let resolution = RollupResolution(rawValue: row.number(0)) else { return "\(place): unknown resolution \(row.int(0))" }
+      do throws(BlockError) {
+        _ = try RollupCoding.decode(row.blob(4), resolution)
+        return nil
+      } catch {
+        return "\(place): \(error)"
+      }
+    }
+    result.damage += rollups.compactMap { $0 }
+    return result
+  }
+}

@@ -1,0 +1,179 @@
+// One connection to a SQLite database in WAL mode: statements, rows, transactions, errors. It knows no table.
+// Source: SQLite's C interface and its page on result codes.
+
+import CSQLite
+import Glibc
+
+/// A value of a statement.
+enum SQLValue {
+  case null
+  case int(Int64)
+  case real(Double)
+  case text(String)
+  case blob([UInt8])
+
+  static func int(_ value: Int) -> SQLValue { .int(Int64(value)) }
+  static func bool(_ value: Bool) -> SQLValue { .int(value ? 1 : 0) }
+  static func real(_ value: Double?) -> SQLValue { value.map { .real($0) } ?? .null }
+}
+
+/// A row of a result, valid until the next one.
+struct SQLRow {
+  fileprivate let statement: OpaquePointer
+
+  func int(_ column: CInt) -> Int64 { sqlite3_column_int64(statement, column) }
+  func number(_ column: CInt) -> Int { Int(int(column)) }
+  func bool(_ column: CInt) -> Bool { int(column) != 0 }
+  func isNull(_ column: CInt) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+  func real(_ column: CInt) -> Double? { isNull(column) ? nil : sqlite3_column_double(statement, column) }
+
+  func text(_ column: CInt) -> String {
+    let start = sqlite3_column_text(statement, column)
+    return String(decoding: UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))), as: UTF8.self)
+  }
+
+  func blob(_ column: CInt) -> [UInt8] {
+    let start = sqlite3_column_blob(statement, column)
+    return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
+  }
+}
+
+/// An open connection. It is not thread-safe.
+final class Database {
+  let path: String
+  private let handle: OpaquePointer
+  private var statements: [String: OpaquePointer] = [:]
+  private var depth = 0
+
+  /// Opens a database, which is created if it is missing and `writable`.
+  init(_ path: String, writable: Bool) throws(HistoryError) {
+    self.path = path
+    var opened: OpaquePointer?
+    let flags = (writable ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
+    let code = sqlite3_open_v2(path, &opened, flags, nil)
+    guard code == SQLITE_OK, let opened else {
+      let error = Self.error(code, path, opened)
+      sqlite3_close_v2(opened)
+      throw error
+    }
+    handle = opened
+    sqlite3_extended_result_codes(handle, 1)
+    sqlite3_busy_timeout(handle, 5000)
+  }
+
+  deinit {
+    for statement in statements.values { sqlite3_finalize(statement) }
+    sqlite3_close_v2(handle)
+  }
+
+  /// Runs statements without arguments and results.
+  func execute(_ sql: String) throws(HistoryError) {
+    try check(sqlite3_exec(handle, sql, nil, nil, nil))
+  }
+
+  /// Runs a statement; the arguments replace each `?`, in order.
+  func run(_ sql: String, _ arguments: [SQLValue] = []) throws(HistoryError) {
+    _ = try rows(sql, arguments) { (_) throws(HistoryError) in }
+  }
+
+  /// Returns what `read` makes of each row.
+  func rows<Element>(
+    _ sql: String, _ arguments: [SQLValue] = [], _ read: (SQLRow) throws(HistoryError) -> Element
+  ) throws(HistoryError) -> [Element] {
+    let statement = try prepare(sql)
+    defer {
+      sqlite3_reset(statement)
+      sqlite3_clear_bindings(statement)
+    }
+    for (index, argument) in arguments.enumerated() { try check(bind(argument, to: CInt(index + 1), of: statement)) }
+    var elements: [Element] = []
+    while true {
+      let code = sqlite3_step(statement)
+      if code == SQLITE_DONE { return elements }
+      guard code == SQLITE_ROW else { throw Self.error(code, path, handle) }
+      elements.append(try read(SQLRow(statement: statement)))
+    }
+  }
+
+  /// Returns the integer in the first row, or 0.
+  func number(_ sql: String, _ arguments: [SQLValue] = []) throws(HistoryError) -> Int64 {
+    try rows(sql, arguments) { (row) throws(HistoryError) in row.int(0) }.first ?? 0
+  }
+
+  /// Runs the body in one transaction, which an error rolls back. Nested calls belong to the outermost.
+  func transaction<Result>(_ body: () throws(HistoryError) -> Result) throws(HistoryError) -> Result {
+    if depth > 0 { return try body() }
+    try execute("BEGIN IMMEDIATE")
+    depth += 1
+    defer { depth -= 1 }
+    do throws(HistoryError) {
+      let result = try body()
+      try execute("COMMIT")
+      return result
+    } catch {
+      // Some errors have rolled it back already.
+      if sqlite3_get_autocommit(handle) == 0 { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+      throw error
+    }
+  }
+
+  var isInTransaction: Bool { depth > 0 }
+  var lastID: Int { Int(sqlite3_last_insert_rowid(handle)) }
+  /// The number of rows that the last statement changed.
+  var changes: Int { Int(sqlite3_changes64(handle)) }
+
+  private func prepare(_ sql: String) throws(HistoryError) -> OpaquePointer {
+    if let statement = statements[sql] { return statement }
+    var statement: OpaquePointer?
+    try check(sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil))
+    guard let statement else { throw HistoryError(.failed, "cannot use \(path): empty statement") }
+    statements[sql] = statement
+    return statement
+  }
+
+  private func bind(_ value: SQLValue, to index: CInt, of statement: OpaquePointer) -> CInt {
+    // SQLITE_TRANSIENT, a macro that Swift does not import: SQLite copies the bytes.
+    let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    switch value {
+    case .null: return sqlite3_bind_null(statement, index)
+    case .int(let value): return sqlite3_bind_int64(statement, index, value)
+    case .real(let value): return sqlite3_bind_double(statement, index, value)
+    case .text(let value):
+      var value = value
+      return value.withUTF8 { utf8 in
+        utf8.withMemoryRebound(to: CChar.self) { sqlite3_bind_text(statement, index, $0.baseAddress, CInt($0.count), copied) }
+      }
+    case .blob(let bytes):
+      return bytes.withUnsafeBytes {
+        $0.isEmpty
+          ? sqlite3_bind_zeroblob(statement, index, 0) : sqlite3_bind_blob64(statement, index, $0.baseAddress, UInt64($0.count), copied)
+      }
+    }
+  }
+
+  // MARK: Errors
+
+  private func check(_ code: CInt) throws(HistoryError) {
+    if code != SQLITE_OK { throw Self.error(code, path, handle) }
+  }
+
+  private static func error(_ code: CInt, _ path: String, _ handle: OpaquePointer?) -> HistoryError {
+    let cause = handle.flatMap { sqlite3_system_errno($0) }.flatMap { $0 == 0 ? nil : String(cString: strerror($0)) }
+    let message = handle.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? String(cString: sqlite3_errstr(code))
+    let system = handle.map { sqlite3_system_errno($0) } ?? 0
+    switch code & 0xFF {
+    case SQLITE_FULL: return HistoryError(.diskFull, "cannot write \(path): disk full; free some space or lower the size of the history")
+    case SQLITE_IOERR where system == ENOSPC:
+      return HistoryError(.diskFull, "cannot write \(path): disk full; free some space or lower the size of the history")
+    case SQLITE_READONLY:
+      return HistoryError(.readOnly, "cannot write \(path): read-only file or file system; make it writable")
+    case SQLITE_IOERR where system == EROFS:
+      return HistoryError(.readOnly, "cannot write \(path): read-only file system; mount it writable")
+    case SQLITE_CORRUPT, SQLITE_NOTADB:
+      return HistoryError(.damaged, "\(path) is damaged: \(message); restore a copy, or move it away to start a new history")
+    case SQLITE_CANTOPEN:
+      return HistoryError(.readOnly, "cannot open \(path): \(cause ?? message); check the directory and its permissions")
+    default: return HistoryError(.failed, "cannot use \(path): \(message)\(cause.map { " (\($0))" } ?? "")")
+    }
+  }
+}

@@ -1,0 +1,153 @@
+// Deletes recorded values for good: of a device, of a property, or of a time range. What is deleted is overwritten in the file.
+
+import Protocols
+import SampleBlocks
+
+extension HistoryStore {
+  /// What to delete of a device.
+  public struct Deletion: Sendable {
+    public var device: String
+    /// All properties if nil.
+    public var property: String?
+    /// Wall-clock time (µs); all times if nil.
+    public var range: ClosedRange<Int64>?
+
+    /// Creates a deletion.
+    public init(device: String, property: String? = nil, range: ClosedRange<Int64>? = nil) {
+      self.device = device
+      self.property = property
+      self.range = range
+    }
+  }
+
+  /// Deletes values. Periods are deleted with all properties of their whole time. Returns descriptions of the damaged blocks that were
+  /// deleted as a whole.
+  @discardableResult
+  public func delete(_ deletion: Deletion) throws(HistoryError) -> [String] {
+    let device = try reader.deviceID(deletion.device)
+    let series = try reader.series(of: deletion.device).filter { deletion.property == nil || $0.key.property == deletion.property }
+    if let property = deletion.property, series.isEmpty {
+      throw HistoryError(.invalid, "no property \"\(property)\" of \(deletion.device) was recorded")
+    }
+    let ids = Set(series.map(\.id))
+    var damage: [String] = []
+    try database.execute("PRAGMA secure_delete = ON")
+    defer { try? database.execute("PRAGMA secure_delete = OFF") }
+    try database.transaction { () throws(HistoryError) in
+      for boot in try database.rows("SELECT id, uuid, offset, synchronised FROM boot", [], reader.boot) {
+        let range = deletion.range.map {
+          $0.lowerBound.subtractingClamped(boot.offset)...$0.upperBound.subtractingClamped(boot.offset)
+        }
+        damage += try deleteBlocks(device, deletion, boot, ids, range)
+        try deleteRollups(boot, ids, range)
+      }
+      if deletion.property == nil { try deletePeriods(device, deletion.range) }
+      guard deletion.range == nil else { return }
+      for id in ids { try database.run("DELETE FROM series WHERE id = ?", [.int(id)]) }
+      if deletion.property == nil { try database.run("DELETE FROM device WHERE id = ?", [.int(device)]) }
+    }
+    forgetNames()
+    try checkpoint()
+    return damage
+  }
+
+  private func deleteBlocks(
+    _ device: Int, _ deletion: Deletion, _ boot: Boot, _ ids: Set<Int>, _ range: ClosedRange<Int64>?
+  ) throws(HistoryError) -> [String] {
+    var damage: [String] = []
+    for table in [BlockReference.Table.block, .recent] {
+      let references = try database.rows(
+        "SELECT id, start, \"end\", continues FROM \(table.rawValue) WHERE device = ? AND boot = ? ORDER BY id",
+        [.int(device), .int(boot.id)]
+      ) { (row) throws(HistoryError) in
+        BlockReference(table: table, id: row.number(0), start: row.int(1), end: row.int(2), continues: row.bool(3))
+      }
+      for reference in references {
+        if let range, reference.start > range.upperBound || reference.end < range.lowerBound { continue }
+        let isWhole = range.map { $0.lowerBound <= reference.start && reference.end <= $0.upperBound } ?? true
+        if deletion.property == nil && isWhole {
+          try database.run("DELETE FROM \(table.rawValue) WHERE id = ?", [.int(reference.id)])
+          continue
+        }
+        guard let bytes = try reader.bytes(reference) else { continue }
+        do throws(BlockError) {
+          let kept = try Self.without(ids, in: range, Block(bytes), table)
+          try? database.run("UPDATE \(table.rawValue) SET data = ? WHERE id = ?", [.blob(kept), .int(reference.id)])
+        } catch {
+          damage.append(reference.describe(deletion.device, boot, error))
+          try database.run("DELETE FROM \(table.rawValue) WHERE id = ?", [.int(reference.id)])
+        }
+      }
+    }
+    return damage
+  }
+
+  /// Returns a block without the samples of some series in a range; they are absent there.
+  private static func without(
+    _ ids: Set<Int>, in range: ClosedRange<Int64>?, _ block: Block, _ table: BlockReference.Table
+  ) throws(BlockError) -> [UInt8] {
+    var builder = BlockBuilder()
+    for column in try block.columns() {
+      guard ids.contains(column.series) else {
+        try builder.append(column)
+        continue
+      }
+      guard let range else { continue }
+      var isAbsent = false
+      for index in 0..<column.count {
+        let time = column.times[index]
+        if range.contains(time) {
+          if !isAbsent { try builder.append(.absent("deleted"), series: column.series, at: time) }
+          isAbsent = true
+        } else {
+          // A value that was valid at the start of the range is absent from there on.
+          let next = index + 1 < column.count ? column.times[index + 1] : Int64.max
+          try builder.append(column.content(index), series: column.series, at: time)
+          isAbsent = false
+          if time < range.lowerBound, next > range.lowerBound, block.end >= range.lowerBound {
+            try builder.append(.absent("deleted"), series: column.series, at: max(range.lowerBound, time + 1))
+            isAbsent = true
+          }
+        }
+      }
+    }
+    return builder.build(from: block.start, to: block.end, layout: table == .recent ? .whole : .columns)
+  }
+
+  private func deleteRollups(_ boot: Boot, _ ids: Set<Int>, _ range: ClosedRange<Int64>?) throws(HistoryError) {
+    for id in ids {
+      guard let range else {
+        for resolution in RollupResolution.allCases {
+          try database.run(
+            "DELETE FROM rollup WHERE resolution = ? AND boot = ? AND series = ?", [.int(resolution.rawValue), .int(boot.id), .int(id)])
+        }
+        continue
+      }
+      // An interval that touches the range is deleted, because its values cannot be told apart.
+      for resolution in RollupResolution.allCases {
+        for row in try database.rollups(resolution, boot: boot.id, series: id, from: range.lowerBound, to: range.upperBound) {
+          let intervals = (try? RollupCoding.decode(row.bytes, resolution)) ?? [:]
+          let kept = intervals.filter {
+            let start = Int64($0.key) * resolution.width
+            return start > range.upperBound || start + resolution.width <= range.lowerBound
+          }
+          if kept.count < intervals.count || intervals.isEmpty {
+            try database.setRollups(kept, resolution, boot: boot.id, series: id, row: row.row)
+          }
+        }
+      }
+    }
+  }
+
+  private func deletePeriods(_ device: Int, _ range: ClosedRange<Int64>?) throws(HistoryError) {
+    guard let range else {
+      try database.run("DELETE FROM period WHERE device = ?", [.int(device)])
+      return
+    }
+    try database.run(
+      """
+      DELETE FROM period WHERE device = ? AND start + (SELECT offset FROM boot WHERE id = start_boot) >= ?
+      AND "end" + (SELECT offset FROM boot WHERE id = end_boot) <= ?
+      """, [.int(device), .int(range.lowerBound), .int(range.upperBound)])
+  }
+}

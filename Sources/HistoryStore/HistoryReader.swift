@@ -1,0 +1,79 @@
+// The queries that only read: devices, series, boots, size. Samples, plots and periods are in extensions. A second reader with a connection
+// of its own can run on another thread while the store is written.
+
+import Glibc
+import Protocols
+
+/// Reads the store. It is not thread-safe: each thread opens its own.
+public struct HistoryReader {
+  let database: Database
+
+  init(_ database: Database) { self.database = database }
+
+  /// Opens the store in a directory for reading, while another process or thread may write it.
+  public init(directory: String) throws(HistoryError) {
+    guard access(directory + "/" + HistoryFile.name, F_OK) == 0 else {
+      throw HistoryError(.invalid, "there is no history in \(directory): \(String(cString: strerror(errno))); start vehicled-history")
+    }
+    database = try HistoryFile.open(directory, writable: false)
+  }
+
+  /// The names of all devices with recorded values, in alphabetical order.
+  public func devices() throws(HistoryError) -> [String] {
+    try database.rows("SELECT name FROM device ORDER BY name") { (row) throws(HistoryError) in row.text(0) }
+  }
+
+  /// All series, or those of a device.
+  public func series(of device: String? = nil) throws(HistoryError) -> [Series] {
+    let sql = """
+      SELECT s.id, d.name, s.property, s.type, s.unit FROM series s JOIN device d ON d.id = s.device
+      WHERE ?1 IS NULL OR d.name = ?1 ORDER BY s.id
+      """
+    return try database.rows(sql, [device.map { .text($0) } ?? .null]) { (row) throws(HistoryError) in
+      let unit = row.text(4)
+      let key = SeriesKey(
+        device: row.text(1), property: row.text(2), type: ValueType(rawValue: row.text(3)) ?? .string, unit: unit.isEmpty ? nil : unit)
+      return Series(id: row.number(0), key: key)
+    }
+  }
+
+  /// The boots that have data between two wall-clock times (µs), in the order of their data.
+  public func boots(from: Int64 = 0, to: Int64 = .max) throws(HistoryError) -> [Boot] {
+    // The first and last times of a boot are noted when its blocks are merged.
+    let sql = """
+      WITH span AS (SELECT id AS boot, first, last FROM boot WHERE first IS NOT NULL
+        UNION ALL SELECT boot, min(start), max("end") FROM recent GROUP BY boot)
+      SELECT b.id, b.uuid, b.offset, b.synchronised FROM boot b JOIN span s ON s.boot = b.id
+      GROUP BY b.id HAVING min(s.first) + b.offset <= ? AND max(s.last) + b.offset >= ? ORDER BY min(s.first) + b.offset
+      """
+    return try database.rows(sql, [.int(to), .int(from)], boot)
+  }
+
+  func boot(_ row: SQLRow) throws(HistoryError) -> Boot {
+    Boot(id: row.number(0), uuid: row.text(1), offset: row.int(2), isSynchronised: row.bool(3))
+  }
+
+  func deviceID(_ name: String) throws(HistoryError) -> Int {
+    let id = try database.number("SELECT id FROM device WHERE name = ?", [.text(name)])
+    guard id > 0 else {
+      let known = try devices()
+      throw HistoryError(
+        .invalid, "no device \"\(name)\" was recorded; \(known.isEmpty ? "there are none yet" : "known: \(known.joined(separator: ", "))")")
+    }
+    return Int(id)
+  }
+
+  func series(_ id: Int) throws(HistoryError) -> (device: Int, type: String) {
+    let found = try database.rows("SELECT device, type FROM series WHERE id = ?", [.int(id)]) { (row) throws(HistoryError) in
+      (device: row.number(0), type: row.text(1))
+    }
+    guard let first = found.first else { throw HistoryError(.invalid, "there is no series \(id)") }
+    return first
+  }
+
+  /// The size of the data in bytes, without free pages and the log.
+  public func size() throws(HistoryError) -> Int {
+    let pages = try database.number("PRAGMA page_count") - (try database.number("PRAGMA freelist_count"))
+    return Int(pages * (try database.number("PRAGMA page_size")))
+  }
+}

@@ -1,0 +1,135 @@
+// The store's writer: it opens the directory, and appends blocks. Merging, dropping and deleting are in extensions.
+
+import Glibc
+import Protocols
+import SampleBlocks
+
+/// The recorded values of all devices, in a directory that one process writes. It is not thread-safe.
+public final class HistoryStore {
+  /// The queries, on the connection of the writer.
+  public let reader: HistoryReader
+  let database: Database
+  private let directory: String
+  private let lock: CInt
+  /// The numbers of known series and devices.
+  private var seriesIDs: [SeriesKey: Int] = [:]
+  private var deviceIDs: [String: Int] = [:]
+
+  /// Opens the store in a directory, both of which are created if they are missing.
+  public init(directory: String) throws(HistoryError) {
+    self.directory = directory
+    lock = try HistoryFile.lock(directory)
+    do throws(HistoryError) {
+      database = try HistoryFile.open(directory, writable: true)
+    } catch {
+      close(lock)
+      throw error
+    }
+    reader = HistoryReader(database)
+    HistoryFile.makeReserve(directory)
+  }
+
+  deinit { close(lock) }
+
+  // MARK: Series and boots
+
+  /// Returns the number of a series, which is created if it is new.
+  public func series(_ key: SeriesKey) throws(HistoryError) -> Int {
+    if let id = seriesIDs[key] { return id }
+    let device = try device(key.device)
+    let arguments: [SQLValue] = [.int(device), .text(key.property), .text(key.type.rawValue), .text(key.unit ?? "")]
+    try writing { () throws(HistoryError) in
+      try database.run("INSERT INTO series (device, property, type, unit) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", arguments)
+    }
+    let id = Int(
+      try database.number("SELECT id FROM series WHERE device = ? AND property = ? AND type = ? AND unit = ?", arguments))
+    seriesIDs[key] = id
+    return id
+  }
+
+  private func device(_ name: String) throws(HistoryError) -> Int {
+    if let id = deviceIDs[name] { return id }
+    try writing { () throws(HistoryError) in
+      try database.run("INSERT INTO device (name) VALUES (?) ON CONFLICT DO NOTHING", [.text(name)])
+    }
+    let id = try reader.deviceID(name)
+    deviceIDs[name] = id
+    return id
+  }
+
+  /// Renames a device. If another device gets its old name later, that starts other series.
+  public func rename(_ device: String, to name: String) throws(HistoryError) {
+    let id = try reader.deviceID(device)
+    guard try database.number("SELECT count(*) FROM device WHERE name = ?", [.text(name)]) == 0 else {
+      throw HistoryError(.invalid, "cannot rename \(device): \"\(name)\" was recorded already; choose another name")
+    }
+    try database.run("UPDATE device SET name = ? WHERE id = ?", [.text(name), .int(id)])
+    forgetNames()
+  }
+
+  /// Forgets the numbers of names after a change.
+  func forgetNames() { (seriesIDs, deviceIDs) = ([:], [:]) }
+
+  /// Returns the number of a boot. A new one gets this offset (µs from CLOCK_BOOTTIME to the Unix epoch's clock).
+  public func boot(_ uuid: String, offset: Int64) throws(HistoryError) -> Int {
+    try writing { () throws(HistoryError) in
+      try database.run(
+        "INSERT INTO boot (uuid, offset, synchronised) VALUES (?, ?, 0) ON CONFLICT DO NOTHING", [.text(uuid), .int(offset)])
+    }
+    return Int(try database.number("SELECT id FROM boot WHERE uuid = ?", [.text(uuid)]))
+  }
+
+  /// Sets the offset of a boot, unless it was set from a synchronised clock. Returns whether it changed.
+  @discardableResult
+  public func setOffset(_ offset: Int64, synchronised: Bool, ofBoot boot: Int) throws(HistoryError) -> Bool {
+    try database.run(
+      "UPDATE boot SET offset = ?1, synchronised = ?2 WHERE id = ?3 AND synchronised = 0 AND (offset <> ?1 OR ?2)",
+      [.int(offset), .bool(synchronised), .int(boot)])
+    return database.changes > 0
+  }
+
+  // MARK: Appending
+
+  /// Appends a block. When this returns, the block is on the disk. If the disk is full, the oldest merged blocks are dropped. Returns the
+  /// number of blocks that were dropped.
+  @discardableResult
+  public func append(_ block: NewBlock) throws(HistoryError) -> Int {
+    let device = try device(block.device)
+    return try writing { () throws(HistoryError) in
+      try database.run(
+        "INSERT INTO recent (device, boot, start, \"end\", continues, data) VALUES (?, ?, ?, ?, ?, ?)",
+        [.int(device), .int(block.boot), .int(block.start), .int(block.end), .bool(block.continues), .blob(block.bytes)])
+    }
+  }
+
+  /// Runs a change, and if the disk is full again after dropping the oldest merged blocks. Returns the number of dropped blocks.
+  @discardableResult
+  func writing(_ body: () throws(HistoryError) -> Void) throws(HistoryError) -> Int {
+    if database.isInTransaction {
+      // The outermost change is repeated as a whole.
+      try body()
+      return 0
+    }
+    var dropped = 0
+    while true {
+      do throws(HistoryError) {
+        try database.transaction(body)
+        return dropped
+      } catch {
+        guard error.kind == .diskFull, dropped < 1000 else { throw error }
+        HistoryFile.releaseReserve(directory)
+        let count = try dropOldest(4)
+        if count == 0 { throw error }
+        dropped += count
+        // Write the log back into the pages that are free now.
+        try? checkpoint()
+      }
+    }
+  }
+
+  /// Writes the log back into the database, and truncates it.
+  public func checkpoint() throws(HistoryError) {
+    try database.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    HistoryFile.makeReserve(directory)
+  }
+}

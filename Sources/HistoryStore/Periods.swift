@@ -1,0 +1,115 @@
+// Trips, charges and parkings. They are computed elsewhere and replaced as a whole; a period whose blocks were dropped stays as it is.
+
+import Protocols
+
+extension HistoryReader {
+  private static let columns = """
+    p.id, d.name, p.kind, p.start_boot, p.start, p.end_boot, p."end", p.zone, p.open, p.frozen, p.distance, p.energy, p.charge_start,
+    p.charge_end, p.odometer_start, p.odometer_end, p.statistics
+    """
+
+  /// The periods of a device (all devices if nil) and kind (all if nil) that overlap a range of wall-clock time (µs), latest first.
+  public func periods(
+    of device: String? = nil, kind: Period.Kind? = nil, in range: ClosedRange<Int64> = .min ... .max, limit: Int = .max
+  ) throws(HistoryError) -> [Period] {
+    let sql = """
+      SELECT \(Self.columns) FROM period p JOIN device d ON d.id = p.device JOIN boot s ON s.id = p.start_boot
+      JOIN boot e ON e.id = p.end_boot
+      WHERE (?1 IS NULL OR d.name = ?1) AND (?2 IS NULL OR p.kind = ?2) AND p.start + s.offset <= ?4 AND p."end" + e.offset >= ?3
+      ORDER BY p.start + s.offset DESC, p.id DESC LIMIT ?5
+      """
+    let arguments: [SQLValue] = [
+      device.map { .text($0) } ?? .null, kind.map { .text($0.rawValue) } ?? .null, .int(range.lowerBound), .int(range.upperBound),
+      .int(limit),
+    ]
+    return try database.rows(sql, arguments, period)
+  }
+
+  /// A period by its number, or nil if there is none.
+  public func period(_ id: Int) throws(HistoryError) -> Period? {
+    try database.rows("SELECT \(Self.columns) FROM period p JOIN device d ON d.id = p.device WHERE p.id = ?", [.int(id)], period).first
+  }
+
+  private func period(_ row: SQLRow) throws(HistoryError) -> Period {
+    guard let kind = Period.Kind(rawValue: row.text(2)) else {
+      throw HistoryError(.damaged, "period \(row.number(0)) has the unknown kind \(row.text(2)); upgrade")
+    }
+    var period = Period(
+      device: row.text(1), kind: kind, start: BootTime(boot: row.number(3), time: row.int(4)),
+      end: BootTime(boot: row.number(5), time: row.int(6)), zone: row.text(7))
+    period.id = row.number(0)
+    period.isOpen = row.bool(8)
+    period.isFrozen = row.bool(9)
+    period.distance = row.real(10)
+    period.energy = row.real(11)
+    period.startCharge = row.real(12)
+    period.endCharge = row.real(13)
+    period.startOdometer = row.real(14)
+    period.endOdometer = row.real(15)
+    period.statistics = row.text(16)
+    return period
+  }
+}
+
+extension HistoryStore {
+  /// Stores a period: a new one if its number is 0, otherwise in place of the one with its number. Returns its number.
+  @discardableResult
+  public func store(_ period: Period) throws(HistoryError) -> Int {
+    let device = try reader.deviceID(period.device)
+    var id = period.id
+    try writing { () throws(HistoryError) in
+      try database.run(
+        """
+        INSERT INTO period (id, device, kind, start_boot, start, end_boot, "end", zone, open, frozen, distance, energy, charge_start,
+          charge_end, odometer_start, odometer_end, statistics) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (id) DO UPDATE SET device = excluded.device, kind = excluded.kind, start_boot = excluded.start_boot,
+          start = excluded.start, end_boot = excluded.end_boot, "end" = excluded."end", zone = excluded.zone, open = excluded.open,
+          frozen = excluded.frozen, distance = excluded.distance, energy = excluded.energy, charge_start = excluded.charge_start,
+          charge_end = excluded.charge_end, odometer_start = excluded.odometer_start, odometer_end = excluded.odometer_end,
+          statistics = excluded.statistics
+        """,
+        [
+          id == 0 ? .null : .int(id), .int(device), .text(period.kind.rawValue), .int(period.start.boot), .int(period.start.time),
+          .int(period.end.boot), .int(period.end.time), .text(period.zone), .bool(period.isOpen), .bool(period.isFrozen),
+          .real(period.distance), .real(period.energy), .real(period.startCharge), .real(period.endCharge),
+          .real(period.startOdometer), .real(period.endOdometer), .text(period.statistics),
+        ])
+      if id == 0 { id = database.lastID }
+    }
+    return id
+  }
+
+  /// Replaces the periods of a device that overlap a range of wall-clock time (µs) by new ones. A new period gets the number of an old one
+  /// of its kind that it overlaps; frozen ones stay, and new ones that overlap them are left out. Returns what is stored now.
+  @discardableResult
+  public func replacePeriods(
+    of device: String, in range: ClosedRange<Int64>, with periods: [Period]
+  ) throws(HistoryError) -> [Period] {
+    let offsets = Dictionary(
+      uniqueKeysWithValues: try database.rows("SELECT id, offset FROM boot") { (row) throws(HistoryError) in
+        (row.number(0), row.int(1))
+      })
+    func span(_ period: Period) -> ClosedRange<Int64> {
+      let start = period.start.time + (offsets[period.start.boot] ?? 0)
+      return start...max(start, period.end.time + (offsets[period.end.boot] ?? 0))
+    }
+    try writing { () throws(HistoryError) in
+      let old = try reader.periods(of: device, in: range)
+      let frozen = old.filter(\.isFrozen)
+      var free = old.filter { !$0.isFrozen }
+      for var period in periods where !frozen.contains(where: { $0.kind == period.kind && span($0).overlaps(span(period)) }) {
+        // The largest overlap wins, so that the later part of a trip that was cut does not take its number.
+        let matches = free.indices.filter { free[$0].kind == period.kind && span(free[$0]).overlaps(span(period)) }
+        let best = matches.max { span(free[$0]).clamped(to: span(period)).length < span(free[$1]).clamped(to: span(period)).length }
+        period.id = best.map { free.remove(at: $0).id } ?? 0
+        try store(period)
+      }
+      for period in free { try database.run("DELETE FROM period WHERE id = ?", [.int(period.id)]) }
+    }
+    return try reader.periods(of: device, in: range)
+  }
+}
+
+extension ClosedRange<Int64> {
+  fileprivate var length: Int64 { upperBound - lowerBound }
+}

@@ -1,0 +1,63 @@
+// Drops old full-rate blocks, by age, by size, or because the disk is full. Rollups and periods stay; periods that lose blocks are frozen.
+
+extension HistoryStore {
+  /// Drops the merged blocks that ended before a wall-clock time (µs). Returns their number.
+  @discardableResult
+  public func drop(before time: Int64) throws(HistoryError) -> Int {
+    let blocks = try oldest(where: "b.\"end\" + o.offset < ?", [.int(time)])
+    try drop(blocks)
+    return blocks.count
+  }
+
+  /// Drops the oldest merged blocks until the data has at most this size in bytes, or none are left. Returns their number.
+  @discardableResult
+  public func limit(toSize size: Int) throws(HistoryError) -> Int {
+    var dropped = 0
+    while try reader.size() > size {
+      let count = try dropOldest(32)
+      if count == 0 { break }
+      dropped += count
+    }
+    return dropped
+  }
+
+  /// Drops some of the oldest merged blocks. Returns their number.
+  func dropOldest(_ count: Int) throws(HistoryError) -> Int {
+    let blocks = try oldest(limit: count)
+    try drop(blocks)
+    return blocks.count
+  }
+
+  private struct OldBlock {
+    var id: Int
+    var device: Int
+    /// Wall-clock time.
+    var start: Int64
+    var end: Int64
+  }
+
+  private func oldest(where condition: String = "1", _ arguments: [SQLValue] = [], limit: Int = .max) throws(HistoryError) -> [OldBlock] {
+    try database.rows(
+      """
+      SELECT b.id, b.device, b.start + o.offset, b."end" + o.offset FROM block b JOIN boot o ON o.id = b.boot WHERE \(condition)
+      ORDER BY b.start + o.offset LIMIT \(limit)
+      """, arguments
+    ) { (row) throws(HistoryError) in OldBlock(id: row.number(0), device: row.number(1), start: row.int(2), end: row.int(3)) }
+  }
+
+  private func drop(_ blocks: [OldBlock]) throws(HistoryError) {
+    guard !blocks.isEmpty else { return }
+    try database.transaction { () throws(HistoryError) in
+      for (device, blocks) in Dictionary(grouping: blocks, by: \.device) {
+        let (start, end) = (blocks.reduce(.max) { min($0, $1.start) }, blocks.reduce(.min) { max($0, $1.end) })
+        try database.run(
+          """
+          UPDATE period SET frozen = 1 WHERE device = ?1 AND frozen = 0 AND open = 0
+          AND start + (SELECT offset FROM boot WHERE id = start_boot) <= ?3
+          AND "end" + (SELECT offset FROM boot WHERE id = end_boot) >= ?2
+          """, [.int(device), .int(start), .int(end)])
+      }
+      for block in blocks { try database.run("DELETE FROM block WHERE id = ?", [.int(block.id)]) }
+    }
+  }
+}
