@@ -43,13 +43,16 @@ public struct Aggregate: Sendable, Equatable {
 struct Aggregates {
   let width: Int64
   let origin: Int64
-  /// By the index of the interval.
-  private(set) var intervals: [Int: Aggregate] = [:]
+  /// The interval of the latest segment, apart from the others because the next one is mostly in it as well.
+  private var current: (index: Int, aggregate: Aggregate)?
+  private var others: [Int: Aggregate] = [:]
 
   init(width: Int64, origin: Int64 = 0) {
     self.width = width
     self.origin = origin
   }
+
+  var isEmpty: Bool { current == nil && others.isEmpty }
 
   /// The same intervals without aggregates.
   var empty: Aggregates { Aggregates(width: width, origin: origin) }
@@ -71,6 +74,18 @@ struct Aggregates {
   }
 
   mutating func add(_ aggregate: Aggregate, at index: Int) {
-    if intervals[index]?.add(aggregate) == nil { intervals[index] = aggregate }
+    if current?.index != index {
+      if let current { others[current.index] = current.aggregate }
+      current = others.removeValue(forKey: index).map { (index, $0) }
+    }
+    if current?.aggregate.add(aggregate) == nil { current = (index, aggregate) }
+  }
+
+  /// The aggregates, by the index of their interval.
+  var intervals: [Int: Aggregate] {
+    guard let current else { return others }
+    var intervals = others
+    intervals[current.index] = current.aggregate
+    return intervals
   }
 }

@@ -17,12 +17,12 @@ struct BlockReference: Equatable {
 
 extension HistoryReader {
   /// The blocks that overlap start to end, and those before them that are needed to know which values are valid at the start.
-  func references(device: Int, boot: Int, from start: Int64, to end: Int64) throws(HistoryError) -> [BlockReference] {
+  func references(device: Int, boot: Boot, from start: Int64, to end: Int64) throws(HistoryError) -> [BlockReference] {
     var merged = try database.rows(
       "SELECT id, start, \"end\", continues FROM block WHERE device = ? AND boot = ? AND start <= ? AND \"end\" >= ? ORDER BY start, id",
-      [.int(device), .int(boot), .int(end), .int(start)]
+      [.int(device), .int(boot.id), .int(end), .int(start)]
     ) { (row) throws(HistoryError) in reference(row, .block) }
-    let recent = try recent(device: device, boot: boot)
+    let recent = boot.hasRecent ? try recent(device: device, boot: boot.id) : []
     guard var first = recent.firstIndex(where: { $0.end >= start && $0.start <= end }) else { return merged }
     // Recent blocks do not repeat the values that are valid at their start; merged ones do.
     if merged.isEmpty {
@@ -30,7 +30,7 @@ extension HistoryReader {
       if recent[first].continues {
         merged = try database.rows(
           "SELECT id, start, \"end\", continues FROM block WHERE device = ? AND boot = ? ORDER BY start DESC, id DESC LIMIT 1",
-          [.int(device), .int(boot)]
+          [.int(device), .int(boot.id)]
         ) { (row) throws(HistoryError) in reference(row, .block) }
       }
     } else {

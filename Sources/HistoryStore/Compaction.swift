@@ -142,7 +142,7 @@ struct BlockMerger {
     var aggregates = unfinished[series] ?? Aggregates(width: RollupResolution.minute.width)
     unfinished[series] = nil
     segments[series, default: SegmentReader()].read(column, from: block.start, to: block.end, continues: continues) { aggregates.add($0) }
-    if !aggregates.intervals.isEmpty { unfinished[series] = aggregates }
+    if !aggregates.isEmpty { unfinished[series] = aggregates }
   }
 
   /// Returns the block of what was added since the last call, if anything was.

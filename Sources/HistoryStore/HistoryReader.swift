@@ -41,12 +41,16 @@ public struct HistoryReader {
   public func boots(from: Int64 = 0, to: Int64 = .max) throws(HistoryError) -> [Boot] {
     // The first and last times of a boot are noted when its blocks are merged.
     let sql = """
-      WITH span AS (SELECT id AS boot, first, last FROM boot WHERE first IS NOT NULL
-        UNION ALL SELECT boot, min(start), max("end") FROM recent GROUP BY boot)
-      SELECT b.id, b.uuid, b.offset, b.synchronised FROM boot b JOIN span s ON s.boot = b.id
+      WITH span AS (SELECT id AS boot, first, last, 0 AS recent FROM boot WHERE first IS NOT NULL
+        UNION ALL SELECT boot, min(start), max("end"), 1 FROM recent GROUP BY boot)
+      SELECT b.id, b.uuid, b.offset, b.synchronised, max(s.recent) FROM boot b JOIN span s ON s.boot = b.id
       GROUP BY b.id HAVING min(s.first) + b.offset <= ? AND max(s.last) + b.offset >= ? ORDER BY min(s.first) + b.offset
       """
-    return try database.rows(sql, [.int(to), .int(from)], boot)
+    return try database.rows(sql, [.int(to), .int(from)]) { (row) throws(HistoryError) in
+      var boot = try boot(row)
+      boot.hasRecent = row.bool(4)
+      return boot
+    }
   }
 
   func boot(_ row: SQLRow) throws(HistoryError) -> Boot {

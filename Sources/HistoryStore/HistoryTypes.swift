@@ -33,6 +33,8 @@ public struct Boot: Equatable, Sendable {
   public let offset: Int64
   /// Whether the clock was synchronised when the offset was set. Then it is final.
   public let isSynchronised: Bool
+  /// Whether it can have blocks that are not merged yet: the table of these has no index.
+  var hasRecent = true
 }
 
 /// A time within a boot, in microseconds of CLOCK_BOOTTIME.

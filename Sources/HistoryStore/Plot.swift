@@ -31,13 +31,13 @@ extension HistoryReader {
       let end = range.upperBound.subtractingClamped(boot.offset)
       var rawStart = start
       if let resolution {
-        rawStart = max(start, try addRollups(resolution, series.id, device, boot, start...max(start, end), &aggregates, &damage))
+        rawStart = max(start, try addRollups(resolution, series.id, device, boot, start...max(start, end), &aggregates, &damage) + 1)
       }
-      guard rawStart <= end else { continue }
+      guard rawStart <= end, resolution == nil || boot.hasRecent else { continue }
       try addSamples(series, device, boot, rawStart...end, &aggregates, &damage)
     }
-    return Plot(
-      start: range.lowerBound, width: width, points: (0..<Int(count)).map { aggregates.intervals[$0] }, damage: damage)
+    let intervals = aggregates.intervals
+    return Plot(start: range.lowerBound, width: width, points: (0..<Int(count)).map { intervals[$0] }, damage: damage)
   }
 
   /// Adds the rollups of a boot. Returns the time to which they reach.
@@ -63,7 +63,7 @@ extension HistoryReader {
   private func addSamples(
     _ series: Series, _ device: Int, _ boot: Boot, _ range: ClosedRange<Int64>, _ aggregates: inout Aggregates, _ damage: inout [String]
   ) throws(HistoryError) {
-    let references = try references(device: device, boot: boot.id, from: range.lowerBound, to: range.upperBound)
+    let references = try references(device: device, boot: boot, from: range.lowerBound, to: range.upperBound)
     var segments = SegmentReader()
     var isInterrupted = true
     for reference in references {

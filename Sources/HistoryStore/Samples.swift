@@ -81,7 +81,7 @@ public struct ChunkIterator {
 
   private func find(from start: Int64, in boot: Boot) throws(HistoryError) -> ArraySlice<BlockReference> {
     let end = range.upperBound.subtractingClamped(boot.offset)
-    return try reader.references(device: device.id, boot: boot.id, from: start, to: end)[...]
+    return try reader.references(device: device.id, boot: boot, from: start, to: end)[...]
   }
 }
 

@@ -25,10 +25,14 @@ public struct BlockBuilder: Sendable {
     var series: Int
     var type: ValueType?
     var samples: [Sample] = []
+    /// The row of each sample, as long as times arrive in ascending order.
+    var rows: [Int32] = []
   }
 
   /// The times of the rows so far, in the order of arrival, without immediate repetitions.
   private var times: [Int64] = []
+  /// Whether times arrived in ascending order, and no series had two samples of one time.
+  private var isOrdered = true
   private var pending: [Pending] = []
   private var indexes: [Int: Int] = [:]
   /// The number of samples so far.
@@ -53,21 +57,36 @@ public struct BlockBuilder: Sendable {
 
   /// Adds a sample. A later one of the same time and series replaces it. All values of a series must have the same type.
   public mutating func append(_ content: Reading.Content, series: Int, at time: Int64) throws(BlockError) {
+    try append(content, at: time, to: try index(of: series))
+  }
+
+  /// Adds the samples of a column.
+  public mutating func append(_ column: Column) throws(BlockError) {
+    let index = try index(of: column.series)
+    for sample in 0..<column.count { try append(column.content(sample), at: column.times[sample], to: index) }
+  }
+
+  private mutating func index(of series: Int) throws(BlockError) -> Int {
+    if let index = indexes[series] { return index }
     guard (0...BlockLimits.series).contains(series) else { throw BlockError("series \(series)", "not a number of a series") }
-    let index = indexes[series] ?? pending.count
-    if index == pending.count {
-      indexes[series] = index
-      pending.append(Pending(series: series))
-    }
+    indexes[series] = pending.count
+    pending.append(Pending(series: series))
+    return pending.count - 1
+  }
+
+  private mutating func append(_ content: Reading.Content, at time: Int64, to index: Int) throws(BlockError) {
     if case .value(let value) = content {
       let type = pending[index].type ?? value.type
       guard value.type == type else {
-        throw BlockError("series \(series)", "a value of type \(value.type.rawValue), the others are of type \(type.rawValue)")
+        throw BlockError(
+          "series \(pending[index].series)", "a value of type \(value.type.rawValue), the others are of type \(type.rawValue)")
       }
       pending[index].type = type
     }
-    pending[index].samples.append(Sample(time: time, content: content))
+    if let last = times.last, time < last || time == pending[index].samples.last?.time { isOrdered = false }
     if times.last != time { times.append(time) }
+    pending[index].samples.append(Sample(time: time, content: content))
+    pending[index].rows.append(Int32(times.count - 1))
     count += 1
     size += Self.size(of: content)
   }
@@ -79,11 +98,6 @@ public struct BlockBuilder: Sendable {
     case .value(.list(let elements)): elements.reduce(40) { $0 + 10 + $1.utf8.count }
     case .value: 30
     }
-  }
-
-  /// Adds the samples of a column.
-  public mutating func append(_ column: Column) throws(BlockError) {
-    for index in 0..<column.count { try append(column.content(index), series: column.series, at: column.times[index]) }
   }
 
   /// Returns the block of all samples, and starts again with none. The block covers `start` to `end`: samples before `start` were
@@ -118,7 +132,10 @@ public struct BlockBuilder: Sendable {
     }
     var previous = 0
     for var column in pending.sorted(by: { $0.series < $1.series }) {
-      let bytes = Self.encode(&column, rows)
+      if !isOrdered { Self.sort(&column, rows) }
+      var writer = ByteWriter()
+      writer.append(column.type ?? .bool, column.samples, rows: column.rows)
+      let bytes = writer.bytes
       switch layout {
       case .columns:
         head.append(column.series - previous)
@@ -139,7 +156,7 @@ public struct BlockBuilder: Sendable {
   }
 
   private func sortedTimes() -> [Int64] {
-    if zip(times, times.dropFirst()).allSatisfy({ $0 < $1 }) { return times }
+    if isOrdered { return times }
     var sorted: [Int64] = []
     for time in times.sorted() where sorted.last != time { sorted.append(time) }
     return sorted
@@ -156,26 +173,20 @@ public struct BlockBuilder: Sendable {
     return writer.bytes
   }
 
-  private static func encode(_ column: inout Pending, _ times: [Int64]) -> [UInt8] {
-    if !zip(column.samples, column.samples.dropFirst()).allSatisfy({ $0.time < $1.time }) {
-      // A stable order, in which the latest of equal times comes last.
-      let order = column.samples.indices.sorted { (column.samples[$0].time, $0) < (column.samples[$1].time, $1) }
-      var sorted: [Sample] = []
-      for index in order {
-        if sorted.last?.time == column.samples[index].time { sorted.removeLast() }
-        sorted.append(column.samples[index])
-      }
-      column.samples = sorted
+  /// Sorts the samples of a column, and finds their rows.
+  private static func sort(_ column: inout Pending, _ times: [Int64]) {
+    // A stable order, in which the latest of equal times comes last.
+    let order = column.samples.indices.sorted { (column.samples[$0].time, $0) < (column.samples[$1].time, $1) }
+    var sorted: [Sample] = []
+    for index in order {
+      if sorted.last?.time == column.samples[index].time { sorted.removeLast() }
+      sorted.append(column.samples[index])
     }
-    var rows: [Int32] = []
-    rows.reserveCapacity(column.samples.count)
+    column.samples = sorted
     var row = 0
-    for sample in column.samples {
+    column.rows = sorted.map { sample in
       while times[row] < sample.time { row += 1 }
-      rows.append(Int32(row))
+      return Int32(row)
     }
-    var writer = ByteWriter()
-    writer.append(column.type ?? .bool, column.samples.map(\.content), rows: rows)
-    return writer.bytes
   }
 }

@@ -27,10 +27,9 @@ enum ColumnEncoding: UInt8 {
 
 extension ByteWriter {
   /// Appends the column of samples that are in the given rows, in ascending order.
-  mutating func append(_ type: ValueType, _ contents: [Reading.Content], rows: [Int32]) {
+  mutating func append(_ type: ValueType, _ samples: [Sample], rows: [Int32]) {
     var body = ByteWriter()
-    let values = contents.compactMap { if case .value(let value) = $0 { value } else { nil } }
-    let encoding = body.append(type, values)
+    let encoding = body.append(type, samples)
     bytes.append(encoding.rawValue)
     append(rows.count)
     var next: Int32 = 0
@@ -38,15 +37,15 @@ extension ByteWriter {
       append(Int(row - next))
       next = row + 1
     }
-    append(absences: contents)
+    append(absences: samples)
     bytes.append(contentsOf: body.bytes)
   }
 
-  private mutating func append(absences contents: [Reading.Content]) {
+  private mutating func append(absences samples: [Sample]) {
     var dictionary = Dictionary()
     var places: [(sample: Int, reason: Int)] = []
-    for (index, content) in contents.enumerated() {
-      if case .absent(let reason) = content { places.append((index, dictionary.index(of: reason))) }
+    for (index, sample) in samples.enumerated() {
+      if case .absent(let reason) = sample.content { places.append((index, dictionary.index(of: reason))) }
     }
     append(places.count)
     guard !places.isEmpty else { return }
@@ -59,22 +58,25 @@ extension ByteWriter {
     }
   }
 
-  private mutating func append(_ type: ValueType, _ values: [Value]) -> ColumnEncoding {
+  /// Appends the values of the samples that are not absent, which all have this type.
+  private mutating func append(_ type: ValueType, _ samples: [Sample]) -> ColumnEncoding {
     switch type {
     case .bool:
-      for value in values { bytes.append(value == .bool(true) ? 1 : 0) }
+      for sample in samples { if case .value(.bool(let value)) = sample.content { bytes.append(value ? 1 : 0) } }
       return .bools
     case .int:
-      append(differences: values.map { if case .int(let value) = $0 { Int64(value) } else { 0 } })
+      append(differences: samples.compactMap { if case .value(.int(let value)) = $0.content { Int64(value) } else { nil } })
       return .ints
-    case .float: return append(floats: values.map { $0.number ?? 0 })
+    case .float: return append(floats: samples.compactMap { if case .value(.float(let value)) = $0.content { value } else { nil } })
     case .string:
       var dictionary = Dictionary()
-      let indexes = values.map { if case .string(let value) = $0 { dictionary.index(of: value) } else { 0 } }
+      let indexes: [Int] = samples.compactMap {
+        if case .value(.string(let value)) = $0.content { dictionary.index(of: value) } else { nil }
+      }
       append(dictionary)
       for index in indexes { append(index) }
       return .strings
-    case .list: return append(lists: values.map { if case .list(let value) = $0 { value } else { [] } })
+    case .list: return append(lists: samples.compactMap { if case .value(.list(let value)) = $0.content { value } else { nil } })
     }
   }
 

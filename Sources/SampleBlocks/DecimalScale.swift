@@ -36,12 +36,25 @@ enum DecimalScale {
 
   /// Returns the decimal fraction that a text is, as integer and decimals, if `text(of:)` restores the text: `3.84`, not `3.840`.
   static func parse(_ text: String) -> (integer: Int64, decimals: Int)? {
-    let utf8 = text.utf8
-    guard utf8.count <= 18, utf8.allSatisfy({ $0 >= 0x2D && $0 <= 0x39 }) else { return nil }
-    let point = utf8.firstIndex(of: UInt8(ascii: "."))
-    let decimals = point.map { utf8.distance(from: $0, to: utf8.endIndex) - 1 } ?? 0
-    guard decimals <= limit, let integer = Int64(text.filter { $0 != "." }), Self.text(integer, decimals) == text else { return nil }
-    return (integer, decimals)
+    guard text.utf8.count <= 18 else { return nil }
+    var integer: Int64 = 0
+    var (digits, last) = (0, UInt8(0))
+    var point: Int?
+    for (index, byte) in text.utf8.enumerated() {
+      switch byte {
+      case UInt8(ascii: "-") where index == 0: continue
+      case UInt8(ascii: ".") where point == nil && digits > 0: point = digits
+      // No zero before the digits of a whole part.
+      case UInt8(ascii: "0")...UInt8(ascii: "9") where point != nil || digits == 0 || integer > 0:
+        integer = integer * 10 + Int64(byte - UInt8(ascii: "0"))
+        (digits, last) = (digits + 1, byte)
+      default: return nil
+      }
+    }
+    let decimals = point.map { digits - $0 } ?? 0
+    guard digits > 0, decimals <= limit, point == nil || decimals > 0 && last != UInt8(ascii: "0") else { return nil }
+    guard text.utf8.first == UInt8(ascii: "-") else { return (integer, decimals) }
+    return integer > 0 ? (-integer, decimals) : nil
   }
 
   /// Returns the shortest text of an integer with decimals.

@@ -117,7 +117,7 @@ import Testing
       let number = DecimalScale.parse(text)
       #expect(number.map { DecimalScale.text($0.integer, $0.decimals) } == text)
     }
-    for text in ["", "-", ".", "3.80", "03", "-0", "1.", ".5", "1e3", "1.2.3", "12345678901234567890", "٣"] {
+    for text in ["", "-", ".", "3.80", "03", "-0", "1.", ".5", "1e3", "1.2.3", "12345678901234567890", "٣", "00", "-00.5", "1-", "0.0"] {
       #expect(DecimalScale.parse(text) == nil, "\(text)")
     }
   }

@@ -81,7 +81,7 @@ import Testing
     ]
     for (type, contents) in columns {
       var writer = ByteWriter()
-      writer.append(type, contents, rows: [0, 1, 2, 3])
+      writer.append(type, contents.map { Sample(time: 0, content: $0) }, rows: [0, 1, 2, 3])
       for _ in 0..<2000 {
         var bytes = writer.bytes
         for _ in 0...Int.random(in: 0...2) { bytes[Int.random(in: bytes.indices)] = UInt8.random(in: 0...255, using: &random) }
