@@ -28,7 +28,8 @@ let package = Package(
       linkerSettings: [.linkedLibrary("m")], plugins: ["VehicleTables"]),
     .plugin(name: "VehicleTables", capability: .buildTool(), path: "Sources/VehicleTables", exclude: ["generate.py"]),
     .target(
-      name: "Varlink", dependencies: ["Protocols"], resources: [.embedInCode("io.vehicled.varlink")], swiftSettings: strict),
+      name: "Varlink", dependencies: ["Protocols"],
+      resources: [.embedInCode("io.vehicled.varlink"), .embedInCode("io.vehicled.history.varlink")], swiftSettings: strict),
     .target(name: "SignalImport", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "Trips", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "SampleBlocks", dependencies: ["Protocols", "CZlib"], swiftSettings: strict),

@@ -34,6 +34,9 @@ public struct Interface: Sendable, Equatable {
     Interface(String(decoding: PackageResources.io_vehicled_varlink, as: UTF8.self)),
   ]
 
+  /// The interface of the history: io.vehicled.history.
+  public static let history = Interface(String(decoding: PackageResources.io_vehicled_history_varlink, as: UTF8.self))
+
   /// Parses a text without errors.
   public init(_ text: String) {
     self.text = text

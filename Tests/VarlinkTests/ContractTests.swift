@@ -8,6 +8,7 @@ import Testing
 @Suite struct ContractTests {
   static let vehicled = Interface.all[1]
   static let service = Interface.all[0]
+  static let history = Interface.history
   static let errors: [ContractError] = [
     .noSuchDevice(device: "d"), .noSuchProperty(device: "d", property: "converter-voltage"), .noSuchAction(device: "d", action: "a"),
     .ambiguous(reference: "p", candidates: ["a.p", "b.p"]), .readOnly(device: "d", property: "p"), .outOfRange(property: "p", message: "m"),
@@ -30,7 +31,8 @@ import Testing
       #expect(fields(M.Parameters.self) == declared?.input.map(\.name), "\(M.name)")
       #expect(fields(M.Result.self) == declared?.output.map(\.name), "\(M.name)")
     }
-    for (interface, methods) in [(Self.vehicled, Contract.methods), (Self.service, VarlinkService.methods)] {
+    let all = [(Self.vehicled, Contract.methods), (Self.service, VarlinkService.methods), (Self.history, HistoryContract.methods)]
+    for (interface, methods) in all {
       #expect(methods.map { $0.name } == interface.methods.map { "\(interface.name).\($0.name)" })
       for method in methods { check(method, interface.methods.first { "\(interface.name).\($0.name)" == method.name }) }
     }
@@ -45,9 +47,16 @@ import Testing
       ("Finding", Contract.Finding.self), ("Statistic", Contract.Statistic.self), ("LogRecord", Contract.LogRecord.self),
     ]
     func fields<T: VarlinkParameters>(_ type: T.Type) -> [String] { T.CodingKeys.allCases.map(\.stringValue) }
-    for type in Self.vehicled.types where type.name != "Value" {
-      let type = (type, structs.first { $0.0 == type.name }?.1)
-      #expect(type.1.map { fields($0) } == type.0.input.map(\.name), "\(type.0.name)")
+    let history: [(String, any VarlinkParameters.Type)] = [
+      ("Series", HistoryContract.Series.self), ("Sample", HistoryContract.Sample.self), ("PlotPoint", HistoryContract.PlotPoint.self),
+      ("Quantity", HistoryContract.Quantity.self), ("Period", HistoryContract.Period.self), ("Pause", HistoryContract.Pause.self),
+      ("CurvePoint", HistoryContract.CurvePoint.self), ("Alert", HistoryContract.Alert.self),
+    ]
+    for (interface, structs) in [(Self.vehicled, structs), (Self.history, history)] {
+      for type in interface.types where type.name != "Value" {
+        let type = (type, structs.first { $0.0 == type.name }?.1)
+        #expect(type.1.map { fields($0) } == type.0.input.map(\.name), "\(type.0.name)")
+      }
     }
     #expect(ValueType.allCases.map(\.rawValue) == Self.vehicled.types[0].input.map(\.name))
   }
@@ -72,6 +81,21 @@ import Testing
     }
     #expect(ContractError(name: "io.vehicled.Other", parameters: [:]) == nil)
     #expect(ContractError(name: "io.vehicled.Busy", parameters: ["device": .int(1)]) == nil)
+  }
+
+  @Test func `every error of the history is declared with its parameters and round-trips`() throws {
+    let errors: [HistoryContractError] = [
+      .notRecorded(device: "ev", property: "speed", known: ["rpm"]), .noSuchPeriod(number: 7),
+      .invalidArgument(argument: "start", message: "m"), .storeError(code: "disk-full", message: "m"),
+    ]
+    #expect(errors.map(\.name) == Self.history.errors.map { "io.vehicled.history.\($0.name)" })
+    for (error, declared) in zip(errors, Self.history.errors) {
+      let members: [JSON.Member] = if case .object(let members) = error.parameters { members } else { [] }
+      #expect(members.map(\.key) == declared.input.map(\.name), "\(error.name)")
+      let reply = try VarlinkReply(Array(VarlinkReply.message(error: error).dropLast()))
+      #expect(HistoryContractError(name: try #require(reply.error), parameters: try reply.parameters(as: JSON.self)) == error)
+    }
+    #expect(HistoryContractError(name: "io.vehicled.history.NoSuchPeriod", parameters: ["number": .string("7")]) == nil)
   }
 
   @Test func `every error has its exit status and a message of one line`() {
