@@ -43,7 +43,7 @@ private struct Ride {
 
   private mutating func check(_ reading: Reading) {
     machine.check(reading, longest: 300)
-    guard reading.property == ELCommSignal.totalDistance.rawValue, case .value(let value) = reading.content, let distance = value.number
+    guard reading.property == ELCommProperty.totalDistance.rawValue, case .value(let value) = reading.content, let distance = value.number
     else {
       return
     }
@@ -84,8 +84,8 @@ private struct Ride {
     case .up:
       (isUp, outstanding) = (true, nil)
       give(.linkChanged(.main, .up(maximumSend: nil)))
-    case .on: ask(.set(property: ELCommSignal.buzzer.rawValue, .bool(true)))
-    case .off: ask(.set(property: ELCommSignal.buzzer.rawValue, .bool(false)))
+    case .on: ask(.set(property: ELCommProperty.buzzer.rawValue, .bool(true)))
+    case .off: ask(.set(property: ELCommProperty.buzzer.rawValue, .bool(false)))
     case .buzz: buzz(argument)
     case .cancel:
       let id = asked &- CommandID(argument)
@@ -99,7 +99,7 @@ private struct Ride {
       (next.now, next.heard) = (now, heard)
       self = next
       give(.started(restored: ["distance": heard, "name": heard, "dialect": heard], wall: WallTime(microseconds: 0)))
-    case .name: ask(.set(property: ELCommSignal.name.rawValue, .string(String(decoding: heard, as: UTF8.self))))
+    case .name: ask(.set(property: ELCommProperty.name.rawValue, .string(String(decoding: heard, as: UTF8.self))))
     case .stop: stop()
     }
   }

@@ -110,11 +110,11 @@ private struct Ride {
 
   private mutating func ask(_ argument: UInt8) {
     asked += 1
-    let motion = VESCSignal.targetCurrent.rawValue
+    let motion = VESCProperty.targetCurrent.rawValue
     switch argument % 8 {
     case 0: give(.perform(asked, .run(action: 0, arguments: [:])))
-    case 1: give(.perform(asked, .set(property: VESCSignal.mode.rawValue, .string("eco"))))
-    case 2: give(.perform(asked, .set(property: VESCSignal.mode.rawValue, .string("full"))))
+    case 1: give(.perform(asked, .set(property: VESCProperty.mode.rawValue, .string("eco"))))
+    case 2: give(.perform(asked, .set(property: VESCProperty.mode.rawValue, .string("full"))))
     case 3: give(.stored(key: "limits", failure: argument > 8 ? "no space" : nil)); give(.perform(asked, .run(action: 1, arguments: [:])))
     default: give(.perform(asked, .set(property: motion + Int(argument % 4), .float(Double(argument) / 7))))
     }

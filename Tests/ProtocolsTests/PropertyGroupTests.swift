@@ -7,13 +7,13 @@ import Testing
     let rows = BMSRecord.entries.map(\.dataRow) + ManufacturerRecord.all.flatMap(\.rows) + StandardParameter.all.values.flatMap(\.rows)
     let ungrouped = rows.map(\.property).filter { $0.group == .general }
     #expect(rows.count > 300 && ungrouped.isEmpty, "\(ungrouped.map(\.name))")
-    let rig = [MirrorSignal.properties, ELCommSignal.properties(period: .second)].joined()
+    let rig = [MirrorProperty.properties, ELCommProperty.properties(period: .second)].joined()
     #expect(rig.filter { $0.group == .general }.map(\.name) == ["extra"])
   }
 
   @Test func `a summary of a device has one to four values`() {
     let kinds = [
-      OBDMachine().schema.properties, MirrorSignal.properties, ELCommSignal.properties(period: .second), ToySignal.properties,
+      OBDMachine().schema.properties, MirrorProperty.properties, ELCommProperty.properties(period: .second), ToyProperty.properties,
       WeatherProperty.table(freshFor: .second), HealthMetric.properties(heartRateMaxAge: .second),
       StandardParameter.all.values.flatMap(\.rows).map(\.property),
     ]

@@ -36,10 +36,10 @@ import Trips
 
   @Test func `the longboards`() throws {
     #expect(
-      roles(ELCommSignal.properties(period: .second)) == ["speed": .speed, "battery": .stateOfCharge, "total-distance": .odometer])
+      roles(ELCommProperty.properties(period: .second)) == ["speed": .speed, "battery": .stateOfCharge, "total-distance": .odometer])
     let options = try VESCOptions(Setup(device: "board"))
     #expect(
-      roles(VESCSignal.properties(options, period: .second)) == [
+      roles(VESCProperty.properties(options, period: .second)) == [
         "speed": .speed, "battery": .stateOfCharge, "total-distance": .odometer, "battery-voltage": .batteryVoltage,
         "battery-current": .batteryCurrent, "battery-power": .batteryPower, "rpm": .motorSpeed, "energy-used": .energyOut,
         "energy-regenerated": .energyIn,

@@ -16,7 +16,7 @@ extension MirrorMachine {
       switch command {
       case .run: try sendOneUpdate(id, at: now)
       case .set(let property, let value):
-        guard let signal = MirrorSignal(rawValue: property) else { throw .refused(code: .notSupported, "no such action") }
+        guard let signal = MirrorProperty(rawValue: property) else { throw .refused(code: .notSupported, "no such action") }
         try check(signal, value)
         try persisted.set(property, value, for: id, &effects)
       }
@@ -28,7 +28,7 @@ extension MirrorMachine {
   private var hasUsername: Bool { persisted.latest(.username) ?? settings.username.map { .string($0) } != nil }
 
   /// Checks the rules for a setting that its declaration cannot express; throws if the value is invalid.
-  private func check(_ signal: MirrorSignal, _ value: Value) throws(CommandError) {
+  private func check(_ signal: MirrorProperty, _ value: Value) throws(CommandError) {
     switch (signal, value) {
     case (.led, _): guard hasUsername else { throw noNameError }
     case (.username, .string(let name)) where !name.isEmpty:
@@ -66,7 +66,7 @@ extension MirrorMachine {
 
   mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     let before = username
-    guard let change = persisted.stored(key, failure, &effects), let signal = MirrorSignal(rawValue: change.property) else { return }
+    guard let change = persisted.stored(key, failure, &effects), let signal = MirrorProperty(rawValue: change.property) else { return }
     let id = change.id
     publishStored(&effects)
     switch signal {
@@ -111,7 +111,7 @@ extension MirrorMachine {
     return "stand in front of the mirror: it takes pictures of you if the name is new"
   }
 
-  private func remark(_ signal: MirrorSignal) -> String? {
+  private func remark(_ signal: MirrorProperty) -> String? {
     guard isOn(signal) else { return nil }
     if signal == .health, MirrorMetric.health.allSatisfy({ settings.sources[$0] == nil || !isPermitted($0) }) {
       return "no value is permitted yet: vehiclectl set \(settings.device).send-steps on, or another send- property"

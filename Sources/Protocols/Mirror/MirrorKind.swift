@@ -14,7 +14,7 @@ extension Kind {
         help: "Firmware: stock (encrypted, since April 2024) or plain (unencrypted, March 2024 to 1 April 2024)"),
       Option("username", ValueRule(.string), help: "Name that the mirror greets, until the property username is set"),
       Option(
-        "interval", ValueRule(.int, unit: "s", range: MirrorSignal.intervals), default: .int(60),
+        "interval", ValueRule(.int, unit: "s", range: MirrorProperty.intervals), default: .int(60),
         help: "Interval between update cycles, until the property interval is set"),
       Option(
         "health", ValueRule(.list), default: .list([]), reference: .properties,

@@ -54,7 +54,7 @@ public struct MirrorMachine: Machine {
   /// Creates a machine; throws for an invalid option.
   public init(_ setup: Setup) throws(OptionError) {
     settings = try MirrorSettings(setup)
-    schema = Schema(properties: MirrorSignal.properties, actions: [Self.sendNow])
+    schema = Schema(properties: MirrorProperty.properties, actions: [Self.sendNow])
     persisted = PersistedSettings(schema.properties)
   }
 
@@ -98,14 +98,14 @@ public struct MirrorMachine: Machine {
 
   private mutating func start(_ restored: [String: [UInt8]], _ wall: WallTime, at now: Instant, _ effects: inout Effects) {
     let damaged = persisted.restore(restored) { property, value in
-      property != MirrorSignal.username.rawValue || MirrorMessage.refusal(name: value.text) == nil
+      property != MirrorProperty.username.rawValue || MirrorMessage.refusal(name: value.text) == nil
     }
     acknowledgements.restore(restored)
     clock = DayClock(wall, at: now)
     readWindow = DisplayReadWindow(name: acknowledgements.names.last, at: now)
     if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
     publishStored(&effects)
-    for signal in MirrorSignal.sent { effects.withdraw(signal, "not acknowledged by the mirror since the device was started") }
+    for signal in MirrorProperty.sent { effects.withdraw(signal, "not acknowledged by the mirror since the device was started") }
     for metric in MirrorMetric.allCases {
       if let reference = settings.sources[metric] { effects.append(.observe(reference: reference)) }
     }
@@ -123,13 +123,13 @@ public struct MirrorMachine: Machine {
       effects.withdraw(.username, "not set: vehiclectl set \(settings.device).username NAME")
     }
     effects.publish(.interval, .int(interval))
-    for signal in MirrorSignal.switches { effects.publish(signal, .bool(isOn(signal))) }
+    for signal in MirrorProperty.switches { effects.publish(signal, .bool(isOn(signal))) }
   }
 
   /// The interval of updates in seconds.
   var interval: Int { if case .int(let seconds)? = persisted[.interval] { seconds } else { settings.interval } }
 
-  func isOn(_ signal: MirrorSignal) -> Bool { persisted[signal] == .bool(true) }
+  func isOn(_ signal: MirrorProperty) -> Bool { persisted[signal] == .bool(true) }
 
   var noNameMessage: String { "no name is set: vehiclectl set \(settings.device).username NAME" }
 

@@ -59,7 +59,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
   }
 
   /// The property with the last acknowledged value.
-  var sentProperty: MirrorSignal {
+  var sentProperty: MirrorProperty {
     switch self {
     case .heartRate: .sentHeartRate
     case .activeEnergy: .sentActiveEnergy
@@ -73,7 +73,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
   }
 
   /// The setting that permits to send the value; nil for weather, which needs no permission.
-  var permission: MirrorSignal? {
+  var permission: MirrorProperty? {
     switch self {
     case .heartRate: .sendHeartRate
     case .activeEnergy: .sendActiveEnergy

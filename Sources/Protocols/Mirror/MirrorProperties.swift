@@ -2,20 +2,20 @@
 // nothing: all values are the daemon's settings, and `sent-…` are the values that the ESP32 has acknowledged.
 
 /// A property of a mirror; its raw value is its position in the schema.
-enum MirrorSignal: Int, CaseIterable, Sendable {
+enum MirrorProperty: Int, CaseIterable, Sendable {
   case led, username, health, weather, send, interval
   case sendHeartRate, sendActiveEnergy, sendSteps, sendDistance
   case sentName, sentLED, sentHeartRate, sentActiveEnergy, sentSteps, sentDistance
   case sentTemperature, sentHumidity, sentCondition, sentUVIndex
 
   /// The properties with the values that the mirror acknowledged last.
-  static let sent: [MirrorSignal] = [
+  static let sent: [MirrorProperty] = [
     .sentName, .sentLED, .sentHeartRate, .sentActiveEnergy, .sentSteps, .sentDistance, .sentTemperature, .sentHumidity, .sentCondition,
     .sentUVIndex,
   ]
 
   /// The settings that are on or off.
-  static let switches: [MirrorSignal] = [.health, .weather, .send, .sendHeartRate, .sendActiveEnergy, .sendSteps, .sendDistance]
+  static let switches: [MirrorProperty] = [.health, .weather, .send, .sendHeartRate, .sendActiveEnergy, .sendSteps, .sendDistance]
 
   static let intervals = 5.0...3600.0
 
@@ -74,11 +74,11 @@ enum MirrorSignal: Int, CaseIterable, Sendable {
 }
 
 extension PersistedSettings {
-  subscript(_ signal: MirrorSignal) -> Value? { self[signal.rawValue] }
-  func latest(_ signal: MirrorSignal) -> Value? { latest(signal.rawValue) }
+  subscript(_ signal: MirrorProperty) -> Value? { self[signal.rawValue] }
+  func latest(_ signal: MirrorProperty) -> Value? { latest(signal.rawValue) }
 }
 
 extension Effects {
-  mutating func publish(_ signal: MirrorSignal, _ value: Value) { publish(signal.rawValue, value) }
-  mutating func withdraw(_ signal: MirrorSignal, _ reason: String) { withdraw(signal.rawValue, reason) }
+  mutating func publish(_ signal: MirrorProperty, _ value: Value) { publish(signal.rawValue, value) }
+  mutating func withdraw(_ signal: MirrorProperty, _ reason: String) { withdraw(signal.rawValue, reason) }
 }

@@ -21,7 +21,7 @@ public struct ToyMachine: Machine {
     }
   }
 
-  public let schema = Schema(properties: ToySignal.properties, actions: ToyAction.actions)
+  public let schema = Schema(properties: ToyProperty.properties, actions: ToyAction.actions)
   let settings: ToySettings
   var pendingRequests: [RequestID: PendingRequest] = [:]
   var lastRequestID: RequestID = 0

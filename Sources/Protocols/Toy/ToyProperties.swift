@@ -1,7 +1,7 @@
 // The properties and actions of a toy. The user's data is published as long as the user is logged in.
 
 /// The properties, in the order of the schema.
-enum ToySignal: Int, CaseIterable, Sendable {
+enum ToyProperty: Int, CaseIterable, Sendable {
   case userID, name, facts, pendingVotes, lastVote, setup, category
 
   static let properties: [Property] = allCases.map { signal in
@@ -80,6 +80,6 @@ enum ToyAction: Int, CaseIterable, Sendable {
 }
 
 extension Effects {
-  mutating func publish(_ signal: ToySignal, _ value: Value, age: Nanoseconds = 0) { publish(signal.rawValue, value, age: age) }
-  mutating func withdraw(_ signal: ToySignal, _ reason: String) { withdraw(signal.rawValue, reason) }
+  mutating func publish(_ signal: ToyProperty, _ value: Value, age: Nanoseconds = 0) { publish(signal.rawValue, value, age: age) }
+  mutating func withdraw(_ signal: ToyProperty, _ reason: String) { withdraw(signal.rawValue, reason) }
 }

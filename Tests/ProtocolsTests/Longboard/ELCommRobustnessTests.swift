@@ -166,7 +166,7 @@ import Testing
     case 3: return .stored(key: "distance", failure: dice.below(2) == 0 ? "no space" : nil)
     case 4, 5:
       lastCommand += 1
-      return .perform(lastCommand, .set(property: ELCommSignal.buzzer.rawValue, .bool(dice.below(2) == 0)))
+      return .perform(lastCommand, .set(property: ELCommProperty.buzzer.rawValue, .bool(dice.below(2) == 0)))
     case 6:
       lastCommand += 1
       let times = ["2s", "9", "x", "500ms"]

@@ -10,11 +10,11 @@ import Testing
 
   private static func queue() throws -> VESCCommandQueue {
     let options = try options()
-    return VESCCommandQueue(options, VESCSignal.properties(options, period: 50 * .millisecond), timeout: VESCSession.timeout)
+    return VESCCommandQueue(options, VESCProperty.properties(options, period: 50 * .millisecond), timeout: VESCSession.timeout)
   }
 
   private static func publisher() throws -> VESCPublisher {
-    VESCPublisher(Schema(properties: VESCSignal.properties(try options(), period: 50 * .millisecond), actions: []))
+    VESCPublisher(Schema(properties: VESCProperty.properties(try options(), period: 50 * .millisecond), actions: []))
   }
 
   private static func limits(_ current: Float = 1, erpm: Float = 100_000) throws -> VESCLimits {
@@ -252,7 +252,7 @@ import Testing
     values[.distanceTravelled] = 5_100_000
     #expect(!odometer.read(values, geometry, lacksSetup: false, at: 10 * .second, &publisher, &effects))
     #expect(odometer.total == 1300)
-    let total = VESCSignal.totalDistance.rawValue
+    let total = VESCProperty.totalDistance.rawValue
     #expect(!effects.readings.contains { $0.property == total })
     odometer.stored("odometer", nil, &publisher, &effects)
     #expect(effects.readings.last?.property == total && effects.readings.last?.content == .value(.float(1.3)))

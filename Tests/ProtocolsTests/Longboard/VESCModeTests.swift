@@ -23,7 +23,7 @@ import Testing
   @Test func `no mode is reported until one is selected`() throws {
     let rig = try Self.connected()
     #expect(rig.absence("mode") == "not set" && rig.receivedCount(.setLimits) == 0)
-    let mode = rig.machine.schema.properties[VESCSignal.mode.rawValue]
+    let mode = rig.machine.schema.properties[VESCProperty.mode.rawValue]
     #expect(mode.choices == ["eco", "sport", "full"] && mode.access == .write && mode.persisted)
   }
 

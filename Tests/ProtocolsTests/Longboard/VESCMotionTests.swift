@@ -126,7 +126,7 @@ import Testing
     // A rejected set-point is not sent.
     rig.run(for: 300 * .millisecond)
     #expect(rig.lost == ["no set-point for 300 ms"])
-    let property = VESCSignal.targetDuty.rawValue
+    let property = VESCProperty.targetDuty.rawValue
     #expect(try Self.driving().machine.schema.properties[property].range == -50...50)
   }
 

@@ -115,10 +115,10 @@ import Testing
       return .perform(lastCommand, .run(action: dice.below(2), arguments: [:]))
     case 17, 18:
       lastCommand += 1
-      return .perform(lastCommand, .set(property: VESCSignal.mode.rawValue, .string(["eco", "sport", "full", "?"][dice.below(4)])))
+      return .perform(lastCommand, .set(property: VESCProperty.mode.rawValue, .string(["eco", "sport", "full", "?"][dice.below(4)])))
     case 19..<24:
       lastCommand += 1
-      let property = VESCSignal.targetCurrent.rawValue + dice.below(4)
+      let property = VESCProperty.targetCurrent.rawValue + dice.below(4)
       return .perform(lastCommand, .set(property: property, dice.below(9) == 0 ? .string("x") : .float(Double(dice.below(10)))))
     case 24:
       let id = CommandID(dice.below(Int(lastCommand) + 1))

@@ -105,7 +105,7 @@ extension MirrorRig {
     return try MirrorRig(options.merging(more) { $1 }, phase: phase)
   }
 
-  static var allOn: [String: [UInt8]] { Dictionary(uniqueKeysWithValues: MirrorSignal.switches.map { ($0.name, Array("on".utf8)) }) }
+  static var allOn: [String: [UInt8]] { Dictionary(uniqueKeysWithValues: MirrorProperty.switches.map { ($0.name, Array("on".utf8)) }) }
 
   /// Replaces the machine as after a kill of the daemon, with the stored state.
   mutating func restart(_ options: [String: Value] = ["username": .string("Ada")], for time: Nanoseconds = 0) throws {

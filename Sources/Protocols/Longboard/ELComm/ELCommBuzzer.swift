@@ -138,7 +138,7 @@ struct ELCommBuzzer: Sendable {
 
   /// Publishes the last state that the board has confirmed.
   func publish(_ effects: inout Effects) {
-    if let confirmedState { effects.publish(ELCommSignal.buzzer.rawValue, .bool(confirmedState)) }
+    if let confirmedState { effects.publish(ELCommProperty.buzzer.rawValue, .bool(confirmedState)) }
   }
 
   /// Sets last-will frames while the buzzer may sound, because the board has no time limit. A board ignores input while it sends, so the

@@ -122,13 +122,13 @@ struct ELCommDialogue: Sendable {
   mutating func restore(_ hint: ELCommDialect?, _ effects: inout Effects) {
     dialect = settings.dialect ?? hint
     if let given = settings.dialect {
-      effects.publish(ELCommSignal.dialect.rawValue, .string(given.rawValue))
+      effects.publish(ELCommProperty.dialect.rawValue, .string(given.rawValue))
     } else {
-      effects.withdraw(ELCommSignal.dialect.rawValue, "not detected yet")
+      effects.withdraw(ELCommProperty.dialect.rawValue, "not detected yet")
     }
-    effects.withdraw(ELCommSignal.mode.rawValue, "not supported by ELComm")
-    effects.withdraw(ELCommSignal.lastBadMessage.rawValue, "none so far")
-    for counter in [ELCommSignal.messages, .missed, .badMessages] { effects.publish(counter.rawValue, .int(0)) }
+    effects.withdraw(ELCommProperty.mode.rawValue, "not supported by ELComm")
+    effects.withdraw(ELCommProperty.lastBadMessage.rawValue, "none so far")
+    for counter in [ELCommProperty.messages, .missed, .badMessages] { effects.publish(counter.rawValue, .int(0)) }
     status.publish(&effects)
   }
 
@@ -342,7 +342,7 @@ struct ELCommDialogue: Sendable {
   }
 
   private func withdraw(_ message: String, _ effects: inout Effects) {
-    for signal in ELCommSignal.live { effects.withdraw(signal.rawValue, message) }
+    for signal in ELCommProperty.live { effects.withdraw(signal.rawValue, message) }
   }
 
   // MARK: Dialect detection
@@ -378,7 +378,7 @@ struct ELCommDialogue: Sendable {
     _ found: ELCommDialect, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects
   ) -> Outcome {
     dialect = found
-    effects.publish(ELCommSignal.dialect.rawValue, .string(found.rawValue))
+    effects.publish(ELCommProperty.dialect.rawValue, .string(found.rawValue))
     // The first message in the detected dialect is off again.
     writer.startOver()
     switch found {

@@ -17,7 +17,7 @@ public struct ELCommMachine: Machine {
     settings = try ELCommSettings(setup)
     dialogue = ELCommDialogue(settings)
     buzzer = ELCommBuzzer(limit: settings.buzzerLimit)
-    schema = Schema(properties: ELCommSignal.properties(period: settings.period), actions: [ELCommBuzzer.action])
+    schema = Schema(properties: ELCommProperty.properties(period: settings.period), actions: [ELCommBuzzer.action])
     store = ELCommStore(schema.properties)
   }
 
@@ -87,8 +87,8 @@ public struct ELCommMachine: Machine {
     do throws(CommandError) {
       let request: ELCommBuzzer.Request
       switch command {
-      case .set(property: ELCommSignal.name.rawValue, .string(let name)): return try store.set(name: name, for: id, &effects)
-      case .set(property: ELCommSignal.buzzer.rawValue, .bool(let on)): request = on ? .on : .off
+      case .set(property: ELCommProperty.name.rawValue, .string(let name)): return try store.set(name: name, for: id, &effects)
+      case .set(property: ELCommProperty.buzzer.rawValue, .bool(let on)): request = on ? .on : .off
       case .run(action: 0, let arguments): request = try buzzer.request(arguments)
       default: throw .refused(code: .notSupported, "no such action")
       }

@@ -3,13 +3,13 @@
 // Source: ProjectTORQ.ino for the fields and their marks, ELMetrics.swift for the eleven characters of a name.
 
 /// A property of a board that speaks ELComm; its raw value is its position in the schema.
-enum ELCommSignal: Int, CaseIterable, Sendable {
+enum ELCommProperty: Int, CaseIterable, Sendable {
   case speed, battery, batteryRaw, connected, distance, totalDistance
   case buzzer, name, mode, extra
   case dialect, cycleRate, roundTrip, missed, messages, badMessages, lastBadMessage
 
   /// The values that need a responding board; the daemon provides the others.
-  static let live: [ELCommSignal] = [.speed, .battery, .batteryRaw, .connected, .distance, .buzzer, .extra, .cycleRate, .roundTrip]
+  static let live: [ELCommProperty] = [.speed, .battery, .batteryRaw, .connected, .distance, .buzzer, .extra, .cycleRate, .roundTrip]
 
   static let maxNameLength = 11
 

@@ -115,32 +115,32 @@ struct ELCommReceiver: Sendable {
 
   private func publish(_ message: ELCommMessage, _ effects: inout Effects) {
     if let reason = message.boardState.message {
-      for signal in [ELCommSignal.speed, .battery, .batteryRaw] { effects.withdraw(signal.rawValue, reason) }
+      for signal in [ELCommProperty.speed, .battery, .batteryRaw] { effects.withdraw(signal.rawValue, reason) }
     } else {
-      effects.publish(ELCommSignal.speed.rawValue, .float(ELCommSignal.kilometresPerHour(message.speed)))
-      effects.publish(ELCommSignal.batteryRaw.rawValue, .int(message.battery))
+      effects.publish(ELCommProperty.speed.rawValue, .float(ELCommProperty.kilometresPerHour(message.speed)))
+      effects.publish(ELCommProperty.batteryRaw.rawValue, .int(message.battery))
       switch message.charge {
-      case .value(let value): effects.publish(ELCommSignal.battery.rawValue, value)
-      case .absent(let reason): effects.withdraw(ELCommSignal.battery.rawValue, reason)
+      case .value(let value): effects.publish(ELCommProperty.battery.rawValue, value)
+      case .absent(let reason): effects.withdraw(ELCommProperty.battery.rawValue, reason)
       }
     }
-    effects.publish(ELCommSignal.connected.rawValue, .bool(message.connected))
-    effects.publish(ELCommSignal.distance.rawValue, .float(ELCommSignal.kilometres(message.distance)))
+    effects.publish(ELCommProperty.connected.rawValue, .bool(message.connected))
+    effects.publish(ELCommProperty.distance.rawValue, .float(ELCommProperty.kilometres(message.distance)))
   }
 
   private func publishExtra(_ effects: inout Effects) {
     guard message != nil else { return }
     if decoder.extra.isEmpty {
-      effects.withdraw(ELCommSignal.extra.rawValue, "the board sends no additional fields")
+      effects.withdraw(ELCommProperty.extra.rawValue, "the board sends no additional fields")
     } else {
-      effects.publish(ELCommSignal.extra.rawValue, .list(decoder.extra))
+      effects.publish(ELCommProperty.extra.rawValue, .list(decoder.extra))
     }
   }
 
   private mutating func publishBadRuns(_ effects: inout Effects) {
     guard badRunsPublished != (decoder.badRuns, decoder.lastBad.count) else { return }
     badRunsPublished = (decoder.badRuns, decoder.lastBad.count)
-    effects.publish(ELCommSignal.badMessages.rawValue, .int(decoder.badRuns))
-    effects.publish(ELCommSignal.lastBadMessage.rawValue, .string(printable(decoder.lastBad, limit: 80)))
+    effects.publish(ELCommProperty.badMessages.rawValue, .int(decoder.badRuns))
+    effects.publish(ELCommProperty.lastBadMessage.rawValue, .string(printable(decoder.lastBad, limit: 80)))
   }
 }

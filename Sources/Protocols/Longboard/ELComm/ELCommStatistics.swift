@@ -16,13 +16,13 @@ struct ELCommStatistics: Sendable {
   mutating func publish(messages: Int, withTimes: Bool, at now: Instant, _ effects: inout Effects) {
     guard published == .min || now &- published >= .second else { return }
     published = now
-    effects.publish(ELCommSignal.messages.rawValue, .int(messages))
-    effects.publish(ELCommSignal.missed.rawValue, .int(missed))
+    effects.publish(ELCommProperty.messages.rawValue, .int(messages))
+    effects.publish(ELCommProperty.missed.rawValue, .int(missed))
     guard withTimes else { return }
     let summary = timing.summary(at: now)
-    if let rate = summary.rate { effects.publish(ELCommSignal.cycleRate.rawValue, .float((rate * 10).rounded() / 10)) }
+    if let rate = summary.rate { effects.publish(ELCommProperty.cycleRate.rawValue, .float((rate * 10).rounded() / 10)) }
     if let roundTrip = summary.roundTrip?.median {
-      effects.publish(ELCommSignal.roundTrip.rawValue, .float(Double(roundTrip / .microsecond) / 1000))
+      effects.publish(ELCommProperty.roundTrip.rawValue, .float(Double(roundTrip / .microsecond) / 1000))
     }
   }
 }

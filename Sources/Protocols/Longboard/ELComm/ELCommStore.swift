@@ -28,7 +28,7 @@ struct ELCommStore: Sendable {
       odometer = Odometer(stored: bytes, maxCountsPerSecond: 60.0 / 36, wrap: 65_536)
       publish(odometer.total, &effects)
     } else {
-      effects.withdraw(ELCommSignal.totalDistance.rawValue, "the board has not reported its distance yet")
+      effects.withdraw(ELCommProperty.totalDistance.rawValue, "the board has not reported its distance yet")
     }
     let damaged = settings.restore(values) { _, name in Self.isName(name.text) }
     if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
@@ -69,32 +69,32 @@ struct ELCommStore: Sendable {
   }
 
   private func publish(_ total: Int, _ effects: inout Effects) {
-    effects.publish(ELCommSignal.totalDistance.rawValue, .float(ELCommSignal.kilometres(total)))
+    effects.publish(ELCommProperty.totalDistance.rawValue, .float(ELCommProperty.kilometres(total)))
   }
 
   // MARK: Name and dialect
 
   static func isName(_ text: String) -> Bool {
-    (1...ELCommSignal.maxNameLength).contains(text.count) && text.utf8.count <= 8 * ELCommSignal.maxNameLength
+    (1...ELCommProperty.maxNameLength).contains(text.count) && text.utf8.count <= 8 * ELCommProperty.maxNameLength
       && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
   }
 
   /// Stores a name; an empty one removes it. The command completes when it is stored.
   mutating func set(name: String, for id: CommandID, _ effects: inout Effects) throws(CommandError) {
     guard name.isEmpty || Self.isName(name) else {
-      throw .invalid(argument: "name", "a name must have at most \(ELCommSignal.maxNameLength) printable characters")
+      throw .invalid(argument: "name", "a name must have at most \(ELCommProperty.maxNameLength) printable characters")
     }
-    try settings.set(ELCommSignal.name.rawValue, .string(name), for: id, &effects)
+    try settings.set(ELCommProperty.name.rawValue, .string(name), for: id, &effects)
   }
 
   /// Removes a command whose caller disconnected.
   mutating func cancel(_ id: CommandID) { settings.cancel(id) }
 
   private func publishName(_ effects: inout Effects) {
-    if let name = settings[ELCommSignal.name.rawValue] {
-      effects.publish(ELCommSignal.name.rawValue, name)
+    if let name = settings[ELCommProperty.name.rawValue] {
+      effects.publish(ELCommProperty.name.rawValue, name)
     } else {
-      effects.withdraw(ELCommSignal.name.rawValue, "not set: vehiclectl set name NAME")
+      effects.withdraw(ELCommProperty.name.rawValue, "not set: vehiclectl set name NAME")
     }
   }
 

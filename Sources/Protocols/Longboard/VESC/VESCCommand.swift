@@ -48,7 +48,7 @@ enum VESCSetPoint: Sendable, Equatable {
   static let none = VESCSetPoint.current(0)
 
   /// Converts a value of a property, in the unit of the property; nil if it cannot be sent.
-  init?(_ signal: VESCSignal, _ number: Double) {
+  init?(_ signal: VESCProperty, _ number: Double) {
     guard number.isFinite, let scaled = Int32(exactly: (number * 1000).rounded()) else { return nil }
     switch signal {
     case .targetCurrent: self = .current(scaled)
@@ -60,7 +60,7 @@ enum VESCSetPoint: Sendable, Equatable {
   }
 
   /// The property, and the number in its unit.
-  var target: (VESCSignal, Double) {
+  var target: (VESCProperty, Double) {
     switch self {
     case .current(let number): (.targetCurrent, Double(number) / 1000)
     case .brake(let number): (.brakeCurrent, Double(number) / 1000)

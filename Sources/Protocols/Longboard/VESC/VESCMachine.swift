@@ -12,7 +12,7 @@ public struct VESCMachine: Machine {
   public init(_ setup: Setup) throws(OptionError) {
     let options = try VESCOptions(setup)
     let polling = VESCPollScheduler(rate: options.rate, phase: setup.phase)
-    schema = Schema(properties: VESCSignal.properties(options, period: polling.period), actions: [Self.pingCAN])
+    schema = Schema(properties: VESCProperty.properties(options, period: polling.period), actions: [Self.pingCAN])
     router = VESCRouter(options, schema, polling)
   }
 
@@ -63,9 +63,9 @@ public struct VESCMachine: Machine {
     if router.session.isClosing { return refuse(.notConnected("the link is being closed")) }
     switch command {
     case .set(let property, let value):
-      switch VESCSignal(rawValue: property) {
+      switch VESCProperty(rawValue: property) {
       case .mode: router.setMode(value, for: id, &effects)
-      case let signal? where VESCSignal.targets.contains(signal): router.setTarget(signal, value, for: id, at: now, &effects)
+      case let signal? where VESCProperty.targets.contains(signal): router.setTarget(signal, value, for: id, at: now, &effects)
       default: refuse(.refused(code: .readOnly, "the property is read-only"))
       }
     case .run(action: 0, _):

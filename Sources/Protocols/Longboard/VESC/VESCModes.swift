@@ -26,7 +26,7 @@ struct VESCModes: Sendable {
     storedLimits = values[Self.limitsKey].flatMap { VESCStoredLimits(stored: $0) }
     let unusable = settings.restore(values)
     // If a mode was removed from the configuration, the VESC gets its own limits back.
-    selected = unusable.isEmpty ? settings[VESCSignal.mode.rawValue]?.text : VESCMode.full
+    selected = unusable.isEmpty ? settings[VESCProperty.mode.rawValue]?.text : VESCMode.full
     let damaged = unusable.filter { !Self.isModeName(values[$0] ?? []) }
     if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
   }
@@ -39,7 +39,7 @@ struct VESCModes: Sendable {
 
   /// Selects a mode, which takes effect at once, or when the VESC responds. `id`: a command that completes when the selection is stored.
   mutating func select(_ name: String, for id: CommandID?, _ effects: inout Effects) throws(CommandError) {
-    try settings.set(VESCSignal.mode.rawValue, .string(name), for: id, &effects)
+    try settings.set(VESCProperty.mode.rawValue, .string(name), for: id, &effects)
     selected = name
   }
 

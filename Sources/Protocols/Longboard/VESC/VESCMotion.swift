@@ -96,7 +96,7 @@ struct VESCMotion: Sendable {
   // MARK: Set-points
 
   /// Handles a set-point that is valid by the schema.
-  mutating func setTarget(_ signal: VESCSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
+  mutating func setTarget(_ signal: VESCProperty, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
     guard isHeld else {
       let message = "motion lease required: run \"vehiclectl drive\""
       return effects.append(.complete(id, .failure(.refused(code: .noLease, message))))
@@ -155,7 +155,7 @@ struct VESCMotion: Sendable {
     inFlight.removeAll(keepingCapacity: true)
     guard failure == nil, let (signal, number) = setPoint?.target else { return }
     publisher.publish(signal, .float(number), &effects)
-    for other in VESCSignal.targets where other != signal {
+    for other in VESCProperty.targets where other != signal {
       publisher.withdraw(other, "\(publisher.name(of: signal)) is active", &effects)
     }
   }
@@ -198,6 +198,6 @@ struct VESCMotion: Sendable {
   /// Withdraws the targets, because there is no set-point.
   func withdrawTargets(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard isAllowed else { return }
-    for signal in VESCSignal.targets { publisher.withdraw(signal, isHeld ? "no set-point" : "not driven", &effects) }
+    for signal in VESCProperty.targets { publisher.withdraw(signal, isHeld ? "no set-point" : "not driven", &effects) }
   }
 }

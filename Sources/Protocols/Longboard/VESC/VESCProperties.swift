@@ -3,7 +3,7 @@
 // Signs are the VESC's: current and power are positive when the battery discharges; speed, ERPM and duty are negative backwards.
 
 /// A property of a `longboard` that speaks as a VESC; its raw value is its position in the schema.
-enum VESCSignal: Int, CaseIterable, Sendable {
+enum VESCProperty: Int, CaseIterable, Sendable {
   case speed, battery, connected, distance, totalDistance
   case batteryVoltage, batteryCurrent, batteryPower, motorCurrent, duty, erpm, rpm
   case mosfetTemperature, motorTemperature, mosfetTemperature1, mosfetTemperature2, mosfetTemperature3

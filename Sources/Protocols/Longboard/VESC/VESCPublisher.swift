@@ -14,10 +14,10 @@ struct VESCPublisher: Sendable {
     isUnconfigured = [Bool](repeating: false, count: properties.count)
   }
 
-  func name(of signal: VESCSignal) -> String { properties[signal.rawValue].name }
+  func name(of signal: VESCProperty) -> String { properties[signal.rawValue].name }
 
   /// Publishes a value; nil means that this firmware does not report it.
-  mutating func publish(_ signal: VESCSignal, _ value: Value?, _ effects: inout Effects) {
+  mutating func publish(_ signal: VESCProperty, _ value: Value?, _ effects: inout Effects) {
     guard let value else { return withdraw(signal, "not reported by this firmware", &effects) }
     if let range = properties[signal.rawValue].range, let number = value.number, !range.contains(number) {
       return withdraw(signal, "implausible value from the VESC", &effects)
@@ -27,7 +27,7 @@ struct VESCPublisher: Sendable {
     effects.publish(signal.rawValue, value)
   }
 
-  mutating func withdraw(_ signal: VESCSignal, _ reason: String, _ effects: inout Effects) {
+  mutating func withdraw(_ signal: VESCProperty, _ reason: String, _ effects: inout Effects) {
     let position = signal.rawValue
     guard reasons.indices.contains(position), reasons[position] != reason else { return }
     reasons[position] = reason
@@ -36,7 +36,7 @@ struct VESCPublisher: Sendable {
   }
 
   /// Withdraws a value that requires these configuration keys. The reason is formatted only once, not for every response.
-  mutating func withdraw(_ signal: VESCSignal, unconfigured keys: @autoclosure () -> String, _ effects: inout Effects) {
+  mutating func withdraw(_ signal: VESCProperty, unconfigured keys: @autoclosure () -> String, _ effects: inout Effects) {
     guard !isUnconfigured[signal.rawValue] else { return }
     withdraw(signal, "not reported by the VESC: set \(keys()) in the configuration", &effects)
     isUnconfigured[signal.rawValue] = true
@@ -45,7 +45,7 @@ struct VESCPublisher: Sendable {
   mutating func vescBeganToRespond(_ effects: inout Effects) { publish(.connected, .bool(true), &effects) }
 
   mutating func vescStoppedResponding(_ reason: String, _ effects: inout Effects) {
-    for signal in VESCSignal.reported + VESCSignal.measured { withdraw(signal, reason, &effects) }
+    for signal in VESCProperty.reported + VESCProperty.measured { withdraw(signal, reason, &effects) }
     publish(.connected, .bool(false), &effects)
   }
 

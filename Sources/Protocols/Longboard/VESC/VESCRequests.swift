@@ -28,7 +28,7 @@ struct VESCRequests: Sendable {
   // MARK: The link and the VESC
 
   mutating func restore(_ values: [String: [UInt8]], _ publisher: inout VESCPublisher, _ effects: inout Effects) {
-    for counter in [VESCSignal.polls, .missed, .timeouts, .badFrames] { publisher.publish(counter, .int(0), &effects) }
+    for counter in [VESCProperty.polls, .missed, .timeouts, .badFrames] { publisher.publish(counter, .int(0), &effects) }
     queue.restore(values, &effects)
     telemetry.restore(values, &publisher, &effects)
   }

@@ -149,7 +149,7 @@ struct VESCRouter: Sendable {
     requests.setMode(value, for: id, isReachable: session.unavailability == nil, &publisher, &effects)
   }
 
-  mutating func setTarget(_ signal: VESCSignal, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
+  mutating func setTarget(_ signal: VESCProperty, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
     motion.setTarget(signal, value, for: id, at: now, &effects)
   }
 

@@ -48,7 +48,8 @@ struct VESCStatistics: Sendable {
   }
 
   private func publish(
-    _ percentiles: Timing.Percentiles?, _ median: VESCSignal, _ p99: VESCSignal, _ publisher: inout VESCPublisher, _ effects: inout Effects
+    _ percentiles: Timing.Percentiles?, _ median: VESCProperty, _ p99: VESCProperty, _ publisher: inout VESCPublisher,
+    _ effects: inout Effects
   ) {
     guard let percentiles else { return }
     publisher.publish(median, .float(Double(percentiles.median / .microsecond) / 1000), &effects)

@@ -147,7 +147,7 @@ struct VESCTelemetry: Sendable {
 
   /// Publishes a field in the unit of its property, if the response contains it.
   private func publish(
-    _ signal: VESCSignal, _ field: VESCField, _ scale: Double, _ publisher: inout VESCPublisher, _ effects: inout Effects
+    _ signal: VESCProperty, _ field: VESCField, _ scale: Double, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {
     publisher.publish(signal, values[field].map { .float(Double($0) / scale) }, &effects)
   }
