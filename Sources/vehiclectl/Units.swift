@@ -93,10 +93,12 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
 
   private func converted(_ property: Contract.Property) -> Contract.Property {
     guard let declared = Property(property), let conversion = conversion(of: property.unit), declared.isNumber else { return property }
-    let converted = Property(
-      declared.name, .float, unit: conversion.unit, range: declared.range.map(conversion.converted), choices: declared.choices,
-      access: declared.access, help: declared.help)
-    return Contract.Property(converted)
+    var converted = Contract.Property(
+      Property(
+        declared.name, .float, unit: conversion.unit, range: declared.range.map(conversion.converted), choices: declared.choices,
+        access: declared.access, help: declared.help))
+    (converted.group, converted.rank) = (property.group, property.rank)
+    return converted
   }
 
   /// The reply of Describe with converted units, types and ranges.

@@ -21,7 +21,7 @@ import Varlink
     defer { server.stop() }
     let common = try CommonOptions.parse(["--socket", server.path, "-q", "--timeout", "20"])
     let terminal = pty.flatMap { RawTerminal($0.slave) }
-    var drive = ManualDrive(
+    var drive = try ManualDrive(
       common, Output(common), DrivenCar.driveSchema, TiltControl(isRelative: false), described: DrivenCar.schema, deadline: 300,
       inputs: DriveInputs(terminal: terminal, stick: stick, keyboard: nil), screen: nil)
     do { try drive.run() } catch { return error as? Failure }
@@ -139,7 +139,7 @@ import Varlink
     }
     defer { server.stop() }
     let common = try CommonOptions.parse(["--socket", server.path, "-q"])
-    var drive = ManualDrive(
+    var drive = try ManualDrive(
       common, Output(common), DrivenCar.driveSchema, TiltControl(isRelative: false), described: nil, deadline: 300,
       inputs: DriveInputs(terminal: RawTerminal(pty.slave), stick: nil, keyboard: nil), screen: nil)
     #expect(throws: Failure.rejected(.busy(device: "rover", holder: "eve"))) { try drive.run() }

@@ -9,6 +9,19 @@ import Varlink
 @testable import vehiclectl
 
 @Suite struct TerminalDriveTests {
+  /// Runs the program to its end. Returns its exit status and what it has written.
+  private func run(_ arguments: [String], on pty: PTY, environment: [String: String] = [:]) throws -> (status: Int32, shown: String) {
+    let pid = try Program.start(arguments, on: pty, environment: environment)
+    var (shown, status, looks) = ("", Int32(0), 0)
+    while waitpid(pid, &status, WNOHANG) == 0 {
+      shown += pty.shown()
+      usleep(1_000)
+      looks += 1
+      if looks == 30_000 { kill(pid, SIGKILL) }  // it would never end
+    }
+    return (status >> 8, shown + pty.shown())
+  }
+
   @Test func `Ctrl-Z stops the car and releases the lease, resuming requests a new one`() throws {
     let car = DrivenCar()
     let pty = try PTY()
@@ -21,17 +34,7 @@ import Varlink
       }
     }
     defer { server.stop() }
-    let pid = try Program.start(["drive", "rover", "--socket", server.path], on: pty)
-    var shown = ""
-    var status: Int32 = 0
-    var looks = 0
-    while waitpid(pid, &status, WNOHANG) == 0 {
-      shown += pty.shown()
-      usleep(1_000)
-      looks += 1
-      if looks == 30_000 { kill(pid, SIGKILL) }  // it would never end
-    }
-    shown += pty.shown()
+    let (status, shown) = try run(["drive", "rover", "--socket", server.path], on: pty)
     #expect(status == 0, "\(shown)")
     #expect(shown.contains("rover") && shown.contains("space stop") && !shown.contains("\u{1b}[2m"))
     // The terminal may echo the last key after it is restored.
@@ -52,15 +55,7 @@ import Varlink
       }
     }
     defer { server.stop() }
-    let pid = try Program.start(["drive", "board", "--socket", server.path] + arguments, on: pty, environment: environment)
-    var (shown, status, looks) = ("", Int32(0), 0)
-    while waitpid(pid, &status, WNOHANG) == 0 {
-      shown += pty.shown()
-      usleep(1_000)
-      looks += 1
-      if looks == 30_000 { kill(pid, SIGKILL) }  // it would never end
-    }
-    return (status >> 8, shown + pty.shown())
+    return try run(["drive", "board", "--socket", server.path] + arguments, on: pty, environment: environment)
   }
 
   @Test func `a device that cannot be driven by hand is rejected before the lease is requested`() throws {
@@ -79,7 +74,8 @@ import Varlink
     }
   }
 
-  @Test func `the screen shows values, the set-point that was sent and how fast a release acts`() throws {
+  @Test(arguments: [([], "°C"), (["--units", "imperial"], "°F")])
+  func `the screen shows values, the set-point that was sent and how fast a release acts`(_ arguments: [String], _ unit: String) throws {
     let board = DrivenBoard()
     let pty = try PTY()
     let server = try SocketServer { connection, method, parameters in
@@ -89,17 +85,10 @@ import Varlink
       }
     }
     defer { server.stop() }
-    let pid = try Program.start(["drive", "board", "--socket", server.path], on: pty, environment: ["SSH_CONNECTION": "", "SSH_TTY": ""])
-    var (shown, status, looks) = ("", Int32(0), 0)
-    while waitpid(pid, &status, WNOHANG) == 0 {
-      shown += pty.shown()
-      usleep(1_000)
-      looks += 1
-      if looks == 30_000 { kill(pid, SIGKILL) }  // it would never end
-    }
-    shown += pty.shown()
+    let (status, shown) = try run(
+      ["drive", "board", "--socket", server.path] + arguments, on: pty, environment: ["SSH_CONNECTION": "", "SSH_TTY": ""])
     #expect(status == 0 && !pty.isRaw, "\(shown)")
-    for words in ["lease held", "throttle", "brake", "20 %", "motor-current", "mosfet-temperature", "zero", "q quit", "\u{1b}[?1004h"] {
+    for words in ["lease held", "throttle", "brake", "20 %", "motor-current", "mosfet-temperature", "zero", "q quit", "\u{1b}[?1004h", unit] {
       #expect(shown.contains(words), "\(words): \(shown.debugDescription)")
     }
   }

@@ -21,7 +21,7 @@ import Varlink
     defer { server.stop() }
     let common = try CommonOptions.parse(["--socket", server.path, "-q", "--timeout", "20"])
     let schema = DriveSchema(device: "board", DrivenBoard.described)
-    var drive = ManualDrive(
+    var drive = try ManualDrive(
       common, Output(common), schema, try #require(schema.control), described: DrivenBoard.described, deadline: 300,
       inputs: DriveInputs(terminal: pty.flatMap { RawTerminal($0.slave) }, stick: stick, keyboard: keyboard), screen: nil)
     do { try drive.run() } catch { return error as? Failure }

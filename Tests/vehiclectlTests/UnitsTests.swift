@@ -73,6 +73,7 @@ import Varlink
     #expect(shown.map(\.minimum) == [0, 1.24, -40, 0, nil])
     #expect(shown.map(\.maximum) == [158.4, nil, nil, 9, nil])
     #expect(shown[2].writable && Units.metric.converted(schema) == schema)
+    #expect(shown.map(\.group) == schema.properties.map(\.group) && shown.map(\.rank) == schema.properties.map(\.rank))
   }
 
   @Test func `describe --json keeps unknown members`() throws {

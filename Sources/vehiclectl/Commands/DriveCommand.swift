@@ -62,7 +62,7 @@ struct DriveCommand: Subcommand {
       let inputs = DriveInputs(
         terminal: isAtTerminal ? RawTerminal(STDIN_FILENO) : nil, stick: stick,
         keyboard: control.needsPromptRelease && stick == nil ? EventKeyboard() : nil)
-      var drive = ManualDrive(
+      var drive = try ManualDrive(
         common, output, driveSchema, control, described: schema, deadline: deadline, inputs: inputs,
         screen: isAtTerminal ? FullScreen(colour: output.colour, reportsFocus: true) : nil)
       return try drive.run()

@@ -10,6 +10,7 @@ struct ManualDrive {
 
   private let common: CommonOptions
   private let output: Output
+  private let units: Units
   private let schema: DriveSchema
   /// The deadline of the lease in ms.
   private let deadline: Int
@@ -40,8 +41,9 @@ struct ManualDrive {
     _ common: CommonOptions, _ output: Output, _ schema: DriveSchema, _ control: any HandControl, described: Contract.Schema?,
     deadline: Int,
     inputs: DriveInputs, screen: FullScreen?
-  ) {
+  ) throws(Failure) {
     self.common = common
+    units = try common.unitSystem()
     self.output = output
     self.schema = schema
     self.control = control
@@ -50,7 +52,8 @@ struct ManualDrive {
     self.screen = screen
     watched = described?.properties.map(\.name) ?? []
     display = DriveDisplay(
-      device: schema.device, described, help: Self.help(schema, control, inputs), limitName: control.limitName, limit: control.initialLimit)
+      device: schema.device, described.map(units.converted), help: Self.help(schema, control, inputs), limitName: control.limitName,
+      limit: control.initialLimit)
   }
 
   private static func help(_ schema: DriveSchema, _ control: any HandControl, _ inputs: DriveInputs) -> [String] {
@@ -131,7 +134,7 @@ struct ManualDrive {
         output.note("driving \(schema.device) with \(stick.name): \(schema.continues ? "A continue, " : "")B stop, START quit")
       }
     }
-    while let update = try connections.receiveUpdate() { display.apply(update, at: now, wall: Clock.wall) }
+    while let update = try connections.receiveUpdate() { display.apply(units.converted(update), at: now, wall: Clock.wall) }
     if let refusal = try connections.receiveStopReply() { showError(refusal, at: now) }
     switch try connections.receiveButtonReply() {
     case .success(let reading)?: display.apply(.init(sequence: 0, changes: [reading]), at: now, wall: Clock.wall)

@@ -37,7 +37,7 @@ struct VESCOdometer: Sendable {
     // The tachometer counts sixths of an electrical turn.
     let metresPerStep = geometry.metresPerElectricalTurn.map { $0 / 6 }
     if let distance = values[.distance] {
-      publisher.publish(.distance, .float(Double(distance) / 1e6), &effects)
+      publisher.publish(.distance, .float((Double(distance) / 1000).rounded() / 1000), &effects)
     } else if lacksSetup {
       let metres = metresPerStep.flatMap { step in values[.tachometer].map { (Double($0) * step).rounded() } }
       publisher.publish(.distance, metres.map { .float($0 / 1000) }, &effects)

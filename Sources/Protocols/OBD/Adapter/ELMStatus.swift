@@ -73,7 +73,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     case .busInitError: "bus initialisation failed; switch the ignition on"
     case .busBusy: "the bus is busy; disconnect other testers from the vehicle"
     case .busError: "bus error: noisy or invalid signal; check the OBD connector"
-    case .canError: "CAN error: no CAN bus at the OBD connector; wake the vehicle, or check the contacts"
+    case .canError: "no CAN bus at the OBD connector; wake the vehicle, or check the contacts"
     case .dataError, .lineDataError: "the adapter received corrupt data; check the OBD connector"
     case .lineReceiveError: "the adapter received corrupt frames; check the OBD connector and the bus speed"
     case .bufferFull: "the adapter's buffer overflowed; raise its baud rate"
