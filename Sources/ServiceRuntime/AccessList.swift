@@ -34,9 +34,15 @@ public struct AccessList: Equatable, Sendable {
     let names = lists.flatMap(\.queries).map(\.label).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
     let required = names.isEmpty ? "root" : names.joined(separator: " or ")
     let account: String? = if case .name(let name)? = answers[.userName(peer.user)] { name } else { nil }
+    // A group that exists and grants no further right, if there is one.
+    let further = Set(lists.dropFirst().flatMap(\.groups))
+    let groups = lists.first?.groups ?? []
+    let least = groups.first { group in
+      if case .number? = answers[.group(group)] { !further.contains(group) } else { false }
+    }
     // A number without an account cannot be added to a group.
     let remedy =
-      if let group = lists.first?.groups.first, let account { "sudo usermod -aG \(group) \(account), then log in again" } else {
+      if let group = least ?? groups.first, let account { "sudo usermod -aG \(group) \(account), then log in again" } else {
         "add \(account ?? String(peer.user)) to \(key) in \(section) of the configuration"
       }
     return "\(account ?? "user \(peer.user)") lacks the \(right) right\(object), which requires \(required); \(remedy)"

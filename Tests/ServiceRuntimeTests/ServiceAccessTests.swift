@@ -52,6 +52,14 @@ import Testing
         == "ada lacks the observe right, which requires group none or user eve; sudo usermod -aG none ada, then log in again")
   }
 
+  @Test func `the remedy names the group that grants the least`() {
+    let answers: Accounts.Answers = [.group("admin"): .number(60), .group("guests"): .number(70), .userName(1000): .name("ada")]
+    let lists = [AccessList(groups: ["admin", "absent", "guests"]), AccessList(groups: ["admin"])]
+    let ada = Peer(pid: 1, user: 1000, groups: [])
+    let message = AccessList.denial(of: .observe, for: ada, lists: lists, key: "observe-users", section: "[control]", answers)
+    #expect(message.hasSuffix("; sudo usermod -aG guests ada, then log in again"), "\(message)")
+  }
+
   @Test func `root and the own user have every right without a lookup`() throws {
     let loop = try EventLoop(handlesSignals: false)
     let access = ServiceAccess(.init(), .init(), section: "[access]", timeout: .second, loop: loop) { _ in .failed("not expected") }

@@ -73,7 +73,7 @@ extension EndToEnd {
         denied.status == 7
           && denied.errors.contains(
             "permission denied: nobody lacks the observe right, which requires group vehicled or group vehicled-observe; "
-              + "sudo usermod -aG vehicled nobody, then log in again"),
+              + "sudo usermod -aG vehicled"),
         "\(denied.errors)")
       #expect(daemon.isRunning)
     }

@@ -260,7 +260,7 @@ import Testing
     let reply = await stranger.ask(#"{"method":"io.vehicled.Status"}"#)
     #expect(reply.contains(#""error":"org.varlink.service.PermissionDenied""#))
     #expect(
-      reply.contains("nobody lacks the observe right, which requires group vehicled; sudo usermod -aG vehicled nobody, then log in again"))
+      reply.contains("nobody lacks the observe right, which requires group vehicled or group vehicled-observe; sudo usermod -aG vehicled"))
     #expect(await stranger.ask(#"{"method":"org.varlink.service.GetInfo"}"#).contains("io.vehicled"))
     rig.end()
   }
