@@ -57,6 +57,12 @@ enum CommandNames {
     return inner(words[0])
   }
 
+  /// The command, or the command and the inner one, that a command line starts with.
+  static func existing(_ words: [String]) -> [String] {
+    guard let first = words.first, all.contains(where: { $0.configuration.names.contains(first) }) else { return [] }
+    return words.count > 1 && inner(first).contains(words[1]) ? [first, words[1]] : [first]
+  }
+
   static func unknown(_ words: [String], suggestion: String?) -> Failure {
     let isInner = suggestion.map { inner(words[0]).contains($0) } ?? false
     let wrong = isInner ? words.prefix(2).joined(separator: " ") : words.first ?? ""

@@ -55,10 +55,16 @@ struct VehicleCtl: ParsableCommand {
         Output.write(Help.arranged(fullMessage(for: error), width: Help.width) + "\n", to: STDOUT_FILENO)
         Glibc.exit(0)
       }
-      let failure = error as? Failure ?? CommandNames.failure(words) ?? .usage("\(message(for: error)); see \"vehiclectl --help\"")
+      let failure = error as? Failure ?? CommandNames.failure(words) ?? usageFailure(message(for: error))
       Output(json: CommandLine.arguments.contains("--json")).fail(failure)
       Glibc.exit(2)
     }
+  }
+
+  /// The failure for a message of ArgumentParser, which starts with a capital.
+  private static func usageFailure(_ message: String) -> Failure {
+    let command = ["vehiclectl"] + CommandNames.existing(words) + ["--help"]
+    return .usage("\(message.prefix(1).lowercased())\(message.dropFirst()); see \"\(command.joined(separator: " "))\"")
   }
 
   /// For the help and for completion; every command parses its own.

@@ -150,6 +150,8 @@ def serial():
     check("ModemManager ignores the port", "ID_MM_PORT_IGNORE=1" in sh("udevadm info /dev/ttyUSB0")[1])
     check("the doctor reports the port as ok", f"ok       {ADAPTER}: accessible" in sh("vehiclectl doctor")[1])
     sh(f"echo {place} >/sys/bus/usb/drivers/usb/unbind; udevadm settle")
+    check("status shows the last records of a device from the journal",
+          wait(lambda: any(f" {level} " in sh("vehiclectl status ev | tail -5")[1] for level in ("info", "notice", "warning"))), sh("vehiclectl status ev | tail -3")[1])
     check("unplugged, it is reported", wait(lambda: get("ev.rpm") is None), sh("vehiclectl status ev | sed -n 2p")[1])
     sh(f"echo {place} >/sys/bus/usb/drivers/usb/bind; udevadm settle")
     check("plugged in again, it is polled again", wait(lambda: get("ev.rpm"), 90))

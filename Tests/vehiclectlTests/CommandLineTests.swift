@@ -155,6 +155,9 @@ import Varlink
       (["do", "ev.qery"], "ev has no action \"qery\"; did you mean ev.query?", 4),
       (["do", "rest"], "no such action \"rest\": no device has it; did you mean reset?", 4),
       (["get", "--lng", "x"], "did you mean", 2),
+      (["status", "--bogus"], "vehiclectl: unknown option '--bogus'; see \"vehiclectl status --help\"", 2),
+      (["toy", "login"], "vehiclectl: missing expected argument '<email>'; see \"vehiclectl toy login --help\"", 2),
+      (["--bogus"], "vehiclectl: unknown option '--bogus'; see \"vehiclectl --help\"", 2),
     ] as [([String], String, Int32)])
   func `a wrong word is an error that names the nearest one`(_ arguments: [String], _ message: String, _ status: Int32) throws {
     let schemas = schemas

@@ -9,19 +9,6 @@ import Varlink
 @testable import vehiclectl
 
 @Suite struct TerminalDriveTests {
-  /// Runs the program to its end. Returns its exit status and what it has written.
-  private func run(_ arguments: [String], on pty: PTY, environment: [String: String] = [:]) throws -> (status: Int32, shown: String) {
-    let pid = try Program.start(arguments, on: pty, environment: environment)
-    var (shown, status, looks) = ("", Int32(0), 0)
-    while waitpid(pid, &status, WNOHANG) == 0 {
-      shown += pty.shown()
-      usleep(1_000)
-      looks += 1
-      if looks == 30_000 { kill(pid, SIGKILL) }  // it would never end
-    }
-    return (status >> 8, shown + pty.shown())
-  }
-
   @Test func `Ctrl-Z stops the car and releases the lease, resuming requests a new one`() throws {
     let car = DrivenCar()
     let pty = try PTY()
@@ -34,7 +21,7 @@ import Varlink
       }
     }
     defer { server.stop() }
-    let (status, shown) = try run(["drive", "rover", "--socket", server.path], on: pty)
+    let (status, shown) = try Program.run(["drive", "rover", "--socket", server.path], on: pty)
     #expect(status == 0, "\(shown)")
     #expect(shown.contains("rover") && shown.contains("space stop") && !shown.contains("\u{1b}[2m"))
     // The terminal may echo the last key after it is restored.
@@ -55,7 +42,7 @@ import Varlink
       }
     }
     defer { server.stop() }
-    return try run(["drive", "board", "--socket", server.path] + arguments, on: pty, environment: environment)
+    return try Program.run(["drive", "board", "--socket", server.path] + arguments, on: pty, environment: environment)
   }
 
   @Test func `a device that cannot be driven by hand is rejected before the lease is requested`() throws {
@@ -85,10 +72,12 @@ import Varlink
       }
     }
     defer { server.stop() }
-    let (status, shown) = try run(
+    let (status, shown) = try Program.run(
       ["drive", "board", "--socket", server.path] + arguments, on: pty, environment: ["SSH_CONNECTION": "", "SSH_TTY": ""])
     #expect(status == 0 && !pty.isRaw, "\(shown)")
-    for words in ["lease held", "throttle", "brake", "20 %", "motor-current", "mosfet-temperature", "zero", "q quit", "\u{1b}[?1004h", unit] {
+    for words in [
+      "lease held", "throttle", "brake", "20 %", "motor-current", "mosfet-temperature", "zero", "q quit", "\u{1b}[?1004h", unit,
+    ] {
       #expect(shown.contains(words), "\(words): \(shown.debugDescription)")
     }
   }

@@ -99,6 +99,23 @@ enum Program {
     }
   }
 
+  /// Runs it to its end on the terminal. `each` sees the output so far after each part of it.
+  static func run(
+    _ arguments: [String], on pty: PTY, environment: [String: String] = [:], each: (pid_t, String) -> Void = { _, _ in }
+  ) throws -> (status: Int32, shown: String) {
+    let pid = try start(arguments, on: pty, environment: environment)
+    var (shown, status, looks) = ("", Int32(0), 0)
+    while waitpid(pid, &status, WNOHANG) == 0 {
+      let more = pty.shown()
+      shown += more
+      if !more.isEmpty { each(pid, shown) }
+      usleep(1_000)
+      looks += 1
+      if looks == 30_000 { kill(pid, SIGKILL) }  // it would never end
+    }
+    return (status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f, shown + pty.shown())
+  }
+
   /// Waits for its end.
   static func end(of pid: pid_t) -> Int32 {
     var status: Int32 = 0
