@@ -256,9 +256,12 @@ import Testing
 
   @Test func percentilesAreTakenOverTheLastTenSecondsOr256Polls() {
     var timing = Timing(period: 50 * .millisecond)
-    for index in 0..<300 { timing.add(answered: Int64(index) * .millisecond + Int64(index), roundTrip: Int64(index), lateness: nil) }
+    for index in 0..<300 {
+      let roundTrip = Int64(index) * .microsecond
+      timing.add(answered: Int64(index) * .millisecond + roundTrip, roundTrip: roundTrip, lateness: nil)
+    }
     let summary = timing.summary(at: .second)
-    #expect(summary.roundTrip?.median == 172 && summary.roundTrip?.p99 == 297 && summary.lateness == nil)
+    #expect(summary.roundTrip?.median == 172 * .microsecond && summary.roundTrip?.p99 == 297 * .microsecond && summary.lateness == nil)
     #expect(summary.rate == 1000)
     #expect(timing.summary(at: 60 * .second).roundTrip == nil)
     // A slow first response, off the grid, does not count for the rate.
