@@ -11,7 +11,7 @@ public struct DeadmanTimer: Sendable, Equatable {
   public init() {}
 
   /// Whether the lease is held.
-  public var isHeld: Bool { expires != nil }
+  public var isLeaseHeld: Bool { expires != nil }
 
   /// Starts the lease; the first set-point is due within `deadline` (nanoseconds).
   public mutating func begin(deadline: Nanoseconds, at now: Instant) {
@@ -21,7 +21,7 @@ public struct DeadmanTimer: Sendable, Equatable {
 
   /// Restarts the deadline after a set-point. Has no effect unless the lease is held.
   public mutating func refresh(at now: Instant) {
-    if isHeld { expires = now + deadline }
+    if isLeaseHeld { expires = now + deadline }
   }
 
   /// Ends the lease.

@@ -10,7 +10,7 @@ public func errnoMessage(_ code: CInt) -> String {
   case EHOSTUNREACH, ENETUNREACH: "no route to host: check the network"
   case ECONNRESET: "connection reset"
   case EPIPE: "connection closed"
-  case EIO: "input/output error: check that it is plugged in"
+  case EIO: "input/output error: check that the device is plugged in"
   default: String(cString: strerror(code)).lowercased()
   }
 }

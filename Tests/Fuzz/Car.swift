@@ -47,7 +47,7 @@ private struct Ride {
     let queue = machine.router.motion.sender.queue
     hold(machine.router.reader.bufferedCount <= CarDecoder.limit && queue.commands.count <= CarSendQueue.maxCommands + 4, "unbounded")
     hold(machine.schema.properties.count <= CarProperty.allCases.count + 32, "the schema grows without end")
-    hold(machine.router.motion.driving.isHeld == isHeld, "the machine and the device do not agree on who drives")
+    hold(machine.router.motion.driving.isLeaseHeld == isHeld, "the machine and the device do not agree on who drives")
     machine.checkWake(at: now)
   }
 

@@ -1,5 +1,5 @@
 // The parsing of writes by the mirror's ESP32 firmware, including buffer overflows and uncaught exceptions, reported as crashes.
-// Source: ISM-Embedded's main.cpp: a 100-byte buffer for the hex-decoded message, of which always 64 bytes are decrypted; '+' ends the
+// Source: ISM-Embedded's main.cpp: a 100-byte buffer for the hex-decoded message, of which exactly 64 bytes are always decrypted; '+' ends the
 // text; the tag's value begins two bytes after the first colon. Earlier firmware reads plain text (`plain`).
 
 import CryptoExtras

@@ -13,9 +13,9 @@ struct Arrival: Sendable {
 
 extension ELM327Adapter {
   /// Returns the output for a request, from notices such as SEARCHING... to the prompt.
-  mutating func exchange(_ request: OBDRequest, from begin: Instant, _ activeFaults: [AdapterFault]) -> [Piece] {
+  mutating func exchange(_ request: OBDRequest, from begin: Instant, _ activeFaults: [AdapterFault]) -> [TimedOutput] {
     var start = begin
-    var reply: [Piece] = []
+    var reply: [TimedOutput] = []
     if let failure = openProtocol(&reply, &start) { return reply + failure }
     let settings = request.overriding(settings)
     let timeoutEnd = start + timing.firstFrameTimeout(settings)
@@ -45,7 +45,7 @@ extension ELM327Adapter {
 
   /// Detects the protocol if necessary, and initializes a K-line. Adds notices to `reply`, and the duration to `start`. Returns the error
   /// output if that fails or no ECU responds.
-  private mutating func openProtocol(_ reply: inout [Piece], _ start: inout Instant) -> [Piece]? {
+  private mutating func openProtocol(_ reply: inout [TimedOutput], _ start: inout Instant) -> [TimedOutput]? {
     let busState = car.ignition.busState(at: start)
     if settings.obdProtocol.automatic, !settings.obdProtocol.isDetected {
       reply.append((start, settings.line("SEARCHING...")))

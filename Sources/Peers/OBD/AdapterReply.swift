@@ -30,7 +30,7 @@ struct OBDRequest: Sendable {
 
 extension ELM327Adapter {
   /// Text and the time when it is due. The last piece of a reply ends with the prompt.
-  typealias Piece = (due: Instant, bytes: [UInt8])
+  typealias TimedOutput = (due: Instant, bytes: [UInt8])
 
   /// Sends a line of hexadecimal digits to the car. If their number is odd, the last digit is the number of expected frames.
   mutating func runRequest(_ digits: [UInt8], at now: Instant, from start: Instant) {
@@ -55,7 +55,7 @@ extension ELM327Adapter {
     if let hang = activeFault(.hang) { return phase = .unresponsive(until: hang.duration.map { now + $0 } ?? .max) }
     if activeFault(.babble) != nil { return phase = .babbling }
     let delayedStart = start + (activeFault(.latency)?.duration ?? 0)
-    var reply: [Piece]
+    var reply: [TimedOutput]
     if activeFault(.noData) != nil {
       reply = statusReply("NO DATA", at: delayedStart + timing.firstFrameTimeout(request.overriding(settings)))
     } else if activeFault(.canError) != nil {
@@ -86,10 +86,10 @@ extension ELM327Adapter {
   }
 
   /// A reply that is only a status text.
-  func statusReply(_ text: String, at instant: Instant) -> [Piece] { [(instant, settings.line(text) + settings.prompt)] }
+  func statusReply(_ text: String, at instant: Instant) -> [TimedOutput] { [(instant, settings.line(text) + settings.prompt)] }
 
   /// Splits off and delays the prompt of the last piece of a reply, if there is a `late-prompt` fault.
-  func delayingPrompt(_ piece: Piece) -> [Piece] {
+  func delayingPrompt(_ piece: TimedOutput) -> [TimedOutput] {
     guard let delay = faults.first(where: { $0.kind == .latePrompt })?.duration, piece.bytes.last == 0x3E else { return [piece] }
     return [(piece.due, piece.bytes.dropLast()), (piece.due + delay, [0x3E])]
   }

@@ -4,7 +4,7 @@ import Protocols
 
 extension ELM327Adapter {
   /// Cuts a reply off in the middle of a line after about two thirds, and appends `text`.
-  func truncateWithOverflow(_ reply: inout [Piece], _ text: String) {
+  func truncateWithOverflow(_ reply: inout [TimedOutput], _ text: String) {
     guard let last = reply.popLast() else { return }
     truncate(reply.reduce(0) { $0 + $1.bytes.count } * 2 / 3, of: &reply)
     if let piece = reply.indices.last { reply[piece].bytes = reply[piece].bytes.dropLast(settings.endOfLine.count + 1) }
@@ -12,7 +12,7 @@ extension ELM327Adapter {
   }
 
   /// Inserts one to six random bytes before the prompt.
-  mutating func insertNoise(_ reply: inout [Piece]) {
+  mutating func insertNoise(_ reply: inout [TimedOutput]) {
     guard let piece = reply.indices.randomElement(using: &random), !reply[piece].bytes.isEmpty else { return }
     let position = Int.random(in: 0..<reply[piece].bytes.count, using: &random)
     let noise = (0..<Int.random(in: 1...6, using: &random)).map { _ in
@@ -22,10 +22,10 @@ extension ELM327Adapter {
   }
 
   /// Removes all but the first half of the bytes.
-  func truncateToHalf(_ reply: inout [Piece]) { truncate(reply.reduce(0) { $0 + $1.bytes.count } / 2, of: &reply) }
+  func truncateToHalf(_ reply: inout [TimedOutput]) { truncate(reply.reduce(0) { $0 + $1.bytes.count } / 2, of: &reply) }
 
   /// Removes all but the first `count` bytes.
-  private func truncate(_ count: Int, of reply: inout [Piece]) {
+  private func truncate(_ count: Int, of reply: inout [TimedOutput]) {
     var rest = count
     for piece in reply.indices {
       reply[piece].bytes = Array(reply[piece].bytes.prefix(rest))
@@ -35,8 +35,8 @@ extension ELM327Adapter {
   }
 
   /// Splits a reply into pieces of 1 to 20 bytes with gaps of up to `gap`.
-  mutating func splitRandomly(_ reply: [Piece], gap: Nanoseconds) -> [Piece] {
-    var parts: [Piece] = []
+  mutating func splitRandomly(_ reply: [TimedOutput], gap: Nanoseconds) -> [TimedOutput] {
+    var parts: [TimedOutput] = []
     var due = Instant.min
     for piece in reply {
       due = max(due, piece.due)

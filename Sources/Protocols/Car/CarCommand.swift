@@ -47,7 +47,7 @@ struct CarCommand: Sendable {
     case (.rightButton, .bool(let isDown)): motion.press(.right, isDown, for: id, context, &effects)
     default:
       let queued = features.set(
-        property, value, for: id, isDriven: motion.driving.isHeld, hasRoom: motion.sender.queue.hasRoom, at: now, &effects)
+        property, value, for: id, isDriven: motion.driving.isLeaseHeld, hasRoom: motion.sender.queue.hasRoom, at: now, &effects)
       if let queued { motion.add(queued, &effects) }
     }
   }
@@ -61,7 +61,7 @@ struct CarCommand: Sendable {
     case .proceed: motion.proceed(for: id, &effects)
     case .shutDown: motion.shutDown(for: id, context, at: now, &effects)
     default:
-      let queued = features.run(action, arguments, for: id, isDriven: motion.driving.isHeld, &effects)
+      let queued = features.run(action, arguments, for: id, isDriven: motion.driving.isLeaseHeld, &effects)
       if let queued { motion.add(queued, &effects) }
     }
   }

@@ -16,7 +16,7 @@ public struct CarMachine: Machine {
   public var nextWake: Instant? {
     if router.features.status.hasPostponedReadings { return .min }
     guard router.session.isUp else { return nil }
-    let isDriven = router.motion.driving.isHeld
+    let isDriven = router.motion.driving.isLeaseHeld
     let featuresDue = router.session.isReady ? router.features.nextWake(router.motion.sender.queue, isDriven: isDriven) : nil
     return [router.session.deadline, router.motion.nextWake(router.context), featuresDue].compactMap(\.self).min()
   }

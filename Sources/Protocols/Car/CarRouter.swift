@@ -75,7 +75,9 @@ struct CarRouter: Sendable {
     case .nothing where session.isReady:
       if features.status.isOverdue(at: now) { reader.note("no response to Status", at: now, &effects) }
       if features.expire(at: now, &effects) { motion.replaceQueue(with: CarCamera.restart, CarCamera.noPicture, &effects) }
-      while let due = features.makeDueRequest(motion.sender.queue, isDriven: motion.driving.isHeld, at: now) { motion.addIfPossible(due) }
+      while let due = features.makeDueRequest(motion.sender.queue, isDriven: motion.driving.isLeaseHeld, at: now) {
+        motion.addIfPossible(due)
+      }
       motion.checkLiveness(context, at: now, &effects)
     case .nothing: break
     }
@@ -144,7 +146,7 @@ struct CarRouter: Sendable {
   }
 
   mutating func endLease(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    if motion.driving.isHeld { motion.endLease(reason, context, at: now, &effects) }
+    if motion.driving.isLeaseHeld { motion.endLease(reason, context, at: now, &effects) }
   }
 
   mutating func cancel(_ id: CommandID) {

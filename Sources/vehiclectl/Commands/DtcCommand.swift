@@ -10,8 +10,9 @@ struct DtcCommand: Subcommand {
     discussion: """
       Lists the stored, pending and permanent codes of all OBD-II ECUs (SAE J1979), with the meaning of standardised codes, and the \
       freeze frame of each code that has one. Also lists the codes of other ECUs, which are read with UDS and include a failure type \
-      (U0100-87). UDS queries go to the ECUs that the daemon polls, to 7E0 to 7E7, and to each --ecu.
-      Without a device, lists the codes of each car, except those that sleep, because a query would wake them.
+      (U0100-87). UDS queries go to the ECUs that the daemon polls, to the addresses 7E0-7E7, and to each \
+      --ecu.
+      Without a device, lists the codes of each car, except those that are asleep or parked, because a query would wake them.
       With --json: {"device", "codes": [{"ecu", "code", "states", "meaning"}], "frames": [{"ecu", "frame", "code", "values": [{"name", \
       "value", "unit"}]}], "note"}; without a device one such line per car.
       """,

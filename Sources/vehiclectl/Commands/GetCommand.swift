@@ -10,10 +10,11 @@ struct GetCommand: Subcommand {
     commandName: "get", abstract: "Print values, one per line.",
     discussion: """
       A device selects all its properties, and a pattern such as 'ev.cell*' every property that it matches.
-      If the only value is unavailable, the command prints nothing on stdout; of several values, it prints - for each unavailable one. \
+      If the only value is unavailable, the command prints nothing on stdout; of several values, it prints \"-\" for each one that \
+      is unavailable. \
       The reason is on stderr. The exit status is 5 if a device is not connected, 4 if a property does not exist, and 1 otherwise. \
-      Of the properties that a device or a pattern selects, one value is enough. With --json, the value is null, and "reason" gives the \
-      reason.
+      If a device or a pattern selects several properties, the exit status is 0 if at least one of them has a value. \
+      With --json, the value is null, and "reason" gives the reason.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -16,7 +16,7 @@ struct StatusCommand: Subcommand {
   @OptionGroup var common: CommonOptions
   @Flag(help: "Show every property with its age, or why it has no value.")
   var all = false
-  @Flag(help: "Do not show output that is longer than the terminal in a pager.")
+  @Flag(help: "Do not use a pager, even if the output is longer than the terminal.")
   var noPager = false
   @Argument(help: "Only this device.", completion: .devices)
   var device: String?

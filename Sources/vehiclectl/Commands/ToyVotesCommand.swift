@@ -15,7 +15,8 @@ struct ToyVotesCommand: ToySubcommand {
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
   @Option(
-    help: ArgumentHelp("Delete the pending votes on a fact, those of other users or servers (held), or all.", valueName: "number|held|all")
+    help: ArgumentHelp(
+      "Delete the pending votes on the fact with this ID, those of other users or servers (held), or all.", valueName: "id|held|all")
   )
   var delete: String?
   /// The old name of --delete.

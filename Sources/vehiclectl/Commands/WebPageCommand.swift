@@ -9,20 +9,20 @@ struct WebPageCommand: Subcommand {
     discussion: "To open it in a browser: xdg-open \"$(vehiclectl web-page)\". To change it: vehiclectl set car.web-page URL",
     aliases: ["open"])
 
-  private static let page = "web-page"
+  private static let property = "web-page"
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: "The device; required if more than one device has a web page.", completion: .devices(with: WebPageCommand.page))
+  @Argument(help: "The device; required if more than one device has a web page.", completion: .devices(with: WebPageCommand.property))
   var device: String?
 
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
-    let name = try Reference(device: device, name: Self.page).property(of: client).device
-    let page = try Reference(device: name, name: Self.page).text(client)
+    let device = try Reference(device: device, name: Self.property).property(of: client).device
+    let url = try Reference(device: device, name: Self.property).text(client)
     if output.json {
-      output.json(["device": .string(name), "webPage": .string(page)])
+      output.json(["device": .string(device), "webPage": .string(url)])
     } else {
-      output.line(Output.oneLine(page))
+      output.line(Output.oneLine(url))
     }
   }
 }

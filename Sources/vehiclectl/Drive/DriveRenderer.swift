@@ -22,7 +22,7 @@ struct DriveRenderer {
     let headlines = LargeNumbers(width: columns, rows: rows)
     let values = display.rows(largest: headlines.count)
     if !values.large.isEmpty {
-      y = headlines.draw(values.large, on: &grid, 0, y + 1, second: display.model.second(of: now))
+      y = headlines.draw(values.large, on: &grid, 0, y + 1, second: display.model.historySlot(of: now))
     }
     y += 1
     for bar in bars { draw(bar) }

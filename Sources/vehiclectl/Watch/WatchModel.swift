@@ -30,7 +30,7 @@ struct WatchModel {
   private var undeclared: Swift.Set<String> = []
   /// What to show; nil: everything.
   private let references: References?
-  /// When the first reply was received: seconds of histories count from here.
+  /// When the first reply was received: the slots of histories, of one second each, are counted from here.
   private var startedAt: Double?
 
   /// Creates an empty model of the selected properties; nil selects all.
@@ -39,8 +39,8 @@ struct WatchModel {
   /// Whether any reply was received.
   var hasStarted: Bool { startedAt != nil }
 
-  /// The second of histories that contains this time.
-  func second(of time: Double) -> Int { Int((time - (startedAt ?? time)).rounded(.down)) }
+  /// The number of the one-second slot of histories that contains this time.
+  func historySlot(of time: Double) -> Int { Int((time - (startedAt ?? time)).rounded(.down)) }
 
   /// Stores the declarations of a device. Its rows follow with the next snapshot.
   mutating func declare(_ schema: Contract.Schema) {
@@ -67,7 +67,7 @@ struct WatchModel {
     if let last = result.events?.last(where: { $0.name != Contract.Event.removed }) { event = (last, now) }
   }
 
-  /// The devices whose schemas must be requested, each once for a snapshot: a device became visible that was not when they were requested.
+  /// The devices whose schemas must be requested, once per snapshot: they became visible after the schemas were requested.
   mutating func takeUndeclared() -> [String] {
     defer { undeclared = [] }
     return undeclared.sorted()
@@ -117,7 +117,7 @@ struct WatchModel {
   private func note(_ reading: Contract.Reading, _ row: inout PropertyRow, _ now: Double, _ wall: Double) {
     let measuredAt = reading.age.map { now - Self.age($0, reading.time, wall) }
     row.note(reading, measuredAt: measuredAt, at: now)
-    row.record(at: second(of: reading.value == nil ? now : measuredAt ?? now))
+    row.record(at: historySlot(of: reading.value == nil ? now : measuredAt ?? now))
   }
 
   /// The age that the daemon reports, or more if the reading waited in the socket. A delay of a day or more, or a negative one, is the

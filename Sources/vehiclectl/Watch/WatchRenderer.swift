@@ -60,7 +60,7 @@ struct WatchRenderer {
     let columnWidth = (width + Self.gap) / count - Self.gap
     let headlines = LargeNumbers(width: width, rows: grid.rows)
     let lines = WatchLines(device, view, width: columnWidth, largest: headlines.count, isCompact: grid.rows < Self.airyFrom, now: now)
-    if !lines.headlines.isEmpty { y = headlines.draw(lines.headlines, on: &grid, left, y, second: model.second(of: now)) }
+    if !lines.headlines.isEmpty { y = headlines.draw(lines.headlines, on: &grid, left, y, second: model.historySlot(of: now)) }
     draw(lines.lines, count, columnWidth)
     drawFooter(hidden: lines.hidden)
   }
@@ -221,7 +221,7 @@ struct WatchRenderer {
     }
     let step = Glyphs.step(width: end - x)
     guard end - x >= 6, History.length / step <= end - x else { return }
-    let samples = row.history.samples(step: step, until: model.second(of: now))
+    let samples = row.history.samples(step: step, until: model.historySlot(of: now))
     if samples.contains(where: { $0 != nil }) { grid.put(Glyphs.sparkline(samples), x, y, .accent) }
   }
 

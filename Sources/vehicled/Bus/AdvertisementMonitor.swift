@@ -1,5 +1,5 @@
-// BlueZ's advertisement monitor: the controller reports peers that advertise without a scan of ours, because the kernel scans passively or
-// the controller itself compares the patterns. Registered only while a link needs it. For BlueZ the daemon exports an object with
+// BlueZ's advertisement monitor: advertising peers are reported without an active scan, because the kernel scans passively, or the controller
+// itself matches the patterns. Registered only while a link needs it. For BlueZ the daemon exports an object with
 // ObjectManager for each adapter, and a monitor below it.
 // Source: org.bluez.AdvertisementMonitor(5), org.bluez.AdvertisementMonitorManager(5), src/adv_monitor.c. Both interfaces are experimental:
 // bluetoothd exports them with --experimental only.
@@ -30,9 +30,9 @@ import Protocols
   static let managerInterface = "org.bluez.AdvertisementMonitorManager1"
   /// After this time without an advertisement, a peer is out of range. Peers advertise at least every 10.24 s.
   static let maxSilence: Nanoseconds = 15 * .second
-  /// The values of the AD type Flags (1) at position 0 that peripherals advertise: limited or general discoverable, with or without classic
-  /// Bluetooth, and neither. They cover connectable peripherals in general, because a pattern can contain neither an address nor a name
-  /// that is sent only on request. Sources: Bluetooth Core Specification Supplement, part A, 1.3; at most 16 patterns (kernel).
+  /// The values of the AD type Flags (1) at position 0 that peripherals advertise: limited discoverable, general discoverable or neither,
+  /// each with or without classic Bluetooth. They match every connectable peripheral, because a pattern can match neither an address nor
+  /// a name that is sent only in the scan response. Sources: Bluetooth Core Specification Supplement, part A, 1.3; at most 16 patterns (kernel).
   private static let flags: [UInt8] = [0x06, 0x05, 0x04, 0x02, 0x01, 0x0A, 0x09, 0x1A, 0x19, 0x12, 0x11, 0x18, 0x1E]
 
   init(_ blueZ: BlueZ) { self.blueZ = blueZ }
@@ -42,12 +42,12 @@ import Protocols
     if clients.isEmpty { blueZ.add(self) }
     clients[ObjectIdentifier(client)] = (adapter, found)
     if registrations[adapter]?.isRejected == true { registrations[adapter] = nil }
-    advance()
+    updateRegistrations()
   }
 
   func end(for client: AnyObject) {
     guard clients.removeValue(forKey: ObjectIdentifier(client)) != nil else { return }
-    advance()
+    updateRegistrations()
     if clients.isEmpty { blueZ.remove(self) }
   }
 
@@ -57,9 +57,9 @@ import Protocols
   /// Whether an advertisement of the peer was received recently.
   func hears(_ peer: String, at now: Instant) -> Bool { heard[peer].map { now - $0 < Self.maxSilence } ?? false }
 
-  func blueZChanged() { advance() }
+  func blueZChanged() { updateRegistrations() }
 
-  private func advance() {
+  private func updateRegistrations() {
     guard blueZ.presence == .present else {
       registrations = [:]
       heard = [:]
@@ -109,7 +109,7 @@ import Protocols
     case (Self.interface, "Release", let adapter?):
       let root = registrations[adapter]?.root ?? ""
       registrations[adapter] = Registration(root: root, isRejected: true)
-      // BlueZ keeps the application without its monitors.
+      // After Release, BlueZ still has our object manager registered, without monitors.
       blueZ.call(adapter, Self.managerInterface, "UnregisterMonitor", [.path(root)])
       blueZ.notify()
     case (Self.interface, "DeviceFound", _?): if let peer = call.body.first?.string { advertised(peer) }

@@ -238,7 +238,7 @@ import Testing
     motion.beginLease(300 * .millisecond, refusal: nil, at: Self.later, &effects)
     motion.proceed(for: 1, &effects)
     motion.add(CarQueuedCommand(.message, [.message("x")], for: 2), &effects)
-    #expect(motion.driving.isHeld && motion.nextWake(Self.context(session)) != nil)
+    #expect(motion.driving.isLeaseHeld && motion.nextWake(Self.context(session)) != nil)
     motion.expireLease(Self.context(session), at: Self.later + 300 * .millisecond, &effects)
     #expect(effects.list.contains(.leaseLost("no set-point for 300 ms")) && Self.completions(effects) == [1])
     let frames = Self.drain(&motion, session, from: Self.later + 300 * .millisecond)

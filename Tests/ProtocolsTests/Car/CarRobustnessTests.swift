@@ -16,7 +16,7 @@ import Testing
   /// Checks every effect of the machine.
   struct Watch {
     var isUp = false
-    var isHeld = false
+    var isLeaseHeld = false
     /// Whether a lease has ended and no Stop was sent since.
     var needsStop = false
     var outstanding: SendID?
@@ -32,8 +32,8 @@ import Testing
       case .complete(let id, _): completions[id, default: 0] += 1
       case .leaseLost:
         // A lease that was refused has moved nothing.
-        if isHeld, isDriven { needsStop = true }
-        (isHeld, isDriven) = (false, false)
+        if isLeaseHeld, isDriven { needsStop = true }
+        (isLeaseHeld, isDriven) = (false, false)
       case .resetLink: (isUp, outstanding, needsStop) = (false, nil, false)
       default: break
       }
@@ -51,7 +51,7 @@ import Testing
       if needsStop, type != "Stop" { violations.append("\(type) before Stop") }
       if type == "Stop" { needsStop = false }
       guard type == "Gyro" else { return }
-      if !isHeld { violations.append("a tilt without a driver") }
+      if !isLeaseHeld { violations.append("a tilt without a driver") }
       if text.contains("-0.000000") { violations.append("a negative zero") }
       let angles = text.drop { $0 != "$" }.dropFirst(2).prefix { $0 != "%" }.split(separator: ";").map(\.trimmed)
       if angles.count != 3 || angles[0].hasPrefix("-") && angles[1].hasPrefix("-") {
@@ -96,17 +96,17 @@ import Testing
         case .linkChanged(.main, .up): (watch.isUp, watch.outstanding, watch.needsStop) = (true, nil, false)
         case .linkChanged(.main, .down): (watch.isUp, watch.outstanding, watch.needsStop) = (false, nil, false)
         case .sent(watch.outstanding, _): watch.outstanding = nil
-        case .leaseBegan: watch.isHeld = true
+        case .leaseBegan: watch.isLeaseHeld = true
         case .leaseEnded:
           watch.needsStop = watch.isDriven && watch.isUp
-          (watch.isHeld, watch.isDriven) = (false, false)
+          (watch.isLeaseHeld, watch.isDriven) = (false, false)
         default: break
         }
         effects.removeAll()
         machine.handle(input, at: now, &effects)
         for effect in effects.list { watch.check(effect, machine) }
         if !watch.isUp { watch.needsStop = false }
-        watch.isDriven = watch.isHeld
+        watch.isDriven = watch.isLeaseHeld
         for reading in effects.readings { Self.check(reading, machine) }
         #expect(watch.violations == [], "seed \(seed)")
         if !watch.violations.isEmpty { return }
@@ -171,7 +171,7 @@ import Testing
       let id = CommandID(dice.below(Int(lastCommand) + 1))
       cancelled.insert(id)
       return .cancelled(id)
-    case 37..<40: return watch.isHeld ? .leaseEnded("done") : .leaseBegan(deadline: 300 * .millisecond)
+    case 37..<40: return watch.isLeaseHeld ? .leaseEnded("done") : .leaseBegan(deadline: 300 * .millisecond)
     case 40: return .received(.main, (0..<dice.below(600)).map { _ in dice.byte() })
     case 41: return .linkChanged(.video, dice.below(2) == 0 ? .up(maximumSend: nil) : .down("hung up"))
     case 42: return .received(.video, dice.below(2) == 0 ? pictureResponse : [1, 2, 3])

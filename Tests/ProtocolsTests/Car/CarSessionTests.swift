@@ -101,8 +101,8 @@ import Testing
 
   @Test func `the shutdown sequence ends in time in every state of the link`() {
     for takes in [true, false] {
-      for isHeld in [true, false] {
-        var rig = isHeld ? CarRig.driving() : CarRig.ready()
+      for isLeaseHeld in [true, false] {
+        var rig = isLeaseHeld ? CarRig.driving() : CarRig.ready()
         rig.acceptsWrites = takes
         if !takes { _ = rig.tilt(0.1, 0) }
         let end = rig.now

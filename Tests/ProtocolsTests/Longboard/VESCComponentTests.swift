@@ -146,18 +146,18 @@ import Testing
     let reduced = try Self.limits(0.9)
     #expect(change.request(needsCount: true) == .setup && change.request(needsCount: false) == .limits)
     let storedLimits = VESCStoredLimits(own: own, applied: reduced)
-    #expect(change.limitsReceived(own, mode: mode, storedLimits: nil, VESCGeometry()) == .storeLimits(storedLimits))
+    #expect(change.limitsReceived(own, mode: mode, storedLimits: nil, VESCDrivetrain()) == .storeLimits(storedLimits))
     #expect(change.request(needsCount: false) == nil && change.limitsStored(nil) == .none)
     #expect(change.target == reduced && change.request(needsCount: false) == .setLimits)
     change.writeAcknowledged()
     #expect(change.request(needsCount: false) == .limits && change.hasWritten)
-    #expect(change.limitsReceived(reduced, mode: mode, storedLimits: storedLimits, VESCGeometry()) == .activated(reduced, own: nil))
+    #expect(change.limitsReceived(reduced, mode: mode, storedLimits: storedLimits, VESCDrivetrain()) == .activated(reduced, own: nil))
   }
 
   @Test func `no limits are written if the VESC's own limits cannot be stored`() throws {
     var change = VESCModeChange("sport", commandID: 1)
     let mode = try #require(try Self.options().modes.last)
-    _ = change.limitsReceived(try Self.limits(), mode: mode, storedLimits: nil, VESCGeometry())
+    _ = change.limitsReceived(try Self.limits(), mode: mode, storedLimits: nil, VESCDrivetrain())
     let error = CommandError.refused(code: .notStored, "cannot store the VESC's own limits: no space")
     #expect(change.limitsStored("no space") == .failed(error) && change.target == nil && !change.hasWritten)
   }
@@ -166,11 +166,11 @@ import Testing
     var change = VESCModeChange("sport", commandID: 1)
     let mode = try #require(try Self.options().modes.last)
     let own = try Self.limits()
-    _ = change.limitsReceived(own, mode: mode, storedLimits: nil, VESCGeometry())
+    _ = change.limitsReceived(own, mode: mode, storedLimits: nil, VESCDrivetrain())
     _ = change.limitsStored(nil)
     change.writeAcknowledged()
     let error = CommandError.refused(code: .rejected, "the VESC reports other limits than were set")
-    #expect(change.limitsReceived(own, mode: mode, storedLimits: nil, VESCGeometry()) == .failed(error))
+    #expect(change.limitsReceived(own, mode: mode, storedLimits: nil, VESCDrivetrain()) == .failed(error))
   }
 
   @Test func `the consequence of two timeouts depends on the request`() throws {
@@ -183,7 +183,7 @@ import Testing
       return
     }
     let mode = try #require(try Self.options().modes.last)
-    _ = change.limitsReceived(try Self.limits(), mode: mode, storedLimits: nil, VESCGeometry())
+    _ = change.limitsReceived(try Self.limits(), mode: mode, storedLimits: nil, VESCDrivetrain())
     _ = change.limitsStored(nil)
     #expect(change.timedOut(.setLimits, timeout: timeout) == .none && change.timedOut(.setLimits, timeout: timeout) == .none)
     #expect(change.request(needsCount: false) == .limits, "a lost acknowledgement is verified")
@@ -247,10 +247,10 @@ import Testing
     effects.removeAll()
     var values = VESCValues()
     values[.distanceTravelled] = 5_000_000
-    let geometry = VESCGeometry()
-    #expect(!odometer.read(values, geometry, lacksSetup: false, at: 0, &publisher, &effects))
+    let drivetrain = VESCDrivetrain()
+    #expect(!odometer.read(values, drivetrain, lacksSetup: false, at: 0, &publisher, &effects))
     values[.distanceTravelled] = 5_100_000
-    #expect(!odometer.read(values, geometry, lacksSetup: false, at: 10 * .second, &publisher, &effects))
+    #expect(!odometer.read(values, drivetrain, lacksSetup: false, at: 10 * .second, &publisher, &effects))
     #expect(odometer.total == 1300)
     let total = VESCProperty.totalDistance.rawValue
     #expect(!effects.readings.contains { $0.property == total })
@@ -264,11 +264,11 @@ import Testing
     var effects = Effects()
     var values = VESCValues()
     values[.uptime] = 5000
-    #expect(!odometer.read(values, VESCGeometry(), lacksSetup: false, at: 0, &publisher, &effects))
+    #expect(!odometer.read(values, VESCDrivetrain(), lacksSetup: false, at: 0, &publisher, &effects))
     values[.uptime] = 100
-    #expect(odometer.read(values, VESCGeometry(), lacksSetup: false, at: 1, &publisher, &effects))
+    #expect(odometer.read(values, VESCDrivetrain(), lacksSetup: false, at: 1, &publisher, &effects))
     odometer.forgetCounters()
     values[.uptime] = 50
-    #expect(!odometer.read(values, VESCGeometry(), lacksSetup: false, at: 2, &publisher, &effects))
+    #expect(!odometer.read(values, VESCDrivetrain(), lacksSetup: false, at: 2, &publisher, &effects))
   }
 }

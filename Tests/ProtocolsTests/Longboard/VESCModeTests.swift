@@ -158,7 +158,7 @@ import Testing
     #expect(other.number("speed") != nil)
   }
 
-  @Test func `a speed limit requires a known geometry`() throws {
+  @Test func `a speed limit requires a known drivetrain`() throws {
     var rig = try VESCRig(.v600, modes: VESCRig.modes)
     rig.start()
     rig.run(for: 3 * .second)

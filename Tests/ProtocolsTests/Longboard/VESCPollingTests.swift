@@ -37,7 +37,7 @@ import Testing
     #expect(rig.machine.router.requests.polling.setup == (model.knowsSetup ? .supported : .unsupported))
   }
 
-  @Test func `without a known geometry the missing keys are named`() throws {
+  @Test func `without a known drivetrain the missing keys are named`() throws {
     var rig = try VESCRig(.v333, ["pole-pairs": .int(7)])
     rig.start()
     rig.run(for: 5 * .second)
@@ -46,7 +46,7 @@ import Testing
     #expect(rig.number("rpm") != nil && rig.number("erpm") != nil)
   }
 
-  @Test func `the configured geometry overrides the VESC's own`() throws {
+  @Test func `the configured drivetrain overrides the VESC's own`() throws {
     var rig = try VESCRig(.v600, ["wheel-diameter": .float(170), "cells": .int(12)])
     rig.start()
     rig.run(for: 10 * .second)

@@ -45,17 +45,17 @@ import Testing
       var cancelled: Set<CommandID> = []
       var completions: [CommandID: Int] = [:]
       var isUp = false
-      var isHeld = false
+      var isLeaseHeld = false
       var outstanding: SendID?
       for _ in 0..<3_000 {
         now &+= [0, .millisecond, 49 * .millisecond, 201 * .millisecond, 6 * .second][dice.below(5)]
-        let input = Self.input(&dice, &lastCommand, &cancelled, machine, isUp: isUp, isHeld: isHeld, outstanding)
+        let input = Self.input(&dice, &lastCommand, &cancelled, machine, isUp: isUp, isLeaseHeld: isLeaseHeld, outstanding)
         switch input {
         case .linkChanged(.main, .up): (isUp, outstanding) = (true, nil)
         case .linkChanged(.main, .down): (isUp, outstanding) = (false, nil)
         case .sent(outstanding, _): outstanding = nil
-        case .leaseBegan: isHeld = true
-        case .leaseEnded: isHeld = false
+        case .leaseBegan: isLeaseHeld = true
+        case .leaseEnded: isLeaseHeld = false
         default: break
         }
         effects.removeAll()
@@ -68,8 +68,8 @@ import Testing
             outstanding = id
             // Nothing but zero current moves without a lease.
             let moves = [5, 6, 7, 10].contains(bytes[2]) && bytes != VESCSetPoint.none.frame(canID: nil)
-            #expect(!moves || isHeld)
-          case .leaseLost: isHeld = false
+            #expect(!moves || isLeaseHeld)
+          case .leaseLost: isLeaseHeld = false
           case .resetLink: isUp = false
           default: break
           }
@@ -103,7 +103,7 @@ import Testing
   private static func input(
     _ dice: inout OBDRobustnessTests.Dice, _ lastCommand: inout CommandID, _ cancelled: inout Set<CommandID>, _ machine: VESCMachine,
     isUp: Bool,
-    isHeld: Bool, _ outstanding: SendID?
+    isLeaseHeld: Bool, _ outstanding: SendID?
   ) -> Input {
     switch dice.below(48) {
     case 0: return .linkChanged(.main, .down("gone"))
@@ -124,7 +124,7 @@ import Testing
       let id = CommandID(dice.below(Int(lastCommand) + 1))
       cancelled.insert(id)
       return .cancelled(id)
-    case 25, 26: return isHeld ? .leaseEnded("done") : .leaseBegan(deadline: 300 * .millisecond)
+    case 25, 26: return isLeaseHeld ? .leaseEnded("done") : .leaseBegan(deadline: 300 * .millisecond)
     case 27: return .received(.main, (0..<dice.below(600)).map { _ in dice.byte() })
     case 28: return .received("other", [1, 2, 3])
     case 29..<40:

@@ -80,7 +80,7 @@ import Testing
   @Test func `limits that are not numbers are rejected`() {
     let one = VESCCommand.bytes(1 as Float)
     let board = Array(repeating: one, count: 10).flatMap(\.self) + [14] + one + one
-    #expect(VESCBoard(board[...])?.geometry.polePairs == 7)
+    #expect(VESCBoard(board[...])?.drivetrain.polePairs == 7)
     for bad in [Float.nan, .infinity, -.infinity] {
       #expect(VESCBoard((VESCCommand.bytes(bad) + board.dropFirst(4))[...]) == nil)
     }

@@ -42,8 +42,8 @@ struct CarDriving: Sendable {
     if let configuredInterval { pacer.set(interval: configuredInterval) }
   }
 
-  var isHeld: Bool { deadmanTimer.isHeld }
-  var isRunning: Bool { isHeld && permit == .running }
+  var isLeaseHeld: Bool { deadmanTimer.isLeaseHeld }
+  var isRunning: Bool { isLeaseHeld && permit == .running }
   /// The interval of tilts; nil if none is configured and the car has not requested one.
   var interval: Nanoseconds? { configuredInterval ?? requestedInterval }
 

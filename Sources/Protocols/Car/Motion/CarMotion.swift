@@ -67,7 +67,7 @@ struct CarMotion: Sendable {
   }
 
   mutating func linkDown(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    if driving.isHeld { revokeLease(reason, context, at: now, &effects) }
+    if driving.isLeaseHeld { revokeLease(reason, context, at: now, &effects) }
     if context.session.isClosing {
       standstill.shutdownEnded()
     } else {
@@ -79,7 +79,7 @@ struct CarMotion: Sendable {
 
   /// Ends the lease and fails the queued commands, because the shutdown sequence begins.
   mutating func prepareShutdown(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    if driving.isHeld { revokeLease(reason, context, at: now, &effects) }
+    if driving.isLeaseHeld { revokeLease(reason, context, at: now, &effects) }
     reset(.notConnected(reason), &effects)
   }
 
@@ -141,7 +141,7 @@ struct CarMotion: Sendable {
     _ arguments: [String: Value], _ settings: CarSettings, for id: CommandID, _ context: CarContext, at now: Instant,
     _ effects: inout Effects
   ) {
-    guard driving.isHeld else { return effects.refuse(command: id, code: .noLease, Self.leaseRequired) }
+    guard driving.isLeaseHeld else { return effects.refuse(command: id, code: .noLease, Self.leaseRequired) }
     let attitude: PhoneAttitude
     switch PhoneAttitude.parse(arguments) {
     case .failure(let error): return effects.fail(command: id, error)
@@ -163,7 +163,7 @@ struct CarMotion: Sendable {
 
   /// Queues Continue, for the action `continue`, or for the first set-point of a lease (`id` is nil).
   mutating func proceed(for id: CommandID?, _ effects: inout Effects) {
-    guard driving.isHeld else { return effects.refuse(command: id, code: .noLease, Self.leaseRequired) }
+    guard driving.isLeaseHeld else { return effects.refuse(command: id, code: .noLease, Self.leaseRequired) }
     if sender.add(CarQueuedCommand(.proceed, [.proceed], for: id), &effects) { driving.continueQueued() }
   }
 
@@ -185,7 +185,7 @@ struct CarMotion: Sendable {
   mutating func press(_ side: CarSide, _ isDown: Bool, for id: CommandID, _ context: CarContext, _ effects: inout Effects) {
     var next = context.mode
     for queued in sender.queue.commands { if case .mode(let number) = queued.purpose { next = number } }
-    if let message = buttons.refusal(mode: context.mode, next: next, isDriven: driving.isHeld) {
+    if let message = buttons.refusal(mode: context.mode, next: next, isDriven: driving.isLeaseHeld) {
       return effects.refuse(command: id, code: .noButtons, message)
     }
     _ = sender.add(CarQueuedCommand(.button(side, isDown), [.button(side, isDown: isDown)], for: id), &effects)
@@ -193,7 +193,7 @@ struct CarMotion: Sendable {
 
   mutating func shutDown(for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard sender.add(CarQueuedCommand(.shutDown, [.shutDown, .disconnect], for: id), &effects) else { return }
-    if driving.isHeld { revokeLease("the car is being shut down", context, at: now, &effects) }
+    if driving.isLeaseHeld { revokeLease("the car is being shut down", context, at: now, &effects) }
     stopCar(.refused(code: .stopped, "the car is being shut down"), times: 2, context, at: now, &effects)
   }
 
@@ -218,7 +218,7 @@ struct CarMotion: Sendable {
     case .tiltStopped:
       driving.tiltRejected()
       // The car drives on with the last tilt.
-      if driving.isHeld { revokeLease("the car stopped accepting tilt (GyroStop)", context, at: now, &effects) }
+      if driving.isLeaseHeld { revokeLease("the car stopped accepting tilt (GyroStop)", context, at: now, &effects) }
     case .buttons(let isEnabled): buttons.enable(isEnabled)
     case .modeInfo, .connectionTest, .other: break
     }
@@ -257,7 +257,7 @@ struct CarMotion: Sendable {
 
   /// Revokes the lease, because the car may not have received the last message and would drive on with the previous tilt.
   private mutating func revokeAfterLostMessage(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
-    guard driving.isHeld else { return }
+    guard driving.isLeaseHeld else { return }
     sender.expectLoss(requestsModes: false)
     revokeLease(reason, context, at: now, &effects)
   }
@@ -272,7 +272,7 @@ struct CarMotion: Sendable {
       for id in driving.removeWaitingCommands() { effects.succeed(command: id, Report(text: remark)) }
     }
     guard context.session.isUp, sender.write.isIdle else { return false }
-    if driving.isHeld, sender.queue.stops.isEmpty, !context.session.isClosing {
+    if driving.isLeaseHeld, sender.queue.stops.isEmpty, !context.session.isClosing {
       sender.removeWaiting(.status, CarStatus.notWhileDriven, &effects)
     }
     guard let next = nextWrite(context), now >= next.due else { return false }
@@ -328,7 +328,7 @@ struct CarMotion: Sendable {
       effects.append(.complete(id, failure.map { .failure(.notConnected($0)) } ?? .success(Report())))
     }
     if let failure { return revokeAfterLostMessage(failure, context, at: now, &effects) }
-    guard driving.isHeld else { return }
+    guard driving.isLeaseHeld else { return }
     for (property, angle) in zip(CarProperty.tilts, [tilt.roll, tilt.pitch, tilt.yaw]) {
       effects.publish(property, .float(Double(angle) / CarNumber.scale))
     }
@@ -371,7 +371,7 @@ struct CarMotion: Sendable {
     case .modeInfo: return .modeInfoFailed(error)
     case .video(true): return .videoFailed(error)
     // The car has not started, so the driver must acquire the lease again.
-    case .proceed: if driving.isHeld { revokeLease(failure, context, at: now, &effects) }
+    case .proceed: if driving.isLeaseHeld { revokeLease(failure, context, at: now, &effects) }
     default: break
     }
     return .nothing

@@ -58,7 +58,7 @@ extension CarMotion {
     guard !context.isCameraBlocking, !waitsToContinue, let due = queue.commandDue(isStreaming: isStreaming(context)) else { return nil }
     // A status request blocks the car's receiving thread. Commands that arrive meanwhile are read as one block, and a command that
     // fails discards the rest of the block. With the lease no wait is needed: the car stands until it reads Continue.
-    return driving.isHeld ? due : max(due, context.statusDeadline ?? .min)
+    return driving.isLeaseHeld ? due : max(due, context.statusDeadline ?? .min)
   }
 
   /// Whether Continue is next, but the car has not responded since the mode change.
@@ -129,7 +129,7 @@ extension CarMotion {
     } else {
       effects.publish(.running, .bool(false))
     }
-    if !driving.isHeld { withdrawTilts(context, &effects) }
+    if !driving.isLeaseHeld { withdrawTilts(context, &effects) }
   }
 
   /// Withdraws the state of the car, which is unknown: another client may control the car.

@@ -13,7 +13,7 @@ enum CarCondition {
     case .ready where features.camera.isStarting: publish("starting-camera", fault: nil, &effects)
     case .ready:
       let published = features.camera.fault ?? fault.map { _ in CarMotion.lostMessage }
-      publish(motion.driving.isHeld ? "driving" : "ready", fault: published, &effects)
+      publish(motion.driving.isLeaseHeld ? "driving" : "ready", fault: published, &effects)
     }
   }
 

@@ -48,9 +48,9 @@ enum VESCSetPoint: Sendable, Equatable {
   static let none = VESCSetPoint.current(0)
 
   /// Converts a value of a property, in the unit of the property; nil if it cannot be sent.
-  init?(_ signal: VESCProperty, _ number: Double) {
+  init?(_ property: VESCProperty, _ number: Double) {
     guard number.isFinite, let scaled = Int32(exactly: (number * 1000).rounded()) else { return nil }
-    switch signal {
+    switch property {
     case .targetCurrent: self = .current(scaled)
     case .brakeCurrent: self = .brake(scaled)
     case .targetDuty: self = .duty(scaled)

@@ -28,7 +28,7 @@ struct VESCCommandQueue: Sendable {
     }
   }
 
-  private let configured: VESCGeometry
+  private let configured: VESCDrivetrain
   private let canID: UInt8?
   private let timeout: Nanoseconds
   /// The queued commands; the first one is being executed.
@@ -39,7 +39,7 @@ struct VESCCommandQueue: Sendable {
 
   /// Creates an empty queue. `timeout` is the timeout of one request.
   init(_ options: VESCOptions, _ properties: [Property], timeout: Nanoseconds) {
-    (configured, canID, self.timeout) = (options.geometry, options.canID, timeout)
+    (configured, canID, self.timeout) = (options.drivetrain, options.canID, timeout)
     modes = VESCModes(options.modes, properties)
   }
 
@@ -97,7 +97,7 @@ struct VESCCommandQueue: Sendable {
 
   // MARK: The VESC
 
-  /// Activates the selected mode and reads the geometry, because the VESC responds now.
+  /// Activates the selected mode and reads the drivetrain, because the VESC responds now.
   mutating func vescBeganToRespond(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
     modes.deactivate()
     modes.clearProblem()
@@ -163,8 +163,8 @@ struct VESCCommandQueue: Sendable {
 
   mutating func limitsReceived(_ board: VESCBoard, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard case .mode(var change)? = entries.first else { return }
-    let geometry = configured.completed(by: board.geometry)
-    let action = change.limitsReceived(board.limits, mode: modes[change.name], storedLimits: modes.storedLimits, geometry)
+    let drivetrain = configured.completed(by: board.drivetrain)
+    let action = change.limitsReceived(board.limits, mode: modes[change.name], storedLimits: modes.storedLimits, drivetrain)
     perform(action, of: change, &publisher, &effects)
   }
 

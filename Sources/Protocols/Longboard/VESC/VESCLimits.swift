@@ -1,7 +1,7 @@
 // The temporary limits of a VESC, which apply until it is switched off: reads, reduces and compares them.
 // Source: COMM_GET_MCCONF_TEMP and COMM_SET_MCCONF_TEMP in vedderb/bldc comm/commands.c.
 
-/// Ten limits, in the order of the wire.
+/// Ten limits, in wire order.
 struct VESCLimits: Sendable, Equatable {
   static let count = 10
   private static let drivingCurrent = 1
@@ -54,10 +54,10 @@ struct VESCLimits: Sendable, Equatable {
   }
 }
 
-/// The response to GET_MCCONF_TEMP: the limits, and the board's geometry.
+/// The response to GET_MCCONF_TEMP: the limits, and the board's drivetrain.
 struct VESCBoard: Sendable, Equatable {
   let limits: VESCLimits
-  let geometry: VESCGeometry
+  let drivetrain: VESCDrivetrain
 
   /// Parses the response after its ID.
   init?(_ payload: ArraySlice<UInt8>) {
@@ -66,7 +66,7 @@ struct VESCBoard: Sendable, Equatable {
       return nil
     }
     self.limits = limits
-    geometry = VESCGeometry(polePairs: Double(poles) / 2, gearRatio: Double(gearing), wheelDiameter: Double(wheel))
+    drivetrain = VESCDrivetrain(polePairs: Double(poles) / 2, gearRatio: Double(gearing), wheelDiameter: Double(wheel))
   }
 }
 
@@ -80,7 +80,7 @@ struct VESCStoredLimits: Sendable, Equatable {
   init(own: VESCLimits, applied: VESCLimits) { (self.own, self.applied) = (own, applied) }
 
   init?(stored: [UInt8]) {
-    // The checksum prevents that damaged limits are written to the VESC.
+    // The checksum prevents damaged limits from being written to the VESC.
     let sum = VESCChecksum.of(stored.dropLast(2))
     guard stored.suffix(2) == [UInt8(truncatingIfNeeded: sum >> 8), UInt8(truncatingIfNeeded: sum)] else { return nil }
     var cursor = VESCCursor(stored.dropLast(2))

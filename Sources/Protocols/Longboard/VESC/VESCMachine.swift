@@ -50,7 +50,7 @@ public struct VESCMachine: Machine {
     case .stored(let key, let failure): router.stored(key, failure, &effects)
     case .leaseBegan(let deadline): router.beginLease(deadline, at: now, &effects)
     case .leaseEnded(let reason): router.endLease(reason, at: now, &effects)
-    case .wake: if now >= router.requests.polling.due { router.slotPassed() }
+    case .wake: if now >= router.requests.polling.due { router.pollSlotPassed() }
     case .stopping: router.beginShutdown(at: now, &effects)
     case .linkChanged, .received, .observed, .response, .rows, .time: break
     }
@@ -65,7 +65,7 @@ public struct VESCMachine: Machine {
     case .set(let property, let value):
       switch VESCProperty(rawValue: property) {
       case .mode: router.setMode(value, for: id, &effects)
-      case let signal? where VESCProperty.targets.contains(signal): router.setTarget(signal, value, for: id, at: now, &effects)
+      case let property? where VESCProperty.targets.contains(property): router.setTarget(property, value, for: id, at: now, &effects)
       default: refuse(.refused(code: .readOnly, "the property is read-only"))
       }
     case .run(action: 0, _):

@@ -23,7 +23,7 @@ struct VESCModeChange: Sendable, Equatable {
   enum Action: Sendable, Equatable {
     /// Nothing: wait for the next response or store.
     case none
-    /// No mode was selected: only the geometry was read.
+    /// No mode was selected: only the drivetrain was read.
     case completed
     /// Store these limits, and report when they are stored.
     case storeLimits(VESCStoredLimits)
@@ -34,7 +34,7 @@ struct VESCModeChange: Sendable, Equatable {
     case failed(CommandError)
   }
 
-  /// The name of the mode; empty if no mode is selected, and only the geometry of the board is read.
+  /// The name of the mode; empty if no mode is selected, and only the drivetrain of the board is read.
   let name: String
   /// The command that selected the mode; nil if the selected mode is activated again, or the caller has disconnected.
   private(set) var commandID: CommandID?
@@ -67,9 +67,9 @@ struct VESCModeChange: Sendable, Equatable {
 
   mutating func callerDisconnected() { commandID = nil }
 
-  /// Handles the limits that the VESC has reported. `mode`: nil to restore its own limits; `geometry`: the known part of the geometry.
+  /// Handles the limits that the VESC has reported. `mode`: nil to restore its own limits; `drivetrain`: the known part of the drivetrain.
   mutating func limitsReceived(
-    _ limits: VESCLimits, mode: VESCMode?, storedLimits: VESCStoredLimits?, _ geometry: VESCGeometry
+    _ limits: VESCLimits, mode: VESCMode?, storedLimits: VESCStoredLimits?, _ drivetrain: VESCDrivetrain
   ) -> Action {
     switch state {
     case .reading where name.isEmpty: return .completed
@@ -78,11 +78,11 @@ struct VESCModeChange: Sendable, Equatable {
       let own = storedLimits.flatMap { limits.isClose(to: $0.applied) ? $0.own : nil } ?? limits
       var target = own
       if let mode {
-        if mode.speed != nil, geometry.metresPerElectricalTurn == nil {
-          let message = "the geometry of the board is unknown: set \(geometry.missing)"
+        if mode.speed != nil, drivetrain.metresPerElectricalTurn == nil {
+          let message = "the drivetrain of the board is unknown: set \(drivetrain.missing)"
           return .failed(.refused(code: .notConfigured, message))
         }
-        let erpm = mode.speed.flatMap { speed in geometry.metresPerElectricalTurn.map { speed / 3.6 / $0 * 60 } }
+        let erpm = mode.speed.flatMap { speed in drivetrain.metresPerElectricalTurn.map { speed / 3.6 / $0 * 60 } }
         target = own.reduced(current: mode.current, erpm: erpm)
       }
       if target.isClose(to: limits) { return .activated(limits, own: own) }

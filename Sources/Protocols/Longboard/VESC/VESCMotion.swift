@@ -40,10 +40,10 @@ struct VESCMotion: Sendable {
     (isAllowed, allowsDuty, canID) = (options.allowsMotion, options.motionDuty != nil, options.canID)
   }
 
-  var isHeld: Bool { deadmanTimer.isHeld }
+  var isLeaseHeld: Bool { deadmanTimer.isLeaseHeld }
   var isStopping: Bool { stopsLeft > 0 }
   /// When the next message is due; nil if the board is not driven and the motor is released.
-  var nextDue: Instant? { isStopping || isHeld ? due : nil }
+  var nextDue: Instant? { isStopping || isLeaseHeld ? due : nil }
   /// When the lease is lost without another set-point.
   var expires: Instant? { deadmanTimer.expires }
 
@@ -70,14 +70,14 @@ struct VESCMotion: Sendable {
 
   /// Revokes the lease, and releases the motor.
   mutating func revokeLease(_ reason: String, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
-    guard isHeld else { return }
+    guard isLeaseHeld else { return }
     endLease(reason, at: now, &publisher, &effects)
     effects.append(.leaseLost(reason))
   }
 
   /// Releases the motor after the lease has ended for any reason.
   mutating func endLease(_ reason: String, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
-    guard isHeld else { return }
+    guard isLeaseHeld else { return }
     deadmanTimer.release()
     setPoint = nil
     (stopsLeft, isStopUnconfirmed) = (Self.stopFrames, true)
@@ -96,17 +96,17 @@ struct VESCMotion: Sendable {
   // MARK: Set-points
 
   /// Handles a set-point that is valid by the schema.
-  mutating func setTarget(_ signal: VESCProperty, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
-    guard isHeld else {
+  mutating func setTarget(_ property: VESCProperty, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
+    guard isLeaseHeld else {
       let message = "motion lease required: run \"vehiclectl drive\""
       return effects.append(.complete(id, .failure(.refused(code: .noLease, message))))
     }
-    guard signal != .targetDuty || allowsDuty else {
+    guard property != .targetDuty || allowsDuty else {
       let message =
         "max-duty-cycle is not set, and max-motor-current has no effect in duty cycle mode: use target-current, or set max-duty-cycle"
       return effects.append(.complete(id, .failure(.refused(code: .noDuty, message))))
     }
-    guard let number = value.number, let setPoint = VESCSetPoint(signal, number) else {
+    guard let number = value.number, let setPoint = VESCSetPoint(property, number) else {
       return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a number"))))
     }
     guard pending.count < Self.queueLimit else {
@@ -145,7 +145,7 @@ struct VESCMotion: Sendable {
   mutating func stopSent(at now: Instant) {
     guard isStopping else { return }
     stopsLeft -= 1
-    if !isStopping, isHeld { due = now }
+    if !isStopping, isLeaseHeld { due = now }
   }
 
   /// Completes the commands of the set-point that the link has accepted, or failed to send.
@@ -153,10 +153,10 @@ struct VESCMotion: Sendable {
     if inFlight.isEmpty { return }
     for id in inFlight { effects.append(.complete(id, failure.map { .failure(.notConnected($0)) } ?? .success(Report()))) }
     inFlight.removeAll(keepingCapacity: true)
-    guard failure == nil, let (signal, number) = setPoint?.target else { return }
-    publisher.publish(signal, .float(number), &effects)
-    for other in VESCProperty.targets where other != signal {
-      publisher.withdraw(other, "\(publisher.name(of: signal)) is active", &effects)
+    guard failure == nil, let (property, number) = setPoint?.target else { return }
+    publisher.publish(property, .float(number), &effects)
+    for other in VESCProperty.targets where other != property {
+      publisher.withdraw(other, "\(publisher.name(of: property)) is active", &effects)
     }
   }
 
@@ -187,7 +187,7 @@ struct VESCMotion: Sendable {
   /// Sets last-will frames while the board is driven or was just stopped. They release the motor if the daemon dies or freezes, because the
   /// VESC's own timeout takes a second. At other times there are none, because another client may drive the motor.
   mutating func updateLastWill(isUp: Bool, _ effects: inout Effects) {
-    let isWanted = isUp && (isHeld || isStopping)
+    let isWanted = isUp && (isLeaseHeld || isStopping)
     guard isWanted != hasLastWill else { return }
     hasLastWill = isWanted
     let stop = VESCSetPoint.none.frame(canID: canID)
@@ -198,6 +198,6 @@ struct VESCMotion: Sendable {
   /// Withdraws the targets, because there is no set-point.
   func withdrawTargets(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard isAllowed else { return }
-    for signal in VESCProperty.targets { publisher.withdraw(signal, isHeld ? "no set-point" : "not driven", &effects) }
+    for property in VESCProperty.targets { publisher.withdraw(property, isLeaseHeld ? "no set-point" : "not driven", &effects) }
   }
 }

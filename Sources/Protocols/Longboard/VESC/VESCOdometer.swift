@@ -31,11 +31,11 @@ struct VESCOdometer: Sendable {
   /// Handles the counters of a response. Returns whether the VESC has restarted since the last response. `lacksSetup`: the firmware reports
   /// only the counters of one motor.
   mutating func read(
-    _ values: VESCValues, _ geometry: VESCGeometry, lacksSetup: Bool, at now: Instant, _ publisher: inout VESCPublisher,
+    _ values: VESCValues, _ drivetrain: VESCDrivetrain, lacksSetup: Bool, at now: Instant, _ publisher: inout VESCPublisher,
     _ effects: inout Effects
   ) -> Bool {
     // The tachometer counts sixths of an electrical turn.
-    let metresPerStep = geometry.metresPerElectricalTurn.map { $0 / 6 }
+    let metresPerStep = drivetrain.metresPerElectricalTurn.map { $0 / 6 }
     if let distance = values[.distance] {
       publisher.publish(.distance, .float((Double(distance) / 1000).rounded() / 1000), &effects)
     } else if lacksSetup {
@@ -49,7 +49,7 @@ struct VESCOdometer: Sendable {
     } else if lacksSetup, let metresPerStep, let steps = values[.tachometerTravelled], steps >= 0 {
       accumulate(Int(Double(steps) * metresPerStep), at: now, &effects)
     } else if lacksSetup, metresPerStep == nil, total == 0 {
-      publisher.withdraw(.totalDistance, unconfigured: geometry.missing, &effects)
+      publisher.withdraw(.totalDistance, unconfigured: drivetrain.missing, &effects)
     }
     guard hasRestarted(values) else { return false }
     effects.append(.event(name: "vesc-restarted", text: "the VESC has restarted"))

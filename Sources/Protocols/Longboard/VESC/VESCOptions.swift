@@ -1,4 +1,4 @@
-// The configuration of a VESC: poll rate, CAN ID, geometry, and limits.
+// The configuration of a VESC: poll rate, CAN ID, drivetrain, and limits.
 
 /// The options of a longboard that is a VESC.
 struct VESCOptions: Sendable {
@@ -6,7 +6,7 @@ struct VESCOptions: Sendable {
   let rate: Double
   /// The CAN ID of a VESC behind the one on the link; nil for the VESC on the link.
   let canID: UInt8?
-  let geometry: VESCGeometry
+  let drivetrain: VESCDrivetrain
   /// Battery cells in series.
   let cells: Int?
   let allowsMotion: Bool
@@ -21,7 +21,7 @@ struct VESCOptions: Sendable {
     func number(_ name: String) -> Double? { options[name]?.number.flatMap { $0.isFinite ? $0 : nil } }
     rate = min(max(number("rate") ?? 20, 0.1), 50)
     canID = number("can-id").map { UInt8(clamping: Int($0)) }
-    geometry = VESCGeometry(
+    drivetrain = VESCDrivetrain(
       polePairs: number("pole-pairs"), gearRatio: number("gear-ratio"), wheelDiameter: number("wheel-diameter").map { $0 / 1000 })
     cells = number("cells").map { Int($0) }
     allowsMotion = options["allow-motion"] == .bool(true)
@@ -35,7 +35,7 @@ struct VESCOptions: Sendable {
 }
 
 /// The conversion of electrical turns of the motor to distance.
-struct VESCGeometry: Sendable, Equatable {
+struct VESCDrivetrain: Sendable, Equatable {
   /// Electrical turns per motor turn.
   let polePairs: Double?
   /// Motor turns per wheel turn.
@@ -43,7 +43,7 @@ struct VESCGeometry: Sendable, Equatable {
   /// Diameter of the wheel in m.
   let wheelDiameter: Double?
 
-  /// Creates a geometry without implausible values, which a VESC reports that was never set up.
+  /// Creates a drivetrain without implausible values, which a VESC reports that was never set up.
   init(polePairs: Double? = nil, gearRatio: Double? = nil, wheelDiameter: Double? = nil) {
     func sensible(_ number: Double?, _ range: ClosedRange<Double>) -> Double? { number.flatMap { range.contains($0) ? $0 : nil } }
     self.polePairs = sensible(polePairs, 1...200)
@@ -51,11 +51,11 @@ struct VESCGeometry: Sendable, Equatable {
     self.wheelDiameter = sensible(wheelDiameter, 0.01...10)
   }
 
-  var isEmpty: Bool { self == VESCGeometry() }
+  var isEmpty: Bool { self == VESCDrivetrain() }
 
-  /// This geometry, with missing values from another one.
-  func completed(by other: VESCGeometry?) -> VESCGeometry {
-    VESCGeometry(
+  /// This drivetrain, with missing values from another one.
+  func completed(by other: VESCDrivetrain?) -> VESCDrivetrain {
+    VESCDrivetrain(
       polePairs: polePairs ?? other?.polePairs, gearRatio: gearRatio ?? other?.gearRatio,
       wheelDiameter: wheelDiameter ?? other?.wheelDiameter)
   }

@@ -17,7 +17,7 @@ struct VESCPublisher: Sendable {
   func name(of signal: VESCProperty) -> String { properties[signal.rawValue].name }
 
   /// Publishes a value; nil means that this firmware does not report it.
-  mutating func publish(_ signal: VESCProperty, _ value: Value?, _ effects: inout Effects) {
+  mutating func publish(_ property: VESCProperty, _ value: Value?, _ effects: inout Effects) {
     guard let value else { return withdraw(signal, "not reported by this firmware", &effects) }
     if let range = properties[signal.rawValue].range, let number = value.number, !range.contains(number) {
       return withdraw(signal, "implausible value from the VESC", &effects)
@@ -27,7 +27,7 @@ struct VESCPublisher: Sendable {
     effects.publish(signal.rawValue, value)
   }
 
-  mutating func withdraw(_ signal: VESCProperty, _ reason: String, _ effects: inout Effects) {
+  mutating func withdraw(_ property: VESCProperty, _ reason: String, _ effects: inout Effects) {
     let position = signal.rawValue
     guard reasons.indices.contains(position), reasons[position] != reason else { return }
     reasons[position] = reason
@@ -36,7 +36,7 @@ struct VESCPublisher: Sendable {
   }
 
   /// Withdraws a value that requires these configuration keys. The reason is formatted only once, not for every response.
-  mutating func withdraw(_ signal: VESCProperty, unconfigured keys: @autoclosure () -> String, _ effects: inout Effects) {
+  mutating func withdraw(_ property: VESCProperty, unconfigured keys: @autoclosure () -> String, _ effects: inout Effects) {
     guard !isUnconfigured[signal.rawValue] else { return }
     withdraw(signal, "not reported by the VESC: set \(keys()) in the configuration", &effects)
     isUnconfigured[signal.rawValue] = true

@@ -80,7 +80,7 @@ struct VESCRequests: Sendable {
       if command != .selectSetup { queue.publishMode(&publisher, &effects) }
     case .limits:
       guard let board = VESCBoard(payload) else { return false }
-      if telemetry.setReported(board.geometry) { publisher.forgetReasons() }
+      if telemetry.setReported(board.drivetrain) { publisher.forgetReasons() }
       queue.limitsReceived(board, &publisher, &effects)
     case .setLimits: queue.writeAcknowledged()
     case .pingCAN: queue.scanResultReceived(payload, &effects)

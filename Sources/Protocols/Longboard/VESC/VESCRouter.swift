@@ -50,7 +50,7 @@ struct VESCRouter: Sendable {
 
   // MARK: Sending
 
-  /// Sends what is due, if the link is free: stops first, then set-points, then requests.
+  /// Sends what is due, if the link is free: stop frames first, then set-points, then requests.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
     if session.isUp {
       if session.write != nil { return }
@@ -79,7 +79,7 @@ struct VESCRouter: Sendable {
     effects.append(.stopped)
   }
 
-  mutating func slotPassed() { session.slotPassed() }
+  mutating func pollSlotPassed() { session.pollSlotPassed() }
 
   /// Handles the end of a write; `failure` is nil if the link has accepted it.
   mutating func sent(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) {
@@ -138,7 +138,7 @@ struct VESCRouter: Sendable {
   /// Sets status, last-will frames and fault.
   mutating func publishStatus(_ effects: inout Effects) {
     let problem = requests.queue.problem
-    effects.append(.status(VESCStatus(session, isDriven: motion.isHeld, hasProblem: problem != nil).rawValue))
+    effects.append(.status(VESCStatus(session, isDriven: motion.isLeaseHeld, hasProblem: problem != nil).rawValue))
     motion.updateLastWill(isUp: session.isUp, &effects)
     effects.append(.fault(session.problem ?? problem ?? requests.telemetry.fault))
   }
@@ -149,7 +149,7 @@ struct VESCRouter: Sendable {
     requests.setMode(value, for: id, isReachable: session.unavailability == nil, &publisher, &effects)
   }
 
-  mutating func setTarget(_ signal: VESCProperty, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
+  mutating func setTarget(_ property: VESCProperty, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
     motion.setTarget(signal, value, for: id, at: now, &effects)
   }
 

@@ -172,7 +172,7 @@ struct VESCSession: Sendable {
   }
 
   /// Notes that the next slot came before the response.
-  mutating func slotPassed() {
+  mutating func pollSlotPassed() {
     guard var request else { return }
     request.isOverdue = true
     state = .waiting(request)

@@ -1,27 +1,27 @@
-// The values of the board: decodes the responses to polls, publishes them, and accumulates the distance. The configured geometry
+// The values of the board: decodes the responses to polls, publishes them, and accumulates the distance. The configured drivetrain
 // overrides the VESC's own.
 
 struct VESCTelemetry: Sendable {
-  private let configured: VESCGeometry
+  private let configured: VESCDrivetrain
   /// Battery cells in series, if configured.
   private let cells: Int?
   private(set) var values = VESCValues()
   private(set) var odometer = VESCOdometer()
-  /// The geometry that the VESC reports.
-  private var reported: VESCGeometry?
+  /// The drivetrain that the VESC reports.
+  private var reported: VESCDrivetrain?
   private var faultCode = 0
   /// The fault that the VESC reports, as a message.
   private(set) var fault: String?
 
-  init(_ options: VESCOptions) { (configured, cells) = (options.geometry, options.cells) }
+  init(_ options: VESCOptions) { (configured, cells) = (options.drivetrain, options.cells) }
 
-  /// The known geometry: the configuration first, then the VESC.
-  var geometry: VESCGeometry { configured.completed(by: reported) }
+  /// The known drivetrain: the configuration first, then the VESC.
+  var drivetrain: VESCDrivetrain { configured.completed(by: reported) }
 
-  /// Stores the geometry that the VESC reports; returns whether it has changed.
-  mutating func setReported(_ geometry: VESCGeometry) -> Bool {
-    defer { reported = geometry }
-    return reported != geometry
+  /// Stores the drivetrain that the VESC reports; returns whether it has changed.
+  mutating func setReported(_ drivetrain: VESCDrivetrain) -> Bool {
+    defer { reported = drivetrain }
+    return reported != drivetrain
   }
 
   /// Discards the last values, because another VESC may respond next.
@@ -72,7 +72,7 @@ struct VESCTelemetry: Sendable {
     publishFault(onlyIfChanged: command == .selectSetup, &publisher, &effects)
     if command == .selectSetup { return .values }
     publishDetails(command, isWholeBoard: isWholeBoard, lacksSetup: lacksSetup, &publisher, &effects)
-    let hasRestarted = odometer.read(values, geometry, lacksSetup: lacksSetup, at: now, &publisher, &effects)
+    let hasRestarted = odometer.read(values, drivetrain, lacksSetup: lacksSetup, at: now, &publisher, &effects)
     return hasRestarted ? .valuesAfterRestart : .values
   }
 
@@ -105,19 +105,19 @@ struct VESCTelemetry: Sendable {
 
   private func publishSpeed(isWholeBoard: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard let erpm = values[.erpm] else { return }
-    let geometry = geometry
+    let drivetrain = drivetrain
     publisher.publish(.erpm, .int(erpm), &effects)
-    if let polePairs = geometry.polePairs {
+    if let polePairs = drivetrain.polePairs {
       publisher.publish(.rpm, .int(Int((Double(erpm) / polePairs).rounded())), &effects)
     } else {
       publisher.withdraw(.rpm, unconfigured: "pole-pairs", &effects)
     }
-    if let metres = geometry.metresPerElectricalTurn, !configured.isEmpty || values[.speed] == nil {
+    if let metres = drivetrain.metresPerElectricalTurn, !configured.isEmpty || values[.speed] == nil {
       publisher.publish(.speed, .float((Double(erpm) * metres * 6).rounded() / 100), &effects)
     } else if let speed = values[.speed] {
       publisher.publish(.speed, .float(Double(speed * 36 / 100) / 100), &effects)
     } else if isWholeBoard {
-      publisher.withdraw(.speed, unconfigured: geometry.missing, &effects)
+      publisher.withdraw(.speed, unconfigured: drivetrain.missing, &effects)
     }
   }
 
@@ -147,7 +147,7 @@ struct VESCTelemetry: Sendable {
 
   /// Publishes a field in the unit of its property, if the response contains it.
   private func publish(
-    _ signal: VESCProperty, _ field: VESCField, _ scale: Double, _ publisher: inout VESCPublisher, _ effects: inout Effects
+    _ property: VESCProperty, _ field: VESCField, _ scale: Double, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {
     publisher.publish(signal, values[field].map { .float(Double($0) / scale) }, &effects)
   }
