@@ -14,21 +14,21 @@ struct VESCPublisher: Sendable {
     isUnconfigured = [Bool](repeating: false, count: properties.count)
   }
 
-  func name(of signal: VESCProperty) -> String { properties[signal.rawValue].name }
+  func name(of property: VESCProperty) -> String { properties[property.rawValue].name }
 
   /// Publishes a value; nil means that this firmware does not report it.
   mutating func publish(_ property: VESCProperty, _ value: Value?, _ effects: inout Effects) {
-    guard let value else { return withdraw(signal, "not reported by this firmware", &effects) }
-    if let range = properties[signal.rawValue].range, let number = value.number, !range.contains(number) {
-      return withdraw(signal, "implausible value from the VESC", &effects)
+    guard let value else { return withdraw(property, "not reported by this firmware", &effects) }
+    if let range = properties[property.rawValue].range, let number = value.number, !range.contains(number) {
+      return withdraw(property, "implausible value from the VESC", &effects)
     }
-    reasons[signal.rawValue] = nil
-    isUnconfigured[signal.rawValue] = false
-    effects.publish(signal.rawValue, value)
+    reasons[property.rawValue] = nil
+    isUnconfigured[property.rawValue] = false
+    effects.publish(property.rawValue, value)
   }
 
   mutating func withdraw(_ property: VESCProperty, _ reason: String, _ effects: inout Effects) {
-    let position = signal.rawValue
+    let position = property.rawValue
     guard reasons.indices.contains(position), reasons[position] != reason else { return }
     reasons[position] = reason
     isUnconfigured[position] = false
@@ -37,15 +37,15 @@ struct VESCPublisher: Sendable {
 
   /// Withdraws a value that requires these configuration keys. The reason is formatted only once, not for every response.
   mutating func withdraw(_ property: VESCProperty, unconfigured keys: @autoclosure () -> String, _ effects: inout Effects) {
-    guard !isUnconfigured[signal.rawValue] else { return }
-    withdraw(signal, "not reported by the VESC: set \(keys()) in the configuration", &effects)
-    isUnconfigured[signal.rawValue] = true
+    guard !isUnconfigured[property.rawValue] else { return }
+    withdraw(property, "not reported by the VESC: set \(keys()) in the configuration", &effects)
+    isUnconfigured[property.rawValue] = true
   }
 
   mutating func vescBeganToRespond(_ effects: inout Effects) { publish(.connected, .bool(true), &effects) }
 
   mutating func vescStoppedResponding(_ reason: String, _ effects: inout Effects) {
-    for signal in VESCProperty.reported + VESCProperty.measured { withdraw(signal, reason, &effects) }
+    for property in VESCProperty.reported + VESCProperty.measured { withdraw(property, reason, &effects) }
     publish(.connected, .bool(false), &effects)
   }
 

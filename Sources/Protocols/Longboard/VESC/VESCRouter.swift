@@ -150,7 +150,7 @@ struct VESCRouter: Sendable {
   }
 
   mutating func setTarget(_ property: VESCProperty, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
-    motion.setTarget(signal, value, for: id, at: now, &effects)
+    motion.setTarget(property, value, for: id, at: now, &effects)
   }
 
   mutating func scan(for id: CommandID, _ effects: inout Effects) { requests.scan(for: id, &effects) }

@@ -149,6 +149,6 @@ struct VESCTelemetry: Sendable {
   private func publish(
     _ property: VESCProperty, _ field: VESCField, _ scale: Double, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {
-    publisher.publish(signal, values[field].map { .float(Double($0) / scale) }, &effects)
+    publisher.publish(property, values[field].map { .float(Double($0) / scale) }, &effects)
   }
 }
