@@ -1,4 +1,4 @@
-// Discovery of the ECUs of an SAE J1979 vehicle and of the PIDs that each supports. One request asks all ECUs for 32 PIDs; ambiguous
+// Discovers the ECUs of an SAE J1979 vehicle and the PIDs that each ECU supports. One request queries 32 PIDs of all ECUs; ambiguous
 // responses are rejected. Source: SAE J1979, service 01 with PIDs 00, 20, 40 …
 
 /// The ECUs discovered so far, and what was learned about them.
@@ -20,16 +20,16 @@ struct Discovery: Sendable, Equatable {
   private(set) var bus: VehicleBus
   private(set) var ecus: [ECU] = []
 
-  /// The maximum number of PIDs in one request: 6, or 1 if the ECUs support no more.
+  /// The maximum number of PIDs in one request: 6, or 1 if the ECUs answer only one.
   private(set) var maxPIDsPerRequest = 6
-  /// The hash of the VIN; nil: not known.
+  /// The hash of the VIN; nil: unknown.
   private(set) var vinHash: UInt32?
 
   init(on bus: VehicleBus) { self.bus = bus }
 
   /// Sets the protocol that the adapter has reported.
   mutating func setBus(_ bus: VehicleBus) { self.bus = bus }
-  /// Limits requests to one PID, because the ECUs support no more.
+  /// Limits requests to one PID, because the ECUs answer only one.
   mutating func limitToOnePID() { maxPIDsPerRequest = 1 }
   /// Sets the hash of the VIN.
   mutating func setVINHash(_ vinHash: UInt32) { self.vinHash = vinHash }
@@ -77,14 +77,15 @@ struct Discovery: Sendable, Equatable {
     bus = stored ?? VehicleBus(impliedBy: first.identifier)
   }
 
-  /// The stored form: the protocol, the limit of PIDs, the VIN hash, then one line per ECU with its identifier and its PIDs in hex digits.
+  /// The stored form: the protocol, the maximum number of PIDs if it is 1, the VIN hash, then one line per ECU with its identifier and its
+  /// PIDs in hex digits.
   var storedForm: [UInt8] {
     Array("bus \(bus.digit)\n\(maxPIDsPerRequest == 1 ? "most 1\n" : "")".utf8)
       + (vinHash.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? [])
       + ecus.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
   }
 
-  /// The base of the next request for supported PIDs; nil if no ECU supports PIDs beyond.
+  /// The base of the next request for supported PIDs; nil if no ECU supports higher PIDs.
   func next(after base: UInt8) -> UInt8? {
     guard base < 0xE0, ecus.contains(where: { $0.parameters.contains(base + 0x20) }) else { return nil }
     return base + 0x20

@@ -7,12 +7,12 @@ extension RequestLayout {
   /// The names of the properties with the calibration identifiers, by index of the ECU.
   static let calibrationNames = (1...Discovery.maxECUs).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
 
-  /// The requests for the VIN of any ECU, and for the calibration identifiers of each.
+  /// The requests that identify the vehicle: the VIN from any ECU, the calibration identifiers of each ECU, and again the supported PIDs.
   static func identity(of ecus: [Discovery.ECU], on bus: VehicleBus) -> [RequestLayout] {
     let vin = Property("vin", .string, lifetime: .retained, group: .identity, help: "Vehicle identification number (VIN); personal data")
     var layouts = [identity(bus.allECUs, VehicleInformation.vinRequest, vin)]
     for (index, ecu) in ecus.enumerated() {
-      // Before CAN only the response of the first ECU counts.
+      // On pre-CAN protocols, only the response of the first ECU counts.
       let target = bus.isCAN ? Target(respondingFrom: CANIdentifier(ecu.identifier)) : index == 0 ? .unaddressed : nil
       guard let target else { continue }
       let property = Property(
@@ -22,7 +22,7 @@ extension RequestLayout {
       layouts.append(identity(target, VehicleInformation.calibrationRequest, property))
     }
     if !ecus.isEmpty {
-      // ECUs that were slow or asleep during detection are queried later.
+      // Finds ECUs that were slow or asleep during detection.
       layouts.append(RequestLayout(PollRequest(bus.allECUs, [0x01, 0x00], period: identityPeriod, for: .supportCheck), []))
     }
     return layouts
@@ -35,7 +35,7 @@ extension RequestLayout {
 }
 
 extension CANReader {
-  /// The texts in the response to an identification request, which can consist of several messages; nil: there is no response to it.
+  /// The strings in the response to an identification request; the response can consist of several messages. nil: there is no response.
   func identity(_ request: PollRequest) -> (texts: VehicleInformation.Answer, source: UInt32?)? {
     let answers = messages.filter {
       request.target.accepts($0.source, responder: request.responder) && bytes(of: $0).starts(with: request.responsePrefix)

@@ -1,18 +1,18 @@
-// Protocol and vehicle detection. The configuration may set the vehicle type; otherwise protocol candidates are tried in turn and the
-// result is stored. A candidate that requests the supported PIDs continues with the next 32 PIDs until all are known.
+// Protocol and vehicle detection. Protocol candidates are tried in turn, and the result is stored. The configured vehicle type limits the
+// candidates. A candidate that requests the supported PIDs continues with the next 32 PIDs until all are known.
 //
 //   candidate ─ answered ─▶ vehicle (electric, or standard with its ECUs) ─ another VIN, or PIDs no longer answered ─▶ unknown
 //    ▲      │
 //    └──────┘ not answered: the next candidate; after the last one a pause
 
-/// The vehicle type of the configuration.
+/// The configured vehicle type.
 enum VehicleChoice: String, CaseIterable, Sendable {
   case auto
   case eGMP = "e-gmp"
   case hkmcEV = "hkmc-ev"
   case ice
 
-  /// The protocol candidates, in this order.
+  /// The protocol candidates, in the order in which they are tried.
   var candidates: [ProtocolCandidate] {
     switch self {
     case .auto:
@@ -27,7 +27,7 @@ enum VehicleChoice: String, CaseIterable, Sendable {
   }
 }
 
-/// A first request and the protocol on which it may be answered.
+/// A request to try during detection, and the protocol on which it is sent.
 struct ProtocolCandidate: Equatable, Sendable {
   let bus: VehicleBus
   let request: FastRequest
@@ -45,23 +45,23 @@ enum Vehicle: Equatable, Sendable {
 }
 
 struct ProtocolDetection: Sendable {
-  /// A known vehicle that does not respond may be another one: after this many pauses all protocols are tried once.
+  /// If a known vehicle does not respond, the adapter may be in another vehicle: after this many pauses, all protocols are tried once.
   private static let pausesPerSearch = 10
   private static let maxForeignRecords = 3
 
   private let choice: VehicleChoice
   private let candidates: [ProtocolCandidate]
   /// The index of the current candidate.
-  private var candidate = 0
+  private var candidateIndex = 0
   /// The protocol of the current candidate or of the detected vehicle.
   private(set) var bus: VehicleBus
   private(set) var vehicle = Vehicle.unknown
   private var discovery = Discovery(on: .can)
-  /// Consecutive missing responses to the next request for supported PIDs.
+  /// Consecutive missing responses to the current request for supported PIDs.
   private var discoveryMisses = 0
-  /// The ECUs have just reported their supported PIDs, and no request for values was answered since.
+  /// The ECUs have just reported their supported PIDs, and no request for values has been answered since.
   private(set) var hasJustDiscovered = false
-  /// The number of candidates without an answer since the last response.
+  /// The number of candidates that failed since the last response.
   private var failures = 0
   /// Consecutive pauses without a response.
   private var pauses = 0
@@ -69,9 +69,9 @@ struct ProtocolDetection: Sendable {
   private var foreignRecords = 0
   /// The hash of the VIN on this connection.
   private var vinHash: UInt32?
-  /// The vehicle was silent: its identification is requested again.
+  /// The vehicle has stopped responding: its identification is requested again once it responds.
   private(set) var mustIdentifyAgain = false
-  /// Detection was repeated on this connection because ECUs or PIDs were new.
+  /// Detection was repeated on this connection because new ECUs or PIDs were found.
   private var hasRepeatedDetection = false
   /// The stored request and ECUs.
   private var storedRequest: FastRequest?
@@ -123,10 +123,11 @@ struct ProtocolDetection: Sendable {
   /// Handles the end of a setup of the adapter, which may have been moved to another vehicle: the VIN is compared again.
   mutating func adapterWasSetUp() { vinHash = nil }
 
-  /// Begins a candidate (nil: the current one) and returns its request; for a known vehicle that is `vehicleRequest`, its fast request.
+  /// Begins the candidate at `index` (nil: the current one) and returns its request. If the candidate detects the known vehicle, this is
+  /// `vehicleRequest`, the fast request of the vehicle.
   mutating func begin(_ index: Int? = nil, vehicleRequest: FastRequest?) -> FastRequest {
-    let index = index ?? candidate
-    candidate = index
+    let index = index ?? candidateIndex
+    candidateIndex = index
     var next = candidates[index]
     if case .standard(let found) = vehicle, self.index(for: found) == index, let vehicleRequest {
       next = ProtocolCandidate(found.bus, vehicleRequest)
@@ -138,22 +139,22 @@ struct ProtocolDetection: Sendable {
     return next.request
   }
 
-  /// Begins the next candidate, because `request` was not answered, and returns its request. `isLast`: all were tried, so that a pause
-  /// follows.
+  /// Begins the next candidate after `request` was not answered, and returns the new request. `isLast`: all candidates were tried, so a
+  /// pause follows.
   mutating func beginNext(after request: FastRequest, vehicleRequest: FastRequest?) -> (request: FastRequest, isLast: Bool) {
     hasJustDiscovered = false
     failures += 1
     // If PIDs are no longer answered, the supported PIDs are requested again.
     if !request.parameters.isEmpty { vehicle = .unknown }
     let eligible = eligibleCandidates()
-    let next = begin(eligible.first { $0 > candidate } ?? eligible[0], vehicleRequest: vehicleRequest)
+    let next = begin(eligible.first { $0 > candidateIndex } ?? eligible[0], vehicleRequest: vehicleRequest)
     guard failures >= eligible.count else { return (next, false) }
     failures = 0
     return (next, true)
   }
 
-  /// The indices of the candidates to try: for a known vehicle only those without protocol detection, except every `pausesPerSearch`
-  /// pauses.
+  /// The indices of the candidates to try. For a known vehicle, a candidate with automatic protocol detection is tried only every
+  /// `pausesPerSearch` pauses, unless it is the one that detects this vehicle.
   private func eligibleCandidates() -> [Int] {
     let isKnown = storedRequest != nil || storedECUs != nil
     let triesAll = !isKnown || pauses % Self.pausesPerSearch == 0
@@ -187,7 +188,7 @@ struct ProtocolDetection: Sendable {
 
   // MARK: Supported PIDs
 
-  /// What follows a reply to the request for supported PIDs.
+  /// The next step after a reply to the request for supported PIDs.
   enum DiscoveryStep {
     case failed(String)
     case next(FastRequest)
@@ -220,8 +221,8 @@ struct ProtocolDetection: Sendable {
     discovery.next(after: base).map { .next(FastRequest(supportedFrom: $0, on: bus)) } ?? .ended
   }
 
-  /// Handles the protocol that the adapter reports. The addresses of the ECUs imply it if the adapter reports none (nil), or contradict the
-  /// report.
+  /// Handles the protocol that the adapter reports. If it reports none (nil), or if the ECU addresses contradict the report, the addresses
+  /// determine the protocol.
   mutating func identified(_ reported: VehicleBus?, after base: UInt8) -> DiscoveryStep {
     let implied = VehicleBus(impliedBy: discovery.ecus.first?.identifier)
     bus = reported.flatMap { $0.isCAN && !implied.isCAN ? nil : $0 } ?? implied
@@ -229,7 +230,7 @@ struct ProtocolDetection: Sendable {
     return next(after: base)
   }
 
-  /// What follows a failed request for supported PIDs; `none`: it is handled like any other failure.
+  /// The next step after a failed request for supported PIDs; `none`: it is handled like any other failure.
   enum FailureStep { case none, retry, ended }
 
   /// Counts a failed request. Supported PIDs after the first 32 are optional: two missing responses end the discovery.
@@ -255,14 +256,14 @@ struct ProtocolDetection: Sendable {
 
   // MARK: Vehicle
 
-  /// Sets the detected vehicle: one with these ECUs.
+  /// Sets the detected vehicle to an SAE J1979 vehicle with these ECUs.
   mutating func setVehicle(_ found: Discovery) {
     var found = found
     if let vinHash { found.setVINHash(vinHash) }
     (bus, vehicle) = (found.bus, .standard(found))
   }
 
-  /// Sets the detected vehicle: an electric one of this family. Returns false if it was known before.
+  /// Sets the detected vehicle to an electric one of this family. Returns false if this was already known.
   mutating func setVehicle(_ family: VehicleFamily?, _ effects: inout Effects) -> Bool {
     guard vehicle != .electric(family) else { return false }
     vehicle = .electric(family)
@@ -271,14 +272,15 @@ struct ProtocolDetection: Sendable {
     return true
   }
 
-  /// Whether the response to a request must pass the plausibility check. Unless the vehicle is configured, the first BMS data record of a
-  /// connection and the first one after each silence must.
+  /// Whether the response to a request must pass the plausibility check. Unless the vehicle type is configured, this applies to BMS data
+  /// records until the first one is accepted.
   func requiresPlausibility(_ request: FastRequest, isConfirmed: Bool) -> Bool { choice == .auto && !isConfirmed && request.isBMSRecord }
 
-  /// What follows a response that is not BMS data.
+  /// The next step after a response that is not BMS data.
   enum ForeignRecordStep { case retry, pause, tryOther }
 
-  /// Counts a response that is not BMS data. A known vehicle may have just woken up; for any other the next candidate is tried.
+  /// Counts a response that is not BMS data. The request is repeated, for a known vehicle after a pause, because it may have just woken up.
+  /// After `maxForeignRecords` such responses, the next candidate is tried.
   mutating func countForeignRecord(_ request: FastRequest, _ effects: inout Effects) -> ForeignRecordStep {
     foreignRecords += 1
     if foreignRecords < Self.maxForeignRecords { return storedRequest == request ? .pause : .retry }
@@ -290,14 +292,14 @@ struct ProtocolDetection: Sendable {
     return .tryOther
   }
 
-  /// Stores that the ECUs answer only one PID in each request.
+  /// Stores that the ECUs answer only one PID per request.
   mutating func limitToOnePID(_ effects: inout Effects) {
     guard let found = limitedToOnePID() else { return }
     vehicle = .standard(found)
     storeECUs(&effects)
   }
 
-  /// The ECUs, limited to one PID per request; nil if this was known before.
+  /// The ECUs, limited to one PID per request; nil if this limit was already known.
   func limitedToOnePID() -> Discovery? {
     guard case .standard(var found) = vehicle, found.maxPIDsPerRequest > 1 else { return nil }
     found.limitToOnePID()
@@ -306,12 +308,12 @@ struct ProtocolDetection: Sendable {
 
   // MARK: Identity
 
-  /// Resets the VIN of this connection, because the vehicle was silent and may be another one.
+  /// Resets the VIN of this connection after a period without responses: the adapter may be in another vehicle.
   mutating func resetIdentity() { (mustIdentifyAgain, vinHash, hasRepeatedDetection) = (false, nil, false) }
   /// Handles a vehicle that does not respond.
   mutating func vehicleSilent() { mustIdentifyAgain = true }
 
-  /// Compares the supported PIDs that the ECUs have reported again. Returns true, once per connection, if ECUs or PIDs are new.
+  /// Compares newly reported supported PIDs with the known ones. Returns true, at most once per connection, if there are new ECUs or PIDs.
   mutating func checkForNewPIDs(_ reader: CANReader) -> Bool {
     guard case .standard(let found) = vehicle, !hasRepeatedDetection else { return false }
     let hasNew = reader.bitmaps(base: 0).contains { source, bitmap in
@@ -324,8 +326,8 @@ struct ProtocolDetection: Sendable {
 
   /// Compares the reported VIN with the stored one, or stores it if there is none. Returns true if it is another vehicle.
   mutating func recordVIN(_ vin: String, _ effects: inout Effects) -> Bool {
-    // The VIN is compared once after each silence: while polling the vehicle cannot change, and an ECU that reports changing VINs must not
-    // cause a loop.
+    // The VIN is compared once after each period without responses: the vehicle cannot change while it responds, and an ECU that reports
+    // changing VINs must not cause a loop.
     guard case .standard(var found) = vehicle, self.vinHash == nil else { return false }
     let vinHash = Discovery.vinHash(of: vin)
     self.vinHash = vinHash

@@ -1,6 +1,6 @@
 // The requests to an SAE J1979 vehicle: engine and road speed at the device's rate (or as configured), all other supported PIDs at their
-// own periods. On CAN up to six PIDs of one ECU share a request; before CAN each has its own. A PID that several ECUs support is requested
-// from the first of them.
+// own periods. On CAN up to six PIDs of one ECU share a request; on pre-CAN protocols each PID has its own. A PID that several ECUs support
+// is requested from the first of them.
 
 struct StandardCar {
   /// The fast request and its properties.
@@ -18,7 +18,7 @@ struct StandardCar {
   /// The period of a request for scaling until it is answered.
   private static let scalingPeriod: Nanoseconds = 5 * .second
 
-  /// PIDs with the same period and priority. They are not polled if the period is 0.
+  /// A set of PIDs with the same period and priority. A period of 0 means that they are not polled.
   private struct Group: Hashable, Comparable {
     let period: Nanoseconds
     let priority: Priority
@@ -40,7 +40,7 @@ struct StandardCar {
       guard let target else { continue }
       let known = ecu.parameters.compactMap { covered.contains($0) ? nil : StandardParameter.all[$0] }
       covered.formUnion(known.map(\.number))
-      // PIDs of one request have the same period and priority.
+      // All PIDs in a request must have the same period and priority.
       let groups = Dictionary(grouping: known) { parameter in
         let names = parameter.rows.map(\.property.name)
         return Group(
@@ -55,7 +55,7 @@ struct StandardCar {
           layouts.append(layout)
         }
       }
-      // Before CAN a request goes to all ECUs, so that one is enough.
+      // On pre-CAN protocols a request goes to all ECUs, so one request is enough.
       let scaling = ecu.scalingPIDs(for: known).filter { found.bus.isCAN || coveredScaling.insert($0.number).inserted }
       for start in stride(from: 0, to: scaling.count, by: maxPIDs) {
         let parameters = Array(scaling[start..<min(start + maxPIDs, scaling.count)])
@@ -69,7 +69,8 @@ struct StandardCar {
     self.layouts = scalingLayouts + layouts
   }
 
-  /// Before CAN a request for one PID takes at least as long as one for six PIDs on CAN, so that PIDs are polled less often.
+  /// The default poll period. On pre-CAN protocols, a request for one PID takes at least as long as a request for six PIDs on CAN, so PIDs
+  /// are polled less often.
   private static func period(of parameter: StandardParameter, on bus: VehicleBus) -> Nanoseconds {
     bus.isCAN || fastest.contains(parameter.number) ? parameter.period : 12 * parameter.period
   }
