@@ -1,5 +1,5 @@
 // Selects the message that answers a request: it repeats the identifier and comes from the right ECU. Other and repeated responses are
-// skipped. If one ECU sends contradictory responses, the reply is rejected; if several ECUs respond, the lowest address has precedence.
+// skipped. If one ECU sends contradictory responses, the reply is rejected; if several ECUs respond, the lowest address takes precedence.
 
 extension CANReader {
   enum Answer {
@@ -10,7 +10,7 @@ extension CANReader {
     case nothing(String)
   }
 
-  /// The number of frames of the response; nil if it must not be used as the frame count, because a request to one ECU had several
+  /// The number of frames in the reply. It is used as the frame count of later requests, so it is nil if a request to one ECU had several
   /// responses.
   func frameCount(from target: Target) -> Int? {
     guard messages.count == 1 || target.reply == nil else { return nil }

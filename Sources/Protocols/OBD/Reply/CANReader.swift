@@ -1,13 +1,13 @@
 // Parses a reply into messages, in every form that an ELM327 prints: with headers (`7EC103E62…`, `18DAF111…`), with spaces, without headers
-// (`03E`, `0:62…`, `1:…`), without line ends. One wrong character rejects the whole reply, as do interleaved messages of several ECUs
-// without headers. Hot path: works on bytes in place and reuses its storage.
+// (`03E`, `0:62…`, `1:…`), without line ends. The whole reply is rejected if one character is wrong, or if messages of several ECUs are
+// interleaved without headers. This is a hot path: it works on bytes in place and reuses its storage.
 
 struct CANReader: Sendable {
   /// The result of parsing a reply.
   enum Outcome: Equatable {
     /// One or more complete messages, in `messages`.
     case messages
-    /// There is nothing between command and prompt.
+    /// There is nothing between the command and the prompt.
     case empty
     case status(ELMStatus)
     /// Unusable, with the reason.
@@ -19,12 +19,12 @@ struct CANReader: Sendable {
   /// The bytes of all messages, one after the other.
   private(set) var payload: [UInt8] = []
 
-  /// The adapter is known to omit checksums (protocols before CAN): the length must match instead.
+  /// The adapter is known to omit the checksums of pre-CAN protocols: the length must match instead.
   private(set) var omitsChecksums = false
   /// Whether at least one line of the last reply had a valid checksum, and whether at least one was complete except for the checksum.
   private(set) var checksums: (hasValid: Bool, hasMissing: Bool) = (false, false)
 
-  /// Sets whether lines of the protocols before CAN must have a checksum.
+  /// Sets whether lines of pre-CAN protocols must have a checksum.
   mutating func expectChecksums(_ expects: Bool) { omitsChecksums = !expects }
 
   mutating func noteValidChecksum() { checksums.hasValid = true }
@@ -32,13 +32,13 @@ struct CANReader: Sendable {
 
   /// The number of digits of the longest data line: a 29-bit header and eight bytes, or a K-line frame.
   private static let maxLineLength = 32
-  /// The same if the line ends are missing, so that negative responses of other ECUs precede the data.
+  /// The same if line ends are missing: negative responses of other ECUs can then precede the data in the same line.
   private static let maxDigits = 128
 
   /// The bytes of a message of the last reply.
   func bytes(of message: ISOTPMessage) -> ArraySlice<UInt8> { payload[message.start..<message.start + message.length] }
 
-  /// Parses a reply without its prompt, from index `start` on.
+  /// Parses a reply without its prompt, beginning at index `start`.
   mutating func read(_ reply: [UInt8], from start: Int = 0) -> Outcome {
     messages.removeAll(keepingCapacity: true)
     payload.removeAll(keepingCapacity: true)
@@ -58,7 +58,7 @@ struct CANReader: Sendable {
     return messages.isEmpty ? .empty : .messages
   }
 
-  /// Parses frames with headers but without line ends. Returns false unless all have full length and form complete messages.
+  /// Parses frames with headers but without line ends. Returns false unless all frames have full length and form complete messages.
   private mutating func readWithoutLineEnds(_ reply: ArraySlice<UInt8>) -> Bool {
     let text = reply.filter { $0 != space && $0 != tab }.drop(while: isLineEnd)
     let digits = text.prefix { !isLineEnd($0) }
@@ -134,22 +134,22 @@ struct CANReader: Sendable {
   /// The kind of a line.
   private enum Segment: Equatable {
     case line
-    /// A line with this number and a colon before it.
+    /// A line that begins with this number and a colon.
     case numbered(UInt8)
   }
 
   /// The values of hex digits.
   typealias Digits = UnsafeMutableBufferPointer<UInt8>
 
-  /// The number of the first `count` digits that are negative responses (7F, service, code) of other ECUs, whose line ends are missing. The
-  /// last `length` of the digits are the length of a message.
+  /// How many of the first `count` digits are negative responses (7F, service, code) of other ECUs whose line ends are missing. The last
+  /// `length` of the `count` digits are the length of a message.
   private static func negativeResponseDigits(beforeLast length: Int, _ digits: Digits, _ count: Int) -> Int {
     guard count > length, (count - length).isMultiple(of: 6) else { return 0 }
     let areNegative = stride(from: 0, to: count - length, by: 6).allSatisfy { digits[$0] == 7 && digits[$0 + 1] == 0xF }
     return areNegative ? count - length : 0
   }
 
-  /// Parses one line. Its number of digits shows its kind: with an 11-bit identifier it is odd.
+  /// Parses one line. The number of digits shows the kind of line: a line with an 11-bit identifier has an odd number.
   private mutating func addLine(_ segment: Segment, _ digits: Digits, _ count: Int) throws(Unreadable) {
     if case .numbered(let number) = segment {
       guard count.isMultiple(of: 2), count <= 14 else { throw Unreadable("numbered line of wrong length") }
@@ -210,7 +210,7 @@ struct CANReader: Sendable {
     let low = Int(frame[0] & 15)
     switch frame[0] >> 4 {
     case 0:
-      // A single frame has its data bytes only, or all 8 bytes; another length is a truncated frame, whose padding could pass for data.
+      // A single frame has only its data bytes, or all 8 bytes. Any other length is a truncated frame, whose padding could pass for data.
       guard low >= 1, low + 1 == frame.count || (low < frame.count && frame.count == 8) else {
         throw Unreadable("frame of wrong length")
       }
@@ -267,7 +267,7 @@ struct CANReader: Sendable {
     append(octets, from: first, to: index)
   }
 
-  /// Appends the bytes from `first` on to the message at `index`. Bytes beyond its length are padding.
+  /// Appends all bytes from position `first` to the message at `index`. Bytes beyond the message's length are padding.
   mutating func append(_ octets: Octets, from first: Int, to index: Int) {
     let count = min(octets.count - first, messages[index].missingBytes)
     let end = messages[index].start + messages[index].receivedBytes

@@ -24,7 +24,7 @@ struct ISOTPMessage: Equatable, Sendable {
   var isComplete: Bool { receivedBytes == length }
   var isMultiFrame: Bool { length > 7 }
 
-  /// The number of frames of a message. The first of several holds six bytes, each further one seven: 1 + ceil((length - 6) / 7).
+  /// The number of frames of a message. If there are several, the first holds six bytes and the others seven: 1 + ceil((length - 6) / 7).
   static func frames(for length: Int) -> Int { length <= 7 ? 1 : 1 + length / 7 }
 
   /// Records a frame with this many bytes of the message.

@@ -1,5 +1,5 @@
-// Lines of the protocols before CAN, as an ELM327 prints them with headers: three header bytes, the message, one checksum byte. A line with
-// a wrong checksum is rejected; where the adapter omits checksums, the length must match. Source: ISO 14230-2, ISO 9141-2, SAE J1850, the
+// Lines of pre-CAN protocols, as an ELM327 prints them with headers: three header bytes, the message, one checksum byte. A line with a
+// wrong checksum is rejected; if the adapter omits checksums, the length must match. Source: ISO 14230-2, ISO 9141-2, SAE J1850, the
 // examples of the ELM327 data sheet.
 
 extension CANReader.Octets {
@@ -39,7 +39,7 @@ extension CANReader {
   /// Adds a frame of ISO 9141-2 (sum) or SAE J1850 (CRC): priority, target, source, up to seven bytes, checksum.
   mutating func addLegacyFrame(_ octets: Octets) throws(Unreadable) {
     let standardLength = Self.length(of: octets, from: 3)
-    // Without a checksum, the last byte of a complete message may match as one by chance.
+    // If there is no checksum, the last byte of a complete message may look like a valid one by chance.
     let hasChecksum = (octets.hasValidSum || octets.hasValidCRC) && standardLength != octets.count - 3
     let length = octets.count - (hasChecksum ? 4 : 3)
     guard length >= 1, length <= Self.maxMessageLength else { throw Unreadable("frame of wrong length") }
@@ -49,15 +49,15 @@ extension CANReader {
     append(octets, from: 3, to: messages.count - 1)
   }
 
-  /// Records whether a complete line had a valid checksum. Throws if it had none although the adapter prints them.
+  /// Records whether a complete line had a valid checksum. Throws if it had none although the adapter prints checksums.
   private mutating func recordChecksum(isPresent: Bool) throws(Unreadable) {
     if isPresent { return noteValidChecksum() }
     noteMissingChecksum()
     guard omitsChecksums else { throw Unreadable("frame without checksum") }
   }
 
-  /// The length of the SAE J1979 message that begins at `start`; nil if it is unknown. Before CAN a message holds one PID, or fills the
-  /// line.
+  /// The length of the SAE J1979 message that begins at `start`; nil if it is unknown. On pre-CAN protocols, a message holds one PID
+  /// or fills the line.
   private static func length(of octets: Octets, from start: Int) -> Int? {
     guard octets.count >= start + 2 else { return nil }
     switch octets[start] {
@@ -68,12 +68,13 @@ extension CANReader {
     }
   }
 
-  /// The displayed form of the source of a message: `7E8`, `18DAF110`, before CAN `10`; empty if the adapter does not show it.
+  /// The displayed form of the source of a message: `7E8`, `18DAF110`, or `10` on a pre-CAN protocol. Empty if the adapter does not
+  /// show it.
   static func name(of source: UInt32?) -> String {
     source.map { $0 > 0xFF ? CANIdentifier($0).text : spacedHex([UInt8($0)]) } ?? ""
   }
 
-  /// Whether the source is an ECU that responds to SAE J1979 requests: 7E8 to 7EF, 18DAF1xx, an address before CAN, or unknown.
+  /// Whether the source is an ECU that responds to SAE J1979 requests: 7E8 to 7EF, 18DAF1xx, a pre-CAN address, or unknown.
   static func isOBDSource(_ source: UInt32?) -> Bool {
     guard let source else { return true }
     return (0x7E8...0x7EF).contains(source) || source & 0xFFFF_FF00 == 0x18DA_F100 || source <= 0xFF

@@ -1,8 +1,8 @@
-// The negative response codes of ISO 14229: their names, and what follows each.
+// The negative response codes of ISO 14229: their names, and the reaction to each.
 
-/// A code of `7F service code`.
+/// The code in a negative response, `7F service code`.
 enum NegativeResponse {
-  /// What follows a negative response to the fast request.
+  /// The reaction to a negative response to the fast request.
   enum Demand {
     /// Try another request: this service or identifier is not supported.
     case tryOther
@@ -21,7 +21,7 @@ enum NegativeResponse {
     case .dropService, .dropIdentifier: .tryOther
     case .repeatSoon: .repeatRequest
     case .wait: .pause
-    // Only this request needs security access: another one may not.
+    // Only this request is known to need security access; another one may not need it.
     case .neverRepeat where code == 0x33: .tryOther
     case .neverRepeat: .giveUp
     case .repeatLater, .backOff, .correctLength, .requestLess, .changeSession: .backOff
