@@ -1,20 +1,20 @@
-// What the other components require of the adapter session, and the session of its owner.
+// What the other components require of the adapter session, and what the session requires of its owner.
 
-/// What a component requires of the adapter next.
+/// What must be done with the adapter next.
 enum AdapterDemand: Sendable {
   case none
   /// Another reply may follow an unusable one.
   case resynchronise
-  /// Count this failure, and react to repeated ones.
+  /// Count this failure, and react if it is repeated.
   case count(AdapterFailure)
   /// Reinitialise the adapter, which has lost its settings or rejects them, and publish this fault.
   case setUp(fault: String?)
   /// Reinitialise the adapter, because its echo is on again.
   case restoreEcho
-  /// Send nothing until then, for this reason.
+  /// Send nothing until this time, for this reason.
   case rest(until: Instant, String)
   case identifyProtocol
-  /// Polling pauses until then: the adapter may sleep.
+  /// Polling pauses until this time: the adapter may sleep.
   case enterLowPower(until: Instant)
   /// Try the next baud rate, or reset the link for this reason: the setup has failed repeatedly.
   case giveUp(String)
@@ -22,7 +22,7 @@ enum AdapterDemand: Sendable {
   /// The time that an adapter needs to fall asleep.
   private static let sleepDelay: Nanoseconds = 3 * .second
 
-  /// What is required after a status with which the adapter has lost its settings, or is about to lose them.
+  /// The demand after a status that shows that the adapter has lost its settings or is about to lose them.
   static func settingsLost(_ status: ELMStatus, at now: Instant) -> AdapterDemand {
     status.demand == .wake ? .rest(until: now &+ sleepDelay, status.message) : .setUp(fault: status.message)
   }

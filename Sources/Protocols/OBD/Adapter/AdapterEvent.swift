@@ -1,6 +1,6 @@
 // The events that the adapter session returns to its owner.
 
-/// An event of the adapter session. Some require a call of the owner.
+/// An event of the adapter session. Some events require a call by the owner.
 enum AdapterEvent {
   case none
   /// The setup is complete.
@@ -11,7 +11,7 @@ enum AdapterEvent {
   case failed(AdapterFailure)
   /// The adapter cannot continue without this.
   case needs(AdapterDemand)
-  /// The adapter is retargeted. nil if this followed a setup: the duration is then not representative.
+  /// The adapter is retargeted. `took` is nil after a setup, when the duration is not representative.
   case retargeted(took: Nanoseconds?)
   /// The adapter cannot address this ECU, for this reason.
   case rejected(Target?, String)
@@ -25,7 +25,7 @@ enum AdapterEvent {
   case staysAwake
 }
 
-/// Why a command had no usable reply.
+/// The reason why a command had no usable reply.
 enum AdapterFailure {
   case timeout
   /// More bytes than a reply can have.
@@ -37,9 +37,9 @@ extension AdapterSession {
   var isReady: Bool { if case .ready = state { true } else { false } }
   /// The reason why the link is down.
   var reasonDown: String? { if case .down(let reason) = state { reason } else { nil } }
-  /// The reason why no query can be sent, not even later.
+  /// The reason why queries are rejected; nil: they are accepted, even if they must wait.
   var reasonUnavailable: String? { if case .resting(_, let reason) = state { reason } else { reasonDown } }
 
-  /// The command in flight is STPX, which carries the header of its request.
+  /// Whether the command in flight is STPX, which carries the header of its request.
   var usesSTPX: Bool { dialogue.command.starts(with: "STPX".utf8) }
 }

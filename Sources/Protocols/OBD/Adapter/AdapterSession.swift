@@ -1,5 +1,6 @@
-// The session with the adapter: setup, ECU addressing, voltage, low power, and the command in flight. A command that a clone does not
-// support disables one feature. After three failed setups the link is reset. A failed command is counted and never becomes a value.
+// The session with the adapter: setup, ECU addressing, voltage, low power, and the command in flight. If a clone does not support a
+// command, only the feature that needs it is disabled. After three failed setups the link is reset. A failed command is counted; its reply
+// never becomes a value.
 //
 //   down ─ link up ─▶ settingUp ─▶ ready ⇄ retargeting, identifyingProtocol, measuringVoltage
 //                       ▲           ├─▶ enteringLowPower ─▶ lowPower ──┐
@@ -32,7 +33,7 @@ struct AdapterSession: Sendable {
     /// `isProbe`: polling is paused, and resumes if the voltage allows it.
     case measuringVoltage(isProbe: Bool)
     case enteringLowPower(until: Instant)
-    /// The adapter sleeps until then, or until a client sends a query.
+    /// The adapter sleeps until this time, or until a client sends a query.
     case lowPower(until: Instant)
     /// The adapter failed for this reason; nothing is sent until it is reinitialised at this time.
     case resting(until: Instant, String)
@@ -118,10 +119,10 @@ struct AdapterSession: Sendable {
 
   mutating func enterLowPower(until: Instant) { state = .enteringLowPower(until: until) }
 
-  /// Sends nothing until then; the adapter is reinitialised afterwards.
+  /// Sends nothing until this time; the adapter is reinitialised afterwards.
   mutating func rest(until: Instant, _ reason: String) { state = .resting(until: until, reason) }
 
-  /// Initialises the adapter, beginning with a space that wakes a sleeping adapter and stops a busy one, and a reset.
+  /// Initialises the adapter. It begins with a space, which wakes a sleeping adapter and stops a busy one, followed by a reset.
   mutating func beginSetup(at now: Instant, _ effects: inout Effects) {
     traits = AdapterTraits(unanswered)
     addressing = nil
@@ -183,7 +184,7 @@ struct AdapterSession: Sendable {
     }
   }
 
-  /// Applies what a reply of the vehicle has revealed about the adapter.
+  /// Applies what a vehicle's reply has revealed about the adapter.
   mutating func apply(_ reaction: Reaction, _ effects: inout Effects) {
     let notices = reaction.notices
     if notices.contains(.usableReply) { dialogue.noteUsableReply() }
@@ -232,7 +233,8 @@ struct AdapterSession: Sendable {
 
   // MARK: Addressing
 
-  /// Retargets the adapter; `fastTarget` is the ECU of the fast request. To remove a header before CAN, the adapter is reinitialised.
+  /// Retargets the adapter; `fastTarget` is the ECU of the fast request. On pre-CAN protocols, only reinitialising the adapter removes a
+  /// header.
   mutating func retarget(to destination: ECUAddressing, fastTarget: Target?, at now: Instant, _ effects: inout Effects) -> AdapterEvent {
     if destination.target?.request == nil, let addressing, addressing.target != .unaddressed { return .needs(.setUp(fault: nil)) }
     let retargeting = Retargeting(
@@ -265,7 +267,7 @@ struct AdapterSession: Sendable {
       state = .retargeting(retargeting)
       return .none
     }
-    // After a setup more commands are needed than between two ECUs.
+    // After a setup, retargeting takes more commands than between two ECUs.
     let took = addressing == nil ? nil : now &- retargeting.began
     addressing = retargeting.addressing
     setups.reset()
@@ -273,7 +275,7 @@ struct AdapterSession: Sendable {
     return .retargeted(took: took)
   }
 
-  /// Handles a target that the adapter cannot address: rejects its requests, or reinitialises the adapter for the fast request.
+  /// Handles a target that the adapter cannot address: for the fast request the adapter is reinitialised, other requests are rejected.
   private mutating func retargetRejected(
     _ retargeting: Retargeting, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> AdapterEvent {
@@ -350,7 +352,7 @@ struct AdapterSession: Sendable {
       // A setup that failed because of an unsupported command does not count as a failure.
       setups.reset()
       let command = String(decoding: dialogue.command.dropLast(), as: UTF8.self)
-      effects.append(.note("the adapter repeatedly does not respond to \(command): the command is no longer used"))
+      effects.append(.note("the adapter repeatedly failed to respond to \(command): the command is no longer used"))
     }
     switch state {
     case .settingUp, .identifyingProtocol: return setups.recordFailure(Self.silentMessage, isSilent: true, at: now, &values, &effects)

@@ -24,24 +24,24 @@ enum SetupStep: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether it is a setting, which a reset or a raw command can change.
+  /// Whether the step changes a setting, which a reset or a raw command can undo.
   var isSetting: Bool { expectedReply == .ok }
 
   var bytes: [UInt8] { Array(rawValue.utf8) }
 
-  /// A message about what is lost if the adapter does not support the command; nil: nothing.
+  /// The message that states what is lost if the adapter does not support the command; nil if nothing is.
   var loss: String? {
     switch self {
     case .memoryOff: "the adapter does not support ATM0: the protocol is set without storing it"
-    case .spacesOff: "the adapter does not support ATS0: replies are longer, polls slower"
+    case .spacesOff: "the adapter does not support ATS0: replies are longer and polls are slower"
     case .headersOn: "the adapter does not support ATH1: the responding ECU cannot be verified"
     default: nil
     }
   }
 }
 
-/// The commands that had no reply since the link came up. A command is disabled after two missing replies, because some clones hang instead
-/// of replying `?`. A reply resets its count.
+/// The commands that have had no reply since the link came up. A command is disabled after two missing replies, because some clones hang
+/// instead of replying `?`. A reply resets the command's count.
 struct UnansweredCommands: Sendable {
   /// The prefixes of the commands that can be disabled.
   private static let optional =

@@ -16,10 +16,10 @@ package struct CANIdentifier: Hashable, Sendable {
 
   init(number: UInt32, is29Bit: Bool) { (self.number, self.is29Bit) = (number, is29Bit) }
 
-  /// Infers the length: 29 bits if the number does not fit into 11. For the source of a received message, or a constant.
+  /// Infers the length: 29 bits if the number does not fit into 11. Use it only for the source of a received message or for a constant.
   init(_ number: UInt32) { self.init(number: number, is29Bit: number > 0x7FF) }
 
-  /// Parses 3 or 8 hex digits; nil if they are not an identifier.
+  /// Parses 3 or 8 hex digits; nil if the text is not a valid identifier.
   package init?(_ text: some StringProtocol) {
     let digits = Array(text.utf8)
     guard digits.count == 3 || digits.count == 8, digits.allSatisfy(isHexDigit) else { return nil }

@@ -1,5 +1,5 @@
-// The addressing of the adapter for a request, and the commands that change it. Source: ELM327 data sheet, AT SP, SH, CP, CRA, AR, FC SH,
-// FC SD, FC SM, AT and ST.
+// The addressing that the adapter needs for a request (protocol, header, filter, flow control and timeout), and the commands that change
+// it. Source: ELM327 data sheet, AT SP, SH, CP, CRA, AR, FC SH, FC SD, FC SM, AT and ST.
 
 struct ECUAddressing: Equatable, Sendable {
   let bus: VehicleBus
@@ -18,7 +18,7 @@ struct ECUAddressing: Equatable, Sendable {
     case required(String)
     /// A filter. If the adapter does not support it, responses are distinguished by their source.
     case preferred(String)
-    /// Replaces the previous step if the adapter does not support that one.
+    /// Replaces the previous step if the adapter does not support that step.
     case fallback(String)
     /// If the adapter does not support it, responses take longer or come too late.
     case optional(String)
@@ -30,8 +30,8 @@ struct ECUAddressing: Equatable, Sendable {
     }
   }
 
-  /// Returns the commands that change the adapter from `addressing` (nil: it was just initialised) to this one. The identifiers of the target
-  /// must have the length that the protocol uses.
+  /// Returns the commands that change the adapter from `addressing` (nil: it was just initialised) to this one. The identifiers of the
+  /// target must have the length that the protocol uses.
   func steps(from addressing: ECUAddressing?, _ traits: AdapterTraits) -> [Step] {
     var steps: [Step] = []
     if addressing?.bus != bus { steps.append(.required((traits.unsupported.contains(.memoryOff) ? "ATTP" : "ATSP") + bus.digit)) }
@@ -49,7 +49,8 @@ extension Target {
     if request.is29Bit { steps.append(.required("ATCP" + digits.prefix(2))) }
     steps.append(.required("ATSH" + (request.is29Bit ? digits.suffix(6) : digits[...])))
     steps += flowControl(from: addressing)
-    // With STPX the header changes per request, so responses of all OBD ECUs must pass. The default filter (7E8 to 7EF, 18DAF1xx) does this.
+    // With STPX the header changes per request, so the responses of all OBD ECUs must pass. They pass the default filter (7E8 to 7EF,
+    // 18DAF1xx).
     let usesDefaultFilter = traits.supportsSTPX && passesDefaultFilter
     if usesDefaultFilter, addressing?.target?.passesDefaultFilter ?? (addressing == nil) { return steps }
     guard traits.hasFilter else { return steps }
@@ -57,8 +58,8 @@ extension Target {
     return steps + [.preferred("ATCRA"), .fallback("ATAR")]
   }
 
-  /// Returns the commands for user-defined flow control if the target needs it, otherwise for automatic flow control. Header and data precede
-  /// the mode that uses them.
+  /// Returns the commands for user-defined flow control if the target needs it, otherwise for automatic flow control. Header and data must
+  /// be set before the mode that uses them.
   private func flowControl(from addressing: ECUAddressing?) -> [ECUAddressing.Step] {
     // nil: unknown after a rejected command.
     let wasUserDefined: Bool? = addressing.map { $0.target?.needsFlowControl } ?? false
@@ -77,7 +78,7 @@ struct ReplyTiming: Hashable, Sendable {
 
   /// The default after a reset, 205 ms.
   static let initial = ReplyTiming(adaptive: 1, timeout: 0x32)
-  /// For functional requests: adaptive timing learned from fast ECUs would miss slow ones.
+  /// For functional requests: adaptive timing that was learned from fast ECUs would miss slow ones.
   static let functional = ReplyTiming(adaptive: 0, timeout: 0x32)
   /// For ECUs that report response pending (7F xx 78).
   static let responsePending = ReplyTiming(adaptive: 0, timeout: 0xFF)

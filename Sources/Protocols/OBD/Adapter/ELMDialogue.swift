@@ -1,18 +1,18 @@
-// The serial dialogue: one command in flight with a deadline; only the prompt `>` ends its reply. To resynchronise, a space is sent (which
-// aborts a running command and does nothing else; a carriage return would repeat the last one), and input is discarded until the line is
-// quiet. Stores at most 16 KiB.
+// The serial dialogue: one command is in flight, with a deadline; only the prompt `>` ends its reply. To resynchronise, a space is sent,
+// and input is discarded until the line is quiet. A space only aborts a running command; a carriage return would repeat the last command.
+// A reply has at most 16 KiB.
 
 struct ELMDialogue: Sendable {
   private enum State {
     /// The adapter waits for a command.
     case idle
-    /// A command was sent; the prompt is due by then.
+    /// A command was sent; the prompt must arrive before the deadline.
     case awaiting(deadline: Instant)
     /// A space was sent; input is discarded until the line is quiet.
     case draining(quietAt: Instant, giveUpAt: Instant)
   }
 
-  /// The result of a deadline.
+  /// The result of checking the deadline.
   enum Expiry { case nothing, timedOut, resynchronised, neverQuiet }
 
   /// The result of received bytes.
@@ -27,7 +27,7 @@ struct ELMDialogue: Sendable {
 
   static let maxReplyLength = 16 * 1024
   private static let maxLineLength = 256
-  /// A line without input for this long is quiet.
+  /// The line is quiet after this time without input.
   private static let quietTime: Nanoseconds = 100 * .millisecond
   private static let timeout: Nanoseconds = 5 * .second
 
@@ -185,7 +185,7 @@ struct ELMDialogue: Sendable {
     return text[start...end].drop(while: isBlank).elementsEqual("OK".utf8)
   }
 
-  /// The status of an adapter that restarted instead of acknowledging the command; nil: it did not.
+  /// The status of an adapter that restarted instead of acknowledging the command; nil if it did not restart.
   var restartStatus: ELMStatus? {
     if isAcknowledged { return nil }
     for line in lines(of: reply[bodyStart...]) {
@@ -214,7 +214,7 @@ struct ELMDialogue: Sendable {
     let end = start + echo.count
     guard !echo.isEmpty, end <= reply.count, reply[start..<end].elementsEqual(echo) else { return (start, false) }
     if end == reply.count || isBlank(reply[end]) { return (end, true) }
-    // Middleware that drops line ends glues the echo to the response.
+    // If middleware drops the line ends, the response directly follows the echo.
     return reply[end...].contains(where: isLineEnd) ? (start, false) : (end, true)
   }
 }

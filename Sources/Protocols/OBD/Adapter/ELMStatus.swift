@@ -1,6 +1,6 @@
-// The status messages of an ELM327 and what each demands. Only whole lines are recognised, because a status can contain hex digits ("NO
-// DATA" contains DA). Source: ELM327 data sheet, "Error Messages and Alerts"; clones, which drop spaces under ATS0 and append the text to a
-// truncated frame.
+// The status messages of an ELM327, and the reaction that each demands. Only whole lines are recognised, because a status can contain hex
+// digits ("NO DATA" contains DA). Source: ELM327 data sheet, "Error Messages and Alerts"; clones, which drop spaces after ATS0 and append
+// the text to a truncated frame.
 
 /// A status message of the adapter.
 enum ELMStatus: String, CaseIterable, Sendable {
@@ -30,7 +30,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     case acknowledge
     /// The adapter does not support the command.
     case unsupported
-    /// The vehicle does not respond: after three in a row it may be off.
+    /// The vehicle does not respond. After three such statuses in a row, it may be off.
     case noResponse
     /// The bus does not work: pause polling at once.
     case backOff

@@ -1,8 +1,8 @@
-// Counts the failures of the adapter since the last response of the vehicle. Repeated failures are reported; further ones reinitialise the
-// adapter.
+// Counts the failures of the adapter since the last response of the vehicle. Repeated failures are reported; if they continue, the adapter
+// is reinitialised.
 
 struct FailureCounters: Sendable {
-  /// The numbers of consecutive unusable replies that are reported, and that reinitialise the adapter.
+  /// The numbers of consecutive unusable replies after which they are reported, and after which the adapter is reinitialised.
   private static let (minUnusableToReport, maxUnusable) = (4, 10)
   private static let maxTimeouts = 3
 
@@ -15,7 +15,7 @@ struct FailureCounters: Sendable {
   /// Resets the count of unusable replies, because another request is polled.
   mutating func resetUnusable() { unusableReplies = 0 }
 
-  /// Counts a failure, and returns what follows.
+  /// Counts a failure, and returns its consequence.
   mutating func count(_ failure: AdapterFailure, _ values: inout ValueTable, _ effects: inout Effects) -> Consequence {
     switch failure {
     case .timeout:

@@ -2,10 +2,10 @@
 // banner identifies the right one. Source: ELM327 data sheet (9600, 38400), STN reference (115200, up to 2 Mbit/s), python-OBD for the
 // order.
 
-/// The baud rate of a link, if it can be chosen.
+/// The baud rate of a link, if it can be changed.
 struct LineSpeed: Sendable {
   static let key = "baud"
-  /// The rates in the order of attempts; those from 500000 on are for STN chips only.
+  /// The rates in the order in which they are tried. Only STN chips support 500000 and above.
   static let rates = [38400, 9600, 230_400, 115_200, 57600, 19200, 500_000, 1_000_000, 2_000_000]
   /// The timeout for a reply at an untested rate: a reset usually takes less than a second.
   private static let shortTimeout: Nanoseconds = 2 * .second
@@ -30,7 +30,7 @@ struct LineSpeed: Sendable {
     stored = baud
   }
 
-  /// Handles a link that came up at this rate; nil if the rate cannot be changed. Returns the stored rate if it is another one, to try it
+  /// Handles a link that came up at rate `baud` (nil: the rate cannot be changed). If the stored rate differs, returns it: it is tried
   /// first.
   mutating func linkCameUp(at baud: Int?) -> Int? {
     (current, tried, isConfirmed) = (baud, [], false)
@@ -47,7 +47,7 @@ struct LineSpeed: Sendable {
     return Array("\(current) \(link)".utf8)
   }
 
-  /// Switches to the next rate after a failure, and returns it; nil if none is left.
+  /// Switches to the next rate after a failure, and returns that rate; nil if none is left.
   mutating func tryNext() -> Int? {
     guard let baud = current, !isConfirmed else { return nil }
     if !tried.contains(baud) { tried.append(baud) }
@@ -60,7 +60,7 @@ struct LineSpeed: Sendable {
   var canChange: Bool { current != nil }
   /// Whether the adapter has never replied at the current rate.
   var isUntested: Bool { current != nil && !isConfirmed && current != stored }
-  /// The timeout for a reply. At the first rate the adapter may have to wake up.
+  /// The timeout for a reply. It is short at untested rates, except at the first one, because the adapter may have to wake up.
   var timeout: Nanoseconds { isUntested && !tried.isEmpty ? Self.shortTimeout : AdapterSession.timeout }
 
   /// The error message after all rates have failed; nil if none was tried, or one worked.

@@ -3,7 +3,7 @@
 
 struct ResponseTimeout: Sendable {
   static let key = "timing"
-  /// The number of consecutive responses without response pending after which the long timeout ends.
+  /// The long timeout ends after this many consecutive responses without response pending.
   private static let responsesUntilShort = 5
 
   /// The timing for the ECU of the fast request while the long timeout is not used.
@@ -33,14 +33,15 @@ struct ResponseTimeout: Sendable {
     timing = ReplyTiming(adaptive: adaptive, timeout: timeout)
   }
 
-  /// Uses the default timing, because a tuned one may be too short for other ECUs. Returns false if the default is in use, or being tuned.
+  /// Uses the default timing, because a tuned one may be too short for other ECUs. Returns false if the default is already in use, or if
+  /// tuning is running.
   mutating func useDefault() -> Bool {
     guard tuning == nil, timing != .initial else { return false }
     timing = .initial
     return true
   }
 
-  /// Switches between the default and the tuned timeout after all candidates have failed: the tuned one may have been too short.
+  /// Switches between the default and the tuned timeout after all protocol candidates have failed: the tuned one may have been too short.
   mutating func alternate(for adapter: String?) {
     if timing == .initial { useStored(for: adapter) } else { timing = .initial }
   }
@@ -50,7 +51,7 @@ struct ResponseTimeout: Sendable {
     if !isLong { (isLong, responsesWithoutPending) = (true, 0) }
   }
 
-  /// Counts a response. Several in a row without response pending end the long timeout.
+  /// Counts a response. Several responses in a row without response pending end the long timeout.
   mutating func recordResponse(withoutPending: Bool) {
     guard isLong else { return }
     responsesWithoutPending = withoutPending ? responsesWithoutPending + 1 : 0

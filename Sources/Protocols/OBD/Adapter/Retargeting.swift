@@ -1,12 +1,12 @@
 // The commands that retarget the adapter for a request: protocol, header, filter and timeout. If the adapter rejects a protocol or header,
-// the requests that need it are not sent; after an unreadable reply the addressing is unknown.
+// the requests that need it are not sent. After an unreadable reply, the addressing is unknown.
 
 struct Retargeting: Sendable {
   /// The addressing after the last command.
   let addressing: ECUAddressing
   /// The target is the ECU of the fast request.
   let isForFastRequest: Bool
-  /// When the first command was sent.
+  /// The time at which the first command was sent.
   let began: Instant
   private let steps: [ECUAddressing.Step]
   private var position = 0
@@ -23,14 +23,14 @@ struct Retargeting: Sendable {
   /// The result of a command.
   enum Answer {
     case accepted
-    /// The adapter does not support the command, which is not required. `hasNoFilter`: it was the last command that sets a filter.
+    /// The adapter does not support the command, but the command is not required. `hasNoFilter`: it was the last one that can set a filter.
     case skipped(hasNoFilter: Bool)
-    /// The adapter does not support the command, which is required.
+    /// The adapter does not support the command, and the command is required.
     case rejected
     case unreadable
   }
 
-  /// Evaluates the reply to the command, and goes on to the next one unless it was rejected or unreadable.
+  /// Evaluates the reply to the command. Continues with the next command unless this one was rejected or its reply is unreadable.
   mutating func replied(_ dialogue: ELMDialogue) -> Answer {
     switch dialogue.isAcknowledged ? .done : SetupAnswer(dialogue.reply[dialogue.bodyStart...]) {
     case .done:

@@ -1,4 +1,4 @@
-// Counts the failed setups of an adapter, and decides what follows: another setup, another baud rate, or a reset of the link.
+// Counts the failed setups of an adapter, and decides what to do next: another setup, another baud rate, or a reset of the link.
 
 struct SetupAttempts: Sendable {
   private static let maxFailures = 3
@@ -38,7 +38,7 @@ struct SetupAttempts: Sendable {
     return true
   }
 
-  /// Counts a failed setup, and returns what follows. `isSilent`: the adapter did not reply.
+  /// Counts a failed setup, and returns what to do next. `isSilent`: the adapter did not reply.
   mutating func recordFailure(
     _ reason: String, isSilent: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> AdapterEvent {
@@ -46,7 +46,7 @@ struct SetupAttempts: Sendable {
     if failures >= (isSilent && speed.isUntested ? 1 : Self.maxFailures) { return .needs(.giveUp(reason)) }
     // The adapter may have read bytes at another baud rate as the beginning of this command.
     if speed.isUntested { return .needs(.setUp(fault: nil)) }
-    // After an unreadable reply more output may follow, so wait. After a timeout nothing followed.
+    // After an unreadable reply, wait for the rest of the output. After a timeout, there is none.
     if !isSilent { return .needs(.rest(until: now &+ .second, reason)) }
     // Keep the message that all baud rates have failed, if there is one.
     if values.fault == nil || !speed.canChange { values.publish(fault: reason, &effects) }

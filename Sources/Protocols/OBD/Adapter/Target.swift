@@ -1,4 +1,5 @@
-// The address of a request, and the address from which the ECU responds. ISO 15765-4 defines the latter; manufacturers may use others.
+// The address of a request, and the address from which the ECU responds. ISO 15765-4 derives the second from the first; manufacturers may
+// use other addresses.
 
 /// One ECU, or all of them.
 struct Target: Hashable, Sendable {
@@ -9,7 +10,7 @@ struct Target: Hashable, Sendable {
 
   /// The BMS of Hyundai and Kia.
   static let bms = Target(CANIdentifier(0x7E4))
-  /// All ECUs, on a protocol before CAN.
+  /// All ECUs, on a pre-CAN protocol.
   static let unaddressed = Target()
 
   private init() { (request, reply) = (nil, nil) }
@@ -32,14 +33,15 @@ struct Target: Hashable, Sendable {
   /// Whether the responses pass the adapter's default filter.
   var passesDefaultFilter: Bool { reply.map { CANReader.isOBDSource($0.number) } ?? false }
 
-  /// Whether the adapter's automatic flow control does not reach the ECU, so that long responses would end after their first frame.
+  /// Whether the ECU needs user-defined flow control: the adapter's automatic flow control does not reach it, and long responses would end
+  /// after their first frame.
   var needsFlowControl: Bool { reply != nil && request != nil && reply != request?.reply }
 
   /// The displayed form: `7E4`.
   var text: String { request?.text ?? "all" }
 
   /// Whether a message from this source (nil: not shown) can be a response. If any ECU may respond, only the ECU that responded first
-  /// (`responder`) counts, because the value of another ECU is a different one.
+  /// (`responder`) is accepted, because other ECUs report other values.
   func accepts(_ source: UInt32?, responder: UInt32?) -> Bool {
     guard let source else { return true }
     if let reply { return source == reply.number }

@@ -1,6 +1,6 @@
-// Tuning of the adapter's timeout: the fast request is sent a number of times with each setting, the safest first, and without its frame
-// count, which would avoid the wait. Settings that lose a response are rejected. Of the others, the first that is nearly as fast as the
-// fastest is stored with the adapter's name.
+// Tuning of the adapter's timeout. The fast request is sent a number of times with each setting, the safest first. It is sent without its
+// frame count, because the frame count avoids the timeout. Settings that lose a response are rejected. Of the others, the safest that is
+// nearly as fast as the fastest is stored with the adapter's name.
 
 /// The settings and their results.
 struct TimeoutTuning: Sendable {
@@ -45,7 +45,7 @@ struct TimeoutTuning: Sendable {
     beginTrial()
   }
 
-  /// The current setting; nil: all were tried.
+  /// The current setting; nil: all settings were tried.
   var timing: ReplyTiming? { trials.last.flatMap { $0.isOver ? nil : $0.timing } }
 
   /// Begins the trial of the next setting, if one is left.
@@ -64,16 +64,16 @@ struct TimeoutTuning: Sendable {
     return true
   }
 
-  /// The completed part of the tuning, 0 to 1.
+  /// The completed fraction of the tuning, 0 to 1.
   var progress: Double { Double(trials.count - 1) / Double(trials.count + untried.count) }
 
   /// The safest of the settings that lost no response and are within 10 % of the fastest.
   var best: ReplyTiming {
     let lossless = trials.filter { $0.failures == 0 && $0.roundTrips.count >= Self.pollsPerTrial }
-    let quickest = lossless.map(\.median).min() ?? 0
+    let minMedian = lossless.map(\.median).min() ?? 0
     let order = Self.timings
-    let good = lossless.filter { $0.median <= quickest + quickest / 10 }
-    return good.min { (order.firstIndex(of: $0.timing) ?? 0) < (order.firstIndex(of: $1.timing) ?? 0) }?.timing ?? .initial
+    let nearlyFastest = lossless.filter { $0.median <= minMedian + minMedian / 10 }
+    return nearlyFastest.min { (order.firstIndex(of: $0.timing) ?? 0) < (order.firstIndex(of: $1.timing) ?? 0) }?.timing ?? .initial
   }
 
   var report: Report {

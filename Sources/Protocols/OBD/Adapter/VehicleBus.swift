@@ -2,18 +2,18 @@
 // Source: SAE J1979 and the ELM327 data sheet's list of protocols (AT SP, AT DPN).
 //
 //   11-bit CAN   functional 7DF · 7E0… respond as 7E8…       29-bit CAN   18DB33F1 · 18DA10F1 responds as 18DAF110
-//   before CAN   the adapter addresses all ECUs itself; one PID per request; any ECU that supports it responds
+//   pre-CAN      the adapter addresses all ECUs itself; one PID per request; any ECU that supports it responds
 
 /// A protocol by its ELM327 number.
 struct VehicleBus: Hashable, Sendable {
   let number: UInt8
 
-  /// The adapter tries all protocols, because that of the vehicle is not known yet.
+  /// The adapter tries all protocols, because the vehicle's protocol is not known yet.
   static let automatic = VehicleBus(number: 0)
   /// The protocol of nearly every car since 2008.
   static let can = VehicleBus(number: 6)
 
-  /// The error message for a header on another protocol.
+  /// The error message for a header on a pre-CAN protocol.
   static let noCAN = "a header is a CAN identifier, and the vehicle has no CAN bus"
 
   private static let names = [
@@ -24,7 +24,7 @@ struct VehicleBus: Hashable, Sendable {
 
   init(number: UInt8) { self.number = number }
 
-  /// A protocol as AT DPN reports it (`6`, or `A6` if it was detected) or as it was stored; nil for any other.
+  /// Parses a protocol as AT DPN reports it (`6`, or `A6` if it was detected) or as it was stored; nil for any other text.
   init?(digits: some Sequence<UInt8>) {
     var digits = Array(digits)
     if digits.count == 2, digits[0] == UInt8(ascii: "A") { digits.removeFirst() }
@@ -37,14 +37,14 @@ struct VehicleBus: Hashable, Sendable {
     number = source.map { $0 > 0x7FF ? 7 : $0 > 0xFF ? 6 : 0 } ?? 0
   }
 
-  /// The number as the adapter's commands take it.
+  /// The number, in the form that the adapter's commands take.
   var digit: String { String(number) }
   var name: String? { number == 0 ? nil : Self.names[Int(number) - 1] }
   var isCAN: Bool { (6...9).contains(number) }
   /// Its CAN identifiers have 29 bits instead of 11.
   var is29Bit: Bool { number == 7 || number == 9 }
 
-  /// The functional address, at which all ECUs with SAE J1979 respond.
+  /// The functional address, to which all SAE J1979 ECUs respond.
   var allECUs: Target {
     isCAN ? Target(is29Bit ? .functional29Bit : .functional) : .unaddressed
   }
