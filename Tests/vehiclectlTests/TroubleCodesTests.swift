@@ -115,7 +115,7 @@ import Varlink
   @Test func `advice that was already followed is left out`() throws {
     let server = try ToyDaemon(devices: [("ev", "obd")], actions: [Action("dtc", help: ""), Action("ecu-codes", help: "")]) { called, _ in
       called.action == "dtc"
-        ? ToyDaemon.refused("no-answer", "no codes of SAE J1979; read those over UDS: action ecu-codes")
+        ? ToyDaemon.refused("no-answer", "no codes of SAE J1979; read its UDS trouble codes: action ecu-codes")
         : ToyDaemon.done(Report(columns: ["ecu", "code", "state", "meaning"], rows: [["7D9", "C1000-64", "stored", ""]]))
     }.serve()
     defer { server.stop() }

@@ -1,6 +1,6 @@
-// Clears the trouble codes after the loss report was stored: checks again that the vehicle is stationary, sends service 04 once, then reads
-// the codes again. Never repeated automatically. Source: SAE J1979 service 04: 44 is the positive response, 7F 04 22 means that conditions
-// are not correct.
+// Clears the trouble codes after the codes that would be lost were stored: checks again that the vehicle is stationary, sends service 04
+// once, then reads the codes again. Service 04 is never repeated automatically. Source: SAE J1979 service 04: 44 is the positive response,
+// 7F 04 22 means that conditions are not correct.
 
 struct CodeClearing: MultiECUQuery {
   /// The index of service 04 among the requests.
@@ -18,7 +18,7 @@ struct CodeClearing: MultiECUQuery {
     case cleared, silent
     case refused(UInt8)
 
-    /// The result in one word, and the reason if there is one.
+    /// A short result, and the reason if there is one.
     var message: (result: String, reason: String) {
       switch self {
       case .cleared: return ("cleared", "")

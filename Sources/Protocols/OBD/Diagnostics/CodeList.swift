@@ -1,6 +1,6 @@
-// The trouble codes of a vehicle: stored, pending and permanent ones, by ECU, each once with its states. No response to a service means no
-// codes or an unsupported service. On CAN an awake ECU reports that it has none, so no response at all there is an error. Source: SAE
-// J1979, services 03, 07 and 0A.
+// The trouble codes of a vehicle by ECU: stored, pending and permanent codes. Each code is listed once, with its states. A missing response
+// to one service means that there are no codes or that the service is not supported. On CAN, an awake ECU responds even if it has no codes,
+// so it is an error if no service is answered. Source: SAE J1979, services 03, 07 and 0A.
 
 struct CodeList: MultiECUQuery {
   /// The requested services, in this order.
@@ -47,7 +47,7 @@ struct CodeList: MultiECUQuery {
     guard isResponding else { return .refused(code: .noAnswer, "no ECU responds; switch the ignition on") }
     return .refused(
       code: .noAnswer,
-      "the vehicle reports no trouble codes of SAE J1979 (OBD-II), like many electric cars; read those over UDS: action ecu-codes")
+      "the vehicle reports no trouble codes of SAE J1979 (OBD-II), like many electric cars; read its UDS trouble codes: action ecu-codes")
   }
 
   mutating func process(_ answers: [ECUAnswer], _ index: Int) {

@@ -1,6 +1,6 @@
-// Reads the data that clearing would erase (codes, freeze frames and readiness monitors) and, last, whether the vehicle moves, which is an
-// error: nothing is shown for confirmation that would then be refused. A confirmed clearing also fails if an ECU does not respond. Source:
-// SAE J1979 service 04, which resets everything except permanent codes.
+// Reads the data that clearing would erase: codes, freeze frames and readiness monitors. Last, it checks whether the vehicle moves. If so,
+// it fails, so that users do not confirm a clearing that would then be rejected. A confirmed clearing also fails if an ECU does not
+// respond. Source: SAE J1979 service 04, which resets everything except permanent codes.
 
 struct CodeLoss: MultiECUQuery {
   static let columns = ["ecu", "what", "value", "state", "meaning"]

@@ -1,19 +1,19 @@
-// Clearing of trouble codes: the codes are read and shown. After confirmation they are stored in the journal and on disk; only then, and
-// only while the vehicle is stationary, service 04 is sent once. There is no other way to clear.
+// Clearing of trouble codes: the codes are read and shown. After confirmation they are stored in the journal and on disk. Only then, and
+// only while the vehicle is stationary, service 04 is sent once. Nothing else clears codes.
 //
 //   idle ─ confirmed ─▶ requesting ─ codes read ─▶ awaitingTime ─ time ─▶ storing ─ stored ─▶ requesting (service 04) ─ completed ─▶ idle
 //                                                                            └─ cancelled ─▶ abandoned ─ stored or failed ─▶ idle
 
 struct Diagnostics: Sendable {
-  /// The stored key of the last clearings, one line each.
+  /// The key under which the last clearings are stored, one line each.
   static let key = "cleared-codes"
   private static let maxLines = 20
 
   enum State: Sendable {
     case idle
-    /// Its requests are in progress or queued: those that read the codes, and later service 04.
+    /// The command's requests are queued or in progress: first those that read the codes, later service 04.
     case requesting(CommandID)
-    /// The codes are read; the wall-clock time to store with them was requested.
+    /// The codes were read; the wall-clock time that is stored with them was requested.
     case awaitingTime(CommandID, CodeLoss)
     /// The codes are being written to disk.
     case storing(CommandID, CodeLoss, stored: [UInt8])
@@ -35,8 +35,8 @@ struct Diagnostics: Sendable {
 
   mutating func restore(_ lines: [UInt8]?) { self.lines = lines ?? [] }
 
-  /// The requests that read what clearing would erase. `ecus` are those known from detection. `isResponding`: the vehicle responds to
-  /// other requests.
+  /// The requests that read the data that clearing would erase. `ecus` are the ECUs known from detection. `isResponding`: the vehicle
+  /// responds to other requests.
   func loss(isConfirmed: Bool, _ motion: Motion, ecus: [UInt32], isResponding: Bool) throws(CommandError) -> CodeLoss {
     if isConfirmed, id != nil {
       throw .refused(code: .busy, "the codes are already being cleared; read the remaining ones when it is done")
@@ -111,7 +111,7 @@ struct Diagnostics: Sendable {
 }
 
 extension CodeClearing {
-  /// The outcome of service 04 for the journal: logged even if the client has disconnected. nil: there is none.
+  /// The outcome of service 04 for the journal, which is logged even if the client has disconnected. nil: there is none.
   var event: Effect? {
     guard outcomes != nil else { return nil }
     return .event(
@@ -124,7 +124,7 @@ extension OBDQuery {
   /// The codes that a confirmed clearing has read; nil for any other query.
   var confirmedLoss: CodeLoss? { (multiECU as? CodeLoss).flatMap { $0.isConfirmed ? $0 : nil } }
 
-  /// The result for the client: once service 04 was sent, its outcome has precedence over later errors.
+  /// The result for the client. Once service 04 was sent, its outcome takes precedence over later errors.
   func reported(_ result: Result<Report, CommandError>, lastCommand: [UInt8]) -> Result<Report, CommandError> {
     guard case .failure = result, let clearing = multiECU as? CodeClearing else { return result }
     if clearing.hasCleared { return .success(clearing.report(hasReadRemaining: false)) }

@@ -1,8 +1,8 @@
-// Trouble codes over UDS (ISO 14229-1, service 19 02), read from each ECU separately: the known ones, the eight addresses of ISO 15765-4,
-// and those given. ECUs without the service, and known ECUs that do not respond, are listed.
+// Trouble codes over UDS (ISO 14229-1, service 19 02), read from each ECU separately: the known ECUs, those at the eight addresses of ISO
+// 15765-4, and those that the client gives. ECUs without the service, and known ECUs that do not respond, are listed.
 
 struct ECUCodeList: MultiECUQuery {
-  /// The ECUs, in order of the requests.
+  /// The ECUs, in the order of the requests.
   let ecus: [Target]
   /// The ECUs that are known to exist. They are reported if they do not respond.
   let known: Set<Target>
@@ -76,8 +76,8 @@ extension ECUCodeList {
   static let argument = "ecus"
   private static let maxECUs = 64
 
-  /// Queries the ECUs of the vehicle, the addresses reserved by ISO 15765-4, the ECUs of the polled requests (`fast` is that of the fast
-  /// request), and those in the arguments.
+  /// Queries the ECUs of the vehicle, the addresses reserved by ISO 15765-4, the ECUs of the polled requests (`fast`: the ECU of the fast
+  /// request), and the ECUs in the arguments.
   init(
     _ arguments: [String: Value], on bus: VehicleBus, _ ecus: [Discovery.ECU], polled: [PollRequest], fast: Target, isResponding: Bool
   ) throws(CommandError) {
@@ -110,7 +110,7 @@ extension ECUCodeList {
     let queried = sorted.filter { queriedIdentifiers.insert($0.request).inserted }
     guard !queried.isEmpty else {
       throw .refused(
-        code: .noECU, "no ECU of this vehicle is known yet; give some, as in ecus 18DA10F1, or try again once the vehicle responds")
+        code: .noECU, "no ECU of this vehicle is known yet; give ECUs, as in ecus 18DA10F1, or try again once the vehicle responds")
     }
     self.init(queried, known: known, isResponding: isResponding)
   }

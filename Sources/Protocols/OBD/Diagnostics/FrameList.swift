@@ -1,6 +1,6 @@
 // The freeze frames of all ECUs (SAE J1979, service 02): the trouble code and every known value. Each ECU is queried for its supported PIDs
-// and then for their values: on CAN three PIDs in a request, or one if that fails. Only complete responses count. An ECU may have no frame,
-// or not support the service.
+// and then for their values: on CAN three PIDs per request, or one if that fails. Only complete responses count. An ECU may have no frame,
+// or may not support the service.
 
 struct FrameList: MultiECUQuery {
   static let columns = ["ecu", "frame", "code", "name", "value", "unit"]
@@ -123,7 +123,7 @@ struct FrameList: MultiECUQuery {
     for number in numbers { plan.append(Request(frame: request.frame, purpose: .values([number]), target: request.target)) }
   }
 
-  /// Queries the ECU of this source; before CAN all ECUs, once.
+  /// Queries the ECU of this source. On pre-CAN protocols, queries all ECUs, but only once.
   private mutating func addRequest(_ purpose: Purpose, _ frame: UInt8, _ source: UInt32?) {
     let target = isCAN ? source.flatMap { Target(respondingFrom: CANIdentifier($0)) } : nil
     let request = Request(frame: frame, purpose: purpose, target: target)

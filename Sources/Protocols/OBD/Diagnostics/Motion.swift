@@ -39,7 +39,7 @@ struct Motion: Sendable, Equatable {
     /// Resets the motor speed before a data record with motor speeds is read.
     mutating func beginRecord() { motor = nil }
 
-    /// Records the speed of a drive motor in rpm. If there are several, the fastest counts.
+    /// Records the speed of a drive motor in rpm. If there are several motors, the highest speed is used.
     mutating func record(motor speed: Double, at now: Instant) { motor = Speed(speed: max(abs(speed), motor?.speed ?? 0), time: now) }
 
     /// Records the speed in the data of PID 0C or 0D; ignores other PIDs.
