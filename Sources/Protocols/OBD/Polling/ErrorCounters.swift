@@ -1,12 +1,12 @@
-// Counts the failures of the fast request since its last response, and decides what follows each of them.
+// Counts the failures of the fast request since its last response, and decides the consequence of each failure.
 
 struct ErrorCounters: Sendable {
-  /// The number of failing requests after which the whole vehicle counts as silent.
+  /// The number of replaced requests after which the whole vehicle is considered silent.
   private static let maxReplacements = 6
 
   /// The vehicle has answered the fast request on this connection.
   private(set) var isConfirmed = false
-  /// Responses with only some of the requested PIDs.
+  /// Consecutive responses without all of the requested PIDs.
   private var partialResponses = 0
   private var missingResponses = 0
   private var busErrors = 0
@@ -31,7 +31,7 @@ struct ErrorCounters: Sendable {
     (isConfirmed, self.partialResponses) = (true, partialResponses)
   }
 
-  /// Handles the start of a request that was never answered.
+  /// Handles the start of a request that has never been answered.
   mutating func candidateBegan() { isConfirmed = false }
 
   /// Resets the missing responses, because the vehicle has answered the liveness check.
@@ -45,7 +45,7 @@ struct ErrorCounters: Sendable {
 
   mutating func resetReplacements() { replacements = 0 }
 
-  /// Counts a response with this many of the requested PIDs. Returns true if some are missing repeatedly.
+  /// Counts a response with this many of the requested PIDs. Returns true if PIDs are missing repeatedly.
   mutating func recordCompleteness(_ completeness: ValueTable.Completeness) -> Bool {
     partialResponses = completeness == .all ? 0 : partialResponses + 1
     guard partialResponses >= 2 else { return false }
@@ -53,7 +53,7 @@ struct ErrorCounters: Sendable {
     return true
   }
 
-  /// Counts a failure of the fast request, and returns what follows. Can begin a liveness check.
+  /// Counts a failure of the fast request, and returns its consequence. May begin a liveness check.
   mutating func recordFailure(
     _ failure: PollFailure, _ fast: inout FastPoll, isProbing: Bool, hasLostEcho: Bool, on bus: VehicleBus
   ) -> PollConsequence {
@@ -85,7 +85,7 @@ struct ErrorCounters: Sendable {
     }
   }
 
-  /// Counts a damaged reply. After several a liveness check shows whether only this request fails.
+  /// Counts a damaged reply. After several damaged replies, a liveness check shows whether only this request fails.
   private mutating func recordDamagedReply(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: VehicleBus) {
     damagedReplies += 1
     if damagedReplies % 3 == 0, !isProbing { _ = fast.beginLivenessCheck(message, on: bus) }

@@ -1,13 +1,13 @@
 // The fast request, which is polled at the device's rate: its rows, its frame count, and the bytes as sent. If it fails, a liveness check
-// polls the request that all ECUs support instead, to distinguish a silent vehicle from a request that fails.
+// polls a request that all ECUs support instead. This distinguishes a silent vehicle from a failing request.
 
 struct FastPoll: Sendable {
-  /// The test whether the ECU supports only one PID per request.
+  /// The test of whether the ECU supports only one PID per request.
   enum OnePIDTest {
     case none
     /// The PIDs are being requested one by one.
     case running
-    /// Each PID is answered alone, but not together.
+    /// The ECU answers each PID alone, but not several PIDs together.
     case confirmed
   }
 
@@ -50,14 +50,14 @@ struct FastPoll: Sendable {
   /// Whether PIDs of a standard vehicle are polled.
   var pollsPIDs: Bool { !request.parameters.isEmpty }
 
-  /// The fast request in the form of the other requests; without a configured period it has `defaultPeriod`.
+  /// The fast request as a request for the queue; without a configured period it has `defaultPeriod`.
   func asPollRequest(defaultPeriod: Nanoseconds) -> PollRequest {
     PollRequest(
       request.target, request.bytes, parameters: request.parameters, period: max(period ?? defaultPeriod, .second / 20), rows: rows,
       isFast: period == nil)
   }
 
-  /// Polls this request from now on; its frame count and responder are not known yet.
+  /// Polls this request from now on. Its frame count and responder are not known yet.
   private mutating func select(_ next: FastRequest) {
     (request, frameCount, responder) = (next, FrameCount(), nil)
     bytes.removeAll(keepingCapacity: true)
@@ -111,8 +111,8 @@ struct FastPoll: Sendable {
 
   // MARK: Liveness check
 
-  /// Polls the request that all ECUs support instead of the fast request, which failed with this message. Returns false if that would show
-  /// nothing: it is polled already, or a data record is.
+  /// Polls a request that all ECUs support instead of the fast request, which failed with this message. Returns false if the check would
+  /// show nothing, because such a request or a data record is already polled.
   mutating func beginLivenessCheck(_ message: String, on bus: VehicleBus) -> Bool {
     guard request == vehicleRequest, !request.parameters.isEmpty else { return false }
     livenessCheckReason = message

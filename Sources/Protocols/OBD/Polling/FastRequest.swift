@@ -7,7 +7,7 @@ struct FastRequest: Equatable, Sendable {
   let target: Target
   /// Service and identifiers.
   let bytes: [UInt8]
-  /// The PIDs of service 01, each with its length; empty for a data record.
+  /// The PIDs of service 01, each with its length; empty for a data record and for the supported PIDs.
   let parameters: [PollRequest.Parameter]
   /// The first bytes of a response.
   let responsePrefix: [UInt8]
@@ -36,7 +36,7 @@ struct FastRequest: Equatable, Sendable {
     rawValue = String(decoding: hexText(bytes), as: UTF8.self)
   }
 
-  /// The request for the BMS data record with these hex digits; nil for any others.
+  /// The request for the BMS data record with these hex digits; nil for any other text.
   init?(rawValue: String) {
     guard let request = [Self.bmsUDS, .bmsKWP].first(where: { $0.rawValue == rawValue }) else { return nil }
     self = request

@@ -1,6 +1,6 @@
-// The frame count: a digit at the end of a request, after which number of frames the adapter stops waiting for more. This makes 20 Hz
-// possible, but a wrong count loses frames. The count is therefore learned from complete responses and dropped after any failure. Each time
-// it is dropped, more complete responses are required to learn it again.
+// The frame count: a hex digit at the end of a request. After this number of frames, the adapter stops waiting for more. This makes 20 Hz
+// possible, but a wrong count loses frames. The count is therefore learned from complete responses and dropped after any failure. After
+// repeated drops, more complete responses are required to learn it again.
 
 struct FrameCount: Sendable {
   /// The number of complete responses that are required to learn the count, by the number of times it was dropped.
@@ -23,7 +23,7 @@ struct FrameCount: Sendable {
     }
   }
 
-  /// Drops the count, because a request with it was not answered in full.
+  /// Drops the count, because a request that carried it was not answered in full.
   mutating func drop() {
     frames = nil
     drops += 1

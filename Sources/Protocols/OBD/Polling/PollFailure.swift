@@ -1,30 +1,30 @@
-// The outcomes of a poll: values, or the reason why there are none and what follows from it.
+// The outcomes of a poll: values, or a failure and its consequence.
 
 /// The reason why a poll had no values.
 enum PollFailure: Sendable {
   case status(ELMStatus)
   /// A negative response with this code.
   case negative(UInt8)
-  /// A response of the right ECU that violates SAE J1979.
+  /// A response from the right ECU that violates SAE J1979.
   case malformed(String)
   case unusable(String)
 }
 
-/// What follows a failed poll. The strings are messages about the failure.
+/// The consequence of a failed poll. The strings are messages about the failure.
 indirect enum PollConsequence: Sendable {
-  /// Repeat it at the next slot.
+  /// Repeat the request at the next slot.
   case retry
   /// Count an unusable reply.
   case unusable(String, resynchronising: Bool)
-  /// The response violates SAE J1979: count it, or replace the request if this is repeated.
+  /// The response violates SAE J1979: count it, or replace the request if this happens repeatedly.
   case malformed(String, isRepeated: Bool)
   /// Reinitialise the adapter, which sent this status.
   case settingsLost(ELMStatus)
   /// Reinitialise the adapter: its echo is on again, so it may have restarted unnoticed.
   case echoReturned
-  /// Replace the request, because another PID may be answered; `otherwise` applies if none is left.
+  /// Replace the request, because another PID may be answered; `otherwise` applies if no other request is left.
   case replace(String, otherwise: PollConsequence)
-  /// Try the next protocol candidate. `isFinal`: after the last one polling stops.
+  /// Try the next protocol candidate. `isFinal`: polling stops after the last one.
   case tryOther(String, isFinal: Bool)
   /// Wait for the ECU, which has reported response pending this many times in a row.
   case responsePending(String, times: Int)
@@ -56,7 +56,7 @@ enum DiscoveryOutcome: Sendable {
 }
 
 extension VehiclePolling {
-  /// Evaluates the reply to the fast request, parsed as `parsed`.
+  /// Evaluates the reply to the fast request; `parsed` is its content.
   func evaluate(_ parsed: CANReader.Outcome, _ reader: CANReader) -> PollResult {
     switch parsed {
     case .messages where scheduler.fast.livenessCheckReason != nil:
@@ -96,6 +96,6 @@ extension FastPoll {
 }
 
 extension BMSRecord {
-  /// Shorter responses hold no values.
+  /// The minimum length of the data in bytes; a shorter response has no values.
   fileprivate static let minLength = 14
 }

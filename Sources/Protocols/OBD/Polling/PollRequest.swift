@@ -1,6 +1,6 @@
 // A poll request and its statistics: duration, rate, and whether the vehicle supports it. `RequestQueue` decides when it is sent.
 
-/// A request with its own period, and the properties of its response.
+/// A request with its own period, and the properties in its response.
 struct PollRequest: Sendable {
   /// A property at its position in the schema, with its decoder.
   struct Row: Sendable {
@@ -10,18 +10,18 @@ struct PollRequest: Sendable {
     let dataRow: DataRow
   }
 
-  /// A PID of service 01, and the length of its data in bytes, which separates the PIDs of one response.
+  /// A PID of service 01, and the length of its data in bytes. The lengths separate the PIDs in a response.
   struct Parameter: Equatable, Sendable {
     let number: UInt8
     let length: Int
   }
 
-  /// What the response is used for.
+  /// The purpose of the response.
   enum Purpose: Sendable {
     case values
     /// It requests the supported PIDs again, to find ECUs that did not respond during detection.
     case supportCheck
-    /// The response is a text for one property, possibly in several messages.
+    /// The response is a string for one property, possibly in several messages.
     case identity
   }
 
@@ -43,7 +43,7 @@ struct PollRequest: Sendable {
   private(set) var rows: [Row] = []
   /// The ECU that answered the request on this connection.
   private(set) var responder: UInt32?
-  /// It is polled as often as the fast request, which alternates with it.
+  /// It is polled as often as the fast request; the two alternate.
   let isFast: Bool
   let purpose: Purpose
   /// It was the fast request and failed. When the ECU answers it again, it becomes the fast request again.
@@ -53,7 +53,7 @@ struct PollRequest: Sendable {
   private(set) var usesLongTimeout = false
   /// When it is due next; `.min`: at once.
   private(set) var due: Instant = .min
-  /// The recent duration, from sending it to the reply.
+  /// The recent time from sending the request to the reply.
   private(set) var duration: Nanoseconds = 60 * .millisecond
   private(set) var frameCount = FrameCount()
   private(set) var support = Support.unknown
@@ -63,7 +63,7 @@ struct PollRequest: Sendable {
   private(set) var misses = 0
   /// The duration was measured with the current form of the request: with or without a frame count.
   private var isDurationCurrent = false
-  /// The number of measured round trips. Until its duration is measured, it may be sent even if it does not fit into a gap.
+  /// The number of measured round trips. Until its duration is measured, the request may be sent even if it does not fit into a gap.
   private(set) var samples = 0
   private(set) var recentResponses = RecentResponses()
 
@@ -114,7 +114,7 @@ struct PollRequest: Sendable {
     return placed
   }
 
-  /// Shortens the period for a further property with this period.
+  /// Shortens the period, because a further property of the request has this period.
   mutating func shorten(to period: Nanoseconds) { self.period = min(self.period, period) }
 
   var isSupportCheck: Bool { purpose == .supportCheck }
@@ -124,7 +124,7 @@ struct PollRequest: Sendable {
   /// The request as sent, with the carriage return, and with the frame count if it is known.
   var bytes: [UInt8] {
     var bytes = hexText(request)
-    // With a frame count, the adapter would stop waiting after a "response pending", or before ECUs that have not responded until now.
+    // With a frame count, the adapter would stop waiting after a "response pending", or before ECUs that respond for the first time.
     if !usesLongTimeout, !isSupportCheck, let frames = frameCount.frames {
       bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8)
     }
@@ -144,7 +144,7 @@ struct PollRequest: Sendable {
   /// Whether it requests only the scaling of other PIDs.
   var requestsScaling: Bool { !parameters.isEmpty && parameters.allSatisfy { Scales.parameters.contains($0.number) } }
 
-  /// Whether its duration is known, or it is not answered.
+  /// Whether its duration is known, or cannot be measured because it is not answered.
   var isMeasured: Bool {
     if case .rejected = support { true } else { samples >= (isRare ? 1 : 2) || misses >= 1 }
   }
@@ -157,7 +157,7 @@ struct PollRequest: Sendable {
 
   // MARK: Results
 
-  /// Records that it is sent now. It is due again a whole number of periods after it was due.
+  /// Records that it is sent now. Its next due time is a whole number of periods after the previous one.
   mutating func recordSent(at now: Instant) {
     let delay = due == .min ? 0 : max(now &- due, 0)
     due = due == .min ? now &+ period : due &+ (delay / period &+ 1) &* period
@@ -178,16 +178,16 @@ struct PollRequest: Sendable {
     if samples < 2, !isRare { due = now } else { recentResponses.add(at: now, window: window) }
   }
 
-  /// Records that no usable response came within this time.
+  /// Records that no usable response arrived in this time.
   mutating func recordMiss(at now: Instant, took: Nanoseconds) {
     misses += 1
     duration = max(duration, took)
     frameCount.drop()
-    // An ECU that does not respond is retried at growing intervals, ten minutes at most.
+    // An ECU that does not respond is retried at growing intervals, up to `maxPause`.
     due = max(due, now &+ min(period << Int64(min(misses, 10)), maxPause))
   }
 
-  /// The maximum interval of retries. A former fast request is retried more often.
+  /// The maximum interval between retries. A former fast request is retried more often.
   private var maxPause: Nanoseconds { (isFast || isReplaced ? 15 : 600) * .second }
 
   /// Postpones it to this time, because the ECU is busy.
@@ -205,7 +205,7 @@ struct PollRequest: Sendable {
   /// Sends no frame count, because the adapter does not support it.
   mutating func disableFrameCount() { frameCount.disable() }
 
-  /// Records that it failed as the fast request and was replaced; it is retried after some seconds.
+  /// Records that it failed as the fast request and was replaced; it is retried after a few seconds.
   mutating func markReplaced(at now: Instant) {
     (isReplaced, misses) = (true, 5)
     recordMiss(at: now, took: 0)
@@ -220,14 +220,14 @@ struct PollRequest: Sendable {
     due = max(due, until)
   }
 
-  /// Uses the long timeout, and a longer period, because the timeout blocks other requests. It is due at this time.
+  /// Uses the long timeout. The period becomes longer as well, because the wait blocks other requests. The request is due at this time.
   mutating func useLongTimeout(due: Instant) {
     usesLongTimeout = true
     period = max(period, 10 * .second)
     self.due = due
   }
 
-  /// This request for some of its PIDs only.
+  /// This request, reduced to these of its PIDs.
   func requesting(only parameters: some Sequence<Parameter>) -> PollRequest {
     let parameters = Array(parameters)
     var part = PollRequest(

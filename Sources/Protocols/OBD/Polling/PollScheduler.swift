@@ -1,5 +1,5 @@
 // Decides what is polled when: the fast request at each slot of an absolute grid, other requests in the gaps, and nothing during pauses. A
-// fast request that fails is replaced by another one, and retried in the gaps.
+// fast request that fails is replaced by another request, and is then retried in the gaps.
 //
 //   waiting ─ slot ─▶ polling ──── answered or failed ──▶ waiting ─ pause ─▶ paused ─ due ─▶ waiting
 //      └─ gap ─▶ requesting ─┘
@@ -12,7 +12,7 @@ struct PollScheduler: Sendable {
     case polling(Poll)
     /// A request of the queue is in flight.
     case requesting(Int, sent: Instant)
-    /// Polling is paused until then; nil: until the link comes up again.
+    /// Polling is paused until this time; nil: until the link comes up again.
     case paused(until: Instant?)
   }
 
@@ -42,7 +42,7 @@ struct PollScheduler: Sendable {
 
   /// The vehicle has answered the fast request on this connection.
   var isConfirmed: Bool { errors.isConfirmed }
-  /// Whether a failing fast request may be replaced. False after so many replacements that another one would not help.
+  /// Whether a failing fast request may be replaced. False after several replacements, when another one would not help.
   var mayReplace: Bool { fast.pollsPIDs && errors.mayReplace }
 
   // MARK: Connection and vehicle
@@ -73,7 +73,7 @@ struct PollScheduler: Sendable {
     setPeriod(fast.currentPeriod)
   }
 
-  /// Polls a request that was never answered.
+  /// Polls a request that has never been answered.
   mutating func tryOther(_ request: FastRequest) {
     errors.candidateBegan()
     begin(request)
@@ -123,8 +123,8 @@ struct PollScheduler: Sendable {
     }
   }
 
-  /// The next slot, at which the poll in flight becomes overdue; nil if it cannot, or already is. The timer is set for this time from the
-  /// start, so that it is not set twice per poll.
+  /// The next slot, at which the poll in flight becomes overdue; nil if it cannot become overdue, or already is. The timer is set for this
+  /// time when the poll is sent. The next poll is due at the same time, so the timer usually need not be set again.
   var overdueAt: Instant? {
     if case .polling(let poll) = state, pace.period > 0, !poll.isOverdue { pace.due } else { nil }
   }
@@ -136,7 +136,7 @@ struct PollScheduler: Sendable {
     state = .polling(poll)
   }
 
-  /// The index of the request of the queue to send now; nil: none fits. At its slot the fast request comes first, except for forced
+  /// The index of the queued request to send now; nil: none fits. At its slot, the fast request takes precedence over all but forced
   /// requests.
   func pick(at now: Instant, _ adapter: RequestQueue.AdapterState) -> Int? {
     guard now < pace.due || queue.hasForced(at: now), errors.isConfirmed else { return nil }
@@ -154,7 +154,7 @@ struct PollScheduler: Sendable {
     return fast.bytes(allowsFrameCount: allowsFrameCount)
   }
 
-  /// Begins a request of the queue, which the caller sends.
+  /// Begins a queued request; the caller sends it.
   mutating func beginRequest(_ index: Int, at now: Instant) {
     queue.recordSent(index, at: now, gap: max(pace.due &- now, 0))
     state = .requesting(index, sent: now)
@@ -174,7 +174,7 @@ struct PollScheduler: Sendable {
     pace.begin(at: now)
   }
 
-  /// Handles a response of the paused vehicle to the request that all ECUs support.
+  /// Handles a response to the request that all ECUs support, while polling was paused.
   mutating func vehicleResponded(at now: Instant) {
     errors.resetMissingResponses()
     pace.begin(at: now)
@@ -185,7 +185,7 @@ struct PollScheduler: Sendable {
   /// Ends the poll in flight, whatever its reply.
   mutating func endPoll() { state = .waiting }
 
-  /// Handles a response to the fast request. Returns true if it is the first one of this request on this connection.
+  /// Handles a response to the fast request. Returns true if it is the first response to this request on this connection.
   mutating func answered() -> Bool {
     defer {
       state = .waiting
@@ -203,21 +203,21 @@ struct PollScheduler: Sendable {
   /// Records the ECU that answered the fast request. `frames` is the number of frames, or nil if it must not be used as the frame count.
   mutating func recordResponse(frames: Int?, from source: UInt32?) { fast.recordResponse(frames: frames, from: source) }
 
-  /// Counts a response with this many of the requested PIDs. If some are missing repeatedly, the first PID is polled alone, and the others
+  /// Counts a response with this many of the requested PIDs. If PIDs are missing repeatedly, the first PID is polled alone, and the others
   /// are requested in the gaps.
   mutating func recordCompleteness(_ completeness: ValueTable.Completeness) {
     guard fast.request.parameters.count > 1 else { return }
     if errors.recordCompleteness(completeness) { splitFast() }
   }
 
-  /// Ends a poll without values. A short pause follows if polling as fast as possible.
+  /// Ends a poll without values. In back-to-back mode, a short pause follows.
   mutating func pollFailed(at now: Instant) {
     state = .waiting
     pace.failed(at: now)
   }
 
-  /// Ends the request in flight, because the adapter did not reply or did not end its reply. `isRepeated`: the request did not cause the
-  /// failure and is sent again immediately.
+  /// Ends the request in flight, because its reply is missing or too long. `isRepeated`: the request did not cause the failure and is sent
+  /// again immediately.
   mutating func abort(isRepeated: Bool, at now: Instant) {
     switch state {
     case .polling(let poll):
@@ -250,7 +250,7 @@ struct PollScheduler: Sendable {
     }
   }
 
-  /// Counts a failure of the fast request, and returns what follows. `isProbing`: polling is paused, except for this probe.
+  /// Counts a failure of the fast request, and returns its consequence. `isProbing`: polling is paused, except for this probe.
   mutating func recordFailure(_ failure: PollFailure, isProbing: Bool, hasLostEcho: Bool, on bus: VehicleBus) -> PollConsequence {
     errors.recordFailure(failure, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
   }
@@ -258,8 +258,8 @@ struct PollScheduler: Sendable {
   // MARK: Replacement of the fast request
 
   /// Splits or replaces a fast request that fails although the vehicle responds. `timeoutHasChanged`: the adapter's default timeout is used
-  /// again, so that the same request is tried once more. Returns false if no request is left, and the replaced request, which is retried in
-  /// the gaps.
+  /// again, so the same request is tried once more. `isReplaced` is false if no request is left. `failed` is the replaced request, which is
+  /// retried in the gaps.
   mutating func replaceFast(timeoutHasChanged: Bool, at now: Instant) -> (isReplaced: Bool, failed: PollRequest?) {
     var failed: PollRequest?
     if timeoutHasChanged {
@@ -291,7 +291,7 @@ struct PollScheduler: Sendable {
   }
 
   /// Polls a former fast request at the device's rate again, because it is answered again. It replaces a fast request with a configured
-  /// period; otherwise the two are merged if they have at most `maxPIDs` PIDs.
+  /// period. Otherwise, the two requests are merged if they have at most `maxPIDs` PIDs together.
   mutating func restoreFast(_ index: Int, maxPIDs: Int) {
     guard fast.pollsPIDs, fast.livenessCheckReason == nil else { return }
     queue.markRestored(index)
@@ -306,10 +306,10 @@ struct PollScheduler: Sendable {
         restored.target, restored.request, parameters: parameters, period: restored.period, rows: fast.rows + restored.rows, isFast: true))
   }
 
-  /// Ends the test whether the ECU supports only one PID per request.
+  /// Ends the test of whether the ECU supports only one PID per request.
   mutating func endOnePIDTest() { fast.endOnePIDTest() }
 
-  /// Polls the request that all ECUs support, to check whether the vehicle responds.
+  /// Polls a request that all ECUs support, to check whether the vehicle responds.
   mutating func beginLivenessCheck(_ message: String, on bus: VehicleBus) { _ = fast.beginLivenessCheck(message, on: bus) }
 
   /// Resumes the fast request. Returns the failure that led to the check; nil: no check was in progress.
@@ -320,7 +320,7 @@ struct PollScheduler: Sendable {
 
   // MARK: Other requests
 
-  /// Handles the reply to a request of the queue.
+  /// Handles the reply to a queued request.
   mutating func requestReplied(
     _ index: Int, sent: Instant, _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable,
     _ effects: inout Effects

@@ -3,7 +3,7 @@
 struct PollStatistics: Sendable {
   private var timing: Timing
   private var polls = 0
-  /// When the counters were last published; `.min` before that.
+  /// The time at which the counters were last published; `.min`: never.
   private var published: Instant = .min
 
   init(period: Nanoseconds) { timing = Timing(period: period) }
@@ -28,7 +28,7 @@ struct PollStatistics: Sendable {
     publish(summary.lateness, .lateness, .latenessP99, values, &effects)
   }
 
-  /// The counters, at most once a second, whether or not the vehicle responds.
+  /// Publishes the counters at most once a second, whether or not the vehicle responds.
   mutating func publishCounters(missed: Int, at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
     guard isDue(at: now) else { return }
     published = now

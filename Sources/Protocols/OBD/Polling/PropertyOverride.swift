@@ -1,5 +1,5 @@
-// The configuration section `[property.NAME]`: the poll period and the priority of a property, or that it is not polled. Properties of one
-// response share a request, whose period is the shortest of theirs.
+// The configuration section `[property.NAME]`: the poll period and the priority of a property, and whether it is polled at all. Properties
+// of one response share a request, which is polled with the shortest of their periods.
 
 /// The order of due requests when there is not enough time for all.
 enum Priority: String, CaseIterable, Comparable, Sendable {
@@ -69,7 +69,7 @@ struct PropertyOverride: Sendable, Equatable {
     nearest(to: name, among: configurable.sorted()).map { "did you mean \($0)?" } ?? "vehiclectl describe lists them"
   }
 
-  /// The names of the properties that are polled apart from the BMS data record. Custom signals have their own period.
+  /// The names of the properties that can be configured: all that are polled, except those of the BMS data record and custom signals.
   private static let configurable = Set(
     StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerRecord.all.flatMap(\.rows).map(\.property.name)
       + ["vin"] + RequestLayout.calibrationNames)

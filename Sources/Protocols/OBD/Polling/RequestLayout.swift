@@ -3,7 +3,7 @@
 struct RequestLayout {
   private(set) var request: PollRequest
   private(set) var rows: [(parameter: UInt8?, dataRow: DataRow)]
-  /// Its properties are custom signals, whose names have precedence.
+  /// Its properties are custom signals, which take precedence over other properties of the same name.
   let isCustom: Bool
 
   init(_ request: PollRequest, _ rows: [DataRow], isCustom: Bool = false) {
@@ -21,7 +21,7 @@ struct RequestLayout {
     isCustom = false
   }
 
-  /// The requests of the custom signals. Signals of one response share a request, whose period is the shortest of theirs.
+  /// The requests of the custom signals. Signals of one response share a request, which is polled with the shortest of their periods.
   static func custom(_ signals: [CustomSignal], on bus: VehicleBus) -> [RequestLayout] {
     var layouts: [RequestLayout] = []
     for signal in signals {
@@ -37,7 +37,7 @@ struct RequestLayout {
     return layouts
   }
 
-  /// The data records of an electric Hyundai or Kia beside the BMS data.
+  /// The data records of an electric Hyundai or Kia other than the BMS data.
   static func records(of family: VehicleFamily) -> [RequestLayout] {
     family.records.map { record in
       let target = Target(CANIdentifier(record.header), reply: CANIdentifier(record.reply))
@@ -47,7 +47,8 @@ struct RequestLayout {
 }
 
 extension VehicleBus {
-  /// The target of a custom signal. The functional header and that of the engine ECU (the default) stand for those of the protocol.
+  /// The target of a custom signal. The functional header and the header of the engine ECU, which are the defaults, are replaced by those
+  /// of the protocol.
   fileprivate func target(of signal: CustomSignal) -> Target {
     if signal.header == .functional { return allECUs }
     if signal.header == .engine, is29Bit { return Target(.engine29Bit) }

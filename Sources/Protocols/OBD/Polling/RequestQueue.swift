@@ -1,26 +1,26 @@
-// The other requests, and which of them is sent next in the gaps of the fast request: of those that complete before the next slot,
-// including retargeting, the one with the earliest deadline. A request that never fits is forced: it is sent although it delays the fast
-// request, once it is late by a period, and at most one per second.
+// The queue of all requests other than the fast request, which are sent in the gaps between fast requests. Of the requests that complete
+// before the next slot, including retargeting, the one with the earliest deadline is sent. A request that never fits is forced once it is
+// late by one period: it is sent although it delays the fast request. Usually at most one request per second is forced.
 
 struct RequestQueue: Sendable {
   private(set) var requests: [PollRequest] = []
-  /// The recent duration of retargeting the adapter.
+  /// The recent time needed to retarget the adapter.
   private(set) var retargetDuration: Nanoseconds = 12 * .millisecond
   /// The earliest due time of all requests.
   private(set) var nextDue: Instant = .max
-  /// The durations of all requests are known, or they are not answered.
+  /// All requests are measured (`PollRequest.isMeasured`).
   private(set) var isMeasured = true
   private var lastForced: Instant = .min
-  /// The fast request takes longer than its period, so that there are no gaps.
+  /// The fast request takes longer than its period, so there are no gaps.
   private var hasNoGaps = false
-  /// No request was started since the last response to the fast request, so that one may be forced.
+  /// No request was started since the last response to the fast request, so one may be forced.
   private var mayForce = false
-  /// The same for a request at the rate of the fast request, which alternates with it.
+  /// The same for a request that is polled as often as the fast request and alternates with it.
   private var mayForceFast = false
 
   /// The time by which a request must complete before the next slot.
   private static let margin: Nanoseconds = 2 * .millisecond
-  /// The minimum interval of forced requests.
+  /// The minimum interval between forced requests.
   private static let forcedInterval: Nanoseconds = .second
   /// The interval at which a rejected request is tried again.
   private static let rejectionLifetime: Nanoseconds = 600 * .second
@@ -48,8 +48,8 @@ struct RequestQueue: Sendable {
     update()
   }
 
-  /// Handles a response to the fast request: a request that does not fit may be forced. `afterSilence`: all unanswered requests are due.
-  /// `isLate`: the next slot has passed.
+  /// Handles a response to the fast request, after which a request that does not fit may be forced. `afterSilence`: all unanswered requests
+  /// become due. `isLate`: the next slot has passed.
   mutating func fastRequestAnswered(afterSilence: Bool, isLate: Bool) {
     (mayForce, mayForceFast) = (true, true)
     hasNoGaps = isLate
@@ -58,14 +58,14 @@ struct RequestQueue: Sendable {
     update()
   }
 
-  /// Makes all requests that were answered before due at once, because their values may have changed.
+  /// Makes every previously answered request due at once, because its values may have changed.
   mutating func requestAllNow() {
     for index in requests.indices where requests[index].support == .answered { requests[index].setDue(.min) }
     update()
   }
 
-  /// Ends the time in which a request may be forced, because none was started right after the response to the fast request. Forced later,
-  /// it would delay the fast request by its full duration.
+  /// Ends the window in which a request may be forced, because none was started right after the response to the fast request. A request
+  /// forced later would delay the fast request by its full duration.
   mutating func endForcedWindow() { mayForce = false }
 
   /// Records the duration of retargeting the adapter.
@@ -73,7 +73,7 @@ struct RequestQueue: Sendable {
     retargetDuration = took > retargetDuration ? took : retargetDuration - (retargetDuration - took) / 8
   }
 
-  /// What the choice of a request depends on: to which ECU the adapter is set, and to which it must return.
+  /// The adapter state on which the choice of a request depends: its current addressing, and the addressing to which it must return.
   struct AdapterState {
     /// The current addressing; nil: unknown.
     let addressing: ECUAddressing?
@@ -236,7 +236,7 @@ struct RequestQueue: Sendable {
     }
   }
 
-  /// Counts a response with fewer PIDs than requested. Splits the request if this is repeated, and returns whether it did.
+  /// Counts a response with fewer PIDs than requested. If this happens repeatedly, splits the request and returns true.
   private mutating func recordPartialResponse(_ index: Int) -> Bool {
     requests[index].recordPartialResponse()
     guard requests[index].partialResponses >= 2 else { return false }
@@ -264,7 +264,7 @@ struct RequestQueue: Sendable {
     return .missed
   }
 
-  /// Counts a request that was not answered, and withdraws its values if this is repeated.
+  /// Counts a request that was not answered, and withdraws its values if this happens repeatedly.
   private mutating func recordMiss(
     _ index: Int, _ message: String, took: Nanoseconds, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
@@ -287,7 +287,7 @@ struct RequestQueue: Sendable {
     return .unusable(reason, isUnreadable: isUnreadable)
   }
 
-  /// Counts a request without a complete reply of the adapter. `isRepeated`: the request did not cause the failure and is sent again
+  /// Counts a request whose reply is missing or too long. `isRepeated`: the request did not cause the failure and is sent again
   /// immediately.
   mutating func recordAbort(_ index: Int, took: Nanoseconds, isRepeated: Bool, at now: Instant) {
     requests[index].recordMiss(at: now, took: took)
@@ -295,7 +295,7 @@ struct RequestQueue: Sendable {
     update()
   }
 
-  /// Requests the identification again, because the vehicle was silent and may be another one.
+  /// Requests the identification again, because the vehicle did not respond for some time and may be another one now.
   mutating func identifyAgain() {
     for index in requests.indices where requests[index].isIdentity || requests[index].isSupportCheck || requests[index].requestsScaling {
       requests[index].resetSupport()
@@ -310,7 +310,8 @@ struct RequestQueue: Sendable {
     update()
   }
 
-  /// Replaces a request by `old`, the former fast request, and returns it. If `old` failed at `now`, it is retried soon.
+  /// Replaces the request at `index` by `old`, the former fast request, and returns the replaced request. If `old` failed at `now`, it is
+  /// retried soon.
   mutating func exchange(_ index: Int, with old: PollRequest, failedAt now: Instant?) -> PollRequest {
     let new = requests[index]
     requests[index] = old

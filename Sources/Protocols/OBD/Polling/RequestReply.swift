@@ -1,8 +1,8 @@
-// The outcomes of a request of the queue.
+// The outcomes of a queued request.
 
 /// The result of handling a reply.
 enum RequestOutcome: Sendable {
-  /// The vehicle did not answer the request, or rejects it. This was counted.
+  /// The vehicle did not answer the request, or rejected it. The failure was already counted.
   case missed
   /// The adapter has restarted or is going to sleep.
   case settingsLost(ELMStatus)
@@ -10,9 +10,9 @@ enum RequestOutcome: Sendable {
   case rejectsSTPX
   /// The reply is damaged.
   case unusable(String, isUnreadable: Bool)
-  /// The text of an identification request.
+  /// The text in the response to an identification request.
   case identified(String)
-  /// The response contains this many of the requested PIDs. `isSplit`: this is repeated, so the request was split.
+  /// The response contains this many of the requested PIDs. `isSplit`: PIDs were missing repeatedly, so the request was split.
   case answered(ValueTable.Completeness, isSplit: Bool)
 }
 
@@ -20,9 +20,9 @@ enum RequestOutcome: Sendable {
 enum RequestReply: Sendable {
   /// The data in this range of the payload, from this ECU.
   case values(Range<Int>, from: UInt32?)
-  /// The texts of an identification request, from this ECU.
+  /// The strings in the response to an identification request, from this ECU.
   case identity([String], from: UInt32?)
-  /// The texts of an identification request cannot be read.
+  /// The response to an identification request cannot be read.
   case damagedIdentity
   /// A negative response with this code.
   case negative(UInt8)

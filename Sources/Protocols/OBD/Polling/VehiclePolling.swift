@@ -1,7 +1,7 @@
-// The polling of the vehicle: routes between protocol detection, poll scheduler and response timeout, and publishes the values in replies.
+// Polls the vehicle: coordinates protocol detection, poll scheduler and response timeout, and publishes the values in replies.
 
 struct VehiclePolling: Sendable {
-  /// The timeout while the adapter detects the protocol: it tries several, one of them at 5 baud.
+  /// The timeout while the adapter detects the protocol: it tries several protocols, one of them at 5 baud.
   private static let protocolDetectionTimeout: Nanoseconds = 12 * .second
   /// The timeout of a request with STPX, for which the adapter waits 200 ms.
   private static let stpxTimeout: Nanoseconds = .second
@@ -10,7 +10,7 @@ struct VehiclePolling: Sendable {
   private(set) var detection: ProtocolDetection
   private(set) var scheduler: PollScheduler
   private(set) var timeout = ResponseTimeout()
-  /// Only custom signals are requested beside the fast request.
+  /// Only custom signals are requested in addition to the fast request.
   private let isFastOnly: Bool
   private let signals: [CustomSignal]
   private let overrides: PropertyOverrides
@@ -26,7 +26,7 @@ struct VehiclePolling: Sendable {
     scheduler.apply(values.placeProperties(hasBatteryRecord: choice != .ice, fast: nil, layouts, period: scheduler.pace.period))
   }
 
-  /// The requests beside the fast request for an electric car of this family; nil: unknown.
+  /// The requests other than the fast request for an electric car of this family; nil: unknown family.
   private func layouts(of family: VehicleFamily?) -> [RequestLayout] {
     let known = family.map { RequestLayout.records(of: $0) + RequestLayout.identity(of: [], on: .can) } ?? []
     return (isFastOnly ? [] : known) + RequestLayout.custom(signals, on: detection.bus)
@@ -49,7 +49,7 @@ struct VehiclePolling: Sendable {
     begin()
   }
 
-  /// Handles the end of a setup of the adapter with this name.
+  /// Handles the completed setup of the adapter with this name.
   mutating func adapterReady(_ adapter: String?, isProbing: Bool, at now: Instant) {
     timeout.useStored(for: adapter)
     detection.adapterWasSetUp()
@@ -83,8 +83,8 @@ struct VehiclePolling: Sendable {
   /// Marks the poll in flight as overdue if its next slot has come.
   mutating func markOverdue(at now: Instant) { scheduler.markOverdue(at: now) }
 
-  /// The next command: the fast request at its slot, in the gap a request that fits, otherwise retargeting for the fast request.
-  /// `isProbing`: only the fast request is sent.
+  /// The next command: the fast request at its slot; in a gap, a request that fits, or else retargeting for the fast request. `isProbing`:
+  /// only the fast request is sent.
   mutating func next(
     _ session: AdapterSession, isProbing: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> VehicleSession.Next {
@@ -102,7 +102,7 @@ struct VehiclePolling: Sendable {
       timeout: isKnown ? AdapterSession.timeout : Self.protocolDetectionTimeout)
   }
 
-  /// Sends a request of the queue, or retargets the adapter for it.
+  /// Sends a queued request, or retargets the adapter for it.
   private mutating func request(
     _ index: Int, _ session: AdapterSession, _ adapter: RequestQueue.AdapterState, at now: Instant, _ values: inout ValueTable,
     _ effects: inout Effects
@@ -118,7 +118,7 @@ struct VehiclePolling: Sendable {
       timeout: request.usesLongTimeout ? AdapterSession.timeout : Self.stpxTimeout)
   }
 
-  /// Retargets the adapter. Stops the requests to an ECU with a header, if the vehicle has no CAN bus.
+  /// Retargets the adapter. If the target needs a CAN header but the vehicle has no CAN bus, stops the requests to it instead.
   private mutating func retarget(to next: ECUAddressing, _ values: inout ValueTable, _ effects: inout Effects) -> VehicleSession.Next {
     guard let target = next.target, target.request != nil, !detection.bus.isCAN, detection.bus != .automatic else {
       return .retarget(next)
@@ -137,7 +137,7 @@ struct VehiclePolling: Sendable {
   /// Sets the number of consecutive pauses without a response.
   mutating func pausesChanged(to count: Int) { detection.pausesChanged(to: count) }
 
-  /// Handles a pause because the vehicle does not respond. `checksLiveness`: the next poll is the request that all ECUs support.
+  /// Handles a pause because the vehicle does not respond. `checksLiveness`: the next poll is a request that all ECUs support.
   mutating func paused(_ message: String, checksLiveness: Bool) {
     scheduler.vehicleSilent()
     if checksLiveness { scheduler.beginLivenessCheck(message, on: detection.bus) }
@@ -208,7 +208,7 @@ struct VehiclePolling: Sendable {
     return .retry
   }
 
-  /// Counts a response that is not BMS data, and returns what follows.
+  /// Counts a response that is not BMS data, and returns the consequence.
   mutating func countForeignRecord(_ reply: [UInt8], at now: Instant, _ values: inout ValueTable, _ effects: inout Effects)
     -> PollConsequence
   {
@@ -223,7 +223,7 @@ struct VehiclePolling: Sendable {
     }
   }
 
-  /// Handles a failure of the fast request, and returns what follows.
+  /// Handles a failure of the fast request, and returns its consequence.
   mutating func pollFailed(
     _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: AdapterSession, isProbing: Bool, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
@@ -248,7 +248,7 @@ struct VehiclePolling: Sendable {
     return scheduler.recordFailure(failure, isProbing: isProbing, hasLostEcho: session.hasLostEchoSetting, on: detection.bus)
   }
 
-  /// Ends the request in flight, because the adapter did not reply or did not end its reply.
+  /// Ends the request in flight, because its reply is missing or too long.
   mutating func abort(rejectsSTPX: Bool, at now: Instant) { scheduler.abort(isRepeated: rejectsSTPX, at: now) }
 
   /// Uses the long timeout, because responses repeatedly come after the adapter's timeout.
@@ -262,7 +262,7 @@ struct VehiclePolling: Sendable {
     return isReplaced
   }
 
-  /// Selects the next protocol candidate. Returns false if all were tried, so that a pause follows.
+  /// Selects the next protocol candidate. Returns false if all candidates were tried, in which case a pause follows.
   mutating func tryOther(for adapter: String?) -> Bool {
     let (request, isLast) = detection.beginNext(after: scheduler.fast.request, vehicleRequest: scheduler.fast.vehicleRequest)
     scheduler.tryOther(request)
@@ -285,7 +285,7 @@ struct VehiclePolling: Sendable {
     return .done(proceed(result, at: now, &values, &effects, &reaction))
   }
 
-  /// Handles the protocol that the adapter has detected; nil: it does not report it.
+  /// Handles the protocol that the adapter has detected; nil: the adapter does not report it.
   mutating func identified(
     _ bus: VehicleBus?, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) -> PollConsequence {
@@ -331,7 +331,7 @@ struct VehiclePolling: Sendable {
     if let name = detection.bus.name { values.publish(.protocol, .string(name), &effects) }
   }
 
-  /// Sets the detected vehicle: an SAE J1979 vehicle with these ECUs. Returns false if they support no known PID.
+  /// Sets the detected vehicle to an SAE J1979 vehicle with these ECUs. Returns false if they support no known PID.
   private mutating func recognise(_ found: Discovery, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
     guard let car = StandardCar(found, overrides) else { return false }
     detection.setVehicle(found)
@@ -345,7 +345,7 @@ struct VehiclePolling: Sendable {
     return true
   }
 
-  /// Begins detection again, because the vehicle is another one or has more ECUs.
+  /// Begins detection again, because the vehicle is another one, or new ECUs or PIDs were found.
   private mutating func repeatDetection(_ note: String, _ effects: inout Effects, _ reaction: inout Reaction) {
     effects.append(.note("\(note): repeating vehicle detection"))
     scheduler.restartDetection(with: detection.restart(vehicleRequest: scheduler.fast.vehicleRequest))
@@ -354,7 +354,7 @@ struct VehiclePolling: Sendable {
 
   // MARK: Other requests
 
-  /// Handles the reply to a request of the queue.
+  /// Handles the reply to a queued request.
   mutating func requestReplied(
     _ index: Int, sent: Instant, _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
@@ -380,7 +380,7 @@ struct VehiclePolling: Sendable {
       repeatDetection("the VIN has changed", &effects, &reaction)
     case .answered(let completeness, let isSplit):
       reaction.note(.usableReply)
-      // Store that the ECU answers only the first of several PIDs.
+      // The ECU answers only the first of several PIDs: store this.
       if isSplit, completeness == .one { detection.limitToOnePID(&effects) }
       if request.isReplaced, completeness == .all, case .standard = detection.vehicle {
         scheduler.restoreFast(index, maxPIDs: detection.maxPIDs)
@@ -388,7 +388,7 @@ struct VehiclePolling: Sendable {
     }
   }
 
-  /// Requests all values at once, because clearing trouble codes has changed some.
+  /// Requests all values at once, because clearing trouble codes may have changed them.
   mutating func requestAllNow() { scheduler.requestAllNow() }
 
   mutating func publishCounters(at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
