@@ -38,7 +38,7 @@ struct ClientSession: Sendable {
     notifyDiagnostics(of: queries.replied(parsed, session, fastAddressing: fastAddressing, scales, &effects), &effects)
   }
 
-  /// Handles a `command` to which the adapter did not reply, or did not end its reply.
+  /// Handles a `command` whose reply is missing or too long.
   mutating func failed(_ failure: AdapterFailure, _ command: [UInt8], _ effects: inout Effects) -> Queries.Outcome {
     if case .timeout = failure {
       return notifyDiagnostics(of: queries.timedOut(command, after: AdapterSession.timeout, &effects), &effects)

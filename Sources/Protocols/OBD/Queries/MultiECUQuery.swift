@@ -1,5 +1,5 @@
-// A multi-ECU query combines several requests, to all ECUs or to single ones, into one report: trouble codes, freeze frames, monitors,
-// clearing. An ECU that does not support a request need not respond; an ECU that supports it but cannot answer is reported.
+// A multi-ECU query combines several requests, to all ECUs or to individual ones, into one report: trouble codes, freeze frames, monitors,
+// clearing. An ECU that does not support a request need not respond. An ECU that supports the request but cannot answer it is reported.
 
 /// The requests and the results so far.
 protocol MultiECUQuery: Sendable {
@@ -35,7 +35,7 @@ struct ECUAnswer: Sendable, Equatable {
   var negativeResponseCode: UInt8? { bytes.first == 0x7F && bytes.count >= 3 ? bytes[2] : nil }
   var isPositive: Bool { negativeResponseCode == nil }
 
-  /// The text with the name of the ECU before it: `7E8 cleared`.
+  /// The text, preceded by the name of the ECU: `7E8 cleared`.
   static func message(_ source: UInt32?, _ text: String) -> String { source == nil ? text : "\(CANReader.name(of: source)) \(text)" }
 }
 
@@ -51,7 +51,7 @@ extension CANReader {
     return answers
   }
 
-  /// Whether a response is still pending after the adapter's timeout.
+  /// Whether a response was still pending when the adapter's timeout ended the reply.
   var isPending: Bool { messages.map { ECUAnswer(source: $0.source, bytes: Array(bytes(of: $0))) }.isPending }
 }
 
@@ -62,8 +62,8 @@ extension [ECUAnswer] {
     return filter(\.isPositive)
   }
 
-  /// The ECUs that support the request but could not answer it, with the reason. Without headers, a later positive response counts as that
-  /// of the ECU that reported response pending.
+  /// The ECUs that support the request but could not answer it, with the reason. Without headers, a later positive response is attributed
+  /// to the ECU that reported response pending.
   var failedECUs: [(source: UInt32?, message: String)] {
     indices.compactMap { index in
       let answer = self[index]

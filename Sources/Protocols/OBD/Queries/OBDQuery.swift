@@ -1,10 +1,10 @@
-// A query to the vehicle or the adapter between two polls: validation, addressing, and the commands that restore the settings. Passes only
-// ASCII without line ends or prompts to the adapter, and nothing that could change the vehicle without allow-raw.
+// A query to the vehicle or the adapter between two polls: validation, addressing, and the commands that restore the settings. It passes
+// only ASCII without line ends or prompts to the adapter and, unless allow-raw is set, nothing that could change the state of the vehicle.
 
 struct OBDQuery: Sendable {
   /// One command of the script.
   enum Step: Equatable, Sendable {
-    /// Protocol, header or filter; must be acknowledged.
+    /// Sets protocol, header or filter; must be acknowledged.
     case prepare(ECUAddressing.Step)
     /// The request at this index of `texts`.
     case request(Int)
@@ -16,7 +16,7 @@ struct OBDQuery: Sendable {
 
   /// The kind of result.
   enum Purpose: Sendable {
-    /// The responses as they are.
+    /// The responses, one row each.
     case answer
     /// The report of a multi-ECU query.
     case multiECU(any MultiECUQuery)
@@ -28,11 +28,11 @@ struct OBDQuery: Sendable {
   /// The kind of result.
   private(set) var purpose = Purpose.answer
   var multiECU: (any MultiECUQuery)? { if case .multiECU(let query) = purpose { query } else { nil } }
-  /// The service; nil for a command of the adapter itself.
+  /// The service; nil for a command to the adapter itself.
   let service: UInt8?
   /// The CAN identifier of the ECU, or nil if none was given.
   let header: CANIdentifier?
-  /// It is an adapter command other than ATI, ATRV, ATDPN and STI, which may change any setting.
+  /// It is an adapter command other than ATI, ATRV, ATDPN and STI, and may change any setting.
   let isRaw: Bool
   private(set) var script: [Step] = []
   /// The addressing when the request is sent.
@@ -171,7 +171,7 @@ struct OBDQuery: Sendable {
     return true
   }
 
-  /// Continues after the adapter has accepted a command. Skips the fallback for it.
+  /// Continues after the adapter has accepted a command. Skips the command's fallback.
   mutating func advancePastFallback() { position += hasFallback ? 2 : 1 }
 
   /// Continues with the next command of the script.
@@ -193,14 +193,14 @@ struct OBDQuery: Sendable {
     while step != nil, !isRestoring { position += 1 }
   }
 
-  /// The timing for a request. A tuned one applies to the polled ECU only. Functional requests wait for the full timeout; clearing may take
-  /// long.
+  /// The timing for a request. Tuned timing applies to the polled ECU only. Functional requests wait for the full timeout. Clearing can
+  /// take a long time.
   private func timing(of target: Target, _ fastAddressing: ECUAddressing) -> ReplyTiming {
     if usesLongTimeout || multiECU is CodeClearing { return .responsePending }
     return target.reply == nil ? .functional : target == fastAddressing.target ? fastAddressing.timing : .initial
   }
 
-  /// Whether the request is read-only, so that it may be repeated automatically.
+  /// Whether the request is read-only and therefore may be repeated automatically.
   func isRepeatable(_ index: Int) -> Bool {
     let text = texts[index]
     return text.count >= 2 && text.allSatisfy(isHexDigit) && Self.readServices.contains(hexValue(text[0]) << 4 | hexValue(text[1]))

@@ -1,4 +1,4 @@
-// Queries of clients between two polls: a query waits for the command in flight, goes before the next poll, and restores header and
+// Queries of clients between two polls: a query waits for the command in flight, runs before the next poll, and restores header and
 // filter. Each query completes exactly once, unless its client has disconnected.
 //
 //   idle ─ begin ─▶ running ─ last command answered ─▶ idle
@@ -30,9 +30,9 @@ struct Queries: Sendable {
     fileprivate(set) var demand = AdapterDemand.none
     /// The query that was completed.
     fileprivate(set) var completed: CommandID?
-    /// The query that has read the codes of a confirmed clearing, which must be stored first.
+    /// The query that has read the codes of a confirmed clearing. The codes must be stored before they are cleared.
     fileprivate(set) var codesRead: OBDQuery?
-    /// Codes were or may have been cleared, which changes other values.
+    /// Codes were cleared, or may have been. This changes other values.
     fileprivate(set) var hasCleared = false
   }
 
@@ -81,7 +81,7 @@ struct Queries: Sendable {
     var outcome = Outcome()
     switch query.step {
     case .prepare:
-      // Until the last of them is accepted the addressing is unknown.
+      // Until the last of these commands is accepted, the addressing is unknown.
       outcome.addressing = .unknownTarget
       if dialogue.isAcknowledged {
         if query.hasClient { query.advancePastFallback() } else { query.skipToRestore() }
@@ -140,14 +140,14 @@ struct Queries: Sendable {
     if code == .adapterRestarted { outcome.demand = .setUp(fault: message) }
   }
 
-  /// Reports the progress of a long query, because clients time out.
+  /// Reports the progress of a long query, so that clients do not time out.
   private func reportProgress(_ query: OBDQuery, after index: Int, _ effects: inout Effects) {
     guard query.multiECU?.isLong ?? false else { return }
     let progress = Double(index + 1) / Double(query.texts.count)
     effects.append(.progress(query.id, Report(text: "\(index + 1) of \(query.texts.count) requests", progress: progress)))
   }
 
-  /// Stores the query while it has further commands.
+  /// Keeps the query running while it has further commands.
   private mutating func proceed(_ query: OBDQuery, _ outcome: inout Outcome) {
     if query.step != nil { return state = .running(query) }
     state = .idle
@@ -189,7 +189,7 @@ struct Queries: Sendable {
 
   // MARK: Completion
 
-  /// Completes the query, once.
+  /// Completes the query, unless it was completed before.
   private func complete(
     _ query: OBDQuery, _ result: Result<Report, CommandError>, command: [UInt8], _ outcome: inout Outcome, _ effects: inout Effects
   ) {
@@ -206,7 +206,7 @@ struct Queries: Sendable {
     state = .running(query)
   }
 
-  /// Ends the running query with an error. Returns its ID, if it was completed now.
+  /// Ends the running query with an error. Returns its ID if this completed it.
   mutating func failRunning(_ error: CommandError, command: [UInt8], _ effects: inout Effects) -> CommandID? {
     guard case .running(let query) = state else { return nil }
     var outcome = Outcome()

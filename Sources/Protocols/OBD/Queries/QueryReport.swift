@@ -1,4 +1,4 @@
-// The report of a query: one row per message. A corrupt, ambiguous or incomplete reply is an error with its raw text.
+// The report of a query: one row per message. A corrupt, ambiguous or incomplete reply is reported as an error with the raw text.
 
 extension OBDQuery {
   private static let columns = ["ecu", "data", "meaning"]
@@ -16,7 +16,7 @@ extension OBDQuery {
         try query.process(answers.filter { target?.accepts($0.source, responder: nil) ?? true }, index)
       // No ECU has data or supports the service.
       case .status(.noData): try query.process([], index)
-      // An adapter that restarted, or has no bus, cannot answer the following requests.
+      // If the adapter restarted or the bus does not work, the following requests cannot be answered.
       case .status(let status)
       where ![.reinitialise, .wake, .backOff].contains(status.demand) && query.handleUnusableReply(to: index, status.message): break
       case .unreadable(let reason) where query.handleUnusableReply(to: index, reason): break

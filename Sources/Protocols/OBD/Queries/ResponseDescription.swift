@@ -32,7 +32,7 @@ enum ResponseDescription {
     return problem == nil ? found.joined(separator: ", ") : ""
   }
 
-  /// `coolant temperature 90 °C`; absent and unscaled values are left out.
+  /// The name and the value: `coolant temperature 90 °C`; nil for absent and unscaled values.
   private static func text(for row: DataRow, _ data: UnsafeBufferPointer<UInt8>, _ scales: Scales, from source: UInt32?) -> String? {
     guard case .value(let value) = row.value(data, scales, from: source) else { return nil }
     let property = row.property
