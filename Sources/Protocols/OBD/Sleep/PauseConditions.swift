@@ -1,11 +1,11 @@
-// The conditions under which polling pauses: the 12 V battery is low, or the vehicle is not in use and should fall asleep. A lead battery
-// at rest has 12.4 to 12.7 V when full and 11.8 V when nearly empty, and 13 V and more while it is charged. An adapter without a vehicle
-// measures a few volts of its own supply, or none.
+// The conditions under which polling pauses: the 12 V battery is low, or the vehicle is not in use and should fall asleep. A lead-acid
+// battery at rest has 12.4 to 12.7 V when full and 11.8 V when nearly empty; while charging it has at least 13 V. An adapter without a
+// vehicle measures a few volts of its own supply, or none.
 
 struct PauseConditions: Sendable, Equatable {
   /// Polling pauses below this voltage, in V; 0: never.
   let minVoltage: Double
-  /// The interval of probes while polling is paused.
+  /// The interval between probes while polling is paused.
   let probeInterval: Nanoseconds
   /// Polling pauses when the vehicle has not been in use for this long; 0: never.
   let idleAfter: Nanoseconds
@@ -21,15 +21,15 @@ struct PauseConditions: Sendable, Equatable {
   /// When the vehicle was last in use.
   private var lastUse: Instant?
 
-  /// The interval of measurements while polling.
+  /// The interval between measurements while polling.
   private static let measurementInterval: Nanoseconds = 10 * .second
-  /// The battery must be low for this long: longer than the voltage drop of a starter.
+  /// The battery must be low for this long: longer than the voltage drop while the starter runs.
   private static let minLowDuration: Nanoseconds = 30 * .second
   /// The rise above `minVoltage` that ends a pause, in V: without load the voltage of a battery rises a little.
   private static let hysteresis = 0.3
   /// The voltage of a charging 12 V battery, in V.
   private static let minCharging = 13.0
-  /// Above this voltage, in V, it is a 24 V system.
+  /// Above this voltage, in V, the vehicle has a 24 V system.
   private static let max12V = 18.0
   /// Below this voltage, in V, the adapter measures its own supply.
   private static let minInVehicle = 6.0
@@ -41,7 +41,7 @@ struct PauseConditions: Sendable, Equatable {
     (self.minVoltage, self.probeInterval, self.idleAfter, self.usesLowPower) = (minVoltage, probeInterval, idleAfter, usesLowPower)
   }
 
-  /// Resets the measurement for a new link. A low battery remains so until it is measured again.
+  /// Resets the measurement for a new link. A low battery is considered low until it is measured again.
   mutating func reset() { (volts, lastMeasurement, lastUse) = (nil, nil, nil) }
 
   /// When the next measurement is due while polling; `.min`: at once.

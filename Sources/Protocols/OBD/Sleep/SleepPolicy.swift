@@ -2,14 +2,14 @@
 // a pause the vehicle is probed: the voltage is measured and, if it allows, one request is sent. A response resumes polling.
 
 struct SleepPolicy: Sendable {
-  /// The lengths of consecutive pauses, in s; the last one repeats.
+  /// The lengths of consecutive pauses, in s; the last length is used for all later pauses.
   private static let pauseSeconds: [Int64] = [1, 2, 5, 10, 30, 60]
   /// The duration of a voltage measurement.
   private static let measurementDuration: Nanoseconds = 15 * .millisecond
-  /// A measurement that is overdue by this much delays the next poll.
+  /// A measurement that is overdue by this much is taken even if it delays the next poll.
   private static let maxMeasurementDelay: Nanoseconds = 5 * .second
 
-  /// When to pause polling; nil: never.
+  /// The conditions under which polling pauses; nil: it never does.
   private var conditions: PauseConditions?
   /// Polling is paused, except for probes.
   private(set) var isProbing = false
@@ -42,7 +42,8 @@ struct SleepPolicy: Sendable {
 
   // MARK: Voltage
 
-  /// Whether a measurement is due and fits into `gap`, the time before the next poll. An overdue one need not fit.
+  /// Whether a measurement is due and fits into `gap`, the time before the next poll. The first one, and one that is long overdue, need not
+  /// fit.
   func isMeasurementDue(at now: Instant, gap: Nanoseconds) -> Bool {
     guard let conditions, now >= conditions.measurementDue else { return false }
     let delay = now &- conditions.measurementDue
@@ -66,7 +67,8 @@ struct SleepPolicy: Sendable {
     return Pause(length: conditions.probeInterval, status: pausedStatus(.parked, traits), message: conditions.idleMessage)
   }
 
-  /// Returns the pause for a vehicle that does not respond, and counts it. Each is longer than the previous one, up to `probeInterval`.
+  /// Returns the pause for a vehicle that does not respond, and counts it. Each pause is longer than the previous one, up to
+  /// `probeInterval`.
   mutating func pauseForSilence(_ traits: AdapterTraits) -> Pause {
     guard let conditions else { return Pause(length: countPause(), status: .carSilent, message: nil) }
     guard pauses >= Self.pauseSeconds.prefix(while: { $0 * .second < conditions.probeInterval }).count else {
@@ -94,7 +96,7 @@ struct SleepPolicy: Sendable {
     conditions.map { $0.usesLowPower && traits.canSleep && length >= $0.probeInterval } ?? false
   }
 
-  /// The state of a vehicle that does not respond, by its voltage.
+  /// The state of a vehicle that does not respond, derived from the voltage.
   var silentStatus: ValueTable.DeviceStatus {
     guard let conditions, conditions.volts != nil else { return .carSilent }
     return !conditions.isInVehicle ? .noCar : conditions.isCharging ? .carSilent : .carAsleep
