@@ -1,5 +1,5 @@
-// The freeze frame of service 02 (SAE J1979): the values when a trouble code was stored, as PIDs of service 01. Incomplete responses are
-// rejected.
+// The freeze frame of service 02 (SAE J1979): the values at the time when a trouble code was stored, as PIDs of service 01. Incomplete
+// responses are rejected.
 
 struct FreezeFrame: Sendable, Equatable {
   /// The value of one PID.

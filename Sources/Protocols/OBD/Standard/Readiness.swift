@@ -1,5 +1,5 @@
-// The readiness monitors of PIDs 01 and 41 (SAE J1979): which ones are supported, and which ones are complete. Bit 3 of byte B selects the
-// monitors of spark or compression ignition, which bytes C and D describe.
+// The readiness monitors of PIDs 01 and 41 (SAE J1979): which monitors are supported, and which are complete. Bit 3 of byte B shows whether
+// bytes C and D describe the monitors of spark or of compression ignition.
 
 /// The period to which a readiness monitor's state applies: the values of column `test` of the reply to action `monitors`.
 public enum ReadinessPeriod {
@@ -29,7 +29,7 @@ enum Readiness {
     return found.isEmpty ? .absent(.notReported) : .value(.bool(found.allSatisfy(\.isComplete)))
   }
 
-  /// The supported monitors: one bit each for supported and for incomplete.
+  /// The supported monitors. Each monitor has one bit for "supported" and one for "incomplete".
   static func monitors(_ data: DataRow.Data) -> [(name: String, isComplete: Bool)] {
     var found: [(name: String, isComplete: Bool)] = []
     for (bit, name) in common.enumerated() where data[1] >> bit & 1 == 1 { found.append((name, data[1] >> (bit + 4) & 1 == 0)) }

@@ -1,4 +1,4 @@
-// ECU-specific scaling: PIDs 4F and 50 report the maximum value of some other PIDs; 0 selects the standard scaling. Until an ECU has
+// ECU-specific scaling: PIDs 4F and 50 report the maximum values of certain other PIDs; 0 selects the standard scaling. Until an ECU has
 // reported its scaling, the dependent values are absent.
 // Source: SAE J1979 (ISO 15031-5), PIDs 0B, 10, 24 to 2B, 34 to 3B, 44, 4F and 50; SAE J1699-3.
 
@@ -6,7 +6,7 @@
 enum ScaledQuantity: Int, CaseIterable, Sendable {
   case lambda, sensorVoltage, sensorCurrent, intakePressure, airFlow
 
-  /// The PID that reports the maximum, and the byte in it.
+  /// The PID that reports the maximum, and the index of the byte in its data.
   var source: (parameter: UInt8, byte: Int) { self == .airFlow ? (0x50, 0) : (0x4F, rawValue) }
 
   /// Converts a raw number to the value. `maximum` is the maximum that the ECU reports, in lambda, V, mA, 10 kPa or 10 g/s; 0 selects the
@@ -46,7 +46,7 @@ struct Scales: Sendable {
   /// The identifier of the ECU that sent a message. Without headers it is unknown (nil), unless the vehicle has only one ECU.
   private func ecu(of source: UInt32?) -> UInt32? { source ?? (ecus.count == 1 ? ecus[0].identifier : nil) }
 
-  /// The maximum of a quantity at this ECU; nil if it is not reported yet, 0 if the ECU does not support the PID.
+  /// The maximum of a quantity at this ECU; nil if it is not reported yet, 0 if the ECU does not support the PID that reports it.
   func maximum(of quantity: ScaledQuantity, at source: UInt32?) -> UInt8? {
     guard let source = ecu(of: source) else { return nil }
     if let bytes = reported[source]?[quantity.source.parameter] { return bytes[quantity.source.byte] }

@@ -22,7 +22,7 @@ struct StandardParameter: Sendable {
     number % 0x20 == 0 ? 4 : UInt8(truncatingIfNeeded: all[UInt8(number)]?.length ?? 0)
   }
 
-  /// The data length of a PID in bytes, including those of the bitmaps of supported PIDs; nil if unknown.
+  /// The data length of a PID in bytes, also for the bitmaps of supported PIDs; nil if unknown.
   static func length(of number: UInt8) -> Int? {
     let length = lengths[Int(number)]
     return length > 0 ? Int(length) : nil
@@ -39,8 +39,8 @@ struct StandardParameter: Sendable {
     return found
   }
 
-  /// Splits a response of service 01 or 02 into PIDs, and passes each with the range of its data in `answer` to `body`. If the lengths do
-  /// not match, or a PID was not requested, returns an error message and passes none.
+  /// Splits a response of service 01 or 02 into PIDs, and calls `body` with each PID and the range of its data in `answer`. If the lengths
+  /// do not match, or if a PID was not requested, returns an error message and does not call `body`.
   static func split(
     _ answer: ArraySlice<UInt8>, where isRequested: (UInt8) -> Bool = { _ in true },
     _ body: (_ number: UInt8, _ data: Range<Int>) -> Void

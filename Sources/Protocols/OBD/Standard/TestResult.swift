@@ -69,7 +69,7 @@ struct TestResult: Sendable, Equatable {
     }
   }
 
-  /// The name of the test; nil if it is not standardised. Only tests of oxygen sensors and misfire are.
+  /// The name of the test; nil if it is not standardised. Only the tests of oxygen sensors and misfire are standardised.
   var testName: String? {
     switch (monitor, test) {
     case (0x01...0x10, 0x01...0x0A): Self.sensorTests[Int(test) - 1]
@@ -86,7 +86,7 @@ struct TestResult: Sendable, Equatable {
 
   private typealias Scaling = (step: Double, offset: Double, unit: String?)
 
-  /// The scalings by identifier: unsigned below 0x80, signed from 0x80 on.
+  /// The scalings by identifier: unsigned below 0x80, signed from 0x80.
   private static let scalings: [UInt8: Scaling] = {
     var table: [UInt8: Scaling] = [:]
     let rows: [(UInt8, Double, String?)] = [

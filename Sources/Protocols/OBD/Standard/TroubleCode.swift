@@ -33,7 +33,7 @@ struct TroubleCode: Sendable, Hashable, Comparable {
   /// Whether the code is defined by SAE J2012 or ISO 15031-6, not by the manufacturer.
   var isStandard: Bool {
     switch number >> 12 {
-    // P0, P2, P3 from P3400 on, C0, B0 and U0 are standard; the others are manufacturer-specific or reserved.
+    // P0, P2, P3400 to P3FFF, C0, B0 and U0 are standard; the others are manufacturer-specific or reserved.
     case 0x0, 0x2, 0x4, 0x8, 0xC: true
     case 0x3: number >= 0x3400
     default: false
@@ -49,7 +49,7 @@ struct TroubleCode: Sendable, Hashable, Comparable {
   }
 
   /// Parses one message. On CAN the number of codes follows the service; older protocols have three codes per line,
-  /// padded with zeros. An odd length on CAN is a whole frame with padding, as some adapters print without headers.
+  /// padded with zeros. An odd length on CAN is a whole frame with padding, as some adapters print it when headers are off.
   static func read(_ message: ArraySlice<UInt8>, onCAN: Bool = false) -> Answer {
     let bytes = Array(message)
     guard let service = bytes.first, service == 0x43 || service == 0x47 || service == 0x4A else {

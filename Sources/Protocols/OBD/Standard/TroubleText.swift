@@ -2,14 +2,14 @@
 // cylinders, coils or sensors are computed. Unlisted codes have no description.
 
 extension TroubleCode {
-  /// The description: "manufacturer's own" if the code is not standardised, nil if it is unknown.
+  /// The description: "manufacturer-specific" if the code is not standardised, nil if it is unknown.
   var meaning: String? {
-    if !isStandard { return "manufacturer's own" }
+    if !isStandard { return "manufacturer-specific" }
     if isFiller { return nil }
     return numberedMeaning ?? Self.meanings[number]
   }
 
-  /// The patterns of the table: an entry is a code, a pattern and a subject, and describes as many codes as the pattern has words.
+  /// The patterns of the table. An entry is a code, a pattern and a subject. It describes one code for each string of its pattern.
   private static let patterns: [String: [String]] = [
     "-": [""],
     "c5": ["circuit", "circuit range or performance", "circuit low", "circuit high", "circuit intermittent"],
@@ -52,7 +52,7 @@ extension TroubleCode {
     return TroubleCode(number: number & 0xFF00 | UInt16((place / 10) << 4 | place % 10))
   }
 
-  /// The description of a code of a cylinder, coil or sensor, whose number follows from that of the code; nil for any other code.
+  /// The description of a code for a cylinder, coil or sensor whose number is computed from the code; nil for any other code.
   private var numberedMeaning: String? {
     let digits = (Int(number >> 8 & 15), Int(number >> 4 & 15), Int(number & 15))
     guard number < 0x3000, digits.0 < 10, digits.1 < 10, digits.2 < 10 else { return nil }

@@ -1,5 +1,5 @@
 // Trouble codes over UDS (ISO 14229-1, service 19 02): the code of SAE J2012 in two bytes, the failure type of SAE J2012-DA (ISO 15031-6),
-// and a status byte. Used by ECUs that are not emission-related.
+// and a status byte. Mainly ECUs that are not emission-related report them.
 
 /// A code with its failure type and status.
 struct UDSTroubleCode: Sendable, Equatable {

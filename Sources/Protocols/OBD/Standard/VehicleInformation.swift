@@ -16,7 +16,7 @@ enum VehicleInformation {
   static let verificationRequest: [UInt8] = [0x09, 0x06]
   static let nameRequest: [UInt8] = [0x09, 0x0A]
 
-  /// Parses the messages with which one ECU answers one request of service 09, or 22 F190.
+  /// Parses the messages with which one ECU responds to a request of service 09 or to 22 F190.
   static func read(_ messages: [ArraySlice<UInt8>]) -> Answer {
     guard let first = messages.first else { return .broken("no response") }
     if first.starts(with: [0x62, 0xF1, 0x90]) {

@@ -67,9 +67,9 @@ import Testing
     ("P2196", "oxygen sensor bank 1 sensor 1 stuck rich"),
     ("U0021", "low speed CAN bus line + open"), ("U0036", "communication bus A lines shorted together"),
     ("U0100", "no communication with the engine control module"),
-    ("C0035", "front left wheel speed sensor"), ("P1234", "manufacturer's own"), ("P3000", "manufacturer's own"),
-    ("U1100", "manufacturer's own"),
-    ("B2345", "manufacturer's own"),
+    ("C0035", "front left wheel speed sensor"), ("P1234", "manufacturer-specific"), ("P3000", "manufacturer-specific"),
+    ("U1100", "manufacturer-specific"),
+    ("B2345", "manufacturer-specific"),
   ])
   func aCodeHasItsMeaning(_ code: String, _ meaning: String) { #expect(TroubleCode(code)?.meaning == meaning) }
 
