@@ -1,7 +1,7 @@
 // BMS data record 0x01 of Hyundai and Kia; requests 220101 and 2101 return it in the same layout. This file identifies the variant of the
 // record and computes the values that no formula can express; all other values are declared in Vehicles/hyundai.toml. Offsets count from
-// the first byte after the echoed identifier, not from the 0x62 before it: with the wrong base the motor speed is a plausible constant
-// 3329 rpm.
+// the first byte after the echoed identifier, not from the 0x62 before it: with the wrong base, the motor speed reads as a constant but
+// plausible 3329 rpm.
 // Source: captures of Kona, Niro, Ioniq 5, EV6 and Soul, which agree with published tables.
 
 enum BMSRecord {
@@ -30,7 +30,7 @@ enum BMSRecord {
     init(_ dataRow: DataRow, absentIn: Variant? = nil) { (self.dataRow, self.absentIn) = (dataRow, absentIn) }
   }
 
-  /// The readers of the entries, stored separately so that polling causes no retain and release of row objects.
+  /// The readers of the entries, stored separately so that polling does not retain and release row objects.
   private static let readers = entries.map { (reader: $0.dataRow.unconditionalReader, absentIn: $0.absentIn) }
 
   /// The indices of the motor speeds in `entries`.
@@ -70,7 +70,7 @@ enum BMSRecord {
     return .value(.float((Double(voltage * current) / 1000).rounded() / 100 + 0))
   }
 
-  /// Whether the battery is being charged while a motor turns. At standstill a charging current comes from a charger.
+  /// Whether the battery is being charged while a motor turns. At standstill, a charging current comes from a charger.
   @Sendable static func regenerating(_ data: DataRow.Data) -> Decoded {
     guard data.count >= 57 else { return .absent(.notReported) }
     let speeds = (NumberLayout.s16.raw(data, 53), NumberLayout.s16.raw(data, 55))

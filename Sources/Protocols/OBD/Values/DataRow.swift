@@ -1,7 +1,7 @@
 // A property with its decoder, the element of all tables: data records, SAE J1979 PIDs, custom signals. Offsets count from the first byte
-// after the echoed identifier. Missing data is absent with a reason, never 0.
+// after the echoed identifier. A missing value is absent with a reason, never 0.
 
-/// Why a property is absent although the vehicle responds.
+/// The reason why a property is absent although the vehicle responds.
 enum Absence: UInt8, Sendable {
   case none, notReported, notAvailable, implausible, undefined, outOfRange, unscaled
 
@@ -28,7 +28,7 @@ enum Decoded: Sendable, Equatable {
 final class DataRow: Sendable {
   typealias Data = UnsafeBufferPointer<UInt8>
 
-  /// Where the number or the value comes from.
+  /// The source of the number or the value.
   enum Source: Sendable {
     case field(LinearField)
     case program(Expression)
@@ -41,15 +41,15 @@ final class DataRow: Sendable {
   /// Name, type, unit, range and help; the lifetime is derived from the poll period.
   let property: Property
   let source: Source
-  /// The strings for numbers of a closed set; empty if the value is a number.
+  /// The strings for the numbers of a closed set; empty if the value is a number.
   private let labels: [Int: String]
-  /// 10 to the power of the number of decimals to which the value is rounded; nil: only the error of binary fractions is removed.
+  /// 10 to the power of the number of decimals to which the value is rounded; nil: only binary rounding errors are removed.
   private let decimalScale: Double?
-  /// Reads the value if it needs neither labels nor rounding; nil: it does.
+  /// Reads the value without labels and rounding; nil if the value needs them.
   private let reader: FieldReader?
   /// The length that the data must have.
   private let length: Int?
-  /// A condition: the row is absent if this formula gives 0, because the data has another layout; nil: none.
+  /// A condition: if this formula gives 0, the data has another layout and the value is absent; nil: none.
   private let valid: Expression?
   /// The published reason for the absence of a value outside the property's range.
   private let outOfRangeReason: Absence
@@ -70,10 +70,10 @@ final class DataRow: Sendable {
       }
   }
 
-  /// A row that a function decodes.
+  /// Creates a row that a function decodes.
   convenience init(_ property: Property, _ read: @escaping @Sendable (Data) -> Decoded) { self.init(property, .function(read)) }
 
-  /// The reader, if there is one and the row sets no condition on length or layout of the data.
+  /// The reader, if there is one and the row has no condition on the length or layout of the data.
   var unconditionalReader: FieldReader? { length == nil && valid == nil ? reader : nil }
 
   /// The quantity with ECU-specific scaling.
@@ -131,7 +131,7 @@ final class DataRow: Sendable {
 
 /// The built-in tables, which are generated from the files of Vehicles.
 extension DataRow {
-  /// A row with the keys of a signal; `valid` is a formula.
+  /// Creates a row from the keys of a signal; `valid` is a formula.
   convenience init(
     _ name: String, _ type: ValueType, _ source: Source, unit: String? = nil, range: ClosedRange<Double>? = nil, decimals: Int? = nil,
     labels: [Int: String] = [:], length: Int? = nil, valid: String? = nil, retained: Bool = false, group: PropertyGroup,

@@ -11,7 +11,7 @@ enum DeviceProperty: Int, CaseIterable, Sendable {
   /// Names that no property of a vehicle may have.
   static let names = shared.map(\.name)
 
-  /// The rows of the schema. Polled values stay fresh for three periods, at least two seconds.
+  /// The properties in the schema. Polled values stay fresh for three periods, but at least for two seconds.
   static func properties(period: Nanoseconds) -> [Property] {
     let freshFor = freshFor(period)
     return freshFor == 2 * .second ? shared : zip(allCases, shared).map { $0.withLifetime($1, freshFor) }
@@ -20,7 +20,7 @@ enum DeviceProperty: Int, CaseIterable, Sendable {
   /// The lifetime of values that are polled with this period.
   static func freshFor(_ period: Nanoseconds) -> Nanoseconds { max(3 * period, 2 * .second) }
 
-  /// The properties of all devices that poll at least 1.5 times per second, which share them.
+  /// The properties that are shared by all devices that poll at least 1.5 times per second.
   private static let shared = allCases.map { property in
     let row = property.declaration
     let (group, rank) = (property.group, property.rank)
@@ -72,7 +72,7 @@ enum DeviceProperty: Int, CaseIterable, Sendable {
     case .missed: ("missed", .int, nil, nil, "Missed poll slots")
     case .timeouts: ("timeouts", .int, nil, nil, "Commands that the adapter did not reply to in time")
     case .badReplies: ("bad-replies", .int, nil, nil, "Unusable replies")
-    case .lastBadReply: ("last-bad-reply", .string, nil, nil, "Last unusable reply; | is a line end")
+    case .lastBadReply: ("last-bad-reply", .string, nil, nil, "Last unusable reply; | marks a line end")
     }
   }
 }

@@ -1,5 +1,5 @@
-// Reads a field whose value needs neither labels nor rounding, like most fields of the BMS data record. It holds nothing that is
-// reference-counted: for a poll at the device's rate the counting would cost more than the reading.
+// Reads a field whose value needs neither labels nor rounding, like most fields of the BMS data record. It contains nothing that is
+// reference-counted: for polls at the device's rate, reference counting would cost more than reading the field.
 
 struct FieldReader: Sendable {
   private enum Form { case int, decimal, bool }
@@ -11,7 +11,8 @@ struct FieldReader: Sendable {
   /// The published reason for the absence of a value outside the range.
   private let outOfRangeReason: Absence
 
-  /// Creates a reader; nil if the value stands for a string, or must be rounded to the decimals that `decimalScale` (a power of ten) gives.
+  /// Creates a reader; nil if the value stands for a string or must be rounded. `decimalScale` is 10 to the power of the number of
+  /// decimals.
   init?(_ field: LinearField, as property: Property, decimalScale: Double, outOfRangeReason: Absence) {
     switch property.type {
     case .int where field.isInteger: form = .int

@@ -1,6 +1,6 @@
-// Numbers in a response: their bytes, and the linear conversion from the raw number to the value. Never reads beyond the data.
+// Numbers in a response: their bytes, and the linear conversion from the raw number to the value. A field never reads beyond the data.
 
-/// The size, sign and byte order of a number; big endian unless the case says little.
+/// The size, sign and byte order of a number; big endian unless the name of the case begins with `little`.
 enum NumberLayout: Sendable, Equatable {
   case u8, s8, u16, s16, u24, u32
   case littleU16, littleS16
@@ -58,7 +58,7 @@ struct NumberField: Sendable, Equatable {
   }
 }
 
-/// A number with a linear conversion: raw * factor / divisor + offset. A formula that does no more is compiled to this.
+/// A number with a linear conversion: raw * factor / divisor + offset. A formula that only does this is compiled to a `LinearField`.
 struct LinearField: Sendable, Equatable {
   /// A raw number that stands for the absence of a value, and the reason for it.
   struct Sentinel: Sendable, Equatable {
@@ -81,7 +81,7 @@ struct LinearField: Sendable, Equatable {
   /// The value of a raw number, for conversions with `isInteger`.
   @inline(__always) func int(_ raw: Int) -> Int { raw * Int(factor) + Int(offset) }
 
-  /// Whether every raw number gives a whole number, without a division.
+  /// Whether the conversion of every raw number is a whole number and needs no division.
   var isInteger: Bool { divisor == 1 && [factor, offset].allSatisfy { $0.rounded() == $0 && abs($0) < 0x1p20 } }
 
   /// Whether the value is the raw number, or a whole multiple of it, divided by a power of ten up to `scale`.

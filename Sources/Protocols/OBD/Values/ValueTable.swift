@@ -1,7 +1,7 @@
 // The properties of the device and their published values: the schema, the positions of the properties in it, the reasons for absent values
 // (each published once), the scaling that the ECUs report, status and fault. The vehicle's properties come first and change with vehicle
-// detection; those of the adapter and the polling follow. A property that keeps its name keeps its value. If several have the same name,
-// the first one is used.
+// detection; those of the adapter and the polling follow. A property that keeps its name keeps its value. If several properties have the
+// same name, the first one is used.
 
 struct ValueTable: Sendable {
   private(set) var schema = Schema()
@@ -19,7 +19,7 @@ struct ValueTable: Sendable {
   private(set) var speeds = Motion.PolledSpeeds()
   private(set) var status = DeviceStatus?.none
   private(set) var fault: String?
-  /// The vehicle that was reported last.
+  /// The name of the vehicle that was published last.
   private var vehicle: String?
   private var timeouts = 0
   private var badReplies = 0
@@ -36,7 +36,7 @@ struct ValueTable: Sendable {
     case starting
     /// The vehicle responds.
     case polling
-    /// The adapter works but the vehicle does not respond; the voltage does not explain it.
+    /// The adapter works but the vehicle does not respond, and the voltage does not show why.
     case carSilent = "car-silent"
     /// The vehicle does not respond, and its battery is not being charged.
     case carAsleep = "car-asleep"
@@ -44,9 +44,9 @@ struct ValueTable: Sendable {
     case parked
     /// The adapter is not connected to a vehicle.
     case noCar = "no-car"
-    /// The adapter sleeps as the vehicle does.
+    /// Polling is paused, and the adapter is in low power mode.
     case adapterAsleep = "adapter-asleep"
-    /// The adapter or its replies fail.
+    /// The adapter does not work, or its replies are unusable.
     case degraded
   }
 
@@ -108,7 +108,7 @@ struct ValueTable: Sendable {
     return PlacedRequests(fastRows: fastRows, requests: requests)
   }
 
-  /// Publishes the schema. Must precede all values of the turn, because it changes the positions of properties.
+  /// Publishes the schema. Call it before any value of the turn is published, because it changes the positions of properties.
   mutating func declare(
     hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds, of ecus: [Discovery.ECU],
     _ effects: inout Effects
@@ -170,7 +170,7 @@ struct ValueTable: Sendable {
   }
 
   /// Publishes the payload in `range`: a data record as a whole, or each PID with the ECU's scaling. Returns how many of the requested
-  /// PIDs it contained; `none` is an invalid reply.
+  /// PIDs it contained; `none` means that the reply is invalid.
   mutating func publish(
     _ rows: [PollRequest.Row], _ parameters: [PollRequest.Parameter], _ reader: CANReader, _ range: Range<Int>, from source: UInt32?,
     at now: Instant, _ effects: inout Effects
@@ -206,7 +206,7 @@ struct ValueTable: Sendable {
     }
   }
 
-  /// Resets the scaling, because another vehicle may respond from now on.
+  /// Resets the scaling, because another vehicle may respond now.
   mutating func resetScales() { scales.reset() }
 
   // MARK: Absences
