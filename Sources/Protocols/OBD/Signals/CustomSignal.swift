@@ -1,5 +1,5 @@
-// A signal from the configuration: its request, its addresses, and the DataRow that decodes it. A value outside of the range, or a formula
-// without a result, is absent.
+// A signal from the configuration: its request, its addresses, and the DataRow that decodes it. If the value is out of range or the formula
+// has no result, the value is absent.
 
 public struct CustomSignal: Sendable {
   /// The property and its decoder for the data after `request.responsePrefix`.

@@ -1,6 +1,6 @@
 // A formula over the data bytes of a response. ExpressionParser compiles it once to a flat program for a stack machine. Evaluating the
-// program allocates no memory and never traps. If a byte is missing, or there is no result, the value is absent. Bytes are A … Z, AA … ZZ;
-// A is the first byte after the echoed identifier, as in Torque.
+// program allocates no memory and never traps. If a byte is missing or there is no result, the value is absent. The bytes are named A … Z,
+// AA … ZZ; A is the first byte after the echoed identifier, as in Torque.
 
 struct Expression: Sendable, Equatable {
   /// One instruction. Jumps only lead forward, so every program ends.

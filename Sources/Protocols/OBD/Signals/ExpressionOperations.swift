@@ -27,7 +27,7 @@ extension Expression {
     case and, or, xor, shiftLeft, shiftRight
     case equal, unequal, less, lessOrEqual, greater, greaterOrEqual
     case minimum, maximum
-    /// Two's complement of the first operand with the second as its width in bits.
+    /// Two's complement of the first operand; the second operand is its width in bits.
     case signed
 
     func callAsFunction(_ left: Double, _ right: Double) -> Double? {
@@ -77,7 +77,7 @@ extension Expression {
     return Double(number < 1 << (bits - 1) ? number : number - 1 << bits)
   }
 
-  /// The number as an integer; nil if it has a fraction, or is too large for a Double to hold every integer up to it.
+  /// The number as an integer; nil if it has a fraction, or if its magnitude is 2^53 or more, where a Double is not exact.
   static func int(_ number: Double) -> Int? {
     number.rounded() == number && Swift.abs(number) < 0x1p53 ? Int(number) : nil
   }

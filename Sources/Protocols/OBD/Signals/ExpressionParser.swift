@@ -1,6 +1,6 @@
 // Parser of formulas. Precedence, lowest first: ? :, ||, &&, comparisons (not chained), |, ^, &, shifts, + and -, * / and %, unary - ~ !.
 // Bit operations bind more tightly than comparisons, unlike in C. Length, nesting and stack are bounded. An error contains its position and
-// what to do.
+// the remedy.
 
 /// An error in a formula: the offset in bytes, and the message with the remedy.
 struct ExpressionError: Error, Equatable {
@@ -101,7 +101,7 @@ struct ExpressionParser {
     }
   }
 
-  /// Parses the binary operators of this precedence, and the ones above it.
+  /// Parses the binary operators of this and of higher precedence.
   private mutating func parseBinary(level: Int) throws(ExpressionError) {
     guard level < Self.levels.count else { return try parseUnary() }
     try parseBinary(level: level + 1)
@@ -369,7 +369,7 @@ extension ExpressionParser {
     return true
   }
 
-  /// Consumes one of these operators, if one is next.
+  /// Consumes one of these operators if it is next.
   mutating func consume(oneOf operators: [(String, Expression.Binary)]) -> Expression.Binary? {
     for (text, operation) in operators where consume(text) { return operation }
     return nil

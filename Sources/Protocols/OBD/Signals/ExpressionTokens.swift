@@ -1,7 +1,7 @@
 // The operators, constants and functions of formulas.
 
 extension ExpressionParser {
-  /// The comparisons; a longer operator precedes its prefix.
+  /// The comparisons; an operator comes before any operator that is its prefix.
   static let comparisons: [(String, Expression.Binary)] = [
     ("==", .equal), ("!=", .unequal), ("<=", .lessOrEqual), (">=", .greaterOrEqual), ("<", .less), (">", .greater),
   ]
@@ -12,7 +12,7 @@ extension ExpressionParser {
     [("*", .multiply), ("/", .divide), ("%", .modulo)],
   ]
 
-  /// The operators of two characters, which must not be read as one of one character.
+  /// The two-character operators, whose first character must not be read as an operator of its own.
   static let operators = ["||", "&&", "==", "!=", "<=", ">=", "<<", ">>"]
 
   /// The names of constants: the reasons for the absence of a value, and the number of data bytes.

@@ -1,5 +1,5 @@
-// Recognises formulas that read one number and convert it linearly. These are evaluated without their program, with exactly the same
-// result: whole numbers are exact in both, and the operations that round are the same, in the same order.
+// Recognises formulas that read one number and convert it linearly. These are evaluated without the program of the formula. The result is
+// exactly the same: whole numbers are exact in both cases, and the operations that round are the same, in the same order.
 
 extension DataRow.Source {
   /// A field if the formula reads one number and converts it linearly, otherwise the formula's program.
@@ -54,7 +54,7 @@ extension LinearField {
 
     private static let weights = [1, 0x100, 0x1_0000, 0x100_0000] as [Double]
 
-    /// The term as a linear conversion; nil if it is none.
+    /// The term as a linear conversion; nil if it is not one.
     var linear: LinearField? {
       switch self {
       case .constant: return nil
@@ -103,7 +103,7 @@ extension LinearField {
       }
     }
 
-    /// The bytes with their weights multiplied by a factor; nil if a weight is then no power of 256.
+    /// The bytes with their weights multiplied by a factor; nil if a resulting weight is not a power of 256.
     private func shifted(_ bytes: [Int: Double], _ factor: Double) -> Term? {
       let shifted = bytes.mapValues { $0 * factor }
       return shifted.values.allSatisfy(Self.weights.contains) ? .bytes(shifted) : nil
@@ -121,7 +121,7 @@ extension LinearField {
     }
   }
 
-  // A factor, a divisor and an offset, each at most once and in this order. Adding zero turns -0 into 0.
+  // A conversion has a factor, a divisor and an offset, each at most once and in this order. Adding zero turns -0 into 0.
   private func multiplied(by factor: Double) -> Term? {
     abs(self.factor) == 1 && divisor == 1 && offset == 0 && Self.isUsable(factor)
       ? .linear(LinearField(number, factor: self.factor * factor)) : nil

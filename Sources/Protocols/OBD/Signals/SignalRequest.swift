@@ -1,5 +1,5 @@
-// The request of a custom signal, and the prefix of its response. A request must fit into one frame, the position of its data in the
-// response must be known, and it must be a read request unless allow-raw is set.
+// The request of a custom signal, and the prefix of its response. The request must fit into one frame. The position of the data in the
+// response must be known. Unless allow-raw is set, the request must be a read request.
 
 struct SignalRequest: Hashable, Sendable {
   let bytes: [UInt8]
