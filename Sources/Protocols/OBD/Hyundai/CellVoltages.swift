@@ -1,5 +1,5 @@
-// Cell voltages: 32 per data record, one byte each, 20 mV per step. A missing cell reads 0, an unreadable one an implausible value; both
-// are absent.
+// Cell voltages: 32 per data record, one byte each, 20 mV per step. A missing cell has the value 0 and an unreadable cell an implausible
+// value; neither counts as a voltage.
 // Source: captures of Kona, Ioniq 28 kWh, Ioniq 5 and EV6.
 
 enum CellVoltages {

@@ -1,5 +1,5 @@
-// Manufacturer-specific data records other than BMS record 0x01: address, request, period and rows. The tables are in the files of
-// Vehicles; each file must be listed in `all`.
+// Manufacturer-specific data records other than BMS record 0x01: address, request, period and rows. The tables are in the files in
+// Vehicles; the table of each file must be listed in `all`.
 
 /// One manufacturer-specific data record (DID block) and its properties.
 struct ManufacturerRecord: Sendable {
