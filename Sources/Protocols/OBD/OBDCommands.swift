@@ -8,10 +8,10 @@ extension OBDMachine {
     arguments: [Argument(confirm, .bool, optional: true, help: "Clear the codes; without it, only show what would be lost")],
     help: "Show what clearing the trouble codes would erase, unless the vehicle moves; with confirm, store that data and clear the codes")
   static let rates = Action(
-    "rates", help: "Show for each request the target and actual rate, the time it takes, and the properties that it reads")
+    "rates", help: "Show the target and actual rate of each request, its duration, and the properties that it reads")
   static let tune = Action(
     "tune", streams: true,
-    help: "Measure how long the adapter must wait for responses, store the fastest setting that loses none, and show the results")
+    help: "Measure how long the adapter must wait for responses, store the fastest setting that loses no response, and show the results")
   static let frames = Action(
     "freeze-frames", help: "Read the freeze frames: values from the time when each trouble code was stored (service 02)")
   static let monitors = Action(
@@ -19,8 +19,8 @@ extension OBDMachine {
     help: "Read the malfunction indicator lamp (MIL), the readiness monitors and the on-board test results with their limits (service 06)")
   static let ecuCodes = Action(
     "ecu-codes",
-    arguments: [Argument(ECUCodeList.argument, .string, optional: true, help: "More ECUs to query, by CAN identifier, such as 7B0 760")],
-    help: "Read the trouble codes of ECUs not related to emissions with UDS (service 19 02), each with its failure type")
+    arguments: [Argument(ECUCodeList.argument, .string, optional: true, help: "Additional ECUs, by CAN identifier, such as 7B0 760")],
+    help: "Read trouble codes with their failure types over UDS (service 19 02), also from ECUs that are not emission-related")
 
   static let confirm = "confirm"
 

@@ -40,7 +40,7 @@ extension Kind {
     let overrides = (setup.sections[PropertyOverride.section.name] ?? []).compactMap { PropertyOverride($0, &problems) }
     if let first = problems.first { throw first }
     let choice = VehicleChoice(rawValue: setup.options["vehicle"]?.text ?? "") ?? .auto
-    // A recording has only the answers to its own requests: no other requests are sent in the gaps.
+    // A recording contains only the answers to its own requests, so no other requests are sent in the gaps.
     let isReplay = setup.links[.main]?.hasPrefix("replay:") ?? false
     let defaults = PauseConditions()
     let time = { (key: String) in setup.options[key]?.number.map { Nanoseconds($0 * 1e9) } }

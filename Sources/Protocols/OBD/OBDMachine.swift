@@ -1,6 +1,6 @@
 // The `obd` machine: routes inputs and the commands of clients to its components; `OBDRouter` routes the results of one component to the
-// others. One adapter command is in flight at a time; when the adapter is idle, the next one is sent. A late byte, an unexpected reply or noise
-// never becomes a value.
+// others. One adapter command is in flight at a time; when the adapter is idle, the next one is sent. A late byte, an unexpected reply or
+// noise never becomes a value.
 //
 //   OBDMachine ─ OBDRouter ┬ AdapterSession      dialogue, setup, addressing, voltage, low power
 //                          ├ VehicleSession      ┬ VehiclePolling ┬ ProtocolDetection, PollScheduler, ResponseTimeout
@@ -12,11 +12,11 @@
 public struct OBDMachine: Machine {
   private(set) var router: OBDRouter
   private let allowRaw: Bool
-  /// The time of the last input.
+  /// The time of the latest input.
   private var lastTurn: Instant = .min
 
-  /// Polls `rate` times per second (0: back to back); sends requests that do more than read only if `allowRaw`. `phase`: the offset of the polls
-  /// within the period, 0 to 1. A stored baud rate is used only if it was stored for `link`.
+  /// Creates a machine that polls `rate` times per second (0: back to back). `allowRaw`: requests that are not read-only are allowed.
+  /// `phase`: the offset of the polls within the period, 0 to 1. A stored baud rate is used only if it was stored for `link`.
   init(
     link: String = "", rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle choice: VehicleChoice = .auto,
     isFastOnly: Bool = false, signals: [CustomSignal] = [], overrides: PropertyOverrides = PropertyOverrides(),

@@ -1,5 +1,5 @@
-// Owns the components of the `obd` machine and routes the results of one to the others: events of the adapter to the vehicle and the
-// clients, and what these require (`AdapterDemand`) to the adapter. It has no state of its own.
+// Owns the components of the `obd` machine and routes results between them: events of the adapter go to the vehicle and the clients, and
+// their demands (`AdapterDemand`) go to the adapter. It has no state of its own.
 
 struct OBDRouter: Sendable {
   private(set) var session: AdapterSession
@@ -13,7 +13,7 @@ struct OBDRouter: Sendable {
 
   // MARK: The next command
 
-  /// Sends the next command; the adapter is idle.
+  /// Sends the next command. Call it only while the adapter is idle.
   mutating func sendNext(at now: Instant, _ effects: inout Effects) {
     if session.dialogue.hasUnexpectedText { return unexpectedTextReceived(at: now, &effects) }
     switch session.state {
@@ -153,7 +153,7 @@ struct OBDRouter: Sendable {
   }
 
   mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
-    // Keep the reason why the link was reset; after a broken link the earlier fault no longer applies.
+    // If the daemon has reset the link, keep the fault that explains this. If the link broke, the earlier fault no longer applies.
     if session.reasonDown == nil { values.publish(fault: nil, &effects) }
     if session.reasonDown != reason { values.publish(status: .waiting, &effects) }
     disconnect(reason, &effects)

@@ -1,4 +1,4 @@
-// What a reply of the vehicle, or a failed request, reveals about the adapter and requires of it.
+// The consequences of a vehicle's reply, or of a failed request, for the adapter: what it reveals about the adapter and requires of it.
 
 struct Reaction: Sendable {
   /// What the reply has revealed.
@@ -11,7 +11,7 @@ struct Reaction: Sendable {
     static let answered = Notices(rawValue: 2)
     /// Another fast request is polled.
     static let replaced = Notices(rawValue: 4)
-    /// With STPX the adapter counts frames.
+    /// The adapter counts frames instead of messages in STPX.
     static let stpxCountsFrames = Notices(rawValue: 8)
     /// The adapter does not support STPX.
     static let rejectsSTPX = Notices(rawValue: 16)

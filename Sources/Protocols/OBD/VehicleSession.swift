@@ -1,5 +1,5 @@
 // The session with the vehicle: passes replies to polling, and pauses polling as the sleep policy decides. It publishes whether the vehicle
-// responds, and returns what the adapter does next.
+// responds, and returns what the adapter must do next.
 
 struct VehicleSession: Sendable {
   private(set) var polling: VehiclePolling
@@ -31,7 +31,7 @@ struct VehicleSession: Sendable {
     values.resetScales()
   }
 
-  /// Handles the end of a setup of the adapter with this name.
+  /// Handles the completed setup of the adapter with this name.
   mutating func adapterReady(_ adapter: String?, at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
     polling.adapterReady(adapter, isProbing: sleep.isProbing, at: now)
     guard polling.scheduler.pace.period == 0 else { return }
@@ -62,7 +62,7 @@ struct VehicleSession: Sendable {
     }
   }
 
-  /// Whether the voltage is to be measured before the next poll.
+  /// Whether the voltage must be measured before the next poll.
   private func isMeasurementDue(_ session: AdapterSession, at now: Instant) -> Bool {
     session.traits.hasVoltage && sleep.isMeasurementDue(at: now, gap: polling.scheduler.pace.due &- now)
   }
@@ -160,7 +160,7 @@ struct VehicleSession: Sendable {
     execute(consequence, session, at: now, &values, &effects, &reaction)
   }
 
-  /// Handles a request to which the adapter did not reply, or did not end its reply.
+  /// Handles a request whose reply is missing or too long.
   mutating func failed(_ failure: AdapterFailure, _ session: AdapterSession, at now: Instant, _ effects: inout Effects) -> Reaction {
     var reaction = Reaction()
     let rejectsSTPX = if case .timeout = failure { session.usesSTPX } else { false }
@@ -175,7 +175,7 @@ struct VehicleSession: Sendable {
     return reaction
   }
 
-  /// Handles the protocol that the adapter has detected; nil: it does not report it.
+  /// Handles the protocol that the adapter has detected; nil: the adapter does not report it.
   mutating func identified(
     _ bus: VehicleBus?, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
@@ -185,7 +185,7 @@ struct VehicleSession: Sendable {
     return reaction
   }
 
-  /// Executes what follows a failed poll.
+  /// Executes the consequence of a failed poll.
   private mutating func execute(
     _ consequence: PollConsequence, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
@@ -208,9 +208,9 @@ struct VehicleSession: Sendable {
       }
     case .tryOther(let message, let isFinal): tryOther(message, isFinal: isFinal, session, at: now, &values, &effects, &reaction)
     case .responsePending(let message, let times):
-      // The responses repeatedly come after the adapter's timeout: use the long one.
+      // The responses repeatedly come after the adapter's timeout: use the long timeout.
       if times >= 3 { polling.lengthenTimeout() }
-      // The ECU responds, so that only this request fails: poll another one.
+      // The ECU responds, so only this request fails: poll another one.
       if times > 3, replace(message, at: now, &values, &effects, &reaction) { return }
       if times > 3 { vehicleSilent("\(message); retrying every second", .carSilent, &values, &effects) }
       polling.pause(until: now &+ .second)
@@ -268,7 +268,7 @@ struct VehicleSession: Sendable {
     polling.pausesChanged(to: sleep.pauses)
     vehicleSilent(pause.message.map { "\(message); \($0)" } ?? message, pause.status, &values, &effects)
     pausePolling(for: pause.length, session, at: now, &reaction)
-    // After every fourth pause, the request that all ECUs support is polled instead.
+    // After every fourth pause, a request that all ECUs support is polled instead.
     polling.paused(message, checksLiveness: sleep.pauses % 4 == 3)
   }
 
@@ -333,7 +333,7 @@ struct VehicleSession: Sendable {
 
   // MARK: Commands
 
-  /// Requests all values at once, because clearing trouble codes has changed some.
+  /// Requests all values at once, because clearing trouble codes may have changed them.
   mutating func requestAllNow() { polling.requestAllNow() }
 
   mutating func publishCounters(at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
