@@ -1,10 +1,10 @@
-// The deadman timer of a vehicle that is driven over a link: every set-point refreshes it, and the vehicle stops when it
-// expires. Pure; the machine that owns it checks `expires`.
+// The deadman timer of a vehicle that is driven over a link: every set-point refreshes the timer, and the vehicle stops when the timer
+// expires. The timer itself does no I/O; the machine that owns it checks `expires`.
 
 /// The state of the motion lease: whether it is held, and when it expires without another set-point.
 public struct DeadmanTimer: Sendable, Equatable {
   private var deadline: Nanoseconds = 0
-  /// When the lease is lost unless a set-point arrives; nil if the lease is not held.
+  /// The time at which the lease is lost unless a set-point arrives; nil if the lease is not held.
   public private(set) var expires: Instant?
 
   /// A lease that is not held.
@@ -27,7 +27,7 @@ public struct DeadmanTimer: Sendable, Equatable {
   /// Ends the lease.
   public mutating func release() { expires = nil }
 
-  /// The reason why the lease has expired, or nil while it holds.
+  /// The reason why the lease has expired, or nil if it has not.
   public func expiryReason(at now: Instant) -> String? {
     guard let expires, now >= expires else { return nil }
     return "no set-point for \(deadline / .millisecond) ms"

@@ -1,7 +1,7 @@
 // The codes of errors that a device or the daemon reports to clients (`DeviceError.code` of io.vehicled). Codes are added, never changed;
 // io.vehicled(7) describes each of them.
 
-/// Why a command was rejected or failed, for programs.
+/// The machine-readable reason why a command was rejected or failed.
 public enum ErrorCode: String, Sendable, CaseIterable {
   // Any device
   case busy

@@ -1,5 +1,5 @@
-// How the peers of a kind are reached over Bluetooth Low Energy: GATT services and characteristics, advertised names, and
-// the probe that verifies a guessed peer.
+// How the peers of a kind are reached over Bluetooth Low Energy: GATT services and characteristics, advertised names, and the probe that
+// verifies a peer that `ble:auto` has found.
 
 /// A Bluetooth UUID. Short UUIDs (`FFF0`) extend the base UUID of the Bluetooth Core specification (3.B.2.5.1).
 public struct GATTUUID: Hashable, Sendable, CustomStringConvertible, ExpressibleByStringLiteral {
@@ -68,13 +68,13 @@ public struct GATTRole: Sendable {
   public var isStream: Bool
   /// Whether acknowledged writes are used if the characteristic supports both kinds. They are slower, but report every loss.
   public var prefersResponse: Bool
-  /// How `ble:auto` verifies that a peer is of this role.
+  /// How `ble:auto` verifies that a peer has this role.
   public var probe: Probe?
 
   /// A harmless request, and a check of the reply to it.
   public struct Probe: Sendable {
     public var request: [UInt8]
-    /// Checks all bytes received so far: true or false if the peer is or is not of this role, nil while the reply is incomplete.
+    /// Checks all bytes received so far: true if the peer has this role, false if it does not, nil while the reply is incomplete.
     public var accepts: @Sendable ([UInt8]) -> Bool?
 
     /// Creates a probe.
@@ -93,13 +93,13 @@ public struct GATTRole: Sendable {
     self.probe = probe
   }
 
-  /// Whether nothing is ever written to such peers.
+  /// Whether the daemon never writes to such peers.
   public var isNotifyOnly: Bool { !profiles.isEmpty && profiles.allSatisfy { $0.write == nil } }
 
   /// Whether one of these services belongs to this role.
   public func matches(services: [GATTUUID]) -> Bool { profiles.contains { services.contains($0.service) } }
 
-  /// Whether a peer with this name may be of this role.
+  /// Whether a peer with this name may have this role.
   public func matches(name: String) -> Bool {
     let name = name.lowercased()
     return names.contains { name.contains($0.lowercased()) }

@@ -1,4 +1,4 @@
-// Configuration keys for an HTTP server and the proxy in front of it. Pure text; no name is looked up.
+// Configuration keys for an HTTP server and the proxy in front of it. The values are only parsed; no host name is resolved.
 
 extension Setup {
   /// The server URL in a key, without trailing slashes: `https://HOST` or `http://HOST:PORT/PATH`.

@@ -1,4 +1,4 @@
-// IPv4 networks in CIDR notation, such as 192.168.4.0/24. Parsing and comparison only; no DNS look-ups.
+// IPv4 networks in CIDR notation, such as 192.168.4.0/24: parsing and comparison, without DNS look-ups.
 
 /// An IPv4 network: the addresses with a common prefix.
 public struct IPv4Network: Sendable, Hashable, CustomStringConvertible {

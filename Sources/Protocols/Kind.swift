@@ -13,7 +13,7 @@ public struct Kind: Sendable {
   public var options: [Option]
   /// The configuration keys that name files with secrets.
   public var secrets: [Secret]
-  /// The named subsections, as `[device.board.mode.eco]`.
+  /// The named subsections, such as `[device.board.mode.eco]`.
   public var sections: [Section]
   /// A safety warning for the owner of the device; logged once, and shown by `vehiclectl doctor`. nil if there is none.
   public var warning: (@Sendable (Setup) -> String?)?
@@ -47,8 +47,8 @@ public struct LinkRole: Sendable {
   /// The BLE properties of its peers, if `ble` is one of the schemes.
   public var gatt: GATTRole?
   public var required: Bool
-  /// Whether a peer that acknowledges nothing for 30 s is disconnected. False for a peer that accepts no other client after a
-  /// lost connection, and that must receive the shutdown sequence as soon as it is reachable again.
+  /// Whether a peer that acknowledges nothing for 30 s is disconnected. False for a peer that accepts no other client after a lost
+  /// connection and that must receive the shutdown sequence as soon as it is reachable again.
   public var disconnectsUnresponsivePeer: Bool
 
   /// Declares a link. `replay:` is always accepted.
@@ -69,7 +69,7 @@ public struct LinkRole: Sendable {
 public struct Option: Sendable {
   /// A reference to other devices.
   public enum Reference: Sendable, Equatable {
-    /// A list of properties, as `band.heart-rate`.
+    /// A list of properties, such as `band.heart-rate`.
     case properties
     /// A device that has these properties.
     case device(with: [String])
@@ -184,7 +184,7 @@ public struct Setup: Sendable {
   }
 }
 
-/// An invalid option that its rule cannot reject.
+/// An error in an option that the option's rule cannot detect.
 public struct OptionError: Error, Equatable, Sendable {
   /// The key; nil for the section as a whole.
   public var option: String?

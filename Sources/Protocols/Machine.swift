@@ -1,6 +1,6 @@
-// The interface of every protocol machine. A machine is a value: it receives inputs with their times and returns effects. It
-// never waits, reads a clock, draws a random number, opens anything or logs anything. So a ten-minute ride replays in
-// milliseconds, and every recording is a regression test.
+// The interface of every protocol machine. A machine is a value: it receives inputs with their times and returns effects. It never waits,
+// reads a clock, generates a random number, opens anything or logs anything. Therefore a ten-minute ride replays in milliseconds, and every
+// recording is a regression test.
 //
 //   device ── Input, at: ──▶ machine ── Effects ──▶ device          the device calls again at `nextWake`
 
@@ -15,7 +15,8 @@ public protocol Machine: Sendable {
 }
 
 extension Machine {
-  /// Handles one input and returns `nextWake`, in place: reading a property of an `any Machine` copies the whole machine.
+  /// Handles one input and returns `nextWake`. On an `any Machine`, this call works in place, whereas reading the property `nextWake` would
+  /// copy the whole machine.
   public mutating func handleAndReturnNextWake(_ input: Input, at now: Instant, _ effects: inout Effects) -> Instant? {
     handle(input, at: now, &effects)
     return nextWake
@@ -35,9 +36,9 @@ public struct LinkName: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
 /// The state of a link.
 public enum LinkState: Sendable, Equatable {
   /// Bytes can be sent. `maximumSend` is the size limit of one write in bytes, if the link has one. `baud` is the current speed of a
-  /// serial line whose speed can change (`setBaud`): hardware whose URL does not set it.
+  /// serial line whose speed can change (`setBaud`), that is, of a hardware port whose URL does not set the speed.
   case up(maximumSend: Int?, baud: Int? = nil)
-  /// Nothing can be sent; the reason as a message.
+  /// Nothing can be sent, for this reason (a message).
   case down(String)
   /// A listening link rejected a peer from another network (the peer's address, and why). It continues to listen.
   case refused(String)
@@ -58,7 +59,7 @@ public enum Command: Sendable, Equatable {
   case run(action: Int, arguments: [String: Value])
 }
 
-/// Why a command failed. The strings are messages: the cause, then the remedy.
+/// The reason why a command failed. The strings are messages: the cause, then the remedy.
 public enum CommandError: Error, Sendable, Equatable {
   /// The device is not reachable.
   case notConnected(String)
@@ -177,25 +178,25 @@ public enum Input: Sendable {
   case linkChanged(LinkName, LinkState)
   /// Received bytes. A stream link can split and join them anywhere; a packet link preserves their boundaries.
   case received(LinkName, [UInt8])
-  /// The link has accepted a send, or failed (the reason).
+  /// The link has accepted a send, or the send has failed for this reason.
   case sent(SendID, failure: String?)
   /// A command; the machine must reply with exactly one `complete`.
   case perform(CommandID, Command)
   /// The caller has disconnected: an action that lasts as long as its caller ends now. `complete` may be omitted.
   case cancelled(CommandID)
-  /// A property of another device that `observe` requested: once at first, then after every change, and when it becomes stale or
-  /// its device is removed.
+  /// A reading of another device's property that `observe` requested. It arrives once at first, then after every change, and when the
+  /// property becomes stale or its device is removed.
   case observed(reference: String, Reading.Content)
   case response(RequestID, HTTPResponse)
   case rows(QueryID, DatabaseAnswer)
   /// The reply to `requestTime`, in the next turn.
   case time(WallTime)
-  /// The value of a `store` survives the death of the process from now on, or could not be stored (the reason).
+  /// The value of a `store` was stored and now survives the death of the process, or it could not be stored for this reason.
   case stored(key: String, failure: String?)
   /// A client acquires the motion lease: motion commands are now accepted, and a set-point must arrive within every `deadline`
   /// nanoseconds (`DeadmanTimer`). Sent only while the lease is free.
   case leaseBegan(deadline: Nanoseconds)
-  /// The holder disconnected or released the lease (the reason): stop the vehicle now.
+  /// The holder disconnected or released the lease; the string is the reason. Stop the vehicle now.
   case leaseEnded(String)
   /// `nextWake` is reached.
   case wake
@@ -212,8 +213,8 @@ public enum Effect: Sendable, Equatable {
   /// A send that must not be late: if more than `maxUnacknowledged` bytes of earlier sends are not acknowledged by the peer (TCP
   /// reports this), nothing is written and `sent` carries the failure.
   case sendUnlessBacklogged(LinkName, [UInt8], SendID, maxUnacknowledged: Int)
-  /// The last-will frames that another process sends over this link if this process dies or freezes. Valid until the link is down
-  /// or replaced by another will. nil: none.
+  /// The last-will frames that another process sends over this link if this process dies or freezes. They are valid until the link goes
+  /// down or another last will replaces them. nil: none.
   case lastWill(LinkName, LastWill?)
   /// An occurrence that is not a property.
   case event(name: String, text: String)
@@ -233,8 +234,8 @@ public enum Effect: Sendable, Equatable {
   case closeLink(LinkName)
   /// Change the speed of a serial line whose `up` reported one. Received bytes that are not delivered yet are discarded.
   case setBaud(LinkName, Int)
-  /// Listen on HOST:PORT, a local address, and accept one peer at a time from this network as this link. After a reset the next
-  /// peer is accepted; `closeLink` ends it.
+  /// Listen on HOST:PORT, a local address, and accept one peer at a time from this network as this link. After a reset, the next peer is
+  /// accepted; `closeLink` stops listening.
   case listen(LinkName, at: String, from: IPv4Network?)
   case request(RequestID, HTTPRequest)
   case query(QueryID, DatabaseQuery)
@@ -244,8 +245,8 @@ public enum Effect: Sendable, Equatable {
   case observe(reference: String)
   /// Store these bytes in `devices/NAME/KEY` in the state directory; an empty array removes the file. Replied to with `stored`.
   case store(key: String, [UInt8])
-  /// The machine ends the motion lease (the reason as a message): no set-point arrived in time, or the link is down. The vehicle is
-  /// being stopped; `leaseEnded` does not follow.
+  /// The machine ends the motion lease, because no set-point arrived in time or the link is down; the string is a message with the reason.
+  /// The vehicle is being stopped; `leaseEnded` does not follow.
   case leaseLost(String)
   /// Replace the schema. Properties that keep their name keep their reading; readings of the same turn refer to the new schema.
   case declare(Schema)
@@ -253,7 +254,7 @@ public enum Effect: Sendable, Equatable {
   case stopped
 }
 
-/// The outputs of a machine, in order. The device owns one and reuses its storage, so that a turn of the loop allocates nothing.
+/// The outputs of a machine, in order. The device owns one value and reuses its storage, so that a turn of the loop allocates nothing.
 public struct Effects: Sendable {
   /// New readings; they are applied before anything in `list`.
   public private(set) var readings: [Reading] = []

@@ -8,7 +8,7 @@ public func nearest(to wrong: String, among known: [String]) -> String? {
   return best.name
 }
 
-/// The minimum number of letters to insert, remove, replace or swap with their neighbour.
+/// The minimum number of letters to insert, remove, replace or swap with a neighbour to turn one name into the other.
 private func editDistance(_ one: [UInt8], _ other: [UInt8]) -> Int {
   var beforeLast: [Int] = []
   var last = Array(0...other.count)

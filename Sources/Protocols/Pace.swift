@@ -1,5 +1,5 @@
-// The polling grid and the statistics of polls. The grid is absolute: slots at offset + n * period of the monotonic clock, so that it
-// never drifts and devices with different phases take turns. A slot is used once or missed; missed slots are not made up.
+// The polling grid and the statistics of polls. The grid is absolute: its slots are at offset + n * period on the monotonic clock, so it
+// never drifts, and devices with different phases take turns. A slot is used once or missed; missed slots are not made up for.
 
 /// The times of polls: on a grid with a fixed period, or back to back.
 struct Pace: Sendable {
@@ -8,7 +8,7 @@ struct Pace: Sendable {
   private let usualPeriod: Nanoseconds
   private let phase: Double
   private var offset: Nanoseconds { Nanoseconds(Double(period) * phase) }
-  /// When the next poll is due.
+  /// The time at which the next poll is due.
   private(set) var due: Instant = .min
   /// The next poll starts a run: it is sent as soon as possible, so its lateness is not counted.
   private var isFirst = true

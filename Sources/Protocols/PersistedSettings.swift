@@ -32,7 +32,7 @@ struct PersistedSettings: Sendable {
     pending.last { $0.property == property }.map(\.value) ?? values[property]
   }
 
-  /// Restores stored settings. A damaged one counts as unset; returns the names of damaged settings. `isValid` checks what the
+  /// Restores stored settings. A damaged setting is treated as unset; returns the names of the damaged settings. `isValid` checks what the
   /// property's declaration cannot express.
   mutating func restore(_ files: [String: [UInt8]], isValid: (Int, Value) -> Bool = { _, _ in true }) -> [String] {
     var damaged: [String] = []
@@ -58,8 +58,8 @@ struct PersistedSettings: Sendable {
     effects.append(.store(key: name, Array(accepted.text.utf8)))
   }
 
-  /// Handles the completion of a write. Returns the setting that takes effect, whose command the machine completes. If it could not be
-  /// stored, its command fails.
+  /// Handles the completion of a write. Returns the setting that takes effect; the machine completes its command. If the setting could not
+  /// be stored, its command fails.
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) -> Change? {
     guard let index = pending.firstIndex(where: { properties[$0.property].name == key }) else { return nil }
     let change = pending.remove(at: index)

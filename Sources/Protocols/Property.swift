@@ -88,11 +88,11 @@ public struct Property: Sendable, Equatable {
   public var name: String { definition.name }
   /// The type of its values.
   public var type: ValueType { definition.type }
-  /// SI or the automotive convention: km/h, °C, V, A, %, rpm, kW, km.
+  /// The unit, by SI or automotive convention: km/h, °C, V, A, %, rpm, kW, km.
   public var unit: String? { definition.unit }
   /// The valid numbers, in `unit`.
   public var range: ClosedRange<Double>? { definition.range }
-  /// The valid strings, if they are a closed set.
+  /// The valid strings; empty if any string is valid.
   public var choices: [String] {
     get { definition.choices }
     set { definition.choices = newValue }

@@ -7,7 +7,7 @@ public enum PropertyGroup: String, Sendable, CaseIterable {
   case settings, emissions, diagnostics, identity, adapter, statistics
 }
 
-/// The importance of a property. The raw value is that of the control socket.
+/// The importance of a property. The raw value is used on the control socket.
 public enum PropertyRank: Int, Sendable, CaseIterable {
   /// Shown in one-line summaries of a device.
   case headline = 1

@@ -1,4 +1,5 @@
-// Old names of properties and configuration keys, and their current names. An old name is an error that names the current one.
+// Old names of properties and configuration keys, and their current names. The use of an old name is an error, whose message contains the
+// current name.
 
 /// Looks up old names.
 public enum Renames {

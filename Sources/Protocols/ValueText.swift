@@ -1,7 +1,7 @@
 // Values as text, and their validation against a declaration. Shared by the daemon, the command line and the configuration, so
 // that all three accept the same values and report the same errors.
 
-/// Why a value was rejected: the problem, then a valid alternative.
+/// The reason why a value was rejected: the problem, then a valid alternative.
 public struct ValueError: Error, Equatable, Sendable, CustomStringConvertible {
   public var description: String
 
@@ -88,7 +88,7 @@ extension ValueType {
 }
 
 extension Value {
-  /// The value for display: `on`, `3737`, `56.4`, `eco`, `a,b`. Integral floats have no fraction.
+  /// The value for display: `on`, `3737`, `56.4`, `eco`, `a,b`. Integral floats are shown without a fraction.
   public var text: String {
     switch self {
     case .bool(let value): value ? "on" : "off"
