@@ -1,5 +1,5 @@
 // Commands that clones of the ELM327 reject, or acknowledge without effect.
-// Source: reports of owners, and of authors of drivers.
+// Source: reports of owners and of driver authors.
 
 extension ELM327Adapter {
   /// Whether the adapter answers the command with `?`.

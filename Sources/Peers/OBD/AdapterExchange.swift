@@ -43,8 +43,8 @@ extension ELM327Adapter {
     return reply
   }
 
-  /// Detects the protocol if necessary, and initializes a K-line. Adds notices to `reply`, and the duration to `start`. Returns the error
-  /// output if that fails or no ECU responds.
+  /// Detects the protocol if necessary, and initialises a K-line. Adds notices to `reply`, and the duration to `start`. Returns the error
+  /// output if this fails or no ECU responds; nil: the request can be sent.
   private mutating func openProtocol(_ reply: inout [TimedOutput], _ start: inout Instant) -> [TimedOutput]? {
     let busState = car.ignition.busState(at: start)
     if settings.obdProtocol.automatic, !settings.obdProtocol.isDetected {
@@ -146,7 +146,7 @@ extension ELM327Adapter {
   }
 
   /// Removes and returns the frames of earlier requests: a reply held back by the fault `stale`, and late frames. If the first late frame
-  /// arrived before `start`, all are lost: without its first frame a long message is not received.
+  /// arrived before `start`, all late frames are lost, because a long message is not received without its first frame.
   private mutating func leftovers(from start: Instant) -> [Arrival] {
     let held = stale.enumerated().map { Arrival(due: start + timing.frame * Nanoseconds($0.offset) / 2, frame: $0.element, isLast: false) }
     let pending = late.first.map { $0.due >= start } ?? false ? late : []

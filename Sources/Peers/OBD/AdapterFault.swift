@@ -5,7 +5,8 @@ import Protocols
 
 public typealias AdapterFault = Fault<AdapterFaultKind>
 
-/// The faults of an adapter. WHEN counts the replies of the car. A fault with a start time occurs only if the adapter is plugged in then.
+/// The faults of an adapter. WHEN counts the replies of the car. A fault with a start time occurs only if the adapter is plugged in at that
+/// time.
 public enum AdapterFaultKind: String, FaultKind {
   case latency, split
   case latePrompt = "late-prompt"

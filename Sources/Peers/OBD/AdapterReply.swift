@@ -1,6 +1,6 @@
 // A request to the car, the faults that affect it, and the printed reply. AdapterExchange simulates the bus.
-// The adapter stops waiting after the number of frames in the response-count digit; without it, after the ATST time, or earlier with
-// adaptive timing.
+// The adapter stops waiting after the number of frames that the response-count digit gives. Without this digit, it stops after the ATST
+// time, or earlier with adaptive timing.
 
 import Protocols
 
@@ -94,7 +94,7 @@ extension ELM327Adapter {
     return [(piece.due, piece.bytes.dropLast()), (piece.due + delay, [0x3E])]
   }
 
-  /// Returns the faults that affect the current reply; those with a start time only once.
+  /// Returns the faults that affect the current reply. A fault with a start time is returned only once.
   private mutating func activateFaults(at now: Instant) -> [AdapterFault] {
     guard !faults.isEmpty else { return [] }
     var activeFaults: [AdapterFault] = []

@@ -1,6 +1,6 @@
 // The ST commands of an OBDLink: identity, requests in one line (STPX), timeouts in milliseconds, sleep.
-// Sources: STN1100 family reference manual; for STPX, commands that existing programs send, for example STPX H:7E4, D:220101, R:1, T:200, in
-// which R counts whole messages.
+// Sources: STN1100 family reference manual; for STPX, commands that existing programs send, for example STPX H:7E4, D:220101, R:1, T:200,
+// in which R counts whole messages.
 
 import Protocols
 

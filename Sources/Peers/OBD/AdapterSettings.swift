@@ -3,13 +3,13 @@
 
 import Protocols
 
-/// The settings of an adapter. A new value has the defaults after a reset.
+/// The settings of an adapter. The initial values are those after a reset.
 struct AdapterSettings: Sendable, Equatable {
   var echo = true
   var linefeeds = false
   /// Whether line ends are lost between the chip and the host (fault `no-lf-cr`).
   var losesLineEnds = false
-  /// The faults `no-checksum`, `pad-zeros` and `ignore-protocol` set these.
+  /// The effects of the faults `no-checksum`, `pad-zeros` and `ignore-protocol`.
   var omitsChecksums = false
   var padsWithoutHeaders = false
   var alwaysDetectsProtocol = false
@@ -43,7 +43,7 @@ struct AdapterSettings: Sendable, Equatable {
     "E": \.echo, "L": \.linefeeds, "S": \.spaces, "H": \.headers, "D": \.displaysDLC, "CAF": \.autoFormat, "CFC": \.flowControl,
     "M": \.memory,
   ]
-  /// Commands that are acknowledged and have no effect in this simulation.
+  /// Commands that are acknowledged but have no effect in this simulation.
   private static let commandsWithoutEffect: Set<String> = ["AL", "NL", "R0", "R1", "V0", "V1", "CSM0", "CSM1", "KW0", "KW1", "FE", "SS"]
 
   /// Applies an AT command (without the prefix, in capitals, without spaces). Returns false if the command is unknown.

@@ -1,8 +1,8 @@
-// The times of an adapter and of the car's replies. Source: ELM327 data sheet (timer steps), measurements on real adapters.
+// The timing of an adapter and of the car's replies. Source: ELM327 data sheet (timer steps), measurements on real adapters.
 
 import Protocols
 
-/// The times of an adapter and its car.
+/// The durations and timeouts of an adapter and its car.
 public struct AdapterTiming: Sendable, Equatable {
   /// From the request to the first frame of the fastest ECU.
   public var latency: Nanoseconds = 5 * .millisecond
@@ -21,7 +21,7 @@ public struct AdapterTiming: Sendable, Equatable {
   public var failedSearch: Nanoseconds = 5 * .second
   /// A command that changes a setting.
   public var setting: Nanoseconds = 2 * .millisecond
-  /// The initialization of a K-line: at 5 baud, or by a pulse.
+  /// The initialisation of a K-line: at 5 baud, or by a pulse.
   public var slowInit: Nanoseconds = 2_500 * .millisecond
   public var fastInit: Nanoseconds = 300 * .millisecond
   /// On a K-line: one byte, the gap between two messages, and a request with its inter-byte gaps.
@@ -32,14 +32,14 @@ public struct AdapterTiming: Sendable, Equatable {
   public var lowPower: Nanoseconds = .second
   public var lowPowerWarning: Nanoseconds = 2 * .second
 
-  /// The times of a good adapter and a real car.
+  /// Realistic timing: a good adapter and a real car.
   public static let real = AdapterTiming()
   /// No delays, for benchmarks.
   public static let instant = AdapterTiming(
     latency: 0, frame: 0, timeoutStep: 0, adaptive: 0, adaptiveFast: 0, reset: 0, warmStart: 0, search: 0, failedSearch: 0, setting: 0,
     slowInit: 0, fastInit: 0, kLineByte: 0, kLinePause: 0, kLineRequest: 0, lowPower: 0, lowPowerWarning: 0)
 
-  /// The timeout for a further frame, after each frame. It is longer on a K-line, where ECUs may take 50 ms.
+  /// The timeout for the next frame, which restarts after each frame. It is longer on a K-line, where ECUs may take 50 ms.
   func nextFrameTimeout(_ settings: AdapterSettings, on bus: DiagnosticBus) -> Nanoseconds {
     let factor: Nanoseconds = bus.isCAN ? 1 : 3
     return switch settings.adaptive {

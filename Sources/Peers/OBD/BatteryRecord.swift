@@ -17,7 +17,7 @@ struct BatteryRecord: Sendable {
   var inletTemperature: UInt8
   var ignitionBits: UInt8
   var isolationResistance: UInt16
-  /// Whether the car has one motor, whose speed is in the record twice.
+  /// Whether the car has only one motor, whose speed is in the record twice.
   var repeatsMotorSpeed = false
 
   func bytes(_ sample: DriveCycle.Sample, cells: Double, supplyMillivolts: Int) -> [UInt8] {

@@ -9,7 +9,7 @@ public struct CapturedCar: Car {
   public let ignition: Ignition
   private let answers: [[UInt8]: [Reply]]
 
-  /// Creates a car that gives these answers on any address.
+  /// Creates a car that gives these answers at any address.
   public init(_ bus: DiagnosticBus = .can11, padding: UInt8? = 0, _ ignition: Ignition = Ignition(), answers: [[UInt8]: [Reply]]) {
     (self.bus, self.padding, self.ignition, self.answers) = (bus, padding, ignition, answers)
   }

@@ -23,9 +23,9 @@ public struct ELM327Adapter: Machine {
   }
 
   struct LowPower: Sendable {
-    /// When the warning is due; nil after it was printed.
+    /// The time at which the warning is due; nil after it was printed.
     var warning: Instant?
-    /// When the adapter sleeps: from then on any input restarts it.
+    /// The time at which the adapter falls asleep. After that, any input restarts it.
     var asleepFrom: Instant
 
     init(warning: Instant, asleepFrom: Instant) { (self.warning, self.asleepFrom) = (warning, asleepFrom) }

@@ -10,7 +10,7 @@ public struct Ignition: Sendable {
   public enum Position: String, Sendable, CaseIterable {
     /// No ECU responds, and after `busHoldTime` the bus is down.
     case off
-    /// All ECUs respond; the car stands with the engine off.
+    /// All ECUs respond; the car is stationary with its engine off.
     case on
     /// The car drives.
     case run
@@ -86,7 +86,7 @@ public struct Ignition: Sendable {
     return time < Ignition.busHoldTime ? .silent : .dead
   }
 
-  /// The driving time since the start. Each stop counts as the end of its drive cycle, so that the next drive starts with a new cycle.
+  /// The driving time since the start. Each stop is treated as the end of its drive cycle, so the next drive starts a new cycle.
   func drivingTime(at now: Instant) -> Nanoseconds {
     let (elapsed, cycle) = (elapsed(at: now), Nanoseconds(DriveCycle.period) * .second)
     if turns.count == 1 { return elapsed }
@@ -99,8 +99,8 @@ public struct Ignition: Sendable {
     return driven
   }
 
-  /// The voltage of the 12 V battery in mV: `charging` in these positions; in others it falls to the resting voltage and then by 0.1 V per
-  /// hour.
+  /// The voltage of the 12 V battery in mV. It is `charging` in these positions; in others it falls to the resting voltage, and then by
+  /// 0.1 V per hour.
   func supply(_ charging: Int, in positions: Set<Position>, at now: Instant) -> Int {
     guard turns.count > 1, let time = duration(in: Set(Position.allCases).subtracting(positions), at: now) else { return charging }
     if time < elapsed(at: now), time < Ignition.settlingTime {

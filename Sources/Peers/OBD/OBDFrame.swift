@@ -1,6 +1,7 @@
 // Frames on the diagnostic bus, and the segmentation of messages.
 // Source: ISO 15765-2. The first byte of a CAN frame: 0L single frame, L bytes follow · 1L LL first frame of a message of LLL bytes,
-// 6 follow · 2n consecutive frame, 7 follow, n counts 1…F, 0…. On a K-line a message is one frame: 3 bytes of header, up to 7 of data, checksum.
+// 6 follow · 2n consecutive frame, 7 follow, n counts 1…F, 0…. On a K-line a message is one frame: 3 bytes of header, up to 7 of data,
+// checksum.
 
 /// One frame on the bus: on CAN 8 bytes if the car pads frames.
 struct OBDFrame: Sendable, Equatable {

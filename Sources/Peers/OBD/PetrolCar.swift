@@ -95,7 +95,7 @@ public struct PetrolCar: Car {
       guard arguments.isEmpty else { return [Reply.negativeResponse(service, 0x12)] }
       return troubleCodes(ecu.memory.codes(of: service), service)
     case 0x04:
-      // The running engine prevents clearing in both ECUs.
+      // While the engine runs, both ECUs refuse to clear.
       return [state.sample.isRunning ? Reply.negativeResponse(0x04, 0x22) : [0x44]]
     case 0x06 where bus.isCAN && ecu.isEngine:
       guard let number = arguments.first, arguments.count == 1 else { return [] }

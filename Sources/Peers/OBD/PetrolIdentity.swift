@@ -1,6 +1,6 @@
 // The identification of an ECU of a simulated petrol car (VIN, CAL ID, CVN, name), and its on-board monitoring results.
-// Source: SAE J1979 services 06 and 09. On CAN the data of an infotype are one message; on a K-line they are several messages of four
-// bytes, numbered from 1, and the infotype before it gives the number of messages.
+// Source: SAE J1979 services 06 and 09. On CAN, the data of an infotype is one message. On a K-line, it is several messages of four bytes,
+// numbered from 1; the previous infotype gives the number of messages.
 
 /// The data of service 09 of one ECU.
 struct PetrolIdentity: Sendable {

@@ -11,7 +11,7 @@ struct PetrolState: Sendable {
   /// The time since the engine start in s.
   var runTime: Double
 
-  /// Seconds and kilometres since the codes were cleared: in this simulation, or long before it.
+  /// Seconds and kilometres since the codes were cleared, either in this simulation or long before it.
   var sinceCleared: (seconds: Double, distance: Double) {
     guard let cleared = memory.cleared else { return (31_000 + sample.seconds, 407 + sample.distance) }
     return (max(0, sample.seconds - cleared.seconds), max(0, sample.distance - cleared.distance))
@@ -132,7 +132,7 @@ enum PetrolParameters {
   private static func trim(_ value: Double) -> [UInt8] { byte((value + 100) * 128 / 100) }
   private static func lambda(_ state: PetrolState) -> Double { state.sample.isFuelCut ? 1.99 : 1 + swing(state, 1.7) * 0.015 }
 
-  /// A triangle wave from -1 to 1 with this period in s, like that of lambda control.
+  /// A triangle wave from -1 to 1 with this period in s, as in lambda control.
   private static func swing(_ state: PetrolState, _ period: Double) -> Double {
     let phase = state.sample.seconds.truncatingRemainder(dividingBy: period) / period
     return phase < 0.5 ? 4 * phase - 1 : 3 - 4 * phase

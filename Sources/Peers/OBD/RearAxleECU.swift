@@ -1,5 +1,5 @@
-// The rear axle ECU of a simulated petrol car. It has the address and a request of the BMS of electric Hyundai and Kia cars, but
-// other data, and is not emission-related.
+// The rear axle ECU of a simulated petrol car, which is not emission-related. It has the address of the BMS in electric Hyundai and Kia
+// cars and answers the same request (2101), but with other data.
 // Source: ISO 14230-3 service 21 (manufacturer-specific local identifiers), ISO 14229 service 19; SAE J1979 leaves 7E4 to the manufacturer.
 
 struct RearAxleECU: Sendable {

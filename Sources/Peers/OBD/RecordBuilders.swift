@@ -1,6 +1,6 @@
 // Builders for data records, by byte position and in order. Values are clamped to the range of their field.
 
-/// A record of fixed length, initially filled with zeros. Bytes outside of it are ignored.
+/// A record of fixed length, initially filled with zeros. Bytes beyond its end are ignored.
 struct FixedRecordBuilder: Sendable {
   private(set) var bytes: [UInt8]
 

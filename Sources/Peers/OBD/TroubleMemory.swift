@@ -7,9 +7,9 @@ struct TroubleMemory: Sendable, Equatable {
   private(set) var codes: [UInt16]
   private(set) var pending: [UInt16]
   let permanent: [UInt16]
-  /// The code that stored the freeze frame.
+  /// The code that caused the freeze frame to be stored.
   private(set) var freezeFrameCode: UInt16?
-  /// When the codes were cleared: seconds and kilometres since the start.
+  /// The time and distance at which the codes were cleared: seconds and kilometres since the start.
   private(set) var cleared: (seconds: Double, distance: Double)?
 
   static func == (one: TroubleMemory, other: TroubleMemory) -> Bool {
