@@ -2,12 +2,12 @@
 
 import Protocols
 
-/// Which replies, messages, reads or connections of a simulated device a fault affects.
+/// The condition under which a fault affects a reply, message, read or connection of a simulated device.
 public enum FaultTrigger: Sendable, Equatable {
   case always
   /// Every nth one; for a toy, the first n connections.
   case every(Int)
-  /// The first one after this time since the start; at a server, all connections after it.
+  /// The first one that occurs at least this time after the start; at a server, all connections from that time.
   case after(Nanoseconds)
 }
 

@@ -2,7 +2,7 @@
 
 import Protocols
 
-/// The faults of a device whose replies, messages or reads (its items) are counted. A fault with a start time is activated only once.
+/// The faults of a device. The device counts its items: replies, messages or reads. A fault with a start time is activated only once.
 struct FaultSet<Kind: FaultKind>: Sendable {
   private let faults: [Fault<Kind>]
   /// The indices of faults with a start time that have been active.

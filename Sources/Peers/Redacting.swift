@@ -1,4 +1,4 @@
-// Simulated devices that receive secrets and decide which received bytes may be logged.
+// Simulated devices that receive secrets. They decide which received bytes may be logged.
 
 import Protocols
 

@@ -10,7 +10,7 @@ struct SendQueue: Sendable {
   private let byteTime: Nanoseconds
   /// Whether a send is in flight.
   private(set) var isSending = false
-  /// When the transmission of the last queued byte ends.
+  /// The time at which the transmission of the last queued byte ends.
   private(set) var transmissionEnd = Instant.min
   /// The number of queued bytes.
   private(set) var queuedBytes = 0
@@ -20,7 +20,7 @@ struct SendQueue: Sendable {
     byteTime = baud.map { 10 * .second / Nanoseconds(max(1, $0)) } ?? 0
   }
 
-  /// When the next piece is due; nil while a send is in flight.
+  /// The time at which the next piece is due; nil if there is none or a send is in flight.
   var nextDue: Instant? { isSending ? nil : pieces.first?.due }
   var isEmpty: Bool { pieces.isEmpty }
 
