@@ -92,7 +92,7 @@ def arranged(data, found):
         for key, table in (("group", "groups"), ("rank", "ranks")):
             matches = [one for one, patterns in data[table].items() if any(fnmatch.fnmatchcase(signal["name"], p) for p in patterns)]
             if not matches and key == "group":
-                raise Mistake(f"{signal['name']}: no pattern of [groups] matches the name")
+                raise InvalidEntry(f"{signal['name']}: no pattern of [groups] matches the name")
             if matches:
                 signal.setdefault(key, matches[0])
     return found

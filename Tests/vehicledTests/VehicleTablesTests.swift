@@ -1,0 +1,50 @@
+// The generator of tables from the data files of vehicles: an invalid entry ends the build with a message that names it.
+
+import Glibc
+import Testing
+
+@Suite struct VehicleTablesTests {
+  private static let generator = #filePath.split(separator: "/Tests/")[0] + "/Sources/VehicleTables/generate.py"
+  private static let groups = """
+    table = "StandardParameter"
+    [groups]
+    drive = ["speed*"]
+    [ranks]
+    [lengths]
+    [signal]
+
+    """
+
+  /// Generates the tables of a data file. Returns what the generator has printed, and whether it succeeded.
+  private func generate(_ signal: String) throws -> (succeeds: Bool, output: String) {
+    var template = Array("/tmp/vehicle-tables-XXXXXX".utf8CString)
+    let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+    defer { system("rm -r \(folder)") }
+    let file = try #require(fopen("\(folder)/data.toml", "w"))
+    fputs(Self.groups + signal, file)
+    fclose(file)
+    let pipe = try #require(popen("python3 \(Self.generator) \(folder)/out \(folder)/data.toml 2>&1", "r"))
+    var output = ""
+    var line = [CChar](repeating: 0, count: 4096)
+    while fgets(&line, 4096, pipe) != nil {
+      output += String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+    return (pclose(pipe) == 0, output)
+  }
+
+  @Test(
+    arguments: [
+      (#"rpm = { request = "010C", length = 2, value = "A", help = "h" }"#, "error: rpm: no pattern of [groups] matches the name; correct"),
+      (#"speed = { request = "0X0D", length = 1, value = "A", help = "h" }"#, "error: speed: 0X0D is not a PID of service 01; correct"),
+      (#"speed = { request = "010D", length = 1, value = "A", help = "h", uint = "km/h" }"#, "error: speed: unknown keys uint; correct"),
+    ])
+  func `an invalid entry is named with its file`(_ signal: String, _ message: String) throws {
+    let (succeeds, output) = try generate(signal)
+    #expect(!succeeds && output.contains("data.toml: \(message)") && !output.contains("Traceback"), "\(output)")
+  }
+
+  @Test func `a valid entry makes a table`() throws {
+    let (succeeds, output) = try generate(#"speed = { request = "010D", length = 1, value = "A", unit = "km/h", help = "h" }"#)
+    #expect(succeeds && output.isEmpty, "\(output)")
+  }
+}
