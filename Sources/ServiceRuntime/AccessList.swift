@@ -25,8 +25,8 @@ public struct AccessList: Equatable, Sendable {
       || groups.contains { if case .number(let group)? = answers[.group($0)] { peer.groups.contains(group) } else { false } }
   }
 
-  /// The message for a peer that lacks a right: `lists` are those that grant it, to the first of which it should be added. `key` is the
-  /// key of the configuration for users, in `section`. `object` is what the right is for.
+  /// The message for a peer that lacks a right. `lists` grant the right; the message suggests adding the peer to the first one. `key` is
+  /// the configuration key for users in `section`. `object` names what the right applies to, such as ` for ev`.
   public static func denial(
     of right: Right, for peer: Peer, lists: [AccessList], key: String, section: String, object: String = "", _ answers: Accounts.Answers
   ) -> String {
@@ -34,13 +34,13 @@ public struct AccessList: Equatable, Sendable {
     let names = lists.flatMap(\.queries).map(\.label).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
     let required = names.isEmpty ? "root" : names.joined(separator: " or ")
     let account: String? = if case .name(let name)? = answers[.userName(peer.user)] { name } else { nil }
-    // A group that exists and grants no further right, if there is one.
+    // Preferably a group that exists and grants no other right.
     let further = Set(lists.dropFirst().flatMap(\.groups))
     let groups = lists.first?.groups ?? []
     let least = groups.first { group in
       if case .number? = answers[.group(group)] { !further.contains(group) } else { false }
     }
-    // A number without an account cannot be added to a group.
+    // A user ID without an account cannot be added to a group.
     let remedy =
       if let group = least ?? groups.first, let account { "sudo usermod -aG \(group) \(account), then log in again" } else {
         "add \(account ?? String(peer.user)) to \(key) in \(section) of the configuration"

@@ -12,7 +12,7 @@ public enum Accounts {
     case userName(UInt32)
     case groupName(UInt32)
 
-    /// `group family`.
+    /// For messages, such as `group family`.
     public var label: String {
       switch self {
       case .user(let name): "user \(name)"

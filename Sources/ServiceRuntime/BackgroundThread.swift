@@ -1,11 +1,11 @@
-// A thread for work that blocks: its results are delivered on the event loop. The thread starts with the first work.
+// A thread for work that blocks: its results are delivered on the event loop. The thread starts with the first job.
 
 import CLinux
 import Glibc
 import Protocols
 import Synchronization
 
-/// A thread that executes work in order. Create it on the loop's thread, and use it there only.
+/// A thread that executes jobs in order. Create it on the loop's thread, and use it only there.
 public final class BackgroundThread: EventSource {
   /// What both threads use: the queues and the descriptors that announce their entries.
   private final class Queues: Sendable {
@@ -50,7 +50,7 @@ public final class BackgroundThread: EventSource {
   public func run<T: Sendable>(_ work: @escaping @Sendable () -> T, then finish: @escaping (T) -> Void) {
     nextID += 1
     completions[nextID] = { value in
-      guard let value = value as? T else { preconditionFailure("the value is the result of another work") }
+      guard let value = value as? T else { preconditionFailure("the value is the result of another job") }
       finish(value)
     }
     queues.requests.withLock { $0.append((nextID, work)) }

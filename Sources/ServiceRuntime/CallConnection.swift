@@ -5,7 +5,7 @@ import Glibc
 import Protocols
 import Varlink
 
-/// Why a call of the daemon has failed.
+/// Why a call to the daemon has failed.
 public enum DaemonFailure: Error, Equatable, Sendable {
   /// The daemon has rejected the call, or has ended it with an error.
   case rejected(ContractError)

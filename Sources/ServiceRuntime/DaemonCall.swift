@@ -1,4 +1,4 @@
-// One call of the daemon with one reply, on a connection of its own: a connection that watches can make no other call.
+// One call to the daemon with one reply, on a connection of its own: a connection that watches can make no other call.
 
 import CLinux
 import Glibc

@@ -1,5 +1,5 @@
 // Watches the daemon: calls Watch on its socket, and calls it again after the connection has ended. A daemon that sends nothing for three
-// of its heartbeats counts as dead. It reads a limited amount per turn of the loop, so that other sources are served between.
+// of its heartbeats counts as dead. It reads a limited amount per turn of the loop, so that other sources are served in between.
 
 import CLinux
 import Glibc
@@ -8,7 +8,7 @@ import Varlink
 
 public final class DaemonWatch: EventSource {
   public enum Event: Sendable {
-    /// A reply of the daemon. The first one after a connection is a snapshot.
+    /// A reply from the daemon. The first one after connecting is a snapshot.
     case result(Contract.Watch.Result)
     /// The daemon has skipped this many replies before the next one.
     case gap(missing: Int)

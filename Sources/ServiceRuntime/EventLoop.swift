@@ -1,4 +1,4 @@
-// A single-threaded event loop around ppoll(2), ended by SIGINT and SIGTERM. It suits programs with up to some hundred descriptors.
+// A single-threaded event loop around ppoll(2), ended by SIGINT and SIGTERM. It suits programs with up to a few hundred descriptors.
 
 import CLinux
 import Glibc
@@ -12,7 +12,7 @@ open class EventSource {
   open var interest: Int16 { 0 }
   /// When to call `timerFired`.
   public final var wake: Instant?
-  /// Whether the loop removes the source.
+  /// Whether the loop is to remove the source.
   public final var isClosed = false
 
   public init() {}

@@ -154,8 +154,8 @@ struct JournalHandler: RecordHandler {
   }
 }
 
-/// Writes `12:00:00.000 warning ev/main: no answer error=timeout` with one write(2), on a terminal aligned and coloured by level. Never blocks: a line for which a pipe has no room
-/// is dropped, and the next line gives the number of dropped lines.
+/// Writes `12:00:00.000 warning ev/main: no answer error=timeout` with one write(2); on a terminal, lines are aligned, and coloured by
+/// level. Never blocks: a line for which a pipe has no room is dropped, and the next line gives the number of dropped lines.
 struct LineHandler: RecordHandler {
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?

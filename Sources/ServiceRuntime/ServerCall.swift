@@ -9,8 +9,8 @@ public final class ServerCall {
   public let peer: Peer
   /// nil once the call has ended.
   private var session: ServerSession?
-  fileprivate var cancel: (() -> Void)?
-  fileprivate var hasRoomAgain: (() -> Void)?
+  fileprivate var cancelHandler: (() -> Void)?
+  fileprivate var roomHandler: (() -> Void)?
 
   init(_ request: VarlinkCall, session: ServerSession) {
     (self.request, self.session, peer) = (request, session, session.peer)
@@ -24,7 +24,7 @@ public final class ServerCall {
   fileprivate func end(_ message: [UInt8]) {
     guard let session else { return }
     self.session = nil
-    (cancel, hasRoomAgain) = (nil, nil)
+    (cancelHandler, roomHandler) = (nil, nil)
     if !request.oneway { session.write(message) }
     session.callEnded(self)
   }
@@ -34,13 +34,13 @@ public final class ServerCall {
   /// Ends a call whose client has disconnected.
   func abandon() {
     session = nil
-    let cancel = cancel
-    (self.cancel, hasRoomAgain) = (nil, nil)
-    cancel?()
+    let handler = cancelHandler
+    (cancelHandler, roomHandler) = (nil, nil)
+    handler?()
   }
 
   /// Reports that the client has read the pending output.
-  func reportRoom() { hasRoomAgain?() }
+  func reportRoom() { roomHandler?() }
 }
 
 /// A call of one method. A method may end the call later, from any event of the loop.
@@ -53,19 +53,19 @@ public struct MethodCall<M: VarlinkMethod> {
   public var acceptsMore: Bool { call.request.more }
   /// Whether the call has ended, by a reply or because the client has disconnected.
   public var hasEnded: Bool { call.hasEnded }
-  /// Whether the client reads fast enough for more replies. A stream must send nothing while it is false.
+  /// Whether the client reads fast enough for more replies. A stream must send nothing while this is false.
   public var hasRoom: Bool { call.hasRoom }
 
-  /// Calls `body` each time when there is room again.
-  public func onRoom(_ body: @escaping () -> Void) { call.hasRoomAgain = body }
-  /// Calls `body` when the client disconnects before the end.
-  public func onCancel(_ body: @escaping () -> Void) { call.cancel = body }
+  /// Calls `body` each time there is room again.
+  public func onRoom(_ body: @escaping () -> Void) { call.roomHandler = body }
+  /// Calls `body` when the client disconnects before the call has ended.
+  public func onCancel(_ body: @escaping () -> Void) { call.cancelHandler = body }
 
   /// Ends the call with a result.
   public func reply(_ result: M.Result) { call.end(VarlinkReply.message(result)) }
   /// Ends the call with an error.
   public func fail(_ error: some VarlinkError) { call.fail(error) }
-  /// Sends a result that others follow. Only for clients that accept more.
+  /// Sends a result that is followed by others. Only for clients that accept more.
   public func send(_ result: M.Result) {
     precondition(acceptsMore, "the client of \(M.name) expects one reply")
     call.write(VarlinkReply.message(result, continues: true))

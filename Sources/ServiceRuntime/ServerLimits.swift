@@ -1,8 +1,8 @@
-// The limits that keep one user from using up a server: connections, and lines in the journal. Pure values.
+// The limits that keep one user from exhausting a server: connections, and lines in the journal. Pure values.
 
 import Protocols
 
-/// Counts connections. A user gets at most as many as remain for others.
+/// Counts connections. A user can have at most as many connections as remain free for others.
 struct ConnectionCounts {
   /// The maximum number of connections, and how many of them are reserved for root and the user of the service.
   let limit: Int

@@ -1,5 +1,5 @@
 // One client of a server: splits its input into calls and answers them in order, at most one per turn of the loop. It reads no further
-// while a complete call waits, so that a client that sends faster than it is served blocks. A violation of the protocol closes the connection.
+// while a complete call waits, so that a client blocks if it sends faster than it is served. A protocol error closes the connection.
 
 import CLinux
 import Glibc
@@ -18,7 +18,7 @@ final class ServerSession: EventSource {
   private var output: [UInt8] = []
   /// The number of bytes of `output` that were sent.
   private var sent = 0
-  /// Since when the client has read none of the pending output, and since when a call is incomplete.
+  /// When the client last stopped reading pending output, and when the incomplete call began; nil if there is none.
   private var unreadSince: Instant?
   private var incompleteSince: Instant?
   private var call: ServerCall?
@@ -79,7 +79,7 @@ final class ServerSession: EventSource {
   func write(_ message: [UInt8]) {
     guard !isGone, !isClosed else { return }
     guard unsent + message.count <= limits.output + VarlinkFraming.replyLimit else {
-      return reject("replies of more than \((limits.output + VarlinkFraming.replyLimit) >> 20) MiB are not read")
+      return reject("more than \((limits.output + VarlinkFraming.replyLimit) >> 20) MiB of replies have not been read")
     }
     let wasEmpty = unsent == 0
     output += message
@@ -107,11 +107,11 @@ final class ServerSession: EventSource {
     }
   }
 
-  /// Handles that the client has closed the connection. Its input may still contain oneway calls.
+  /// Handles a connection closed by the client. Its input may still contain oneway calls.
   private func clientLeft() {
     guard !isGone else { return }
     isGone = true
-    wake = SystemClock.monotonic  // a reply may notice it outside of this session's events
+    wake = SystemClock.monotonic  // the disconnect may be noticed while a reply is written, outside of this session's events
     (output, sent, unreadSince) = ([], 0, nil)
     if let call, !call.request.oneway {
       self.call = nil

@@ -1,5 +1,5 @@
-// The listening socket of a server: passed by systemd, or created here. If no descriptor is free, it accepts again after one second, because
-// a client that waits would wake the loop endlessly. Source: sd_listen_fds(3).
+// The listening socket of a server: passed by systemd, or created here. If no descriptor is free, it accepts again after one second,
+// because a waiting client would wake the loop endlessly. Source: sd_listen_fds(3).
 
 import CLinux
 import CSystemd
@@ -63,7 +63,7 @@ final class ServerSocket: EventSource {
     logger.error("cannot accept a connection: \(errnoMessage(code)); close some clients, or raise LimitNOFILE= of the unit")
   }
 
-  /// Stops to listen. Connections that wait at a socket from systemd are left for the next process.
+  /// Stops listening. Connections that wait at a socket from systemd are left for the next process.
   func close() {
     guard !isClosed else { return }
     isClosed = true

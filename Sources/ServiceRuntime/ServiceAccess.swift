@@ -1,5 +1,5 @@
-// The access check of a service: root and the service's own user have all rights, others those that the lists grant. Names are looked up
-// on a thread of their own, because the name service can hang.
+// The access check of a service: root and the service's own user have all rights; other users have those that the lists grant. Names
+// are looked up on a separate thread, because the name service can hang.
 
 import Protocols
 
@@ -35,8 +35,8 @@ public final class ServiceAccess: EventSource {
     loop.add(self)
   }
 
-  /// Decides whether the peer has the right: at once if the names are known, otherwise after a lookup. `decide` receives nil, or the
-  /// message which right the peer lacks, and how to get it.
+  /// Decides whether the peer has the right: at once if the names are known, otherwise after a lookup. `decide` receives nil, or a
+  /// message that says which right the peer lacks, and how to get it.
   public func check(_ right: Right, for peer: Peer, decide: @escaping (_ denial: String?) -> Void) {
     if peer.isOwner { return decide(nil) }
     let now = SystemClock.monotonic

@@ -13,16 +13,17 @@ public final class VarlinkServer {
     public var reserved = 4
     /// The maximum size of a call, in bytes.
     public var call = 64 << 10
-    /// The unread output in bytes from which on a client gets no further replies.
+    /// A client with this much unread output, in bytes, gets no further replies.
     public var output = 256 << 10
-    /// The maximum time from a call's first byte to its last, and that a client may read none of its output.
+    /// The maximum time from a call's first byte to its last, and the maximum time for which a client may leave its output unread.
     public var incompleteCall: Nanoseconds = 10 * .second
     public var slowReader: Nanoseconds = 60 * .second
 
     public init() {}
   }
 
-  /// Decides whether a peer has a right: passes nil, or a message which right it lacks and how to get it, to `decide`, now or later.
+  /// Decides whether a peer has a right. Calls `decide`, now or later, with nil or a message that says which right the peer lacks and how
+  /// to get it.
   public typealias Authorize = (_ right: Right, _ peer: Peer, _ decide: @escaping (_ denial: String?) -> Void) -> Void
 
   let limits: Limits
@@ -65,7 +66,7 @@ public final class VarlinkServer {
     loop.add(socket)
   }
 
-  /// Stops to listen and closes all connections.
+  /// Stops listening and closes all connections.
   public func close() {
     socket?.close()
     socket = nil

@@ -10,7 +10,7 @@ protocol ConnectionOwner: AnyObject {
   func received(_ bytes: [UInt8], on connection: Connection, at now: Instant)
   /// Whether bytes of this connection are read now.
   func mayRead(from connection: Connection) -> Bool
-  /// Handles that the other side has closed the connection or its sending direction.
+  /// Handles the end of the input: the other side has closed the connection or its sending direction.
   func ended(_ connection: Connection, at now: Instant)
 }
 

@@ -91,7 +91,7 @@ class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
   /// Whether bytes of this connection are read now.
   func mayRead(from connection: Connection) -> Bool { true }
 
-  /// Handles that the other side has closed the connection or its sending direction.
+  /// Handles the end of the input: the other side has closed the connection or its sending direction.
   func ended(_ connection: Connection, at now: Instant) {}
 
   /// Formats bytes for the log. Only the first `printable` bytes are shown; the others are secret.
