@@ -1,9 +1,9 @@
-// Whether the battery is charged by a charger: as the vehicle reports it, or concluded from the current while it stands.
+// Whether the battery is charged by a charger: as the vehicle reports it, or derived from the current while it is stationary.
 
 struct ChargeDetection: Sendable {
-  /// When the current stretch of charging began; nil while it does not charge.
+  /// When the current stretch of charging began; nil while it is not charging.
   private(set) var since: Totals?
-  /// The vehicle does not report charging.
+  /// Whether charging is derived from the current, because the vehicle does not report it.
   private(set) var isDerived = true
   private var flag: Bool?
   private var acPlug: Bool?
@@ -15,7 +15,7 @@ struct ChargeDetection: Sendable {
   /// The type of charger, if the vehicle reports the plug.
   var type: Statistics.ChargeType? { dcPlug == true ? .dc : acPlug == true ? .ac : nil }
 
-  /// Handles a value; returns whether it says if the vehicle charges.
+  /// Handles a value; returns whether the value tells whether the vehicle is charging.
   @inline(__always)
   mutating func update(_ role: Role, _ value: Double?) -> Bool {
     switch role {
@@ -30,20 +30,20 @@ struct ChargeDetection: Sendable {
     return false
   }
 
-  /// Whether the vehicle charges according to its own report, or to the current in A while it stands.
+  /// Whether the vehicle is charging according to its own report, or else according to the current in A while it is stationary.
   @inline(__always)
-  func indicatesCharge(current: Double?, stands: Bool, _ maxCurrent: Double) -> Bool {
-    flag ?? (stands && (current.map { $0 <= maxCurrent } ?? false))
+  func indicatesCharge(current: Double?, isStationary: Bool, _ threshold: Double) -> Bool {
+    flag ?? (isStationary && (current.map { $0 <= threshold } ?? false))
   }
 
-  /// Handles a sample that indicates a charge; returns whether that is certain. The current at the start of standing is that of the last
-  /// braking.
-  mutating func confirm(_ totals: Totals, standingTime: Int64, _ rules: PeriodRules) -> Bool {
+  /// Handles a sample that indicates a charge; returns whether that is certain. Just after the vehicle has stopped, the current may still
+  /// be that of regenerative braking.
+  mutating func confirm(_ totals: Totals, stationaryTime: Int64, _ rules: PeriodRules) -> Bool {
     isDerived = flag == nil
     let start = since ?? totals
     since = start
     guard isDerived else { return true }
-    return standingTime >= rules.chargeStandingTime && totals.time - start.time >= Limits.chargeConfirmation
+    return stationaryTime >= rules.chargeStationaryTime && totals.time - start.time >= Limits.chargeConfirmation
   }
 
   mutating func stop() { since = nil }

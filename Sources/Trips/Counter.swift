@@ -1,23 +1,23 @@
-// A counter that only grows: an odometer, energy into the battery. Damaged values do not count, nor does a counter that is replaced; one
-// that restarts at 0 with its device goes on.
+// A counter that only grows: an odometer, energy into the battery. Implausible values are ignored. A jump to an unrelated value, as when
+// the instrument cluster is replaced, adds nothing; a counter that restarts at 0 with its device continues to add.
 
 struct Counter: Sendable, Equatable {
   /// The sum of all increments since the first value.
   private(set) var total = 0.0
   /// The last accepted value, as reported.
   private(set) var last: Double?
-  /// The smallest step of the values: a power of ten.
-  private(set) var quantum: Double
-  /// When the last value was read, and when it changed.
+  /// The resolution of the values, found so far: a power of ten.
+  private(set) var resolution: Double
+  /// When the last value was read, and when it last changed.
   private var time = Int64.min
   private var changedAt = Int64.min
   private var unconfirmed: Double?
   private let maxPerSecond: Double
   private let restarts: Bool
 
-  /// A counter that grows by at most `maxPerSecond`. `quantum` is the largest possible step.
-  init(quantum: Double, maxPerSecond: Double, restarts: Bool) {
-    (self.quantum, self.maxPerSecond, self.restarts) = (quantum, maxPerSecond, restarts)
+  /// A counter that grows by at most `maxPerSecond`. `resolution` is the coarsest resolution, to start from.
+  init(resolution: Double, maxPerSecond: Double, restarts: Bool) {
+    (self.resolution, self.maxPerSecond, self.restarts) = (resolution, maxPerSecond, restarts)
   }
 
   /// Handles a value; returns whether it is accepted.
@@ -36,23 +36,23 @@ struct Counter: Sendable, Equatable {
       unconfirmed = new
       return false
     }
-    // The last value may have been a stored one, which was read long before.
+    // The last value may have been a stored one that was read long before.
     let longLimit = self.limit(since: changedAt, now)
     if 0...longLimit ~= new - last { return accept(new, increment: new - last, now) }
     return accept(new, increment: restarts && new < last && new <= longLimit ? new : 0, now)
   }
 
-  private func limit(since time: Int64, _ now: Int64) -> Double { maxPerSecond * Double(max(now - time, 0)) / 1e6 + 2 * quantum }
+  private func limit(since time: Int64, _ now: Int64) -> Double { maxPerSecond * Double(max(now - time, 0)) / 1e6 + 2 * resolution }
 
   private mutating func accept(_ new: Double, increment: Double, _ now: Int64) -> Bool {
     total += increment
     (last, time, changedAt, unconfirmed) = (new, now, now, nil)
-    while quantum > 2e-6, !isMultiple(new) { quantum /= 10 }
+    while resolution > 2e-6, !isMultiple(new) { resolution /= 10 }
     return true
   }
 
   private func isMultiple(_ value: Double) -> Bool {
-    let steps = value / quantum
+    let steps = value / resolution
     return abs(steps - steps.rounded()) < 1e-4
   }
 }

@@ -27,7 +27,7 @@ enum Fuel: Double, Sendable {
   }
 
   /// The stoichiometric mass of air per mass of fuel.
-  private var airRatio: Double? {
+  private var stoichiometricRatio: Double? {
     switch self {
     case .petrol: 14.7
     case .diesel: 14.5
@@ -39,9 +39,9 @@ enum Fuel: Double, Sendable {
   /// L/h of a rate in g/s.
   func rate(mass: Double) -> Double? { density.map { mass * 3600 / $0 } }
 
-  /// L/h of an air flow in g/s. A diesel engine has excess air, so that its fuel is known only with lambda.
+  /// L/h of an air flow in g/s. A diesel engine runs with excess air, so its fuel rate is only known with lambda.
   func rate(airFlow: Double, lambda: Double?) -> Double? {
-    guard let airRatio, let lambda = lambda ?? (self == .diesel ? nil : 1), lambda > 0.3 else { return nil }
-    return rate(mass: airFlow / (airRatio * lambda))
+    guard let stoichiometricRatio, let lambda = lambda ?? (self == .diesel ? nil : 1), lambda > 0.3 else { return nil }
+    return rate(mass: airFlow / (stoichiometricRatio * lambda))
   }
 }

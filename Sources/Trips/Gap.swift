@@ -1,13 +1,13 @@
-// A time without values of the vehicle, in which it may have been used: the odometer shows that, but is read only once a minute, and the
+// A time without values from the vehicle, in which it may have been used: the odometer shows that, but is read only once a minute, and the
 // first reading can be one that was stored before the gap.
 
 struct Gap: Sendable {
   /// Before the gap.
   let before: Totals
   /// Before the latest of several gaps.
-  let latest: Totals
+  let beforeLatest: Totals
   /// When values arrived again.
-  var returned: Totals
+  var resumed: Totals
   var hasComparedCharge = false
   private var odometerReadings = 0
 
@@ -20,25 +20,26 @@ struct Gap: Sendable {
     case drivenAndParked
   }
 
-  /// A gap after another one that is not explained yet.
-  init(after other: Gap?, before: Totals, returned: Totals) {
+  /// A gap, possibly after another one that is not explained yet.
+  init(after other: Gap?, before: Totals, resumed: Totals) {
     self.before = other?.before ?? before
-    (latest, self.returned) = (before, returned)
+    (beforeLatest, self.resumed) = (before, resumed)
   }
 
-  /// Compares a new reading of the odometer with that before the gap.
+  /// Compares a new reading of the odometer with the one before the gap.
   mutating func compareOdometer(_ meter: Meter, _ rules: PeriodRules) -> Finding {
-    let minDistance = max(2 * meter.odometer.quantum, 0.5)
-    guard let distance = meter.totals.unexplainedDistance(since: before), distance >= minDistance, var mark = meter.totals.odometer else {
+    let minDistance = max(2 * meter.odometer.resolution, 0.5)
+    guard let distance = meter.totals.unexplainedDistance(since: before), distance >= minDistance, var reading = meter.totals.odometer
+    else {
       odometerReadings += 1
       return odometerReadings < 2 ? .unknown : .unchanged
     }
-    // The odometer when values returned: what was driven since is known.
-    let since = mark.distance - returned.distance
-    (mark.total, mark.reported) = (mark.total - since, mark.reported - since)
-    (mark.distance, mark.unknownTime) = (returned.distance, returned.unknownTime)
-    returned.odometer = mark
-    let elapsed = returned.time - before.time
+    // The odometer when values resumed: the distance driven since is known.
+    let since = reading.distance - resumed.distance
+    (reading.total, reading.reported) = (reading.total - since, reading.reported - since)
+    (reading.distance, reading.unknownTime) = (resumed.distance, resumed.unknownTime)
+    resumed.odometer = reading
+    let elapsed = resumed.time - before.time
     let isDriven = elapsed <= rules.dataTimeout || distance / (Double(elapsed) / 3.6e9) >= Limits.minGapSpeed
     return isDriven ? .driven : .drivenAndParked
   }

@@ -2,22 +2,22 @@
 
 struct Meter: Sendable {
   private(set) var totals: Totals
-  /// The latest readings, also those before a gap.
+  /// The latest readings, including those before a gap.
   var known: Totals {
     var known = totals
-    if let forgotten { known.fill(from: forgotten) }
+    if let readingsBeforeGap { known.fill(from: readingsBeforeGap) }
     return known
   }
-  private var forgotten: Totals?
-  /// A reading arrived that was unknown.
+  private var readingsBeforeGap: Totals?
+  /// A first reading arrived for a quantity that had none, or any reading of the odometer.
   var hasNewReading = false
   /// The current of the battery in A; nil if unknown.
   private(set) var current: Double?
   private(set) var power: Double?
   private var currentAt = Int64.min
-  private(set) var odometer = Counter(quantum: 1, maxPerSecond: 400.0 / 3600, restarts: false)
-  private(set) var counterOut = Counter(quantum: 0.1, maxPerSecond: 600.0 / 3600, restarts: true)
-  private(set) var counterIn = Counter(quantum: 0.1, maxPerSecond: 600.0 / 3600, restarts: true)
+  private(set) var odometer = Counter(resolution: 1, maxPerSecond: 400.0 / 3600, restarts: false)
+  private(set) var counterOut = Counter(resolution: 0.1, maxPerSecond: 600.0 / 3600, restarts: true)
+  private(set) var counterIn = Counter(resolution: 0.1, maxPerSecond: 600.0 / 3600, restarts: true)
   private var voltage: Double?
   private var speedIntegral = Trapezoid()
   private var powerIntegral = Trapezoid()
@@ -27,20 +27,24 @@ struct Meter: Sendable {
   private var lambda: Double?
   private var fuelType: Fuel?
   private var ignitionType: Fuel?
-  private var charge = PlausibleValue(0...100, slack: 5, slope: 0.2)
-  private var displayedCharge = PlausibleValue(0...100, slack: 5, slope: 0.2)
-  private var fuel = PlausibleValue(0...100, slack: 25, slope: 0.2)
-  private var currents = PlausibleValue(-3300...3300)
-  private var temperature = PlausibleValue(-60...120, slack: 5, slope: 0.2)
-  private var outdoor = PlausibleValue(-60...70, slack: 5, slope: 0.2)
+  private var stateOfChargeFilter = PlausibleValue(0...100, slack: 5, slope: 0.2)
+  private var displayedStateOfChargeFilter = PlausibleValue(0...100, slack: 5, slope: 0.2)
+  private var fuelLevelFilter = PlausibleValue(0...100, slack: 25, slope: 0.2)
+  private var currentFilter = PlausibleValue(-3300...3300)
+  private var batteryTemperatureFilter = PlausibleValue(-60...120, slack: 5, slope: 0.2)
+  private var outdoorTemperatureFilter = PlausibleValue(-60...70, slack: 5, slope: 0.2)
 
   init(time: Int64) { totals = Totals(time: time) }
 
   /// Marks the readings as out of date after a gap.
   mutating func forgetReadings() {
-    forgotten = known
+    readingsBeforeGap = known
     totals.forgetReadings()
-    for filter in [\Meter.charge, \.displayedCharge, \.fuel, \.temperature, \.outdoor] { self[keyPath: filter].forget() }
+    let filters = [
+      \Meter.stateOfChargeFilter, \.displayedStateOfChargeFilter, \.fuelLevelFilter, \.batteryTemperatureFilter,
+      \.outdoorTemperatureFilter,
+    ]
+    for filter in filters { self[keyPath: filter].forget() }
   }
 
   mutating func advance(to now: Int64) { totals.time = now }
@@ -50,28 +54,28 @@ struct Meter: Sendable {
     if let step = speedIntegral.update(speed, at: now) { totals.distance += step.positive }
   }
 
-  /// Adds a time in which motion was not known.
+  /// Adds a time with an unknown state of motion. `speed` is the higher of the speeds before and after it, in km/h.
   mutating func addUnknown(_ time: Int64, speed: Double) {
     totals.unknownTime += time
     totals.unknownDistance += speed * Double(time) / 3.6e9
   }
 
-  /// Adds a time of motion.
+  /// Adds a time in motion.
   mutating func addDriven(_ time: Int64) { totals.drivenTime += time }
 
-  mutating func update(_ role: Role, _ value: Double?, isStanding: Bool, at now: Int64) {
+  mutating func update(_ role: Role, _ value: Double?, isStationary: Bool, at now: Int64) {
     switch role {
     case .batteryCurrent:
-      current = value.flatMap { currents.update($0, at: now) ? $0 : nil }
+      current = value.flatMap { currentFilter.update($0, at: now) ? $0 : nil }
       currentAt = now
-      if let current, let voltage { addPower(current * voltage / 1000, isStanding, now) } else { stopPower() }
+      if let current, let voltage { addPower(current * voltage / 1000, isStationary, now) } else { stopPower() }
     case .batteryVoltage:
       voltage = value.flatMap { 0...1500 ~= $0 ? $0 : nil }
-      if let current, let voltage { addPower(current * voltage / 1000, isStanding, now) } else { stopPower() }
+      if let current, let voltage { addPower(current * voltage / 1000, isStationary, now) } else { stopPower() }
     case .batteryPower:
-      // Current and voltage are measured, the power is computed from them.
+      // Current and voltage take precedence: they are measured, and the reported power is computed from them.
       guard current == nil || voltage == nil || now - currentAt > Limits.sampleAge else { return }
-      if let value, abs(value) <= 3300 { addPower(value, isStanding, now) } else { stopPower() }
+      if let value, abs(value) <= 3300 { addPower(value, isStationary, now) } else { stopPower() }
     case .energyOut:
       if let value, counterOut.update(value, at: now) { Self.set(&totals.countedOut, counterOut.total, &hasNewReading) }
     case .energyIn:
@@ -79,17 +83,19 @@ struct Meter: Sendable {
     case .odometer:
       if let value, odometer.update(value, at: now) {
         hasNewReading = true
-        totals.odometer = Totals.OdometerMark(
+        totals.odometer = Totals.OdometerReading(
           total: odometer.total, reported: value, distance: totals.distance, unknownTime: totals.unknownTime)
       }
     case .stateOfCharge:
-      if let value, charge.update(value, at: now) { Self.set(&totals.stateOfCharge, value, &hasNewReading) }
+      if let value, stateOfChargeFilter.update(value, at: now) { Self.set(&totals.stateOfCharge, value, &hasNewReading) }
     case .displayedStateOfCharge:
-      if let value, displayedCharge.update(value, at: now) { Self.set(&totals.displayedStateOfCharge, value, &hasNewReading) }
+      if let value, displayedStateOfChargeFilter.update(value, at: now) {
+        Self.set(&totals.displayedStateOfCharge, value, &hasNewReading)
+      }
     case .batteryTemperature:
-      if let value, temperature.update(value, at: now) { Self.set(&totals.batteryTemperature, value, &hasNewReading) }
+      if let value, batteryTemperatureFilter.update(value, at: now) { Self.set(&totals.batteryTemperature, value, &hasNewReading) }
     case .outdoorTemperature:
-      if let value, outdoor.update(value, at: now) { Self.set(&totals.outdoorTemperature, value, &hasNewReading) }
+      if let value, outdoorTemperatureFilter.update(value, at: now) { Self.set(&totals.outdoorTemperature, value, &hasNewReading) }
     default: updateFuel(role, value, now)
     }
   }
@@ -100,13 +106,13 @@ struct Meter: Sendable {
     reading = value
   }
 
-  private mutating func addPower(_ new: Double, _ isStanding: Bool, _ now: Int64) {
+  private mutating func addPower(_ new: Double, _ isStationary: Bool, _ now: Int64) {
     power = new
     guard let step = powerIntegral.update(new, at: now) else { return }
     totals.energyOut += step.positive
     totals.energyIn += step.negative
     totals.powerTime += step.time
-    if isStanding { totals.standingEnergy += step.positive - step.negative }
+    if isStationary { totals.standingEnergy += step.positive - step.negative }
   }
 
   private mutating func stopPower() {
@@ -126,7 +132,7 @@ struct Meter: Sendable {
     case .lambda: lambda = value
     case .fuelType: fuelType = value.flatMap(Fuel.init(rawValue:))
     case .ignitionType: ignitionType = value.flatMap(Fuel.init(rawValue:))
-    case .fuelLevel: if let value, fuel.update(value, at: now) { Self.set(&totals.fuelLevel, value, &hasNewReading) }
+    case .fuelLevel: if let value, fuelLevelFilter.update(value, at: now) { Self.set(&totals.fuelLevel, value, &hasNewReading) }
     default: break
     }
   }

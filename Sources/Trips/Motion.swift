@@ -1,15 +1,15 @@
-// Whether the vehicle moves, and what shows that its user has left it: speed, motor speed, gear, ignition, and the state of the device.
+// Whether the vehicle is moving, and what shows that its user has left it: speed, motor speed, gear, ignition, and the state of the device.
 
 struct Motion: Sendable {
-  enum State { case unknown, standing, moving }
+  enum State { case unknown, stationary, moving }
 
-  /// The last known state, and when it was known.
+  /// The last known state, and when it was last known.
   private(set) var state = State.unknown
   private(set) var knownAt = Int64.min
   /// When the current stretch of motion began.
   private(set) var movingSince: Int64?
-  private var standingSince: Int64?
-  /// The speed that the state is known from, in km/h without sign; nil if it is known from the motors.
+  private var stationarySince: Int64?
+  /// The speed from which the state is known, in km/h without sign; nil if it is known from the motors.
   private(set) var currentSpeed: Double?
   private(set) var ignition: Bool?
   private var gear: Gear?
@@ -17,17 +17,17 @@ struct Motion: Sendable {
   private var device = DeviceState.responding
   private var speed = Self.plausibleSpeed
   private var speedAt: Int64?
-  private var backup = Self.plausibleSpeed
-  private var backupAt: Int64?
+  private var fallback = Self.plausibleSpeed
+  private var fallbackAt: Int64?
   private var motors: (first: Double, second: Double) = (0, 0)
   private var motorAt: Int64?
   private var engine = 0.0
   private var engineAt: Int64?
   private let movingSpeed: Double
 
-  /// Below this speed a moving vehicle stands, in km/h.
-  private static let standingSpeed = 1.0
-  /// Below this speed a motor stands, in rpm.
+  /// Below this speed in km/h, a moving vehicle counts as stationary.
+  private static let stationarySpeed = 1.0
+  /// Below this speed in rpm, a motor counts as stopped.
   private static let minMotorSpeed = 30.0
   /// 72 km/h in a second is more than any vehicle achieves; the slack covers steps of 1 mph and wheels that lock.
   private static let plausibleSpeed = PlausibleValue(0...500, slack: 15, slope: 72)
@@ -46,13 +46,13 @@ struct Motion: Sendable {
       }
       guard speed.update(abs(value), at: now) else { return false }
       speedAt = now
-    case .speedBackup:
+    case .fallbackSpeed:
       guard let value else {
-        backupAt = nil
+        fallbackAt = nil
         return false
       }
-      guard backup.update(abs(value), at: now) else { return false }
-      backupAt = now
+      guard fallback.update(abs(value), at: now) else { return false }
+      fallbackAt = now
       guard !isFresh(speedAt, now) else { return false }
     case .motorSpeed, .secondMotorSpeed:
       if role == .motorSpeed { motors.first = abs(value ?? 0) } else { motors.second = abs(value ?? 0) }
@@ -61,7 +61,7 @@ struct Motion: Sendable {
         return false
       }
       motorAt = now
-      guard !isFresh(speedAt, now), !isFresh(backupAt, now) else { return false }
+      guard !isFresh(speedAt, now), !isFresh(fallbackAt, now) else { return false }
     case .engineSpeed:
       (engine, engineAt) = (value ?? 0, value == nil ? nil : now)
       return false
@@ -85,16 +85,16 @@ struct Motion: Sendable {
 
   private mutating func decide(_ now: Int64) {
     let wasKnown = !isLost(at: now)
-    currentSpeed = isFresh(speedAt, now) ? speed.value : isFresh(backupAt, now) ? backup.value : nil
-    let moves: Bool
+    currentSpeed = isFresh(speedAt, now) ? speed.value : isFresh(fallbackAt, now) ? fallback.value : nil
+    let isMoving: Bool
     if let speed = currentSpeed {
-      moves = speed >= (state == .moving && wasKnown ? Self.standingSpeed : movingSpeed)
+      isMoving = speed >= (state == .moving && wasKnown ? Self.stationarySpeed : movingSpeed)
     } else {
-      moves = gear != .park && max(motors.first, motors.second) >= Self.minMotorSpeed
+      isMoving = gear != .park && max(motors.first, motors.second) >= Self.minMotorSpeed
     }
-    let new = moves ? State.moving : .standing
-    // A vehicle that stands before and after a loss of data may have moved between.
-    if new != state || !wasKnown { (standingSince, movingSince) = moves ? (nil, now) : (now, nil) }
+    let new = isMoving ? State.moving : .stationary
+    // A vehicle that is stationary before and after a loss of data may have moved in between.
+    if new != state || !wasKnown { (stationarySince, movingSince) = isMoving ? (nil, now) : (now, nil) }
     (state, knownAt) = (new, now)
   }
 
@@ -105,25 +105,25 @@ struct Motion: Sendable {
     (self.gear, self.ignition) = (gear, ignition)
   }
 
-  /// Whether an engine or a motor turns.
-  func turns(at now: Int64) -> Bool {
+  /// Whether the engine or a motor is turning.
+  func isEngineOrMotorTurning(at now: Int64) -> Bool {
     isFresh(engineAt, now) && engine > 0 || isFresh(motorAt, now) && max(motors.first, motors.second) >= Self.minMotorSpeed
   }
 
-  /// How long the vehicle has been standing, as far as data shows it.
-  func standingTime(at now: Int64) -> Int64 {
-    guard let standingSince, !isLost(at: now) else { return 0 }
-    return now - standingSince
+  /// How long the vehicle has been stationary, as far as the data shows.
+  func stationaryTime(at now: Int64) -> Int64 {
+    guard let stationarySince, !isLost(at: now) else { return 0 }
+    return now - stationarySince
   }
 
   /// Whether no state of motion is known now.
   func isLost(at now: Int64) -> Bool { knownAt == .min || now - knownAt > Limits.sampleAge }
 
-  /// Whether something shows that the user has left the vehicle, which moved last at `lastMotion`.
-  func isLeft(at now: Int64, lastMotion: Int64, _ rules: PeriodRules) -> Bool {
-    if state != .standing { return false }
+  /// Whether the data shows that the user has left the vehicle, which last moved at `lastMotion`.
+  func userHasLeft(at now: Int64, lastMotion: Int64, _ rules: PeriodRules) -> Bool {
+    if state != .stationary { return false }
     if ignition == false || gear == .park && now - max(gearSince, lastMotion) >= rules.parkTime { return true }
-    if gear == .driving || turns(at: now) { return false }
+    if gear == .driving || isEngineOrMotorTurning(at: now) { return false }
     if device == .resting || device == .silent || isLost(at: now) { return true }
     return gear == nil && ignition == nil && now - lastMotion >= rules.idleTimeout
   }

@@ -1,16 +1,16 @@
-// The periods while they are open, as snapshots at their ends, and their conversion to what the detector reports.
+// The periods while they are open, as snapshots at their start and end, and their conversion to what the detector reports.
 
 struct OpenTrip: Sendable {
   let id: Int
   var start: Totals
-  /// When the vehicle moved last.
+  /// The snapshot when the vehicle last moved.
   var lastMotion: Totals
   var marks: Period.Marks = []
   var journey: Int64
   var pauses: [Period.Pause] = []
   var maxSpeed: Double?
   var movedWithIgnition = false
-  /// A gap since the last motion, which is then no pause.
+  /// Whether there was a gap since the last motion; the stop then does not count as a pause.
   var hasGap = false
 
   /// Handles a sample of motion.
@@ -25,7 +25,7 @@ struct OpenTrip: Sendable {
     if ignition != false { movedWithIgnition = true }
   }
 
-  /// Adds a later trip, which was not a trip of its own.
+  /// Adds a later trip, which turned out to be part of this one.
   mutating func append(_ other: OpenTrip) {
     lastMotion = other.lastMotion
     marks.formUnion(other.marks)
@@ -37,7 +37,7 @@ struct OpenTrip: Sendable {
   /// The trip as reported; it ended with the last motion if it `isClosed`.
   func period(isClosed: Bool, _ meter: Meter, _ rules: PeriodRules) -> Period {
     var end = isClosed ? lastMotion : meter.totals
-    // The odometer is read once a minute: the reading after the last motion is that of the end.
+    // The odometer is read once a minute: a reading after the last motion is also the one at the end.
     if let odometer = meter.totals.odometer, odometer.total >= end.odometer?.total ?? 0 { end.odometer = odometer }
     var period = Period(id: id, kind: .trip, start: start.time, end: isClosed ? end.time : nil)
     period.marks = marks
@@ -65,7 +65,7 @@ struct OpenParking: Sendable {
 struct OpenCharge: Sendable {
   let id: Int
   var start: Totals
-  /// When the vehicle charged last.
+  /// The snapshot when the vehicle was last charging.
   var last: Totals
   var marks: Period.Marks = []
   var pauses: [Period.Pause] = []

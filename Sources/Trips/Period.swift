@@ -1,17 +1,17 @@
-// The output of the detector: trips, charges and parkings, and how they change.
+// The output of the detector: trips, charges and parked periods, and how they change.
 
-/// A trip, a charge or a parking.
+/// A trip, a charge or a parked period.
 public struct Period: Sendable, Equatable, Identifiable {
   public enum Kind: String, Sendable { case trip, charge, parking }
 
-  /// What to know about a period.
+  /// Special circumstances of a period, such as missing data.
   public struct Marks: OptionSet, Sendable {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// The vehicle does not report charging: it is concluded from the current.
+    /// The vehicle does not report charging: it is derived from the current.
     public static let derived = Marks(rawValue: 1)
-    /// It was concluded from the odometer or the state of charge after a time without data. It happened between `start` and `end`.
+    /// It was derived from the odometer or the state of charge after a time without data. It happened between `start` and `end`.
     public static let unrecorded = Marks(rawValue: 2)
     /// Data is missing for more than a minute within the period.
     public static let interrupted = Marks(rawValue: 4)
@@ -50,6 +50,6 @@ public struct Period: Sendable, Equatable, Identifiable {
 public enum Change: Sendable, Equatable {
   /// The period is new, or replaces the one with its `id`.
   case stored(Period)
-  /// The period with this `id` does not exist any more: it was part of another one, or too short.
+  /// The period with this `id` no longer exists: it was part of another one, or too short.
   case removed(Int)
 }

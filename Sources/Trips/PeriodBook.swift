@@ -1,14 +1,14 @@
-// The open periods of a device and their transitions. There is always a trip or a parking; a charge is within a parking. The detector
-// decides when they start and end.
+// The open periods of a device and their transitions. There is always a trip or a parked period; a charge is within a parked period.
+// The detector decides when they start and end.
 
 struct PeriodBook: Sendable {
   private var trip: OpenTrip?
   private var parking: OpenParking?
   private var charge: OpenCharge?
-  /// A trip or charge that ended because the data did: it goes on if that is found out later.
+  /// A trip or charge that ended because the data did: it continues if later data shows that it went on.
   private var suspendedTrip: OpenTrip?
   private var suspendedCharge: OpenCharge?
-  /// The parking before the trip, to which it returns if that is too short.
+  /// The parked period before the trip; restored if the trip turns out to be too short.
   private var previousParking: OpenParking?
   /// The end of the last trip, and its journey.
   private var lastTrip: (end: Int64, journey: Int64)?
@@ -18,9 +18,9 @@ struct PeriodBook: Sendable {
 
   init(_ rules: PeriodRules) { self.rules = rules }
 
-  /// When the vehicle moved last; nil if there is no open trip.
+  /// When the vehicle last moved; nil if there is no open trip.
   var lastMotionAt: Int64? { trip?.lastMotion.time }
-  /// When the vehicle charged last; nil if there is no open charge.
+  /// When the vehicle was last charging; nil if there is no open charge.
   var lastChargingAt: Int64? { charge?.last.time }
 
   /// The changes since the last call.
@@ -54,7 +54,7 @@ struct PeriodBook: Sendable {
     charge?.start.fill(from: totals)
   }
 
-  // MARK: Parking
+  // MARK: Parked periods
 
   mutating func startParking(_ start: Totals, marks: Period.Marks = [], _ meter: Meter) {
     let new = OpenParking(id: newID(), start: start, marks: marks)
@@ -79,7 +79,7 @@ struct PeriodBook: Sendable {
 
   // MARK: Trips
 
-  /// Starts a trip, not before the last one or the charge ended.
+  /// Starts a trip, at the earliest when the previous trip ended.
   mutating func startTrip(_ start: Totals, motion: Totals, _ meter: Meter) {
     endCharge(isSuspended: false, meter)
     suspendedCharge = nil
@@ -103,7 +103,7 @@ struct PeriodBook: Sendable {
     trip?.hasGap = true
   }
 
-  /// Ends the trip with its last motion, and starts a parking then.
+  /// Ends the trip with its last motion, at which a parked period starts.
   mutating func endTrip(isSuspended: Bool, _ meter: Meter) {
     guard let old = trip else { return }
     trip = nil
@@ -143,8 +143,8 @@ struct PeriodBook: Sendable {
     }
   }
 
-  /// The suspended trip went on during the gap: the parking and a trip since are part of it.
-  private mutating func resumeTrip(until returned: Totals, _ meter: Meter) {
+  /// The suspended trip went on during the gap: the parked period and a trip since are part of it.
+  private mutating func resumeTrip(until resumed: Totals, _ meter: Meter) {
     guard var old = suspendedTrip else { return }
     old.marks.insert(.interrupted)
     if let parking { changes.append(.removed(parking.id)) } else if let previousParking { changes.append(.removed(previousParking.id)) }
@@ -153,7 +153,7 @@ struct PeriodBook: Sendable {
       old.append(later)
       changes.append(.removed(later.id))
     } else {
-      old.lastMotion = returned
+      old.lastMotion = resumed
       old.hasGap = true
     }
     trip = old
@@ -173,10 +173,10 @@ struct PeriodBook: Sendable {
     store(current.period(isClosed: false, meter, rules))
   }
 
-  /// There was a trip between two snapshots without data between. The parking ends before it; another one starts after it.
+  /// There was a trip between two snapshots without data in between. The parked period ends before it; another one starts after it.
   mutating func insertTrip(from start: Totals, to end: Totals, _ meter: Meter) {
     if let later = trip {
-      // The parking before the current trip was two.
+      // The parked period before the current trip was really two.
       if let old = previousParking {
         if start.time > old.start.time { store(old.period(end: start, meter, rules)) } else { changes.append(.removed(old.id)) }
       }
@@ -187,7 +187,7 @@ struct PeriodBook: Sendable {
       } else {
         previousParking = nil
       }
-      // The odometer before the gap was not that at the start.
+      // The odometer reading before the gap does not hold at the start of the current trip.
       var current = later
       current.start.odometer = end.odometer
       trip = current
@@ -232,7 +232,7 @@ struct PeriodBook: Sendable {
     if let type = detection.type { charge?.type = type }
   }
 
-  /// The state of charge rose during a gap: the charge went on until now, or there was one that was not recorded.
+  /// The state of charge rose during a gap: the charge continued until now, or there was one that was not recorded.
   mutating func addCharge(rise: Double, since before: Totals, _ meter: Meter) {
     if var old = charge ?? suspendedCharge {
       guard rise >= Limits.continuedChargeRise else { return }
@@ -255,7 +255,7 @@ struct PeriodBook: Sendable {
     store(old.period(isClosed: true, meter, rules))
   }
 
-  /// Ends everything at `end`, because the clock steps.
+  /// Ends all periods at `end`, because the clock steps.
   mutating func endAll(_ end: Totals, _ meter: Meter) {
     trip?.marks.insert(.clockStep)
     charge?.marks.insert(.clockStep)

@@ -1,5 +1,5 @@
-// Detects trips, charges and parkings in the values of one device. It is the same for values as they arrive and for a year of them: it
-// reads no clock, and its memory is bounded. Filters and sums are in Meter, the periods in PeriodBook.
+// Detects trips, charges and parked periods in the values of one device. The same code handles values as they arrive and a
+// year of them at once: it reads no clock, and its memory is bounded. Filters and sums are in Meter, the periods in PeriodBook.
 
 /// Detects the periods of one device.
 ///
@@ -16,7 +16,7 @@ public struct PeriodDetector: Sendable {
   private var gap: Gap?
   /// The time of the last value of the vehicle itself.
   private var lastDataAt: Int64?
-  /// When the vehicle was switched on, or began to respond: where a trip starts if it moves soon.
+  /// When the vehicle was switched on, or began to respond: a trip starts here if the vehicle moves soon after.
   private var readyAt: Totals?
   private var reportedAt = Int64.min
 
@@ -32,7 +32,7 @@ public struct PeriodDetector: Sendable {
   /// Handles a sample. A sample before the last one is a step of the clock, which ends all periods.
   public mutating func add(_ sample: Sample) -> [Change] {
     let time = sample.time
-    // Times that no calculation can overflow, and numbers.
+    // Accept only times that cannot overflow a calculation, and finite values.
     guard time.magnitude < 1 << 61, sample.value?.isFinite ?? true else { return [] }
     if time != now { start(time) }
     if sample.role == .state {
@@ -44,7 +44,7 @@ public struct PeriodDetector: Sendable {
     return book.takeChanges()
   }
 
-  /// Handles the time: a period can end, or be reported.
+  /// Advances to a time: a period can end, or be reported.
   public mutating func advance(to time: Int64) -> [Change] {
     if let now, time > now, time - now <= Limits.clockStep { start(time) }
     return book.takeChanges()
@@ -78,7 +78,7 @@ public struct PeriodDetector: Sendable {
     if let lastMotion = book.lastMotionAt {
       let isLost = motion.isLost(at: time)
       let hasTimedOut = isLost && time - max(motion.knownAt, lastMotion) >= rules.dataTimeout
-      if hasTimedOut || time - lastMotion > rules.tripPause && motion.isLeft(at: time, lastMotion: lastMotion, rules) {
+      if hasTimedOut || time - lastMotion > rules.tripPause && motion.userHasLeft(at: time, lastMotion: lastMotion, rules) {
         book.endTrip(isSuspended: isLost, meter)
       }
     }
@@ -109,7 +109,7 @@ public struct PeriodDetector: Sendable {
 
   private func isReadyOutdated(at time: Int64) -> Bool { readyAt.map { time - $0.time > rules.tripPause } ?? true }
 
-  /// Notices that values of the vehicle were missing.
+  /// Handles the arrival of data, which can end a gap.
   @inline(__always)
   private mutating func noteData(_ time: Int64) {
     if let lastDataAt, time - lastDataAt > Limits.gap { endGap(since: lastDataAt) }
@@ -123,7 +123,7 @@ public struct PeriodDetector: Sendable {
     before.time = lastDataAt
     meter.forgetReadings()
     readyAt = nil
-    gap = Gap(after: gap, before: before, returned: meter.totals)
+    gap = Gap(after: gap, before: before, resumed: meter.totals)
   }
 
   @inline(__always)
@@ -135,7 +135,7 @@ public struct PeriodDetector: Sendable {
     } else if sample.role == .ignition, motion.ignition == true, ignition != true {
       readyAt = meter.totals
     }
-    meter.update(sample.role, sample.value, isStanding: motion.state == .standing, at: time)
+    meter.update(sample.role, sample.value, isStationary: motion.state == .stationary, at: time)
     if meter.hasNewReading { noteReading(sample.role) }
     if charging.update(sample.role, sample.value) { noteCharging(time) }
   }
@@ -172,7 +172,7 @@ public struct PeriodDetector: Sendable {
     charging.fill(from: totals)
     readyAt?.fill(from: totals)
     guard gap != nil else { return }
-    gap?.returned.fill(from: totals)
+    gap?.resumed.fill(from: totals)
     switch role {
     case .odometer: compareOdometer()
     case .stateOfCharge, .displayedStateOfCharge: compareCharge()
@@ -181,10 +181,12 @@ public struct PeriodDetector: Sendable {
   }
 
   private mutating func noteCharging(_ time: Int64) {
-    let stands = motion.state == .standing && !motion.isLost(at: time) && !motion.turns(at: time)
-    guard charging.indicatesCharge(current: meter.current, stands: stands, rules.chargeCurrent) else { return charging.stop() }
-    // A charge that is known goes on at once.
-    let isCertain = charging.confirm(meter.totals, standingTime: motion.standingTime(at: time), rules)
+    let isStationary = motion.state == .stationary && !motion.isLost(at: time) && !motion.isEngineOrMotorTurning(at: time)
+    guard charging.indicatesCharge(current: meter.current, isStationary: isStationary, rules.chargingCurrentThreshold) else {
+      return charging.stop()
+    }
+    // An open charge continues without confirmation.
+    let isCertain = charging.confirm(meter.totals, stationaryTime: motion.stationaryTime(at: time), rules)
     if book.lastChargingAt == nil {
       guard isCertain else { return }
       book.startCharge(charging.since ?? meter.totals, charging, meter)
@@ -203,18 +205,18 @@ public struct PeriodDetector: Sendable {
       book.forgetSuspendedTrip()
     case .driven:
       gap = nil
-      book.addDrive(from: found.before, to: found.returned, meter)
+      book.addDrive(from: found.before, to: found.resumed, meter)
     case .drivenAndParked:
       gap = nil
-      book.insertTrip(from: found.before, to: found.returned, meter)
+      book.insertTrip(from: found.before, to: found.resumed, meter)
     }
   }
 
-  /// Compares the state of charge before and after a gap, if the vehicle was not driven since.
+  /// Compares the state of charge before and after a gap, unless the vehicle has been driven since.
   private mutating func compareCharge() {
     guard let found = gap, !found.hasComparedCharge, book.lastMotionAt == nil else { return }
-    guard let rise = meter.totals.chargeRise(since: found.latest) else { return }
+    guard let rise = meter.totals.chargeRise(since: found.beforeLatest) else { return }
     gap?.hasComparedCharge = true
-    book.addCharge(rise: rise, since: found.latest, meter)
+    book.addCharge(rise: rise, since: found.beforeLatest, meter)
   }
 }

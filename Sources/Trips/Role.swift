@@ -1,15 +1,15 @@
-// The properties that periods are computed from, by the names, types and units that the kinds of devices declare. Every other property is
+// The properties from which periods are computed, by the names, types and units that the kinds of devices declare. All other properties are
 // ignored.
 
 import Protocols
 
-/// What a property means for trips, charges and parkings.
+/// What a property means for trips, charges and parked periods.
 public enum Role: UInt8, Sendable, CaseIterable {
   /// km/h; negative is backwards.
   case speed
   /// km/h, from another ECU; used while `speed` is absent.
-  case speedBackup
-  /// rpm of the drive motors: the vehicle moves if they turn.
+  case fallbackSpeed
+  /// rpm of the drive motors: the vehicle is moving if they turn.
   case motorSpeed, secondMotorSpeed
   /// rpm of a combustion engine, which can idle.
   case engineSpeed
@@ -23,7 +23,7 @@ public enum Role: UInt8, Sendable, CaseIterable {
   case stateOfCharge, displayedStateOfCharge
   /// A, V, kW; positive when the battery discharges.
   case batteryCurrent, batteryVoltage, batteryPower
-  /// kWh into and out of the battery, ever growing, or since the device was switched on.
+  /// kWh into and out of the battery, over the lifetime of the vehicle or since the device was switched on.
   case energyIn, energyOut
   /// 0 or 1.
   case charging, acPlug, dcPlug
@@ -56,20 +56,20 @@ enum Gear: Double, Sendable {
   }
 }
 
-/// The use of the device, from its state word.
+/// What the device is doing, from the name of its state.
 public enum DeviceState: Double, Sendable {
   /// The vehicle responds.
   case responding
-  /// The vehicle is not in use, or sleeps.
+  /// The vehicle is not in use, or is asleep.
   case resting
   /// The link is up, but the vehicle does not respond.
   case silent
   /// There is no link.
   case down
 
-  /// The meaning of a state word of any kind of device. An unknown word means that the device responds.
-  public init(_ word: String) {
-    switch word {
+  /// The meaning of a state name of any kind of device. An unknown name means that the device responds.
+  public init(_ name: String) {
+    switch name {
     case "parked", "car-asleep", "adapter-asleep", "asleep": self = .resting
     case "car-silent", "silent", "no-car", "no-vesc", "off": self = .silent
     case "down", "connecting", "waiting", "starting", "detecting", "disconnected": self = .down
@@ -89,12 +89,12 @@ public struct Signal: Sendable, Equatable {
     (self.role, self.scale) = (role, scale)
   }
 
-  /// The signal of the device's state word.
+  /// The signal of the device's state.
   public static let state = Signal(role: .state, scale: 1)
 
   private init(role: Role, scale: Double) { (self.role, self.scale) = (role, scale) }
 
-  /// A sample of a reading; a value that is not one of this signal counts as absent.
+  /// A sample of a reading; a value that this signal cannot have counts as absent.
   public func sample(_ content: Reading.Content, at time: Int64) -> Sample {
     guard case .value(let value) = content else { return Sample(time, role, nil) }
     return Sample(time, role, number(value))
@@ -105,16 +105,16 @@ public struct Signal: Sendable, Equatable {
     case .bool(let flag): flag ? 1 : 0
     case .int(let number): Double(number) * scale
     case .float(let number): number.isFinite ? number * scale : nil
-    case .string(let word): code(word)
+    case .string(let name): code(name)
     case .list: nil
     }
   }
 
-  private func code(_ word: String) -> Double? {
+  private func code(_ name: String) -> Double? {
     switch role {
-    case .gear: Gear(word).rawValue
-    case .state: DeviceState(word).rawValue
-    case .fuelType, .ignitionType: Fuel(word).rawValue
+    case .gear: Gear(name).rawValue
+    case .state: DeviceState(name).rawValue
+    case .fuelType, .ignitionType: Fuel(name).rawValue
     default: nil
     }
   }
@@ -122,7 +122,7 @@ public struct Signal: Sendable, Equatable {
   private static func role(_ property: String, _ type: ValueType, _ unit: String?) -> Role? {
     switch property {
     case "speed": .speed
-    case "speed-brakes": .speedBackup
+    case "speed-brakes": .fallbackSpeed
     // Motors report whole revolutions, with a sign; the engine speed of SAE J1979 has quarters.
     case "rpm": type == .int ? .motorSpeed : .engineSpeed
     case "rpm-2": .secondMotorSpeed
@@ -155,7 +155,7 @@ public struct Signal: Sendable, Equatable {
   /// The factor from a unit to that of the role; nil if the unit measures something else.
   private static func scale(_ role: Role, _ unit: String?) -> Double? {
     switch (role, unit) {
-    case (.speed, "km/h"), (.speedBackup, "km/h"), (.motorSpeed, "rpm"), (.secondMotorSpeed, "rpm"), (.engineSpeed, "rpm"),
+    case (.speed, "km/h"), (.fallbackSpeed, "km/h"), (.motorSpeed, "rpm"), (.secondMotorSpeed, "rpm"), (.engineSpeed, "rpm"),
       (.odometer, "km"), (.batteryCurrent, "A"), (.batteryVoltage, "V"), (.batteryPower, "kW"), (.energyIn, "kWh"), (.energyOut, "kWh"),
       (.fuelRate, "L/h"), (.fuelMassRate, "g/s"), (.airFlow, "g/s"), (.batteryTemperature, "°C"), (.outdoorTemperature, "°C"),
       (.stateOfCharge, "%"), (.displayedStateOfCharge, "%"), (.fuelLevel, "%"):

@@ -1,4 +1,4 @@
-// The input of the detector: plain numbers, because a year of them is read at once.
+// The input of the detector: plain numbers, because a year of them can be read at once.
 
 /// One value of a device, or its absence.
 public struct Sample: Sendable, Equatable {
@@ -12,8 +12,8 @@ public struct Sample: Sendable, Equatable {
 }
 
 extension Int64 {
-  /// Microseconds of a number of seconds.
+  /// The given number of seconds, in microseconds.
   static func seconds(_ number: Int64) -> Int64 { number * 1_000_000 }
-  /// Microseconds of a number of minutes.
+  /// The given number of minutes, in microseconds.
   static func minutes(_ number: Int64) -> Int64 { number * 60_000_000 }
 }

@@ -25,7 +25,7 @@ public struct Quantity: Sendable, Equatable {
 
   public init(_ value: Double, bound: Double, source: Source) { (self.value, self.bound, self.source) = (value, bound, source) }
 
-  /// The quantity per 100 km; nil for a distance that is not longer than its bound.
+  /// The quantity per 100 km; nil if the distance does not exceed its bound.
   func per100Kilometres(_ distance: Quantity?) -> Quantity? {
     guard let distance, distance.value > max(distance.bound, 0.01) else { return nil }
     let (low, high) = (distance.value - distance.bound, distance.value + distance.bound)
@@ -36,17 +36,17 @@ public struct Quantity: Sendable, Equatable {
   }
 }
 
-/// The figures of a trip, a charge or a parking.
+/// The figures of a trip, a charge or a parked period.
 public struct Statistics: Sendable, Equatable {
-  /// A value before and after.
-  public struct Ends: Sendable, Equatable {
+  /// A value at the start and at the end of a period.
+  public struct StartEnd: Sendable, Equatable {
     public var start: Double?
     public var end: Double?
 
     public init(_ start: Double? = nil, _ end: Double? = nil) { (self.start, self.end) = (start, end) }
   }
 
-  /// One percent of a charge.
+  /// A charge at one percent of the state of charge.
   public struct CurvePoint: Sendable, Equatable {
     /// The state of charge, in whole percent.
     public var stateOfCharge: Int
@@ -58,7 +58,7 @@ public struct Statistics: Sendable, Equatable {
 
   /// km
   public var distance: Quantity?
-  /// Microseconds of motion, of standing, and without data.
+  /// Microseconds in motion, stationary, and without data.
   public var drivenTime: Int64 = 0
   public var standingTime: Int64 = 0
   public var unknownTime: Int64 = 0
@@ -69,25 +69,25 @@ public struct Statistics: Sendable, Equatable {
   public var energy: Quantity?
   /// kWh into the battery during a trip.
   public var regenerated: Quantity?
-  /// kWh used while standing, by the integral of power.
+  /// kWh used while stationary, by the integral of power.
   public var standingEnergy: Double?
-  /// kWh per 100 km; times 10 are Wh per km.
+  /// kWh per 100 km; multiplied by 10, Wh per km.
   public var energyPer100Kilometres: Quantity?
   /// Litres, and litres per 100 km.
   public var fuel: Quantity?
   public var fuelPer100Kilometres: Quantity?
   /// %, km, %, °C
-  public var stateOfCharge = Ends()
-  public var odometer = Ends()
-  public var fuelLevel = Ends()
-  public var batteryTemperature = Ends()
-  public var outdoorTemperature = Ends()
+  public var stateOfCharge = StartEnd()
+  public var odometer = StartEnd()
+  public var fuelLevel = StartEnd()
+  public var batteryTemperature = StartEnd()
+  public var outdoorTemperature = StartEnd()
   /// kWh into the battery by a charger.
   public var charged: Quantity?
   /// kW into the battery; the mean is over the time of charging.
   public var maxChargePower: Double?
   public var meanChargePower: Double?
-  /// Microseconds in which the battery was seen charging.
+  /// Microseconds in which data showed the battery charging.
   public var chargingTime: Int64?
   public var chargeType: ChargeType?
   public var chargeCurve: [CurvePoint] = []

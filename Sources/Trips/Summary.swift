@@ -1,5 +1,5 @@
-// Computes the figures of a period from the snapshots at its ends. Where a counter and an integral exist, the integral decides within the
-// bounds of the counter: it has the finer resolution, and the counter has no gaps.
+// Computes the figures of a period from the snapshots at its start and end. Where a counter and an integral exist, the integral decides
+// within the bounds of the counter: it has the finer resolution, and the counter has no gaps.
 
 struct Summary {
   private let start: Totals
@@ -10,7 +10,7 @@ struct Summary {
   /// The error of integrals relative to their value: sensors and sampling.
   private static let integralError = 0.03
   private static let airFlowError = 0.1
-  /// The error of a fuel level, relative to the tank: its resolution, and the fuel's motion.
+  /// The error of a fuel level, relative to the tank: its resolution, and fuel slosh.
   private static let levelError = 0.03
 
   init(_ start: Totals, _ end: Totals, _ meter: Meter, _ rules: PeriodRules) {
@@ -52,7 +52,7 @@ struct Summary {
     return figures
   }
 
-  /// The distance of a trip. The odometer is read some time before and after it.
+  /// The distance of a trip. The odometer readings are not taken exactly at its start and end.
   var distance: Quantity? {
     let driven = end.distance - start.distance
     let unknown = end.unknownDistance - start.unknownDistance
@@ -61,20 +61,20 @@ struct Summary {
       return Quantity(driven, bound: driven * Self.integralError + unknown, source: .speed)
     }
     let counted = to.total - from.total
-    let quantum = meter.odometer.quantum
+    let resolution = meter.odometer.resolution
     let between = to.distance - from.distance
-    // Speed is missing for a part of the way: only the odometer knows that.
+    // If the speed is missing for a part of the way, only the odometer covers that part.
     let hasGap = to.unknownTime > from.unknownTime
-    let refined = hasGap ? max(counted, between) : min(max(between, counted - quantum), counted + quantum)
+    let refined = hasGap ? max(counted, between) : min(max(between, counted - resolution), counted + resolution)
     let outside = (end.distance - to.distance) - (start.distance - from.distance)
-    let bound = Self.bound(refined, counted, between, quantum, hasGap: hasGap)
+    let bound = Self.bound(refined, counted, between, resolution, hasGap: hasGap)
     let outsideBound = abs(outside) * Self.integralError + (to.unknownTime == end.unknownTime ? 0 : unknown)
     return Quantity(max(refined + outside, 0), bound: bound + outsideBound, source: .odometer)
   }
 
   /// The error of a figure that satisfies both the counter and, without a gap, the integral.
-  private static func bound(_ refined: Double, _ counted: Double, _ integral: Double, _ quantum: Double, hasGap: Bool) -> Double {
-    let bound = quantum + abs(refined - counted)
+  private static func bound(_ refined: Double, _ counted: Double, _ integral: Double, _ resolution: Double, hasGap: Bool) -> Double {
+    let bound = resolution + abs(refined - counted)
     return hasGap || refined != integral ? bound : min(bound, integral * integralError)
   }
 
@@ -85,30 +85,30 @@ struct Summary {
   }
 
   private var energyOut: Quantity? {
-    energy(end.energyOut - start.energyOut, start.countedOut, end.countedOut, quantum: meter.counterOut.quantum)
+    energy(end.energyOut - start.energyOut, start.countedOut, end.countedOut, resolution: meter.counterOut.resolution)
   }
 
   /// The energy into the battery.
   var energyIn: Quantity? {
-    energy(end.energyIn - start.energyIn, start.countedIn, end.countedIn, quantum: meter.counterIn.quantum)
+    energy(end.energyIn - start.energyIn, start.countedIn, end.countedIn, resolution: meter.counterIn.resolution)
   }
 
-  private func energy(_ integral: Double, _ from: Double?, _ to: Double?, quantum: Double) -> Quantity? {
+  private func energy(_ integral: Double, _ from: Double?, _ to: Double?, resolution: Double) -> Quantity? {
     let covered = end.powerTime - start.powerTime
     let missing = duration - covered
     let hasGap = missing > max(2 * Limits.sampleAge, duration / 20)
     if let from, let to {
       let counted = to - from
-      let refined = hasGap ? counted : min(max(integral, counted - quantum), counted + quantum)
-      return Quantity(max(refined, 0), bound: Self.bound(refined, counted, integral, quantum, hasGap: hasGap), source: .counters)
+      let refined = hasGap ? counted : min(max(integral, counted - resolution), counted + resolution)
+      return Quantity(max(refined, 0), bound: Self.bound(refined, counted, integral, resolution, hasGap: hasGap), source: .counters)
     }
     guard covered > 0 else { return nil }
-    // What is missing is unknown: as much as in the same time otherwise.
+    // The energy of the missing time is unknown; the bound assumes at most the mean power that was measured.
     let bound = integral * (Self.integralError + (hasGap ? Double(missing) / Double(covered) : 0))
     return Quantity(integral, bound: bound, source: .power)
   }
 
-  /// The fuel, by the best source that covers nearly all of the time that any covers.
+  /// The fuel, from the best source that covers nearly as much time as the longest one; if there is none, from the level.
   private var fuel: Quantity? {
     let sums = [
       (end.fuelByRate - start.fuelByRate, Self.integralError, Quantity.Source.fuelRate),

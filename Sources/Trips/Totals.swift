@@ -1,14 +1,14 @@
 // What a device has measured since the detector started, as sums that only grow, and the latest readings. A period is the difference of two
-// such snapshots, so that its start can be dated back and two periods can be joined.
+// such snapshots, so that its start can be moved back and two periods can be joined.
 
 struct Totals: Sendable {
   /// When the snapshot was taken.
   var time: Int64
 
-  /// The integral of |speed|, in km, and the time of motion that it covers.
+  /// The integral of |speed|, in km, and the time in motion.
   var distance = 0.0
   var drivenTime: Int64 = 0
-  /// The time that no known state of motion covers, and the distance that the speeds around it allow.
+  /// The time without a known state of motion, and the distance that would be driven in it at the higher of the speeds before and after.
   var unknownTime: Int64 = 0
   var unknownDistance = 0.0
 
@@ -16,7 +16,7 @@ struct Totals: Sendable {
   var energyOut = 0.0
   var energyIn = 0.0
   var powerTime: Int64 = 0
-  /// The part of `energyOut` less `energyIn` while the vehicle stood.
+  /// The part of `energyOut` less `energyIn` while the vehicle was stationary.
   var standingEnergy = 0.0
 
   /// The fuel in litres by each source, and the time that it covers.
@@ -27,7 +27,7 @@ struct Totals: Sendable {
   /// The energy counters in kWh; nil until they are read after a gap.
   var countedOut: Double?
   var countedIn: Double?
-  var odometer: OdometerMark?
+  var odometer: OdometerReading?
   var stateOfCharge: Double?
   var displayedStateOfCharge: Double?
   var fuelLevel: Double?
@@ -42,7 +42,7 @@ struct Totals: Sendable {
   }
 
   /// A reading of the odometer, and the integrals of speed at that time.
-  struct OdometerMark: Sendable {
+  struct OdometerReading: Sendable {
     /// The increments since the detector started, and the value as reported, in km.
     var total: Double
     var reported: Double
@@ -70,8 +70,8 @@ struct Totals: Sendable {
     (fuelLevel, batteryTemperature, outdoorTemperature) = (nil, nil, nil)
   }
 
-  /// The state of charge in another snapshot and in this one, as the dashboard shows it if both have that.
-  func stateOfCharge(since other: Totals) -> Statistics.Ends {
+  /// The state of charge in another snapshot and in this one, as the dashboard shows it if both have this value.
+  func stateOfCharge(since other: Totals) -> Statistics.StartEnd {
     if let before = other.displayedStateOfCharge, let after = displayedStateOfCharge { return .init(before, after) }
     return .init(other.stateOfCharge ?? other.displayedStateOfCharge, stateOfCharge ?? displayedStateOfCharge)
   }

@@ -81,7 +81,7 @@ public enum HistoryContract {
     }
   }
 
-  /// A trip, a charge or a parking; units are in the interface.
+  /// A trip, a charge or a parked period; units are in the interface.
   public struct Period: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable {
       case number, device, kind, start, end, zone, open, marks, journey, distance, drivenTime, standingTime, unknownTime, maximumSpeed

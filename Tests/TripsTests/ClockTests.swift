@@ -1,4 +1,4 @@
-// Periods and the clock: midnight does not matter, a step of the clock ends everything.
+// Periods and the clock: midnight does not matter, a step of the clock ends all periods.
 
 import Testing
 import Trips
@@ -13,11 +13,11 @@ import Trips
       vehicle.park(60)
       vehicle.drive(1800, 60)
       vehicle.park(400)
-      #expect(Replay(vehicle).cuts(since: start * 1_000_000) == ["parking 0-60", "trip 60-1859", "parking 1859-open"])
+      #expect(Replay(vehicle).lines(since: start * 1_000_000) == ["parking 0-60", "trip 60-1859", "parking 1859-open"])
     }
   }
 
-  @Test(arguments: [56 * year, -56 * year, -3600]) func `a step of the clock ends the trip, which goes on as another one`(_ step: Int64) {
+  @Test(arguments: [56 * year, -56 * year, -3600]) func `a step of the clock ends the trip, which continues as another one`(_ step: Int64) {
     var vehicle = SimulatedVehicle(.eGMP)
     vehicle.park(60)
     vehicle.drive(600, 60)
@@ -46,7 +46,7 @@ import Trips
     #expect(charges.allSatisfy { ($0.end ?? .max) - $0.start < 700_000_000 })
   }
 
-  @Test func `times that cannot be calculated with are ignored`() {
+  @Test func `times that would overflow a calculation are ignored`() {
     var replay = Replay()
     for time in [Int64.min, .max, 0, .max, 5, .min] { replay.add(Sample(time, .speed, 0)) }
     #expect(replay.periods.count == 1)

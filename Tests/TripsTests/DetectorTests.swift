@@ -4,10 +4,10 @@ import Testing
 import Trips
 
 @Suite("Reports of the period detector") struct DetectorTests {
-  @Test func `a parking exists from the first sample, a trip from its first seconds`() {
+  @Test func `a parked period exists from the first sample, a trip from its first seconds`() {
     var vehicle = SimulatedVehicle(.eGMP)
     vehicle.park(1)
-    #expect(Replay(vehicle).parkings.map(\.marks) == [.startUnknown])
+    #expect(Replay(vehicle).parkedPeriods.map(\.marks) == [.startUnknown])
     vehicle.park(60)
     vehicle.drive(4, 30)
     let replay = Replay(vehicle)
@@ -45,7 +45,7 @@ import Trips
     #expect(Replay(vehicle, rules: rules).trips.count == 1)
     rules.minTripDistance = 100
     let replay = Replay(vehicle, rules: rules)
-    #expect(replay.trips.isEmpty && replay.parkings.count == 1)
+    #expect(replay.trips.isEmpty && replay.parkedPeriods.count == 1)
   }
 
   @Test func `reading from the start of the open period again yields the same period`() throws {
@@ -86,7 +86,7 @@ import Trips
     }
   }
 
-  /// A deterministic generator: the one of Knuth's MMIX.
+  /// A deterministic generator, with the parameters of Knuth's MMIX.
   private struct LinearGenerator {
     var state: UInt64
     mutating func next() -> UInt64 {

@@ -1,4 +1,4 @@
-// The golden set: awkward drives as scripts, and where they must be cut. Times are seconds since the start of the script.
+// The golden set: awkward drives as scripts, and the periods that they must give. Times are seconds since the start of the script.
 
 import Protocols
 import Trips
@@ -7,7 +7,7 @@ struct Scenario: Sendable, CustomStringConvertible {
   let name: String
   let model: SimulatedVehicle.Model
   /// `trip 10-20`; `open` for a period that has not ended.
-  let cuts: [String]
+  let expected: [String]
   let script: @Sendable (inout SimulatedVehicle) -> Void
 
   var description: String { name }
@@ -18,13 +18,15 @@ struct Scenario: Sendable, CustomStringConvertible {
     return vehicle
   }
 
-  init(_ name: String, _ model: SimulatedVehicle.Model, _ cuts: [String], _ script: @escaping @Sendable (inout SimulatedVehicle) -> Void) {
-    (self.name, self.model, self.cuts, self.script) = (name, model, cuts, script)
+  init(
+    _ name: String, _ model: SimulatedVehicle.Model, _ expected: [String], _ script: @escaping @Sendable (inout SimulatedVehicle) -> Void
+  ) {
+    (self.name, self.model, self.expected, self.script) = (name, model, expected, script)
   }
 }
 
 extension Scenario {
-  static let golden = drives + losses + chargings + others
+  static let golden = drives + losses + charges + others
 
   private static let drives = [
     Scenario("a commute", .eGMP, ["parking 0-60", "trip 60-1259", "parking 1259-open"]) {
@@ -42,28 +44,28 @@ extension Scenario {
     Scenario("the ignition is on before the drive", .kona, ["parking 0-60", "trip 60-739", "parking 739-open"]) {
       $0.park(60)
       $0.ignition = true
-      $0.stand(80)
+      $0.idle(80)
       $0.drive(600, 50)
       $0.park(400)
     },
     Scenario("the radio is on for half an hour before the drive", .kona, ["parking 0-1860", "trip 1860-2459", "parking 2459-open"]) {
       $0.park(60)
       $0.ignition = true
-      $0.stand(1800)
+      $0.idle(1800)
       $0.drive(600, 50)
       $0.park(400)
     },
     Scenario("a traffic jam of 10 min", .eGMP, ["parking 0-60", "trip 60-1859", "parking 1859-open"]) {
       $0.park(60)
       $0.drive(600, 60)
-      $0.stand(600)
+      $0.idle(600)
       $0.drive(600, 60)
       $0.park(400)
     },
     Scenario("a traffic jam of 10 min in a petrol car", .petrol, ["parking 0-60", "trip 60-1859", "parking 1859-open"]) {
       $0.park(60)
       $0.drive(600, 60)
-      $0.stand(600)
+      $0.idle(600)
       $0.drive(600, 60)
       $0.park(1200)
     },
@@ -71,11 +73,11 @@ extension Scenario {
       $0.park(60)
       $0.drive(300, 40)
       for _ in 0..<3 {
-        $0.stand(120)
+        $0.idle(120)
         $0.drive(10, 5)
       }
       $0.gear = "park"
-      $0.stand(240)
+      $0.idle(240)
       $0.drive(420, 40)
       $0.park(400)
     },
@@ -95,7 +97,7 @@ extension Scenario {
       $0.park(60)
       $0.drive(600, 50)
       $0.gear = "park"
-      $0.stand(2400)
+      $0.idle(2400)
       $0.drive(600, 50)
       $0.park(400)
     },
@@ -111,7 +113,7 @@ extension Scenario {
     Scenario("90 s of lost Bluetooth during the drive", .eGMP, ["parking 0-60", "trip 60-1349", "parking 1349-open"]) {
       $0.park(60)
       $0.drive(600, 60)
-      $0.unheard(90, 60, power: 10)
+      $0.offline(90, 60, power: 10)
       $0.drive(600, 60)
       $0.park(400)
     },
@@ -119,7 +121,7 @@ extension Scenario {
       $0.park(60)
       $0.drive(600, 60)
       $0.state("waiting")
-      $0.unheard(600, 60, power: 10)
+      $0.offline(600, 60, power: 10)
       $0.state("polling")
       $0.drive(600, 60)
       $0.park(400)
@@ -127,27 +129,27 @@ extension Scenario {
     Scenario("no data for 40 min, in which the odometer moved", .eGMP, ["parking 0-60", "trip 60-3659", "parking 3659-open"]) {
       $0.park(60)
       $0.drive(600, 80)
-      $0.unheard(2400, 80, power: 15)
+      $0.offline(2400, 80, power: 15)
       $0.drive(600, 80)
       $0.park(400)
     },
     Scenario("the adapter is plugged in after a third of the drive", .eGMP, ["parking 0-119", "trip 119-2039", "parking 2039-open"]) {
       $0.park(120)
-      $0.unheard(720, 60, power: 10)
+      $0.offline(720, 60, power: 10)
       $0.drive(1200, 60)
       $0.park(400)
     },
     Scenario("a drive without the adapter", .eGMP, ["parking 0-599", "trip 599-8200", "parking 8200-open"]) {
       $0.park(600)
-      $0.unheard(3000)
-      $0.unheard(600, 60, power: 10)
-      $0.unheard(4000)
+      $0.offline(3000)
+      $0.offline(600, 60, power: 10)
+      $0.offline(4000)
       $0.park(400)
     },
     Scenario("a power cut during the drive", .eGMP, ["parking 0-60", "trip 60-1309", "parking 1309-open"]) {
       $0.park(60)
       $0.drive(600, 60)
-      $0.unheard(50, 60, power: 10)
+      $0.offline(50, 60, power: 10)
       // The stored odometer is published before the current one is read.
       $0.emit(.odometer, 20_009)
       $0.drive(600, 60)
@@ -156,7 +158,7 @@ extension Scenario {
     Scenario("a stored odometer after an hour without power", .eGMP, ["parking 0-60", "trip 60-4859", "parking 4859-open"]) {
       $0.park(60)
       $0.drive(600, 60)
-      $0.unheard(3600, 60, power: 10)
+      $0.offline(3600, 60, power: 10)
       $0.emit(.odometer, 20_009)
       $0.drive(600, 60)
       $0.park(400)
@@ -168,10 +170,10 @@ extension Scenario {
       $0.park(30)
       $0.drive(600, 50)
       $0.park(3)
-      $0.unheard(597)
+      $0.offline(597)
       $0.drive(600, 50)
       $0.park(3)
-      $0.unheard(1200)
+      $0.offline(1200)
     },
     Scenario(
       "the car sleeps at night", .eGMP, ["parking 0-60", "trip 60-659", "parking 659-40300", "trip 40300-40899", "parking 40899-open"]
@@ -198,14 +200,14 @@ extension Scenario {
       $0.park(60)
       $0.drive(600, 60)
       $0.absent = [.gear]
-      $0.stand(600)
+      $0.idle(600)
       $0.absent = []
       $0.drive(600, 60)
       $0.park(400)
     },
   ]
 
-  private static let chargings = [
+  private static let charges = [
     Scenario("charging at home", .eGMP, ["parking 0-60", "trip 60-659", "parking 659-open", "charge 780-4379"]) {
       $0.park(60)
       $0.drive(600, 50)
@@ -233,7 +235,7 @@ extension Scenario {
       $0.park(400)
     },
     Scenario(
-      "a charge of 3 min cuts a leg", .kona,
+      "a charge of 3 min splits a leg", .kona,
       ["parking 0-60", "trip 60-659", "parking 659-860", "charge 670-850", "trip 860-1459", "parking 1459-open"]
     ) {
       $0.park(60)
@@ -262,14 +264,14 @@ extension Scenario {
       $0.charge = 20
       $0.park(100)
       $0.plugIn(1800, kilowatts: 7)
-      $0.unheard(7200, power: -7)
+      $0.offline(7200, power: -7)
       $0.plugIn(1800, kilowatts: 7)
       $0.park(2400)
     },
     Scenario("a charge while no data arrived", .eGMP, ["parking 0-open", "charge 99-10900"]) {
       $0.charge = 20
       $0.park(100)
-      $0.unheard(10_800, power: -7)
+      $0.offline(10_800, power: -7)
       $0.park(2400)
     },
     Scenario("a single wrong current is no charge", .eGMP, ["parking 0-open"]) {
@@ -292,7 +294,7 @@ extension Scenario {
     Scenario("an E-GMP car that reports neither gear nor ignition", bare, ["parking 0-60", "trip 60-1859", "parking 1859-open"]) {
       $0.park(60)
       $0.drive(600, 60)
-      $0.stand(600)
+      $0.idle(600)
       $0.drive(600, 60)
       $0.park(610)
       $0.state("parked")
@@ -304,7 +306,7 @@ extension Scenario {
       $0.park(1000)
     },
     Scenario(
-      "a petrol car without end of its engine", .petrol,
+      "a petrol car that falls asleep before the idle timeout", .petrol,
       ["parking 0-60", "trip 60-659", "parking 659-2160", "trip 2160-2759", "parking 2759-open"]
     ) {
       $0.park(60)
@@ -319,7 +321,7 @@ extension Scenario {
     Scenario("a longboard ride with a break of 10 min", .board, ["parking 0-20", "trip 20-2019", "parking 2019-open"]) {
       $0.park(20)
       $0.drive(700, 25, power: 0.4)
-      $0.stand(600)
+      $0.idle(600)
       $0.drive(700, -20, power: 0.3)
       $0.sleep(1200, state: "waiting")
     },
@@ -342,5 +344,5 @@ extension Scenario {
   ]
 
   private static let bare = SimulatedVehicle.Model(gear: false)
-  private static let battery = SimulatedVehicle.Model(gear: false, speed: false, odometerQuantum: nil)
+  private static let battery = SimulatedVehicle.Model(gear: false, speed: false, odometerResolution: nil)
 }

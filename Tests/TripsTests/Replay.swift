@@ -33,10 +33,10 @@ struct Replay {
   func all(_ kind: Period.Kind) -> [Period] { periods.values.filter { $0.kind == kind }.sorted { ($0.start, $0.id) < ($1.start, $1.id) } }
   var trips: [Period] { all(.trip) }
   var charges: [Period] { all(.charge) }
-  var parkings: [Period] { all(.parking) }
+  var parkedPeriods: [Period] { all(.parking) }
 
   /// The periods as lines: kind, start and end in seconds since `origin`.
-  func cuts(since origin: Int64) -> [String] {
+  func lines(since origin: Int64) -> [String] {
     periods.values.sorted { ($0.start, $0.kind.rawValue, $0.id) < ($1.start, $1.kind.rawValue, $1.id) }.map { period in
       let seconds = [period.start, period.end].map { $0.map { String(($0 - origin) / 1_000_000) } ?? "open" }
       return "\(period.kind) \(seconds[0])-\(seconds[1])"

@@ -16,8 +16,8 @@ import Trips
     let rows = BMSRecord.entries.map(\.dataRow) + ManufacturerRecord.all.flatMap(\.rows)
     #expect(
       roles(rows.map(\.property)) == [
-        "speed": .speed, "speed-brakes": .speedBackup, "rpm": .motorSpeed, "rpm-2": .secondMotorSpeed, "gear": .gear, "ignition": .ignition,
-        "odometer": .odometer, "state-of-charge": .stateOfCharge, "state-of-charge-display": .displayedStateOfCharge,
+        "speed": .speed, "speed-brakes": .fallbackSpeed, "rpm": .motorSpeed, "rpm-2": .secondMotorSpeed, "gear": .gear,
+        "ignition": .ignition, "odometer": .odometer, "state-of-charge": .stateOfCharge, "state-of-charge-display": .displayedStateOfCharge,
         "battery-current": .batteryCurrent, "battery-voltage": .batteryVoltage, "battery-power": .batteryPower, "energy-in": .energyIn,
         "energy-out": .energyOut, "charging": .charging, "ac-plug": .acPlug, "dc-plug": .dcPlug,
         "battery-temperature-max": .batteryTemperature, "outdoor-temperature": .outdoorTemperature,
@@ -46,7 +46,7 @@ import Trips
       ])
   }
 
-  @Test func `units are converted, and other units are no signals`() {
+  @Test func `units are converted, and a property with another unit is not a signal`() {
     #expect(
       Signal(property: "battery-power", type: .float, unit: "W")?.sample(.value(.float(1500)), at: 1) == Sample(1, .batteryPower, 1.5))
     #expect(Signal(property: "energy-used", type: .float, unit: "Wh")?.scale == 0.001)
@@ -65,8 +65,8 @@ import Trips
     ("parked", DeviceState.resting), ("car-asleep", .resting), ("adapter-asleep", .resting), ("car-silent", .silent), ("waiting", .down),
     ("polling", .responding), ("live", .responding), ("driving", .responding), ("anything", .responding),
   ])
-  func `a state word`(_ word: String, _ state: DeviceState) {
-    #expect(DeviceState(word) == state)
-    #expect(Signal.state.sample(.value(.string(word)), at: 1).value == state.rawValue)
+  func `the name of a state`(_ name: String, _ state: DeviceState) {
+    #expect(DeviceState(name) == state)
+    #expect(Signal.state.sample(.value(.string(name)), at: 1).value == state.rawValue)
   }
 }

@@ -10,7 +10,7 @@ struct SimulatedVehicle {
     var ignition = false
     var charging = false
     var speed = true
-    var odometerQuantum: Double? = 1
+    var odometerResolution: Double? = 1
     var counters = true
     var battery = true
     var engine = false
@@ -58,7 +58,7 @@ struct SimulatedVehicle {
     samples.append(signal.sample(.value(value), at: time))
   }
 
-  mutating func state(_ word: String) { samples.append(Signal.state.sample(.value(.string(word)), at: time)) }
+  mutating func state(_ name: String) { samples.append(Signal.state.sample(.value(.string(name)), at: time)) }
 
   /// Drives at a speed in km/h, with a constant power in kW.
   mutating func drive(_ seconds: Int, _ speed: Double, power: Double = 10) {
@@ -70,10 +70,10 @@ struct SimulatedVehicle {
   /// Is towed with the ignition off.
   mutating func tow(_ seconds: Int, _ speed: Double) { run(seconds, speed, 0) }
 
-  /// Stands with the car switched on.
-  mutating func stand(_ seconds: Int) { run(seconds, 0, 0.5) }
+  /// Is stationary and switched on.
+  mutating func idle(_ seconds: Int) { run(seconds, 0, 0.5) }
 
-  /// Stands switched off; the car still responds.
+  /// Is stationary and switched off; the car still responds.
   mutating func park(_ seconds: Int) {
     (gear, ignition) = ("park-or-neutral", false)
     run(seconds, 0, 0)
@@ -84,16 +84,16 @@ struct SimulatedVehicle {
     run(seconds, 0, -kilowatts)
   }
 
-  /// The car sleeps and no value is published.
-  mutating func sleep(_ seconds: Int, state word: String = "car-asleep") {
+  /// The car is asleep, and no value is published.
+  mutating func sleep(_ seconds: Int, state name: String = "car-asleep") {
     (gear, ignition) = ("park-or-neutral", false)
     for role in Role.allCases where role != .state && role != .odometer { emit(role, nil) }
-    state(word)
+    state(name)
     self.seconds += seconds
   }
 
-  /// Time passes without a link; the vehicle drives with this speed.
-  mutating func unheard(_ seconds: Int, _ speed: Double = 0, power: Double = 0) {
+  /// Drives at this speed without a link.
+  mutating func offline(_ seconds: Int, _ speed: Double = 0, power: Double = 0) {
     hasLink = false
     run(seconds, speed, power)
     hasLink = true
@@ -110,8 +110,8 @@ struct SimulatedVehicle {
     }
   }
 
-  private func floor(_ value: Double, _ quantum: Double) -> Double {
-    let steps = 1 / quantum
+  private func floor(_ value: Double, _ resolution: Double) -> Double {
+    let steps = 1 / resolution
     return (value * steps + 1e-6).rounded(.down) / steps
   }
 
@@ -131,8 +131,8 @@ struct SimulatedVehicle {
 
   /// Publishes the odometer, which the daemon reads once a minute.
   mutating func publishOdometer() {
-    guard let quantum = model.odometerQuantum else { return }
-    emit(model.isBoard ? "total-distance" : "odometer", .float, "km", .float(floor(kilometres, quantum)))
+    guard let resolution = model.odometerResolution else { return }
+    emit(model.isBoard ? "total-distance" : "odometer", .float, "km", .float(floor(kilometres, resolution)))
   }
 
   private mutating func publishBattery() {
@@ -158,7 +158,7 @@ extension SimulatedVehicle.Model {
   /// A Kona or Niro.
   static let kona = Self(ignition: true, charging: true)
   /// A petrol car with an odometer, without gear and ignition.
-  static let petrol = Self(gear: false, odometerQuantum: 0.1, counters: false, battery: false, engine: true)
+  static let petrol = Self(gear: false, odometerResolution: 0.1, counters: false, battery: false, engine: true)
   /// A longboard.
-  static let board = Self(gear: false, odometerQuantum: 0.001, isBoard: true)
+  static let board = Self(gear: false, odometerResolution: 0.001, isBoard: true)
 }

@@ -1,4 +1,4 @@
-// The figures of trips, charges and parkings against the truth of the simulated vehicle.
+// The figures of trips, charges and parked periods against the truth of the simulated vehicle.
 
 import Testing
 import Trips
@@ -15,7 +15,7 @@ import Trips
     vehicle.emit(.batteryTemperature, 20)
     vehicle.park(120)
     vehicle.drive(1800, 60, power: 12)
-    vehicle.stand(120)
+    vehicle.idle(120)
     vehicle.drive(299, 70, power: -6)
     vehicle.emit(.batteryTemperature, 24)
     vehicle.drive(1, 70, power: -6)
@@ -24,7 +24,7 @@ import Trips
     let figures = trip.statistics
     let distance = 30.0 + 70.0 / 12
     #expect(isTrue(figures.distance, distance, maxBound: 1.6, .odometer))
-    // The integral decides within the quantum of the odometer.
+    // The integral decides within the resolution of the odometer.
     #expect(abs((figures.distance?.value ?? 0) - distance) < 0.1)
     #expect(isTrue(figures.regenerated, 0.5, maxBound: 0.2, .counters))
     let energy = 6 + 0.5 * 120 / 3600 - 0.5
@@ -40,11 +40,11 @@ import Trips
     #expect(trip.pauses.count == 1 && trip.journey == trip.start)
   }
 
-  @Test func `the distance across a gap is that of the odometer`() throws {
+  @Test func `the distance across a gap comes from the odometer`() throws {
     var vehicle = SimulatedVehicle(.eGMP)
     vehicle.park(120)
     vehicle.drive(600, 60)
-    vehicle.unheard(300, 60, power: 10)
+    vehicle.offline(300, 60, power: 10)
     vehicle.drive(600, 60)
     vehicle.park(400)
     let figures = try #require(Replay(vehicle).trips.first).statistics
@@ -54,11 +54,11 @@ import Trips
   }
 
   @Test func `without odometer and counters the bound covers a gap`() throws {
-    let model = SimulatedVehicle.Model(odometerQuantum: nil, counters: false)
+    let model = SimulatedVehicle.Model(odometerResolution: nil, counters: false)
     var vehicle = SimulatedVehicle(model)
     vehicle.park(120)
     vehicle.drive(600, 60)
-    vehicle.unheard(300, 60, power: 10)
+    vehicle.offline(300, 60, power: 10)
     vehicle.drive(600, 60)
     vehicle.park(400)
     let figures = try #require(Replay(vehicle).trips.first).statistics
@@ -66,12 +66,12 @@ import Trips
     #expect(isTrue(figures.energy, 25.0 / 6, maxBound: 1, .power))
   }
 
-  @Test func `a drive without data has the figures of odometer and counters`() throws {
+  @Test func `the figures of a drive without data come from the odometer and the counters`() throws {
     var vehicle = SimulatedVehicle(.eGMP)
     vehicle.park(600)
-    vehicle.unheard(3000)
-    vehicle.unheard(1200, 60, power: 10)
-    vehicle.unheard(4000)
+    vehicle.offline(3000)
+    vehicle.offline(1200, 60, power: 10)
+    vehicle.offline(4000)
     vehicle.park(400)
     let replay = Replay(vehicle)
     let trip = try #require(replay.trips.first)
@@ -79,7 +79,7 @@ import Trips
     #expect(isTrue(trip.statistics.distance, 20, maxBound: 1, .odometer))
     #expect(isTrue(trip.statistics.energy, 20.0 / 6, maxBound: 0.2, .counters))
     #expect(trip.statistics.drivenTime == 0 && trip.statistics.maxSpeed == nil)
-    #expect(replay.parkings.last?.statistics.energy.map { abs($0.value) < 0.01 } == true)
+    #expect(replay.parkedPeriods.last?.statistics.energy.map { abs($0.value) < 0.01 } == true)
   }
 
   @Test func `a charge`() throws {
@@ -106,7 +106,7 @@ import Trips
     #expect(figures.chargeCurve.last.map { $0.stateOfCharge == 48 && abs($0.power - 50) < 1 } == true)
   }
 
-  @Test func `a charge that is concluded from the current says so, and its type is known only above AC power`() throws {
+  @Test func `a charge that is derived from the current is marked, and its type is known only above AC power`() throws {
     for (power, type) in [(7.0, Statistics.ChargeType?.none), (120, .dc)] {
       var vehicle = SimulatedVehicle(.eGMP)
       vehicle.charge = 10
@@ -120,12 +120,12 @@ import Trips
     }
   }
 
-  @Test func `a resumed charge has the energy of the gap once`() throws {
+  @Test func `a resumed charge contains the energy of the gap once`() throws {
     var vehicle = SimulatedVehicle(.eGMP)
     vehicle.charge = 20
     vehicle.park(100)
     vehicle.plugIn(1800, kilowatts: 7)
-    vehicle.unheard(7200, power: -7)
+    vehicle.offline(7200, power: -7)
     vehicle.plugIn(1800, kilowatts: 7)
     vehicle.park(2400)
     let charges = Replay(vehicle).charges
@@ -142,14 +142,14 @@ import Trips
     vehicle.drive(60, -15, power: -0.2)
     vehicle.sleep(1200, state: "waiting")
     let figures = try #require(Replay(vehicle).trips.first).statistics
-    // The last second of motion is not seen.
+    // The last second of motion is not recorded.
     #expect(isTrue(figures.distance, 5.25 - 15.0 / 3600, maxBound: 0.1, .odometer))
     #expect(figures.maxSpeed == 25)
     let wattHoursPerKilometre = figures.energyPer100Kilometres.map { $0.value * 10 } ?? 0
     #expect(abs(wattHoursPerKilometre - (100 - 200.0 / 60) / 5.25) < 0.5)
   }
 
-  @Test(arguments: [Quantity.Source.fuelRate, .fuelMassRate, .airFlow, .fuelLevel]) func `the fuel by the best source`(
+  @Test(arguments: [Quantity.Source.fuelRate, .fuelMassRate, .airFlow, .fuelLevel]) func `the fuel comes from the best source`(
     _ source: Quantity.Source
   ) throws {
     var vehicle = SimulatedVehicle(.petrol)

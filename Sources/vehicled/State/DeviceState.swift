@@ -25,7 +25,7 @@ import Varlink
   }
 
   let device: Device
-  /// The state word that the machine reports, such as `polling`.
+  /// The name of the state that the machine reports, such as `polling`.
   private(set) var status = "starting"
   private(set) var sharedSchema: SharedSchema
   private(set) var slots: ContiguousArray<Slot> = []
