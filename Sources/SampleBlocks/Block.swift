@@ -3,15 +3,15 @@
 
 import Protocols
 
-/// A block of samples: some seconds or minutes of many series.
+/// A block of samples: a few seconds or minutes of many series.
 public struct Block: Sendable {
   static let magic = Array("VSB1".utf8)
 
-  /// The bytes of a section before compression.
+  /// A section as stored; `size` is its size before compression.
   private struct Section {
     var stored: ArraySlice<UInt8>
     var size: Int
-    /// The CRC of the stored bytes, unless it was checked.
+    /// The CRC of the stored bytes; nil if it has been checked already.
     var crc: UInt32?
 
     func bytes(_ place: String) throws(BlockError) -> ArraySlice<UInt8> {
@@ -22,13 +22,13 @@ public struct Block: Sendable {
     }
   }
 
-  /// The time from which the block covers its series. Samples before it are those that were valid at this time.
+  /// The time from which the block covers its series. Earlier samples are the values that are valid at this time.
   public let start: Int64
-  /// The time to which the block covers its series: a last value is valid until then.
+  /// The time to which the block covers its series: the last value of each series is valid until then.
   public let end: Int64
   /// The number of distinct times.
   public let rows: Int
-  /// The numbers of its series, in ascending order.
+  /// The IDs of its series, in ascending order.
   public let series: [Int]
   private let timeSection: Section
   private let columnSections: [Section]
@@ -114,7 +114,7 @@ public struct Block: Sendable {
     return times
   }
 
-  /// The column of a series, or nil if the block has none. `times` are those of `times()`, if they are known already.
+  /// The column of a series, or nil if the block has none. `times` is the result of `times()`, if it is known already.
   public func column(_ series: Int, times: [Int64]? = nil) throws(BlockError) -> Column? {
     guard let index = self.series.firstIndex(of: series) else { return nil }
     let times = if let times { times } else { try self.times() }

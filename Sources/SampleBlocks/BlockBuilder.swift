@@ -1,13 +1,17 @@
 // Collects samples and makes a block of them. The format:
 //
-//   block     = "VSB1" length head CRC-32C:u32 sections
-//   head      = layout:u8 start end-start rows section(times) columns, then
-//               layout columns: for each column its series (difference) and section; one section follows for the times and each column
-//               layout whole: section(all); one section follows, with the times, then for each column its series (difference), length, bytes
-//   section   = length, stored length, CRC-32C:u32 of the stored bytes, which are deflated if they are fewer
-//   times     = the first less start, then the differences between neighbours, less the previous difference
+//   block     = "VSB1", length of the head, head, CRC-32C:u32 of all bytes before it, sections
+//   head      = layout:u8, start, end - start, number of rows, then
+//               layout columns: entry(times), number of columns, then for each column its series ID and entry(column)
+//               layout whole: number of columns, entry(all)
+//   entry     = length, stored length, CRC-32C:u32 of the stored bytes
+//   sections  = the stored bytes of each entry, in the order of the entries: deflated if that makes them shorter
+//   all       = length of times, times, then for each column its series ID, length, column
+//   times     = the first time less start, then the differences between neighbours, each less the previous difference
+//   column    = as ColumnEncoder describes
 //
-// Integers are LEB128, signed ones zigzag. Columns are in ascending order of their series.
+// Integers are LEB128, signed ones (start and times) zigzag; u32 is little-endian. Columns are in ascending order of their series IDs; each
+// ID is written as the difference to the previous one.
 
 import Protocols
 
@@ -15,9 +19,9 @@ import Protocols
 public struct BlockBuilder: Sendable {
   /// How the sections of a block are compressed.
   public enum Layout: UInt8, Sendable {
-    /// All at once: smaller for the seconds until a block is merged with others.
+    /// All columns compressed together: smaller for a block of a few seconds, before it is merged with others.
     case whole = 0
-    /// Each column alone, so that a reader decompresses only what it needs.
+    /// Each column compressed separately, so that a reader decompresses only what it needs.
     case columns = 1
   }
 
@@ -29,15 +33,15 @@ public struct BlockBuilder: Sendable {
     var rows: [Int32] = []
   }
 
-  /// The times of the rows so far, in the order of arrival, without immediate repetitions.
+  /// The times of the rows so far, in the order of arrival, without consecutive duplicates.
   private var times: [Int64] = []
-  /// Whether times arrived in ascending order, and no series had two samples of one time.
+  /// Whether times arrived in ascending order, and no series had two samples with the same time.
   private var isOrdered = true
   private var pending: [Pending] = []
   private var indexes: [Int: Int] = [:]
   /// The number of samples so far.
   public private(set) var count = 0
-  /// The size of the samples before compression, at most.
+  /// An upper bound of the size of the samples before compression.
   private var size = 0
 
   /// Creates an empty builder.
@@ -55,7 +59,7 @@ public struct BlockBuilder: Sendable {
     return first...last
   }
 
-  /// Adds a sample. A later one of the same time and series replaces it. All values of a series must have the same type.
+  /// Adds a sample. A later one with the same time and series replaces it. All values of a series must have the same type.
   public mutating func append(_ content: Reading.Content, series: Int, at time: Int64) throws(BlockError) {
     try append(content, at: time, to: try index(of: series))
   }
@@ -68,7 +72,7 @@ public struct BlockBuilder: Sendable {
 
   private mutating func index(of series: Int) throws(BlockError) -> Int {
     if let index = indexes[series] { return index }
-    guard (0...BlockLimits.series).contains(series) else { throw BlockError("series \(series)", "not a number of a series") }
+    guard (0...BlockLimits.series).contains(series) else { throw BlockError("series \(series)", "not a valid series ID") }
     indexes[series] = pending.count
     pending.append(Pending(series: series))
     return pending.count - 1
@@ -91,7 +95,7 @@ public struct BlockBuilder: Sendable {
     size += Self.size(of: content)
   }
 
-  /// The size of a sample and the time of its row: ten bytes for each number at most, in the worst case.
+  /// An upper bound of the size of a sample and the time of its row: at most ten bytes per number.
   private static func size(of content: Reading.Content) -> Int {
     switch content {
     case .value(.string(let string)), .absent(let string): 30 + string.utf8.count
@@ -100,8 +104,8 @@ public struct BlockBuilder: Sendable {
     }
   }
 
-  /// Returns the block of all samples, and starts again with none. The block covers `start` to `end`: samples before `start` were
-  /// measured earlier, and are valid at the start.
+  /// Returns a block of all samples, and empties the builder. The block covers `start` to `end`; samples before `start` are the values that
+  /// are valid at the start.
   public mutating func build(from start: Int64, to end: Int64, layout: Layout) -> [UInt8] {
     defer { self = BlockBuilder() }
     let compressor = Compressor()
@@ -175,7 +179,7 @@ public struct BlockBuilder: Sendable {
 
   /// Sorts the samples of a column, and finds their rows.
   private static func sort(_ column: inout Pending, _ times: [Int64]) {
-    // A stable order, in which the latest of equal times comes last.
+    // A stable order: of samples with the same time, the latest comes last.
     let order = column.samples.indices.sorted { (column.samples[$0].time, $0) < (column.samples[$1].time, $1) }
     var sorted: [Sample] = []
     for index in order {

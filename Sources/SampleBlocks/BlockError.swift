@@ -1,4 +1,4 @@
-// The error of a damaged block, and the limits that bound what a block can make its reader allocate.
+// The error of a damaged block, and the limits on what a block can make its reader allocate.
 
 /// Why a block cannot be read, and where.
 public struct BlockError: Error, Equatable, Sendable, CustomStringConvertible {
@@ -18,6 +18,6 @@ public enum BlockLimits {
   public static let columns = 1 << 14
   /// The maximum size of all sections of a block before compression, in bytes.
   public static let size = 8 << 20
-  /// The highest number of a series.
+  /// The highest valid series ID.
   public static let series = Int(Int32.max)
 }

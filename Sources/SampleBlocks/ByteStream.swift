@@ -4,7 +4,7 @@
 struct ByteWriter {
   var bytes: [UInt8] = []
 
-  /// Appends an unsigned LEB128 integer: seven bits a byte, the lowest first.
+  /// Appends an unsigned LEB128 integer: seven bits per byte, the least significant first.
   @inline(__always) mutating func append(_ number: UInt64) {
     var rest = number
     while rest >= 0x80 {
@@ -26,7 +26,7 @@ struct ByteWriter {
     bytes.append(contentsOf: string.utf8)
   }
 
-  /// Appends four bytes, the lowest first.
+  /// Appends four bytes, little-endian.
   mutating func append(fixed number: UInt32) {
     for shift in stride(from: UInt32(0), to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
   }
@@ -51,7 +51,7 @@ struct ByteReader {
   func failure(_ problem: String) -> BlockError { BlockError(place, problem) }
 
   mutating func byte() throws(BlockError) -> UInt8 {
-    guard position < bytes.endIndex else { throw failure("cut off") }
+    guard position < bytes.endIndex else { throw failure("truncated") }
     defer { position += 1 }
     return bytes[position]
   }
@@ -59,7 +59,7 @@ struct ByteReader {
   @inline(__always) mutating func unsigned() throws(BlockError) -> UInt64 {
     var (number, shift) = (UInt64(0), UInt64(0))
     while true {
-      guard position < bytes.endIndex else { throw failure("cut off in a number") }
+      guard position < bytes.endIndex else { throw failure("truncated number") }
       let byte = bytes[position]
       position += 1
       guard shift < 63 || byte <= 1 else { throw failure("a number has more than 64 bits") }
@@ -74,18 +74,18 @@ struct ByteReader {
     return Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1)
   }
 
-  /// Reads a number of at most `limit`; `name` is what it counts.
+  /// Reads a count of at most `limit`; `name` says what it counts, for error messages.
   mutating func count(_ name: String, limit: Int) throws(BlockError) -> Int {
     let number = try unsigned()
     guard number <= UInt64(max(limit, 0)) else { throw failure("\(number) \(name), at most \(max(limit, 0)) are possible") }
     return Int(number)
   }
 
-  /// Reads a number of elements that occupy at least one byte each.
+  /// Reads a count of elements that occupy at least one byte each.
   mutating func elementCount(_ name: String) throws(BlockError) -> Int { try count(name, limit: remaining) }
 
   mutating func slice(_ count: Int) throws(BlockError) -> ArraySlice<UInt8> {
-    guard count <= remaining else { throw failure("cut off: \(count - remaining) bytes are missing") }
+    guard count <= remaining else { throw failure("truncated: \(count - remaining) bytes are missing") }
     defer { position += count }
     return bytes[position..<position + count]
   }

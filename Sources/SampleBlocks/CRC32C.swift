@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), eight bytes a step.
+// CRC-32C (Castagnoli), eight bytes per step.
 // Source: RFC 3720, appendix B.4 (polynomial and test vectors); Kounavis and Berry, "A Systematic Approach to Building High Performance
 // Software-Based CRC Generators" (slicing-by-8).
 
@@ -23,7 +23,7 @@ func crc32c(_ bytes: ArraySlice<UInt8>) -> UInt32 {
   }
 }
 
-/// Eight tables of 256 entries: table n is the effect of a byte that n more bytes follow.
+/// Eight tables of 256 entries: table n is the effect of a byte that is followed by n more bytes.
 private let crcTables: [UInt32] = {
   var tables = (0..<256).map { byte in (0..<8).reduce(UInt32(byte)) { crc, _ in crc >> 1 ^ (crc & 1 == 0 ? 0 : 0x82F6_3B78) } }
   for index in 256..<2048 {

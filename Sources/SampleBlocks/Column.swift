@@ -26,7 +26,7 @@ public struct Column: Sendable {
     case lists([[String]])
   }
 
-  /// The number of the series.
+  /// The ID of the series.
   public let series: Int
   /// The time of each sample.
   public let times: [Int64]

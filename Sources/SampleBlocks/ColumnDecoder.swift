@@ -1,4 +1,4 @@
-// Decodes the bytes of one column; `ColumnEncoder` describes them.
+// Decodes the bytes of one column; ColumnEncoder.swift describes the format.
 
 import Protocols
 
@@ -71,7 +71,7 @@ extension ByteReader {
   private mutating func array<Element>(
     _ count: Int, _ element: (inout ByteReader) throws(BlockError) -> Element
   ) throws(BlockError) -> [Element] {
-    guard count <= remaining else { throw failure("cut off: \(count) values in \(remaining) bytes") }
+    guard count <= remaining else { throw failure("truncated: \(count) values in \(remaining) bytes") }
     var elements: [Element] = []
     elements.reserveCapacity(count)
     for _ in 0..<count { elements.append(try element(&self)) }
@@ -79,7 +79,7 @@ extension ByteReader {
   }
 
   mutating func integers(_ count: Int) throws(BlockError) -> [Int64] {
-    guard count <= remaining else { throw failure("cut off: \(count) numbers in \(remaining) bytes") }
+    guard count <= remaining else { throw failure("truncated: \(count) numbers in \(remaining) bytes") }
     var integers: [Int64] = []
     integers.reserveCapacity(count)
     var previous: Int64 = 0
@@ -92,12 +92,14 @@ extension ByteReader {
 
   private mutating func decimals() throws(BlockError) -> Int {
     let decimals = Int(try byte())
-    guard decimals <= DecimalScale.limit else { throw failure("\(decimals) decimals, at most \(DecimalScale.limit) are possible") }
+    guard decimals <= DecimalScale.maxDecimals else {
+      throw failure("\(decimals) decimals, at most \(DecimalScale.maxDecimals) are possible")
+    }
     return decimals
   }
 
   private mutating func doubles(_ count: Int) throws(BlockError) -> [Double] {
-    // The count is at most that of samples, which take a byte each.
+    // The number of values is at most that of the samples, which take at least one byte each.
     let planes = try slice(8 * count)
     var pattern: UInt64 = 0
     return (0..<count).map { index in
@@ -109,7 +111,7 @@ extension ByteReader {
   private mutating func decimalLists(_ count: Int) throws(BlockError) -> [[String]] {
     let decimals = try decimals()
     let size = try elementCount("elements of a list")
-    guard size > 0, count <= remaining / size else { throw failure("cut off: \(count) lists of \(size) in \(remaining) bytes") }
+    guard size > 0, count <= remaining / size else { throw failure("truncated: \(count) lists of \(size) in \(remaining) bytes") }
     var list = [Int64](repeating: 0, count: size)
     return try array(count) { (reader) throws(BlockError) in
       for index in list.indices { list[index] &+= try reader.signed() }

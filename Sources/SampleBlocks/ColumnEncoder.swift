@@ -1,21 +1,22 @@
-// The bytes of one column before compression; `ColumnDecoder` reads them. Numbers are written as differences, which are mostly zero or
-// small, so that deflate packs them well.
+// The bytes of one column before compression; ColumnDecoder.swift reads them. Numbers are written as differences, which are mostly zero or
+// small, so that deflate compresses them well.
 //
 //   column    = encoding:u8 rows absences values
-//   rows      = count, first row, then for each further sample the number of rows skipped
-//   absences  = count; if not 0: reasons (count, strings), then for each the samples skipped since the last one, the index of its reason
-//   values    = as the encoding says, for each sample that is not absent
+//   rows      = number of samples, the first row, then for each further sample the number of rows skipped
+//   absences  = count; unless it is 0: reasons (count, strings), then for each absence the number of samples skipped since the last one and
+//               the index of its reason
+//   values    = of each sample that is not absent, as the encoding defines
 
 import Protocols
 
 enum ColumnEncoding: UInt8 {
-  /// One byte a value.
+  /// One byte per value.
   case bools = 0
-  /// Differences to the previous value.
+  /// The difference of each value to the previous one.
   case ints
   /// Decimals:u8, then as ints.
   case decimals
-  /// Differences (exclusive or) to the previous bit pattern, the highest bytes of all values first.
+  /// The bit pattern of each value XOR the previous one; first the most significant bytes of all values, then the next ones.
   case doubles
   /// Dictionary (count, strings), then the index of each value.
   case strings
@@ -26,7 +27,7 @@ enum ColumnEncoding: UInt8 {
 }
 
 extension ByteWriter {
-  /// Appends the column of samples that are in the given rows, in ascending order.
+  /// Appends a column: samples of this type in the given rows, in ascending order.
   mutating func append(_ type: ValueType, _ samples: [Sample], rows: [Int32]) {
     var body = ByteWriter()
     let encoding = body.append(type, samples)
@@ -122,7 +123,7 @@ extension ByteWriter {
     return .stringLists
   }
 
-  /// Lists of one size whose elements are all decimal fractions, as integers with the same number of decimals.
+  /// Returns lists of one size whose elements are all decimal fractions as integers with the same number of decimals; otherwise nil.
   private func decimals(_ lists: [[String]]) -> (decimals: Int, size: Int, integers: [Int64])? {
     guard let size = lists.first?.count, size > 0, lists.allSatisfy({ $0.count == size }) else { return nil }
     var numbers: [(integer: Int64, decimals: Int)] = []

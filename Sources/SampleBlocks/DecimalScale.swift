@@ -1,18 +1,18 @@
 // Numbers as integers with a fixed number of decimals, the form in which devices send them: 734.8 V is 7348 with one decimal. The
-// conversion is lossless, or not done.
+// conversion is only done if it is lossless.
 
 enum DecimalScale {
-  /// The most decimals that are tried.
-  static let limit = 9
+  /// The maximum number of decimals.
+  static let maxDecimals = 9
   private static let powers: [Double] = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]
 
-  /// Returns the numbers as integers with the fewest decimals that restore each of them exactly, or nil if there are none.
+  /// Returns the numbers as integers with the fewest decimals that restore each of them exactly, or nil if no number of decimals does.
   static func integers(_ numbers: [Double]) -> (decimals: Int, integers: [Int64])? {
     var decimals = 0
     for number in numbers {
       while integer(number, decimals) == nil {
         decimals += 1
-        if decimals > limit { return nil }
+        if decimals > maxDecimals { return nil }
       }
     }
     var integers: [Int64] = []
@@ -27,14 +27,14 @@ enum DecimalScale {
   private static func integer(_ number: Double, _ decimals: Int) -> Int64? {
     let scaled = (number * powers[decimals]).rounded()
     guard abs(scaled) <= 0x1p53 else { return nil }
-    // By way of the integer, which has no negative zero.
+    // Compared after the round trip through the integer, which has no negative zero.
     let integer = Int64(scaled)
     return Self.number(integer, decimals).bitPattern == number.bitPattern ? integer : nil
   }
 
   static func number(_ integer: Int64, _ decimals: Int) -> Double { Double(integer) / powers[decimals] }
 
-  /// Returns the decimal fraction that a text is, as integer and decimals, if `text(of:)` restores the text: `3.84`, not `3.840`.
+  /// Parses a decimal fraction; nil unless `text(_:_:)` restores the same text: `3.84`, but not `3.840`.
   static func parse(_ text: String) -> (integer: Int64, decimals: Int)? {
     guard text.utf8.count <= 18 else { return nil }
     var integer: Int64 = 0
@@ -44,7 +44,7 @@ enum DecimalScale {
       switch byte {
       case UInt8(ascii: "-") where index == 0: continue
       case UInt8(ascii: ".") where point == nil && digits > 0: point = digits
-      // No zero before the digits of a whole part.
+      // No leading zeros.
       case UInt8(ascii: "0")...UInt8(ascii: "9") where point != nil || digits == 0 || integer > 0:
         integer = integer * 10 + Int64(byte - UInt8(ascii: "0"))
         (digits, last) = (digits + 1, byte)
@@ -52,12 +52,12 @@ enum DecimalScale {
       }
     }
     let decimals = point.map { digits - $0 } ?? 0
-    guard digits > 0, decimals <= limit, point == nil || decimals > 0 && last != UInt8(ascii: "0") else { return nil }
+    guard digits > 0, decimals <= maxDecimals, point == nil || decimals > 0 && last != UInt8(ascii: "0") else { return nil }
     guard text.utf8.first == UInt8(ascii: "-") else { return (integer, decimals) }
     return integer > 0 ? (-integer, decimals) : nil
   }
 
-  /// Returns the shortest text of an integer with decimals.
+  /// Returns the shortest text of an integer with this number of decimals.
   static func text(_ integer: Int64, _ decimals: Int) -> String {
     var (digits, decimals) = (integer.magnitude, decimals)
     while decimals > 0, digits.isMultiple(of: 10) { (digits, decimals) = (digits / 10, decimals - 1) }
@@ -68,7 +68,7 @@ enum DecimalScale {
     return "\(sign)\(padded.dropLast(decimals)).\(padded.suffix(decimals))"
   }
 
-  /// Returns an integer with more decimals, or nil if it does not fit.
+  /// Returns the integer with `decimals` more decimals, or nil if it does not fit.
   static func rescale(_ integer: Int64, by decimals: Int) -> Int64? {
     let (scaled, overflows) = integer.multipliedReportingOverflow(by: Int64(powers[decimals]))
     return overflows ? nil : scaled

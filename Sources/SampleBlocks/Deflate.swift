@@ -2,10 +2,10 @@
 
 import CZlib
 
-/// The highest ratio that deflate can reach: a length of 258 in two bits.
+/// The maximum compression ratio of deflate: a match of 258 bytes in two bits.
 private let maxRatio = 1032
 
-/// Compresses one section after the other.
+/// Compresses sections one after the other.
 struct Compressor: ~Copyable {
   /// zlib's state points back to the stream, which therefore must not move.
   private let stream: UnsafeMutablePointer<z_stream>
@@ -39,12 +39,12 @@ struct Compressor: ~Copyable {
   }
 }
 
-/// Whether that many bytes can be the compressed form of `size` bytes. It bounds the memory that a short hostile input can claim.
+/// Whether `stored` bytes can be the compressed form of `size` bytes. This bounds the memory that a short hostile input can claim.
 func canHold(_ stored: Int, _ size: Int) -> Bool {
   stored == size || stored > 0 && stored < size && size / maxRatio <= stored
 }
 
-/// Returns the `size` bytes that `Compressor.compress` turned into these.
+/// Returns the `size` bytes that `Compressor.compress` has compressed to these.
 func decompress(_ bytes: ArraySlice<UInt8>, to size: Int, _ place: String) throws(BlockError) -> ArraySlice<UInt8> {
   if bytes.count == size { return bytes }
   guard canHold(bytes.count, size) else { throw BlockError(place, "\(bytes.count) bytes cannot hold \(size)") }

@@ -1,4 +1,4 @@
-// Blocks of samples: what is read is what was written, for every type of value.
+// Blocks of samples: every type of value is read as it was written.
 
 import Protocols
 import Testing
@@ -69,7 +69,7 @@ import Testing
     #expect { try block.column(2) } throws: { "\($0)" == "column of series 2: checksum mismatch" }
   }
 
-  @Test func `the latest of two samples of one time, and values before the start`() throws {
+  @Test func `the later of two samples with the same time, and values before the start`() throws {
     var builder = BlockBuilder()
     try builder.append(.value(.int(1)), series: 1, at: 5)
     try builder.append(.value(.int(2)), series: 1, at: 9)
@@ -85,7 +85,7 @@ import Testing
     #expect { try builder.append(.value(.float(1)), series: 4, at: 1) } throws: {
       "\($0)" == "series 4: a value of type float, the others are of type int"
     }
-    #expect { try builder.append(.value(.int(1)), series: -1, at: 1) } throws: { "\($0)" == "series -1: not a number of a series" }
+    #expect { try builder.append(.value(.int(1)), series: -1, at: 1) } throws: { "\($0)" == "series -1: not a valid series ID" }
     #expect(builder.count == 1)
   }
 

@@ -1,4 +1,4 @@
-// Damaged and hostile blocks: an error that names the place, never a trap, and never more memory than the bytes can stand for.
+// Damaged and hostile blocks: an error that names the place, never a trap, and never more memory than the bytes can represent.
 
 import Protocols
 import Testing
@@ -50,7 +50,7 @@ import Testing
     #expect(failure(bytes)?.description == "head of the block: checksum mismatch")
   }
 
-  /// Columns are read behind a correct checksum, so that the reader of each encoding meets random bytes.
+  /// Columns are read behind a correct checksum, so that the reader of each encoding is given random bytes.
   @Test func `random bytes as a column`() {
     var random = SystemRandomNumberGenerator()
     let times = (0..<40).map { Int64($0) }
