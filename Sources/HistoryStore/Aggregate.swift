@@ -1,7 +1,7 @@
-// What is kept of the numbers of a series in an interval: minimum, maximum, mean weighted by time, last, number of samples. Time without a
-// value counts nowhere.
+// The aggregate of the numbers of a series in an interval: minimum, maximum, mean weighted by time, last, number of samples. Time without a
+// value is not counted.
 
-/// The numbers of a series in an interval.
+/// The aggregate of the numbers of a series in an interval.
 public struct Aggregate: Sendable, Equatable {
   public private(set) var minimum: Double
   public private(set) var maximum: Double
@@ -10,25 +10,25 @@ public struct Aggregate: Sendable, Equatable {
   public private(set) var samples: Int
   /// The time for which there was a value, in microseconds.
   public private(set) var covered: Int64
-  /// The values, each times its duration in microseconds.
+  /// The sum of the values, each multiplied by its duration in microseconds.
   private var integral: Double
 
   /// The mean, weighted by time.
   public var mean: Double { covered > 0 ? integral / Double(covered) : last }
 
-  /// A value that was valid for `duration` µs.
+  /// Creates the aggregate of one value that was valid for `duration` µs.
   init(_ value: Double, duration: Int64, samples: Int) {
     (minimum, maximum, last) = (value, value, value)
     (self.samples, covered, integral) = (samples, duration, value * Double(duration))
   }
 
-  /// An aggregate that was stored.
+  /// Creates an aggregate from its stored members.
   init(minimum: Double, maximum: Double, mean: Double, last: Double, samples: Int, covered: Int64) {
     (self.minimum, self.maximum, self.last) = (minimum, maximum, last)
     (self.samples, self.covered, integral) = (samples, covered, mean * Double(covered))
   }
 
-  /// Adds a later one.
+  /// Adds a later aggregate.
   mutating func add(_ other: Aggregate) {
     minimum = min(minimum, other.minimum)
     maximum = max(maximum, other.maximum)
@@ -39,11 +39,11 @@ public struct Aggregate: Sendable, Equatable {
   }
 }
 
-/// Aggregates of one series in intervals of one width, which begin at multiples of it after an origin.
+/// The aggregates of one series in intervals of equal width, counted from an origin.
 struct Aggregates {
   let width: Int64
   let origin: Int64
-  /// The interval of the latest segment, apart from the others because the next one is mostly in it as well.
+  /// The interval of the latest segment, kept apart from the others, because the next segment usually falls into it too.
   private var current: (index: Int, aggregate: Aggregate)?
   private var others: [Int: Aggregate] = [:]
 
@@ -62,7 +62,7 @@ struct Aggregates {
     return Int(remainder < 0 ? quotient - 1 : quotient)
   }
 
-  /// Adds a segment, cut at the borders of the intervals.
+  /// Adds a segment, split at the boundaries of the intervals.
   mutating func add(_ segment: Segment) {
     var (start, samples) = (segment.start, segment.samples)
     repeat {

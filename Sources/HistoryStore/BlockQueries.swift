@@ -2,7 +2,7 @@
 
 import SampleBlocks
 
-/// Where a block is, and what it covers.
+/// The location of a block, and the time that it covers.
 struct BlockReference: Equatable {
   enum Table: String {
     case recent, block
@@ -49,7 +49,7 @@ extension HistoryReader {
     BlockReference(table: table, id: row.number(0), start: row.int(1), end: row.int(2), continues: row.bool(3))
   }
 
-  /// The bytes of a block, or nil if it was merged or dropped meanwhile.
+  /// The bytes of a block, or nil if it was merged or dropped in the meantime.
   func bytes(_ reference: BlockReference) throws(HistoryError) -> [UInt8]? {
     let sql = reference.table == .recent ? "SELECT data FROM recent WHERE id = ?" : "SELECT data FROM block WHERE id = ?"
     return try database.rows(sql, [.int(reference.id)]) { (row) throws(HistoryError) in row.blob(0) }.first

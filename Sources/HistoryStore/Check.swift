@@ -5,12 +5,13 @@ import SampleBlocks
 /// The result of a check.
 public struct CheckResult: Sendable, Equatable {
   public var blocks = 0
-  /// Descriptions of what is damaged.
+  /// Descriptions of the damage.
   public var damage: [String] = []
 }
 
 extension HistoryReader {
-  /// Reads all blocks and rollups completely, and checks the structure of the database. `progress` gets the number of blocks read and of all.
+  /// Reads all blocks and rollups completely, and checks the structure of the database. `progress` gets the number of blocks read and the
+  /// total.
   public func check(progress: (Int, Int) -> Void = { _, _ in }) throws(HistoryError) -> CheckResult {
     var result = CheckResult()
     let findings = try database.rows("PRAGMA quick_check(20)") { (row) throws(HistoryError) in row.text(0) }

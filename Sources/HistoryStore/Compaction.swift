@@ -1,5 +1,5 @@
-// Merges the recent blocks of some seconds into blocks of minutes, whose columns compress better and are read one by one, and adds them to
-// the rollups. A merged block begins with the values that are valid at its start. Gaps are kept: a block never spans one.
+// Merges the recent blocks of a few seconds into blocks of minutes, whose columns compress better and can be read individually, and adds
+// them to the rollups. A merged block begins with the values that are valid at its start. Gaps are preserved: a block never spans one.
 
 import Protocols
 import SampleBlocks
@@ -8,8 +8,8 @@ extension HistoryStore {
   /// The duration of a merged block, in microseconds.
   public static let blockDuration: Int64 = 900_000_000
 
-  /// Merges the recent blocks. Without `all`, the last ones of each boot stay if they are shorter than a merged block. Returns descriptions
-  /// of damaged blocks, which are kept as they are.
+  /// Merges the recent blocks. Without `all`, the last ones of each boot remain if together they are shorter than a merged block. Returns
+  /// descriptions of damaged blocks, which are kept as they are.
   @discardableResult
   public func compact(all: Bool = true) throws(HistoryError) -> [String] {
     let pairs = try database.rows(
@@ -42,7 +42,7 @@ extension HistoryStore {
     }
     var merged: [BlockMerger.Merged] = []
     var done = 0
-    /// Ends the current block. The recent blocks up to this one are replaced by it.
+    /// Ends the current block, which replaces the recent blocks up to this one.
     func finish(through reference: BlockReference) {
       if let block = merger.finish() { merged.append(block) }
       done = reference.id
@@ -56,7 +56,7 @@ extension HistoryStore {
         try merger.add(Block(bytes), continues: reference.continues)
       } catch {
         damage.append(reference.describe(name, boot, error))
-        // What came before is not valid during the damaged seconds.
+        // The previous values are not valid during the time of the damaged block.
         finish(through: reference)
         merger = merger.interrupted()
         merged.append(BlockMerger.Merged(start: reference.start, end: reference.end, continues: reference.continues, bytes: bytes))
@@ -87,7 +87,7 @@ extension HistoryStore {
   }
 }
 
-/// Merges blocks one after the other. It is pure: bytes in, bytes out.
+/// Merges blocks one after the other, without I/O.
 struct BlockMerger {
   struct Merged {
     var start: Int64
@@ -101,7 +101,7 @@ struct BlockMerger {
   /// The latest sample of each series.
   private var latest: [Int: Sample] = [:]
   private var segments: [Int: SegmentReader] = [:]
-  /// Aggregates per minute of what `finish` returned, and of what it did not yet return.
+  /// The aggregates per minute of the finished blocks, and of the current one.
   private var rollups: [Int: Aggregates] = [:]
   private var unfinished: [Int: Aggregates] = [:]
 
@@ -145,7 +145,7 @@ struct BlockMerger {
     if !aggregates.isEmpty { unfinished[series] = aggregates }
   }
 
-  /// Returns the block of what was added since the last call, if anything was.
+  /// Returns a block of everything that was added since the last call; nil if nothing was.
   mutating func finish() -> Merged? {
     guard let span else { return nil }
     self.span = nil
@@ -158,7 +158,7 @@ struct BlockMerger {
       bytes: builder.build(from: span.start, to: span.end, layout: .columns))
   }
 
-  /// The merger without the values that are valid now, but with its rollups.
+  /// Returns a merger that knows no valid values, but has the same rollups.
   func interrupted() -> BlockMerger {
     var merger = BlockMerger()
     merger.rollups = rollups

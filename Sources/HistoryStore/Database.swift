@@ -1,4 +1,4 @@
-// One connection to a SQLite database in WAL mode: statements, rows, transactions, errors. It knows no table.
+// One connection to a SQLite database in WAL mode: statements, rows, transactions, errors. It knows nothing about the tables.
 // Source: SQLite's C interface and its page on result codes.
 
 import CSQLite
@@ -45,7 +45,7 @@ final class Database {
   private var statements: [String: OpaquePointer] = [:]
   private var depth = 0
 
-  /// Opens a database, which is created if it is missing and `writable`.
+  /// Opens a database. A missing one is created if `writable`.
   init(_ path: String, writable: Bool) throws(HistoryError) {
     self.path = path
     var opened: OpaquePointer?
@@ -66,7 +66,7 @@ final class Database {
     sqlite3_close_v2(handle)
   }
 
-  /// Runs statements without arguments and results.
+  /// Runs statements that have no arguments and return no rows.
   func execute(_ sql: String) throws(HistoryError) {
     try check(sqlite3_exec(handle, sql, nil, nil, nil))
   }
@@ -76,7 +76,7 @@ final class Database {
     _ = try rows(sql, arguments) { (_) throws(HistoryError) in }
   }
 
-  /// Returns what `read` makes of each row.
+  /// Returns the result of `read` for each row.
   func rows<Element>(
     _ sql: String, _ arguments: [SQLValue] = [], _ read: (SQLRow) throws(HistoryError) -> Element
   ) throws(HistoryError) -> [Element] {
@@ -100,7 +100,7 @@ final class Database {
     try rows(sql, arguments) { (row) throws(HistoryError) in row.int(0) }.first ?? 0
   }
 
-  /// Runs the body in one transaction, which an error rolls back. Nested calls belong to the outermost.
+  /// Runs the body in one transaction, which an error rolls back. A nested call belongs to the outermost transaction.
   func transaction<Result>(_ body: () throws(HistoryError) -> Result) throws(HistoryError) -> Result {
     if depth > 0 { return try body() }
     try execute("BEGIN IMMEDIATE")

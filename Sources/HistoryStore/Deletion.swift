@@ -1,10 +1,10 @@
-// Deletes recorded values for good: of a device, of a property, or of a time range. What is deleted is overwritten in the file.
+// Deletes recorded values permanently: of a device, of a property, or of a time range. Deleted data is overwritten in the file.
 
 import Protocols
 import SampleBlocks
 
 extension HistoryStore {
-  /// What to delete of a device.
+  /// The values of a device to delete.
   public struct Deletion: Sendable {
     public var device: String
     /// All properties if nil.
@@ -20,8 +20,8 @@ extension HistoryStore {
     }
   }
 
-  /// Deletes values. Periods are deleted with all properties of their whole time. Returns descriptions of the damaged blocks that were
-  /// deleted as a whole.
+  /// Deletes values. A period is deleted only if all properties are deleted for its whole duration. Returns descriptions of the damaged
+  /// blocks that were deleted as a whole.
   @discardableResult
   public func delete(_ deletion: Deletion) throws(HistoryError) -> [String] {
     let device = try reader.deviceID(deletion.device)
@@ -82,7 +82,7 @@ extension HistoryStore {
     return damage
   }
 
-  /// Returns a block without the samples of some series in a range; they are absent there.
+  /// Returns a block without the samples of some series in a range, in which these series are absent.
   private static func without(
     _ ids: Set<Int>, in range: ClosedRange<Int64>?, _ block: Block, _ table: BlockReference.Table
   ) throws(BlockError) -> [UInt8] {
@@ -123,7 +123,7 @@ extension HistoryStore {
         }
         continue
       }
-      // An interval that touches the range is deleted, because its values cannot be told apart.
+      // An interval that overlaps the range is deleted as a whole, because an aggregate cannot be divided.
       for resolution in RollupResolution.allCases {
         for row in try database.rollups(resolution, boot: boot.id, series: id, from: range.lowerBound, to: range.upperBound) {
           let intervals = (try? RollupCoding.decode(row.bytes, resolution)) ?? [:]

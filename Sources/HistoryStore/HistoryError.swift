@@ -1,12 +1,12 @@
-// The error of the store: what is wrong for a program that reacts, and a message with the remedy for users.
+// The error of the store: a kind that programs can react to, and a message with a remedy for users.
 
-/// Why the store cannot do something.
+/// Why an operation of the store failed.
 public struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// What is wrong.
+  /// The kind of failure.
   public enum Kind: Sendable {
     /// Another process has the store open.
     case inUse
-    /// The disk is full, and no full-rate blocks are left to drop.
+    /// The disk is full, and there are no merged blocks left to drop.
     case diskFull
     /// The disk or the directory cannot be written.
     case readOnly
@@ -14,9 +14,9 @@ public struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible 
     case damaged
     /// The database was written by a later version.
     case tooNew
-    /// An argument is wrong: an unknown device, a name that is taken.
+    /// An argument is invalid: an unknown device, a name that is taken.
     case invalid
-    /// The database failed otherwise.
+    /// The database failed in another way.
     case failed
   }
 

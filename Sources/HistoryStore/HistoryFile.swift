@@ -9,8 +9,8 @@ enum HistoryFile {
   private static let application: Int64 = 0x7668_6973
   private static let version: Int64 = 1
 
-  /// Times of blocks and periods are microseconds of CLOCK_BOOTTIME in the boot; the wall clock is `boot.offset` later. `recent` has the
-  /// blocks of some seconds, and no index, so that a commit writes few pages; `block` has those that were merged.
+  /// Times of blocks and periods are microseconds of CLOCK_BOOTTIME in the boot; the wall-clock time is `boot.offset` later. `recent` has
+  /// the blocks of a few seconds, and no index, so that a commit writes few pages; `block` has the merged ones.
   private static let schema = """
     CREATE TABLE device (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE) STRICT;
     CREATE TABLE series (id INTEGER PRIMARY KEY AUTOINCREMENT, device INTEGER NOT NULL REFERENCES device, property TEXT NOT NULL,
@@ -46,7 +46,7 @@ enum HistoryFile {
     }
     try database.execute("PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; PRAGMA cache_size = -4000")
     guard writable else { return database }
-    // Power fails without warning: each commit is on the disk when it returns. The log is written back after about an hour of driving.
+    // Power can fail at any time: each commit is on the disk when it returns. The log is written back after about an hour of driving.
     try database.execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 8388608")
     if isNew {
@@ -85,7 +85,8 @@ enum HistoryFile {
     return HistoryError(kind, "cannot \(action) \(path): \(String(cString: strerror(code))); \(remedy)")
   }
 
-  /// Creates the reserve: space that is released when the disk is full, so that old blocks can be deleted. Without space, there is none.
+  /// Creates the reserve: space that is released when the disk is full, so that old blocks can be deleted. If there is not enough space,
+  /// there is no reserve.
   static func makeReserve(_ directory: String) {
     let descriptor = Glibc.open(directory + "/reserve", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return }

@@ -1,5 +1,5 @@
-// The queries that only read: devices, series, boots, size. Samples, plots and periods are in extensions. A second reader with a connection
-// of its own can run on another thread while the store is written.
+// The queries that only read: devices, series, boots, size. Samples, plots and periods are in extensions. A second reader with its own
+// connection can run on another thread while the store is being written.
 
 import Glibc
 import Protocols
@@ -10,7 +10,7 @@ public struct HistoryReader {
 
   init(_ database: Database) { self.database = database }
 
-  /// Opens the store in a directory for reading, while another process or thread may write it.
+  /// Opens the store in a directory for reading, while another process or thread may be writing it.
   public init(directory: String) throws(HistoryError) {
     guard access(directory + "/" + HistoryFile.name, F_OK) == 0 else {
       throw HistoryError(.invalid, "there is no history in \(directory): \(String(cString: strerror(errno))); start vehicled-history")
@@ -39,7 +39,7 @@ public struct HistoryReader {
 
   /// The boots that have data between two wall-clock times (µs), in the order of their data.
   public func boots(from: Int64 = 0, to: Int64 = .max) throws(HistoryError) -> [Boot] {
-    // The first and last times of a boot are noted when its blocks are merged.
+    // The first and last times of a boot are stored when its blocks are merged.
     let sql = """
       WITH span AS (SELECT id AS boot, first, last, 0 AS recent FROM boot WHERE first IS NOT NULL
         UNION ALL SELECT boot, min(start), max("end"), 1 FROM recent GROUP BY boot)

@@ -1,4 +1,4 @@
-// The store's writer: it opens the directory, and appends blocks. Merging, dropping and deleting are in extensions.
+// The writer of the store: opens the directory, and appends blocks. Merging, dropping and deleting are in extensions.
 
 import Glibc
 import Protocols
@@ -11,11 +11,11 @@ public final class HistoryStore {
   let database: Database
   private let directory: String
   private let lock: CInt
-  /// The numbers of known series and devices.
+  /// The IDs of known series and devices.
   private var seriesIDs: [SeriesKey: Int] = [:]
   private var deviceIDs: [String: Int] = [:]
 
-  /// Opens the store in a directory, both of which are created if they are missing.
+  /// Opens the store in a directory. A missing store or directory is created.
   public init(directory: String) throws(HistoryError) {
     self.directory = directory
     lock = try HistoryFile.lock(directory)
@@ -33,7 +33,7 @@ public final class HistoryStore {
 
   // MARK: Series and boots
 
-  /// Returns the number of a series, which is created if it is new.
+  /// Returns the ID of a series, which is created if it is new.
   public func series(_ key: SeriesKey) throws(HistoryError) -> Int {
     if let id = seriesIDs[key] { return id }
     let device = try device(key.device)
@@ -57,7 +57,7 @@ public final class HistoryStore {
     return id
   }
 
-  /// Renames a device. If another device gets its old name later, that starts other series.
+  /// Renames a device. If another device gets the old name later, new series start.
   public func rename(_ device: String, to name: String) throws(HistoryError) {
     let id = try reader.deviceID(device)
     guard try database.number("SELECT count(*) FROM device WHERE name = ?", [.text(name)]) == 0 else {
@@ -67,10 +67,10 @@ public final class HistoryStore {
     forgetNames()
   }
 
-  /// Forgets the numbers of names after a change.
+  /// Forgets the cached IDs after a change.
   func forgetNames() { (seriesIDs, deviceIDs) = ([:], [:]) }
 
-  /// Returns the number of a boot. A new one gets this offset (µs from CLOCK_BOOTTIME to the Unix epoch's clock).
+  /// Returns the ID of a boot. A new one gets this offset (µs from CLOCK_BOOTTIME to CLOCK_REALTIME).
   public func boot(_ uuid: String, offset: Int64) throws(HistoryError) -> Int {
     try writing { () throws(HistoryError) in
       try database.run(
@@ -102,7 +102,7 @@ public final class HistoryStore {
     }
   }
 
-  /// Runs a change, and if the disk is full again after dropping the oldest merged blocks. Returns the number of dropped blocks.
+  /// Runs a change. If the disk is full, drops the oldest merged blocks and runs it again. Returns the number of dropped blocks.
   @discardableResult
   func writing(_ body: () throws(HistoryError) -> Void) throws(HistoryError) -> Int {
     if database.isInTransaction {
@@ -121,7 +121,7 @@ public final class HistoryStore {
         let count = try dropOldest(4)
         if count == 0 { throw error }
         dropped += count
-        // Write the log back into the pages that are free now.
+        // Write the log back into the pages that are now free.
         try? checkpoint()
       }
     }

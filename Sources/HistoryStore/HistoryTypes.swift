@@ -2,7 +2,7 @@
 
 import Protocols
 
-/// What distinguishes a series. A property whose unit or type changes starts another series.
+/// The identity of a series. A property whose unit or type changes starts another series.
 public struct SeriesKey: Hashable, Sendable {
   public var device: String
   public var property: String
@@ -18,22 +18,22 @@ public struct SeriesKey: Hashable, Sendable {
   }
 }
 
-/// A series and its number, which blocks name it by.
+/// A series and its ID, by which blocks refer to it.
 public struct Series: Hashable, Sendable {
   public let id: Int
   public let key: SeriesKey
 }
 
-/// A boot of the machine: times within it, and how to turn them into wall-clock time.
+/// A boot of the machine, and the offset that converts times within it to wall-clock time.
 public struct Boot: Equatable, Sendable {
   public let id: Int
   /// The kernel's boot id, or a name for imported data.
   public let uuid: String
-  /// Microseconds from CLOCK_BOOTTIME to the Unix epoch's clock.
+  /// Microseconds from CLOCK_BOOTTIME to CLOCK_REALTIME.
   public let offset: Int64
   /// Whether the clock was synchronised when the offset was set. Then it is final.
   public let isSynchronised: Bool
-  /// Whether it can have blocks that are not merged yet: the table of these has no index.
+  /// Whether it can have blocks that are not merged yet. Their table has no index, so it is only searched if this is true.
   var hasRecent = true
 }
 
@@ -53,13 +53,13 @@ public struct BootTime: Hashable, Sendable {
 public struct NewBlock: Sendable {
   public var device: String
   public var boot: Int
-  /// From this time on the block covers its series, µs.
+  /// The time from which the block covers its series, in µs.
   public var start: Int64
-  /// To this time the values of the block are known to be valid, µs.
+  /// The time until which the values of the block are known to be valid, in µs.
   public var end: Int64
-  /// Whether recording went on since the previous block of this device, so that its last values are valid until this one.
+  /// Whether recording has continued since the previous block of this device, so that its last values are valid until this one.
   public var continues: Bool
-  /// What `BlockBuilder.build` made for the same start and end.
+  /// The result of `BlockBuilder.build` for the same start and end.
   public var bytes: [UInt8]
 
   /// Creates a block to append.
@@ -73,14 +73,14 @@ public struct NewBlock: Sendable {
   }
 }
 
-/// A trip, a charge or a parking. The store computes none of its values.
+/// A trip, a charge or a parked period. The store computes none of its values.
 public struct Period: Equatable, Sendable {
   /// What the vehicle did.
   public enum Kind: String, Sendable, CaseIterable {
     case trip, charge, parking
   }
 
-  /// Its number, which never changes and is never used again; 0 before it is stored.
+  /// The ID, which never changes and is never reused; 0 before the period is stored.
   public var id = 0
   public var device: String
   public var kind: Kind
@@ -88,17 +88,17 @@ public struct Period: Equatable, Sendable {
   public var end: BootTime
   /// The IANA time zone at its start.
   public var zone: String
-  /// Whether it lasts still: `end` is the latest time known.
+  /// Whether it is still open: `end` is then the latest known time.
   public var isOpen = false
-  /// Whether some of its blocks were dropped. Then it is never computed again.
+  /// Whether some of its blocks were dropped. It is then never computed again.
   public var isFrozen = false
   /// The distance in km.
   public var distance: Double?
   /// The energy in kWh: used by a trip, charged by a charge.
   public var energy: Double?
   /// The state of charge in %.
-  public var startCharge: Double?
-  public var endCharge: Double?
+  public var startStateOfCharge: Double?
+  public var endStateOfCharge: Double?
   /// The odometer in km.
   public var startOdometer: Double?
   public var endOdometer: Double?

@@ -1,4 +1,5 @@
-// Trips, charges and parkings. They are computed elsewhere and replaced as a whole; a period whose blocks were dropped stays as it is.
+// Trips, charges and parked periods. They are computed elsewhere and replaced as a whole; a period whose blocks were dropped stays as it
+// is.
 
 import Protocols
 
@@ -25,7 +26,7 @@ extension HistoryReader {
     return try database.rows(sql, arguments, period)
   }
 
-  /// A period by its number, or nil if there is none.
+  /// The period with this ID, or nil if there is none.
   public func period(_ id: Int) throws(HistoryError) -> Period? {
     try database.rows("SELECT \(Self.columns) FROM period p JOIN device d ON d.id = p.device WHERE p.id = ?", [.int(id)], period).first
   }
@@ -42,8 +43,8 @@ extension HistoryReader {
     period.isFrozen = row.bool(9)
     period.distance = row.real(10)
     period.energy = row.real(11)
-    period.startCharge = row.real(12)
-    period.endCharge = row.real(13)
+    period.startStateOfCharge = row.real(12)
+    period.endStateOfCharge = row.real(13)
     period.startOdometer = row.real(14)
     period.endOdometer = row.real(15)
     period.statistics = row.text(16)
@@ -52,7 +53,7 @@ extension HistoryReader {
 }
 
 extension HistoryStore {
-  /// Stores a period: a new one if its number is 0, otherwise in place of the one with its number. Returns its number.
+  /// Stores a period: a new one if its ID is 0, otherwise in place of the one with its ID. Returns its ID.
   @discardableResult
   public func store(_ period: Period) throws(HistoryError) -> Int {
     let device = try reader.deviceID(period.device)
@@ -71,7 +72,7 @@ extension HistoryStore {
         [
           id == 0 ? .null : .int(id), .int(device), .text(period.kind.rawValue), .int(period.start.boot), .int(period.start.time),
           .int(period.end.boot), .int(period.end.time), .text(period.zone), .bool(period.isOpen), .bool(period.isFrozen),
-          .real(period.distance), .real(period.energy), .real(period.startCharge), .real(period.endCharge),
+          .real(period.distance), .real(period.energy), .real(period.startStateOfCharge), .real(period.endStateOfCharge),
           .real(period.startOdometer), .real(period.endOdometer), .text(period.statistics),
         ])
       if id == 0 { id = database.lastID }
@@ -79,8 +80,9 @@ extension HistoryStore {
     return id
   }
 
-  /// Replaces the periods of a device that overlap a range of wall-clock time (µs) by new ones. A new period gets the number of an old one
-  /// of its kind that it overlaps; frozen ones stay, and new ones that overlap them are left out. Returns what is stored now.
+  /// Replaces the periods of a device that overlap a range of wall-clock time (µs) by new ones. A new period gets the ID of an old one of
+  /// the same kind that it overlaps; frozen ones stay, and new ones of the same kind that overlap them are omitted. Returns the periods in
+  /// the range that are stored now.
   @discardableResult
   public func replacePeriods(
     of device: String, in range: ClosedRange<Int64>, with periods: [Period]
@@ -98,7 +100,7 @@ extension HistoryStore {
       let frozen = old.filter(\.isFrozen)
       var free = old.filter { !$0.isFrozen }
       for var period in periods where !frozen.contains(where: { $0.kind == period.kind && span($0).overlaps(span(period)) }) {
-        // The largest overlap wins, so that the later part of a trip that was cut does not take its number.
+        // Of several old ones, it replaces the one with the largest overlap.
         let matches = free.indices.filter { free[$0].kind == period.kind && span(free[$0]).overlaps(span(period)) }
         let best = matches.max { span(free[$0]).clamped(to: span(period)).length < span(free[$1]).clamped(to: span(period)).length }
         period.id = best.map { free.remove(at: $0).id } ?? 0

@@ -1,11 +1,12 @@
-// Plots: the numbers of a series in equal intervals. Long ranges are read from the rollups, and only what was not merged yet from samples.
+// Plots: the numbers of a series in equal intervals. Long ranges are read from the rollups, and only blocks that are not merged yet from
+// samples.
 
 import Protocols
 import SampleBlocks
 
-/// A plot of one series: an interval without values is nil, a gap.
+/// A plot of one series. A point is nil for an interval without values, a gap.
 public struct Plot: Sendable {
-  /// The wall-clock time of its start, and the width of its intervals, in microseconds.
+  /// The wall-clock time of its start and the width of its intervals, in microseconds.
   public let start: Int64
   public let width: Int64
   public let points: [Aggregate?]

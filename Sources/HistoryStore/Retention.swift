@@ -1,7 +1,7 @@
-// Drops old full-rate blocks, by age, by size, or because the disk is full. Rollups and periods stay; periods that lose blocks are frozen.
+// Drops old merged blocks, by age, by size, or because the disk is full. Rollups and periods stay; periods that lose blocks are frozen.
 
 extension HistoryStore {
-  /// Drops the merged blocks that ended before a wall-clock time (µs). Returns their number.
+  /// Drops the merged blocks that ended before a wall-clock time (µs). Returns the number of dropped blocks.
   @discardableResult
   public func drop(before time: Int64) throws(HistoryError) -> Int {
     let blocks = try oldest(where: "b.\"end\" + o.offset < ?", [.int(time)])
@@ -9,7 +9,7 @@ extension HistoryStore {
     return blocks.count
   }
 
-  /// Drops the oldest merged blocks until the data has at most this size in bytes, or none are left. Returns their number.
+  /// Drops the oldest merged blocks until the data has at most this size in bytes, or none are left. Returns the number of dropped blocks.
   @discardableResult
   public func limit(toSize size: Int) throws(HistoryError) -> Int {
     var dropped = 0
@@ -21,7 +21,7 @@ extension HistoryStore {
     return dropped
   }
 
-  /// Drops some of the oldest merged blocks. Returns their number.
+  /// Drops at most `count` of the oldest merged blocks. Returns the number of dropped blocks.
   func dropOldest(_ count: Int) throws(HistoryError) -> Int {
     let blocks = try oldest(limit: count)
     try drop(blocks)

@@ -1,5 +1,5 @@
-// Rollups: aggregates of each series of numbers per minute and per hour, on the time axis of the boot, so that a corrected clock changes
-// none. A row has the aggregates of a day (minutes) or of 64 days (hours), as a block with one column for each quantity.
+// Rollups: aggregates of each series of numbers per minute and per hour, in the time of the boot, so that correcting the clock changes none
+// of them. A row has the aggregates of a day (minutes) or of 64 days (hours), as a block with one column for each quantity.
 
 import Protocols
 import SampleBlocks
@@ -13,8 +13,8 @@ enum RollupResolution: Int, CaseIterable {
   /// The width of a row in microseconds.
   var rowWidth: Int64 { self == .minute ? 86_400_000_000 : 64 * 86_400_000_000 }
 
-  /// The start of the row with an interval.
-  func row(_ index: Int) -> Int64 {
+  /// The start of the row that contains this interval.
+  func rowStart(of index: Int) -> Int64 {
     let start = Int64(index) * width
     let remainder = start % rowWidth
     return start - (remainder < 0 ? remainder + rowWidth : remainder)
@@ -46,7 +46,7 @@ enum RollupCoding {
     return builder.build(from: start, to: start, layout: .whole)
   }
 
-  /// The mean to a thousandth of the range of values: more digits are noise, and cost most of the space.
+  /// The mean, rounded to at most a thousandth of the range of values: more digits are noise, and would take most of the space.
   private static func rounded(_ aggregate: Aggregate) -> Double {
     let range = aggregate.maximum - aggregate.minimum
     guard range > 0, range.isFinite else { return aggregate.mean }
@@ -67,7 +67,7 @@ enum RollupCoding {
     var intervals: [Int: Aggregate] = [:]
     for index in 0..<columns[0].count {
       func number(_ quantity: Quantity) -> Double { columns[quantity.rawValue].number(index) ?? 0 }
-      // Clamped: damage must not trap.
+      // Clamped, so that damaged values cannot trap.
       let samples = Int(min(max(number(.samples), 0), 1e15))
       let covered = Int64(min(max(number(.covered), 0), 1e12)) * 1000
       intervals[Int(columns[0].times[index] / resolution.width)] = Aggregate(
@@ -80,7 +80,7 @@ enum RollupCoding {
 extension Database {
   /// Adds later aggregates of a series to the rollups.
   func addRollups(_ aggregates: Aggregates, _ resolution: RollupResolution, boot: Int, series: Int) throws(HistoryError) {
-    let rows = Dictionary(grouping: aggregates.intervals.keys) { resolution.row($0) }
+    let rows = Dictionary(grouping: aggregates.intervals.keys) { resolution.rowStart(of: $0) }
     for (start, indexes) in rows {
       var merged = Aggregates(width: resolution.width)
       for (index, aggregate) in try rollups(resolution, boot: boot, series: series, row: start) { merged.add(aggregate, at: index) }
@@ -89,7 +89,7 @@ extension Database {
     }
   }
 
-  /// The aggregates of one row. A damaged one is replaced.
+  /// The aggregates of one row. A damaged row counts as empty, so that it is replaced.
   private func rollups(_ resolution: RollupResolution, boot: Int, series: Int, row: Int64) throws(HistoryError) -> [Int: Aggregate] {
     let found = try rows(
       "SELECT data FROM rollup WHERE resolution = ? AND boot = ? AND start = ? AND series = ?",
@@ -111,18 +111,18 @@ extension Database {
     }
   }
 
-  /// Calls the body with each row of the rollups of a series that overlaps start to end (µs of the boot).
+  /// Returns the rows of the rollups of a series that overlap start to end (µs of the boot).
   func rollups(
     _ resolution: RollupResolution, boot: Int, series: Int, from start: Int64, to end: Int64
   ) throws(HistoryError) -> [(row: Int64, bytes: [UInt8])] {
-    // The index has the time before the series: a row for each day or 64 days of the boot.
-    let starts = try number(
+    // The primary key orders by start before series, so step through the row starts.
+    let firstStart = try number(
       "SELECT min(start) FROM rollup WHERE resolution = ? AND boot = ?", [.int(resolution.rawValue), .int(boot)])
-    let ends = try number(
+    let lastStart = try number(
       "SELECT max(start) FROM rollup WHERE resolution = ? AND boot = ?", [.int(resolution.rawValue), .int(boot)])
     var result: [(row: Int64, bytes: [UInt8])] = []
-    var row = max(starts, resolution.row(Int(clamping: start / resolution.width)))
-    while row <= min(ends, end) {
+    var row = max(firstStart, resolution.rowStart(of: Int(clamping: start / resolution.width)))
+    while row <= min(lastStart, end) {
       for bytes in try rows(
         "SELECT data FROM rollup WHERE resolution = ? AND boot = ? AND start = ? AND series = ?",
         [.int(resolution.rawValue), .int(boot), .int(row), .int(series)],

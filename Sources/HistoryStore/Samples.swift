@@ -3,7 +3,7 @@
 import Protocols
 import SampleBlocks
 
-/// Some minutes of the wanted series.
+/// A few minutes of the requested series.
 public struct Chunk: Sendable {
   public let boot: Boot
   /// The time that it covers, in microseconds of the boot.
@@ -11,8 +11,9 @@ public struct Chunk: Sendable {
   public let end: Int64
   /// Whether the last values of the previous chunk are valid until this one. Otherwise there is a gap.
   public let continues: Bool
-  /// The columns of those wanted series that have samples, in ascending order of their series. Samples before `start` repeat the values that
-  /// are valid at the start. For each series, ignore samples that are not later than those of the chunk before, if this one continues it.
+  /// The columns of those requested series that have samples, in ascending order of their series IDs. Samples before `start` repeat the
+  /// values that are valid at the start. If this chunk continues the previous one, ignore for each series the samples that are not later
+  /// than those of the previous one.
   public let columns: [Column]
 }
 
@@ -49,7 +50,7 @@ public struct ChunkIterator {
         continue
       }
       guard let bytes = try reader.bytes(reference) else {
-        // Merged or dropped meanwhile: look again from here on.
+        // Merged or dropped in the meantime: search again from here.
         references = try find(from: max(position, reference.start), in: boot).filter { $0.end > position }[...]
         if var first = references.popFirst() {
           if first.start < position { (first.start, first.continues) = (position, true) }
@@ -86,7 +87,7 @@ public struct ChunkIterator {
 }
 
 extension BlockReference {
-  /// The name of a damaged block in messages.
+  /// The description of a damaged block for messages.
   func describe(_ device: String, _ boot: Boot, _ error: BlockError) -> String {
     "\(table == .recent ? "recent block" : "block") \(id) of \(device) at \((start + boot.offset) / 1_000_000) (\((end - start) / 1_000_000) s): \(error)"
   }
@@ -103,7 +104,7 @@ extension Int64 {
 public enum HistorySample: Sendable, Equatable {
   /// A sample, with its wall-clock time in µs. The first one can be earlier than the range: it is valid at its start.
   case sample(Sample)
-  /// Nothing is known from this time (µs) on, until the next sample.
+  /// No value is known from this time (µs) until the next sample.
   case gap(Int64)
 }
 
@@ -168,7 +169,7 @@ public struct SampleIterator {
 }
 
 extension HistoryReader {
-  /// The blocks of a device between two wall-clock times (µs), with all series or some.
+  /// The blocks of a device between two wall-clock times (µs), with all series or only some.
   public func chunks(of device: String, series: Set<Int>? = nil, in range: ClosedRange<Int64>) throws(HistoryError) -> ChunkIterator {
     try ChunkIterator(self, (try deviceID(device), device), series, range)
   }

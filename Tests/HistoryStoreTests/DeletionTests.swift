@@ -1,4 +1,4 @@
-// Deletion by device, property and time: what is deleted is gone from samples, rollups and the file.
+// Deletion by device, property and time: deleted values are gone from samples, rollups and the file.
 
 import Foundation
 import HistoryStore

@@ -1,4 +1,4 @@
-// The store: what was appended is read back, before and after merging, across gaps, boots, restarts and corrected clocks.
+// The store: appended samples are read back, before and after merging, across gaps, boots, restarts and corrected clocks.
 
 import CSQLite
 import Foundation
@@ -13,7 +13,7 @@ import Testing
 
   private func open() throws -> HistoryStore { try HistoryStore(directory: directory.path) }
 
-  /// Changes the database behind the store's back.
+  /// Changes the database without the store.
   private func change(_ sql: String) {
     var handle: OpaquePointer?
     sqlite3_open(directory.databasePath, &handle)
@@ -80,7 +80,7 @@ import Testing
       #expect(plot.points.reduce(0) { $0 + ($1?.samples ?? 0) } == 2)
       try store.compact()
     }
-    // A range that begins within the gap, and one in which a value of long before is valid.
+    // A range that begins within the gap, and one in which a much earlier value is valid.
     #expect(try store.reader.samples("speed", in: 100 * second...150 * second) == [])
     #expect(try store.reader.samples("speed", in: 40 * second...50 * second) == [.number(50, 0)])
   }
@@ -100,7 +100,7 @@ import Testing
     }
     let plot = try #require(try store.reader.plot("odometer", in: 0...(4000 * second - 1), points: 10))
     #expect(plot.points.map { $0?.mean } == Array(repeating: 12_345, count: 10))
-    // Rollups of a minute belong to the point of their middle.
+    // A rollup of a minute belongs to the point that contains its middle.
     #expect(plot.points.allSatisfy { abs(($0?.covered ?? 0) - 400 * second) <= 60 * second })
     #expect(abs(plot.points.reduce(0) { $0 + ($1?.covered ?? 0) } - 4000 * second) <= second)
   }

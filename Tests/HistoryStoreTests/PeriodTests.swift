@@ -1,4 +1,4 @@
-// Periods: stored, found by device, kind and time, and replaced without changing their numbers.
+// Periods: stored, found by device, kind and time, and replaced without changing their IDs.
 
 import HistoryStore
 import Protocols
@@ -23,7 +23,7 @@ import Testing
     #expect(try store.reader.period(trip.id) == trip)
     trip.end = BootTime(boot: boots[1], time: 5 * second)
     trip.isOpen = false
-    (trip.distance, trip.energy, trip.startCharge, trip.endCharge) = (12.5, 2.25, 80, 77.5)
+    (trip.distance, trip.energy, trip.startStateOfCharge, trip.endStateOfCharge) = (12.5, 2.25, 80, 77.5)
     (trip.startOdometer, trip.endOdometer, trip.statistics) = (1000, 1012.5, #"{"topSpeed":93}"#)
     #expect(try store.store(trip) == trip.id)
     #expect(try store.reader.period(trip.id) == trip)
@@ -33,7 +33,7 @@ import Testing
     #expect(try store.reader.period(99) == nil)
   }
 
-  @Test func `periods that are computed again keep their numbers`() throws {
+  @Test func `periods that are computed again keep their IDs`() throws {
     let store = try HistoryStore(directory: directory.path)
     let boot = try store.boot("a", offset: 0)
     _ = try store.series(SeriesKey(device: "ev", property: "speed", type: .float))
@@ -41,7 +41,7 @@ import Testing
     let first = try store.replacePeriods(
       of: "ev", in: all, with: [period(.trip, boot, 0, 100), period(.parking, boot, 100, 200), period(.trip, boot, 200, 300)])
     #expect(first.map(\.id) == [3, 2, 1])
-    // The first trip is cut in two; its larger part keeps the number. The last one moves, the parking is gone.
+    // The first trip is split in two; its first part keeps the ID. The last one moves, the parked period is gone.
     let second = try store.replacePeriods(
       of: "ev", in: all, with: [period(.trip, boot, 0, 30), period(.trip, boot, 40, 100), period(.trip, boot, 210, 290)])
     #expect(second.map(\.id) == [3, 4, 1])
