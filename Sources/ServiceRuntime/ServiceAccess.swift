@@ -5,7 +5,7 @@ import Protocols
 
 public final class ServiceAccess: EventSource {
   /// The lifetime of an answer: an ID can be reassigned at any time.
-  private static let maxAge: Nanoseconds = .second
+  static let maxAge: Nanoseconds = .second
   /// The maximum time that a check waits for a lookup.
   static let timeout: Nanoseconds = 5 * .second
 
@@ -13,6 +13,7 @@ public final class ServiceAccess: EventSource {
   private let controllers: AccessList
   private let section: String
   private let timeout: Nanoseconds
+  private let maxAge: Nanoseconds
   private let thread: BackgroundThread
   private let resolve: @Sendable (Accounts.Query) -> Accounts.Answer
   private var answers: [Accounts.Query: (answer: Accounts.Answer, at: Instant)] = [:]
@@ -26,10 +27,11 @@ public final class ServiceAccess: EventSource {
   }
 
   init(
-    _ observers: AccessList, _ controllers: AccessList, section: String, timeout: Nanoseconds, loop: EventLoop,
-    resolve: @escaping @Sendable (Accounts.Query) -> Accounts.Answer
+    _ observers: AccessList, _ controllers: AccessList, section: String, timeout: Nanoseconds, maxAge: Nanoseconds = ServiceAccess.maxAge,
+    loop: EventLoop, resolve: @escaping @Sendable (Accounts.Query) -> Accounts.Answer
   ) {
-    (self.observers, self.controllers, self.section, self.timeout, self.resolve) = (observers, controllers, section, timeout, resolve)
+    (self.observers, self.controllers, self.section) = (observers, controllers, section)
+    (self.timeout, self.maxAge, self.resolve) = (timeout, maxAge, resolve)
     thread = BackgroundThread(name: "names", loop: loop)
     super.init()
     loop.add(self)
@@ -40,10 +42,11 @@ public final class ServiceAccess: EventSource {
   public func check(_ right: Right, for peer: Peer, decide: @escaping (_ denial: String?) -> Void) {
     if peer.isOwner { return decide(nil) }
     let now = SystemClock.monotonic
-    answers = answers.filter { now - $0.value.at <= Self.maxAge }
+    answers = answers.filter { now - $0.value.at <= maxAge }
     let queries = observers.queries + controllers.queries + [.userName(peer.user)]
     let missing = queries.filter { answers[$0] == nil }
-    if missing.isEmpty { return decide(denial(of: right, for: peer, answers.mapValues(\.answer))) }
+    let known = answers.mapValues(\.answer)
+    if missing.isEmpty { return decide(denial(of: right, for: peer, known)) }
     nextNumber += 1
     let number = nextNumber
     waiting[number] = (now + timeout, decide)
@@ -51,19 +54,23 @@ public final class ServiceAccess: EventSource {
     thread.run { [resolve] in
       missing.map { (query: $0, answer: resolve($0)) }
     } then: { [weak self] found in
-      self?.received(found, number, right, peer, queries)
+      self?.received(found, number, right, peer, known)
     }
   }
 
   private func received(
-    _ found: [(query: Accounts.Query, answer: Accounts.Answer)], _ number: Int, _ right: Right, _ peer: Peer, _ queries: [Accounts.Query]
+    _ found: [(query: Accounts.Query, answer: Accounts.Answer)], _ number: Int, _ right: Right, _ peer: Peer, _ known: Accounts.Answers
   ) {
     let now = SystemClock.monotonic
-    for (query, answer) in found { answers[query] = (answer, now) }
+    // An answer that has expired since is still used: it was valid when the check began.
+    var known = known
+    for (query, answer) in found {
+      answers[query] = (answer, now)
+      known[query] = answer
+    }
     guard let check = waiting.removeValue(forKey: number) else { return }
     updateTimer()
-    // An answer that expired during the lookup has been as recent as the question.
-    check.decide(denial(of: right, for: peer, answers.mapValues(\.answer)))
+    check.decide(denial(of: right, for: peer, known))
   }
 
   public override func timerFired(at now: Instant) {

@@ -68,6 +68,28 @@ import Testing
     #expect(decisions == [nil, nil])
   }
 
+  @Test func `a check is decided by the answers at its start, even if they expire while it waits`() throws {
+    let isBlocked = Mutex(true)
+    defer { isBlocked.withLock { $0 = false } }
+    let loop = try EventLoop(handlesSignals: false)
+    let access = ServiceAccess(
+      AccessList(groups: ["family"]), AccessList(), section: "[access]", timeout: 20 * .second, maxAge: 200 * .millisecond, loop: loop
+    ) { query in
+      while query == .userName(1001), isBlocked.withLock({ $0 }) { usleep(1000) }
+      return Self.resolve(query)
+    }
+    var decisions: [String?] = []
+    access.check(.observe, for: Self.ada) { decisions.append($0) }
+    #expect(try loop.run { decisions.count == 1 })
+    access.check(.observe, for: Peer(pid: 2, user: 1001, groups: [50])) { decisions.append($0) }
+    let expiry = SystemClock.monotonic + 201 * .millisecond
+    #expect(try loop.run { SystemClock.monotonic > expiry })
+    access.check(.observe, for: Self.ada) { decisions.append($0) }
+    isBlocked.withLock { $0 = false }
+    #expect(try loop.run { decisions.count == 3 })
+    #expect(decisions == [nil, nil, nil])
+  }
+
   @Test func `a name service that fails or does not respond denies`() throws {
     let failed = try denial(of: .observe, observe: .init(groups: ["family"]), control: .init()) { _ in .failed("broken") }
     #expect(failed == "cannot look up group family: broken; try again, or check with getent(1)")
