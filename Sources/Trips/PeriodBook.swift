@@ -79,11 +79,12 @@ struct PeriodBook: Sendable {
 
   // MARK: Trips
 
-  /// Starts a trip, at the earliest when the previous trip ended.
+  /// Starts a trip, at the earliest when the previous trip or the open charge ended.
   mutating func startTrip(_ start: Totals, motion: Totals, _ meter: Meter) {
+    var start = start
+    if let charge, start.time < charge.last.time { start = charge.last }
     endCharge(isSuspended: false, meter)
     suspendedCharge = nil
-    var start = start
     if let parking, start.time < parking.start.time { start = parking.start }
     endParking(start, meter)
     let journey = lastTrip.flatMap { start.time - $0.end <= rules.journeyBreak ? $0.journey : nil } ?? start.time

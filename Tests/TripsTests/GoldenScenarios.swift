@@ -246,6 +246,16 @@ extension Scenario {
       $0.drive(600, 50)
       $0.park(400)
     },
+    Scenario(
+      "the car is switched on while it is charging", .kona, ["parking 0-400", "charge 100-400", "trip 400-1009", "parking 1009-open"]
+    ) {
+      $0.park(100)
+      $0.plugIn(200, kilowatts: 50)
+      $0.plugIn(100, kilowatts: 50, ignition: true)
+      $0.idle(10)
+      $0.drive(600, 50)
+      $0.park(400)
+    },
     Scenario("a charging pause of 20 min", .eGMP, ["parking 0-open", "charge 100-4899"]) {
       $0.park(100)
       $0.plugIn(1800, kilowatts: 7)

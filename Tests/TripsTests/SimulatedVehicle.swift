@@ -79,8 +79,8 @@ struct SimulatedVehicle {
     run(seconds, 0, 0)
   }
 
-  mutating func plugIn(_ seconds: Int, kilowatts: Double) {
-    (gear, ignition) = ("park-or-neutral", false)
+  mutating func plugIn(_ seconds: Int, kilowatts: Double, ignition: Bool = false) {
+    (gear, self.ignition) = ("park-or-neutral", ignition)
     run(seconds, 0, -kilowatts)
   }
 
