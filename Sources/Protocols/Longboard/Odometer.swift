@@ -1,5 +1,5 @@
-// Computes a lifetime distance from a counter that restarts at 0 with every reset of the board, decreases when it rolls back, can be
-// damaged by a bit error, and wraps. The distance never decreases; in doubt it is too small.
+// Computes a lifetime distance from a counter that restarts at 0 with every reset of the board, decreases when the board rolls back, can be
+// corrupted by a bit error, and wraps. The distance never decreases; if in doubt, it is underestimated.
 
 /// A distance in whole counts (hundredths of a mile, metres) that survives resets of its counter.
 struct Odometer: Sendable, Equatable {
@@ -11,7 +11,7 @@ struct Odometer: Sendable, Equatable {
   private var unconfirmed: Int?
   /// When the counter was last read.
   private var lastAt: Instant?
-  /// The number of values of the counter, after which it wraps; nil if it does not wrap.
+  /// The number of counter values, after which the counter wraps; nil if it does not wrap.
   private let wrap: Int?
   /// The maximum plausible speed in counts per second.
   private let maxCountsPerSecond: Double
@@ -27,10 +27,10 @@ struct Odometer: Sendable, Equatable {
 
   static let damagedMessage = "the stored total distance is corrupt: it restarts at 0"
 
-  /// Whether a stored distance is damaged.
+  /// Whether a stored distance is corrupt.
   static func isDamaged(_ stored: [UInt8]) -> Bool { read(stored) == nil }
 
-  /// Parses a stored distance; nil if it is damaged, or so large that later sums could overflow.
+  /// Parses a stored distance; nil if it is corrupt, or so large that later sums could overflow.
   private static func read(_ stored: [UInt8]) -> (total: Int, last: Int?)? {
     let numbers = String(decoding: stored.prefix(64), as: UTF8.self).split(separator: " ").map { Int($0) }
     guard (1...2).contains(numbers.count), let total = numbers[0], 0..<1 << 45 ~= total else { return nil }
@@ -40,7 +40,7 @@ struct Odometer: Sendable, Equatable {
   /// The value to store: `total last`.
   var stored: [UInt8] { Array("\(total) \(last.map(String.init) ?? "-")".utf8) }
 
-  /// Handles a reading of the counter; returns true if there is a new value to store.
+  /// Handles a reading of the counter; returns true if the stored value must be updated.
   mutating func update(_ counter: Int, at now: Instant) -> Bool {
     let before = self
     defer { lastAt = now }
@@ -50,7 +50,8 @@ struct Odometer: Sendable, Equatable {
     }
     let travelled = distance(from: last, to: counter)
     let elapsed = lastAt.map { Double(now - $0) / 1e9 } ?? 0
-    // A jump is plausible if the speed allows it in the time since the last reading. Any other jump must be confirmed by the next one.
+    // A jump is plausible if it is possible at the maximum speed in the time since the last reading. The next reading must confirm any
+    // other jump.
     let isConfirmed = unconfirmed.map { distance(from: $0, to: counter) <= 10 } ?? false
     guard isConfirmed || Double(travelled) <= elapsed * maxCountsPerSecond + 10 else {
       unconfirmed = counter

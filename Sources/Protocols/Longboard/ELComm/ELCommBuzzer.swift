@@ -1,6 +1,7 @@
-// The buzzer. The board keeps it on until it is switched off, so the daemon must do this when the time is over, when the caller
-// disconnects, and when the link is lost. This type holds the requested state and the waiting commands; it sends nothing itself.
-// Source: ProjectTORQ.ino (a control byte is kept until the next; 900 Hz while it is 55 and the board is connected).
+// The buzzer. It stays on until it is switched off, so the daemon must switch it off when the time is over, when the caller disconnects,
+// and when the link is lost. This type holds the requested state and the waiting commands; it sends nothing itself.
+// Source: ProjectTORQ.ino (a control byte applies until the next one; the buzzer sounds at 900 Hz while it is 55 and the board is
+// connected).
 
 /// The requested state of the buzzer, and the command that requested it.
 struct ELCommBuzzer: Sendable {
@@ -16,9 +17,9 @@ struct ELCommBuzzer: Sendable {
   /// The state to send to the board.
   struct Target: Sendable, Equatable {
     let isOn: Bool
-    /// The number of the change: a response to a message that was sent before the change does not confirm it.
+    /// The number of the change. A response to a message that was sent before the change does not confirm the change.
     let change: Int
-    /// Whether the board has confirmed it.
+    /// Whether the board has confirmed the state.
     let isConfirmed: Bool
   }
 
@@ -26,7 +27,7 @@ struct ELCommBuzzer: Sendable {
   private struct RunningCommand: Sendable {
     let id: CommandID
     let request: Request
-    /// When a state was requested that the board has not confirmed yet; nil while the buzzer sounds.
+    /// When the unconfirmed state was requested; nil if the board has confirmed the state, and the buzzer sounds.
     fileprivate var unconfirmedSince: Instant?
     /// When the buzzer began to sound, and when progress was last reported.
     fileprivate var began: Instant = 0
@@ -38,7 +39,7 @@ struct ELCommBuzzer: Sendable {
 
   /// The maximum time that the buzzer stays on.
   let limit: Nanoseconds
-  /// The requested state, and the number of times that it was requested.
+  /// The requested state, and the number of requests so far.
   private(set) var isOn = false
   private var change = 0
   /// Whether the board has confirmed the requested state.
@@ -47,7 +48,7 @@ struct ELCommBuzzer: Sendable {
   private(set) var confirmedState: Bool?
   /// Whether last-will frames are set for the link.
   private var hasLastWill = false
-  /// When the buzzer is switched off; nil: not by time.
+  /// When to switch the buzzer off; nil if there is no time limit.
   private var endsAt: Instant?
   private var command: RunningCommand?
 
@@ -122,7 +123,7 @@ struct ELCommBuzzer: Sendable {
     return min(1, Double(now &- command.began) / Double(time))
   }
 
-  /// Handles a caller that has disconnected: its timed or held sound ends; a state that was set stays.
+  /// Handles a caller that has disconnected. Its timed or held sound ends, but a state that was set with the property remains.
   mutating func cancel(_ id: CommandID) {
     guard let command, command.id == id else { return }
     self.command = nil

@@ -1,4 +1,4 @@
-// The action of a board: its buzzer. A buzzer command completes when the board has responded after it, and does not survive its link.
+// The buzzer action of a board. A buzzer command completes when the board has confirmed it, and fails when the link is lost.
 
 extension ELCommBuzzer {
   static let action = Action(

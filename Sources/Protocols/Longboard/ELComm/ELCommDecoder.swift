@@ -21,7 +21,7 @@ struct ELCommMessage: Sendable, Equatable {
 struct ELCommDecoder: Sendable {
   /// The maximum number of buffered bytes.
   static let limit = 64
-  /// The valid mph and %: in a larger number, two numbers follow each other without a separator.
+  /// The valid ranges, in mph and %. A larger number consists of two numbers without a separator.
   static let speeds = -255...255
   static let charges = -999...999
 
@@ -30,7 +30,7 @@ struct ELCommDecoder: Sendable {
   private(set) var isOpen = false
   /// The additional fields of the last completed message.
   private(set) var extra: [String] = []
-  /// The number of runs of invalid bytes, and the last one.
+  /// The number of runs of invalid bytes, and the last run.
   private(set) var badRuns = 0
   private(set) var lastBad: [UInt8] = []
   /// Whether the last byte was part of a run of invalid bytes.
@@ -122,8 +122,8 @@ struct ELCommDecoder: Sendable {
     return ELCommMessage(speed: speed, battery: battery, connected: flag != zero, distance: distance)
   }
 
-  /// The index at which the speed starts in a field, or nil. Usually the whole field must be the speed. Directly after a message the field
-  /// starts with the end of an additional field, without a separator: the split that gives the speed nearest to the last one is used.
+  /// The index at which the speed starts in a field, or nil. Usually the whole field must be the speed. Directly after a message, the field
+  /// starts with the end of an additional field, without a separator; it is split where the speed is nearest to the last one.
   private func speedStart(in field: ArraySlice<UInt8>) -> Int? {
     let digits = field.reversed().prefix(while: isDigit).count
     let starts = (field.endIndex - digits..<field.endIndex).map { start in
@@ -141,7 +141,7 @@ struct ELCommDecoder: Sendable {
     return isOdd ? .max : abs((Self.number(digits) ?? .max / 2) - lastSpeed)
   }
 
-  /// Parses one to five digits, with or without a minus.
+  /// Parses one to five digits, with an optional minus sign.
   private static func number(_ text: ArraySlice<UInt8>) -> Int? {
     let digits = text.first == minus ? text.dropFirst() : text
     guard (1...5).contains(digits.count), digits.allSatisfy(isDigit) else { return nil }
@@ -149,7 +149,8 @@ struct ELCommDecoder: Sendable {
     return text.first == minus ? -value : value
   }
 
-  /// Parses one to six digits, a point and two digits, with or without a minus, as hundredths. The board counts them in 16 bits.
+  /// Parses one to six digits, a decimal point and two digits, with an optional minus sign, as hundredths. The board counts hundredths in
+  /// 16 bits.
   private static func hundredths(_ text: ArraySlice<UInt8>) -> Int? {
     let digits = text.first == minus ? text.dropFirst() : text
     guard (4...9).contains(digits.count), digits[digits.endIndex - 3] == dot else { return nil }

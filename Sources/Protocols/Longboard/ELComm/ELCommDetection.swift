@@ -1,8 +1,9 @@
-// Dialect detection, if the configuration sets no dialect. A single message does not identify the dialect: a board as built may send it
+// Detects the dialect if the configuration does not set one. A single message does not identify the dialect: an as-built board may send it
 // in response to an earlier byte, or to output of an HM-10 module. So nothing is sent until the board is quiet. Then two characters are
-// sent in one write, and the responses are counted: a board as built responds to each character, a documented board reads them as one
-// number.
-// Source: ProjectTORQ.ino (one byte per pass, at most 185 ms long; a 64-byte buffer); the project's protocol description for `documented`.
+// sent in one write, and the responses are counted: an as-built board responds to each character, while a documented board reads both as
+// one number.
+// Source: ProjectTORQ.ino (one byte per loop pass of at most 185 ms; a 64-byte buffer); the project's protocol description for
+// `documented`.
 
 struct ELCommDetection: Sendable {
   /// A probe of two characters.
@@ -29,36 +30,36 @@ struct ELCommDetection: Sendable {
     case found(ELCommDialect)
   }
 
-  /// How long responses are counted: longer than two passes of the loop of a board as built without its VESC, and shorter than the timeout
-  /// of a documented board.
+  /// How long responses are counted. This is longer than two loop passes of an as-built board without its VESC, and shorter than the
+  /// timeout of a documented board.
   static let probeTime: Nanoseconds = 500 * .millisecond
-  /// After this time without a message the board is quiet: a board as built with pending responses sends the next one earlier.
+  /// After this time without a message, the board counts as quiet: an as-built board with pending responses sends the next one sooner.
   static let quietTime: Nanoseconds = 500 * .millisecond
   /// Consecutive probes without a response after which the board counts as silent.
   static let maxProbes = 4
-  /// The maximum number of pending responses of a board as built: a full buffer. A board that sends more is documented.
+  /// The maximum number of pending responses of an as-built board: a full buffer. A board that sends more is a documented board.
   private static let maxPendingResponses = 64
 
-  /// The result of the last probe on this link, or the assumed dialect; an equal result of the next probe decides.
+  /// The result of the last probe on this link, or the assumed dialect. The dialect is accepted if the next probe has the same result.
   private var guess: ELCommDialect?
   /// Whether the last probe got no response, so its responses may still arrive.
   private var isProbeOpen = false
   /// The number of messages that arrived while nothing was sent.
   private var unsolicited = 0
 
-  /// Starts a detection. `hint` is the dialect that is assumed; `isProbeOpen`: responses to earlier bytes may still arrive.
+  /// Starts a detection. `hint`: the assumed dialect; `isProbeOpen`: responses to earlier bytes may still arrive.
   mutating func begin(hint: ELCommDialect?, isProbeOpen: Bool) { (guess, self.isProbeOpen) = (hint, isProbeOpen) }
 
   /// Resets the count of unsolicited messages, before waiting until the board is quiet.
   mutating func drain() { unsolicited = 0 }
 
-  /// Counts a message that arrived while nothing was sent; returns true if only a documented board sends so many.
+  /// Counts a message that arrived while nothing was sent. Returns true if an as-built board cannot have sent this many.
   mutating func countUnsolicited() -> Bool {
     unsolicited += 1
     return unsolicited > Self.maxPendingResponses
   }
 
-  /// Evaluates a probe whose time is over. `badRuns`: the number of invalid runs so far; `isQuiet`: no message has arrived recently.
+  /// Evaluates a probe at the end of its time. `badRuns`: the number of invalid runs so far; `isQuiet`: no message has arrived recently.
   mutating func evaluate(_ probe: Probe, badRuns: Int, isQuiet: Bool) -> ProbeResult {
     guard probe.messages > 0 else {
       isProbeOpen = true

@@ -1,6 +1,6 @@
-// The dialogue: when to send, and how to handle a response or a timeout. A board as built responds to each byte, and a poll is one byte. A
-// poll that timed out may still get a response, so the next poll waits for both, and at most two bytes are in the board's buffer. A
-// documented board sends, and expects a response. Off is the first message on each link, and the last one before shutdown.
+// The dialogue: when to send, and how to handle a response or a timeout. An as-built board responds to each byte, and a poll is one byte. A
+// poll that timed out may still get a response, so the next poll waits for both responses, and at most two bytes are in the board's buffer.
+// A documented board sends first, and expects a response. Off is the first message on each link, and the last one before shutdown.
 //
 //   down ──▶ draining ◀─▶ probing ──▶ polling ◀─▶ idle       (as built)
 //     │          ▲           └──────▶ listening              (as documented)
@@ -11,25 +11,26 @@ struct ELCommDialogue: Sendable {
   private enum State: Sendable {
     /// No link, for this reason.
     case down(String)
-    /// The dialect is unknown. Nothing is sent until the board has been quiet up to this time, so that a response to an earlier byte is not
+    /// The dialect is unknown. Nothing is sent until the board has been quiet until this time, so that a response to an earlier byte is not
     /// mistaken for a response to the probe.
     case draining(until: Instant)
     /// A probe of two characters is in flight; the number of responses identifies the dialect.
     case probing(ELCommDetection.Probe)
-    /// A board as built must respond to a byte.
+    /// A byte was sent to an as-built board, and its response is awaited.
     case polling(Poll)
-    /// A board as built has responded to the byte that was sent at `lastPoll`.
+    /// An as-built board has responded to the byte that was sent at `lastPoll`.
     case idle(lastPoll: Instant)
-    /// A documented board must send its next message until this time; if `mustRespond`, it has sent one that requires a response.
+    /// A documented board must send its next message by this time. `mustRespond`: the board has sent a message, and the daemon must
+    /// respond.
     case listening(until: Instant, mustRespond: Bool)
     /// Shutdown: the number of remaining off messages, and when the next one is due.
     case stopping(left: Int, due: Instant)
   }
 
-  /// A byte that was sent to a board as built.
+  /// A byte that was sent to an as-built board.
   private struct Poll: Sendable {
     let byte: UInt8
-    /// The number of the change of the buzzer that the byte carries.
+    /// The number of the buzzer change that the byte carries.
     let change: Int
     let sent: Instant
     /// The number of responses that may still arrive, including those to polls that timed out.
@@ -39,7 +40,7 @@ struct ELCommDialogue: Sendable {
 
   /// The consequences of an event for other components.
   struct Outcome: Sendable {
-    /// The board has confirmed this change of the buzzer.
+    /// The board has confirmed this buzzer change.
     fileprivate(set) var confirmed: Int?
     /// The detected dialect, to be stored.
     fileprivate(set) var detected: ELCommDialect?
@@ -47,13 +48,13 @@ struct ELCommDialogue: Sendable {
     fileprivate(set) var lostLink: String?
   }
 
-  /// The timeout of the response to a byte.
+  /// The timeout for the response to a byte.
   private static let replyTimeout: Nanoseconds = 400 * .millisecond
-  /// How long a documented board may be silent.
+  /// The maximum time between two messages of a documented board.
   private static let boardTimeout: Nanoseconds = .second
-  /// The minimum interval of responses to a board that sends immediately.
+  /// The minimum interval between responses to a documented board, which may send its next message immediately.
   private static let minReplyInterval: Nanoseconds = 20 * .millisecond
-  /// The consecutive timeouts after which the board is silent: about two seconds.
+  /// The number of consecutive timeouts after which the board counts as silent: about two seconds.
   private static let maxMisses = 5
   private static let maxMissesDocumented = 2
   /// The number of confirmed off messages after which polls no longer repeat off.
@@ -63,7 +64,8 @@ struct ELCommDialogue: Sendable {
 
   private let settings: ELCommSettings
   private var state = State.down("the link is not up yet")
-  /// The detected or configured dialect. A detected one is stored as a hint for later links and starts, where one probe confirms it.
+  /// The detected or configured dialect. A detected dialect is stored as a hint for later links and restarts; a single probe then confirms
+  /// it.
   private var dialect: ELCommDialect?
   private var detection = ELCommDetection()
   private(set) var receiver = ELCommReceiver()
@@ -110,7 +112,7 @@ struct ELCommDialogue: Sendable {
     return [next, receiver.nextWake].compactMap(\.self).min()
   }
 
-  /// When the next byte may be sent: at the configured rate, and sooner for a change of the buzzer.
+  /// When the next byte may be sent: at the configured rate, or sooner if the buzzer changes.
   private func nextPoll(after lastPoll: Instant, _ target: ELCommBuzzer.Target) -> Instant {
     lastPoll &+ (target.isConfirmed ? settings.period : min(settings.period, ELCommSettings.minPeriod))
   }
@@ -161,8 +163,8 @@ struct ELCommDialogue: Sendable {
     (offsConfirmed, misses) = (0, 0)
   }
 
-  /// Begins the shutdown; returns false without a link. Off is sent twice, because a board ignores input while it sends, but only once if
-  /// `isOff`: the board has confirmed that the buzzer is off.
+  /// Begins the shutdown; returns false without a link. Off is sent twice, because a board ignores input while it sends. It is sent only
+  /// once if `isOff`: the board has already confirmed that the buzzer is off.
   mutating func stop(isOff: Bool, at now: Instant, _ effects: inout Effects) -> Bool {
     guard isUp else {
       effects.append(.stopped)
@@ -188,7 +190,8 @@ struct ELCommDialogue: Sendable {
     }
   }
 
-  /// Sends the next byte, off if it is the first one on a link. `pendingResponses`: how many responses to earlier bytes may still arrive.
+  /// Sends the next byte, which is off if it is the first one on a link. `pendingResponses`: how many responses to earlier bytes may still
+  /// arrive.
   private mutating func sendPoll(pendingResponses: Int, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
     receiver.close(&effects)
     let byte =
@@ -202,20 +205,21 @@ struct ELCommDialogue: Sendable {
     state = .polling(Poll(byte: byte, change: change, sent: now, pendingResponses: pendingResponses + 1))
   }
 
-  /// Responds to a documented board: off, if it is the first response on a link.
+  /// Responds to a documented board. The first response on a link is off.
   private mutating func respond(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) {
     let isOn = target.isOn && !writer.isFirst
     writer.send(isOn ? settings.on : settings.off, change: isOn == target.isOn ? target.change : -1, at: now, &effects)
     state = .listening(until: now &+ Self.boardTimeout, mustRespond: false)
   }
 
-  /// Sends two characters to detect the dialect: off as a documented board's number. Neither of them is on for a board as built.
+  /// Sends two characters to detect the dialect: the number that means off to a documented board. Neither character means on to an as-built
+  /// board.
   private mutating func probe(at now: Instant, _ effects: inout Effects) {
     writer.send(settings.probe, at: now, &effects)
     state = .probing(ELCommDetection.Probe(sent: now, badRuns: receiver.badRuns))
   }
 
-  /// Handles the end of a write. Returns the change of the buzzer that was sent to a documented board, if any.
+  /// Handles the end of a write. Returns the buzzer change that was sent to a documented board, if any.
   mutating func writeEnded(_ id: SendID, _ failure: String?, at now: Instant, _ effects: inout Effects) -> Int? {
     guard let write = writer.end(id) else { return nil }
     if case .stopping(left: 0, _) = state {
@@ -241,7 +245,7 @@ struct ELCommDialogue: Sendable {
 
   // MARK: Receiving
 
-  /// Prepares for received bytes; returns false if they are to be ignored.
+  /// Prepares for received bytes; returns false if they must be ignored.
   mutating func beginReceiving(at now: Instant) -> Bool {
     guard unavailability == nil else { return false }
     receiver.begin(at: now)
@@ -251,7 +255,7 @@ struct ELCommDialogue: Sendable {
   /// Handles one byte; returns the message that it completes, if any. The caller then calls `received`.
   mutating func decode(_ byte: UInt8, at now: Instant) -> ELCommMessage? { receiver.decode(byte, at: now) }
 
-  /// Publishes the last message after all received bytes, if they completed one.
+  /// Called after all received bytes: publishes the last message that they completed, if any.
   mutating func endReceiving(hasMessage: Bool, at now: Instant, _ effects: inout Effects) {
     receiver.end(hasMessage: hasMessage, at: now, &effects)
     guard hasMessage else { return }
@@ -353,7 +357,7 @@ struct ELCommDialogue: Sendable {
     state = .draining(until: now &+ ELCommDetection.quietTime)
   }
 
-  /// Evaluates a probe whose time is over.
+  /// Evaluates a probe at the end of its time.
   private mutating func probeEnded(
     _ last: ELCommDetection.Probe, _ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects
   ) -> Outcome {
@@ -388,7 +392,8 @@ struct ELCommDialogue: Sendable {
     return Outcome(detected: found)
   }
 
-  /// Starts a new detection for a silent board, which may have been replaced, unless a buzzer command waits; returns whether it did.
+  /// Starts a new detection for a silent board, because it may have been replaced, unless a buzzer command is waiting. Returns whether a
+  /// detection was started.
   private mutating func detectAgain(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) -> Bool {
     boardStoppedResponding(at: now, &effects)
     guard settings.dialect == nil, !target.isOn, writer.isFree else { return false }

@@ -1,6 +1,6 @@
-// The properties of a board that speaks ELComm. The order of the cases is the order of the schema. The wire has miles and mph; the
-// properties are in kilometres. Values that the board marks as unknown are absent.
-// Source: ProjectTORQ.ino for the fields and their marks, ELMetrics.swift for the eleven characters of a name.
+// The properties of a board that speaks ELComm. The order of the cases is the order of the schema. The wire uses miles and mph; the
+// properties use km and km/h. Values that the board marks as unknown are absent.
+// Source: ProjectTORQ.ino for the fields and their special values, ELMetrics.swift for the eleven characters of a name.
 
 /// A property of a board that speaks ELComm; its raw value is its position in the schema.
 enum ELCommProperty: Int, CaseIterable, Sendable {
@@ -8,7 +8,7 @@ enum ELCommProperty: Int, CaseIterable, Sendable {
   case buzzer, name, mode, extra
   case dialect, cycleRate, roundTrip, missed, messages, badMessages, lastBadMessage
 
-  /// The values that need a responding board; the daemon provides the others.
+  /// The values that require a responding board; the daemon provides the others.
   static let live: [ELCommProperty] = [.speed, .battery, .batteryRaw, .connected, .distance, .buzzer, .extra, .cycleRate, .roundTrip]
 
   static let maxNameLength = 11
@@ -78,9 +78,9 @@ enum ELCommProperty: Int, CaseIterable, Sendable {
 }
 
 extension ELCommMessage {
-  /// The mark of a speed or battery value for a VESC that has never responded.
+  /// The speed and battery value that means that the VESC has never responded.
   private static let unknown = 255
-  /// A battery value below this means that the voltage was not measured yet.
+  /// A battery value below this means that the voltage has not been measured yet.
   private static let unmeasured = -300
 
   /// Whether the board's values are valid, and why not.

@@ -1,5 +1,5 @@
-// Handles received bytes: decodes messages, detects pauses, invalid data and floods, and publishes the values of the last message. A mark
-// of the board, such as 255, is published as the reason of an absent value.
+// Handles received bytes: decodes messages, detects pauses, invalid data and floods, and publishes the values of the last message. For a
+// special value of the board, such as 255, the property is absent, and the reason says what the value means.
 
 struct ELCommReceiver: Sendable {
   /// The maximum pause between a message and its additional fields.
@@ -8,9 +8,9 @@ struct ELCommReceiver: Sendable {
   private static let maxPauseInMessage: Nanoseconds = 250 * .millisecond
   /// How long invalid data is tolerated.
   private static let garbleLimit: Nanoseconds = 2 * .second
-  /// The maximum number of messages per second; more are a fault.
+  /// The maximum number of messages per second; a higher rate is a fault.
   private static let maxInSecond = 100
-  /// The maximum number of consecutive messages without a VESC; more are a fault.
+  /// The maximum number of consecutive messages that report no VESC; more are a fault.
   private static let maxWithoutVESC = 10
 
   private(set) var decoder = ELCommDecoder()
@@ -25,9 +25,9 @@ struct ELCommReceiver: Sendable {
   /// The number of invalid runs at the last message, and the last published number of invalid runs.
   private var badRunsBefore = 0
   private var badRunsPublished = (runs: 0, length: 0)
-  /// Consecutive messages without a VESC.
+  /// The number of consecutive messages that report no VESC.
   private var withoutVESC = 0
-  /// The messages in the current second.
+  /// The start of the current second, and the number of messages in it.
   private var second: Instant = .min
   private var inSecond = 0
   private var isFlooded = false
@@ -83,7 +83,7 @@ struct ELCommReceiver: Sendable {
     return message
   }
 
-  /// Publishes the last message after all received bytes, if they completed one.
+  /// Called after all received bytes: publishes the last message that they completed, if any.
   mutating func end(hasMessage: Bool, at now: Instant, _ effects: inout Effects) {
     publishBadRuns(&effects)
     guard hasMessage, let message else { return }

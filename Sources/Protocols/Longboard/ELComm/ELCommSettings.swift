@@ -8,8 +8,8 @@ enum ELCommDialect: String, Sendable {
   case documented
 }
 
-/// The control bytes of a board as built; any other byte leaves the buzzer unchanged.
-/// Source: ProjectTORQ.ino; 66 is the app's own constant, which no board takes as a buzzer command.
+/// The control bytes of an as-built board; any other byte leaves the buzzer unchanged.
+/// Source: ProjectTORQ.ino; 66 is the app's own constant, which no board interprets as a buzzer command.
 enum ELCommControl {
   static let on: UInt8 = 55
   static let off: UInt8 = 45
@@ -18,17 +18,18 @@ enum ELCommControl {
 
 /// The configuration of the dialogue.
 struct ELCommSettings: Sendable {
-  /// The highest poll rate of a board as built: a pass of its loop takes about this long.
+  /// The minimum poll period of an as-built board: one pass of its loop takes about this long.
   static let minPeriod: Nanoseconds = 100 * .millisecond
 
-  /// The interval between two bytes to a board as built.
+  /// The interval between two bytes to an as-built board.
   let period: Nanoseconds
   /// The configured dialect; nil: the dialect is detected.
   let dialect: ELCommDialect?
   /// The responses to a documented board that switch the buzzer: a number in ASCII, without a terminator.
   let on: [UInt8]
   let off: [UInt8]
-  /// The probe of the dialect detection: off for a documented board, in at least two characters, because a board as built answers each one.
+  /// The probe of the dialect detection: off for a documented board, in at least two characters, because an as-built board responds to each
+  /// one.
   let probe: [UInt8]
   /// The maximum time that the buzzer stays on.
   let buzzerLimit: Nanoseconds

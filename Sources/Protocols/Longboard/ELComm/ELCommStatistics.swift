@@ -3,7 +3,7 @@
 struct ELCommStatistics: Sendable {
   private var missed = 0
   private var timing: Timing
-  /// When they were last published; `.min` before that.
+  /// When the statistics were last published; `.min` if never.
   private var published: Instant = .min
 
   init(period: Nanoseconds) { timing = Timing(period: period) }
@@ -12,7 +12,8 @@ struct ELCommStatistics: Sendable {
   mutating func missedMessage() { missed &+= 1 }
   mutating func forgetTimes() { timing.removeAll() }
 
-  /// Publishes the statistics. `messages`: the number received so far; `withTimes`: whether the times are valid, as the board responds.
+  /// Publishes the statistics. `messages`: the number of messages received so far; `withTimes`: the times are valid, because the board
+  /// responds.
   mutating func publish(messages: Int, withTimes: Bool, at now: Instant, _ effects: inout Effects) {
     guard published == .min || now &- published >= .second else { return }
     published = now

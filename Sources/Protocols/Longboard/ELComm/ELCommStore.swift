@@ -50,7 +50,7 @@ struct ELCommStore: Sendable {
     effects.append(.store(key: Self.distanceKey, odometer.stored))
   }
 
-  /// Stores the distance at once, because the daemon stops.
+  /// Stores the distance immediately, because the daemon is shutting down.
   mutating func storeNow(_ effects: inout Effects) {
     notBefore = .min
     advance(at: .min, &effects)

@@ -5,7 +5,7 @@ struct ELCommWriter: Sendable {
   struct Write: Sendable {
     let id: SendID
     let sent: Instant
-    /// The number of the change of the buzzer that a response to a documented board carries.
+    /// The number of the buzzer change that a response to a documented board carries.
     let change: Int?
   }
 
@@ -19,7 +19,7 @@ struct ELCommWriter: Sendable {
   private(set) var lastSent: Instant = .min
 
   var isFree: Bool { write == nil }
-  /// Whether nothing was sent on this link.
+  /// Whether nothing has been sent on this link yet.
   var isFirst: Bool { lastSent == .min }
   /// When the write in flight times out.
   var deadline: Instant? { write.map { $0.sent &+ Self.timeout } }
@@ -38,12 +38,12 @@ struct ELCommWriter: Sendable {
     return write
   }
 
-  /// Stores why the last write failed; nil if it did not.
+  /// Sets why the last write failed; nil if it succeeded.
   mutating func setFailure(_ failure: String?) { self.failure = failure }
 
-  /// Forgets the write in flight, for a new or lost link.
+  /// Discards the write in flight, for a new or lost link.
   mutating func reset() { (write, failure) = (nil, nil) }
 
-  /// Makes the next message the first one of the link, which is off.
+  /// Treats the next message as the first one on the link, which is always off.
   mutating func startOver() { lastSent = .min }
 }

@@ -30,7 +30,7 @@ enum VESCCommand: UInt8, Sendable {
     [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
   }
 
-  /// A number in the firmware's auto-scaled format: IEEE 754, but tiny numbers are 0.
+  /// A number in the firmware's auto-scaled format: IEEE 754, with tiny numbers sent as 0.
   static func bytes(_ number: Float) -> [UInt8] { bytes(number.magnitude < 1.5e-38 ? 0 : number.bitPattern) }
 }
 

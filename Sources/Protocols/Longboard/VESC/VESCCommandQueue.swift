@@ -74,7 +74,7 @@ struct VESCCommandQueue: Sendable {
     entries.append(entry)
   }
 
-  /// Detaches a command from its caller, who has disconnected; it is finished without a reply.
+  /// Detaches a command from its caller, which has disconnected; the command is completed without a reply.
   mutating func cancel(_ id: CommandID) {
     for index in entries.indices where entries[index].commandID == id { entries[index].callerDisconnected() }
     modes.cancel(id)
@@ -97,12 +97,12 @@ struct VESCCommandQueue: Sendable {
 
   // MARK: The VESC
 
-  /// Activates the selected mode and reads the drivetrain, because the VESC responds now.
+  /// Activates the selected mode and reads the drivetrain, because the VESC has begun to respond.
   mutating func vescBeganToRespond(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
     modes.deactivate()
     modes.clearProblem()
     entries.removeAll { if case .mode(let change) = $0 { change.commandID == nil && change.isReading } else { false } }
-    // An unfinished change is finished first.
+    // A mode change in progress is completed first.
     let isBusy = if case .mode(let change)? = entries.first { !change.isReading } else { false }
     entries.insert(.mode(VESCModeChange(modes.selected ?? "", commandID: nil)), at: isBusy ? 1 : 0)
     modes.publish(&publisher, &effects)
@@ -153,8 +153,8 @@ struct VESCCommandQueue: Sendable {
   /// The frame of a request that contains limits.
   func frame(_ command: VESCCommand) -> [UInt8]? {
     guard command == .setLimits, case .mode(let change)? = entries.first, let target = change.target else { return nil }
-    // If only one of two motors had reduced limits, the board would turn. So the VESC forwards the limits, as in VESC Tool. A VESC
-    // that is configured by its CAN ID does not forward them.
+    // If only one of two motors had reduced limits, the board would veer to one side. So the VESC forwards the limits, as with VESC Tool.
+    // With the option `can-id`, the limits are not forwarded.
     let isForwarded = canID == nil && vescs ?? 1 > 1
     return VESCCommand.setLimits.frame(target.command(isForwarded: isForwarded), canID: canID)
   }
@@ -179,7 +179,7 @@ struct VESCCommandQueue: Sendable {
     finish(.success(VESCScan.report(payload)), &effects)
   }
 
-  /// Handles a request without a response, which may belong to the current command.
+  /// Handles the timeout of a request, which may belong to the current command.
   mutating func timedOut(_ command: VESCCommand, lacksSetup: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     switch entries.first {
     case .mode(var change) where command == change.request(needsCount: vescs == nil && !lacksSetup):

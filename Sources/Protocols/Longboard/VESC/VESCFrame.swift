@@ -50,11 +50,11 @@ struct VESCReader: Sendable {
   private var start = 0
   /// The number of bytes after false starts that were checksummed since the last frame, or since more data arrived.
   private var checkedBytes = 0
-  /// The maximum of `checkedBytes`, beyond which the buffer is skipped: data with many false starts would cost hundreds of checksums per
-  /// byte.
+  /// The maximum of `checkedBytes`, beyond which the buffer is skipped. Without it, data with many false starts would cost hundreds of
+  /// checksums per byte.
   private static let maxCheckedBytes = 8 * VESCFrame.maxLength
 
-  /// Whether invalid data is being skipped, so that its run is counted once.
+  /// Whether invalid data is being skipped, so that each run is counted once.
   private var isSkipping = false
   /// The number of runs of invalid data.
   private(set) var runsOfNoise = 0
@@ -124,7 +124,7 @@ struct VESCReader: Sendable {
     isSkipping = true
   }
 
-  /// What the buffer starts with; `none`: no frame.
+  /// What the buffer starts with; `none`: not a frame.
   private enum BufferStart {
     case frame(payload: Range<Int>, end: Int)
     case incomplete

@@ -1,4 +1,4 @@
-// The temporary limits of a VESC, which apply until it is switched off: reads, reduces and compares them.
+// Reads, reduces and compares the temporary limits of a VESC, which apply until it is switched off.
 // Source: COMM_GET_MCCONF_TEMP and COMM_SET_MCCONF_TEMP in vedderb/bldc comm/commands.c.
 
 /// Ten limits, in wire order.

@@ -27,7 +27,7 @@ public struct VESCMachine: Machine {
     case .silent(let until): if session.write == nil { next = min(next, until) }
     case .waiting(let request):
       next = min(next, request.deadline, router.requests.queue.progressDue(request.command) ?? .max)
-      // Wake at the next slot as well: the response usually arrives earlier, and this saves a second timer per request.
+      // Wake at the next slot as well. The response usually arrives earlier, and this saves a second timer per request.
       if !request.isOverdue, session.isEstablished { next = min(next, router.requests.polling.due) }
     }
     return next == .max ? nil : next

@@ -1,12 +1,13 @@
-// One activation of a speed mode: the limits are read, reduced, written and read again, and the mode is active when the VESC reports the
+// One activation of a speed mode. The limits are read, reduced, written and read again; the mode is active when the VESC reports the
 // written limits. The VESC's own limits are stored first, so that the mode `full` can restore them, even after a restart of the daemon.
-// If the VESC does not report the limits that were written last, it was switched off or set up again: its limits are then its own ones.
+// If the VESC does not report the limits that were written last, it was switched off or reconfigured, and the reported limits are its own.
 //
 //   reading ── the limits already fit ──────────────────────────────┐
 //      │ limits read                                                ▼
 //      └─▶ storingLimits ──▶ writing ──▶ verifying ── within ──▶ active ──▶ storingMode
 //
-// The change fails after two timeouts of a request, if the VESC reports other limits than requested, and if they cannot be stored.
+// The change fails if a request times out twice, if the VESC reports limits other than those requested, or if the VESC's own limits cannot
+// be stored.
 
 struct VESCModeChange: Sendable, Equatable {
   enum State: Sendable, Equatable {
@@ -27,7 +28,7 @@ struct VESCModeChange: Sendable, Equatable {
     case completed
     /// Store these limits, and report when they are stored.
     case storeLimits(VESCStoredLimits)
-    /// The VESC is in the mode, and reports these limits. `own` are its own limits; nil: they are stored already.
+    /// The VESC is in the mode, and reports these limits. `own`: its own limits; nil if they are already stored.
     case activated(VESCLimits, own: VESCLimits?)
     /// The VESC does not report the number of VESCs: assume one.
     case assumeOneVESC
@@ -36,7 +37,7 @@ struct VESCModeChange: Sendable, Equatable {
 
   /// The name of the mode; empty if no mode is selected, and only the drivetrain of the board is read.
   let name: String
-  /// The command that selected the mode; nil if the selected mode is activated again, or the caller has disconnected.
+  /// The command that selected the mode; nil if the mode is reactivated without a command, or the caller has disconnected.
   private(set) var commandID: CommandID?
   private(set) var state = State.reading(timeouts: 0)
 
@@ -113,7 +114,7 @@ struct VESCModeChange: Sendable, Equatable {
   /// Notes that the mode is active and its name is being stored.
   mutating func activated() { state = .storingMode }
 
-  /// Handles a request of this change without a response. `timeout` is the timeout of one request.
+  /// Handles the timeout of a request of this change. `timeout` is the timeout of one request.
   mutating func timedOut(_ command: VESCCommand, timeout: Nanoseconds) -> Action {
     switch state {
     case .reading(0): state = .reading(timeouts: 1)

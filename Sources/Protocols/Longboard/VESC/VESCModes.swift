@@ -1,5 +1,5 @@
-// The speed modes of a board: which one is selected and stored, which one is active, and the stored limits. A VESC keeps written limits
-// only until it is switched off, so the selected mode is activated again whenever it starts to respond.
+// The speed modes of a board: which mode is selected and stored, which mode is active, and the stored limits. A VESC keeps written limits
+// only until it is switched off, so the selected mode is reactivated whenever the VESC starts to respond.
 
 struct VESCModes: Sendable {
   private static let limitsKey = "limits"
@@ -31,13 +31,14 @@ struct VESCModes: Sendable {
     if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
   }
 
-  /// Whether these bytes can be the name of a mode, which may have been removed from the configuration.
+  /// Whether these bytes can be the name of a mode, even of one that was removed from the configuration.
   private static func isModeName(_ bytes: [UInt8]) -> Bool {
     let letters = UInt8(ascii: "a")...UInt8(ascii: "z"), digits = UInt8(ascii: "0")...UInt8(ascii: "9")
     return (1...32).contains(bytes.count) && bytes.allSatisfy { letters.contains($0) || digits.contains($0) || $0 == UInt8(ascii: "-") }
   }
 
-  /// Selects a mode, which takes effect at once, or when the VESC responds. `id`: a command that completes when the selection is stored.
+  /// Selects a mode, which takes effect immediately, or when the VESC responds. `id`: a command that completes when the selection is
+  /// stored.
   mutating func select(_ name: String, for id: CommandID?, _ effects: inout Effects) throws(CommandError) {
     try settings.set(VESCProperty.mode.rawValue, .string(name), for: id, &effects)
     selected = name
@@ -52,7 +53,7 @@ struct VESCModes: Sendable {
   mutating func deactivate() { active = nil }
   mutating func clearProblem() { problem = nil }
 
-  /// Stores why the selected mode could not be activated.
+  /// Records why the selected mode could not be activated.
   mutating func setProblem(_ name: String, _ error: CommandError) {
     problem = "the mode \(name) is not active: \(error.message)"
   }

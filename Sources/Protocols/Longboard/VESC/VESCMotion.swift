@@ -1,13 +1,13 @@
 // Motion: the lease, the last set-point, its repetition, and the last-will frames. When a lease ends, for any reason, zero current is sent
-// three times, before everything else. If the link was lost, or the VESC did not respond, zero current is the first message afterwards. A
-// set-point must never be sent after the lease has ended.
+// three times, before everything else. If the link was lost, or the VESC did not respond, zero current is the first message once contact is
+// restored. A set-point must never be sent after the lease has ended.
 // Source: vedderb/bldc: ALIVE and every SET_ command restart the safety timeout of the firmware, 1 s by default.
 
 struct VESCMotion: Sendable {
   /// The interval of repetitions: well within the VESC's own timeout.
   static let interval: Nanoseconds = 100 * .millisecond
-  /// The minimum interval of new set-points: they must not fill a slow serial line and delay a stop. Fifty per second and the polls fit
-  /// into 9600 baud.
+  /// The minimum interval between new set-points, which must not fill a slow serial line and delay a stop. Fifty set-points per second and
+  /// the polls fit into 9600 baud.
   static let minInterval: Nanoseconds = 20 * .millisecond
   static let stopInterval: Nanoseconds = 50 * .millisecond
   static let stopFrames = 3
@@ -23,7 +23,7 @@ struct VESCMotion: Sendable {
   private var setPoint: VESCSetPoint?
   /// The number of zero currents that are still to be sent.
   private var stopsLeft = 0
-  /// Whether the VESC has not responded since the last zero current, which may then be lost.
+  /// Whether the VESC has not responded since the last zero current, which may therefore be lost.
   private var isStopUnconfirmed = false
   /// When the next message is due, if the board is driven or zero currents are still to be sent.
   private var due: Instant = .max
@@ -44,7 +44,7 @@ struct VESCMotion: Sendable {
   var isStopping: Bool { stopsLeft > 0 }
   /// When the next message is due; nil if the board is not driven and the motor is released.
   var nextDue: Instant? { isStopping || isLeaseHeld ? due : nil }
-  /// When the lease is lost without another set-point.
+  /// When the lease expires if no further set-point arrives.
   var expires: Instant? { deadmanTimer.expires }
 
   // MARK: The lease
@@ -95,7 +95,7 @@ struct VESCMotion: Sendable {
 
   // MARK: Set-points
 
-  /// Handles a set-point that is valid by the schema.
+  /// Handles a set-point that is valid according to the schema.
   mutating func setTarget(_ property: VESCProperty, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
     guard isLeaseHeld else {
       let message = "motion lease required: run \"vehiclectl drive\""
@@ -116,12 +116,12 @@ struct VESCMotion: Sendable {
     self.setPoint = setPoint
     isStopUnconfirmed = false
     pending.append(id)
-    // Of the zero currents after an earlier lease, one must still be sent if none was; the others are not needed.
+    // If no zero current was sent since an earlier lease ended, one must still be sent; the others are not needed.
     stopsLeft = stopsLeft == Self.stopFrames ? 1 : 0
     due = isStopping ? now : max(now, min(due, lastSent == .min ? now : lastSent &+ Self.minInterval))
   }
 
-  /// Forgets a command whose caller has disconnected.
+  /// Removes a command whose caller has disconnected.
   mutating func cancel(_ id: CommandID) {
     pending.removeAll { $0 == id }
     inFlight.removeAll { $0 == id }
@@ -178,7 +178,7 @@ struct VESCMotion: Sendable {
     if !isStopping, sent >= lastSent { isStopUnconfirmed = false }
   }
 
-  /// Handles the first response on a link, or after a silence: sends an unconfirmed stop once more.
+  /// Handles the first response on a link, or after a silence: sends an unconfirmed stop again.
   mutating func vescBeganToRespond(at now: Instant) {
     guard isStopUnconfirmed else { return }
     (stopsLeft, due) = (Self.stopFrames, now)

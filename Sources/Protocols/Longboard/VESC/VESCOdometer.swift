@@ -1,4 +1,4 @@
-// The distance since the VESC was switched on, and the total distance. Firmware since 5.02 has an odometer. For older firmware the
+// The distance since the VESC was switched on, and the total distance. Firmware 5.02 and later has an odometer. For older firmware the
 // counters since power-on are accumulated and stored; the total is published after it is stored.
 
 struct VESCOdometer: Sendable {
@@ -56,10 +56,10 @@ struct VESCOdometer: Sendable {
     return true
   }
 
-  /// Forgets the last counters, because another VESC may respond next.
+  /// Discards the last counters, because another VESC may respond next.
   mutating func forgetCounters() { (uptime, travelled) = (nil, nil) }
 
-  /// Stores a new value at once.
+  /// Stores a new value immediately.
   mutating func store(_ effects: inout Effects) {
     guard hasUnstoredDistance else { return }
     hasUnstoredDistance = false
@@ -91,7 +91,7 @@ struct VESCOdometer: Sendable {
       if let last = self.travelled, travelled < last { hasRestarted = true }
       self.travelled = travelled
     }
-    // The two counters arrive in different responses; take both, so that one restart is not detected twice.
+    // The two counters arrive in different responses. Replace both, so that one restart is not detected twice.
     if hasRestarted { (uptime, travelled) = (values[.uptime], values[.tachometerTravelled]) }
     return hasRestarted
   }

@@ -43,7 +43,7 @@ struct VESCDrivetrain: Sendable, Equatable {
   /// Diameter of the wheel in m.
   let wheelDiameter: Double?
 
-  /// Creates a drivetrain without implausible values, which a VESC reports that was never set up.
+  /// Creates a drivetrain without implausible values. A VESC that was never set up reports such values.
   init(polePairs: Double? = nil, gearRatio: Double? = nil, wheelDiameter: Double? = nil) {
     func sensible(_ number: Double?, _ range: ClosedRange<Double>) -> Double? { number.flatMap { range.contains($0) ? $0 : nil } }
     self.polePairs = sensible(polePairs, 1...200)

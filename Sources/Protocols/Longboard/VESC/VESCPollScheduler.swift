@@ -1,5 +1,5 @@
-// Decides when to poll, and with which request: polls have fixed slots, and the supported requests are detected, because a VESC does not
-// respond to unknown ones. Counts polls, timeouts and invalid responses.
+// Decides when to poll, and with which request. Polls have fixed slots. The supported requests are detected, because a VESC does not
+// respond to unknown requests. Counts polls, timeouts and invalid responses.
 
 struct VESCPollScheduler: Sendable {
   /// Whether the firmware supports a request.
@@ -17,8 +17,8 @@ struct VESCPollScheduler: Sendable {
   private var isIdentified = false
   /// The number of requests for the firmware version.
   private var identifications = 0
-  /// Whether the last request timed out. The next one is then a request that every firmware supports: a response to it shows that the VESC
-  /// responds, and that the last request is unsupported.
+  /// Whether the last request timed out. The next one is then a request that every firmware supports. A response to it shows that the VESC
+  /// responds, so the last request is unsupported.
   private var lastRequestTimedOut = false
   /// When the requests for slowly changing values are due.
   private var setupDue: Instant = .min
@@ -43,7 +43,7 @@ struct VESCPollScheduler: Sendable {
     pace.begin(at: now)
   }
 
-  /// Discards what is known about the firmware, because another one may respond next.
+  /// Discards what is known about the firmware, because another VESC may respond next.
   mutating func forgetFirmware() {
     statistics.forgetTimes()
     (selection, setup) = (.unknown(timeouts: 0), .unknown(timeouts: 0))
@@ -107,15 +107,15 @@ struct VESCPollScheduler: Sendable {
   ) {
     statistics.timedOut()
     statistics.publishCounters(missed: missed, noise: noise, at: now, &publisher, &effects)
-    // A scan takes long: its timeout does not mean that the firmware lacks it.
+    // A scan takes long, so its timeout does not mean that the firmware does not support it.
     if command == .pingCAN { return }
     lastRequestTimedOut = command != .values
     if command == .selectSetup { selection = Self.afterTimeout(selection) }
     if command == .setup { setup = Self.afterTimeout(setup) }
   }
 
-  /// The support of a request after a response; `responded`: to this request. After two timeouts, a response to another request shows that
-  /// it is unsupported.
+  /// The support of a request after a response. `responded`: the response was to this request. After two timeouts, a response to another
+  /// request shows that the request is unsupported.
   private static func afterResponse(_ support: Support, responded: Bool) -> Support {
     if responded { return .supported }
     if case .unknown(let timeouts) = support, timeouts >= 2 { return .unsupported }

@@ -1,8 +1,9 @@
 // The properties and actions of a longboard with a VESC on the link. The order of the cases is the order of the schema; the motion
 // targets are declared only if motion is allowed.
-// Signs are the VESC's: current and power are positive when the battery discharges; speed, ERPM and duty are negative backwards.
+// Signs are the VESC's: current and power are positive when the battery discharges; speed, ERPM and duty are negative when riding
+// backwards.
 
-/// A property of a `longboard` that speaks as a VESC; its raw value is its position in the schema.
+/// A property of a `longboard` with a VESC; its raw value is its position in the schema.
 enum VESCProperty: Int, CaseIterable, Sendable {
   case speed, battery, connected, distance, totalDistance
   case batteryVoltage, batteryCurrent, batteryPower, motorCurrent, duty, erpm, rpm
@@ -136,7 +137,7 @@ enum VESCProperty: Int, CaseIterable, Sendable {
 }
 
 extension VESCMachine {
-  /// The position 0 of the actions in the schema.
+  /// The action at position 0 in the schema.
   static let pingCAN = Action(
     "ping-can", streams: true, help: "List the VESCs on the CAN bus; takes seconds and suspends polling")
 }

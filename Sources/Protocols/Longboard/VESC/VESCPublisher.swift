@@ -1,11 +1,11 @@
-// Publishes properties. The reason of an absent value is published once, not with every response, and values outside of their range are
+// Publishes properties. The reason for an absent value is published once, not with every response, and values outside their range are
 // not published. Passed to the components as an output, like `Effects`.
 
 struct VESCPublisher: Sendable {
   private let properties: [Property]
-  /// The published reason of each absent property.
+  /// The published reason for each absent property.
   private var reasons: [String?]
-  /// The properties that are absent because the configuration lacks a key.
+  /// Whether each property is absent because the configuration lacks a key.
   private var isUnconfigured: [Bool]
 
   init(_ schema: Schema) {

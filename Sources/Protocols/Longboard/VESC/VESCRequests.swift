@@ -14,8 +14,8 @@ struct VESCRequests: Sendable {
   /// When the next request is due.
   var nextDue: Instant { queue.hasRequest ? .min : polling.due }
 
-  /// Returns the request that is due, if any. Its frame is nil if it has no contents; its lateness is nil if it has no slot. Commands are
-  /// sent only to a VESC that responds (`isEstablished`).
+  /// Returns the request that is due, if any. Its frame is nil if the request has no arguments; its lateness is nil if it is not a poll in
+  /// a slot. Commands are sent only to a VESC that responds (`isEstablished`).
   mutating func next(isEstablished: Bool, at now: Instant) -> (command: VESCCommand, frame: [UInt8]?, lateness: Nanoseconds?)? {
     if isEstablished, let command = queue.nextRequest(lacksSetup: polling.lacksSetup, at: now) {
       return (command, queue.frame(command), nil)

@@ -40,7 +40,7 @@ struct VESCRouter: Sendable {
     publisher.forgetReasons()
   }
 
-  /// Begins the shutdown, because the daemon stops. With a link, motion is stopped first.
+  /// Begins the shutdown of the daemon. If the link is up, motion is stopped first.
   mutating func beginShutdown(at now: Instant, _ effects: inout Effects) {
     session.beginShutdown()
     requests.failCommands(.notConnected("the link is being closed"), &effects)

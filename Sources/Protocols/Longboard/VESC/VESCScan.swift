@@ -1,7 +1,7 @@
-// A scan of the CAN bus for other VESCs: one request, which takes seconds, with progress once per second.
+// A scan of the CAN bus for other VESCs: one request that takes seconds, with a progress report once per second.
 
 struct VESCScan: Sendable, Equatable {
-  /// The timeout of a scan: the VESC tries the IDs one after the other.
+  /// The timeout of a scan, during which the VESC tries the IDs one after the other.
   static let timeout: Nanoseconds = 5 * .second
 
   private enum State: Sendable, Equatable {

@@ -24,7 +24,7 @@ struct VESCSession: Sendable {
     let command: VESCCommand
     let sent: Instant
     let deadline: Instant
-    /// How late the request was sent after its slot; nil if it had none.
+    /// How late the request was sent after its slot; nil if it had no slot.
     let lateness: Nanoseconds?
     /// Whether the next slot came before the response.
     fileprivate(set) var isOverdue = false
@@ -36,7 +36,7 @@ struct VESCSession: Sendable {
     case none(timeouts: Int)
     /// The VESC responds; `timeouts` counts consecutive requests without a response.
     case established(timeouts: Int)
-    /// The VESC does not respond any more; the text is the cause. `isNoise`: only invalid data is received.
+    /// The VESC no longer responds; the text is the cause. `isNoise`: only invalid data is received.
     case lost(String, isNoise: Bool)
   }
 
@@ -54,13 +54,13 @@ struct VESCSession: Sendable {
   private static let writeTimeout: Nanoseconds = 5 * .second
   private static let maxTimeouts = 5
   private static let silentInterval: Nanoseconds = 500 * .millisecond
-  /// The minimum number of invalid bytes that is reported.
+  /// The minimum number of invalid bytes since the last frame that is reported as invalid data.
   private static let minNoise = 16
 
   private(set) var state = State.down("the link is not up yet")
   private(set) var contact = Contact.none(timeouts: 0)
   private(set) var write: Write?
-  /// Whether the daemon stops.
+  /// Whether the daemon is shutting down.
   private(set) var isClosing = false
   private(set) var reader = VESCReader()
   private var lastSend: SendID = 0
@@ -110,12 +110,12 @@ struct VESCSession: Sendable {
     (state, write) = (.down(reason), nil)
   }
 
-  /// Ends the session on a link that cannot be used any more.
+  /// Ends the session on a link that can no longer be used.
   mutating func giveUp(_ reason: String) {
     (state, contact, write) = (.down(reason), .lost(reason, isNoise: false), nil)
   }
 
-  /// Begins the shutdown, because the daemon stops.
+  /// Begins the shutdown of the daemon.
   mutating func beginShutdown() { isClosing = true }
 
   mutating func endShutdown() {
@@ -125,14 +125,14 @@ struct VESCSession: Sendable {
 
   // MARK: Sending
 
-  /// Sends a request. `frame` is its frame if it has contents.
+  /// Sends a request. `frame` is its frame if it has arguments.
   mutating func sendRequest(
     _ command: VESCCommand, _ frame: [UInt8]? = nil, lateness: Nanoseconds? = nil, at now: Instant, _ effects: inout Effects
   ) {
     let timeout = command == .pingCAN ? VESCScan.timeout : Self.timeout
     state = .waiting(Request(command: command, sent: now, deadline: now &+ timeout, lateness: lateness))
     let bytes = frame ?? frames[command] ?? command.frame(canID: canID)
-    // Without motion no other write can follow before the response, so the end of the write need not be awaited.
+    // Without motion, no other write can follow before the response, so the end of the write need not be awaited.
     if tracksRequests { send(bytes, .request, at: now, &effects) } else { effects.send(.main, bytes) }
   }
 

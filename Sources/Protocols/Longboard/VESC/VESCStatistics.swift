@@ -5,7 +5,7 @@ struct VESCStatistics: Sendable {
   private var timeouts = 0
   private var badResponses = 0
   private var timing: Timing
-  /// When the counters and the times were last published; `.min` before that.
+  /// When the counters and the times were last published; `.min` if never.
   private var countersPublished: Instant = .min
   private var timesPublished: Instant = .min
 

@@ -38,7 +38,7 @@ struct VESCTelemetry: Sendable {
     odometer.stored(key, failure, &publisher, &effects)
   }
 
-  /// Stores the distance at once.
+  /// Stores the distance immediately.
   mutating func store(_ effects: inout Effects) { odometer.store(&effects) }
 
   func publish(_ firmware: VESCFirmware, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
@@ -56,7 +56,7 @@ struct VESCTelemetry: Sendable {
     _ effects: inout Effects
   ) -> Content {
     guard values.read(command, payload) else { return .invalid }
-    // If the VESC sums up all VESCs of the board, values of a single one are not mixed with the sums.
+    // If the VESC reports sums over all VESCs of the board, do not mix them with the values of a single VESC.
     let isWholeBoard = command != .values || lacksSetup
     publish(.batteryVoltage, .voltage, 10, &publisher, &effects)
     publish(.duty, .duty, 10, &publisher, &effects)

@@ -1,5 +1,5 @@
-// The values in a VESC's response: a list of numbers to which newer firmware appends further ones. Its length decides which fields it
-// contains, and additional data is ignored. The numbers stay scaled integers.
+// The values in a VESC's response: a list of numbers, to which newer firmware appends more. The length of the response determines which
+// fields it contains, and additional data is ignored. The numbers remain scaled integers.
 // Source: comm/commands.c and commands.c of vedderb/bldc, tags 2.18 to 6.00.
 
 /// A field of a VESC's response, and its length in bytes.
@@ -55,7 +55,7 @@ struct VESCValues: Sendable {
     }
   }
 
-  /// Parses a response after its ID. Returns false, and holds no values then, if the response is invalid.
+  /// Parses a response after its ID. Returns false, and discards all values, if the response is invalid.
   mutating func read(_ command: VESCCommand, _ payload: ArraySlice<UInt8>) -> Bool {
     present = 0
     switch command {
@@ -90,8 +90,8 @@ struct VESCValues: Sendable {
     return true
   }
 
-  /// Parses a response to a selective request, which starts with its mask: bit n stands for field n, but the three MOSFET temperatures share
-  /// one bit.
+  /// Parses a response to a selective request, which starts with its mask: bit n stands for field n, except that the three MOSFET
+  /// temperatures share one bit.
   private mutating func readSelected(_ fields: [VESCField], _ payload: ArraySlice<UInt8>) -> Bool {
     var cursor = VESCCursor(payload)
     guard let mask = cursor.mask() else { return false }
@@ -109,7 +109,7 @@ struct VESCValues: Sendable {
     return true
   }
 
-  /// The fields of GET_VALUES since 3.10; the first 16 are always present.
+  /// The fields of GET_VALUES in firmware 3.10 and later; the first 16 are always present.
   private static let all: [VESCField] = [
     .mosfetTemperature, .motorTemperature, .motorCurrent, .inputCurrent, .idCurrent, .iqCurrent, .duty, .erpm, .voltage, .chargeUsed,
     .chargeRegenerated, .energyUsed, .energyRegenerated, .tachometer, .tachometerTravelled, .fault, .position, .controller,
@@ -117,7 +117,8 @@ struct VESCValues: Sendable {
   ]
   private static let minCountOfAll = 16
 
-  /// The fields of GET_VALUES in 2.18, 55 bytes. Temperatures 4 to 6 are those of further MOSFETs, temperature 7 that of the board.
+  /// The fields of GET_VALUES in firmware 2.18, 55 bytes. Temperatures 4 to 6 are those of further MOSFETs, temperature 7 that of the
+  /// board.
   private static let legacy: [VESCField] = [
     .mosfetTemperature1, .mosfetTemperature2, .mosfetTemperature3, .mosfetTemperature, .mosfetTemperature, .mosfetTemperature,
     .mosfetTemperature, .motorCurrent, .inputCurrent, .duty, .erpm, .voltage, .chargeUsed, .chargeRegenerated, .energyUsed,
@@ -125,7 +126,7 @@ struct VESCValues: Sendable {
   ]
   private static let legacyLength = 55
 
-  /// The fields of GET_VALUES_SETUP; odometer since 5.02, uptime since 5.03.
+  /// The fields of GET_VALUES_SETUP; the odometer exists since firmware 5.02, the uptime since 5.03.
   private static let setup: [VESCField] = [
     .mosfetTemperature, .motorTemperature, .motorCurrent, .inputCurrent, .duty, .erpm, .speed, .voltage, .battery, .chargeUsed,
     .chargeRegenerated, .energyUsed, .energyRegenerated, .distance, .distanceTravelled, .position, .fault, .controller, .vescs,
