@@ -1,5 +1,5 @@
-// A command of a client: checks it, and passes it to motion, the settings or another feature. Commands for the car are rejected while it
-// does not respond; changes of settings are not.
+// Checks a client's command, and passes it to motion, the settings or another feature. While the car does not respond, commands for it are
+// rejected, but settings can be changed.
 
 struct CarCommand: Sendable {
   private let id: CommandID

@@ -34,7 +34,8 @@ struct CarFeatures: Sendable {
     status.linkUp(&effects)
   }
 
-  /// Publishes the initial state after the car's first message over this link: the car restarts its program for each client.
+  /// Publishes the initial state after the car's first message over this link. It is known, because the car restarts its program for each
+  /// client.
   mutating func sessionBegan(at now: Instant, _ effects: inout Effects) {
     modes.publish(&effects)
     camera.publishInitialState(&effects)
@@ -165,7 +166,7 @@ struct CarFeatures: Sendable {
     !isDriven && camera.isQuiet && queue.commands.isEmpty ? status.due : nil
   }
 
-  /// When the next keep-alive is due; nil if the car wants none, one is queued, or the queue is full.
+  /// When the next keep-alive is due; nil if the car has not requested keep-alives, one is queued, or the queue is full.
   private func connectionTestDue(_ queue: CarSendQueue) -> Instant? {
     queue.hasRoom && !queue.contains(.connectionTest) ? connectionTest.due : nil
   }
@@ -182,7 +183,7 @@ struct CarFeatures: Sendable {
     return true
   }
 
-  /// Handles the car's list of modes; nil if this read contained none.
+  /// Handles the car's list of modes. `body` is nil if the last read contained no list.
   mutating func received(modes body: [UInt8]?, _ effects: inout Effects) {
     guard let body else { return }
     if modes.received(body, &effects) { modeQuery.listChanged() }
@@ -193,7 +194,7 @@ struct CarFeatures: Sendable {
     if let body { status.received(body, &effects) }
   }
 
-  /// Handles the end of a write, if it was a message of one of these components.
+  /// Handles the end of a write, if one of these components had queued the message.
   mutating func sent(_ result: CarMotion.WriteResult, at now: Instant, _ effects: inout Effects) {
     switch result {
     case .nothing, .shutDown, .disconnected: break
@@ -206,7 +207,7 @@ struct CarFeatures: Sendable {
     }
   }
 
-  /// Starts to fetch the first picture: VideoStream On was passed to the link.
+  /// Starts to fetch the first picture, because VideoStream On was passed to the link.
   mutating func videoRequested(at now: Instant, _ effects: inout Effects) { camera.videoRequested(at: now, &effects) }
 
   /// Handles a state change of the link to the camera's server; returns the HTTP request to send over it, if any.
@@ -214,7 +215,7 @@ struct CarFeatures: Sendable {
     camera.linkChanged(change, at: now, &effects)
   }
 
-  /// Handles data from the camera's server. Returns why it is no picture, as a message; the caller then calls `retryCamera`.
+  /// Handles data from the camera's server. If it is not a picture, returns the reason as a message; the caller then calls `retryCamera`.
   mutating func received(picture bytes: [UInt8], _ effects: inout Effects) -> String? { camera.received(bytes, &effects) }
   mutating func retryCamera(at now: Instant, _ effects: inout Effects) { camera.retry(at: now, &effects) }
 

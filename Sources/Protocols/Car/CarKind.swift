@@ -1,5 +1,5 @@
-// The configuration of the `car` kind: an RC car with a Raspberry Pi that listens on TCP, as driven by AutoTTApp. The app's
-// documentation and the program in the car differ; the option `dialect` selects one.
+// The configuration of the `car` kind: an RC car with a Raspberry Pi that listens on TCP, as driven by AutoTTApp. The app's documentation
+// and the program in the car describe different protocols; the option `dialect` selects one of them.
 // Source: task123/AutoTT and task123/AutoTTApp (as built), the app's README (documented).
 
 extension Kind {
@@ -37,9 +37,9 @@ enum CarDialect: String, Sendable, CaseIterable {
 /// The configuration of a car.
 struct CarOptions: Sendable {
   let dialect: CarDialect
-  /// The configured interval between set-points; nil: the interval that the car requests.
+  /// The configured interval between set-points; nil to use the interval that the car requests.
   let tiltInterval: Nanoseconds?
-  /// The interval of status requests; nil: the status is requested only by the action `refresh`.
+  /// The interval between status requests; nil if only the action `refresh` requests the status.
   let statusInterval: Nanoseconds?
   let allowsMessages: Bool
   /// The car's host and port; nil if the link's URL contains none.
@@ -59,7 +59,7 @@ struct CarOptions: Sendable {
 
 /// The car's host and port, from the link's URL. The camera's server has the same host and the next port.
 struct CarEndpoint: Sendable, Equatable {
-  /// As in a URL: IPv6 in brackets, with the percent sign of a zone encoded.
+  /// The host as written in a URL: an IPv6 address is in brackets, and the percent sign before its zone is encoded.
   let host: String
   /// The port of the camera's server.
   let videoPort: Int

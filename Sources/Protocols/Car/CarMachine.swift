@@ -1,8 +1,8 @@
 // The `car` machine: passes inputs to its components; `CarRouter` passes the results of one component to the others. The car has no
-// watchdog, does not reassemble split segments, discards the data after a command that it cannot handle, and drives on when its client
-// disconnects. So each frame is one write, commands are sent alone, no tilt is repeated after the lease, and Stop is sent first whenever
-// driving ends.
-// Source: task123/AutoTT and task123/AutoTTApp at their last commits; the README of the app for the documented dialect.
+// watchdog, does not reassemble split segments, discards the data after a command that it cannot handle, and keeps driving when its client
+// disconnects. So each frame is one write, commands are sent alone, no tilt is repeated after the lease has ended, and Stop is the first
+// message whenever driving ends.
+// Source: task123/AutoTT and task123/AutoTTApp at their last commits; the app's README for the documented dialect.
 
 /// Drives an AutoTT car.
 public struct CarMachine: Machine {

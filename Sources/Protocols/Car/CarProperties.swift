@@ -39,7 +39,7 @@ enum CarProperty: Int, CaseIterable, Sendable {
     case .neutralRoll, .neutralPitch, .neutralYaw:
       property.access = .write
       property.lifetime = .retained
-    // `running` also has a meaning while the link is down, so the machine withdraws it itself.
+    // `running` is also meaningful while the link is down, so the machine itself withdraws it.
     case .running, .message, .videoURL, .messages, .badFrames: property.lifetime = .retained
     case .status: property.lifetime = Self.statusLifetime(options)
     case _ where Self.lines.contains(rawValue): property.lifetime = Self.statusLifetime(options)

@@ -1,4 +1,4 @@
-// Publishes single properties of a car. A value outside of its range is not published.
+// Publishes single properties of a car. A value outside its range is not published.
 
 extension Effects {
   mutating func publish(_ property: CarProperty, _ value: Value) {

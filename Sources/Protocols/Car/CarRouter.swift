@@ -1,5 +1,5 @@
-// Owns the components of the `car` machine, and passes the results of one to the others: changes of the session, timeouts, the car's
-// messages and ended writes. It has no state of its own.
+// Owns the components of the `car` machine, and passes the results of one to the others: session changes, timeouts, the car's messages and
+// completed writes. It has no state of its own.
 
 struct CarRouter: Sendable {
   private(set) var session = CarSession()
@@ -26,8 +26,8 @@ struct CarRouter: Sendable {
     motion.linkUp(context, at: now, &effects)
   }
 
-  /// Handles the loss of the link, and the end of the shutdown sequence. After the sequence the link is closed at once: if the car closed
-  /// it first, its next program could not bind the port.
+  /// Handles the loss of the link, and the end of the shutdown sequence. After the sequence, the link is closed immediately: if the car
+  /// closed it first, the car's restarted program could not bind the port.
   mutating func linkDown(_ reason: String, at now: Instant, _ effects: inout Effects) {
     let isClosing = session.isClosing
     let reason = isClosing ? CarSession.closingMessage : reason
@@ -41,13 +41,13 @@ struct CarRouter: Sendable {
     if isClosing { effects.append(.stopped) }
   }
 
-  /// Resets a link that cannot be used any more.
+  /// Resets a link that can no longer be used.
   private mutating func resetLink(_ reason: String, at now: Instant, _ effects: inout Effects) {
     linkDown(reason, at: now, &effects)
     effects.append(.resetLink(.main, reason: reason))
   }
 
-  /// Begins the shutdown sequence, because the daemon stops or a client disconnects the device: Stop, Stop, Disconnect.
+  /// Begins the shutdown sequence (Stop, Stop, Disconnect), because the daemon is shutting down or a client disconnects the device.
   mutating func beginShutdown(at now: Instant, _ effects: inout Effects) {
     guard session.isUp else { return effects.append(.stopped) }
     if session.isClosing { return }

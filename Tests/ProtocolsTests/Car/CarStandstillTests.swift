@@ -127,7 +127,7 @@ import Testing
     simulation.start(for: 2 * .second)
     simulation.give(.leaseBegan(deadline: 300 * .millisecond))
     simulation.drive(0.4, 0, for: 8 * .second)
-    #expect(simulation.lost == ["the car no longer responds: its program may hang; Stop is repeated until it responds"])
+    #expect(simulation.lost == ["the car no longer responds: its program may have hung; Stop is repeated until it responds"])
     #expect(simulation.motors == "50.96 50.96")
     simulation.run(for: 3 * .second)
     Self.expectUnconfirmed(simulation)
@@ -148,14 +148,14 @@ import Testing
     }
     rig.respondsToModes = false
     rig.drive(for: 2_600 * .millisecond)
-    #expect(rig.lost.count == 1 && rig.lost.last?.contains("its program may hang") == true && rig.types().last != "Gyro")
+    #expect(rig.lost.count == 1 && rig.lost.last?.contains("its program may have hung") == true && rig.types().last != "Gyro")
   }
 
   @Test func `a hung program is detected while the car drives autonomously`() {
     var rig = CarRig.driving(mode: 5, for: 2 * .second)
     rig.respondsToModes = false
     rig.drive(for: 2 * .second)
-    #expect(rig.lost.count == 1 && rig.lost.last?.contains("its program may hang") == true)
+    #expect(rig.lost.count == 1 && rig.lost.last?.contains("its program may have hung") == true)
   }
 
   // MARK: Begin of a lease

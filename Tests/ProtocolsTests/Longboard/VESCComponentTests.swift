@@ -169,7 +169,7 @@ import Testing
     _ = change.limitsReceived(own, mode: mode, storedLimits: nil, VESCDrivetrain())
     _ = change.limitsStored(nil)
     change.writeAcknowledged()
-    let error = CommandError.refused(code: .rejected, "the VESC reports other limits than were set")
+    let error = CommandError.refused(code: .rejected, "the VESC reports limits other than those set")
     #expect(change.limitsReceived(own, mode: mode, storedLimits: nil, VESCDrivetrain()) == .failed(error))
   }
 

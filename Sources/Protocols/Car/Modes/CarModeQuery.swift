@@ -1,6 +1,6 @@
-// The descriptions of the modes. In the as-built dialect the car returns one text per request, without the number of the mode. So
-// requests are sent one at a time, and after a timeout the next one waits until no late response can be mistaken for its own. In the
-// documented dialect one request returns all descriptions. They are cached while the link is up.
+// The descriptions of the modes. In the as-built dialect the car returns one text per request, without the number of the mode. So requests
+// are sent one at a time, and after a timeout, the next request waits until a late response can no longer be mistaken for its own response.
+// In the documented dialect one request returns all descriptions. They are cached while the link is up.
 
 struct CarModeQuery: Sendable {
   private static let timeout: Nanoseconds = 2 * .second
@@ -10,7 +10,7 @@ struct CarModeQuery: Sendable {
   /// A waiting command.
   private struct Waiter: Sendable {
     let id: CommandID
-    /// The requested mode; nil: all modes.
+    /// The requested mode; nil for all modes.
     let mode: Int?
   }
 
@@ -18,7 +18,7 @@ struct CarModeQuery: Sendable {
   private enum State {
     case idle
     case requested(mode: Int, until: Instant)
-    /// The request timed out: no other one is sent until then, because a late response may still arrive.
+    /// The request timed out. No other request is sent until this time, because a late response may still arrive.
     case pausing(until: Instant)
   }
 
@@ -41,7 +41,7 @@ struct CarModeQuery: Sendable {
 
   // MARK: Commands
 
-  /// Adds a command that requests the description of one mode, or of all if `mode` is nil.
+  /// Adds a command that requests the description of one mode, or of all modes if `mode` is nil.
   mutating func add(_ mode: Value?, _ modes: CarModes, for id: CommandID, _ effects: inout Effects) {
     var wanted: Int?
     if case .string(let name)? = mode {
@@ -108,7 +108,7 @@ struct CarModeQuery: Sendable {
     return true
   }
 
-  /// Discards the descriptions: the list of modes has changed, so this is another car.
+  /// Discards the descriptions, because the list of modes has changed, so this is another car.
   mutating func listChanged() { texts = [:] }
 
   mutating func expire(at now: Instant, _ effects: inout Effects) {
@@ -121,7 +121,7 @@ struct CarModeQuery: Sendable {
     }
   }
 
-  /// Fails all waiting commands: the request cannot be sent, or the link is lost or being closed.
+  /// Fails all waiting commands, because the request cannot be sent, or the link is lost or being closed.
   mutating func failCommands(_ error: CommandError, _ effects: inout Effects) {
     for waiter in waiters { effects.fail(command: waiter.id, error) }
     (waiters, responses, state) = ([], 0, .idle)

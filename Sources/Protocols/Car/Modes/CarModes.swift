@@ -1,6 +1,6 @@
-// The modes of a car: the list, the current mode, and lookup by name or number. Names can contain commas and are separated by
-// semicolons. An unknown or ambiguous name is rejected with a list.
-// Source: Modes.py. Mode numbers are positions in the list; the car as built starts in mode 0.
+// The modes of a car: the list, the current mode, and lookup by name or number. Semicolons separate the names, because names can contain
+// commas. An unknown or ambiguous name is rejected with a list.
+// Source: Modes.py. Mode numbers are positions in the list; an as-built car starts in mode 0.
 
 /// The modes of the connected car.
 struct CarModes: Sendable {
@@ -8,10 +8,10 @@ struct CarModes: Sendable {
   private static let maxNameLength = 200
 
   private(set) var names: [String] = []
-  /// The current mode; nil: unknown.
+  /// The current mode; nil if it is unknown.
   private(set) var current: Int?
 
-  /// The state after a connect. The car as built restarts its program for each client, so its mode is known.
+  /// The state after a connection is made. An as-built car restarts its program for each client, so its mode is known.
   init(_ dialect: CarDialect) { current = dialect == .asBuilt ? 0 : nil }
 
   // MARK: Events
@@ -75,7 +75,7 @@ struct CarModes: Sendable {
     return .failure(.invalid(argument: "mode", "unknown mode \"\(text.prefix(80))\"; the car has \(known)"))
   }
 
-  // MARK: The car as built
+  // MARK: The as-built car
 
   /// Whether the car raises an exception on Stop before it stops the motors: true for its two button-steered modes.
   static func stopIsBroken(in mode: Int?, _ dialect: CarDialect) -> Bool { dialect == .asBuilt && (mode == 3 || mode == 4) }

@@ -1,5 +1,5 @@
-// The two buttons: the halves of the app's screen. The car as built switches lights with them, in modes that have lights. In the dialect
-// documented they may steer, so they require the motion lease and are released when it ends.
+// The two buttons: the halves of the app's screen. On an as-built car they switch lights, in modes that have lights. In the documented
+// dialect they may steer, so they require the motion lease, and are released when it ends.
 // Source: AutoTT, Steering.py and Modes.py: in the button-steered modes every button raises an exception.
 
 struct CarButtons: Sendable {
@@ -13,7 +13,7 @@ struct CarButtons: Sendable {
   /// The buttons that the car considers pressed, left first.
   var pressed: [CarSide] { CarSide.allCases.filter(down.contains) }
 
-  /// Why a button cannot be pressed, or nil if it can. `mode` is the current mode; `next` is the mode at the time when the button is sent.
+  /// Why a button cannot be pressed, or nil if it can. `mode`: the current mode; `next`: the mode when the button message is sent.
   func refusal(mode: Int?, next: Int?, isDriven: Bool) -> String? {
     if dialect == .documented {
       if !isDriven { return CarMotion.leaseRequired }
@@ -43,7 +43,7 @@ struct CarButtons: Sendable {
     }
   }
 
-  /// Stores whether the car accepts buttons, as it has reported.
+  /// Stores the car's report whether it accepts buttons.
   mutating func enable(_ isEnabled: Bool) { self.isEnabled = isEnabled }
 
   func publishEnabled(_ effects: inout Effects) {

@@ -1,5 +1,5 @@
-// The motion lease, the permit to send set-points, and the last set-point. Acquiring the lease moves nothing: its first set-point sends
-// Continue. After a stop, which discards the set-point, only the action `continue` sends it.
+// The motion lease, the permit to send set-points, and the last set-point. Acquiring the lease does not move the car: the first set-point
+// of the lease sends Continue. A stop discards the set-point; after a stop, only the action `continue` sends Continue.
 
 struct CarDriving: Sendable {
   /// Whether set-points may be sent to the car.
@@ -13,16 +13,17 @@ struct CarDriving: Sendable {
     case running
   }
 
-  /// The maximum number of commands that wait for their set-point; beyond it, the oldest completes before its set-point is sent.
+  /// The maximum number of commands that wait for their set-point to be sent. If there are more, the oldest completes before its set-point
+  /// is sent.
   static let queueLimit = 64
   private static let minUnacknowledgedFrames = 8
 
   private var deadmanTimer = DeadmanTimer()
   private(set) var permit = Permit.stopped
   private var pacer = CarTiltPacer()
-  /// The configured interval of tilts; nil: the interval that the car requests.
+  /// The configured interval between tilts; nil to use the interval that the car requests.
   private let configuredInterval: Nanoseconds?
-  /// The interval that the car requested; nil before its request.
+  /// The interval that the car has requested; nil before its request.
   private var requestedInterval: Nanoseconds?
   /// Whether the car has sent GyroStop, and has not requested tilt since.
   private(set) var rejectsTilt = false
@@ -32,7 +33,7 @@ struct CarDriving: Sendable {
   private(set) var attitude: PhoneAttitude?
   private var tilt: CarTilt?
   private var isTiltNew = false
-  /// The commands whose set-point is not sent yet.
+  /// The commands whose set-point has not been sent yet.
   private var waitingCommands: [CommandID] = []
   /// The commands whose set-point is in flight.
   private var commandsInFlight: [CommandID] = []
@@ -44,10 +45,10 @@ struct CarDriving: Sendable {
 
   var isLeaseHeld: Bool { deadmanTimer.isLeaseHeld }
   var isRunning: Bool { isLeaseHeld && permit == .running }
-  /// The interval of tilts; nil if none is configured and the car has not requested one.
+  /// The interval between tilts; nil if none is configured and the car has not requested one.
   var interval: Nanoseconds? { configuredInterval ?? requestedInterval }
 
-  /// When the lease expires without another set-point; nil if no lease is held.
+  /// When the lease expires if no further set-point arrives; nil if no lease is held.
   var expires: Instant? { deadmanTimer.expires }
   /// Why the lease has expired; nil if it has not.
   func expiryReason(at now: Instant) -> String? { deadmanTimer.expiryReason(at: now) }
@@ -55,8 +56,8 @@ struct CarDriving: Sendable {
   /// When the next tilt is due; nil without a set-point.
   var due: Instant? { tilt.map { _ in isTiltNew ? pacer.earliest : pacer.repetitionDue } }
 
-  /// The maximum number of unacknowledged bytes with which a tilt is still sent, for a frame of this length in bytes. With more, tilts
-  /// would arrive later than the deadline.
+  /// The maximum number of unacknowledged bytes at which a tilt is still sent, for a frame of this length in bytes. With more
+  /// unacknowledged bytes, tilts would arrive later than the deadline.
   func maxUnacknowledgedBytes(forFrame length: Int) -> Int {
     length * max(Self.minUnacknowledgedFrames, Int(min(deadline / pacer.interval, 1000)))
   }
@@ -134,7 +135,7 @@ struct CarDriving: Sendable {
 
   // MARK: Requests of the car
 
-  /// Sets the interval of tilts that the car has requested.
+  /// Sets the interval between tilts that the car has requested.
   mutating func setRequestedInterval(_ interval: Nanoseconds) {
     requestedInterval = interval
     rejectsTilt = false
@@ -154,6 +155,6 @@ struct CarDriving: Sendable {
     }
   }
 
-  /// Discards the car's requests: the next link may lead to another car, or to a restarted program.
+  /// Discards the car's requests, because the next link may lead to another car, or to a restarted program.
   mutating func reset() { (requestedInterval, rejectsTilt) = (nil, false) }
 }

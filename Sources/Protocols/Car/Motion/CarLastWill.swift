@@ -2,11 +2,11 @@
 // and are replaced before a mode change is sent.
 
 struct CarLastWill: Sendable {
-  /// The sequences that stop the motors without waiting for a response. A later case also works in the modes of the earlier ones.
+  /// The sequences that stop the motors without waiting for a response. Each case also works in the modes of the cases before it.
   private enum Variant: Int {
     /// Stop three times.
     case plain
-    /// Stop for three seconds, because the car may discard a Stop together with a command that fails.
+    /// Repeat Repeat Stop for three seconds, because the car may discard a Stop together with a command that fails.
     case repeated
     /// Stop fails in the current mode, so mode 0 is chosen as well.
     case changesMode

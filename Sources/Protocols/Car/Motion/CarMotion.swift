@@ -1,10 +1,10 @@
-// The motion of the car: the lease, Stop and Continue, the driver's tilts, and whether the car still responds. The end of a lease
-// stops the car in the same turn, whatever the reason. The car never starts without a lease, or by itself after a stop.
+// The motion of the car: the lease, Stop and Continue, the driver's tilts, and whether the car still responds. The end of a lease, for any
+// reason, stops the car in the same turn. The car never starts without a lease, and never restarts by itself after a stop.
 // CarMotionSchedule.swift decides what is sent next.
 // Source: AutoTT, TCP.py, Modes.py and Steering.py.
 
 struct CarMotion: Sendable {
-  /// What a write has changed for the other components.
+  /// The consequence of a write for the other components.
   enum WriteResult {
     case nothing
     case modeEntered(Int)
@@ -60,7 +60,7 @@ struct CarMotion: Sendable {
     sender.stop(stopMessages(1, context), at: now)
   }
 
-  /// Handles a car that has sent no message over this link in time.
+  /// Handles a car that has not sent its first message over this link in time.
   mutating func carDidNotRespond(_ context: CarContext, _ effects: inout Effects) {
     standstill.carDidNotRespond()
     withdraw(CarSession.silentMessage, context, &effects)
@@ -115,7 +115,7 @@ struct CarMotion: Sendable {
     withdrawTilts(context, &effects)
   }
 
-  /// Stops the car: sends Stop now, `times` times. Queued motion commands fail with this error.
+  /// Stops the car: sends Stop immediately, `times` times. Queued motion commands fail with this error.
   mutating func stopCar(_ error: CommandError, times: Int = 3, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     sender.stop(stopMessages(times, context), at: now)
     for id in driving.revokePermit() { effects.fail(command: id, error) }
@@ -167,13 +167,13 @@ struct CarMotion: Sendable {
     if sender.add(CarQueuedCommand(.proceed, [.proceed], for: id), &effects) { driving.continueQueued() }
   }
 
-  /// Stops the car for any client with the right to control. The command completes once the car confirms.
+  /// Stops the car for any client that may control it. The command completes when the car confirms Stop.
   mutating func stop(for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     stopCar(.refused(code: .stopped, "the car was stopped: use continue to drive again"), context, at: now, &effects)
     if !standstill.wait(for: id, at: now) { effects.refuse(command: id, code: .busy, "the car is already being stopped") }
   }
 
-  /// Changes the mode. The car must stop first, because a mode change does not stop it, and continues only after Continue.
+  /// Changes the mode. A mode change does not stop the car, so it is stopped first; it drives again only after Continue.
   mutating func chooseMode(_ number: Int, for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard sender.queue.hasRoom else { return CarSender.rejectFull(id, &effects) }
     stopCar(.refused(code: .stopped, "the mode was changed: use continue to drive again"), times: 2, context, at: now, &effects)
@@ -217,7 +217,7 @@ struct CarMotion: Sendable {
     case .tiltInterval(let interval): driving.setRequestedInterval(interval)
     case .tiltStopped:
       driving.tiltRejected()
-      // The car drives on with the last tilt.
+      // The car keeps driving with the last tilt.
       if driving.isLeaseHeld { revokeLease("the car stopped accepting tilt (GyroStop)", context, at: now, &effects) }
     case .buttons(let isEnabled): buttons.enable(isEnabled)
     case .modeInfo, .connectionTest, .other: break
@@ -251,11 +251,11 @@ struct CarMotion: Sendable {
   mutating func checkLiveness(_ context: CarContext, at now: Instant, _ effects: inout Effects) {
     if let due = livenessDue(context), now >= due { sender.addIfPossible(CarQueuedCommand(.livenessCheck, [.modes])) }
     if let hungAt, now >= hungAt { revokeAfterLostMessage(CarLivenessCheck.hungMessage, context, at: now, &effects) }
-    // After a mode change Continue waits until the car responds. The lease is revoked only if that takes too long.
+    // After a mode change Continue waits until the car responds. The lease is revoked only if this takes too long.
     if driving.permit == .starting, let fault { revokeLease(fault, context, at: now, &effects) }
   }
 
-  /// Revokes the lease, because the car may not have received the last message and would drive on with the previous tilt.
+  /// Revokes the lease, because the car may not have received the last message, and would keep driving with the previous tilt.
   private mutating func revokeAfterLostMessage(_ reason: String, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard driving.isLeaseHeld else { return }
     sender.expectLoss(requestsModes: false)
@@ -378,7 +378,7 @@ struct CarMotion: Sendable {
   }
 
   private mutating func modeEntered(_ number: Int, _ effects: inout Effects) {
-    // From mode 5 on the car uses its camera, and ignores commands while the camera starts.
+    // In mode 5 and higher modes the car uses its camera, and ignores commands while the camera starts.
     if dialect == .asBuilt, number >= 5 { sender.expectLoss(requestsModes: true) }
     buttons.modeChanged(&effects)
   }

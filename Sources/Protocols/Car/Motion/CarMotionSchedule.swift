@@ -5,11 +5,11 @@
 /// The state of other components on which CarMotion depends.
 struct CarContext: Sendable {
   let session: CarSession
-  /// The current mode; nil: unknown.
+  /// The current mode; nil if it is unknown.
   let mode: Int?
-  /// Whether the car ignores commands, because its camera starts.
+  /// Whether the car ignores commands, because its camera is starting.
   let isCameraBlocking: Bool
-  /// Until when the car may be busy with a status request; nil if it is not.
+  /// The time until which the car may be busy with a status request; nil if it is not.
   let statusDeadline: Instant?
 }
 
@@ -41,7 +41,7 @@ extension CarMotion {
     if !queue.stops.isEmpty { return (.stop, queue.stopDue) }
     if case .closing(let until) = context.session.state { return (.disconnect, disconnectDue(until)) }
     let stream = streamDue(context)
-    // A command that is due before the next tilt is sent first. Only a tilt that was due earlier, and is late, precedes it.
+    // A command that is due before the next tilt is sent first. Only a tilt that was due earlier precedes it.
     if let command = commandDue(context), stream.map({ command <= $0.due }) ?? true {
       return (.command, max(command, queue.tiltPauseEnd))
     }
@@ -57,7 +57,8 @@ extension CarMotion {
   private func commandDue(_ context: CarContext) -> Instant? {
     guard !context.isCameraBlocking, !waitsToContinue, let due = queue.commandDue(isStreaming: isStreaming(context)) else { return nil }
     // A status request blocks the car's receiving thread. Commands that arrive meanwhile are read as one block, and a command that
-    // fails discards the rest of the block. With the lease no wait is needed: the car stands until it reads Continue.
+    // fails discards the rest of the block. While the lease is held, no wait is needed, because the car stands still until it reads
+    // Continue.
     return driving.isLeaseHeld ? due : max(due, context.statusDeadline ?? .min)
   }
 
@@ -73,7 +74,8 @@ extension CarMotion {
     return driving.isRunning ? (.livenessCheck, max(liveness.autonomousDue, queue.quietUntil)) : nil
   }
 
-  /// Whether the next tilt must wait for a command or a stop. The set-points that wait are then completed before they are sent.
+  /// Whether the next tilt must wait for a command or a stop. The commands of the waiting set-points then complete before the set-points
+  /// are sent.
   func tiltsMustWait(_ context: CarContext, at now: Instant) -> Bool {
     driving.permit == .starting || !queue.stops.isEmpty || now < queue.quietUntil || commandDue(context).map { now >= $0 } ?? false
   }
@@ -105,7 +107,7 @@ extension CarMotion {
     return nil
   }
 
-  /// What the reply to a set-point says while set-points have no effect; nil if they have.
+  /// The remark in the reply to a set-point while set-points have no effect; nil if they have an effect.
   var remark: String? {
     driving.permit == .starting && !confirmation.isReliable ? "the car is changing its mode: wait until it responds" : nil
   }
@@ -115,12 +117,12 @@ extension CarMotion {
     CarSide.allCases.filter { buttons.pressed.contains($0) || sender.queue.contains(.button($0, true)) }
   }
 
-  /// Whether a confirmation is awaited: a command or a Stop may not have been executed.
+  /// Whether a confirmation is awaited, because a command or a Stop may not have been executed.
   var awaitsResponse: Bool { !confirmation.isReliable || confirmation.awaitsStop }
 
   // MARK: Published values
 
-  /// Publishes whether the car runs, or withdraws that if it is unknown.
+  /// Publishes whether the car is running, or withdraws the property if this is unknown.
   func publish(_ context: CarContext, _ effects: inout Effects) {
     if driving.isRunning {
       effects.publish(.running, .bool(true))

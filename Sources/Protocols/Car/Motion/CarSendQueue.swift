@@ -1,9 +1,9 @@
-// The send queue. Stop is sent at once, before everything else. Every other command is sent alone, with pauses between it and the tilts
-// before and after it: when a handler in the car fails, the car discards the rest of what it has read. Tilts are not queued, because
-// only the newest one matters.
+// The send queue. Stop is sent immediately, before everything else. Every other command is sent alone, with a pause before and after it,
+// because the car discards the rest of what it has read if the handler of a command fails. Tilts are not queued, because only the newest
+// one matters.
 // Source: AutoTT, TCP.py.
 
-/// A queued command, which consists of one or more messages. Its `id` is nil if the machine itself has queued it.
+/// A queued command, which consists of one or more messages. `id` is nil if the machine itself has queued the command.
 struct CarQueuedCommand: Sendable, Equatable {
   enum Purpose: Sendable, Equatable {
     /// MainView at the start of a session, and requests for the list of modes, which are also repeated to confirm commands.
@@ -17,7 +17,7 @@ struct CarQueuedCommand: Sendable, Equatable {
 
   private(set) var id: CommandID?
   let purpose: Purpose
-  /// The messages that are not sent yet.
+  /// The messages that have not been sent yet.
   private(set) var messages: [CarOutboundMessage]
 
   init(_ purpose: Purpose, _ messages: [CarOutboundMessage], for id: CommandID? = nil) {
@@ -39,7 +39,7 @@ struct CarSendQueue: Sendable {
   private static let spacing: Nanoseconds = 200 * .millisecond
   static let maxCommands = 16
 
-  /// The stop messages that are not sent yet, and when the first one is due.
+  /// The stop messages that have not been sent yet, and when the first one is due.
   private(set) var stops: [CarOutboundMessage] = []
   private(set) var stopDue: Instant = .min
   /// Whether the first stop message is in flight.
@@ -47,7 +47,7 @@ struct CarSendQueue: Sendable {
   private(set) var commands: [CarQueuedCommand] = []
   /// The end of the pause after the last message other than a tilt.
   private(set) var quietUntil: Instant = .min
-  /// When the last message other than a tilt, and the last tilt, were sent.
+  /// When the last message other than a tilt was sent, and when the last tilt was sent.
   private var messageAt: Instant = .min
   private var tiltAt: Instant = .min
   private var lastWasStop = false
@@ -105,8 +105,8 @@ struct CarSendQueue: Sendable {
     return message
   }
 
-  /// Removes the message that the link has accepted. Returns its command if this was the command's last message and the command was
-  /// not removed meanwhile.
+  /// Removes the message that the link has accepted. Returns its command if this was the command's last message, and the command has not
+  /// been removed in the meantime.
   mutating func commandAccepted() -> CarQueuedCommand? {
     guard isInFlight, !commands.isEmpty else { return nil }
     isInFlight = false
@@ -114,14 +114,14 @@ struct CarSendQueue: Sendable {
     return commands[0].messages.isEmpty ? commands.removeFirst() : nil
   }
 
-  /// Removes and returns the command whose message could not be sent; nil if it was removed meanwhile.
+  /// Removes and returns the command whose message could not be sent; nil if it has been removed in the meantime.
   mutating func commandFailed() -> CarQueuedCommand? {
     guard isInFlight, !commands.isEmpty else { return nil }
     isInFlight = false
     return commands.removeFirst()
   }
 
-  /// Removes commands; a message in flight is sent nevertheless.
+  /// Removes commands; a message that is already in flight is still sent.
   mutating func remove(where shouldRemove: (CarQueuedCommand) -> Bool) -> [CarQueuedCommand] {
     let removed = commands.filter(shouldRemove)
     if let first = commands.first, shouldRemove(first) { isInFlight = false }
@@ -143,7 +143,7 @@ struct CarSendQueue: Sendable {
     for index in commands.indices where commands[index].id == id { commands[index].callerDisconnected() }
   }
 
-  /// When the first command is due, apart from the pause after the last tilt. From then on no further tilt is sent.
+  /// When the first command is due, not counting the pause after the last tilt. No further tilt is sent after this time.
   func commandDue(isStreaming: Bool) -> Instant? {
     if commands.isEmpty { return nil }
     return isStreaming && messageAt != .min ? max(quietUntil, messageAt &+ Self.spacing) : quietUntil

@@ -23,13 +23,13 @@ struct CarSender: Sendable {
 
   init(_ dialect: CarDialect) { self.dialect = dialect }
 
-  /// When the next request for a confirmation is sent; nil if none is needed, or while stop messages are queued.
+  /// When the next request for a confirmation is sent; nil if none is needed, or if stop messages are queued.
   var confirmationDue: Instant? { queue.stops.isEmpty ? confirmation.due : nil }
 
   // MARK: Link
 
   mutating func linkUp(needsStop: Bool, at now: Instant) {
-    // The car as built sends its modes twice to a new client.
+    // An as-built car sends its modes twice to a new client.
     confirmation = CarStopConfirmation(unsolicited: dialect == .asBuilt ? 2 : 0)
     if needsStop { queue.stop([.stop], at: now) }
     _ = queue.add(CarQueuedCommand(.greeting, [.modes]))
@@ -41,7 +41,7 @@ struct CarSender: Sendable {
     for queued in queue.reset() { effects.fail(command: queued.id, error) }
   }
 
-  /// Forgets the write in flight, because the link is lost or closed.
+  /// Discards the write in flight, because the link is lost or closed.
   mutating func linkDown() { write.reset() }
 
   // MARK: Queue
@@ -63,7 +63,7 @@ struct CarSender: Sendable {
   /// Queues a command that must not be dropped.
   mutating func addAlways(_ queued: CarQueuedCommand) { queue.addAlways(queued) }
 
-  /// Removes and fails commands; a message in flight is sent nevertheless.
+  /// Removes and fails commands; a message that is already in flight is still sent.
   mutating func remove(_ error: CommandError, _ effects: inout Effects, where shouldRemove: (CarQueuedCommand.Purpose) -> Bool) {
     for queued in queue.remove(where: { shouldRemove($0.purpose) }) { effects.fail(command: queued.id, error) }
   }
@@ -84,13 +84,13 @@ struct CarSender: Sendable {
     confirmation.stopQueued()
   }
 
-  /// Notes that the car may discard commands until it responds to a request for its modes. `requestsModes` queues such a request.
+  /// Notes that the car may discard commands until it responds to a request for its modes. If `requestsModes`, queues such a request.
   mutating func expectLoss(requestsModes: Bool) {
     confirmation.expectLoss()
     if requestsModes { queue.addFirst(CarQueuedCommand(.greeting, [.modes])) }
   }
 
-  /// Handles a list of modes; returns whether it confirms Stop. If the car may have discarded Stop, these messages are sent.
+  /// Handles a list of modes; returns whether it confirms Stop. If the car may have discarded Stop, sends `stopMessages`.
   mutating func responseReceived(_ stopMessages: [CarOutboundMessage], at now: Instant) -> Bool {
     switch confirmation.responseReceived(at: now) {
     case .nothing: return false
@@ -137,7 +137,7 @@ struct CarSender: Sendable {
     effects.append(.sendUnlessBacklogged(.main, frame, id, maxUnacknowledged: Self.maxUnacknowledgedChecks * frame.count))
   }
 
-  /// Sends a tilt; the write fails if more than `maxUnacknowledged` bytes are not acknowledged.
+  /// Sends a tilt; the write fails if more than `maxUnacknowledged` bytes are unacknowledged.
   mutating func send(_ tilt: CarTilt, _ frame: [UInt8], maxUnacknowledged: Int, at now: Instant, _ effects: inout Effects) {
     queue.tiltSent(at: now)
     effects.append(.sendUnlessBacklogged(.main, frame, write.begin(.tilt(tilt), at: now), maxUnacknowledged: maxUnacknowledged))

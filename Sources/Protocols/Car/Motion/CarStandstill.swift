@@ -1,20 +1,20 @@
-// Whether the car has confirmed that it stands still, and the commands that wait for this confirmation. When its link is lost, the car
-// drives on with the last tilt and accepts no other client. So it counts as standing still only after a response to Stop.
-// Source: AutoTT, TCP.py and mainLoop.py: the program ignores an end of file, and accepts one client in its life.
+// Whether the car has confirmed that it stands still, and the commands that wait for this confirmation. When the link is lost, the car
+// keeps driving with the last tilt, and accepts no other client. So it counts as standing still only after a response to Stop.
+// Source: AutoTT, TCP.py and mainLoop.py: the program ignores an end of file, and accepts only one client before it must be restarted.
 
 struct CarStandstill: Sendable {
   private enum State: Sendable {
-    /// No Continue was sent, and no Stop was confirmed.
+    /// Neither was Continue sent, nor Stop confirmed.
     case unknown
-    /// Continue was sent, and no Stop was confirmed since. This state is stored, so it outlives the link and the daemon.
+    /// Continue was sent, and Stop has not been confirmed since. This state is stored, so it survives the link and the daemon.
     case driven
-    /// The car did not respond over the last link: another client may drive it.
+    /// The car did not respond over the last link: another client may be driving it.
     case silent
-    /// A Stop was confirmed, and no Continue was sent since.
+    /// Stop was confirmed, and Continue has not been sent since.
     case confirmed
   }
 
-  /// The timeout of the action `stop`: the car reads no commands during the two seconds in which its camera starts.
+  /// The timeout of the action `stop`. The car reads no commands for the two seconds that its camera takes to start.
   private static let stopTimeout: Nanoseconds = 2 * .second
   private static let maxWaiters = CarSendQueue.maxCommands
   static let unconfirmed = "not confirmed: the car may still be driving"
@@ -29,7 +29,7 @@ struct CarStandstill: Sendable {
   private var waiters: [(id: CommandID, until: Instant)] = []
 
   var isConfirmed: Bool { state == .confirmed }
-  /// Whether the first message over the next link is Stop.
+  /// Whether the first message over the next link must be Stop.
   var needsStop: Bool { hasUnsentStop || state == .driven }
   var deadline: Instant? { waiters.first?.until }
 
@@ -56,7 +56,7 @@ struct CarStandstill: Sendable {
     }
   }
 
-  /// The error of a Stop that cannot be sent.
+  /// The error message for a Stop that cannot be sent.
   func refusal(_ reason: String) -> String { isConfirmed ? reason : "\(Self.unconfirmed); \(reason)" }
 
   // MARK: Commands
@@ -83,7 +83,7 @@ struct CarStandstill: Sendable {
     if stored[Self.drivenKey] != nil { state = .driven }
   }
 
-  /// Discards an earlier confirmation: another client may have driven the car since.
+  /// Discards an earlier confirmation, because another client may have driven the car since.
   mutating func linkUp() {
     if state == .confirmed { state = .unknown }
   }
@@ -93,7 +93,7 @@ struct CarStandstill: Sendable {
     if state != .driven { state = .silent }
   }
 
-  /// Notes that Continue is sent, and stores that for the next start of the daemon.
+  /// Notes that Continue is being sent, and stores this for the next start of the daemon.
   mutating func continueSent(_ effects: inout Effects) {
     if state != .driven { effects.append(.store(key: Self.drivenKey, [UInt8(ascii: "1")])) }
     state = .driven
@@ -110,7 +110,7 @@ struct CarStandstill: Sendable {
     waiters = []
   }
 
-  /// Notes a lost link; `hasStops`: stop messages are still queued, so the first message over the next link is Stop.
+  /// Notes a lost link. `hasStops`: stop messages are still queued, so the first message over the next link must be Stop.
   mutating func linkLost(hasStops: Bool) { hasUnsentStop = hasUnsentStop || hasStops }
 
   /// Discards unsent stop messages after the shutdown sequence.

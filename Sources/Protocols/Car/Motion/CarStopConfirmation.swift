@@ -1,28 +1,28 @@
-// Confirmation of commands. The list of modes is requested after every Stop, and after commands that make the car ignore others: if a
-// command fails in the program of the car as built (such as Continue in modes in which the car drives autonomously), the car discards the
-// rest of what it has read, and while a mode starts the camera it ignores commands for two seconds. The car handles messages in order on
-// one thread, so the response confirms earlier commands. If the car may have discarded Stop, it is sent again after the response, and
-// confirmed by the next one. Requests without a response are repeated, together with Stop. A response does not identify its request, so
-// responses are counted: those to older requests are ignored.
+// Confirmation of commands. The list of modes is requested after every Stop, and after commands that make the car ignore others. If a
+// command fails in an as-built car (such as Continue in modes in which the car drives autonomously), the car discards the rest of what it
+// has read; and while a mode starts the camera, the car ignores commands for two seconds. The car handles messages in order on one thread,
+// so the response confirms earlier commands. If the car may have discarded Stop, it is sent again after the response, and confirmed by the
+// next one. Requests without a response are repeated, together with Stop. A response does not identify its request, so responses are
+// counted, and those to older requests are ignored.
 // Source: AutoTT, TCP.py, Steering.py and Modes.py.
 
 struct CarStopConfirmation: Sendable, Equatable {
   private static let firstInterval: Nanoseconds = 300 * .millisecond
   private static let maxInterval: Nanoseconds = 5 * .second
-  /// After how many requests a missing confirmation is a fault: 2.1 s after Stop, because a status request takes the car a second, and
-  /// 4.5 s after other commands, because the start of the camera takes two seconds.
+  /// The number of requests after which a missing confirmation is a fault: 2.1 s after Stop, because a status request takes the car a
+  /// second, and 4.5 s after other commands, because the camera takes two seconds to start.
   private static let (maxStopRequests, maxRequests) = (4, 5)
-  /// The maximum number of expected responses: earlier requests beyond it count as lost.
+  /// The maximum number of expected responses; if there are more, the earliest requests count as lost.
   private static let maxExpected = 4
 
   /// The meaning of a response.
   enum Meaning { case nothing, stopAgain, stopConfirmed }
 
-  /// How many responses to older requests precede the one that shows that the car accepts commands; nil if it accepts them.
+  /// The number of responses to older requests that precede the response which shows that the car accepts commands; nil if it accepts them.
   private var responsesBeforeAcceptance: Int?
-  /// How many responses to older requests precede the one that confirms Stop; nil if no Stop is to be confirmed.
+  /// The number of responses to older requests that precede the response which confirms Stop; nil if no Stop must be confirmed.
   private var responsesBeforeStop: Int?
-  /// When the request is repeated; nil if it is not to be repeated.
+  /// When the request is repeated; nil if it is not repeated.
   private(set) var due: Instant?
   /// The number of expected responses.
   private var expected: Int
@@ -32,9 +32,9 @@ struct CarStopConfirmation: Sendable, Equatable {
   /// The state in a new session, in which the car sends its modes `unsolicited` times without a request.
   init(unsolicited: Int = 0) { expected = unsolicited }
 
-  /// Whether the car executes commands, as far as known.
+  /// Whether the car executes commands, as far as is known.
   var isReliable: Bool { responsesBeforeAcceptance == nil }
-  /// Whether a Stop is not confirmed yet.
+  /// Whether a Stop has not been confirmed yet.
   var awaitsStop: Bool { responsesBeforeStop != nil }
   private var isWaiting: Bool { !isReliable || awaitsStop }
 
@@ -44,13 +44,13 @@ struct CarStopConfirmation: Sendable, Equatable {
     resetRepetition()
   }
 
-  /// Notes that Stop is sent.
+  /// Notes that Stop is being sent.
   mutating func stopQueued() {
     if isWaiting { due = nil } else { resetRepetition() }
     responsesBeforeStop = expected
   }
 
-  /// Notes that Continue is sent, after which no confirmation of an earlier Stop is needed.
+  /// Notes that Continue is being sent, after which no confirmation of an earlier Stop is needed.
   mutating func continueSent() {
     responsesBeforeStop = nil
     if isReliable { resetRepetition() }
@@ -85,7 +85,7 @@ struct CarStopConfirmation: Sendable, Equatable {
       if isReliable { resetRepetition() }
       return .stopConfirmed
     }
-    // The car responds, so the interval starts again from its minimum.
+    // The car responds, so the interval restarts at its minimum.
     if due != nil { (due, interval) = (now &+ Self.firstInterval, Self.firstInterval) }
     return .nothing
   }
@@ -102,7 +102,7 @@ struct CarStopConfirmation: Sendable, Equatable {
   /// The fault of a car that does not respond to repeated requests; nil if there is none.
   func fault(isStandingStill: Bool) -> String? {
     if awaitsStop, !isStandingStill, repeats >= Self.maxStopRequests { return "the car has not confirmed Stop: it may still be driving" }
-    if isWaiting, repeats >= Self.maxRequests { return "no response to the last command: the car's program may hang" }
+    if isWaiting, repeats >= Self.maxRequests { return "no response to the last command: the car's program may have hung" }
     return nil
   }
 }

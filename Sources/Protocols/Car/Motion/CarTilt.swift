@@ -1,6 +1,6 @@
 // Converts a phone attitude (its orientation: roll, pitch, yaw), as requested by the driver, to a tilt message. If both roll and pitch are
-// negative, or one is a negative zero, a sign error in the car's program drives one wheel in full reverse. So one of the two is then sent
-// as zero; the check uses the rounded numbers that are sent.
+// negative, or one is a negative zero, a sign error in the car's program drives one wheel in full reverse. So one of the two angles is then
+// sent as zero. The check uses the rounded numbers that are sent.
 // Source: the app's GyroscopeData.m (attitude, neutral, sensitivity), SteeringWithIOSGyro in the car's Steering.py.
 
 /// The attitude (orientation) of the phone that the driver requests, in radians.
@@ -9,7 +9,7 @@ struct PhoneAttitude: Sendable, Equatable {
   let roll: Double
   /// −π/2 to π/2; positive is right.
   let pitch: Double
-  /// −π to π; the car as built ignores it.
+  /// −π to π; an as-built car ignores it.
   let yaw: Double
 
   init(roll: Double, pitch: Double, yaw: Double) { (self.roll, self.pitch, self.yaw) = (roll, pitch, yaw) }
@@ -46,7 +46,7 @@ struct PhoneAttitude: Sendable, Equatable {
     return CarTilt(relative)
   }
 
-  /// This attitude with one angle replaced: the one that belongs to a property of the neutral position.
+  /// This attitude with one angle replaced: the angle of this property, which is part of the neutral position.
   func with(_ property: CarProperty, _ angle: Double) -> PhoneAttitude {
     switch property {
     case .neutralRoll: PhoneAttitude(roll: angle, pitch: pitch, yaw: yaw)
@@ -55,7 +55,7 @@ struct PhoneAttitude: Sendable, Equatable {
     }
   }
 
-  /// Parses a stored attitude; nil if it is damaged.
+  /// Parses a stored attitude; nil if it is corrupt.
   init?(stored text: String) {
     let angles = text.split(separator: " ").compactMap(CarNumber.read)
     guard angles.count == 3 else { return nil }
@@ -73,7 +73,7 @@ struct PhoneAttitude: Sendable, Equatable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The shorter turn between two angles, −π to π; both are first limited to this range.
+  /// The shorter rotation from one angle to the other, −π to π; both angles are first limited to this range.
   private static func turn(from start: Double, to end: Double) -> Double {
     func within(_ angle: Double) -> Double { min(max(angle, -Double.pi), Double.pi) }
     let turn = within(end) - within(start)

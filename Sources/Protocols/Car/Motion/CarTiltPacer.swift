@@ -1,7 +1,8 @@
-// The rate limit of tilts (the generic cell rate algorithm of ATM). A virtual clock advances by one interval per set-point: set-points at
-// the car's rate are sent at once despite jitter, and the long-term rate is never exceeded. While no new set-point arrives, the last one
-// is repeated, so that the car's stream has no gaps. A second clock also counts repetitions and limits only them, so that a repetition
-// never delays a new set-point.
+// The rate limit of tilts (the generic cell rate algorithm of ATM). A virtual clock advances by one interval per set-point. Set-points at
+// the car's rate are sent immediately despite jitter, and the long-term rate is never exceeded. While no new set-point arrives, the last
+// one
+// is repeated, so that the car's stream has no gaps. A second clock also counts repetitions, and limits only repetitions, so that a
+// repetition never delays a new set-point.
 
 /// The rate of the set-points.
 struct CarTiltPacer: Sendable {
@@ -10,11 +11,11 @@ struct CarTiltPacer: Sendable {
   private static let maxInterval: Nanoseconds = 200 * .millisecond
 
   private(set) var interval: Nanoseconds = Self.maxInterval
-  /// The virtual clock of set-points: when the next one is expected at exactly this rate.
+  /// The virtual clock of set-points: when the next one is expected at exactly the configured rate.
   private var setPointClock: Instant = .min
   /// The virtual clock of set-points and repetitions.
   private var sendClock: Instant = .min
-  /// When the last set-point is repeated, apart from the rate limit; `.max` if it is not repeated.
+  /// When the last set-point is repeated, not counting the rate limit; `.max` if it is not repeated.
   private var repetition: Instant = .max
 
   /// Limits an interval in seconds to the allowed range.
@@ -25,8 +26,8 @@ struct CarTiltPacer: Sendable {
   /// The rate per second.
   var rate: Double { (1e12 / Double(interval)).rounded() / 1000 }
 
-  /// When a new set-point may be sent: at most one interval early. With less tolerance, a driver at exactly the car's rate would wait
-  /// at every set-point after a single late one.
+  /// When a new set-point may be sent: at most one interval early. With less tolerance, a driver that sends at exactly the car's rate would
+  /// be delayed at every set-point after a single late one.
   var earliest: Instant { setPointClock == .min ? .min : setPointClock &- interval }
 
   /// When the last set-point is repeated.
@@ -34,7 +35,7 @@ struct CarTiltPacer: Sendable {
 
   mutating func set(interval: Nanoseconds) { self.interval = interval }
 
-  /// Advances the clocks, because a set-point is sent: a new one or a repetition.
+  /// Advances the clocks, because a new or repeated set-point is being sent.
   mutating func tiltSent(isNew: Bool, at now: Instant) {
     if isNew { setPointClock = max(setPointClock, now) &+ interval }
     sendClock = max(sendClock, now) &+ interval

@@ -35,6 +35,6 @@ struct CarWrite: Sendable {
     return current.purpose
   }
 
-  /// Forgets the write in flight, because the link is lost.
+  /// Discards the write in flight, because the link is lost.
   mutating func reset() { current = nil }
 }

@@ -1,4 +1,4 @@
-// A keep-alive message at an interval that the car requests, until the car disables it. The car as built never requests it.
+// A keep-alive message at an interval that the car requests, until the car disables it. An as-built car never requests it.
 // Source: ConnectionTest in TCP.py and in the app's TCPConnection.m.
 
 struct CarConnectionTest: Sendable {

@@ -1,4 +1,4 @@
-// The session with the car: the wait for its first message, a car that does not respond because it serves another client, and the
+// The session with the car: the wait for its first message, the case that the car serves another client and does not respond, and the
 // shutdown sequence. The car attaches its receivers half a second after it accepts a connection, and serves one client at a time.
 // Source: AutoTT, TCP.py and mainLoop.py.
 
@@ -22,7 +22,7 @@ struct CarSession: Sendable {
     "connected, but no response: another client holds the car, or the last session ended without Disconnect; it may still be driving; "
     + "close the other client, or restart the car's program"
   static let closingMessage = "the link is being closed"
-  /// The timeout of the car's first message: the car's program starts slowly.
+  /// The timeout of the car's first message. It is long, because the car's program starts slowly.
   private static let greetingTimeout: Nanoseconds = 5 * .second
   /// The timeout of the shutdown sequence; the daemon closes the device after 1.5 s.
   private static let shutdownTimeout: Nanoseconds = 1_200 * .millisecond
@@ -33,7 +33,7 @@ struct CarSession: Sendable {
   var isClosing: Bool { if case .closing = state { true } else { false } }
   var isReady: Bool { state == .ready }
 
-  /// When the state expires; nil: never.
+  /// When the state expires; nil if it does not expire.
   var deadline: Instant? {
     switch state {
     case .greeting(let until), .closing(let until): until
@@ -85,6 +85,6 @@ struct CarSession: Sendable {
   /// Begins the shutdown sequence.
   mutating func beginShutdown(at now: Instant) { state = .closing(until: now &+ Self.shutdownTimeout) }
 
-  /// Ends the session: the link is lost, or must not be used any more.
+  /// Ends the session, because the link is lost or must no longer be used.
   mutating func linkDown(_ reason: String) { state = .down(reason) }
 }

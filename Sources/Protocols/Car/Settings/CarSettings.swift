@@ -1,8 +1,8 @@
 // The stored settings of a car: neutral position, sensitivity, web page and video quality. A setting takes effect, and its command
-// completes, once it is stored; settings can be changed without a link.
+// completes, once the setting is stored. Settings can be changed without a link.
 
 struct CarSettings: Sendable {
-  /// The neutral position is stored as one text, so that its angles change together.
+  /// The neutral position is stored as one string, so that its angles change together.
   private static let neutralProperty = Property("neutral", .string, persisted: true, help: "Roll, pitch and yaw in rad")
   private static let neutralIndex = CarProperty.allCases.count
   private static let maxPageLength = 2000
@@ -51,8 +51,8 @@ struct CarSettings: Sendable {
 
   // MARK: Commands
 
-  /// Changes a setting; returns false if the property is not a setting. A driven car rejects a new neutral position and sensitivity,
-  /// because they would change the current set-point.
+  /// Changes a setting; returns false if the property is not a setting. While the car is driven, a new neutral position or sensitivity is
+  /// rejected, because it would change the current set-point.
   mutating func set(_ property: CarProperty, _ value: Value, for id: CommandID, isDriven: Bool, _ effects: inout Effects) -> Bool {
     do throws(CommandError) {
       switch property {

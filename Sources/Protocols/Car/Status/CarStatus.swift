@@ -1,5 +1,5 @@
-// The car's status. It is requested only while the car is not driven, because the car reads no commands while it runs top, df and free
-// for it. Unknown status lines become additional properties at run time; properties are never removed.
+// The car's status. It is requested only while the car is not driven, because the car reads no commands while it runs top, df and free to
+// determine its status. Unknown status lines become additional properties at run time; properties are never removed.
 // Source: AutoTT, Status.py and TCP.py.
 
 struct CarStatus: Sendable {
@@ -27,7 +27,7 @@ struct CarStatus: Sendable {
   private let lifetime: Property.Lifetime
   /// The schema of the device.
   private(set) var schema: Schema
-  /// When the next request is due, unless a response is awaited; nil: on request only.
+  /// When the next request is due, unless a response is awaited; nil if only clients request the status.
   private var nextRequest: Instant?
   /// When the awaited response times out; nil if none is awaited.
   private(set) var deadline: Instant?
@@ -35,8 +35,8 @@ struct CarStatus: Sendable {
   private var misses = 0
   /// The positions in the schema of properties that were added for unknown labels, by label.
   private var addedProperties: [String: Int] = [:]
-  /// Values of properties that were declared in this turn. Within a turn readings precede declarations, so these are published in the
-  /// next turn.
+  /// Values of properties that were declared in this turn. Within a turn, readings precede declarations, so these values are published in
+  /// the next turn.
   private var postponed: [Reading] = []
 
   init(_ options: CarOptions) {
@@ -48,7 +48,7 @@ struct CarStatus: Sendable {
 
   /// When the next request is due; nil if requests are disabled, or a response is awaited.
   var due: Instant? { deadline == nil ? nextRequest : nil }
-  /// Whether the last requests had no response, and the car has sent no other message since.
+  /// Whether the last requests received no response, and the car has sent no other message since.
   var isUnanswered: Bool { misses >= Self.maxMisses }
   var hasPostponedReadings: Bool { !postponed.isEmpty }
 
@@ -62,7 +62,7 @@ struct CarStatus: Sendable {
   /// Schedules the first request, after the car's first message over this link.
   mutating func sessionBegan(at now: Instant) { nextRequest = interval.map { _ in now &+ Self.firstDelay } }
 
-  /// Starts the timeout: the link has accepted a request.
+  /// Starts the timeout, because the link has accepted a request.
   mutating func requestSent(for id: CommandID?, at now: Instant) {
     deadline = now &+ Self.timeout
     nextRequest = interval.map { now &+ $0 }
@@ -86,7 +86,7 @@ struct CarStatus: Sendable {
   func isOverdue(at now: Instant) -> Bool { deadline.map { now >= $0 } ?? false }
 
   mutating func expire(_ effects: inout Effects) {
-    // A car of the documented dialect need not support the request.
+    // A car of the documented dialect may not support the request.
     if dialect == .asBuilt {
       misses += 1
       if misses == Self.maxMisses { effects.publish(.connected, .bool(false)) }
@@ -94,7 +94,7 @@ struct CarStatus: Sendable {
     complete(.failure(.timeout(milliseconds: Int(Self.timeout / .millisecond))), &effects)
   }
 
-  /// Fails all waiting commands: the link is lost or being closed.
+  /// Fails all waiting commands, because the link is lost or being closed.
   mutating func failCommands(_ error: CommandError, _ effects: inout Effects) {
     complete(.failure(error), &effects)
     (nextRequest, misses) = (nil, 0)

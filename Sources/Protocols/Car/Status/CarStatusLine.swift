@@ -1,4 +1,4 @@
-// One line of the car's status: `Motor battery voltage: 7.41 V`. Only numbers with a decimal dot are accepted: the car prints the
+// One line of the car's status: `Motor battery voltage: 7.41 V`. Only numbers with a decimal point are accepted: the car passes on the
 // output of other programs, which depends on its locale.
 // Source: AutoTT, Status.py: labels and units are English, and values may be empty.
 

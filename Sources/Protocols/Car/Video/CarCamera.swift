@@ -1,6 +1,7 @@
-// The camera's stream. After VideoStream On the car as built ignores all commands until a client has fetched the first picture. So the
+// The camera's stream. After VideoStream On, an as-built car ignores all commands until a client has fetched the first picture. So the
 // stream is switched on only while the car is not driven, and the machine then fetches that picture itself, over a separate link. Driving
-// cannot start before it has arrived. The start goes on even if its caller has disconnected, so that its result is known.
+// cannot start before the picture has arrived. The start of the stream continues even if its caller has disconnected, so that its result is
+// known.
 // Source: AutoTT, Cameras.py: the server listens on the next port, and closes connections before the stream is on.
 
 struct CarCamera: Sendable {
@@ -11,10 +12,10 @@ struct CarCamera: Sendable {
     case stuck
   }
 
-  /// The error of the queued commands if no picture arrives, because the car may have ignored them.
+  /// The error with which queued commands fail if no picture arrives, because the car may have ignored them.
   static let noPicture = CommandError.refused(
     code: .noPicture, "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program")
-  /// The commands that replace them.
+  /// The commands that replace the queued ones.
   static let restart = [CarQueuedCommand(.video(false), [.videoStream(false)]), CarQueuedCommand(.greeting, [.modes])]
 
   private static let timeout: Nanoseconds = 15 * .second
@@ -108,7 +109,7 @@ struct CarCamera: Sendable {
     if dialect == .asBuilt { effects.publish(.video, .bool(false)) } else { effects.withdraw(.video, "not reported") }
   }
 
-  /// Notes that the car has sent its modes, so it accepts commands.
+  /// Notes that the car has sent its modes, which shows that it accepts commands.
   mutating func modesReceived() { if case .stuck = state { state = .off } }
 
   /// Connects to the camera's server, after VideoStream On was passed to the link.
@@ -118,7 +119,7 @@ struct CarCamera: Sendable {
     connect(start, at: now, &effects)
   }
 
-  /// Handles a VideoStream that the link has accepted. In the documented dialect the stream is then on, and no picture is fetched.
+  /// Handles a VideoStream that the link has accepted. In the documented dialect, the stream is then on, and no picture is fetched.
   mutating func videoSwitched(_ isOn: Bool, for id: CommandID?, _ effects: inout Effects) {
     var id = id
     switch state {
@@ -127,14 +128,14 @@ struct CarCamera: Sendable {
       state = .on
       id = start.id
     case .on, .off: state = isOn ? .on : .off
-    // The stream is off now, but whether the car accepts commands is unknown.
+    // The stream is off now, but it is unknown whether the car accepts commands.
     case .stuck: break
     }
     if !isStarting { effects.publish(.video, .bool(isOn)) }
     effects.succeed(command: id)
   }
 
-  /// Fails a start: the command cannot be sent, or the link to the car is lost or being closed.
+  /// Fails a start, because the command cannot be sent, or the link to the car is lost or being closed.
   mutating func failStart(_ error: CommandError, _ effects: inout Effects) {
     if case .starting(let start) = state {
       if start.step.isFetching { effects.append(.closeLink(.video)) }
@@ -160,7 +161,7 @@ struct CarCamera: Sendable {
     return nil
   }
 
-  /// Handles data from the server. Returns why it is no picture, as a message; the caller then calls `retry`.
+  /// Handles data from the server. If it is not a picture, returns the reason as a message; the caller then calls `retry`.
   mutating func received(_ bytes: [UInt8], _ effects: inout Effects) -> String? {
     guard case .starting(var start) = state, case .reading = start.step else { return nil }
     switch start.firstEvent(in: bytes) {
@@ -175,7 +176,7 @@ struct CarCamera: Sendable {
     return nil
   }
 
-  /// Closes the link to the server and connects again later: the server has closed the connection, or has no picture yet.
+  /// Closes the link to the server and connects again later, because the server has closed the connection, or has no picture yet.
   mutating func retry(at now: Instant, _ effects: inout Effects) {
     guard case .starting(var start) = state else { return }
     start.enter(.waiting(until: now &+ Self.retryInterval))
@@ -234,7 +235,7 @@ extension CarCamera {
 
     private(set) var id: CommandID?
     private(set) var step = Step.queued
-    /// The time of the command.
+    /// The time of the command that switched the stream on.
     private let begun: Instant
     /// When the start times out; nil while the command is queued.
     private(set) var deadline: Instant?

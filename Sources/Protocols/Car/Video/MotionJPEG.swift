@@ -1,8 +1,8 @@
 // Reads the response of a camera's small HTTP server: a stream of JPEG pictures, or a single one. Used by the car's machine and by
 // vehiclectl. At most one header and one picture are buffered, and only data that starts as a JPEG is returned.
-// Source: AutoTT, Cameras.py (parts without a length and without a last boundary), RFC 2046 §5.1.1, ITU-T T.81 annex B.
+// Source: AutoTT, Cameras.py (parts without a length, and no closing boundary), RFC 2046 §5.1.1, ITU-T T.81 annex B.
 
-/// Parses one HTTP response, from its status line on. Performs no I/O.
+/// Parses one HTTP response, beginning with its status line. Performs no I/O.
 public struct MotionJPEG: Sendable {
   public enum Event: Sendable, Equatable {
     /// A complete picture.
@@ -21,9 +21,9 @@ public struct MotionJPEG: Sendable {
 
   private var phase = Phase.responseHead
   private var head = Head()
-  /// The delimiters between parts, as whole lines; empty for a single picture.
+  /// The delimiters between parts, as complete lines; empty for a single picture.
   private var delimiters: [[UInt8]] = []
-  /// The current line: all of it in a header, elsewhere up to the length of a delimiter.
+  /// The current line: complete in a header, otherwise limited to the length of a delimiter.
   private var line: [UInt8] = []
   /// The number of bytes since the start of the header or of skipped data.
   private var count = 0
@@ -101,7 +101,7 @@ public struct MotionJPEG: Sendable {
     case "image/jpeg": return beginPart()
     case "multipart/x-mixed-replace":
       guard let boundary = Head.boundary(type) else { return fail("no boundary in the camera's Content-Type") }
-      // Some servers include the two dashes of a delimiter in the boundary parameter, and do not add them again.
+      // Some servers include the two dashes of a delimiter in the boundary parameter, and do not add them to the delimiters.
       delimiters = [Array("--".utf8) + boundary] + (boundary.starts(with: Array("--".utf8)) ? [boundary] : [])
       enter(.preamble)
     case let other:

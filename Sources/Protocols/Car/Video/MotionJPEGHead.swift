@@ -3,10 +3,10 @@
 
 extension MotionJPEG {
   struct Head: Sendable {
-    /// RFC 2046 allows 70; longer ones are tolerated.
+    /// The maximum length of a boundary in bytes. RFC 2046 allows 70; longer boundaries are tolerated.
     static let maxBoundaryLength = 200
 
-    /// The status, such as `200 OK`; nil before the first line, and if it is not a status line.
+    /// The status, such as `200 OK`; nil before the first line, or if the first line is not a status line.
     private(set) var status: String?
     /// The media type as received, such as `image/jpeg`.
     private(set) var type: String?

@@ -1,5 +1,5 @@
-// Finds the last byte of a JPEG by its markers, without decoding pixels. The end of an embedded thumbnail is not mistaken for the end of
-// the picture.
+// Finds the last byte of a JPEG picture by its markers, without decoding pixels. The end of an embedded thumbnail is not mistaken for the
+// end of the picture.
 // Source: ITU-T T.81 annex B.1.1: FF and a code; then, except for SOI, EOI, TEM and RSTn, two bytes of length that count themselves.
 //
 //   FF D8 | FF E0 len … | FF DB len … | … | FF DA len … entropy-coded data, FF 00 and FF D0…D7 belong to it | FF D9

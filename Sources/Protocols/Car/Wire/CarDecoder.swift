@@ -1,5 +1,5 @@
-// Decodes the car's frames from a stream of bytes in pieces of any size. A frame ends with `%^%`; the line end that the car as built
-// adds is optional. Invalid data is dropped up to the next terminator, reported and counted. At most 64 KiB are buffered.
+// Decodes the car's frames from a stream of bytes in pieces of any size. A frame ends with `%^%`; the line end that an as-built car adds is
+// optional. Invalid data up to the next terminator is dropped, reported and counted. At most 64 KiB are buffered.
 // Source: AutoTT, TCP.py, which sends `TYPE#$#BODY%^%` CR LF. One read can contain several frames, and the marks cannot be escaped.
 
 /// A frame from the car.
@@ -40,7 +40,7 @@ struct CarDecoder: Sendable {
   static let maxTypeLength = 32
 
   private var buffer: [UInt8] = []
-  /// Whether more bytes without a terminator were received than are buffered.
+  /// Whether the buffer limit was exceeded without a terminator.
   private(set) var isOverrun = false
   /// The number of dropped frames since the decoder was created.
   private(set) var badFrames = 0

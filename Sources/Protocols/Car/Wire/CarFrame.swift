@@ -1,6 +1,6 @@
 // The messages to the car, in both dialects. Each frame is one write and shorter than the 1024 bytes that the car reads at a time,
 // because the car does not reassemble split frames.
-// Source: the README of the app, TCPConnection.m, TCP.py (which splits only at `%^%` CR LF).
+// Source: the app's README, TCPConnection.m, TCP.py (which splits only at `%^%` CR LF).
 //
 //   Stop#$#%^%␍␊          type, mark, body, terminator; as documented without the line end
 
@@ -8,7 +8,7 @@
 enum CarOutboundMessage: Sendable, Equatable {
   case modes, mainViewEntered, status, stop, proceed, disconnect, shutDown, connectionTest
   case chosenMode(Int)
-  /// Requests the description of this mode (as built), or of all modes (documented).
+  /// Requests the description of this mode (as-built dialect), or of all modes (documented dialect).
   case infoModes(Int)
   case button(CarSide, isDown: Bool)
   case videoQuality(CarVideoQuality)
@@ -46,7 +46,7 @@ enum CarOutboundMessage: Sendable, Equatable {
   }
 }
 
-/// A half of the app's screen.
+/// One half of the app's screen.
 enum CarSide: String, Sendable, CaseIterable {
   case left = "Left"
   case right = "Right"
@@ -65,7 +65,7 @@ enum CarVideoQuality: String, Sendable, CaseIterable {
   }
 }
 
-/// The marks of a frame, and its composition.
+/// The marks of a frame, and how a frame is composed.
 enum CarFrame {
   /// The maximum length of a frame: the car reads at most 1024 bytes at a time.
   static let maxLength = 1023

@@ -1,4 +1,4 @@
-// A log rate limiter: lets ten messages per second pass, and counts the others.
+// A log rate limiter: passes ten messages per second, and counts the others.
 
 struct CarLogRateLimiter: Sendable {
   private static let maxPerSecond = 10

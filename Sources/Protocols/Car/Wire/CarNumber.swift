@@ -1,5 +1,5 @@
-// Numbers on the wire: written with six decimals and a dot, read as plain decimals. A negative zero is never written: the car
-// interprets it as an angle of half a turn and drives one wheel in full reverse.
+// Numbers on the wire. They are written with a decimal point and six decimals, and read as plain decimals. A negative zero is never
+// written, because the car interprets it as an angle of half a turn, and drives one wheel in full reverse.
 // Source: C's "%f" in the app, Python 2's str() and float() in the car.
 
 /// Numbers on the wire.

@@ -1,5 +1,5 @@
-// Reads the messages of the car: decodes, checks and counts them, and limits the rate of their log messages. If messages of one type
-// arrive more than once in one read, only the last one is published, so that a flood of messages costs little.
+// Reads the messages of the car: decodes, checks and counts them, and limits the rate of their log messages. If one read contains several
+// messages of the same type, only the last one is published, so that a flood of messages costs little.
 // Source: AutoTT, AutoTTCommunication in TCP.py; AutoTTApp, TCPConnection.m.
 
 /// A message from the car.
@@ -10,7 +10,7 @@ enum CarReport: Sendable, Equatable {
   case tiltStopped
   case modeInfo([UInt8])
   case buttons(isEnabled: Bool)
-  /// The car requests keep-alives at this interval in seconds; nil: no more keep-alives.
+  /// The car requests keep-alives at this interval in seconds; nil if it disables keep-alives.
   case connectionTest(Double?)
   /// A message that `finish` returns in `Latest`, or a message with an invalid body.
   case other
@@ -64,7 +64,7 @@ struct CarReader: Sendable {
     return nil
   }
 
-  /// Publishes the counters, texts and the speech state after all bytes of a read, and returns the latest messages.
+  /// Called after all bytes of a read: publishes the counters, the texts and the speech state, and returns the latest messages.
   mutating func finish(_ effects: inout Effects) -> Latest {
     defer { latest = Latest() }
     if let text = latest.text { effects.publish(.message, .string(text)) }

@@ -1,5 +1,5 @@
-// Texts to and from the car. A text to the car must not contain a mark of the protocol. A text from the car is stripped of escape
-// sequences and control characters, and its length is limited.
+// Text to and from the car. Text to the car must not contain a mark of the protocol. Text from the car is stripped of escape sequences and
+// control characters, and its length is limited.
 
 enum CarText {
   /// Checks the argument of the action `send-message`.
@@ -13,14 +13,14 @@ enum CarText {
     return .success(text)
   }
 
-  /// Why a text cannot be sent, or nil. The protocol has no escape for its marks.
+  /// Why a text cannot be sent; nil if it can. The protocol has no escape sequence for its marks.
   static func refusal(_ text: String) -> String? {
     let bytes = Array(text.utf8)
     if bytes.isEmpty { return "must not be empty" }
     if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "must not contain control characters or line ends" }
     if bytes.contains(where: { $0 > 0x7F }) { return "must be ASCII" }
     if bytes[...].firstIndex(of: CarFrame.bodyMark) != nil { return "must not contain #$#, which starts the body of a message" }
-    // A trailing part of the mark would end the message too early.
+    // A text that ends with part of the terminator would end the message too early.
     if (bytes + CarFrame.terminator)[...].firstIndex(of: CarFrame.terminator) != bytes.count {
       return "must not contain %^% or end with %^, which ends a message"
     }
@@ -29,7 +29,7 @@ enum CarText {
     return nil
   }
 
-  /// A text of the car without escape sequences and control characters, truncated to `limit` characters.
+  /// Text from the car without escape sequences and control characters, truncated to `limit` characters.
   static func clean(_ bytes: ArraySlice<UInt8>, limit: Int) -> String {
     var rest = bytes[...]
     var plain: [UInt8] = []

@@ -45,7 +45,7 @@ struct VESCModeChange: Sendable, Equatable {
 
   var isReading: Bool { if case .reading = state { true } else { false } }
 
-  /// Whether the VESC may have other limits than those of the last mode.
+  /// Whether the VESC may have limits other than those of the last mode.
   var hasWritten: Bool {
     switch state {
     case .writing, .verifying: true
@@ -92,7 +92,7 @@ struct VESCModeChange: Sendable, Equatable {
     case .verifying(let target, _):
       state = .verifying(target, timeouts: 0)
       guard limits.isWithin(target) else {
-        return .failed(.refused(code: .rejected, "the VESC reports other limits than were set"))
+        return .failed(.refused(code: .rejected, "the VESC reports limits other than those set"))
       }
       return .activated(limits, own: nil)
     case .storingLimits, .writing, .storingMode: return .none
