@@ -1,12 +1,12 @@
-// An estimate of when the display has read all written values, so that the next write is filed under the right profile and is not lost.
-// The display starts to read at most 1 s after a value was written. It reads the name first and then each field. A pass takes at most
-// 2.4 s, and a running pass is followed by at most two others: one that finds the value, and an empty one for the signal that came
-// during it. Including the database and the camera, everything is over within 7 s.
-// Meanwhile another name would file values under the wrong profile, Disconnected would discard unread values and file the rest under
-// no name, and a heart rate may be lost: the display requests it twice and drops the second response.
+// Estimates when the display has read all written values, so that the next write is filed under the right profile and is not lost. The
+// display starts to read at most 1 s after a value was written. It reads the name first and then each field. A pass takes at most 2.4 s,
+// and at most two more passes follow a running one: one that finds the value, and an empty one for the signal that arrived during it.
+// Including the database and the camera, everything ends within 7 s. In the meantime, another name would file values under the wrong
+// profile, Disconnected would discard unread values and file the rest under no name, and a heart rate may be lost, because the display
+// requests it twice and drops the second response.
 // Source: ISM-Embedded's main.cpp (1 s loop), nano/subsystems/i2c.py (12 fields of 0.1 to 0.2 s), nano/main.py (one signal is latched).
 
-/// The time in which the display may still read written values. It outlasts the connection.
+/// The period in which the display may still read written values. It can outlast the connection.
 struct DisplayReadWindow: Sendable {
   /// The name under which the last value was written.
   private(set) var name: String?
@@ -19,7 +19,7 @@ struct DisplayReadWindow: Sendable {
 
   init() {}
 
-  /// The state after a start of the daemon: an earlier run may have written values under this name just before.
+  /// The state after the daemon has started: an earlier run may just have written values under this name.
   init(name: String?, at now: Instant) { (self.name, lastValue) = (name, name == nil ? nil : now) }
 
   /// When the display has read everything.
@@ -27,7 +27,7 @@ struct DisplayReadWindow: Sendable {
 
   func hasEnded(at now: Instant) -> Bool { end.map { now >= $0 } ?? true }
 
-  /// Whether this name must wait until the display has read the values under another one.
+  /// Whether the name `other` must wait until the display has read the values under the last name.
   func holdsBack(_ other: String) -> Bool { name != nil && name != other }
 
   /// Notes that a value under this name is being written.

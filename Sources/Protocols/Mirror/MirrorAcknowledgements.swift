@@ -3,15 +3,15 @@
 struct MirrorAcknowledgements: Sendable {
   private static let namesKey = "introduced"
   private static let daysKey = "acknowledged"
-  /// The key of `daysKey` in earlier versions.
+  /// The key that earlier versions used instead of `daysKey`.
   private static let oldDaysKey = "told"
   private static let maxNames = 16
 
-  /// Names under which the mirror has acknowledged a value, the latest last. For an unknown name it takes pictures.
+  /// Names under which the mirror has acknowledged a value, the latest last. The mirror takes pictures for a name that it does not know.
   private(set) var names: [String] = []
   /// The local day on which the mirror acknowledged a value, for values that can be withdrawn.
   private(set) var days: [MirrorMetric: Int] = [:]
-  /// Whether the days are also stored under the key of earlier versions, which is removed with the next store.
+  /// Whether the days are also stored under the key of earlier versions, which the next store removes.
   private var hasOldDays = false
 
   mutating func restore(_ files: [String: [UInt8]]) {
@@ -32,7 +32,7 @@ struct MirrorAcknowledgements: Sendable {
     effects.append(.store(key: Self.namesKey, Array(names.joined(separator: "\n").utf8)))
   }
 
-  /// Records the day on which the mirror has acknowledged a value; nil: it has acknowledged that the value is unknown.
+  /// Records the day on which the mirror has acknowledged a value; nil if it has acknowledged that the value is unknown.
   mutating func record(_ metric: MirrorMetric, on day: Int?, _ effects: inout Effects) {
     guard metric.withdrawalMessage != nil, days[metric] != day else { return }
     days[metric] = day

@@ -1,11 +1,11 @@
-// Encodes a message as the value of one GATT write: terminator, AES-128-CBC with a constant key and IV, and hex digits. No error may
-// reveal the key, not even an invalid one.
+// Encodes a message as the value of one GATT write: terminator, AES-128-CBC with a constant key and IV, and hex digits. No error message
+// may reveal the key, not even an invalid one.
 // Source: ISM-App's BLE.swift and ISM-Embedded's main.cpp: '+' ends the text, the PKCS#7 padding is not checked, the value is
-// lower-case hex. The firmware of March 2024 takes plain text (`plain`).
+// lower-case hex. The firmware of March 2024 expects plain text (`plain`).
 
 import CryptoExtras
 
-/// A mirror's key and initialization vector. The description does not contain them.
+/// A mirror's key and initialization vector. `description` does not contain them.
 public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable {
   /// The maximum length of a text in bytes: the ESP32 always decrypts 64 bytes, which must include the terminator.
   static let maxTextLength = 63
@@ -23,7 +23,7 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
     (self.key, self.iv) = (SymmetricKey(data: key), iv)
   }
 
-  /// Encrypts a text to the value of a GATT write; throws if the text is too long or contains the terminator.
+  /// Encrypts a text; returns the value of a GATT write. Throws if the text is too long or contains the terminator.
   public func seal(_ text: [UInt8]) throws(ValueError) -> [UInt8] {
     guard text.count <= Self.maxTextLength else {
       throw ValueError("message of \(text.count) bytes is too long: the mirror accepts at most \(Self.maxTextLength)")

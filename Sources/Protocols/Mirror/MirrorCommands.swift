@@ -1,5 +1,5 @@
-// The commands of a mirror. A setting is stored first and sent then; the command completes when the mirror has acknowledged it, or
-// with the note that it is pending. Commands that require a name are rejected without one.
+// The commands of a mirror. A setting is stored first and then sent. The command completes when the mirror has acknowledged the setting, or
+// with the remark that the setting is pending. Commands that require a name are rejected without one.
 
 extension MirrorMachine {
   static let sendNow = Action("send-now", help: "Send all collected values once, even if send is off")
@@ -27,7 +27,7 @@ extension MirrorMachine {
 
   private var hasUsername: Bool { persisted.latest(.username) ?? settings.username.map { .string($0) } != nil }
 
-  /// Checks the rules for a setting that its declaration cannot express; throws if the value is invalid.
+  /// Checks the rules for a setting that its declaration in the schema cannot express; throws if the value is invalid.
   private func check(_ signal: MirrorProperty, _ value: Value) throws(CommandError) {
     switch (signal, value) {
     case (.led, _): guard hasUsername else { throw noNameError }
@@ -105,7 +105,7 @@ extension MirrorMachine {
     if let id { awaitAcknowledgement(id, Report(text: message), name: username, at: now) }
   }
 
-  /// A remark before the first value under a new name is sent.
+  /// The remark for a name under which no value has been sent yet; nil for other names.
   private var pictureRemark: String? {
     guard let username, !acknowledgements.names.contains(username) else { return nil }
     return "stand in front of the mirror: it takes pictures of you if the name is new"

@@ -1,5 +1,5 @@
-// The configuration of the `mirror` kind, and how the mirror's ESP32 is found: by its name, because it advertises no service. It has
-// one characteristic, which is written and never notifies.
+// The configuration of the `mirror` kind, and how the mirror's ESP32 is found: by its name, because it advertises no service. It has one
+// characteristic, which is only written and never notifies.
 // Source: ISM-Embedded's main.cpp (name, C0FE, 3DEE), ISM-App's BLE.swift.
 
 extension Kind {
@@ -51,7 +51,7 @@ struct MirrorSettings: Sendable {
   let device: String
   let profile: MirrorProfile
   let username: String?
-  /// The interval of updates in seconds.
+  /// The interval between updates in seconds.
   let interval: Int
   /// The metrics to show, and the properties of other devices that provide them.
   let sources: [MirrorMetric: String]

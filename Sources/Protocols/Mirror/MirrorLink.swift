@@ -1,5 +1,5 @@
 // Link handling: connection, acknowledgements and failures. A failed write is retried once. If the retry fails, or the mirror does not
-// acknowledge a write within five seconds, the machine reconnects: with two writes in flight an acknowledgement would be ambiguous.
+// acknowledge a write within five seconds, the machine reconnects, because with two writes in flight an acknowledgement would be ambiguous.
 // Pending commands are completed before the client's timeout. MirrorSession decides which message is sent.
 
 extension MirrorMachine {
@@ -30,7 +30,7 @@ extension MirrorMachine {
 
   var isUp: Bool { if case .up = state { true } else { false } }
 
-  /// Whether there was a fault or an early disconnect, and no stable connection since.
+  /// Whether there was a fault or an early disconnect, and there has been no stable connection since.
   var isUnstable: Bool { fault != nil || earlyDisconnects > 0 }
 
   /// Clears the fault once the connection is stable and every write is acknowledged.
@@ -57,7 +57,7 @@ extension MirrorMachine {
     }
   }
 
-  /// Writes are personal data, so they are marked secret and do not appear in recordings.
+  /// Writes a message. Writes contain personal data, so they are marked secret and do not appear in recordings.
   mutating func write(_ message: MirrorMessage, _ effects: inout Effects) {
     lastSendID &+= 1
     effects.send(.main, settings.profile.encode(message), lastSendID, secret: true)
@@ -102,7 +102,7 @@ extension MirrorMachine {
     }
   }
 
-  /// The setting `led` as a message; nil if it is not set.
+  /// The setting `led` as a value to send; nil if it is not set.
   func pendingBrightness(for command: CommandID? = nil) -> MirrorPendingValue? {
     guard case .int(let led)? = persisted[.led], let message = try? MirrorMessage(.brightness, Double(led)) else { return nil }
     return MirrorPendingValue(message: message, metric: nil, value: .int(led), commands: command.map { [$0] } ?? [])

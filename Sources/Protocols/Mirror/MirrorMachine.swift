@@ -1,11 +1,11 @@
-// The `mirror` machine: sends a smart mirror the name of the person, the brightness of its light, and periodically values of health
-// and weather from other devices. The mirror acknowledges writes and sends nothing. At most one write is in flight, the name is sent
-// before any value, and after a reconnect the session starts over: greeting, name, light, updates.
+// The `mirror` machine: sends a smart mirror the name of the person, the brightness of its light, and periodically the health and weather
+// values of other devices. The mirror acknowledges writes, but sends nothing. At most one write is in flight, the name is sent before any
+// value, and after a reconnect the session starts over: greeting, name, light, updates.
 // Source: ISM-App's BLE.swift (order, 2 s, 60 s), ISM-Embedded's main.cpp (effects of a name and a value, lost messages).
 
 /// Drives the ESP32 of a smart mirror.
 public struct MirrorMachine: Machine {
-  /// The state of the machine. Each case carries only what is valid in it.
+  /// The state of the machine. Each case carries only the data that is valid in it.
   enum State {
     /// No link, for this reason.
     case down(String)
@@ -20,9 +20,9 @@ public struct MirrorMachine: Machine {
     let until: Instant
     /// The reply on success.
     let report: Report
-    /// Whether the setting is stored: if the mirror does not acknowledge it in time, it is sent later.
+    /// Whether the setting is stored. If so, and the mirror does not acknowledge it in time, it is sent later.
     let isStored: Bool
-    /// The command completes when the mirror has acknowledged this name; nil: when it has acknowledged all messages of the command.
+    /// The name that the mirror must acknowledge to complete the command; nil if it must acknowledge all messages of the command.
     let name: String?
   }
 
@@ -58,7 +58,7 @@ public struct MirrorMachine: Machine {
     persisted = PersistedSettings(schema.properties)
   }
 
-  /// The name that the mirror greets: the one that a client set, or the configured one.
+  /// The name that the mirror greets: the name that a client set, or else the configured name.
   var username: String? { persisted[.username]?.text ?? settings.username }
 
   public var nextWake: Instant? {
@@ -126,7 +126,7 @@ public struct MirrorMachine: Machine {
     for signal in MirrorProperty.switches { effects.publish(signal, .bool(isOn(signal))) }
   }
 
-  /// The interval of updates in seconds.
+  /// The interval between updates in seconds.
   var interval: Int { if case .int(let seconds)? = persisted[.interval] { seconds } else { settings.interval } }
 
   func isOn(_ signal: MirrorProperty) -> Bool { persisted[signal] == .bool(true) }

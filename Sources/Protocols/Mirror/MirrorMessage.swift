@@ -1,6 +1,6 @@
 // The messages that the mirror's firmware can handle. The ESP32 leaks memory on unknown tags, restarts on an invalid number or a message
 // that ends with its colon, and truncates at the first '+'. The display uses names as file names and in SQL statements, and reads bytes as
-// Latin-1. So these types allow no other messages, and free text must never be added.
+// Latin-1. So these types allow only messages that the firmware can handle, and a message with free text must never be added.
 // Source: ISM-Embedded's main.cpp and nano/, ISM-App's BLE.swift, HealthData.swift, WeatherData.swift.
 //
 //   Name: Ada     Bright: 50.0     Heart: 72.0     StepC: 4321.00     TempF: 68     Condi: Cloudy     Connected
@@ -30,7 +30,7 @@ public struct MirrorMessage: Sendable, Equatable {
     /// Relative humidity in percent.
     case humidity = "Humid"
 
-    /// Whether the message is a value, which the ESP32 signals to the display, and the display shows under the last name sent.
+    /// Whether the message is a value. The ESP32 signals a value to the display, which shows it under the last name sent.
     public var isData: Bool {
       switch self {
       case .connected, .disconnected, .name, .newName: false
@@ -84,15 +84,15 @@ public struct MirrorMessage: Sendable, Equatable {
 
   private static let maxLength = 31
 
-  /// Why the mirror cannot handle this name, or nil. It becomes a key in SQL and part of the names of picture files, whose part before
-  /// the first dot identifies the face.
+  /// Why the mirror cannot handle this name; nil if it can. The name becomes a key in SQL statements, and part of the names of picture
+  /// files, in which the part before the first dot identifies the face.
   public static func refusal(name: String) -> String? {
     if let message = refusal(of: "a name", name, without: "+ ' / .") { return message }
     if name.utf8.allSatisfy({ $0 == space }) { return "a name must not be blank" }
     return name == "Default" ? "the name Default is reserved by the mirror; choose another name" : nil
   }
 
-  /// Why the mirror cannot show this weather condition, or nil.
+  /// Why the mirror cannot show this weather condition; nil if it can.
   public static func refusal(condition: String) -> String? { refusal(of: "a condition", condition, without: "+ '") }
 
   /// The display interprets each byte as Latin-1, and drops 0xFF.
@@ -115,7 +115,7 @@ extension MirrorMessage.Tag {
     let decimals: Int
     var rounding = FloatingPointRoundingRule.toNearestOrAwayFromZero
 
-    /// The number with a decimal point, in every locale.
+    /// The number as text, with a decimal point in every locale.
     func text(_ value: Double) -> String {
       let scale = decimals == 0 ? 1 : decimals == 1 ? 10 : 100
       let number = Int((value * Double(scale)).rounded(rounding))

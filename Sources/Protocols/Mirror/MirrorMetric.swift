@@ -1,5 +1,5 @@
-// The values of other devices that the mirror can show: health and weather, each with its tag, unit and rounding. The devices use °C
-// and kilometres; the mirror uses °F and miles.
+// The values of other devices that the mirror can show: health and weather, each with its tag, unit and rounding. The other devices use °C
+// and km; the mirror uses °F and miles.
 // Source: ISM-App's HealthData.swift and WeatherData.swift.
 
 /// A value of another device that the mirror shows. Its raw value is the name of the observed property.
@@ -50,7 +50,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
     }
   }
 
-  /// The value that is published after the value was withdrawn; nil if it is never withdrawn.
+  /// The value to publish after the metric was withdrawn from the mirror; nil if it is never withdrawn.
   var withdrawnValue: Value? {
     switch self {
     case .condition: .string("n/a")
@@ -72,7 +72,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
     }
   }
 
-  /// The setting that permits to send the value; nil for weather, which needs no permission.
+  /// The setting that permits sending the value; nil for weather, which needs no permission.
   var permission: MirrorProperty? {
     switch self {
     case .heartRate: .sendHeartRate

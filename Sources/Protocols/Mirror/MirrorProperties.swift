@@ -1,5 +1,5 @@
 // The properties of a mirror: names, units, ranges, help texts. The order of the cases is the order of the schema. The mirror sends
-// nothing: all values are the daemon's settings, and `sent-…` are the values that the ESP32 has acknowledged.
+// nothing: the properties are the daemon's settings, except `sent-…`, which are the values that the ESP32 has acknowledged.
 
 /// A property of a mirror; its raw value is its position in the schema.
 enum MirrorProperty: Int, CaseIterable, Sendable {

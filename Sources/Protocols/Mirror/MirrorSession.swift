@@ -1,16 +1,16 @@
 // The messages of one connection and their order: Connected, the name, then values, with the name repeated before each group of values.
-// The next message depends on what the mirror has acknowledged. Only the last value per tag is queued. A value must never be sent before a
-// name is acknowledged.
-// Source: ISM-App's BLE.swift; main.cpp: data without a name goes to a bogus profile and may start picture taking.
+// The next message depends on what the mirror has acknowledged. Only the last value per tag is queued. A value must never be sent before
+// the mirror has acknowledged a name.
+// Source: ISM-App's BLE.swift; main.cpp: a value without a name is filed under a bogus profile, and may make the mirror take pictures.
 
 /// A value to send, and the commands that wait for it.
 struct MirrorPendingValue: Sendable {
   let message: MirrorMessage
-  /// The metric of the value; nil: the brightness of the light.
+  /// The metric of the value; nil for the brightness of the light.
   let metric: MirrorMetric?
   let value: Value
   var commands: [CommandID] = []
-  /// The name in effect when the value was collected.
+  /// The name that was in effect when the value was collected.
   var name: String?
 
   /// The property that is published after the acknowledgement.
@@ -22,7 +22,7 @@ struct MirrorSession: Sendable {
   enum Step: Sendable {
     case greeting
     case name(String)
-    /// The new name of a renaming; as in the app, the old name is sent before it.
+    /// The new name when the name is changed. As in the app, the old name is sent before it.
     case newName(String)
     case value(MirrorPendingValue)
   }
@@ -60,13 +60,13 @@ struct MirrorSession: Sendable {
     return readWindow.mayHaveMissedHeartRate || isHeldBack(username) ? readWindow.end : nil
   }
 
-  /// Whether another name must be sent, after the display has read the values under the previous one.
+  /// Whether a different name must be sent, for which the display must first have read the values under the previous name.
   private func isHeldBack(_ username: String?) -> Bool {
     guard isGreeted, let username, acknowledgedName != username else { return false }
     return readWindow.holdsBack(username)
   }
 
-  /// Queues a value; replaces an earlier one of the same tag and name, whose commands then wait for this one.
+  /// Queues a value. It replaces an earlier value with the same tag and name, whose commands then wait for the new value.
   mutating func enqueue(_ pendingValue: MirrorPendingValue) {
     var pendingValue = pendingValue
     if let index = queue.firstIndex(where: { $0.message.tag == pendingValue.message.tag && $0.name == pendingValue.name }) {
@@ -75,7 +75,7 @@ struct MirrorSession: Sendable {
     queue.append(pendingValue)
   }
 
-  /// Whether a message of this command is not acknowledged yet.
+  /// Whether a message of this command has not been acknowledged yet.
   func hasPending(_ command: CommandID) -> Bool {
     let inFlight = [writeInFlight?.step, retry?.step].compactMap(\.self)
     return queue.contains { $0.commands.contains(command) }

@@ -1,12 +1,12 @@
-// The shutdown sequence. `Disconnected` makes the ESP32 discard everything, including the name and what the display has not read yet.
-// So it is sent only if the display has read everything by now or very soon (DisplayReadWindow); otherwise the connection just ends, and
-// the mirror keeps showing the last values. All of it ends within the device's timeout.
+// The shutdown sequence. `Disconnected` makes the ESP32 discard everything, including the name and any value that the display has not read
+// yet. So it is sent only if the display has read everything, or will have very soon (DisplayReadWindow). Otherwise the connection is
+// closed without it, and the mirror keeps showing the last values. The sequence ends within the device's timeout.
 // Source: main.cpp (what Disconnected clears), ISM-App (0.5 s).
 
 /// The end of a connection.
 struct MirrorShutdown: Sendable {
   enum Step: Sendable, Equatable {
-    /// An earlier write is not acknowledged yet.
+    /// An earlier write has not been acknowledged yet.
     case waiting(SendID)
     /// No write is in flight.
     case idle
@@ -17,7 +17,7 @@ struct MirrorShutdown: Sendable {
   }
 
   private(set) var step: Step
-  /// When `Disconnected` may be sent; nil: it is not sent.
+  /// When `Disconnected` may be sent; nil if it is not sent.
   let disconnectTime: Instant?
   private let deadline: Instant
 
@@ -52,7 +52,7 @@ struct MirrorShutdown: Sendable {
     }
   }
 
-  /// Begins to send `Disconnected` with this send ID, if it is due. Returns whether it is.
+  /// Starts sending `Disconnected` with this send ID, if it is due; returns whether it is due.
   mutating func beginDisconnect(as id: SendID, at now: Instant) -> Bool {
     guard step == .idle, let disconnectTime, now >= disconnectTime, now < deadline else { return false }
     step = .sending(id)

@@ -1,14 +1,14 @@
-// The update cycles. Each update contains all values that are known, permitted and switched on, at most nine short writes, because the
-// mirror does not report lost values. The first update follows two seconds after a setting was switched on, then one every interval. A
-// changed weather value is sent within half a minute. A stale value is not sent; totals of another day and weather are withdrawn from the
-// mirror, as the app does.
+// The update cycles. Each update contains all values that are known, permitted and switched on (at most nine short writes), because the
+// mirror does not report lost values. The first update follows two seconds after a setting was switched on; then there is one update per
+// interval. A changed weather value is sent within half a minute. A stale value is not sent. Weather and the totals of an earlier day are
+// withdrawn from the mirror, as the app does.
 // Source: ISM-App's ContentView.swift (2 s, 60 s), README (every minute), HealthData.swift and WeatherData.swift (unknown values).
 
 extension MirrorMachine {
   private static let firstUpdateDelay: Nanoseconds = 2 * .second
-  /// The minimum interval of updates that are caused by changed weather, in case a value changes every second.
+  /// The minimum interval between updates that weather changes cause, in case a value changes every second.
   private static let weatherInterval: Nanoseconds = 30 * .second
-  /// How long a value is absent before it is withdrawn: after a start its source needs some time.
+  /// How long a value must be absent before it is withdrawn, because its source needs time after a start.
   private static let withdrawalDelay: Nanoseconds = 10 * .second
 
   var isCollecting: Bool { isOn(.health) || isOn(.weather) }
@@ -49,7 +49,7 @@ extension MirrorMachine {
     effects.append(.requestTime)
   }
 
-  /// Handles the time that was requested with an update: withdraws values of another day.
+  /// Handles the time that was requested with an update: withdraws absent weather values, and absent totals of an earlier day.
   mutating func timeReceived(_ time: WallTime, at now: Instant) {
     _ = clock.set(time, at: now)
     for metric in MirrorMetric.allCases {
