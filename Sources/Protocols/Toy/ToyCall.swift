@@ -10,7 +10,7 @@ enum ToyCall: Sendable {
   case history(ToyUser)
   case vote(ToyPendingVote, token: String?)
 
-  /// The timeout of a request: an idle server needs time to start, and a client waits at most 15 s.
+  /// The timeout of a request. It is long, because an idle server needs time to start, but shorter than the 15 s that a client waits.
   private static let timeout: Nanoseconds = 14 * .second
 
   func request(_ settings: ToySettings) -> HTTPRequest {
@@ -51,7 +51,7 @@ struct ToyError: Error, Equatable {
   var isTransient: Bool
   var code: ErrorCode
   var message: String
-  /// Whether the server failed on this request (status 500); others may succeed.
+  /// Whether the server failed on this particular request (status 500); other requests may succeed.
   var isPerRequest = false
 
   /// A temporary failure.
@@ -85,7 +85,7 @@ enum ToyAnswer {
     return user
   }
 
-  /// The body of a history that is too long to be parsed at once.
+  /// The body of a history that is too long to be parsed in one step; nil for other responses.
   static func longHistory(_ response: HTTPResponse) -> [UInt8]? {
     guard case .answered(200, let type, let body) = response, body.count > ToyHistoryReader.maxAtOnce, isFromServer(type, body) else {
       return nil
@@ -160,7 +160,7 @@ enum ToyAnswer {
     }
   }
 
-  /// The message in `{"message": "…"}`; the case of the key is ignored.
+  /// The message in `{"message": "…"}` or `{"Message": "…"}`.
   private static func message(_ body: [UInt8]) -> String? {
     guard let root = JSONNode(untrusted: body), root.kind == .object else { return nil }
     let text = (root["message"] ?? root["Message"])?.text.map { visible($0, limit: 200) }

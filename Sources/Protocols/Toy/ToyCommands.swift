@@ -1,7 +1,7 @@
 // The commands of a toy. Arguments are validated before a request is made.
 
 extension ToyMachine {
-  /// The maximum number of histories that are being read at a time.
+  /// The maximum number of histories that are read at the same time.
   private static let maxHistoriesRead = 4
 
   var needsLogin: CommandError {
@@ -44,7 +44,7 @@ extension ToyMachine {
       guard let user else { throw needsLogin }
       var fact: Int?
       if action == .fact { fact = try factID(arguments) }
-      // A history can have several megabytes.
+      // A history can be several megabytes long.
       let count = pendingRequests.values.count { if case .history = $0 { true } else { false } } + longHistories.count
       if count >= Self.maxHistoriesRead { throw .refused(code: .busy, "the history is already being read: try again in a moment") }
       send(.history(user), as: .history(id, user: user.id, fact: fact), at: now, &effects)
@@ -68,7 +68,7 @@ extension ToyMachine {
     }
   }
 
-  /// Lists pending votes, or deletes some.
+  /// Lists the pending votes, or deletes the chosen ones.
   private mutating func listOrDeleteVotes(deleting chosen: String?, for id: CommandID, _ effects: inout Effects) throws(CommandError) {
     guard let chosen else { return effects.append(.complete(id, .success(pendingVotes()))) }
     let isChosen: (ToyPendingVote, Bool) -> Bool
@@ -133,7 +133,7 @@ extension ToyMachine {
     return "\(host):\(port)"
   }
 
-  /// Only one login at a time, so that the resulting user is unambiguous.
+  /// Throws if a login is in progress. Only one login is allowed at a time, so that the resulting user is unambiguous.
   func requireNoLogin() throws(CommandError) {
     let isBusy = pendingRequests.values.contains {
       switch $0 {

@@ -1,5 +1,5 @@
-// The credentials with which the toy joins a network. They are validated, because the firmware pastes names and passwords into an AT
-// command without escaping. The description does not contain the password.
+// The credentials with which the toy joins a network. They are validated, because the firmware inserts names and passwords into an AT
+// command without escaping. `description` does not contain the password.
 // Source: neils95/Trivio, microprocessor.ino and ESP8266.cpp (parsing, sizes, forbidden characters).
 
 /// A network, its password, and the user that the toy plays for.

@@ -1,12 +1,12 @@
-// Parses a long history in pieces, so that other devices are not delayed: the server has no paging, and a history can have megabytes. A
-// scanner finds the facts in the list, and each fact is parsed separately. Invalid JSON outside of the facts is tolerated.
+// Parses a long history in pieces, so that other devices are not delayed: the server has no paging, and a history can be megabytes long. A
+// scanner finds the facts in the list, and each fact is parsed separately. Invalid JSON outside the facts is tolerated.
 // Source: neils95/Trivio, the controllers of Server/Trivio.
 
-/// The server's response while it is read.
+/// The server's response while it is being read.
 struct ToyHistoryReader: Sendable {
   /// The maximum length of a response, in bytes.
   static let maxLength = 16 << 20
-  /// A response up to this length is read at once.
+  /// The maximum length of a response that is parsed in one step, in bytes.
   static let maxAtOnce = 1 << 20
   /// The number of bytes that are parsed per turn of the loop.
   static let pieceLength = 32 << 10
@@ -23,7 +23,7 @@ struct ToyHistoryReader: Sendable {
   private var body: [UInt8]
   /// The position of the next byte.
   private var next = 0
-  /// The brackets that are not closed yet, the outermost first.
+  /// The brackets that have not been closed yet, the outermost first.
   private var openBrackets: [UInt8] = []
   /// The opening quote of the string that is being scanned.
   private var stringStart: Int?
@@ -77,7 +77,7 @@ struct ToyHistoryReader: Sendable {
       openBrackets.append(byte)
       return openBrackets.count <= Self.maxDepth
     case UInt8(ascii: "]"), UInt8(ascii: "}"):
-      // In ASCII the code of a closing bracket is that of the opening one plus two.
+      // In ASCII, the code of a closing bracket is the code of the opening bracket plus two.
       guard openBrackets.popLast() == byte - 2 else { return false }
       if let listDepth, openBrackets.count < listDepth { isListComplete = true }
       guard openBrackets.count == listDepth, !isListComplete, byte == UInt8(ascii: "}") else { return true }
@@ -89,7 +89,7 @@ struct ToyHistoryReader: Sendable {
   }
 }
 
-/// A list of facts; of duplicates it contains the last one.
+/// A list of facts; it contains only the last one of duplicate facts.
 struct ToyFactList: Sendable {
   private(set) var all: [ToyFact] = []
   private var indices: [Int: Int] = [:]
@@ -104,7 +104,7 @@ struct ToyFactList: Sendable {
   }
 }
 
-/// A long history that is being parsed, or sent to the caller, one piece per turn of the loop.
+/// A long history that is being parsed or sent to the caller, one piece per turn of the loop.
 struct ToyLongHistory: Sendable {
   /// The number of facts in one progress report.
   static let factsPerPiece = 200

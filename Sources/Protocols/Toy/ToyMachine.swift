@@ -1,9 +1,9 @@
-// The `toy` machine: the owner's commands to the toy's web server, one request per command, and the toy's Wi-Fi setup. The user, the
-// facts and pending votes are stored; a password exists only in the request that carries it. No request is made without a command or
-// a pending vote.
+// The `toy` machine: sends the owner's commands to the toy's web server, one request per command, and sets up the toy's Wi-Fi. The user,
+// the facts and pending votes are stored; a password exists only in the request that carries it. No request is made without a command or a
+// pending vote.
 // Source: neils95/Trivio, microprocessor.ino, Server/Trivio, and the Android app.
 
-/// Acts for the owner of a Trivia toy.
+/// Executes the commands of a Trivia toy's owner.
 public struct ToyMachine: Machine {
   /// A request in flight, and its command.
   enum PendingRequest: Sendable {
@@ -27,7 +27,7 @@ public struct ToyMachine: Machine {
   var lastRequestID: RequestID = 0
   var user: ToyUser?
   var history: ToyHistory?
-  /// The long histories that are being read or sent in pieces, the current one first.
+  /// The long histories that are being read or sent in pieces, beginning with the current one.
   var longHistories: [ToyLongHistory] = []
   /// When the history was received, on the monotonic clock.
   var historyReceivedAt: Instant = 0
@@ -35,10 +35,10 @@ public struct ToyMachine: Machine {
   var setup: ToySetup?
   /// Commands that complete when their change is stored, and their replies.
   var storing: [(key: String, command: CommandID, report: Report)] = []
-  /// When waiting commands get a progress report: clients time out after ten seconds without one.
+  /// When waiting commands get their next progress report: clients time out after ten seconds without one.
   var nextProgress: Instant?
   var isStopped = false
-  /// The published state after the last Wi-Fi setup has ended: `sent` or `idle`.
+  /// The published state after the end of the last Wi-Fi setup: `sent` or `idle`.
   var setupResult = "idle"
   private var publishedSetupState = ""
 
@@ -99,7 +99,7 @@ public struct ToyMachine: Machine {
       // Keep the damaged file for inspection.
       effects.append(.store(key: ToyVoting.key + "-damaged", bytes))
     }
-    // Another server has other user numbers, and must not receive the token of this one.
+    // Another server assigns different user numbers, and must not receive the token of this server.
     if let known = user, known.server != settings.server {
       effects.append(.event(name: "server", text: "user \(known.id) belongs to another server: log in to the configured one"))
       user = nil

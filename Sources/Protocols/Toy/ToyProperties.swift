@@ -1,4 +1,4 @@
-// The properties and actions of a toy. The user's data is published as long as the user is logged in.
+// The properties and actions of a toy. The user's data is published while the user is logged in.
 
 /// The properties, in the order of the schema.
 enum ToyProperty: Int, CaseIterable, Sendable {

@@ -1,4 +1,4 @@
-// Reads and returns a long history, one piece per turn of the loop. The stored part, in memory and on disk, is bounded.
+// Reads a long history and sends it to the caller, one piece per turn of the loop. The part that is kept in memory and on disk is bounded.
 
 extension ToyMachine {
   /// Processes the next piece of the first history.
@@ -49,7 +49,7 @@ extension ToyMachine {
 
   /// The rows of facts, with pending votes.
   func rows(of facts: some Sequence<ToyFact>) -> [[String]] {
-    // Of several votes for a fact, the last one counts.
+    // If there are several votes for a fact, the last one counts.
     let waiting = Dictionary(voting.votesOfUser.map { ($0.fact, $0.vote) }) { $1 }
     return facts.map { fact in
       var fact = fact

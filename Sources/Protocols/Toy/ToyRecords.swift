@@ -1,5 +1,5 @@
-// Users, facts and votes as in the server's responses and as stored. Parsing is lenient: numbers can be strings, an older server uses
-// other keys, keys can be missing.
+// Users, facts and votes, as in the server's responses and as stored. Parsing is lenient: numbers can be strings, keys can be missing, and
+// an older server uses other keys.
 // Source: neils95/Trivio, Server/Trivio/Models and Controllers.
 
 /// A user who is logged in.
@@ -9,7 +9,7 @@ struct ToyUser: Sendable, Equatable {
   var email: String?
   /// The token that a replacement server requires with every request.
   var token: String?
-  /// The server that the user belongs to; nil in a response, for the server that sent it.
+  /// The server that the user belongs to; nil in a response, which means the server that sent it.
   var server: String?
 
   /// Parses the server's user object, or a stored one; nil if it has no id.
@@ -79,7 +79,7 @@ struct ToyFact: Sendable, Equatable {
     vote = (node["userVote"] ?? node["userAction"]).flatMap(ToyUser.number).flatMap(ToyVote.init) ?? .none
   }
 
-  /// An upper bound of the length in JSON, in bytes.
+  /// An upper bound for the length of the fact's JSON, in bytes.
   var maxJSONLength: Int { text.utf8.reduce(120) { $0 + ($1 == UInt8(ascii: "\"") || $1 == UInt8(ascii: "\\") ? 2 : 1) } }
 
   /// The fact in the server's format.
@@ -89,10 +89,10 @@ struct ToyFact: Sendable, Equatable {
 
   static let columns = ["id", "fact", "up", "down", "vote", "pending"]
 
-  /// One row of a report; `isPending`: the vote is not sent yet.
+  /// One row of a report. `isPending`: the vote has not been sent yet.
   func row(isPending: Bool) -> [String] { [String(id), text, String(up), String(down), vote.name, isPending ? "yes" : ""] }
 
-  /// The user's vote and the numbers of all votes, after a vote.
+  /// The user's vote and the vote counts, as reported after a vote.
   var summary: String { "fact \(id): \(vote.name) (\(up) up, \(down) down)" }
 }
 
@@ -100,7 +100,7 @@ struct ToyFact: Sendable, Equatable {
 struct ToyHistory: Sendable, Equatable {
   var user: Int
   var facts: [ToyFact]
-  /// The number of all facts; of a long history, `facts` contains only the latest ones.
+  /// The number of all facts. If the history is long, `facts` contains only the latest ones.
   var total: Int
   /// When the server sent the facts, in microseconds since the Unix epoch; nil if the time is not known yet.
   var time: Int64?
@@ -118,7 +118,7 @@ struct ToyHistory: Sendable, Equatable {
     self.init(user: user, facts: list.all)
   }
 
-  /// The latest facts, as many as are stored.
+  /// The part of the facts that is stored: the latest ones.
   static func storedPart(of facts: [ToyFact]) -> ArraySlice<ToyFact> {
     var (start, length) = (facts.endIndex, 0)
     while start > 0 {
@@ -153,7 +153,7 @@ struct ToyHistory: Sendable, Equatable {
   }
 }
 
-/// A vote that is not sent yet.
+/// A vote that has not been sent yet.
 struct ToyPendingVote: Sendable, Equatable {
   /// The server that the user belongs to.
   var server: String

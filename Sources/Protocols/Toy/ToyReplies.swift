@@ -1,4 +1,4 @@
-// The results of commands: a response of the server is stored first and then reported. Without a response, the last stored one is
+// The results of commands. A response of the server is stored first and then reported. Without a response, the last stored response is
 // reported with its age.
 
 extension ToyMachine {
@@ -16,7 +16,7 @@ extension ToyMachine {
         var user = try ToyAnswer.user(response, isNew: false)
         user.email = user.email ?? email
         var message = "logged in as user \(user.id)" + (user.name.map { ", \($0)" } ?? "")
-        // With the wrong dialect, the documented login is the server's registration.
+        // If the dialect is wrong, the documented login request is the server's registration request.
         if settings.dialect == .documented, case .answered(201, _, _) = response {
           message += "; the server created a new account instead of logging in (201): use dialect = \"original\" with this server"
         }
@@ -92,7 +92,7 @@ extension ToyMachine {
   }
 
   private mutating func changeOwner(_ effects: inout Effects) {
-    // A vote in flight completes with its response; without one it is sent again after the next login.
+    // A vote in flight completes with its response; without a response it is sent again after the next login.
     if !voting.belongs(to: user, at: settings.server) {
       pendingRequests = pendingRequests.filter { if case .vote = $0.value { false } else { true } }
       for caller in voting.callers {
@@ -143,7 +143,7 @@ extension ToyMachine {
       text: rows.isEmpty ? "no pending votes" : nil, columns: rows.isEmpty ? [] : ["fact", "vote", "user", "server", "state"], rows: rows)
   }
 
-  /// Deletes votes; returns their number. A vote in flight may reach the server nevertheless.
+  /// Deletes votes; returns their number. A vote in flight may still reach the server.
   mutating func deleteVotes(_ reason: String, _ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> Int {
     let dropped = voting.drop(&effects, where: isChosen)
     guard dropped.count > 0 else { return 0 }
@@ -211,7 +211,7 @@ extension ToyMachine {
 
   // MARK: The toy's Wi-Fi
 
-  /// Ends the Wi-Fi setup with this outcome; does nothing if it is nil, because the setup goes on.
+  /// Ends the Wi-Fi setup with this outcome. If it is nil, the setup continues.
   mutating func endSetup(_ outcome: ToySetup.Outcome?, _ effects: inout Effects) {
     guard let outcome, let ended = setup else { return }
     (setup, setupResult) = (nil, outcome == .sent ? "sent" : "idle")

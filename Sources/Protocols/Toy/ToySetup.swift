@@ -1,6 +1,6 @@
 // The toy's Wi-Fi setup. While its access point is open, the toy connects to the daemon. The daemon sends `ok`, the toy responds with
 // `ok`, and one packet carries the credentials. The toy ignores input for a moment after its `ok`, and shows the result only with its LED.
-// The port is always closed at the end. In the original documentation the daemon connects to the toy instead.
+// The port is always closed at the end. According to the original documentation, the daemon connects to the toy instead.
 // Source: neils95/Trivio, microprocessor.ino (handshake, timeouts), the Android app's Server.java, SoftwareREADME.md (documented).
 
 /// One attempt to set up the toy's Wi-Fi.
@@ -10,11 +10,11 @@ struct ToySetup: Sendable {
   private enum State {
     /// Waiting for the toy to connect.
     case waiting
-    /// The daemon's `ok` is sent; the toy's `ok` is awaited until this time.
+    /// The daemon has sent its `ok`; the toy's `ok` is awaited until this time.
     case greeting(until: Instant, received: [UInt8])
-    /// The toy ignores input until this time; the credentials are sent then.
+    /// The toy ignores input until this time, at which the credentials are sent.
     case settling(until: Instant)
-    /// The credentials are sent. The attempt ends when the toy closes the connection, and at this time at the latest.
+    /// The credentials have been sent. The attempt ends when the toy closes the connection, or at this time at the latest.
     case draining(until: Instant)
   }
 
@@ -27,7 +27,7 @@ struct ToySetup: Sendable {
   let command: CommandID
   private let credentials: ToyCredentials
   private let settings: ToySettings
-  /// The address of the toy to connect to; nil: the toy connects to the daemon.
+  /// The address of the toy to connect to; nil if the toy connects to the daemon.
   private let toyAddress: String?
   private let startedAt: Instant
   private var state = State.waiting { didSet { nextProgress = .min } }
@@ -35,7 +35,7 @@ struct ToySetup: Sendable {
   private var disconnects = 0
   /// The last rejected peer, and why.
   private var rejectedPeer: String?
-  /// Whether unexpected bytes were logged on this connection; they are logged once.
+  /// Whether unexpected bytes have already been logged on this connection; they are logged only once.
   private var hasLoggedUnexpectedBytes = false
   /// Why the connection to the toy failed.
   private var connectionError: String?
@@ -46,7 +46,7 @@ struct ToySetup: Sendable {
   private static let settlingTime: Nanoseconds = 1200 * .millisecond
   private static let drainingTime: Nanoseconds = 15 * .second
   private static let progressPeriod: Nanoseconds = .second
-  /// The delay before the user is asked to press the button, because an error of the port is reported first.
+  /// The delay before the user is prompted to press the button, so that an error of the port is reported first.
   private static let promptDelay: Nanoseconds = 300 * .millisecond
   private static let ok = Array("ok".utf8)
 
@@ -113,7 +113,7 @@ struct ToySetup: Sendable {
       if all == Self.ok {
         state = .settling(until: now &+ Self.settlingTime)
       } else {
-        // `ok` can arrive in two pieces; after anything else, another connection may succeed.
+        // `ok` can arrive in two pieces. If the toy sends anything else, a later connection may succeed.
         state = .greeting(until: until, received: Array(all.prefix(64)))
         if !Self.ok.starts(with: all) { logUnexpectedBytes("unexpected bytes from the toy instead of ok:", all, &effects) }
       }
@@ -155,7 +155,7 @@ struct ToySetup: Sendable {
     nextProgress = now &+ Self.progressPeriod
     let elapsed = min(max(0, now &- startedAt), Self.timeout)
     let progress = min(Double(elapsed) / Double(Self.timeout), 0.99)
-    // Count down in steps of ten seconds, because clients print a line per change.
+    // Count down in steps of ten seconds, because clients print a line for each change.
     let left = (Self.timeout &- elapsed &+ 10 * .second - 1) / (10 * .second) * 10
     effects.append(.progress(command, Report(text: message(left), progress: progress)))
   }

@@ -1,10 +1,10 @@
-// Pending votes. Each vote is stored before it is sent. Votes are sent in order, one at a time, and removed when the server has accepted
-// or permanently rejected them. If the server fails on a vote (status 500), this vote and later ones for the same fact wait; the others
-// are sent. A vote whose response was lost is sent again: a repeated vote changes nothing.
+// Pending votes. Each vote is stored before it is sent. Votes are sent in order, one at a time, and removed when the server has accepted or
+// permanently rejected them. If the server fails on a vote (status 500), this vote and later ones for the same fact wait; the others are
+// sent. A vote whose response was lost is sent again, because a repeated vote has no effect.
 // Source: neils95/Trivio, the controllers of Server/Trivio.
 
-/// The pending votes, and the commands that wait for them. Only votes of the current user are sent; those of other users and servers
-/// are held until these log in again.
+/// The pending votes, and the commands that wait for them. Only votes of the current user at the current server are sent. Other votes are
+/// held until their user logs in to their server again.
 struct ToyVoting: Sendable {
   static let key = "votes"
   private static let maxVotes = 1000
@@ -17,7 +17,7 @@ struct ToyVoting: Sendable {
     /// Whether the vote is stored.
     var isStored = false
     var command: CommandID?
-    /// How often the server failed on the vote (status 500), when it is sent again, and the last error.
+    /// How often the server has failed on the vote (status 500), when the vote is sent again, and the last error.
     var failures = 0
     var notBefore: Instant = .min
     var error: ToyError?
@@ -33,7 +33,7 @@ struct ToyVoting: Sendable {
   private var sending: Int?
   /// The votes on which the server has failed since the last success.
   private var failedVotes: Set<Int> = []
-  /// The number of failed votes from which on all votes wait.
+  /// The number of failed votes at which all votes wait.
   private static let maxFailedVotes = 3
   /// Why all votes wait, after the server did not respond.
   private(set) var error: ToyError?
@@ -83,7 +83,7 @@ struct ToyVoting: Sendable {
     (failures, failedVotes, error, notBefore, sending) = (0, [], nil, .min, nil)
   }
 
-  /// Restores stored votes; returns false if they are damaged.
+  /// Restores stored votes; returns false if they are corrupt.
   mutating func restore(_ bytes: [UInt8]) -> Bool {
     guard let root = JSONNode(untrusted: bytes), root.kind == .array else { return false }
     let votes = root.elements.compactMap(ToyPendingVote.init)
@@ -94,7 +94,7 @@ struct ToyVoting: Sendable {
     return votes.count == root.elements.count
   }
 
-  /// Adds a vote; it is sent as soon as possible after earlier ones. A failed vote for the same fact is repeated first.
+  /// Adds a vote, which is sent as soon as possible after earlier votes. A failed vote for the same fact is repeated first.
   mutating func add(_ vote: ToyPendingVote, for command: CommandID, _ effects: inout Effects) {
     lastNumber += 1
     notBefore = .min
@@ -134,7 +134,7 @@ struct ToyVoting: Sendable {
     return done.command
   }
 
-  /// Delays the vote in flight, or all votes, after an error; returns the commands that waited for them. The votes stay pending.
+  /// Delays the vote in flight, or all votes, after an error; returns the commands that waited for them. The votes remain pending.
   mutating func postpone(_ error: ToyError, at now: Instant) -> [(command: CommandID, vote: ToyPendingVote)] {
     let failed = sendingIndex
     sending = nil
@@ -177,7 +177,7 @@ struct ToyVoting: Sendable {
   /// Ends the delay of all votes, because the server has responded to another request.
   mutating func serverResponded() { notBefore = .min }
 
-  /// Discards the chosen votes; returns their number and the waiting commands.
+  /// Discards the chosen votes; returns their number, and the commands that waited for them.
   mutating func drop(_ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> (count: Int, callers: [CommandID]) {
     let chosen = entries.filter { isChosen($0.vote, isOfUser($0.vote)) }
     guard !chosen.isEmpty else { return (0, []) }

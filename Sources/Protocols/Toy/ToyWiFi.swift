@@ -1,5 +1,5 @@
-// The rules for Wi-Fi credentials of a Trivia toy: its firmware pastes name and password without escaping into
-// AT+CWJAP="ssid","password", and treats the first two colons as separators. The daemon checks them; vehiclectl does so as well, before
+// The rules for the Wi-Fi credentials of a Trivia toy. Its firmware inserts name and password without escaping into
+// AT+CWJAP="ssid","password", and treats the first two colons as separators. The daemon checks the rules, and so does vehiclectl, before
 // the user presses the toy's button.
 // Source: neils95/Trivio, microprocessor.ino and ESP8266.cpp (parsing, sizes, forbidden characters).
 
@@ -12,14 +12,14 @@ public enum ToyWiFi {
   /// The start of the progress text of the action `wifi` after which the setup cannot be cancelled.
   public static let sendingReport = "sending the credentials"
 
-  /// Why a network's name is invalid, or nil.
+  /// Why a network's name is invalid; nil if it is valid.
   public static func validationError(forName name: String) -> String? {
     guard nameLength.contains(name.utf8.count) else { return "a network name must have 1 to 32 bytes, not \(name.utf8.count)" }
     let wrong = name.utf8.contains(colon) ? "a colon" : forbidden(name)
     return wrong.map { "a network name must not contain \($0), which the toy cannot handle; rename the network" }
   }
 
-  /// Why a password is invalid, or nil; an empty one is for an open network.
+  /// Why a password is invalid; nil if it is valid. An empty password is for an open network.
   public static func validationError(forPassword password: String) -> String? {
     guard password.isEmpty || passwordLength.contains(password.utf8.count) else {
       return "a Wi-Fi password must have 8 to 63 bytes, or none for an open network, not \(password.utf8.count)"
@@ -27,7 +27,7 @@ public enum ToyWiFi {
     return forbidden(password).map { "a Wi-Fi password must not contain \($0), which the toy cannot handle; change the password" }
   }
 
-  /// A possible problem with valid credentials, or nil.
+  /// A possible problem with valid credentials; nil if there is none.
   public static func warning(_ name: String, _ password: String) -> String? {
     let fields = [("name", name), ("password", password)].filter { $0.1.utf8.contains(UInt8(ascii: ",")) }.map { "the \($0.0)" }
     return fields.isEmpty ? nil : "comma in \(fields.joined(separator: " and ")): some toys cannot join such a network"
