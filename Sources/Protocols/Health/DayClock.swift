@@ -1,5 +1,5 @@
-// The local day and its start, computed from the wall-clock times that the machine requests occasionally. The wall clock can be set in
-// both directions, and the UTC offset changes with daylight saving and travel; the most recent time is used.
+// The local day and its start, computed from the wall-clock times that the machine requests occasionally. The wall clock can be set forward
+// or back, and the UTC offset changes with daylight saving and travel, so the most recent time is used.
 
 /// The local day and its start.
 struct DayClock: Sendable, Equatable {

@@ -1,6 +1,6 @@
-// Checks an export of Gadgetbridge once a minute and reads it when the file or the day has changed: first the list of tables, then
-// the totals of the day. Values stay valid until the next successful read; errors are reported as a fault.
-// Source: Gadgetbridge's database export. Samples arrive when the phone synchronises, so each one has its own age.
+// Checks an export of Gadgetbridge once a minute, and reads it when the file or the day has changed: first the list of tables, then the
+// totals of the day. Values remain valid until the next successful read; errors are reported as a fault.
+// Source: Gadgetbridge's database export. Samples arrive when the phone synchronises, so each sample has its own age.
 
 /// One export, and the values that were last read from it.
 struct Gadgetbridge: Sendable {
@@ -14,7 +14,7 @@ struct Gadgetbridge: Sendable {
   }
 
   private static let period: Nanoseconds = 60 * .second
-  /// How far a sample may be in the future, in seconds, because clocks differ; later samples are ignored.
+  /// How far in the future a sample may be, in seconds, because clocks differ; later samples are ignored.
   private static let maxClockSkew: Int64 = 300
 
   private let file: String
@@ -25,16 +25,16 @@ struct Gadgetbridge: Sendable {
   private var lastRead: (stamp: FileStamp, day: Int)?
   private(set) var fault: String?
   private var result: GadgetbridgeDay?
-  /// The time of the newest heart rate, and when it was first seen here.
+  /// The time of the newest heart rate, and when this machine first read it.
   private var heartRateSeen: (micros: Int64, at: Instant)?
 
-  /// Creates a reader of an export. `device` is the name of the device in it; nil: the device with the newest sample.
+  /// Creates a reader of an export. `device` is the name of the device in it; nil selects the device with the newest sample.
   init(_ file: String, device: String?) { (self.file, self.device) = (file, device) }
 
   /// When the file is checked next.
   var due: Instant? { if case .idle(let until) = stage { until } else { nil } }
 
-  /// Reads the file again after the clock was set: samples that were in the future may be valid now.
+  /// Reads the file again after the clock was set, because samples that were in the future may now be valid.
   mutating func invalidate() {
     lastRead = nil
     if case .idle = stage { stage = .idle(until: .min) }

@@ -1,5 +1,5 @@
-// The totals of one day and device in an export, selected from its devices and tables. Totals of two tables of one device must not
-// be added: both count the same steps.
+// The totals of one day and device in an export, selected from its devices and tables. Totals of two tables of one device must not be
+// added, because both tables count the same steps.
 
 /// The totals of one device on one day.
 struct GadgetbridgeDay: Sendable, Equatable {
@@ -8,7 +8,7 @@ struct GadgetbridgeDay: Sendable, Equatable {
   var day: Int
   /// The time of the device's newest sample, in microseconds since the Unix epoch.
   var newest: Int64
-  /// The totals of the day; a metric is absent if there is no sample of that day or the device does not record it.
+  /// The totals of the day. A metric is absent if there is no sample of that day, or the device does not record the metric.
   var totals: [HealthMetric: Double] = [:]
   /// The newest heart rate in bpm, of any day, and its time in microseconds since the Unix epoch.
   var heartRate: (number: Double, micros: Int64)?
@@ -49,7 +49,7 @@ struct GadgetbridgeDay: Sendable, Equatable {
     }
   }
 
-  /// Selects a device from the result of `GadgetbridgeTable.totalsQuery`: the one with this name, or the one with the newest sample.
+  /// Selects a device from the result of `GadgetbridgeTable.totalsQuery`: the device with this name, or the device with the newest sample.
   init(_ rows: [[Value?]], of tables: [GadgetbridgeTable], device wanted: String?, day: Int) throws(ValueError) {
     var parts: [String: Part] = [:]
     for part in rows.compactMap({ Part($0, of: tables) }) {

@@ -1,5 +1,5 @@
-// The tables of an export that hold samples, and the queries on them. Tables differ between vendors and new ones are added, so they
-// are detected by their columns. Names from the database are untrusted and therefore quoted.
+// The tables of an export that hold samples, and the queries on them. The tables differ between vendors, and new versions add tables, so
+// tables are detected by their columns. Names from the database are untrusted and therefore quoted.
 // Source: Gadgetbridge's schema: samples have TIMESTAMP, DEVICE_ID, STEPS (per sample, -1 or 0 for none), most HEART_RATE (255 and
 // below 1 for none), a few DISTANCE_CM, DISTANCE_METERS or ACTIVE_CALORIES (kcal). DISTANCE and CALORIES differ between vendors and
 // are not used. A SUMMARY table has one row per day. Times are seconds, or milliseconds above 10^11.
@@ -7,9 +7,9 @@
 /// A table of samples.
 struct GadgetbridgeTable: Sendable, Equatable {
   var name: String
-  /// The columns as spelled in the database, by their upper-case names.
+  /// The names of the columns as spelled in the database, by their upper-case names.
   var columns: [String: String]
-  /// The columns of the table with the names of the devices, by their upper-case names; nil if there is no such table.
+  /// The columns of the table that contains the names of the devices, by their upper-case names; nil if there is no such table.
   var devices: [String: String]?
   var devicesName = ""
 

@@ -24,7 +24,7 @@ extension Kind {
 /// The configuration of a health device.
 struct HealthSettings: Sendable {
   var heartRateMaxAge: Nanoseconds
-  /// The name of an export in the import directory; nil: none.
+  /// The name of an export in the import directory; nil for none.
   var gadgetbridge: String?
   var gadgetbridgeDevice: String?
   /// The step length in metres.

@@ -1,12 +1,12 @@
-// The `health` machine: values that clients set, and an export that is checked once a minute. Values of another day are not
-// published. It requests the time before it stamps a value, every five minutes while there is a value, and at midnight, because the
-// wall clock can be set at any time, especially on machines without a battery-backed clock.
+// The `health` machine: values that clients set, and an export that is checked once a minute. Values of another day are not published. The
+// machine requests the time before it stamps a value, every five minutes while there is a value, and at midnight, because the wall clock
+// can be set at any time, especially on computers without a battery-backed clock.
 
 /// The activity of a person on the current day.
 public struct HealthMachine: Machine {
   /// The state of the machine.
   private enum State {
-    /// Stored values are not restored yet.
+    /// The stored values have not been restored yet.
     case new
     /// The time is known.
     case timeKnown
@@ -27,7 +27,7 @@ public struct HealthMachine: Machine {
   private var lastTimeReceived: Instant = 0
 
   static let timeRequestPeriod: Nanoseconds = 300 * .second
-  /// The minimum pause between two requests of the time, which prevents a second one if the clock was set back slightly at midnight.
+  /// The minimum pause between two time requests, which prevents a second request if the clock was set back slightly at midnight.
   private static let minTimeRequestPause: Nanoseconds = .second
 
   init(_ settings: HealthSettings) {
@@ -83,7 +83,7 @@ public struct HealthMachine: Machine {
       gadgetbridge?.handle(id, answer, clock, at: now, &effects)
       publishChanges(at: now, &effects)
     case .stopping:
-      // Values are stored nevertheless, but their commands fail now.
+      // The values are still stored, but their commands fail now.
       store.stamp(clock, at: now)
       store.advance(&effects)
       for id in store.removeAllCommands() { effects.append(.complete(id, .failure(.notConnected("the device is being stopped")))) }

@@ -11,7 +11,7 @@ enum HealthMetric: Int, CaseIterable, Sendable {
   /// Whether the metric is a total since local midnight.
   var isDailyTotal: Bool { self != .heartRate }
 
-  /// The number in the declared type; nil if it is out of range.
+  /// The number as a value of the declared type; nil if it is out of range.
   func value(_ number: Double) -> Value? {
     guard number.isFinite, let range = declaration.range, range.contains(number) else { return nil }
     return self == .steps ? .int(Int(number.rounded())) : .float(number)

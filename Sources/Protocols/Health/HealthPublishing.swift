@@ -1,4 +1,4 @@
-// Selects the published value of each metric: the newer one of the value that a client set and the imported value. Totals are published
+// Selects the published value of each metric: the value that a client set, or the imported value, whichever is newer. Totals are published
 // only on their day, and a heart rate until it expires. An estimated value is marked as such.
 
 extension HealthMachine {
@@ -8,7 +8,7 @@ extension HealthMachine {
     var source: String
     /// The time of the value, in microseconds since the Unix epoch.
     var micros: Int64
-    /// When the value expires; nil: at midnight.
+    /// When the value expires; nil for midnight.
     var expires: Instant?
   }
 

@@ -25,8 +25,8 @@ struct HealthStore: Sendable {
   /// The values that are being stored, and the commands that set them; nil if no store is in progress.
   private var storing: (entries: [HealthMetric: Entry], commands: [CommandID])?
 
-  /// Restores stored values: one metric per line, `steps 4321 20089 1735689600000000`. A value of another day is restored as
-  /// well, because the clock may not be set yet. Returns false if some of it is damaged.
+  /// Restores stored values: one metric per line, `steps 4321 20089 1735689600000000`. A value of another day is also restored, because the
+  /// clock may not be set yet. Returns false if part of the data is corrupt.
   mutating func restore(_ bytes: [UInt8]?, _ clock: DayClock, at now: Instant) -> Bool {
     let lines = String(decoding: (bytes ?? []).prefix(4096), as: UTF8.self).split(separator: "\n")
     var isWhole = lines.count <= HealthMetric.allCases.count
