@@ -10,7 +10,7 @@
 struct HeartRateMeasurement: SensorMeasurement, Equatable {
   /// The heart rate in bpm.
   var rate: Int
-  /// Whether the strap has skin contact; nil if it cannot detect that.
+  /// Whether the strap has skin contact; nil if it cannot detect skin contact.
   var contact: Bool?
   /// The energy in kJ since the strap was reset.
   var energy: Int?

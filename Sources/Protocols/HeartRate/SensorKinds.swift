@@ -1,4 +1,4 @@
-// The configuration of worn sensors on Bluetooth Low Energy: heart rate straps and foot pods, each with the service that the
+// The configuration of wearable sensors on Bluetooth Low Energy: heart rate straps and foot pods, each with the service that the
 // Bluetooth SIG defines for it. They are two kinds, because their notifications cannot be distinguished.
 // Source: Heart Rate Service 1.0 (180D, 2A37), Running Speed and Cadence Service 1.0 (1814, 2A53); common product names.
 

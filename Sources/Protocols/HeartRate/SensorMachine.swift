@@ -1,5 +1,5 @@
-// The machine of a worn sensor: it only receives. An incomplete measurement is counted and dropped. A sensor that is connected but
-// sends nothing is reported, because straps sleep when they are not worn.
+// The machine of a wearable sensor. It only receives. An invalid measurement is counted and dropped. If a connected sensor sends nothing,
+// this is reported as a fault, because straps sleep when they are not worn.
 
 /// The contents of one notification of a sensor.
 protocol SensorMeasurement: Sendable {
