@@ -1,5 +1,5 @@
-// Writes numbers and constant text into a small buffer on the stack. JSONBytes uses it, because every append to an array would cost a
-// bounds check. Text that does not fit is dropped; a test checks that the longest reading fits. Inlinable, because
+// Writes numbers and constant text to a small buffer on the stack. JSONBytes uses it, because every append to an array would cost a bounds
+// check. Text that does not fit is dropped; a test checks that the longest reading fits. Inlinable, because
 // module Varlink writes every reading with it.
 
 @usableFromInline package struct ByteWriter {

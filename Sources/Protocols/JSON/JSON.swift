@@ -27,17 +27,17 @@ public enum JSON: Equatable, Sendable {
     if case .string(let value) = self { value } else { nil }
   }
 
-  /// An object of the members that are not nil.
+  /// Returns an object with the members that are not nil.
   public static func members(_ members: KeyValuePairs<String, JSON?>) -> JSON {
     .object(members.compactMap { member in member.value.map { Member(key: member.key, value: $0) } })
   }
 
-  /// An object of strings, sorted by key.
+  /// Returns an object whose members are strings, sorted by key.
   public static func texts(_ texts: [String: String]) -> JSON {
     .object(texts.sorted { $0.key < $1.key }.map { Member(key: $0.key, value: .string($0.value)) })
   }
 
-  /// The value in one line, without spaces. A number that is not finite becomes null.
+  /// The value as JSON in one line, without spaces. A number that is not finite becomes null.
   public var text: String {
     var bytes: [UInt8] = []
     write(to: &bytes)

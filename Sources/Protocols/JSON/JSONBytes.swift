@@ -1,4 +1,4 @@
-// Numbers and strings as JSON bytes, appended without an allocation. Callers must not pass numbers that are not finite.
+// Numbers and strings as JSON bytes, appended without an allocation. Callers must pass only finite numbers.
 
 extension [UInt8] {
   /// Appends constant text that needs no escaping.

@@ -1,6 +1,6 @@
-// A parser for untrusted JSON (RFC 8259): one pass over the bytes into a flat list of positions; values are decoded on demand.
-// Stricter than FoundationEssentials' parser, as the socket requires: no duplicate keys, no deep nesting, nothing before or
-// after the value. It is also faster: a Get takes a third of the time.
+// A parser for untrusted JSON (RFC 8259): one pass over the bytes into a flat list of positions; values are decoded on demand. Stricter
+// than FoundationEssentials' parser, as the socket requires: no duplicate keys, no deep nesting, and nothing before or after the value. It
+// is also faster: a Get takes a third of the time.
 
 /// Why bytes are not valid JSON.
 package struct JSONSyntax: Error, Equatable {
@@ -16,7 +16,7 @@ package struct JSONDocument: Sendable {
   /// without escapes; other strings are `coded`.
   package enum Kind: Sendable { case null, `true`, `false`, integer, number, plain, coded, array, object }
 
-  /// One value or key, from its first byte to after its last; strings without the quotes.
+  /// One value or key. `start` is its first byte, and `end` is the byte after its last one; the quotes of a string are not included.
   package struct Node: Sendable {
     package var kind: Kind
     package var start: Int

@@ -151,7 +151,7 @@ extension JSONDocument {
   /// The maximum number of keys that are compared with each other.
   private static let maxComparedKeys = 8
 
-  /// A key as its code points: canonically equivalent spellings are different keys.
+  /// A key as its bytes: canonically equivalent spellings are different keys.
   private struct Key: Hashable {
     let bytes: ArraySlice<UInt8>
 

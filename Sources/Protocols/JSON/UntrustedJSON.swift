@@ -1,4 +1,4 @@
-// Untrusted JSON: responses of other servers, and files that may be damaged. A value of an unexpected type is nil.
+// Untrusted JSON: responses of other servers, and files that may be corrupt. A value of an unexpected type is nil.
 
 extension JSONNode {
   /// Parses a whole body; nil if it is not JSON.
