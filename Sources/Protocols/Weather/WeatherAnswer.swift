@@ -1,6 +1,6 @@
-// Parsing of the responses of both services. The responses are untrusted: each error has its own message, an implausible value is
-// absent, and no message contains the coordinates.
-// Source: open-meteo.com, the documentation of the forecast and geocoding APIs (fields, units, the form of errors).
+// Parses the responses of both services. The responses are untrusted: each error has its own message, an implausible value is absent, and
+// no message contains the coordinates.
+// Source: open-meteo.com, the documentation of the forecast and geocoding APIs (fields, units, format of errors).
 
 /// Why a response cannot be used.
 struct WeatherError: Error, Equatable {
@@ -10,7 +10,7 @@ struct WeatherError: Error, Equatable {
   var retry = Retry.soon
 }
 
-/// The weather; each value can be absent with a reason.
+/// The weather. Each value can be absent, with a reason.
 struct WeatherReport: Sendable, Equatable {
   var temperature: Reading.Content
   var humidity: Reading.Content
@@ -64,7 +64,7 @@ enum WeatherAnswer {
     return (Coordinates(latitude: latitude, longitude: longitude), names.joined(separator: ", "))
   }
 
-  // MARK: The response as such
+  // MARK: The whole response
 
   private static func document(_ response: HTTPResponse, of service: String, key: String) throws(WeatherError) -> JSONNode {
     switch response {

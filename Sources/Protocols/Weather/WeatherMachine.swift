@@ -1,17 +1,17 @@
-// The `weather` machine: looks up its place once, then requests the weather every `interval`. At most one request is in flight.
-// After failures it backs off, and shows the last values until they are stale. The last response is stored across restarts. The
-// location is sent to the services only.
+// The `weather` machine: looks up its place once, then requests the weather every `interval`. At most one request is in flight. After
+// failures, it backs off, and keeps the last values until they are stale. The last response is stored across restarts. The location is sent
+// only to the two services.
 // Source: open-meteo.com, the API documentation; the fair-use limit is 10,000 calls per day.
 
 /// Publishes the weather at one location.
 public struct WeatherMachine: Machine {
-  /// The state of the machine. Each case carries only what is valid in it.
+  /// The state of the machine. Each case carries only the data that is valid in it.
   enum State: Sendable {
     /// No request is in flight; the next one is due at this time.
     case idle(until: Instant)
     /// A request is in flight. `began` is the start of the update, which can consist of two requests.
     case requesting(Request, RequestID, sentAt: Instant, began: Instant)
-    /// Disconnected: no request until the device is connected again.
+    /// Disconnected: no request is sent until the device is connected again.
     case stopped
   }
 
@@ -28,7 +28,7 @@ public struct WeatherMachine: Machine {
   var lastRequestID: RequestID = 0
   /// When the services were last queried.
   var lastRequestTime: Instant?
-  /// Until when the service rejects requests because of its rate limit; nil if it does not.
+  /// The time until which the service rejects requests because of its rate limit; nil if it does not.
   var limitedUntil: Instant?
   var failures = 0
   /// When the published values expire, and the response and its time if it was restored from disk; nil if no values are published.
@@ -92,7 +92,7 @@ public struct WeatherMachine: Machine {
 
   // MARK: Requests
 
-  /// The earliest time of the next request: at most one per minute, for whatever reason.
+  /// The earliest time of the next request. At most one request per minute is sent, whatever the reason.
   func earliestRequest(after now: Instant) -> Instant {
     max(now, lastRequestTime.map { $0 &+ Self.minPause } ?? now, limitedUntil ?? now)
   }

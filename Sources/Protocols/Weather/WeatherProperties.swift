@@ -1,4 +1,4 @@
-// The properties of a weather device, and the names of the WMO weather codes. All units are SI; clients convert.
+// The properties of a weather device, and the names of the WMO weather codes. All units are metric; clients convert them.
 // Source: WMO code table 4677 as Open-Meteo uses it (open-meteo.com).
 
 /// The properties, in the order of the schema.

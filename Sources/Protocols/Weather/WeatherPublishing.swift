@@ -1,5 +1,5 @@
-// What a weather device publishes and until when, the action `refresh`, and the device's state. A restored response is shown with
-// its age by the wall clock; if that clock is implausible, it is not shown.
+// The published values of a weather device and their expiry, the action `refresh`, and the device's state. A restored response is published
+// with its age according to the wall clock; if the wall clock is implausible, the response is not published.
 
 extension WeatherMachine {
   // MARK: Published values

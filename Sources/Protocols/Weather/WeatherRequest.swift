@@ -1,4 +1,4 @@
-// The requests to the two services. Numbers have a decimal point in every locale; names are percent-encoded.
+// The requests to the two services. Numbers have a decimal point in every locale, and names are percent-encoded.
 // Source: open-meteo.com, the documentation of the forecast and geocoding APIs.
 
 enum WeatherRequest {

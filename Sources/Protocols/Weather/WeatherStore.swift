@@ -1,6 +1,6 @@
-// The stored state: the coordinates of the configured place, and the last response with its wall-clock time. Both contain the
-// configuration that they belong to, and are ignored if it has changed. The files in the state directory are readable only by the
-// daemon (0600).
+// The stored state: the coordinates of the configured place, and the last response with its wall-clock time. Each is stored with the
+// configuration that it belongs to, and is ignored if the configuration has changed. The files in the state directory are readable only by
+// the daemon (0600).
 
 enum WeatherStore {
   static let placeKey = "place"
