@@ -94,7 +94,7 @@ struct CarMotion: Sendable {
 
   // MARK: Lease
 
-  /// Begins a lease, or revokes it at once. `refusal`: why other components do not allow driving now; nil if they do.
+  /// Begins a lease, or revokes it immediately. `refusal`: why other components do not allow driving now; nil if they do.
   mutating func beginLease(_ deadline: Nanoseconds, refusal: String?, at now: Instant, _ effects: inout Effects) {
     if let reason = refusal ?? drivingRefusal { return effects.append(.leaseLost(reason)) }
     driving.beginLease(deadline: deadline, at: now)

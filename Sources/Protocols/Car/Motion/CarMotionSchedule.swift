@@ -56,7 +56,7 @@ extension CarMotion {
   /// When the first command is due; nil if none is queued, or the car would ignore it now.
   private func commandDue(_ context: CarContext) -> Instant? {
     guard !context.isCameraBlocking, !waitsToContinue, let due = queue.commandDue(isStreaming: isStreaming(context)) else { return nil }
-    // A status request blocks the car's receiving thread. Commands that arrive meanwhile are read as one block, and a command that
+    // A status request blocks the car's receiving thread. Commands that arrive in the meantime are read as one block, and a command that
     // fails discards the rest of the block. While the lease is held, no wait is needed, because the car stands still until it reads
     // Continue.
     return driving.isLeaseHeld ? due : max(due, context.statusDeadline ?? .min)

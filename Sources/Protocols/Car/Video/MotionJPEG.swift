@@ -169,7 +169,7 @@ public struct MotionJPEG: Sendable {
     return .failed(message)
   }
 
-  /// Returns nil unless this byte ends a delimiter line, and otherwise whether it is the last delimiter.
+  /// If this byte ends a delimiter line, returns whether it is the last delimiter; otherwise returns nil.
   private mutating func delimiter(_ byte: UInt8) -> Bool? {
     guard byte == lineFeed else {
       if line.count < Head.maxBoundaryLength + 8 { line.append(byte) }
