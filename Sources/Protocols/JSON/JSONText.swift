@@ -128,8 +128,8 @@ extension JSONDocument {
 
   private static let maxNodesWithoutIndex = 64
 
-  /// A key that occurs twice in an object, or nil. A few plain keys are compared with each other; for more keys, or escaped ones, a set
-  /// keeps the time linear.
+  /// A key that occurs twice in an object, or nil. A few plain keys are compared with each other. For more keys, or escaped ones, a set is
+  /// used, so that the time is linear.
   package func duplicateKey(in object: Int) -> String? {
     var keys: [Int] = []
     var index = object + 1
