@@ -1,7 +1,8 @@
-// A simulated AutoTT car: a Python program on a Raspberry Pi that drives two motors. The car has the flaws of the original.
+// A simulated AutoTT car: a Python program on a Raspberry Pi that drives two motors. The simulated car has the flaws of the original.
 // Source: task123/AutoTT as built; the README of task123/AutoTTApp for `documented`.
-// Links: `main` is the phone; the other links are clients of the video server. The program serves one phone, and as built does not notice
-// the end of that connection. `resetLink(main)` means that the program has ended (`hasEnded`), or that it has disconnected the phone.
+// Links: `main` is the phone; the other links are clients of the video server. The program serves one phone, and in the as-built dialect
+// does not notice the end of that connection. `resetLink(main)` means that the program has ended (`hasEnded`), or that it has disconnected
+// the phone.
 
 import Protocols
 
@@ -9,7 +10,7 @@ import Protocols
 public struct AutoTTCar: Machine {
   /// The variants of the car.
   public enum Dialect: String, CaseIterable, Sendable {
-    /// The program as built.
+    /// The original program.
     case asBuilt = "as-built"
     /// The device that the app's documentation describes: frames end with `%^%` alone, and the program has no known flaws.
     case documented
@@ -31,7 +32,7 @@ public struct AutoTTCar: Machine {
   var steps: [Step] = []
   /// When the current slow step is complete.
   var waitsUntil: Instant?
-  /// When the thread began to wait for a client to fetch a picture; nil while it does not wait.
+  /// When the thread began to wait for a client to fetch a picture; nil if it is not waiting.
   var awaitsFetchSince: Instant?
   /// Whether a client has fetched a picture since the stream was switched on.
   var pictureWasFetched = false
@@ -43,7 +44,7 @@ public struct AutoTTCar: Machine {
 
   // Sending.
   var sendQueue = SendQueue(baud: nil)
-  /// A message that the fault `coalesce` holds back for the next one.
+  /// A message that the fault `coalesce` holds back until the next one.
   var heldBack: [UInt8] = []
   /// Frames that other threads will send.
   var scheduledFrames: [(due: Instant, bytes: [UInt8])] = []
@@ -58,7 +59,7 @@ public struct AutoTTCar: Machine {
   // Driving.
   var state = CarState()
   var steering = CarSteering.tilt(TiltSteering(hasIndicators: false))
-  /// Line steering of an earlier mode whose thread still runs.
+  /// Line steering of an earlier mode whose thread is still running.
   var orphanedLine: LineSteering?
   /// When the line-following thread sets the motors next.
   var lineDue: Instant?
@@ -76,7 +77,7 @@ public struct AutoTTCar: Machine {
     _ dialect: Dialect = .asBuilt, without: Set<CarFlaw> = [], faults: [CarFault] = [], isInstant: Bool = false, seed: UInt64 = 1
   ) {
     self.dialect = dialect
-    // The documentation does not mention end of file, so the documented car ignores it too.
+    // The documentation does not mention end of file, so the documented car also ignores it.
     flaws = (dialect == .asBuilt ? Set(CarFlaw.allCases) : [.ignoresClose]).subtracting(without)
     self.faults = FaultSet(faults)
     self.isInstant = isInstant
@@ -99,7 +100,7 @@ public struct AutoTTCar: Machine {
   public var isWaiting: Bool { programState == .waiting }
   /// Whether the program has ended.
   public var hasEnded: Bool { programState == .ended }
-  /// Whether the receive buffer of the kernel has space. A busy program does not read.
+  /// Whether the kernel's receive buffer has space. A busy program does not read from it.
   public var hasRoom: Bool { receiver.hasRoom }
 
   public var nextWake: Instant? {

@@ -23,7 +23,7 @@ extension AutoTTCar {
     }
   }
 
-  // MARK: As built
+  // MARK: The as-built dialect
 
   private mutating func asBuiltSteps(for frame: ReceivedFrame) throws(PythonException) -> [Step]? {
     switch frame.name {
@@ -41,7 +41,7 @@ extension AutoTTCar {
       guard (-modes.count..<modes.count).contains(index) else { throw .index }
       return [.send("InfoModes", modes[index < 0 ? modes.count + index : index].info)]
     case "ChosenMode":
-      // The program compares text, so leading blanks or zeros match no mode.
+      // The program compares strings, so a number with leading blanks or zeros matches no mode.
       guard let index = CarMode.asBuilt.indices.first(where: { frame.text == String($0) }) else { return [] }
       if case .line = steering, !modes[mode].leavesThreadRunning { return [.wait(.second / 2), .endLineThread, .chooseMode(index)] }
       return [.chooseMode(index)]
@@ -93,7 +93,7 @@ extension AutoTTCar {
     }
   }
 
-  // MARK: As documented
+  // MARK: The documented dialect
 
   private mutating func documentedSteps(
     for frame: ReceivedFrame, at now: Instant, _ effects: inout Effects

@@ -35,7 +35,7 @@ extension AutoTTCar {
     scheduledFrames = greeting(from: ready + (isInstant ? 0 : .second / 2))
   }
 
-  /// Handles the end of the phone's connection. As built it has no effect: the car keeps driving.
+  /// Handles the end of the phone's connection. In the as-built dialect it has no effect: the car keeps driving.
   mutating func clientDisconnected(at now: Instant, _ effects: inout Effects) {
     sendQueue.clear(at: now)
     guard programState == .serving || programState.isSettingUp, !hasFault(.held) else { return }
@@ -73,7 +73,7 @@ extension AutoTTCar {
     }
   }
 
-  /// Completes the set-up, or ends the program, when due.
+  /// Completes the setup, or ends the program, when this is due.
   mutating func runProgram(at now: Instant, _ effects: inout Effects) {
     switch programState {
     case .settingUp(let until) where now >= until: programState = .serving
@@ -86,8 +86,8 @@ extension AutoTTCar {
     }
   }
 
-  /// Runs the line-following thread, which sets the motors periodically. That of a mode with `leavesThreadRunning` does so even after a
-  /// mode change.
+  /// Runs the line-following thread, which sets the motors periodically. The thread of a mode with `leavesThreadRunning` does so even after
+  /// a mode change.
   mutating func runLineThread(at now: Instant) {
     var wheels = orphanedLine?.wheels
     if case .line(let line) = steering { wheels = wheels ?? line.wheels }

@@ -30,7 +30,7 @@ extension AutoTTCar {
       if !steps.isEmpty {
         perform(steps.removeFirst(), at: now, &effects)
       } else if let frame = receiver.next() {
-        // Frames that arrive before the set-up is complete are discarded.
+        // Frames that arrive before the setup is complete are discarded.
         if case .settingUp = programState { continue }
         execute(frame, at: now, &effects)
       } else if case .leaving = programState {

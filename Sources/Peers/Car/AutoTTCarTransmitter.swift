@@ -42,14 +42,14 @@ extension AutoTTCar {
     SimulatedCarStatus(Double(now - connectedAt) / 1e9, isFlat: hasFault(.flat), isHot: hasFault(.warn))
   }
 
-  /// Checks the limits and sends warnings. In AutoTT's program a thread of its own does this, independently of the receiving thread.
+  /// Checks the limits and sends warnings. In AutoTT's program, a separate thread does this, independently of the receiving thread.
   mutating func checkHealth(at now: Instant) {
     guard let due = nextHealthCheck, now >= due else { return }
     nextHealthCheck = due + ((now - due) / AutoTTCar.healthCheckInterval + 1) * AutoTTCar.healthCheckInterval
     let status = carStatus(at: now)
     if status.temperature < SimulatedCarStatus.rearmTemperature { sentWarnings.remove("hot") }
     if status.temperature > SimulatedCarStatus.maxTemperature, sentWarnings.insert("hot").inserted {
-      // The spelling is the original's.
+      // The misspelling is the original's.
       send(frame("Message", "The CPU temperatur is over \(SimulatedCarStatus.maxTemperature.fixed(6)) C."), at: now)
     }
     if status.motorVoltage < SimulatedCarStatus.minMotorVoltage, sentWarnings.insert("motors").inserted {
@@ -62,7 +62,7 @@ extension AutoTTCar {
     }
   }
 
-  /// Sends bytes as one call of sendall() does. Faults split them, or combine them with the next call.
+  /// Sends bytes like one call of sendall(). Faults split them, or combine them with the next call.
   mutating func send(_ bytes: [UInt8], at now: Instant) {
     guard programState != .waiting, programState != .ended else { return }
     if heldBack.isEmpty, hasFault(.coalesce) { return heldBack = bytes }

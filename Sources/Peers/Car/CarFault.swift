@@ -1,4 +1,4 @@
-// The faults of a simulated car, and the flaws of the original that can be removed. Source: task123/AutoTT and its app.
+// The faults of a simulated car, and the original's flaws, which can be removed. Source: task123/AutoTT and its app.
 
 import Protocols
 
@@ -40,13 +40,13 @@ public enum CarFaultKind: String, FaultKind {
   }
 }
 
-/// The flaws of every car as built.
+/// The flaws of every as-built car.
 public enum CarFlaw: String, CaseIterable, Sendable {
   /// Split frames are lost, and so are frames after an exception in the same read.
   case reassembly
   /// The car reads nothing while its camera starts.
   case videoBlock = "video-block"
-  /// Disconnect ends the program, which is then started again.
+  /// Disconnect ends the program, which is then restarted.
   case restart
   /// The car does not accept another client after its client has closed.
   case oneClient = "one-client"

@@ -1,5 +1,5 @@
-// One client of the car's video server. If the video is off at the request, the connection is closed at once; if the video is switched off
-// later, the connection stays open without data. Parts have no Content-Length and no closing boundary:
+// One client of the car's video server. If the video is off when the request arrives, the connection is closed immediately; if the video is
+// switched off later, the connection stays open without data. Parts have no Content-Length and no closing boundary:
 //   --frame CR LF Content-Type: image/jpeg CR LF CR LF JPEG CR LF CR LF
 // Source: Cameras.py of task123/AutoTT, under Flask.
 
@@ -22,7 +22,7 @@ struct CarFeed: Sendable {
   /// The next action of the connection.
   enum Outcome { case nothing, send([UInt8]), close }
 
-  /// When `next` must be called again; nil: after the next input.
+  /// When `next` must be called again; nil if only after the next input.
   func nextDue(isStreaming: Bool) -> Instant? {
     guard isStreaming, sending == nil, case .streaming(let next) = state else { return nil }
     return next

@@ -1,4 +1,5 @@
-// The modes of a simulated car. Source: Modes.py of task123/AutoTT (names, order, buttons, speech). The info texts are not the original's.
+// The modes of a simulated car. Source: Modes.py of task123/AutoTT (names, order, buttons, speech). The descriptions are not the
+// original's.
 
 /// A mode. Its index in the list is the body of ChosenMode.
 struct CarMode: Sendable {
@@ -10,7 +11,7 @@ struct CarMode: Sendable {
   var steering: Steering
   /// Whether selecting the mode starts the camera.
   var startsCamera = false
-  /// Whether selecting the mode stops the camera first, unless it streams.
+  /// Whether selecting the mode first stops the camera, unless the camera is streaming.
   var stopsCamera = true
   /// Whether recognized speech is passed to the steering.
   var takesSpeech = false
@@ -53,7 +54,7 @@ struct CarMode: Sendable {
     CarMode(name: "Indoors", info: "Tilt to drive, \"gently\" please.", steering: .tilt),
   ]
 
-  /// These modes and further ones, so that the Modes frame is longer than one read.
+  /// Returns these modes and additional ones, so that the Modes frame is longer than one read.
   static func long(_ modes: [CarMode]) -> [CarMode] {
     modes
       + (modes.count..<60).map { number in

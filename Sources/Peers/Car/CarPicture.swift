@@ -16,7 +16,7 @@ enum CarPictureSize: Sendable, Equatable {
 /// One picture.
 struct CarPicture: Sendable {
   let size: CarPictureSize
-  /// The number of the picture, which sets the position of the ball.
+  /// The number of the picture, which determines the position of the ball.
   let number: Int
 
   private var columns: Int { (size.width + 7) / 8 }

@@ -1,5 +1,5 @@
-// The frame parser of the car. In the dialect as-built the car parses each read separately: a frame that is split across two reads
-// is lost, and so is the next one. In the dialect documented, or if this flaw is switched off, it reassembles frames.
+// The frame parser of the car. In the as-built dialect, the car parses each read separately: a frame that is split across two reads is
+// lost, and so is the next frame. In the documented dialect, or if this flaw is removed, the car reassembles frames.
 // Source: TCP.py of task123/AutoTT: recv(1024), split at `#$#`, then at `%^%` CR LF.
 //
 //   TYPE 23 24 23 BODY 25 5E 25 0D 0A        documented: TYPE 23 24 23 BODY 25 5E 25, and optional line ends
@@ -33,7 +33,7 @@ struct CarReceiver: Sendable {
   private let reassembles: Bool
   /// Bytes in the kernel's buffer.
   private(set) var kernelBuffer: [UInt8] = []
-  /// The unparsed rest of the current read.
+  /// The part of the current read that has not been parsed yet.
   private var chunk: ArraySlice<UInt8> = []
   /// An incomplete frame, stored for the next read when reassembling.
   private var unfinished: [UInt8] = []
@@ -55,7 +55,7 @@ struct CarReceiver: Sendable {
     return true
   }
 
-  /// Returns the next frame of this read, or nil. As built, nil also discards the rest of the read.
+  /// Returns the next frame of this read, or nil. If the car does not reassemble frames, the rest of the read is discarded with nil.
   mutating func next() -> ReceivedFrame? {
     if reassembles { return nextReassembled() }
     guard let divider = chunk.position(of: CarReceiver.divider) else { return endRead() }

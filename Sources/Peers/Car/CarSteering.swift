@@ -28,10 +28,10 @@ enum IndicatorSide: Sendable { case left, right }
 struct CarLights: Sendable, Equatable {
   var areOn = false
   var isHighBeam = false
-  /// The indicators that blink.
+  /// The blinking indicators.
   var indicators: Set<IndicatorSide> = []
 
-  /// `off`, or what is on: `low` or `high`, then `left`, `right` for indicators that blink.
+  /// `off`, or the lights that are on: `low` or `high`, then `left` and `right` for blinking indicators.
   var text: String {
     let words = [
       areOn ? isHighBeam ? "high" : "low" : nil, indicators.contains(.left) ? "left" : nil, indicators.contains(.right) ? "right" : nil,

@@ -6,7 +6,7 @@
 //     0 …   90   left 100 s, right left·(1 - a/45)          90 …  180   right -100 s, left -right·(1 - (a - 90)/45)
 //   -90 …    0   right 100 s, left right·(1 + a/45)       -180 …  -90   left -100 s, right -left·(1 + (a - 90)/45)  <- sign error
 
-/// The speeds of both sides in % of full speed, negative backward. Values beyond ±100 saturate the motors.
+/// The speeds of both sides in % of full speed; negative is backwards. Values beyond ±100 saturate the motors.
 public struct CarWheels: Sendable, Equatable {
   public var left: Double
   public var right: Double

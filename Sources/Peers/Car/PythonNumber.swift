@@ -1,5 +1,5 @@
-// Number parsing like float() and int() of Python 2: surrounding whitespace and a sign are allowed; hexadecimal
-// and a decimal comma are not.
+// Number parsing like float() and int() of Python 2: surrounding whitespace and a sign are allowed; hexadecimal numbers and a decimal comma
+// are not.
 
 /// Parsers of Python numbers.
 enum PythonNumber {
@@ -14,7 +14,7 @@ enum PythonNumber {
     case "inf", "infinity": return isNegative ? -.infinity : .infinity
     default: break
     }
-    // Swift also accepts hexadecimal and a second sign.
+    // Swift also accepts hexadecimal numbers and a second sign.
     guard let first = word.utf8.first, first == 0x2E || (0x30...0x39).contains(first),
       word.utf8.allSatisfy({ (0x30...0x39).contains($0) || [0x2B, 0x2D, 0x2E, 0x65].contains($0) }), let value = Double(word)
     else { return nil }

@@ -27,7 +27,7 @@ struct SimulatedCarStatus: Sendable {
     motorVoltage = (isFlat ? 5.72 : 7.41) - 0.2 * hours - 0.03 * wave
     piVoltage = (isFlat ? 4.83 : 5.02) - 0.01 * hours - 0.01 * wave
     temperature = 48.3 + 1.6 * SimulatedCarStatus.wave(seconds, period: 90)
-    // Hot for long enough to be noticed, then below the temperature that permits the next warning.
+    // Hot for long enough to be noticed, then cool enough to permit the next warning.
     if isHot, seconds.truncatingRemainder(dividingBy: 40) >= 2 { temperature += seconds.truncatingRemainder(dividingBy: 40) < 15 ? 36 : 4 }
     cpuUsage = 5.9 + 3.4 * SimulatedCarStatus.wave(seconds, period: 20)
     memoryUsed = 612 + Int(seconds / 10) % 40
@@ -51,7 +51,7 @@ struct SimulatedCarStatus: Sendable {
     ]
   }
 
-  /// Items of a modified program: without colon, value or label, and with unknown labels.
+  /// Items of a modified program: items without a colon, value or label, and items with unknown labels.
   var oddItems: [String] {
     [
       "Motor battery voltage:  V", "Raspberry Pi's battery voltage: \(piVoltage.fixed(2)) V", "Temperature: unknown C", "CPU usage: ",
