@@ -1,5 +1,5 @@
 // Collects the bytes of a request until it is complete or invalid, in linear time and bounded memory.
-// Source: RFC 9112 §6 (a body is as long as Content-Length; without it there is none), RFC 9110 §15.5 (411, 413, 431).
+// Source: RFC 9112 §6 (Content-Length is the length of the body; without it, there is no body), RFC 9110 §15.5 (411, 413, 431).
 
 import Protocols
 
@@ -44,7 +44,7 @@ struct HTTPReader: Sendable {
     return .complete(request)
   }
 
-  /// The position of the first empty line from `start` on.
+  /// The position of the first empty line at or after `start`.
   private static func emptyLine(in bytes: [UInt8], from start: Int) -> Int? {
     guard bytes.count >= start + headerEnd.count else { return nil }
     return (start...bytes.count - headerEnd.count).first {

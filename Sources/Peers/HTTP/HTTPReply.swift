@@ -1,4 +1,4 @@
-// An HTTP/1.1 reply with Content-Length and `Connection: close`. It adds no other fields by default, because the toy reads the header as
+// An HTTP/1.1 reply with Content-Length and `Connection: close`. It adds no other fields by default, because the toy parses the header as
 // data. Source: RFC 9112, RFC 9110 §8.6 (a 204 has no length).
 
 import Protocols
@@ -11,7 +11,7 @@ struct HTTPReply: Sendable, Equatable {
   /// The Content-Type; nil for none.
   var type: String?
   var body: [UInt8]
-  /// Further header fields, sent in order of their names.
+  /// Additional header fields, sent in the order of their names.
   var fields: [String: String]
   /// Whether the body contains secrets, which must not be logged.
   var isSecret = false

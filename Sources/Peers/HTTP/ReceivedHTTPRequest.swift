@@ -7,7 +7,7 @@ import Protocols
 struct ReceivedHTTPRequest: Sendable, Equatable {
   /// The method as sent; empty if there is none.
   var method: String
-  /// The target up to its `?`, as sent.
+  /// The part of the target before `?`, as sent.
   var path: String
   /// The parameters, percent-decoded.
   var query: [String: String]
