@@ -1,4 +1,4 @@
-// The faults of a simulated wearable sensor. Some of them add optional fields to its messages.
+// The faults of a simulated wearable sensor. Several of them add optional fields to its messages.
 
 import Protocols
 

@@ -54,7 +54,7 @@ public struct WearableSensor: Machine {
 
   // MARK: Measurements
 
-  /// The heart rate in bpm: it rises and falls in 10 min, with random deviations.
+  /// The heart rate in bpm, which rises and falls in a cycle of 10 min, with random deviations.
   private mutating func heartRate(at seconds: Double) -> Int {
     let part = (seconds / 600).truncatingRemainder(dividingBy: 1)
     return Int(72 + 88 * (part < 0.5 ? part : 1 - part) * 2) + Int.random(in: -2...2, using: &random)
@@ -98,7 +98,7 @@ public struct WearableSensor: Machine {
     (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
   }
 
-  /// Returns the fault of this kind that affects the current message, if any; one with a start time only once.
+  /// Returns the fault of this kind that affects the current message, if any. A fault with a start time is returned only once.
   private mutating func activateFault(_ kind: SensorFault.Kind, at now: Instant) -> SensorFault? {
     faults.due(kind, item: messageCount, after: now - origin)
   }
