@@ -1,6 +1,7 @@
-// A simulated Torq longboard: the Arduino between an HM-10 and a VESC. As built, its loop runs continuously and replies to one byte per
-// pass. As documented, it sends a message when connected, and another one after every reply of the phone or timeout.
-// Source: ProjectTORQ.ino (order and delays of a pass, control bytes, latches); SoftwareSerial (63 bytes of buffer, no reception while
+// A simulated Torq longboard: the Arduino between an HM-10 and a VESC. In the as-built dialect, its loop runs continuously and replies to
+// one byte per pass. In the documented dialect, it sends a message when the phone connects, and another one after every reply of the phone,
+// or after a timeout.
+// Source: ProjectTORQ.ino (order and delays of a pass, control bytes, latches); SoftwareSerial (a 63-byte buffer, no reception while
 // printing); Torq's README for `documented`.
 
 import Protocols
@@ -9,7 +10,7 @@ import Protocols
 public struct ArduinoBoard: Machine {
   /// The variants of the protocol.
   public enum Dialect: String, CaseIterable, Sendable {
-    /// The program as built.
+    /// The original program.
     case asBuilt = "as-built"
     /// The board that the documentation describes.
     case documented
@@ -26,40 +27,40 @@ public struct ArduinoBoard: Machine {
   private let origin: Instant
   private var random: SeededRandom
   private var sendQueue = SendQueue(baud: nil)
-  /// Whether the buzzer is switched on, until the control byte for off or a reset.
+  /// Whether the buzzer is switched on. It stays on until the control byte for off, or a reset.
   private(set) public var isBuzzerLatched = false
-  /// Whether the board has detected low voltage; it stays off until a reset.
+  /// Whether the board has latched off because of low voltage; it stays off until a reset.
   private(set) public var isLatchedOff = false
   private var bootedAt: Instant
   /// Bytes in the receive buffer.
   private var receiveBuffer: [UInt8] = []
-  /// The start of a pass of the loop; further passes follow without a pause.
+  /// The start of a pass of the loop; other passes follow without a pause.
   private var passStart: Instant
   /// When the loop reads the next byte; nil if there is none.
   private var nextRead: Instant?
-  /// The time in which SoftwareSerial prints and cannot receive.
+  /// The period in which SoftwareSerial prints and cannot receive.
   private var printing: Range<Instant> = 0..<0
-  /// When a documented board sends its next message without a reply of the phone.
+  /// When a documented board sends its next message if the phone does not reply.
   private var nextRepeat: Instant?
   private var messageCount = 0
   private var silentUntil: Instant = .min
-  /// A message that the fault `coalesce` holds back for the next one.
+  /// A message that the fault `coalesce` holds back until the next one.
   private var heldBack: [UInt8] = []
   private var isConnected = false
-  /// Whether the link is reset once everything is sent.
+  /// Whether to reset the link once everything has been sent.
   private var closesLink = false
   private var hasReportedSounding = false
 
   private static let bufferSize = 63
-  /// The control bytes of a board as built.
+  /// The control bytes of an as-built board.
   private static let (buzzerOnByte, buzzerOffByte): (UInt8, UInt8) = (55, 45)
-  /// The reply time of the VESC, and the time that the board waits for a VESC that does not reply.
+  /// The reply time of the VESC, and the board's timeout for a VESC that does not reply.
   private static let vescTime: Nanoseconds = 10 * .millisecond
   private static let vescTimeout: Nanoseconds = 100 * .millisecond
   /// The delays before and after the reply to a byte, and at the end of each pass.
   private static let answerDelay: Nanoseconds = 20 * .millisecond
   private static let passDelay: Nanoseconds = 30 * .millisecond
-  /// About 14 characters at 9600 baud.
+  /// The time to print a message: about 14 characters at 9600 baud.
   private static let printTime: Nanoseconds = 15 * .millisecond
   private static let repeatInterval: Nanoseconds = 600 * .millisecond
 
@@ -156,7 +157,7 @@ public struct ArduinoBoard: Machine {
     let printTime = isInstant ? now..<now : now + ArduinoBoard.answerDelay..<now + ArduinoBoard.answerDelay + ArduinoBoard.printTime
     (printing, passStart) = (printTime, isInstant ? now : printTime.upperBound + ArduinoBoard.answerDelay + ArduinoBoard.passDelay)
     sendMessage(at: now, printedAt: printTime.upperBound)
-    // Each pass replies to one byte; further bytes are handled in the next passes.
+    // Each pass replies to one byte; the other bytes are handled in the next passes.
     if !receiveBuffer.isEmpty { nextRead = isInstant ? now : passStart + vescTime }
   }
 
@@ -206,7 +207,7 @@ public struct ArduinoBoard: Machine {
 
   private func hasFault(_ kind: BoardFault.Kind) -> Bool { faults.contains(kind) }
 
-  /// Returns the fault of this kind that affects the current message, if any; one with a start time only once.
+  /// Returns the fault of this kind that affects the current message, if any. A fault with a start time is returned only once.
   private mutating func activateFault(_ kind: BoardFault.Kind, at now: Instant) -> BoardFault? {
     faults.due(kind, item: messageCount, after: now - origin)
   }

@@ -22,7 +22,7 @@ struct BoardRide: Sendable {
     }
   }
 
-  /// The speed in mph, negative backward.
+  /// The speed in mph; negative is backwards.
   static func speed(_ seconds: Double) -> Double {
     var rest = max(0, seconds).truncatingRemainder(dividingBy: period)
     var from = 0.0
@@ -42,7 +42,7 @@ struct BoardRide: Sendable {
     return cycles * (miles.last ?? 0) + miles[min(max(0, step), miles.count - 1)]
   }
 
-  /// The pack voltage in V, which falls over two hours, and a little under load.
+  /// The pack voltage in V. It falls over two hours, and drops slightly under load.
   static func voltage(_ seconds: Double) -> Double {
     let part = min(max(0, seconds) / 7200, 1)
     return fullVoltage + (emptyVoltage - fullVoltage) * part - abs(speed(seconds)) * 0.02

@@ -31,7 +31,7 @@ public struct VESC: Machine {
   public private(set) var receivedCommands: [UInt8: Int] = [:]
   private var packetReader = VESCPacketReader()
   private var sendQueue = SendQueue(baud: nil)
-  /// A reply that the fault `coalesce` holds back for the next one.
+  /// A reply that the fault `coalesce` holds back until the next one.
   private var heldBack: [UInt8] = []
   private var isConnected = false
   private var silentUntil: Instant = .min
@@ -55,7 +55,7 @@ public struct VESC: Machine {
     random = SeededRandom(seed: seed)
   }
 
-  /// The speed in m/s, negative backward.
+  /// The speed in m/s; negative is backwards.
   public var speed: Double { ride.speed }
   /// The motor current in A.
   public var motorCurrent: Double { ride.motorCurrent }
@@ -111,7 +111,7 @@ public struct VESC: Machine {
     guard let id = payload.first else { return }
     receivedCommands[id, default: 0] += 1
     if id == 34, payload.count > 2 {  // COMM_FORWARD_CAN
-      // The second VESC is like the first one, with another identifier and without forwarding.
+      // The second VESC is like the first one, but has a different CAN ID and does not forward.
       guard payload[1] == VESC.otherCANID, payload[2] != 34, payload[2] != 62 else { return }
       receivedCommands[payload[2], default: 0] += 1
       return receive(Array(payload[2...]), as: VESC.otherCANID, at: now)
@@ -164,7 +164,7 @@ public struct VESC: Machine {
     heldBack = []
   }
 
-  /// Returns whether the fault affects the current reply; one with a start time does so only once.
+  /// Returns whether the fault affects the current reply. A fault with a start time does so only once.
   private mutating func activate(_ fault: Fault<VESCFaultKind>, _ index: Int, at now: Instant) -> Bool {
     switch fault.trigger {
     case .always: true
@@ -173,7 +173,7 @@ public struct VESC: Machine {
     }
   }
 
-  /// Restarts: limits and counters return to their initial values, the motor is released.
+  /// Restarts: limits and counters return to their initial values, and the motor is released.
   mutating func restart(at now: Instant) {
     limits = VESCRuntimeLimits()
     let command = ride.command
@@ -185,7 +185,7 @@ public struct VESC: Machine {
   }
 }
 
-/// The times that a VESC takes.
+/// The durations of a VESC's operations.
 public struct VESCTiming: Sendable, Equatable {
   /// From a request to its reply.
   public var answer: Nanoseconds = 2 * .millisecond

@@ -21,7 +21,7 @@ public enum VESCModel: String, CaseIterable, Sendable {
   var version: [UInt8] { rawValue.split(separator: ".").compactMap { UInt8($0) } }
   var knowsSetup: Bool { isAtLeast(.v340) }
   var knowsSelection: Bool { isAtLeast(.v348) }
-  /// Whether the limits can be read. They can be set in every version that knows the setup values.
+  /// Whether the limits can be read. They can be set in every version that supports the setup values.
   var knowsLimits: Bool { isAtLeast(.v502) }
   var knowsPing: Bool { isAtLeast(.v340) }
 }

@@ -1,9 +1,9 @@
-// The packet format of VESC, implemented independently of Protocols so that tests detect errors in either.
+// The packet format of VESC, implemented independently of Protocols, so that tests detect errors in either implementation.
 // Source: comm/packet.c, util/crc.c and util/buffer.c of vedderb/bldc.
 
 import Protocols
 
-/// Finds packets in the bytes of the host.
+/// Finds packets in the bytes that the host sends.
 struct VESCPacketReader: Sendable {
   private var bytes: [UInt8] = []
   private var lastByte: Instant = .min
@@ -24,7 +24,7 @@ struct VESCPacketReader: Sendable {
         bytes.removeFirst()
         continue
       }
-      // The first byte is also the length of the header.
+      // The value of the first byte is also the length of the header.
       let headerLength = Int(bytes[0])
       guard bytes.count >= headerLength else { break }
       let length = headerLength == 2 ? Int(bytes[1]) : Int(bytes[1]) * 256 + Int(bytes[2])

@@ -1,11 +1,11 @@
-// The replies of a simulated VESC. Commands that its firmware does not know get no reply.
+// The replies of a simulated VESC. Commands that its firmware does not support get no reply.
 // Source: comm/commands.c and commands.c of vedderb/bldc.
 
 import Protocols
 
 /// The limits that a host may change; they last until the next restart.
 struct VESCRuntimeLimits: Sendable {
-  /// Scales of braking and driving current; min and max of ERPM, duty, W and battery A.
+  /// Scales of braking and driving current; then minimum and maximum of ERPM, duty cycle, power in W and battery current in A.
   var values: [Float] = [1, 1, -100_000, 100_000, 0.005, 0.95, -1500, 1500, -20, 40]
   private static let motorCurrent = 60.0
 
@@ -17,7 +17,7 @@ struct VESCRuntimeLimits: Sendable {
 }
 
 extension VESC {
-  /// The reply to a command; nil if there is none. `canID` is that of the VESC that received the command.
+  /// The reply to a command; nil if there is none. `canID` is the CAN ID of the VESC that received the command.
   mutating func reply(to payload: [UInt8], as canID: UInt8, at now: Instant) -> [UInt8]? {
     switch payload[0] {
     case 0: return firmware  // COMM_FW_VERSION

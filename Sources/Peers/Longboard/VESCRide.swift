@@ -1,4 +1,5 @@
-// The motion of the simulated board: a repeating ride until a host sends the first motor command, then under its control.
+// The motion of the simulated board: a repeating ride, until the host sends the first motor command; from then on, the host controls the
+// motor.
 // Source: the textbook road-load equation, with data of an ordinary board and rider.
 
 import Protocols
@@ -32,19 +33,19 @@ struct VESCRide: Sendable {
 
   /// The last motor command; nil on the repeating ride.
   var command: VESCMotorCommand?
-  /// The speed in m/s, negative backward.
+  /// The speed in m/s; negative is backwards.
   private(set) var speed = 0.0
-  /// Distance in m: forward minus backward, and in total.
+  /// The distance in m, with backward distance subtracted, and the total distance in both directions.
   private(set) var distance = 0.0
   private(set) var travelled = 0.0
-  /// The currents of the motor and from the battery, in A.
+  /// The motor current, and the current drawn from the battery, in A.
   private(set) var motorCurrent = 0.0
   private(set) var inputCurrent = 0.0
   /// The charge drawn from and returned to the battery, in Ah.
   private(set) var chargeUsed = 0.0
   private(set) var chargeRegenerated = 0.0
   private let origin: Instant
-  /// Until when the motion has been simulated.
+  /// The time until which the motion has been simulated.
   private var time: Instant
 
   init(origin: Instant, at now: Instant) {
