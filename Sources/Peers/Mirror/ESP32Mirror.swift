@@ -1,5 +1,5 @@
-// The simulated ESP32 of the smart mirror. It has one characteristic for writes, stores the written fields until the display has read them,
-// and signals the display on a data line once a second while there are fields.
+// The simulated ESP32 of the smart mirror. It has one writable characteristic, stores the written fields until the display has read them,
+// and signals the display on a data line once a second while it stores fields.
 // Source: ISM-Embedded's main.cpp (fields, 1 s loop, boot name, what Disconnected clears).
 
 import Protocols
@@ -36,7 +36,7 @@ public struct ESP32Mirror: Machine {
   public private(set) var display = MirrorDisplay()
   /// The fields stored for the display, by tag.
   public private(set) var fields: [String: String] = ["Name": bootName]
-  /// Stored tags that the display never reads, so that the signals never end.
+  /// Stored tags that the display never reads, because of which the signals never end.
   public private(set) var unreadTags: Set<String> = []
   /// Descriptions of the crashes so far.
   public private(set) var crashes: [String] = []
@@ -51,7 +51,7 @@ public struct ESP32Mirror: Machine {
 
   private static let bootName = "User1"
   private static let loopPeriod: Nanoseconds = .second
-  /// The value of the mirror's own temperature sensor, which the loop stores while there is a name.
+  /// The value of the mirror's own temperature sensor, which the loop stores while a name is stored.
   private static let indoorTemperature = "33.500000"
 
   /// Creates a mirror that is switched on at `origin`.
@@ -81,7 +81,7 @@ public struct ESP32Mirror: Machine {
     return text.firstIndex(of: UInt8(ascii: "+")).map { ESP32Receiver.latin1(text[..<$0]) }
   }
 
-  /// Handles a decrypted text with its terminator, so that tests can skip the cipher.
+  /// Handles a decrypted text with its terminator. Tests use it to bypass the cipher.
   public mutating func handle(plaintext text: [UInt8], at now: Instant, _ effects: inout Effects) {
     handle(ESP32Receiver.parseTerminated(text), at: now, &effects)
     scheduleCheck(at: now)

@@ -1,12 +1,12 @@
-// The parsing of writes by the mirror's ESP32 firmware, including buffer overflows and uncaught exceptions, reported as crashes.
-// Source: ISM-Embedded's main.cpp: a 100-byte buffer for the hex-decoded message, of which exactly 64 bytes are always decrypted; '+' ends the
-// text; the tag's value begins two bytes after the first colon. Earlier firmware reads plain text (`plain`).
+// Parses writes like the mirror's ESP32 firmware. Buffer overflows and uncaught exceptions of the firmware are reported as crashes.
+// Source: ISM-Embedded's main.cpp: a 100-byte buffer for the hex-decoded message, of which always exactly 64 bytes are decrypted; '+' ends
+// the text; the tag's value begins two bytes after the first colon. Earlier firmware reads plain text (`plain`).
 
 import CryptoExtras
 
 /// The firmware of a mirror.
 public enum MirrorFirmware: Sendable {
-  /// Encrypted values, with key and initialization vector of 16 bytes each.
+  /// Encrypted values, with a key and an initialization vector of 16 bytes each.
   case stock(key: [UInt8], iv: [UInt8])
   case plain
 }

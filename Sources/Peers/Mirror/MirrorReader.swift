@@ -1,33 +1,34 @@
-// How the display reads the fields of the ESP32 over I2C. Each reply is the one that the ESP32 buffered at the previous request. So the
-// display drops the first reply, and requests the heart rate again at the end; the reply to that last request is lost. A signal during a
-// reading causes another reading.
-// Source: ISM-Embedded's nano/subsystems/i2c.py (order, pauses, dropped reply), main.cpp (requestEvents), main.py (callback of the data line).
+// How the display reads the fields of the ESP32 over I2C. To each request, the ESP32 replies with the field that it buffered at the
+// previous request. So the display drops the first reply, and requests the heart rate again at the end; the field buffered at that last
+// request is lost. A signal during a reading causes another reading.
+// Source: ISM-Embedded's nano/subsystems/i2c.py (order, pauses, dropped reply), main.cpp (requestEvents), main.py (the callback of the data
+// line).
 
 import Protocols
 
-/// The state of the display's readings.
+/// The state of the display's reading.
 struct MirrorReader: Sendable {
   /// The tags in the order of the requests.
   static let order = ["Name", "TempF", "Condi", "UVInd", "Humid", "CaloB", "StepC", "DistW", "Heart", "Bright", "Temp", "Heart"]
 
-  /// From a request to its reply, including the I2C transfers.
+  /// The time from a request to its reply, including the I2C transfers.
   private static let requestTime: Nanoseconds = 104 * .millisecond
   /// The pause after a reply that is not empty.
   private static let pause: Nanoseconds = 100 * .millisecond
-  /// The time for the database after a reading, and for the camera (an estimate).
+  /// The time for the database after a reading, and the time for the camera (an estimate).
   private static let databaseTime: Nanoseconds = 100 * .millisecond
   private static let cameraTime: Nanoseconds = 1_500 * .millisecond
   /// The maximum length of a reply.
   private static let maxLength = 31
 
-  /// The field that is read next, and when.
+  /// The field to read next, and when it is read.
   private var next: (index: Int, at: Instant)?
   /// The reply of the ESP32 to the next request, whatever its field.
   private var buffer = ""
   private var values: [String: String] = [:]
-  /// Whether a signal came during a reading.
+  /// Whether a signal arrived during a reading.
   private var isSignalPending = false
-  /// Until when the display processes the last reading.
+  /// The time until which the display processes the last reading.
   private var busyUntil: Instant?
 
   var nextWake: Instant? { next?.at ?? busyUntil }
@@ -49,7 +50,7 @@ struct MirrorReader: Sendable {
     return nil
   }
 
-  /// Reads the buffered reply, and replaces it by `reply`. Returns all values at the end of a reading.
+  /// Reads the buffered reply, and replaces it with `reply`. Returns all values at the end of a reading.
   mutating func receive(_ reply: String, at now: Instant) -> [String: String]? {
     guard let (index, _) = next else { return nil }
     var moment = now + Self.requestTime
