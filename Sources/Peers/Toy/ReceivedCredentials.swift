@@ -1,4 +1,5 @@
-// The credentials that a phone sends to a toy, parsed and passed to the Wi-Fi chip like the firmware: without escaping or validation.
+// The credentials that a phone sends to a toy. They are parsed and passed to the Wi-Fi chip as the firmware does: without escaping or
+// validation.
 // Source: microprocessor.ino and ESP8266.cpp of neils95/Trivio (fields and colons, 128 bytes, AT+CWJAP).
 
 import Protocols
@@ -14,7 +15,7 @@ struct ReceivedCredentials: Sendable, Equatable {
 
   init(user: [UInt8], network: [UInt8], password: [UInt8]) { (self.user, self.network, self.password) = (user, network, password) }
 
-  /// Parses a packet: the first colon ends the user, the second the network, the rest is the password.
+  /// Parses a packet: the first colon ends the user, the second ends the network, and the rest is the password.
   init(packet: [UInt8]) {
     let received = packet.prefix(Self.maxLength)
     let first = received.firstIndex(of: 0x3A)

@@ -7,7 +7,7 @@ public struct SimulatedToySettings: Sendable {
   /// The endpoints of the phone and the web server, `tcp:HOST:PORT`.
   public var phone: String
   public var server: String
-  /// HOST:PORT on which a documented toy listens for the phone; nil for a toy as built, which connects to the phone.
+  /// HOST:PORT on which a documented toy listens for the phone; nil for an original toy, which connects to the phone.
   public var listensAt: String?
   /// The times of button presses after the start.
   public var presses: [Nanoseconds] = [0]
@@ -19,7 +19,7 @@ public struct SimulatedToySettings: Sendable {
   public var network: SimulatedWiFiNetwork?
   /// The time until the network accepts or rejects the toy.
   public var joinsAfter: Nanoseconds = 3 * .second
-  /// Whether the toy is in its network after the start, without setup.
+  /// Whether the toy is in its network after the start, without a setup.
   public var isJoined = false
   /// The battery level in %.
   public var battery = 100
@@ -27,7 +27,7 @@ public struct SimulatedToySettings: Sendable {
   public var timing = ToyTiming.real
   public var seed: UInt64 = 1
 
-  /// Creates the settings of a toy as built.
+  /// Creates the settings of an original toy.
   public init(phone: String, server: String) { (self.phone, self.server) = (phone, server) }
 }
 

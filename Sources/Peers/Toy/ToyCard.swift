@@ -1,5 +1,5 @@
 // The persistent state of a toy: the files of its SD card, and the network stored in its Wi-Fi chip. Invalid files count as absent.
-// Source: microprocessor.ino of neils95/Trivio (files p, w, s, d, u; a ring of 500 slots for facts, filled when the toy ships).
+// Source: microprocessor.ino of neils95/Trivio (files p, w, s, d, u; a ring of 500 slots for facts, which are filled when the toy ships).
 
 import Protocols
 
@@ -12,7 +12,8 @@ struct ToyCard: Sendable, Equatable {
   /// The slot that is spoken next, and the slot that is overwritten next: 0 ..< 500.
   private(set) var nextToSpeak = 0
   private(set) var nextToWrite = 0
-  /// The number of plays that are not reported to the server yet, and of facts that must be downloaded for such plays: 0 ... 500.
+  /// The number of plays that have not been reported to the server yet, and the number of facts that must be downloaded for them: 0 ...
+  /// 500.
   private(set) var unreportedPlays = 0
   private(set) var missingFacts = 0
   /// The user number from the phone; empty for none.
@@ -81,7 +82,7 @@ struct ToyCard: Sendable, Equatable {
     (self.unreportedPlays, self.missingFacts) = (unreportedPlays, missingFacts)
   }
 
-  /// Stores the user. The toy uses it from its next start on.
+  /// Stores the user, which takes effect at the toy's next start.
   mutating func setUser(_ user: [UInt8], _ effects: inout Effects) {
     self.user = String(decoding: user, as: UTF8.self)
     effects.append(.store(key: "u.txt", user))

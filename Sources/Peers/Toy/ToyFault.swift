@@ -5,7 +5,7 @@ import Protocols
 
 public typealias ToyFault = Fault<ToyFaultKind>
 
-/// The faults of a toy. WHEN is the number of affected connections.
+/// The faults of a toy. WHEN is the number of connections that the fault affects.
 public enum ToyFaultKind: String, FaultKind {
   case redial, early, mute, split, newline, yes, no, silent, reset
 

@@ -8,11 +8,11 @@ public struct ToyTiming: Sendable, Equatable {
   public var boot: Nanoseconds = 2 * .second
   /// The timeout of a connection attempt.
   public var connect: Nanoseconds = 500 * .millisecond
-  /// From closing a connection to the next attempt.
+  /// The delay from the end of a connection to the next attempt.
   public var reconnectDelay: Nanoseconds = 150 * .millisecond
   /// The timeout for the first packet of the phone.
   public var firstPacket: Nanoseconds = 2000 * .millisecond
-  /// The time after its `ok` in which the toy loses input.
+  /// The time for which the toy loses input after its `ok`.
   public var busy: Nanoseconds = 1000 * .millisecond
   /// The timeout for the credentials: 120 000 ms truncated to 16 bits.
   public var credentials: Nanoseconds = (120_000 % 65_536) * .millisecond

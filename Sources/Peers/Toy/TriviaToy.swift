@@ -1,6 +1,6 @@
 // A simulated Trivia toy, a client of a phone (TriviaToySetup) and a web server (TriviaToyPlay), with the defects of its firmware.
 // Source: microprocessor.ino and ESP8266.cpp of neils95/Trivio. A documented toy listens for the phone instead of connecting to it.
-// The link `phone` is opened in the setup mode, the link `server` for each request.
+// The link `phone` is opened in setup mode, and the link `server` for each request.
 
 import Protocols
 
@@ -15,7 +15,7 @@ public struct TriviaToy: Machine {
     case waitingToReconnect(until: Instant)
     /// Connecting to the phone.
     case connecting(until: Instant)
-    /// As documented: listening without a connection.
+    /// A documented toy: listening without a connection.
     case waitingForPhone
     /// Waiting for the first packet of the phone, `ok`.
     case waitingForOK(until: Instant)
@@ -23,7 +23,7 @@ public struct TriviaToy: Machine {
     case answering(rest: [UInt8])
     /// Between the two halves of `ok` (fault `split`).
     case pausing(until: Instant, rest: [UInt8])
-    /// After `ok`, when input is lost.
+    /// After `ok`: input is lost.
     case busy(until: Instant)
     case waitingForCredentials(until: Instant)
     /// Connected, but sending nothing (fault `mute`).
@@ -48,12 +48,12 @@ public struct TriviaToy: Machine {
   /// Whether the toy is in a network.
   public internal(set) var isOnline = false
   var origin: Instant = 0
-  /// The times of coming button presses.
+  /// The times of future button presses.
   var presses: [Instant] = []
   var nextThrow: Instant?
   /// When the main loop retries failed requests.
   var nextRetry: Instant = 0
-  /// The number of connections to the phone since the button was pressed, and of those with a wrong first packet.
+  /// The number of connections to the phone since the button was pressed, and the number of them with a wrong first packet.
   var connections = 0
   var mismatches = 0
   /// The faults with a start time that have occurred.
@@ -116,7 +116,7 @@ public struct TriviaToy: Machine {
     phase = .booting(until: now + timing.boot)
   }
 
-  /// Runs what is due. Each step ends in a phase with a later timer, or none.
+  /// Runs the step that is due. Each step ends in a phase with a later timer, or with none.
   private mutating func step(at now: Instant, _ effects: inout Effects) {
     switch phase {
     case .playing(let exchange): stepMainLoop(exchange, at: now, &effects)

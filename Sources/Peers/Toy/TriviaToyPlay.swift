@@ -1,5 +1,5 @@
-// The main loop of the toy: throws, speech, and requests to the server, one connection each. The toy does not notice that the server closes
-// a connection. Source: microprocessor.ino of neils95/Trivio; the order of retries (the report, then the facts) is an assumption.
+// The main loop of the toy: throws, speech, and requests to the server, each on its own connection. The toy does not notice when the server
+// closes a connection. Source: microprocessor.ino of neils95/Trivio; the order of retries (the report, then the facts) is an assumption.
 
 import Protocols
 
@@ -35,7 +35,7 @@ extension TriviaToy {
     }
   }
 
-  /// Enters the setup mode and returns true if the button is pressed.
+  /// Enters setup mode and returns true if the button is pressed.
   @discardableResult mutating func checkButton(at now: Instant, _ effects: inout Effects) -> Bool {
     guard let press = presses.first, press <= now else { return false }
     presses.removeAll { $0 <= now }
@@ -43,7 +43,7 @@ extension TriviaToy {
     return true
   }
 
-  /// Skips the throws that were due up to now: the toy did not notice them.
+  /// Skips the throws that were due until now, because the toy did not notice them.
   private mutating func skipThrows(until now: Instant) {
     while let every = settings.throwEvery, let due = nextThrow, due <= now { nextThrow = due + max(.millisecond, every) }
   }

@@ -134,7 +134,7 @@ extension TriviaToy {
 
   private mutating func join(_ credentials: ReceivedCredentials, at now: Instant, _ effects: inout Effects) {
     if let injection = credentials.injection { report("injected", injection, &effects) }
-    // The chip answers a broken command with neither OK nor FAIL, so the toy times out.
+    // The chip replies to a broken command with neither OK nor FAIL, so the toy times out.
     let time = credentials.injection == nil ? min(settings.joinsAfter, timing.join) : timing.join
     phase = .joining(credentials, until: now + time, succeeds: canJoin(credentials))
   }
@@ -147,13 +147,13 @@ extension TriviaToy {
     leaveSetup(at: now)
   }
 
-  /// Leaves the setup mode. Button presses during it are lost.
+  /// Leaves setup mode. Button presses in setup mode are lost.
   private mutating func leaveSetup(at now: Instant) {
     presses.removeAll { $0 <= now }
     enterMainLoop(at: now)
   }
 
-  /// Returns whether a fault of this kind affects the current connection; one with a start time does so only once.
+  /// Returns whether a fault of this kind affects the current connection. A fault with a start time does so only once.
   private mutating func activateFault(_ kind: ToyFaultKind, at now: Instant) -> Bool {
     guard let fault = settings.faults.first(where: { $0.kind == kind }) else { return false }
     switch fault.trigger {
