@@ -1,14 +1,14 @@
-// Facts that the toy can speak. The toy takes all bytes between double quotes in the reply as the fact, without escapes, and speaks ASCII
-// only. So other characters are transliterated or rejected. Source: microprocessor.ino of neils95/Trivio.
+// Facts that the toy can speak. The toy interprets all bytes between double quotes in the reply as the fact, without escape sequences, and
+// speaks only ASCII. So other characters are transliterated or rejected. Source: microprocessor.ino of neils95/Trivio.
 
 import Protocols
 
 /// A fact of the trivia toy.
 public struct TriviaFact: Sendable, Equatable {
-  /// The maximum length in characters, that of the original's database column.
+  /// The maximum length in characters, as in the original's database column.
   public static let maxLength = 500
 
-  /// The id, from 1.
+  /// The id, counted from 1.
   public var id: Int
   /// One line of 1 to 500 printable ASCII characters without `"` and `\`.
   public var text: String
@@ -19,7 +19,7 @@ public struct TriviaFact: Sendable, Equatable {
   /// Creates a fact from a store, without validation: the server validates it when a toy downloads it.
   public init(_ id: Int, stored text: String) { (self.id, self.text) = (id, text) }
 
-  /// Transliterates a text to characters that the toy can speak. Throws if that is impossible.
+  /// Transliterates a text to characters that the toy can speak. Throws if this is impossible.
   static func speakable(_ text: some StringProtocol) throws(ValueError) -> String {
     var plain = ""
     for scalar in text.unicodeScalars {
@@ -55,8 +55,8 @@ public struct TriviaFact: Sendable, Equatable {
 }
 
 extension TriviaFact {
-  /// Parses a file of facts: one per line, with ids from 500 on (those that toys download). A line may start with its own id and a tab.
-  /// Empty lines are skipped. The error lists up to ten invalid lines.
+  /// Parses a file of facts, one per line. Their ids start at 500, the first id that toys download. A line may start with its own id and a
+  /// tab. Empty lines are skipped. The error lists up to ten invalid lines.
   public static func list(_ file: [UInt8]) throws(ValueError) -> [TriviaFact] {
     guard let text = String(validating: file.starts(with: [0xEF, 0xBB, 0xBF]) ? file[3...] : file[...], as: UTF8.self) else {
       throw ValueError("not UTF-8: save the file as UTF-8")

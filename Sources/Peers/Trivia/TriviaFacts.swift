@@ -1,4 +1,4 @@
-// The built-in facts of the simulated server: some that toys ship with, and some that toys download.
+// The built-in facts of the simulated server: facts that toys ship with, and facts that toys download.
 
 extension TriviaFact {
   /// All facts, with ids from 1 (shipped) and from 500 (to download).

@@ -1,11 +1,11 @@
-// The faults of a simulated trivia server. With the first five the request is not executed; the others change the reply.
+// The faults of a simulated trivia server. With the first five faults, the request is not executed; the others change the reply.
 // Source: common failures of HTTP and of servers behind a front end.
 
 import Protocols
 
 public typealias TriviaFault = Fault<TriviaFaultKind>
 
-/// The faults of a trivia server. One with a start time affects all later clients.
+/// The faults of a trivia server. A fault with a start time affects all later clients.
 public enum TriviaFaultKind: String, FaultKind {
   case error, down, html, redirect, garbage
   case lost, slow, drip, truncated, huge, strings, null, duplicate

@@ -1,4 +1,4 @@
-// A store in memory for tests, with the behavior of the database.
+// A store in memory for tests, which behaves like the database.
 
 import Protocols
 import Synchronization
@@ -9,7 +9,7 @@ public final class TriviaMemoryStore: TriviaStore {
     var users: [Int: TriviaUser] = [:]
     var passwords: [Int: TriviaPassword] = [:]
     var facts: [Int: String] = [:]
-    /// By fact, then by user.
+    /// The votes by fact, then by user.
     var votes: [Int: [Int: Int]] = [:]
     var tokens: [(hash: String, user: Int)] = []
     var nextUser: Int

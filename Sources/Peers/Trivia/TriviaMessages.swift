@@ -39,7 +39,7 @@ struct TriviaBody {
     return text
   }
 
-  /// An integer member, also as a string; nil if missing.
+  /// An integer member, which can be a number or a string; nil if missing.
   func number(_ key: String) throws -> Int? {
     switch self[key] {
     case nil: return nil
@@ -57,7 +57,7 @@ struct TriviaBody {
   }
 }
 
-/// Deviations of the replies, which faults cause.
+/// The deviations from normal replies that faults cause.
 struct TriviaReplyVariant: Sendable, Equatable {
   var idsAreStrings = false
   var factsAreNull = false

@@ -1,4 +1,4 @@
-// The calls of the trivia server for plays, downloads, history and votes.
+// The trivia server's calls for plays, downloads, history and votes.
 // Source: the server and microprocessor.ino of neils95/Trivio.
 
 import Protocols
@@ -15,7 +15,7 @@ extension TriviaService {
     return HTTPReply(200, TriviaReply.history(entries, variant).text)
   }
 
-  /// Adds plays of a toy to the counter, up to the last fact that the toy has.
+  /// Adds a toy's plays to the counter, which is limited to the last fact that the toy has.
   func countPlays(_ id: String, _ count: String) throws -> HTTPReply {
     let (id, count) = (try number(id, "userId"), try number(count, "count"))
     var user = try existingUser(id)
@@ -62,7 +62,7 @@ extension TriviaService {
     return user
   }
 
-  /// Parses a number in a path, with 32 bits like the original.
+  /// Parses a number in a path, limited to 32 bits like the original.
   private func number(_ text: String, _ name: String) throws -> Int {
     if let number = Int32(text) { return Int(number) }
     throw TriviaErrorReply(TriviaReply.message(400, "The request is invalid.", detail: "\(name) is a whole number of 32 bits."))

@@ -1,4 +1,4 @@
-// Hashes of passwords and tokens. The caller passes random bytes for salts and tokens, because Peers has no random source.
+// Hashes of passwords and tokens. The caller passes random bytes for salts and tokens, because Peers has no source of randomness.
 // Source: RFC 7914 (scrypt).
 
 import CryptoExtras
@@ -59,7 +59,7 @@ enum TriviaToken {
 
   static func text(_ bytes: [UInt8]) -> String { Hex.text(bytes) }
 
-  /// The hash to store. Tokens are random, so they need neither salt nor rounds.
+  /// The hash to store. Tokens are random, so they require neither salt nor rounds.
   static func hash(_ text: String) -> String { Hex.text(Array(SHA256.hash(data: Array(text.utf8)))) }
 }
 

@@ -1,5 +1,5 @@
-// One connection of an app or a toy to the trivia server: one request, and one reply in a single write, because the toy reads one packet.
-// Bytes after the request are ignored, because the toy sends garbage there.
+// One connection of an app or a toy to the trivia server: one request, and one reply in a single write, because the toy reads only one
+// packet. Bytes after the request are ignored, because the toy sends garbage there.
 
 import Protocols
 
@@ -14,7 +14,7 @@ public struct TriviaServer: Machine, Redacting {
   }
 
   private enum State {
-    /// `until` is when the client must have sent its request; nil while not connected.
+    /// The client must send its request by `until`; nil while not connected.
     case reading(HTTPReader, until: Instant?)
     /// The next write is due at this time.
     case waiting(Outgoing, at: Instant)
@@ -25,7 +25,7 @@ public struct TriviaServer: Machine, Redacting {
 
   private static let maxBodySize = 64 << 10
   private static let requestTimeout: Nanoseconds = 30 * .second
-  /// The timeout of a client that does not read the reply.
+  /// The timeout for a client that does not read the reply.
   private static let writeTimeout: Nanoseconds = 300 * .second
   private static let dripInterval: Nanoseconds = 100 * .millisecond
   /// The bytes after which secrets may follow: the end of the request line, and the start of a query or of a body.

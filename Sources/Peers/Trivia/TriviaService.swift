@@ -1,4 +1,4 @@
-// The calls of the trivia server and their authorization; TriviaPlaying has those for plays and votes.
+// The calls of the trivia server and their authorization. The calls for plays and votes are in TriviaPlaying.
 // Source: the server of neils95/Trivio. Tokens are an extension.
 
 import Protocols
@@ -14,7 +14,7 @@ public struct TriviaService: Sendable {
   private let rounds: Int
   private let random: @Sendable (_ count: Int) -> [UInt8]
 
-  /// Creates a service with this store. `random` returns `count` cryptographically secure bytes; `rounds` are those of `TriviaPassword`.
+  /// Creates a service with this store. `random` returns `count` cryptographically secure bytes; `rounds`: see `TriviaPassword`.
   public init(
     _ store: any TriviaStore, requiresTokens: Bool = false, rounds: Int = TriviaPassword.defaultRounds,
     random: @escaping @Sendable (_ count: Int) -> [UInt8]
@@ -22,7 +22,7 @@ public struct TriviaService: Sendable {
     (self.store, self.requiresTokens, self.rounds, self.random) = (store, requiresTokens, rounds, random)
   }
 
-  /// Executes a request. `internalError` describes an error of the server itself.
+  /// Executes a request. `internalError` describes an error of the server itself; nil if there is none.
   func answer(_ request: ReceivedHTTPRequest, _ variant: TriviaReplyVariant = TriviaReplyVariant()) -> (
     reply: HTTPReply, internalError: String?
   ) {
@@ -72,7 +72,7 @@ public struct TriviaService: Sendable {
     let body = try TriviaBody(request.body)
     let (email, password) = (try body.text("email") ?? "", try body.text("password") ?? "")
     guard let account = try store.account(email) else {
-      // Takes as long as a comparison, so that the time does not reveal whether the account exists.
+      // This takes as long as a comparison, so that the time does not reveal whether the account exists.
       _ = try TriviaPassword(password, salt: salt, rounds: rounds)
       return TriviaReply.notFound
     }

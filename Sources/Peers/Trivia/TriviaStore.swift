@@ -23,7 +23,7 @@ public struct TriviaUser: Sendable, Equatable {
   public static let lastShippedFact = 499
 }
 
-/// A fact with its votes, from the view of a user.
+/// A fact with its votes, from one user's point of view.
 public struct TriviaEntry: Sendable, Equatable {
   public var fact: TriviaFact
   /// The votes of all users.
@@ -48,16 +48,16 @@ public protocol TriviaStore: Sendable {
   /// Stores both counters.
   func setCounters(_ user: TriviaUser) throws(ValueError)
 
-  /// The facts with these ids in order, from the view of this user.
+  /// The facts with these ids in order, from this user's point of view.
   func entries(_ ids: ClosedRange<Int>, of user: Int) throws(ValueError) -> [TriviaEntry]
-  /// The fact with the lowest id after this one.
+  /// The fact with the lowest id above this one.
   func fact(after id: Int) throws(ValueError) -> TriviaFact?
-  /// Stores facts. With `replacing`, existing ids get the new text and keep their votes; otherwise they are unchanged.
+  /// Stores facts. If `replacing`, facts with existing ids get the new text and keep their votes; otherwise they are unchanged.
   func load(_ facts: [TriviaFact], replacing: Bool) throws(ValueError)
   /// Sets the vote of a user on a fact; 0 removes it.
   func setVote(_ vote: Int, on fact: Int, of user: Int) throws(ValueError)
 
-  /// Stores the hash of a token. Only the last `TriviaService.maxTokens` of a user are valid.
+  /// Stores the hash of a token. Only a user's last `TriviaService.maxTokens` tokens are valid.
   func add(token hash: String, of user: Int) throws(ValueError)
   /// The user with this token hash.
   func owner(of hash: String) throws(ValueError) -> Int?
