@@ -5,7 +5,7 @@ import Protocols
 
 public typealias ForecastFault = Fault<ForecastFaultKind>
 
-/// The faults of a weather service. One with a start time affects all later clients.
+/// The faults of a weather service. A fault with a start time affects all later clients.
 public enum ForecastFaultKind: String, FaultKind {
   case error, limit, down, html, null, unit, redirect, slow, truncated, huge, garbage
 

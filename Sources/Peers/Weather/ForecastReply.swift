@@ -40,7 +40,7 @@ enum ForecastReply {
     ("Quito", "Ecuador", -0.22985, -78.52495), ("San Francisco", "United States", 37.77493, -122.41942),
   ]
 
-  /// The reply to a search for a place by name; without results if it is unknown.
+  /// The reply to a search for a place by name, which has no results if the place is unknown.
   static func places(_ name: String) -> HTTPReply {
     guard let place = knownPlaces.first(where: { $0.name.lowercased() == name.lowercased() }) else {
       return HTTPReply(200, JSON.members(["generationtime_ms": .float(0.5)]).text)

@@ -1,4 +1,4 @@
-// A simulated Open-Meteo server with its forecast and geocoding services. A connection serves one request. The weather is constant; the
+// A simulated Open-Meteo server with its forecast and geocoding services. A connection serves one request. The weather is constant, but the
 // temperature depends on the latitude, to distinguish places.
 
 import Protocols
