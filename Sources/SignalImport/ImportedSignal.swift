@@ -1,4 +1,4 @@
-// An imported signal, with the keys of its configuration section, and its text in TOML.
+// An imported signal, with the keys of its configuration section, and the text of the section in TOML.
 
 import Protocols
 
@@ -14,12 +14,12 @@ struct ImportedSignal: Sendable, Equatable {
   var maximum: Double?
   var period: Double?
   var help: String?
-  /// Whether the signal is only valid for certain model years.
+  /// Whether the signal is valid only for certain model years.
   var hasModelYears = false
   /// The comment lines above the keys.
   var comments: [String] = []
 
-  /// The section as the configuration would read it.
+  /// The section as the configuration parser would return it.
   var section: Setup.Subsection {
     var options: [String: Value] = ["request": .string(request), "value": .string(value), "type": .string(type.rawValue)]
     for (key, text) in [("header", header), ("reply", reply), ("unit", unit), ("help", help)] {

@@ -1,4 +1,4 @@
-// Converts signal descriptions to a file of signals.d: OBDb's signal sets (JSON) and Torque's tables (CSV). Each signal must pass the
+// Converts signal descriptions to a file for signals.d: OBDb's signal sets (JSON) and Torque's tables (CSV). Each signal must pass the
 // validation of the configuration. Ambiguous signals are skipped with a reason, because a misread formula gives wrong numbers. The input is
 // untrusted: the import never traps, and all text in the result is bounded and escaped.
 
@@ -14,7 +14,7 @@ public struct ImportedSignals: Sendable {
 
   /// The maximum size of an input file.
   public static let maxFileSize = 8 << 20
-  /// The maximum size of the result: a configuration file may be 1 MiB, including its head and device names.
+  /// The maximum size of the result, in bytes. A configuration file may have 1 MiB, including its header comment and device names.
   private static let maxResultSize = 900_000
 
   private(set) var signals: [ImportedSignal] = []
@@ -31,14 +31,15 @@ public struct ImportedSignals: Sendable {
 
   public var count: Int { signals.count }
 
-  /// The reason for an empty result, in one line.
+  /// Why the result is empty, in one line.
   public var failure: String {
     guard let first = skipped.first else { return "no signals found; use an OBDb signal set or a Torque CSV file" }
     let others = skippedCount - 1
     return "\(first.place): \(first.message)\(others == 0 ? "" : "; \(others) more were skipped")"
   }
 
-  /// Parses a file in either format, and throws for other formats. `year` selects the signals of one model year in a signal set; nil: all.
+  /// Parses a file in either format; throws for other formats. `year` selects the signals of one model year in a signal set; nil selects
+  /// all.
   public init(_ bytes: [UInt8], year: Int? = nil) throws(ValueError) {
     let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: byteOrderMark) ? Array(bytes.dropFirst(byteOrderMark.count)) : bytes
@@ -85,7 +86,7 @@ public struct ImportedSignals: Sendable {
     signals.append(signal)
   }
 
-  /// A unique property name of lower-case letters, digits and dashes, different from the kind's own properties.
+  /// Returns a unique property name of lower-case letters, digits and dashes, which differs from the names of the kind's own properties.
   private mutating func name(from id: String) -> String {
     var letters: [UInt8] = []
     for byte in id.utf8.prefix(400) {
@@ -112,7 +113,8 @@ public struct ImportedSignals: Sendable {
     return unique
   }
 
-  /// The text of a file for signals.d, with its source, for one device or, with nil, for all devices of the kind.
+  /// Returns the text of a file for signals.d, which names its source. `device`: the device that the file is for; nil for all devices of
+  /// the kind.
   public func file(from source: String, device: String? = nil) -> String {
     var lines = [
       "# Signals imported by vehiclectl import from \(visible(source, limit: 200)).",

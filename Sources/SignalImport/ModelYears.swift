@@ -1,5 +1,5 @@
 // The model years of a command, from OBDb's `filter`: `from` and `to`, both inclusive, and single `years`. If `from` is after `to`, the
-// years between are excluded.
+// years between them are excluded.
 
 import Protocols
 

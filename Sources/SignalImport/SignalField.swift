@@ -27,7 +27,7 @@ struct SignalField {
     guard !signed || length > 1 else { throw ValueError("a single bit cannot be signed") }
   }
 
-  /// The signal of this field; `template` contains what all signals of the command share: request, header, period.
+  /// The signal of this field; `template` contains the keys that all signals of the command share: request, header and period.
   func signal(_ template: ImportedSignal) throws(ValueError) -> ImportedSignal {
     let unit = format["unit"]?.text ?? "scalar"
     guard unit != "ascii" else { throw ValueError("a text signal; only numbers are supported") }
@@ -49,8 +49,8 @@ struct SignalField {
     return signal
   }
 
-  /// The limits outside of which the value is absent (OBDb's decoder clamps it instead). As in OBDb's decoder, if there is a `max`, a
-  /// missing `min` means 0, and neither limit is used if `max` is not above `min`.
+  /// The limits outside which the value is absent (OBDb's decoder clamps it instead). As in OBDb's decoder, if there is a `max`, a missing
+  /// `min` means 0, and neither limit is used if `max` is not above `min`.
   private func limits(_ factor: Double, _ divisor: Double, _ offset: Double) throws(ValueError) -> (minimum: Double?, maximum: Double?) {
     let (low, high) = (try number("min"), try number("max"))
     guard let high, format["map"] == nil else { return (low, high) }
@@ -123,7 +123,7 @@ struct SignalField {
     return conditions.isEmpty ? text : "\(conditions.joined(separator: " && ")) ? \(text) : absent"
   }
 
-  /// The meanings of the numbers, as many as fit: `0 off, 1 on`.
+  /// The meanings of the numbers, as many as the help text has room for: `0 off, 1 on`.
   private func meanings(_ map: JSONNode) -> String {
     guard map.kind == .object else { return "" }
     let entries = map.keys.prefix(40).map { key in

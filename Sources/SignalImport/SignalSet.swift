@@ -1,10 +1,10 @@
 // OBDb's signal sets (https://github.com/OBDb, signalsets/v3): commands with header, request and period, and the signals of each response
-// as runs of bits. Untrusted input. Commands that need sessions or extended addresses are skipped.
+// as bit fields. The input is untrusted. Commands that require a diagnostic session or an extended address are skipped.
 
 import Protocols
 
 enum SignalSet {
-  /// Imports the signals of one model year, or of all with nil.
+  /// Imports the signals of one model year, or of all model years if `year` is nil.
   static func read(_ text: [UInt8], year: Int?, into result: inout ImportedSignals) throws(ValueError) {
     guard let root = JSONNode(untrusted: text) else { throw ValueError("invalid JSON; download the file again") }
     guard let commands = root["commands"], commands.kind == .array else {
@@ -60,7 +60,7 @@ enum SignalSet {
     return command["hdr"]?.text.map { "\(request) to \(visible($0, limit: 20))" } ?? request
   }
 
-  /// A signal with the keys that all signals of a command share.
+  /// Returns a signal with only the keys that all signals of a command share.
   private static func template(of command: JSONNode, _ year: Int?) throws(ValueError) -> ImportedSignal {
     guard command.kind == .object else { throw ValueError("not a command") }
     let years = ModelYears(command["filter"])
@@ -93,8 +93,8 @@ enum SignalSet {
     return header
   }
 
-  /// The response identifier as OBDb's decoder forms it: 11-bit: the address itself; 29-bit: eight digits, or six after the command's
-  /// priority, or the ECU address, which responds to tester F1.
+  /// The response identifier, formed as in OBDb's decoder. With 11 bits, it is the address itself. With 29 bits, the address has all eight
+  /// digits, or the six after the command's priority, or is only the address of the ECU, which responds to tester F1.
   private static func reply(of command: JSONNode, to header: CANIdentifier) throws(ValueError) -> CANIdentifier? {
     guard let digits = command["rax"]?.text else { return nil }
     let priority = String(header.text.prefix(2))

@@ -1,4 +1,4 @@
-// The units of other programs, mapped to SI or automotive ones.
+// Maps the unit names of other programs to the symbols of SI and automotive units.
 
 import Protocols
 

@@ -1,11 +1,11 @@
-// Converts Torque's equations to formulas. Bytes have the same names in both. In Torque a single < or > is a shift, a colon separates
-// arguments, Signed takes one byte, and the precedence of bit operations is undefined, so a bit operation must stand alone in parentheses.
-// Equations with other sensors or earlier values are skipped.
+// Converts Torque's equations to formulas. Bytes have the same names in both. In Torque, a single < or > is a shift, a colon separates
+// arguments, Signed takes one byte, and the precedence of bit operations is undefined, so a bit operation must be alone in its parentheses.
+// Equations that use other sensors or earlier values are skipped.
 
 import Protocols
 
 enum TorqueEquation {
-  /// Functions with the same meaning in both.
+  /// The functions with the same meaning in both.
   private static let functions: Set<String> = ["signed", "signed8", "signed16", "abs", "int", "float32", "min", "max"]
 
   static func formula(_ equation: String) throws(ValueError) -> String {
@@ -17,7 +17,7 @@ enum TorqueEquation {
     let bytes: [UInt8]
     var at = 0
     var out: [UInt8] = []
-    /// The operators of each open parenthesis, the outermost first.
+    /// The operators in each open parenthesis, the outermost first.
     var groups: [Set<UInt8>] = [[]]
 
     init(bytes: [UInt8]) { self.bytes = bytes }
@@ -94,7 +94,7 @@ enum TorqueEquation {
       out += name.utf8
     }
 
-    /// Signed has eight bits, whatever its argument.
+    /// Checks that the argument of Signed is a single byte, because Torque's Signed always converts eight bits.
     private func checkOneByte() throws(ValueError) {
       var inside = bytes[at...].drop(while: isBlank)
       guard inside.popFirst() == UInt8(ascii: "("), let end = inside.firstIndex(of: UInt8(ascii: ")")),

@@ -1,5 +1,6 @@
 // Imports Torque's tables of extended PIDs: Name,ShortName,ModeAndPID,Equation,Min Value,Max Value,Units,Header, with or without a title
-// line, quoted or not, with any line ends. Min and max are the range of a gauge, which real values can exceed, so they become comments.
+// line or quotes, and with any line ends. Minimum and maximum are the range of a gauge, which real values can exceed, so they become
+// comments.
 
 import Protocols
 
