@@ -1,5 +1,5 @@
 // The types of the interface io.vehicled, shared by the daemon and the client. The text io.vehicled.varlink is the contract; a
-// test compares these structs with it. Numbers that are not finite are absent, because JSON cannot express them.
+// test compares these structs with it. Numbers that are not finite are omitted, because JSON cannot express them.
 
 import Protocols
 

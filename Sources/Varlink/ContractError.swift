@@ -1,9 +1,9 @@
-// The errors of the socket: names and typed parameters on the wire. The contract is the interface text io.vehicled.varlink and
-// the org.varlink.service page; the messages are in ErrorMessages.swift.
+// The errors of the socket: names and typed parameters on the wire. The contract is the interface text io.vehicled.varlink and the
+// specification of org.varlink.service; the messages are in ErrorMessages.swift.
 
 import Protocols
 
-/// An error of any interface, as it is sent to the client.
+/// An error of any interface, as sent to the client.
 public protocol VarlinkError: Error, Sendable {
   /// The full name on the wire: `io.vehicled.Busy`.
   var name: String { get }
@@ -32,7 +32,7 @@ public enum ContractError: VarlinkError, Equatable {
   case methodNotFound(method: String)
   case methodNotImplemented(method: String)
   case invalidParameter(parameter: String)
-  /// The right that the caller lacks, and the remedy, if the daemon reports them.
+  /// `missing`: the right that the caller lacks, and the remedy, if the daemon reports them.
   case permissionDenied(missing: String? = nil)
   case expectedMore
 
@@ -89,7 +89,7 @@ public enum ContractError: VarlinkError, Equatable {
     }
   }
 
-  /// The error of the daemon or of a device, with a code of this version.
+  /// Returns an error of the daemon or of a device, with a code of this version.
   public static func deviceError(device: String, code: ErrorCode, message: String) -> ContractError {
     .deviceError(device: device, code: code.rawValue, message: message)
   }

@@ -11,7 +11,7 @@ extension Contract {
     Connect.self, Disconnect.self, Reload.self, LogLevel.self, Log.self,
   ]
 
-  /// The parameters of a method that takes one device or all.
+  /// The parameters of a method that takes one device, or all devices.
   public struct AnyDevice: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case device }
     public var device: String?
@@ -75,7 +75,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case level }
       public var level: String?
 
-      /// Sets this level; nil only queries the current one.
+      /// Sets this level; nil only queries the current level.
       public init(level: String? = nil) { self.level = level }
     }
 
@@ -83,7 +83,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case level }
       public var level: String
 
-      /// The level in effect.
+      /// Creates a result with the level in effect.
       public init(level: String) { self.level = level }
     }
   }
@@ -108,7 +108,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case references }
       public var references: [String]
 
-      /// References: `device.property`, or `property` if exactly one device has it.
+      /// Selects these references: `device.property`, or `property` if exactly one device has it.
       public init(references: [String]) { self.references = references }
     }
 
@@ -116,7 +116,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case readings }
       public var readings: [Reading]
 
-      /// The readings, in the order of the references.
+      /// Creates a result with the readings in the order of the references.
       public init(readings: [Reading]) { self.readings = readings }
     }
   }
@@ -144,7 +144,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case reading }
       public var reading: Reading
 
-      /// The reading after the change.
+      /// Creates a result with the reading after the change.
       public init(reading: Reading) { self.reading = reading }
     }
   }
@@ -168,11 +168,11 @@ extension Contract {
     public struct Result: VarlinkParameters, Equatable {
       public enum CodingKeys: CodingKey, CaseIterable { case changed, added, removed }
       public var changed: [String]
-      /// Those of `changed` that are new, and those that are no longer configured.
+      /// The names in `changed` that are new, and those that are no longer configured.
       public var added: [String]?
       public var removed: [String]?
 
-      /// The names of devices and sections.
+      /// Creates a result from the names of devices and sections.
       public init(changed: [String], added: [String]? = nil, removed: [String]? = nil) {
         (self.changed, self.added, self.removed) = (changed, added, removed)
       }
@@ -190,7 +190,7 @@ extension Contract {
     public var message: String
     public var details: [String: String]?
 
-    /// A record.
+    /// Creates a record.
     public init(time: Int, level: String, device: String?, link: String?, message: String, details: [String: String]?) {
       (self.time, self.level, self.device, self.link, self.message, self.details) = (time, level, device, link, message, details)
     }
@@ -204,7 +204,7 @@ extension Contract {
       public var device: String?
       public var level: String?
 
-      /// The records about one device, or all; of a level or more severe.
+      /// Selects the records about one device, or all records, of this level or more severe.
       public init(device: String? = nil, level: String? = nil) { (self.device, self.level) = (device, level) }
     }
 

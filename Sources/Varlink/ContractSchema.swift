@@ -1,5 +1,5 @@
-// Declarations of devices on the wire, converted to and from the tables of the machines. A received declaration is untrusted
-// input: a type or range that makes no sense is rejected.
+// Declarations of devices on the wire, converted to and from the tables of the machines. A received declaration is untrusted: an invalid
+// type or range is rejected.
 
 import Protocols
 
@@ -20,9 +20,9 @@ extension Contract {
     /// Whether the property is writable only under a motion lease.
     public var motion: Bool
     public var help: String
-    /// The group to show it in; nil: the daemon is older than groups.
+    /// The group in which to show the property; nil if the daemon is too old to report groups.
     public var group: String?
-    /// Its importance: 1 (headline) to 4 (statistic).
+    /// The importance of the property: 1 (headline) to 4 (statistic).
     public var rank: Int?
 
     /// Converts a machine's declaration.

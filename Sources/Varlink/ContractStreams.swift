@@ -46,7 +46,7 @@ extension Contract {
 
   public enum Watch: VarlinkMethod {
     public static let name = "io.vehicled.Watch"
-    /// The valid range of minimumIntervalMilliseconds; 0 reports every change at once.
+    /// The valid range of minimumIntervalMilliseconds; 0 reports every change immediately.
     public static let intervals = 0...3_600_000
 
     public struct Parameters: VarlinkParameters, Equatable {
@@ -54,7 +54,7 @@ extension Contract {
       public var references: [String]?
       public var minimumIntervalMilliseconds: Int?
 
-      /// Watches these references, or everything.
+      /// Watches these references, or all properties if `references` is nil.
       public init(references: [String]? = nil, minimumIntervalMilliseconds: Int? = nil) {
         self.references = references
         self.minimumIntervalMilliseconds = minimumIntervalMilliseconds
@@ -69,7 +69,7 @@ extension Contract {
       public var schemas: [Schema]?
       public var events: [Event]?
 
-      /// A snapshot, changes, or an empty heartbeat.
+      /// Creates a snapshot, a list of changes, or an empty heartbeat.
       public init(sequence: Int, snapshot: [Device]? = nil, changes: [Reading]? = nil, schemas: [Schema]? = nil, events: [Event]? = nil) {
         self.sequence = sequence
         self.snapshot = snapshot
@@ -92,7 +92,7 @@ extension Contract {
       public var device: String
       public var deadlineMilliseconds: Int?
 
-      /// Takes the lease of a device; it is lost if no set-point arrives within the deadline.
+      /// Acquires the lease of a device, which is lost if no set-point arrives within the deadline.
       public init(device: String, deadlineMilliseconds: Int? = nil) {
         self.device = device
         self.deadlineMilliseconds = deadlineMilliseconds
@@ -104,7 +104,7 @@ extension Contract {
       public var lease: String
       public var state: String
 
-      /// The lease and its state.
+      /// Creates a result with the lease and its state.
       public init(lease: String, state: String) {
         self.lease = lease
         self.state = state
@@ -120,7 +120,7 @@ extension Contract {
       public var transport: String?
       public var seconds: Int?
 
-      /// Scans one transport, or all.
+      /// Scans one transport, or all transports if `transport` is nil.
       public init(transport: String? = nil, seconds: Int? = nil) {
         self.transport = transport
         self.seconds = seconds
@@ -133,7 +133,8 @@ extension Contract {
       public var searching: Bool
       public var reason: String?
 
-      /// A device that was found, whether the scan continues, and the reason if it is waiting.
+      /// Creates a result. `found`: a device that was found; `searching`: whether the scan continues; `reason`: why the scan is waiting, if
+      /// it is.
       public init(found: Discovery? = nil, searching: Bool, reason: String? = nil) {
         self.found = found
         self.searching = searching
@@ -150,7 +151,7 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case line }
       public var line: String
 
-      /// One line of the recording.
+      /// Creates a result with one line of the recording.
       public init(line: String) { self.line = line }
     }
   }

@@ -1,4 +1,4 @@
-// The messages of all errors of the socket, in one line each: what happened, the cause, what to do.
+// The messages for all errors of the socket, one line each: what happened, the cause, what to do.
 // Exit codes of vehiclectl: 1 failed, 2 usage, 3 no daemon, 4 not found, 5 not connected, 6 timeout, 7 permission.
 
 import Protocols

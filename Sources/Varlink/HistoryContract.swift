@@ -3,7 +3,7 @@
 
 import Protocols
 
-/// The types of the history's socket.
+/// The types that the history's socket carries.
 public enum HistoryContract {
   /// The interface that the methods belong to.
   public static let interface = "io.vehicled.history"
@@ -81,7 +81,7 @@ public enum HistoryContract {
     }
   }
 
-  /// A trip, a charge or a parked period; units are in the interface.
+  /// A trip, a charge or a parked period. The interface text documents the units.
   public struct Period: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable {
       case number, device, kind, start, end, zone, open, marks, journey, distance, drivenTime, standingTime, unknownTime, maximumSpeed
@@ -177,7 +177,7 @@ public enum HistoryContract {
     }
   }
 
-  /// A stop during a trip, or a time without charging.
+  /// A stop during a trip, or an interruption of a charge.
   public struct Pause: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case start, end }
     public var start: Int

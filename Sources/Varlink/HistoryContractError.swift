@@ -4,10 +4,10 @@ import Protocols
 
 /// An error of io.vehicled.history.
 public enum HistoryContractError: VarlinkError, Equatable {
-  /// Nothing was recorded of the device, or of its property. `known`: the names that there are.
+  /// There are no recorded values of the device, or of its property. `known`: the names that have recorded values.
   case notRecorded(device: String, property: String? = nil, known: [String])
   case noSuchPeriod(number: Int)
-  /// `message` starts with what is wrong, and contains the remedy.
+  /// `message` describes the problem first, and then the remedy.
   case invalidArgument(argument: String, message: String)
   /// `code`: disk-full, read-only, damaged, failed.
   case storeError(code: String, message: String)

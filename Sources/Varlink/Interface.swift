@@ -1,5 +1,5 @@
-// A small parser of Varlink interface texts, for the checks that texts, structs and handlers agree. It is only for the trusted
-// texts of this package.
+// A small parser of Varlink interface texts, for checks that texts, structs and handlers agree. It must parse only the trusted texts of
+// this package.
 // Source: the Varlink interface-definition page (varlink.org).
 
 import Protocols
@@ -23,7 +23,7 @@ public struct Interface: Sendable, Equatable {
   public private(set) var types: [Member] = []
   public private(set) var methods: [Member] = []
   public private(set) var errors: [Member] = []
-  /// The text itself with its comments, as GetInterfaceDescription returns it.
+  /// The text with its comments, as GetInterfaceDescription returns it.
   public let text: String
 
   /// The interface org.varlink.service, which every server has.
@@ -37,7 +37,7 @@ public struct Interface: Sendable, Equatable {
   /// The interface of the history: io.vehicled.history.
   public static let history = Interface(String(decoding: PackageResources.io_vehicled_history_varlink, as: UTF8.self))
 
-  /// Parses a text without errors.
+  /// Parses a text that must be valid.
   public init(_ text: String) {
     self.text = text
     var tokens = Interface.tokens(text)[...]

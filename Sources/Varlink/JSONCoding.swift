@@ -1,4 +1,4 @@
-// The standard library's Decoder over a parsed message, so that the structs of the contract can be decoded from it. Errors
+// Implements the standard library's Decoder for a parsed message, so that the structs of the contract can be decoded from it. Errors
 // name the outermost key, which InvalidParameter reports.
 
 import Protocols

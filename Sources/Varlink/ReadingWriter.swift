@@ -1,6 +1,6 @@
 // A fast alternative to the coders: writes readings, events and whole Watch replies as JSON into a buffer that the caller owns and
 // reuses. The changes of one turn of the loop are written once, because the replies to all watchers differ only in `sequence`.
-// No allocation per reading is allowed. A test compares the output with that of the coders.
+// Writing a reading must not allocate. A test compares the output with that of the coders.
 //
 //   body:     "changes":[{…},{…}]                                    once per turn, by `changes`
 //   message:  {"parameters":{"sequence":17,BODY},"continues":true}␀   once per watcher, by `watchReply`
@@ -20,7 +20,7 @@ public struct EncodedDevice: Sendable {
   }
 }
 
-/// The part of a reading that follows the device and is the same in all readings of one property. Created once per declared property.
+/// The part of a reading that follows the device and is the same in all readings of one property. It is created once per declared property.
 public struct EncodedProperty: Sendable {
   let bytes: [UInt8]
 
@@ -118,7 +118,7 @@ public enum ReadingWriter {
     if out.last != UInt8(ascii: "[") { out.append(UInt8(ascii: ",")) }
   }
 
-  /// Writes a whole Watch reply (with its NUL) around a body of lists; without a body it is the heartbeat.
+  /// Writes a whole Watch reply (with its NUL) around a body of lists; without a body, the reply is a heartbeat.
   @inline(__always)
   public static func watchReply(sequence: Int, body: [UInt8] = [], to out: inout [UInt8]) {
     out.append(ascii: "{\"parameters\":{\"sequence\":")

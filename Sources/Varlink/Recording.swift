@@ -1,5 +1,5 @@
-// The format of recordings: NDJSON, one header line, then one line per message of a link. `Record` streams it, `record = true`
-// stores it, `replay:` plays it, and many tests use it.
+// The format of recordings: NDJSON with one header line, then one line per message of a link. The method `Record` streams a recording,
+// `record = true` stores one, `replay:` plays one, and many tests use recordings.
 //
 //   {"format":1,"kind":"obd","device":"ev","date":"2026-01-31T12:00:00Z"}
 //   {"t":1200000,"link":"main","dir":"tx","hex":"3232303130310D"}
@@ -38,7 +38,7 @@ public struct Recording: Sendable {
     case state
   }
 
-  /// One message, or one change of a link's state.
+  /// One message, or one change of the state of a link.
   public struct Line: Codable, Sendable, Equatable {
     /// Nanoseconds since the recording began.
     public var t: Int64

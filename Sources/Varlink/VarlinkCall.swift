@@ -1,5 +1,5 @@
-// A call from the wire, parsed once and as strictly as sd-varlink does: a malformed call closes the connection, an invalid
-// parameter gets an error reply.
+// A call from the wire, parsed once, and as strictly as by sd-varlink: a malformed call closes the connection, and an invalid parameter
+// gets an error reply.
 // Source: the Varlink method-call page; systemd's varlink_dispatch_method for what is rejected.
 
 import Protocols
@@ -48,12 +48,12 @@ public struct VarlinkCall {
     self = try message.withUnsafeBytes { bytes in Result { () throws(VarlinkViolation) in try VarlinkCall(bytes) } }.get()
   }
 
-  /// Decodes the parameters in the method's type; throws InvalidParameter with the name of the first invalid one.
+  /// Decodes the parameters as the method's type; throws InvalidParameter with the name of the first invalid parameter.
   public func parameters<T: VarlinkParameters>(as type: T.Type) throws(ContractError) -> T {
     try T(strictly: parameters ?? .empty)
   }
 
-  /// A string parameter, read before the others are decoded.
+  /// A string parameter, which can be read before the others are decoded.
   public func text(of parameter: String) -> String? { try? parameters?[parameter]?.decode(String.self) }
 
   /// Encodes a call (with its NUL). Throws for numbers that JSON cannot express.
@@ -63,7 +63,7 @@ public struct VarlinkCall {
     try message(M.name, parameters, more: more, oneway: oneway)
   }
 
-  /// Encodes a call of a method that is known by name only (with its NUL).
+  /// Encodes a call of a method of which only the name is known (with its NUL).
   public static func message(_ method: String, _ parameters: some Encodable, more: Bool = false, oneway: Bool = false) throws -> [UInt8] {
     try Coders.message(Outgoing(method: method, parameters: parameters, more: more ? true : nil, oneway: oneway ? true : nil))
   }

@@ -1,6 +1,6 @@
-// Splits a byte stream into Varlink messages: a JSON object followed by one NUL each. It holds the unread bytes of one
-// connection and does not look inside messages.
-// Source: the Varlink method-call page (varlink.org). Varlink sets no length limit; sd-varlink's is 16 MiB.
+// Splits a byte stream into Varlink messages. Each message is a JSON object followed by one NUL. The type holds the unread bytes of one
+// connection, and does not inspect messages.
+// Source: the Varlink method-call page (varlink.org). Varlink sets no length limit; sd-varlink's limit is 16 MiB.
 
 import Protocols
 
@@ -13,10 +13,10 @@ public struct VarlinkFraming: Sendable {
   /// The maximum storage of an idle connection, in bytes; there can be thousands.
   static let idleCapacity = 512
 
-  /// More bytes than the limit arrived without a NUL: the connection must be closed.
+  /// More bytes than the limit have arrived without a NUL, so the connection must be closed.
   public struct TooLong: Error, Equatable, Sendable {}
 
-  /// The maximum length of a message, in bytes without its NUL. It can be raised while a message arrives.
+  /// The maximum length of a message, in bytes without its NUL. It can be raised while a message is arriving.
   public var limit: Int
   private var buffer: [UInt8] = []
   /// The start of the first unread message.
@@ -27,7 +27,7 @@ public struct VarlinkFraming: Sendable {
   /// Creates an empty buffer.
   public init(limit: Int = VarlinkFraming.callLimit) { self.limit = limit }
 
-  /// The number of unread bytes. A busy connection stops reading from its socket when there are many.
+  /// The number of unread bytes. If there are too many, a busy connection stops reading from its socket.
   public var pending: Int { buffer.count - head }
 
   /// The allocated storage in bytes, for tests.

@@ -1,5 +1,5 @@
 // Typed decoding of the parameters of calls, replies and errors. Undeclared parameters are rejected, so that a typo in a command
-// is never ignored. An error is InvalidParameter with the name of the parameter.
+// is never ignored. Errors are InvalidParameter with the name of the parameter.
 
 import FoundationEssentials
 import Protocols
@@ -26,7 +26,7 @@ public struct NoParameters: VarlinkParameters, Equatable {
 }
 
 extension VarlinkParameters {
-  /// Decodes parameters; throws for one that is not declared.
+  /// Decodes parameters; throws for a parameter that is not declared.
   init(strictly node: JSONNode) throws(ContractError) {
     for key in node.keys where CodingKeys(stringValue: key) == nil { throw .invalidParameter(parameter: key) }
     do { self = try Self(from: node) } catch {
@@ -36,7 +36,7 @@ extension VarlinkParameters {
   }
 }
 
-/// The shared encoder: creating one costs more than encoding a small message.
+/// The shared encoder. It is shared because creating an encoder costs more than encoding a small message.
 enum Coders {
   private static let encoder: JSONEncoder = {
     let encoder = JSONEncoder()

@@ -1,4 +1,4 @@
-// Replies, in both directions, with exactly the keys of the wire: parameters, continues, error; absent optionals are omitted.
+// Replies, encoded and decoded with exactly the keys of the wire: parameters, continues, error. Absent optional keys are omitted.
 // `continues` must not be sent with an error: strict clients close the connection.
 
 import Protocols
@@ -11,7 +11,7 @@ public struct VarlinkReply {
   public let error: String?
   private let node: JSONNode?
 
-  /// Parses a message (without its NUL). Unknown keys are ignored, for newer daemons.
+  /// Parses a message (without its NUL). Unknown keys are ignored, because a newer daemon may send them.
   public init(_ message: UnsafeRawBufferPointer) throws(VarlinkViolation) {
     let wire: JSONNode
     do { wire = try JSONNode(message) } catch { throw VarlinkViolation("not JSON: \(error.message)") }
@@ -29,7 +29,7 @@ public struct VarlinkReply {
     self = try message.withUnsafeBytes { bytes in Result { () throws(VarlinkViolation) in try VarlinkReply(bytes) } }.get()
   }
 
-  /// Decodes the parameters in the method's type.
+  /// Decodes the parameters as the method's type.
   public func parameters<T: Decodable>(as type: T.Type) throws(VarlinkViolation) -> T {
     do { return try T(from: node ?? .empty) } catch {
       throw VarlinkViolation("invalid reply: \(Coders.describe(error))")
@@ -52,7 +52,7 @@ public struct VarlinkReply {
   /// The reply of a method without output.
   public static let empty: [UInt8] = message(NoParameters())
 
-  /// Fails only for numbers that JSON cannot express; the types of the contract contain none.
+  /// Encodes a reply. This fails only for numbers that JSON cannot express, which the types of the contract cannot contain.
   private static func encode(_ reply: some Encodable) -> [UInt8] {
     do { return try Coders.message(reply) } catch { preconditionFailure("a reply cannot be encoded: \(error)") }
   }
