@@ -1,5 +1,6 @@
-// Converts between libdbus messages and values. libdbus has validated received messages; this file still checks the type of each value before
-// it reads the value. Names and paths are checked before they are passed to libdbus, which aborts the process on an invalid one.
+// Converts between libdbus messages and values. libdbus has already validated received messages, but this file also checks the type of each
+// value before it reads the value. Names and paths are checked before they are passed to libdbus, which aborts the process on an invalid
+// one.
 
 import CDBus
 
@@ -37,7 +38,7 @@ extension DBusMessage {
     if dbus_message_iter_init(raw, &iterator) != 0 { body = try DBusValue.all(&iterator, depth: 0) }
   }
 
-  /// Encodes the message for libdbus. Throws `unsendable` if that is impossible.
+  /// Encodes the message for libdbus. Throws `unsendable` if this is impossible.
   func raw() throws(DBusError) -> RawMessage {
     try check(destination, dbus_validate_bus_name, "bus name")
     try check(path, dbus_validate_path, "path")
@@ -48,7 +49,7 @@ extension DBusMessage {
     case .call:
       guard let path, let member else { throw .unsendable("a call without a path or a member") }
       pointer = dbus_message_new_method_call(destination, path, interface, member)
-      // By default a call does not start a service that the user has stopped.
+      // By default, a call does not start a service that the user has stopped.
       if let pointer {
         dbus_message_set_auto_start(pointer, startsService ? 1 : 0)
         dbus_message_set_no_reply(pointer, expectsReply ? 0 : 1)

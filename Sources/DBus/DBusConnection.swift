@@ -1,5 +1,5 @@
-// A connection to a message bus. A single thread uses libdbus and sleeps in poll(2). This file matches replies to calls by their serial, so
-// that every call ends even if the bus closes the connection; libdbus would drop its pending calls.
+// A connection to a message bus. A single thread uses libdbus and sleeps in poll(2). This file itself matches replies to calls by their
+// serial, so that every call ends even if the bus closes the connection; libdbus would drop its pending calls.
 
 import CDBus
 import CLinux
@@ -56,8 +56,8 @@ public final class DBusConnection: Sendable {
     post(.call(message, milliseconds: milliseconds, reply))
   }
 
-  /// Ignores signals and calls of all peers except the bus itself and these unique names, without decoding them: any peer may send
-  /// as much as the bus allows.
+  /// Ignores signals and calls of all peers except the bus itself and these unique names. They are not even decoded, because any peer may
+  /// send as much as the bus allows.
   public func receive(only senders: Set<String>) { shared.withLock { $0.acceptedSenders = senders } }
 
   fileprivate func accepts(_ sender: String?) -> Bool {
@@ -211,7 +211,7 @@ private final class DBusThread {
     calls[serial] = (now() + 10_000_000_000, reply)
   }
 
-  /// Handles a received message. This filter is the only receiver, so it accepts all of them.
+  /// Handles a received message. This filter is the only receiver, so it consumes every message.
   private func handle(_ raw: OpaquePointer?) -> DBusHandlerResult {
     guard let raw else { return DBUS_HANDLER_RESULT_HANDLED }
     if dbus_message_is_signal(raw, "org.freedesktop.DBus.Local", "Disconnected") != 0 {

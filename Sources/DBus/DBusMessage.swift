@@ -17,7 +17,7 @@ public struct DBusMessage: Sendable {
   public var interface: String?
   public var member: String?
   public var body: [DBusValue] = []
-  /// Set by the connection.
+  /// The serial of the message, which the connection sets.
   public var serial: UInt32 = 0
   public var replySerial: UInt32 = 0
   /// Whether the bus starts a service that is not running (D-Bus activation).
@@ -37,12 +37,12 @@ public struct DBusMessage: Sendable {
     DBusMessage(kind: .signal, path: path, interface: interface, member: member, body: body)
   }
 
-  /// The method return for this call.
+  /// Returns the method return for this call.
   public func reply(_ body: [DBusValue] = []) -> DBusMessage {
     DBusMessage(kind: .reply, destination: sender, body: body, replySerial: serial)
   }
 
-  /// The error reply to this call.
+  /// Returns the error reply to this call.
   public func failure(_ name: String, _ text: String) -> DBusMessage {
     DBusMessage(kind: .error(name), destination: sender, body: [.string(text)], replySerial: serial)
   }

@@ -20,7 +20,7 @@ public indirect enum DBusValue: Sendable, Equatable {
   case signature(String)
   /// An array of bytes, `ay`.
   case bytes([UInt8])
-  /// Elements of one signature; a dictionary is an array of entries.
+  /// Elements that all have this signature; a dictionary is an array of entries.
   case array(of: String, [DBusValue])
   case entry(DBusValue, DBusValue)
   case structure([DBusValue])
@@ -106,7 +106,7 @@ extension DBusValue {
   }
 }
 
-/// A file descriptor in a message. Closed with its last owner unless ownership was transferred.
+/// A file descriptor in a message. It is closed with its last owner, unless ownership was transferred.
 public final class DBusDescriptor: Sendable, Equatable {
   private let number: Atomic<CInt>
 
