@@ -30,7 +30,7 @@ static const char *load(void) {
   const curl_version_info_data *version = curl.version_info(CURLVERSION_NOW);
   if (version->version_num < 0x075500) return "libcurl is too old: version 7.85 or newer is required";
   if (!(version->features & CURL_VERSION_SSL)) return "libcurl has no TLS support; apt install libcurl4";
-  // Without OPENSSL_INIT_NO_ATEXIT (0x80000) OpenSSL cleans up in exit(3) while the HTTP thread can still use it.
+  // Without OPENSSL_INIT_NO_ATEXIT (0x80000), OpenSSL would clean up in exit(3) while the HTTP thread can still use it.
   int (*init)(uint64_t, const void *) = (int (*)(uint64_t, const void *))dlsym(library, "OPENSSL_init_crypto");
   if (init) init(0x80000, NULL);
   if (curl.global_init(CURL_GLOBAL_ALL) != CURLE_OK) return "cannot initialise libcurl";

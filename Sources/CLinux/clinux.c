@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// The kernel's own termios2 carries any baud rate; its header cannot be included beside <termios.h>.
+// The kernel's own termios2 supports any baud rate, but its header cannot be included together with <termios.h>.
 struct ktermios2 {
   tcflag_t iflag, oflag, cflag, lflag;
   cc_t line, cc[19];

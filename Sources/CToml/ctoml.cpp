@@ -1,10 +1,11 @@
-// toml++ behind the C interface of CToml.h; catches its exceptions. Its tables are sorted by name, so the order of the file is restored
-// from the positions of the keys. toml++ limits the nesting of values but not the length of a dotted key, and each dot costs stack when
-// the tree is destroyed, so a line with too many dots is rejected before it is parsed.
+// Implements the C interface of CToml.h with toml++, and catches its exceptions. The tables of toml++ are sorted by name, so the order of
+// the file is restored from the positions of the keys. toml++ limits the nesting of values but not the length of a dotted key, and each dot
+// requires stack space when the tree is destroyed, so a line with too many dots is rejected before it is parsed.
 //
-// Two bugs of toml++ 3.3 are worked around here. Invalid text such as `[=` violates its assertions: a debug build would abort, and a
-// release build lets the compiler assume them. The error paths behind them are correct, so the assertions are disabled in both. And its
-// test for white space has undefined behaviour on letters such as é outside of strings, so it is renamed and replaced.
+// This file works around two bugs of toml++ 3.3. Firstly, invalid text such as `[=` violates its assertions: a debug build would abort, and
+// in a release build the compiler assumes that the assertions hold. The error paths after the assertions are correct, so the assertions are
+// disabled in both builds. Secondly, its test for white space has undefined behaviour on letters such as é outside strings, so this test is
+// renamed and replaced.
 #include <algorithm>
 #include <cstdint>
 #include <exception>
@@ -44,7 +45,8 @@ struct document {
   toml::source_position place{1, 1};
 };
 
-// A comment can have any number of dots. A line with quotes could be the end of a multi-line string with keys after it.
+// A comment can have any number of dots. A line with quotes does not count as one: it could be the end of a multi-line string, with keys
+// after it.
 bool is_plain_comment(std::string_view line) {
   const size_t start = line.find_first_not_of(" \t");
   return start != line.npos && line[start] == '#' && line.find_first_of("\"'") == line.npos;

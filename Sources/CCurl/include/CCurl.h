@@ -1,5 +1,5 @@
-// libcurl, loaded at the first request: a daemon without HTTP requests neither maps nor initialises it. Also wraps its variadic
-// functions, which Swift cannot call. Results are those of libcurl.
+// libcurl, loaded at the first request, so that a daemon without HTTP requests neither maps nor initialises it. Also wraps libcurl's
+// variadic functions, which Swift cannot call. Results are those of libcurl.
 #pragma once
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Loads the library unless it is loaded. Returns NULL, or a static error message.
+// Loads the library if it is not loaded yet. Returns NULL, or a static error message.
 const char *ccurl_load(void);
 
 CURLM *ccurl_multi(void);
@@ -15,11 +15,11 @@ void ccurl_multi_end(CURLM *multi);
 CURLMcode ccurl_add(CURLM *multi, CURL *easy);
 CURLMcode ccurl_remove(CURLM *multi, CURL *easy);
 CURLMcode ccurl_perform(CURLM *multi, int *running);
-// Waits for the network, a wake-up, or this many milliseconds.
+// Waits for network activity or a wake-up, for at most this many milliseconds.
 CURLMcode ccurl_poll(CURLM *multi, int milliseconds);
-// Ends the current or next poll. The only function for other threads.
+// Ends the current or next poll. This is the only function that other threads may call.
 CURLMcode ccurl_wake(CURLM *multi);
-// Returns the next ended transfer with its result, or NULL.
+// Returns the next completed transfer with its result, or NULL.
 CURL *ccurl_ended(CURLM *multi, CURLcode *result);
 
 typedef size_t (*ccurl_callback)(char *bytes, size_t size, size_t count, void *context);

@@ -17,11 +17,11 @@
 
 // Puts a terminal into raw mode at any baud rate: 8N1, no flow control, no hang-up on close. 0, or -errno.
 int clinux_serial_raw(int fd, unsigned baud);
-// Whether the terminal belongs to a serial driver; pseudo-terminals and RFCOMM do not. 1 or 0.
+// Whether the terminal belongs to a serial driver, unlike pseudo-terminals and RFCOMM. 1 or 0.
 int clinux_serial_is_hardware(int fd);
-// Sets low latency, so that FTDI chips deliver bytes at once, not after 16 ms. 0, or -errno if the driver does not support it.
+// Sets low latency, so that FTDI chips deliver bytes immediately instead of after 16 ms. 0, or -errno if the driver does not support it.
 int clinux_serial_low_latency(int fd);
-// Locks the port for this process with flock and TIOCEXCL. 0, or -errno (-EWOULDBLOCK: another process has it).
+// Locks the port for this process with flock and TIOCEXCL. 0, or -errno (-EWOULDBLOCK: another process has locked it).
 int clinux_serial_lock(int fd);
 // Gets the credentials of a Unix socket's peer. groups has room for *count supplementary groups; *count becomes their number. 0, or
 // -errno (-ERANGE: groups is too small).
@@ -32,7 +32,7 @@ int clinux_window(int fd, unsigned *columns, unsigned *rows);
 int clinux_poll(struct pollfd *fds, size_t count, int64_t nanoseconds);
 // The number of written bytes that a tty has not sent or a TCP peer has not acknowledged, or -errno.
 int clinux_unsent(int fd);
-// The number of received bytes that were not read, or -errno.
+// The number of received bytes that have not been read, or -errno.
 int clinux_unread(int fd);
 // Sends one message over a Unix socket, with a descriptor unless fd is negative. 0, or -errno.
 int clinux_send(int socket, const void *bytes, size_t count, int fd);

@@ -1,4 +1,5 @@
-// SQLite, loaded at the first query: a daemon without a database to import does not map it. The program defines none of its symbols.
+// SQLite, loaded at the first query, so that a daemon without a database to import does not map it. The program defines none of SQLite's
+// symbols.
 #ifndef CSQLITELATER_H
 #define CSQLITELATER_H
 

@@ -1,5 +1,5 @@
-// A TOML document as a flat list of nodes, each with its line and column: a C interface of toml++ (libtomlplusplus-dev). Checks the
-// syntax only. Lines and columns count from 1, columns in code points. The depth is limited here, the size by the caller.
+// A TOML document as a flat list of nodes, each with its line and column: a C interface to toml++ (libtomlplusplus-dev). Only the syntax is
+// checked. Lines and columns are counted from 1, columns in code points. The depth is limited here; the caller must limit the size.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
