@@ -15,10 +15,10 @@ extension MirrorMachine {
     do throws(CommandError) {
       switch command {
       case .run: try sendOneUpdate(id, at: now)
-      case .set(let property, let value):
-        guard let signal = MirrorProperty(rawValue: property) else { throw .refused(code: .notSupported, "no such action") }
-        try check(signal, value)
-        try persisted.set(property, value, for: id, &effects)
+      case .set(let index, let value):
+        guard let property = MirrorProperty(rawValue: index) else { throw .refused(code: .notSupported, "no such action") }
+        try check(property, value)
+        try persisted.set(index, value, for: id, &effects)
       }
     } catch {
       effects.append(.complete(id, .failure(error)))
@@ -28,8 +28,8 @@ extension MirrorMachine {
   private var hasUsername: Bool { persisted.latest(.username) ?? settings.username.map { .string($0) } != nil }
 
   /// Checks the rules for a setting that its declaration in the schema cannot express; throws if the value is invalid.
-  private func check(_ signal: MirrorProperty, _ value: Value) throws(CommandError) {
-    switch (signal, value) {
+  private func check(_ property: MirrorProperty, _ value: Value) throws(CommandError) {
+    switch (property, value) {
     case (.led, _): guard hasUsername else { throw noNameError }
     case (.username, .string(let name)) where !name.isEmpty:
       if let message = MirrorMessage.refusal(name: name) { throw .invalid(argument: "username", message) }
@@ -66,10 +66,10 @@ extension MirrorMachine {
 
   mutating func stored(_ key: String, _ failure: String?, at now: Instant, _ effects: inout Effects) {
     let before = username
-    guard let change = persisted.stored(key, failure, &effects), let signal = MirrorProperty(rawValue: change.property) else { return }
+    guard let change = persisted.stored(key, failure, &effects), let property = MirrorProperty(rawValue: change.property) else { return }
     let id = change.id
     publishStored(&effects)
-    switch signal {
+    switch property {
     case .led:
       guard isUp, let pendingValue = pendingBrightness(for: id) else { return answer(id, pending(pictureRemark), &effects) }
       enqueue(pendingValue)
@@ -80,8 +80,8 @@ extension MirrorMachine {
       answer(id, nil, &effects)
     default:
       scheduleUpdates(at: now)
-      if isOn(signal) { expedite(at: now) }
-      answer(id, remark(signal), &effects)
+      if isOn(property) { expedite(at: now) }
+      answer(id, remark(property), &effects)
     }
   }
 
@@ -111,13 +111,13 @@ extension MirrorMachine {
     return "stand in front of the mirror: it takes pictures of you if the name is new"
   }
 
-  private func remark(_ signal: MirrorProperty) -> String? {
-    guard isOn(signal) else { return nil }
-    if signal == .health, MirrorMetric.health.allSatisfy({ settings.sources[$0] == nil || !isPermitted($0) }) {
+  private func remark(_ property: MirrorProperty) -> String? {
+    guard isOn(property) else { return nil }
+    if property == .health, MirrorMetric.health.allSatisfy({ settings.sources[$0] == nil || !isPermitted($0) }) {
       return "no value is permitted yet: vehiclectl set \(settings.device).send-steps on, or another send- property"
     }
     // The configured device probably does not exist.
-    if signal == .weather, MirrorMetric.weather.allSatisfy({ known[$0] == nil }), let reason = missing[.temperature] {
+    if property == .weather, MirrorMetric.weather.allSatisfy({ known[$0] == nil }), let reason = missing[.temperature] {
       return "no value yet; \(reason)"
     }
     let message = [isUp ? nil : "pending: starts when the mirror is connected", areUpdatesOn ? pictureRemark : nil].compactMap(\.self)

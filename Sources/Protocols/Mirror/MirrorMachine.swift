@@ -105,7 +105,7 @@ public struct MirrorMachine: Machine {
     readWindow = DisplayReadWindow(name: acknowledgements.names.last, at: now)
     if !damaged.isEmpty { effects.append(.event(name: "state-corrupt", text: damagedSettingsMessage(damaged))) }
     publishStored(&effects)
-    for signal in MirrorProperty.sent { effects.withdraw(signal, "not acknowledged by the mirror since the device was started") }
+    for property in MirrorProperty.sent { effects.withdraw(property, "not acknowledged by the mirror since the device was started") }
     for metric in MirrorMetric.allCases {
       if let reference = settings.sources[metric] { effects.append(.observe(reference: reference)) }
     }
@@ -123,13 +123,13 @@ public struct MirrorMachine: Machine {
       effects.withdraw(.username, "not set: vehiclectl set \(settings.device).username NAME")
     }
     effects.publish(.interval, .int(interval))
-    for signal in MirrorProperty.switches { effects.publish(signal, .bool(isOn(signal))) }
+    for property in MirrorProperty.switches { effects.publish(property, .bool(isOn(property))) }
   }
 
   /// The interval between updates in seconds.
   var interval: Int { if case .int(let seconds)? = persisted[.interval] { seconds } else { settings.interval } }
 
-  func isOn(_ signal: MirrorProperty) -> Bool { persisted[signal] == .bool(true) }
+  func isOn(_ property: MirrorProperty) -> Bool { persisted[property] == .bool(true) }
 
   var noNameMessage: String { "no name is set: vehiclectl set \(settings.device).username NAME" }
 

@@ -22,12 +22,12 @@ enum MirrorProperty: Int, CaseIterable, Sendable {
   var name: String { declaration.name }
 
   static var properties: [Property] {
-    allCases.map { signal in
-      let row = signal.declaration
-      let isSet = !sent.contains(signal)
+    allCases.map { property in
+      let row = property.declaration
+      let isSet = !sent.contains(property)
       return Property(
         row.name, row.type, unit: row.unit, range: row.range, access: isSet ? .write : .read, persisted: isSet, lifetime: .retained,
-        group: isSet ? .settings : .display, rank: signal.rank, help: row.help)
+        group: isSet ? .settings : .display, rank: property.rank, help: row.help)
     }
   }
 
@@ -74,11 +74,11 @@ enum MirrorProperty: Int, CaseIterable, Sendable {
 }
 
 extension PersistedSettings {
-  subscript(_ signal: MirrorProperty) -> Value? { self[signal.rawValue] }
-  func latest(_ signal: MirrorProperty) -> Value? { latest(signal.rawValue) }
+  subscript(_ property: MirrorProperty) -> Value? { self[property.rawValue] }
+  func latest(_ property: MirrorProperty) -> Value? { latest(property.rawValue) }
 }
 
 extension Effects {
-  mutating func publish(_ signal: MirrorProperty, _ value: Value) { publish(signal.rawValue, value) }
-  mutating func withdraw(_ signal: MirrorProperty, _ reason: String) { withdraw(signal.rawValue, reason) }
+  mutating func publish(_ property: MirrorProperty, _ value: Value) { publish(property.rawValue, value) }
+  mutating func withdraw(_ property: MirrorProperty, _ reason: String) { withdraw(property.rawValue, reason) }
 }

@@ -4,11 +4,11 @@
 enum ToyProperty: Int, CaseIterable, Sendable {
   case userID, name, facts, pendingVotes, lastVote, setup, category
 
-  static let properties: [Property] = allCases.map { signal in
-    let row = signal.declaration
+  static let properties: [Property] = allCases.map { property in
+    let row = property.declaration
     return Property(
-      row.name, row.type, choices: signal == .setup ? ToySetup.stateNames : [], lifetime: .retained,
-      rank: signal.rank, help: row.help)
+      row.name, row.type, choices: property == .setup ? ToySetup.stateNames : [], lifetime: .retained,
+      rank: property.rank, help: row.help)
   }
 
   private var rank: PropertyRank {
@@ -80,6 +80,6 @@ enum ToyAction: Int, CaseIterable, Sendable {
 }
 
 extension Effects {
-  mutating func publish(_ signal: ToyProperty, _ value: Value, age: Nanoseconds = 0) { publish(signal.rawValue, value, age: age) }
-  mutating func withdraw(_ signal: ToyProperty, _ reason: String) { withdraw(signal.rawValue, reason) }
+  mutating func publish(_ property: ToyProperty, _ value: Value, age: Nanoseconds = 0) { publish(property.rawValue, value, age: age) }
+  mutating func withdraw(_ property: ToyProperty, _ reason: String) { withdraw(property.rawValue, reason) }
 }

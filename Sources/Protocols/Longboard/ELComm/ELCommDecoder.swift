@@ -137,8 +137,8 @@ struct ELCommDecoder: Sendable {
 
   /// How far a speed is from the last one, in mph; the maximum if it has a leading zero, which the board does not print.
   private func speedChange(to digits: ArraySlice<UInt8>) -> Int {
-    let isOdd = digits.count > 1 && digits.first == zero
-    return isOdd ? .max : abs((Self.number(digits) ?? .max / 2) - lastSpeed)
+    let hasLeadingZero = digits.count > 1 && digits.first == zero
+    return hasLeadingZero ? .max : abs((Self.number(digits) ?? .max / 2) - lastSpeed)
   }
 
   /// Parses one to five digits, with an optional minus sign.

@@ -346,7 +346,7 @@ struct ELCommDialogue: Sendable {
   }
 
   private func withdraw(_ message: String, _ effects: inout Effects) {
-    for signal in ELCommProperty.live { effects.withdraw(signal.rawValue, message) }
+    for property in ELCommProperty.live { effects.withdraw(property.rawValue, message) }
   }
 
   // MARK: Dialect detection

@@ -3,7 +3,7 @@
 // response
 // is in flight, and off is the first message on a new link. Values that the board marks as unknown are absent. The machine passes inputs
 // to its components, and the results of one component to the others.
-// Source: ProjectTORQ.ino and the app's ELCommunicationProtocol.swift, BLEDevice.swift; the project's protocol description for `documented`.
+// Source: ProjectTORQ.ino; the app's ELCommunicationProtocol.swift, BLEDevice.swift; the project's protocol description for `documented`.
 
 /// Communicates with a longboard over ELComm.
 public struct ELCommMachine: Machine {

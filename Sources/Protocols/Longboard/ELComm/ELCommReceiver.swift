@@ -115,7 +115,7 @@ struct ELCommReceiver: Sendable {
 
   private func publish(_ message: ELCommMessage, _ effects: inout Effects) {
     if let reason = message.boardState.message {
-      for signal in [ELCommProperty.speed, .battery, .batteryRaw] { effects.withdraw(signal.rawValue, reason) }
+      for property in [ELCommProperty.speed, .battery, .batteryRaw] { effects.withdraw(property.rawValue, reason) }
     } else {
       effects.publish(ELCommProperty.speed.rawValue, .float(ELCommProperty.kilometresPerHour(message.speed)))
       effects.publish(ELCommProperty.batteryRaw.rawValue, .int(message.battery))

@@ -84,7 +84,7 @@ struct VESCPollScheduler: Sendable {
 
   mutating func firmwareReceived() { isIdentified = true }
 
-  /// Handles a valid response. `isFirst`: it is the first one on this link, or after a silence; `noise`: the number of runs of invalid data.
+  /// Handles a valid response. `isFirst`: it is the first on this link, or after a silence; `noise`: the number of runs of invalid data.
   mutating func responded(
     to request: VESCSession.Request, isFirst: Bool, noise: Int, at now: Instant, _ publisher: inout VESCPublisher,
     _ effects: inout Effects

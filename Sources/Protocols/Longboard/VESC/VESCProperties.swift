@@ -25,8 +25,8 @@ enum VESCProperty: Int, CaseIterable, Sendable {
 
   /// The rows of the schema.
   static func properties(_ options: VESCOptions, period: Nanoseconds) -> [Property] {
-    let signals = allCases.filter { options.allowsMotion || !targets.contains($0) }
-    return signals.map { $0.property(options, period) }
+    let declared = allCases.filter { options.allowsMotion || !targets.contains($0) }
+    return declared.map { $0.property(options, period) }
   }
 
   private func property(_ options: VESCOptions, _ period: Nanoseconds) -> Property {
