@@ -239,7 +239,7 @@ extension EndToEnd {
       #expect(wait { setup.reason.contains("connecting to") })
       #expect(setup.rig.vehiclectl("reload").status == 0)
       let two = { setup.reason(of: "two") }
-      #expect(wait { two() == "scan paused while another connection is made; looking for \"Nobody\"" }, "\(two())")
+      #expect(wait { two() == "scan paused while another connection is being made; looking for \"Nobody\"" }, "\(two())")
       #expect(wait(seconds: 20) { two() == "searching for \"Nobody\"" }, "\(two())")
       #expect(setup.rig.vehiclectl("scan", "ble", "--seconds", "1").output.contains("HMSoft"))
       #expect(setup.reason.contains("connecting to"))

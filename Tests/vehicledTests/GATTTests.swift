@@ -96,7 +96,7 @@ import Testing
       do { return try choose(link, all) } catch { return "\(error)" }
     }
     #expect(
-      failure("ble:x", []) == "no service that is known for this kind; it has no characteristics: set service=, notify= and write="
+      failure("ble:x", []) == "no known service for this kind; it has no characteristics: set service=, notify= and write="
     )
     #expect(failure("ble:x", [characteristic("180A", "2A29", "read")]).contains("it has 180A (2A29)"))
     #expect(

@@ -4,8 +4,8 @@
 import DBus
 
 extension DBusError {
-  /// The reason of a failed connection, with its remedy (which may contain the placeholder ADDRESS), and whether stale data in BlueZ's
-  /// cache may be the cause, so that the peripheral should be removed from it.
+  /// The reason for a failed connection, with a remedy, which may contain the placeholder ADDRESS. `isStale` is true if stale data in
+  /// BlueZ's cache may be the cause: then the peripheral should be removed from BlueZ.
   var connectFailure: (reason: String, isStale: Bool) {
     guard case .refused(let name, let text) = self else {
       return self == .timeout ? ("no response: check that it is in range and not connected to a phone", false) : (message, false)

@@ -1,6 +1,6 @@
 // A link to a Bluetooth Low Energy peer through BlueZ: scan, connect, read the GATT table, subscribe. The next step follows from
 // BlueZ's current objects (`advance`), not from the order of its signals, so a restart of bluetoothd, a powered-off adapter or a
-// lost peer is noticed in every stage.
+// lost peer is detected at every stage.
 
 import DBus
 import Protocols
@@ -10,13 +10,13 @@ import ServiceRuntime
   private enum Stage {
     /// A dependency is missing, or the peer is not in range yet.
     case searching
-    /// BlueZ connects to the peripheral with this path.
+    /// BlueZ is connecting to the peripheral with this path.
     case connecting(String)
-    /// BlueZ reads the GATT table.
+    /// BlueZ is reading the peripheral's GATT table.
     case resolving(String)
     /// Subscribing to the characteristics.
     case subscribing(String)
-    /// With `ble:auto` the peer is probed; these bytes are its reply so far.
+    /// Probing the peer (only with `ble:auto`). The bytes are its reply so far.
     case probing(String, [UInt8])
     case up(String)
     case ended
@@ -43,7 +43,7 @@ import ServiceRuntime
 
   /// How long to look for further peers with a matching name before connecting, in case the name is ambiguous.
   private static let selectionDelay: Nanoseconds = 500 * .millisecond
-  /// After this time a peer given by its address is connected even if no advertisement was received: not all peers advertise.
+  /// After this time, the link connects to a peer given by its address even without an advertisement: not all peers advertise.
   private static let connectUnseenAfter: Nanoseconds = 15 * .second
   /// BlueZ gives up by itself after 40 s.
   private static let connectTimeout: Nanoseconds = 60 * .second
@@ -76,7 +76,7 @@ import ServiceRuntime
     case .connecting(let path): _ = requirePeripheral(path)
     case .resolving(let path):
       guard let peer = requirePeripheral(path) else { return }
-      if !peer.isConnected { return fail("the peer disconnected while its services were read") }
+      if !peer.isConnected { return fail("the peer disconnected while its services were being read") }
       if peer.areServicesResolved { subscribe(peer) }
     case .subscribing(let path), .probing(let path, _), .up(let path):
       guard let peer = requirePeripheral(path) else { return }
@@ -92,7 +92,7 @@ import ServiceRuntime
     return nil
   }
 
-  /// Why the link cannot work now (BlueZ or the adapter is missing, or the adapter is off), for the user; nil if it can.
+  /// A message for the user: why the link cannot work now. BlueZ or the adapter is missing, or the adapter is powered off. nil if it can.
   private var missingDependency: String? {
     switch blueZ.presence {
     case .unknown: return "waiting for BlueZ"
@@ -138,7 +138,7 @@ import ServiceRuntime
         return wait(for: "\(rejected.label) was rejected; trying other peers before trying it again")
       }
       if blueZ.scanner.isPaused(adapter.path) {
-        return wait(for: "scan paused while another connection is made; looking for \(target.match.label)")
+        return wait(for: "scan paused while another connection is being made; looking for \(target.match.label)")
       }
       let limit = blueZ.isFull ? "; too many peripherals in range, some are ignored" : ""
       return wait(for: blueZ.scanner.failures[adapter.path] ?? "searching for \(target.match.label)\(limit)")
@@ -155,7 +155,7 @@ import ServiceRuntime
     connect(best)
   }
 
-  /// Whether the peer advertises. BlueZ clears RSSI at the end of a scan, but not if the monitor received it.
+  /// Whether the peer is advertising. At the end of a scan BlueZ clears RSSI, except for peers that the monitor reports.
   private func isInRange(_ peer: Peripheral, _ now: Instant) -> Bool {
     blueZ.monitor.isActive(peer.adapter) ? blueZ.monitor.hears(peer.path, at: now) : peer.rssi != nil
   }
@@ -175,7 +175,7 @@ import ServiceRuntime
     stage = .connecting(peer.path)
     wait(for: "connecting to \(peer.label)")
     blueZ.scanner.pause(for: self, on: peer.adapter)
-    // The timeout of this call is longer than `connectTimeout`, so that the latter ends the attempt.
+    // This timeout is longer than `connectTimeout`, so `connectTimeout` ends the attempt.
     blueZ.call(peer.path, Peripheral.interface, "Connect", milliseconds: 90_000) { [weak self] result in
       guard let self, case .connecting(peer.path) = stage else { return }
       blueZ.scanner.resume(for: self)
@@ -213,7 +213,7 @@ import ServiceRuntime
     }
   }
 
-  /// Handles the end of the subscription: the link is up, or with `ble:auto` the peer is probed first.
+  /// Handles a completed subscription: brings the link up, but with `ble:auto` probes the peer first.
   private func subscribed() {
     guard case .subscribing(let path) = stage else { return }
     guard target.match == .auto, let probe = role.probe else { return cameUp(path) }

@@ -18,8 +18,8 @@ import Protocols
   /// See `Link`. Set before the link is up; a later change is reported to the owner.
   var baud: Int? { didSet { if oldValue != nil { owner?.linkDetailsChanged() } } }
 
-  /// `closedReason` is the reason to report if the peer closes the connection. An accepted channel is up as soon as it is active;
-  /// for other channels `cameUp` is called.
+  /// `closedReason` is the reason to report if the peer closes the connection. An accepted channel is up as soon as it is active.
+  /// For other channels, the creator calls `cameUp`.
   init(owner: any LinkOwner, closedReason: String, isAccepted: Bool = false) {
     self.owner = owner
     self.closedReason = closedReason
@@ -83,7 +83,7 @@ import Protocols
 }
 
 extension Channel {
-  /// Adds the link as a handler. For a bootstrap's channel initializer, which runs on the loop.
+  /// Adds the link as a handler. For use in a bootstrap's channel initializer, which runs on the loop.
   func add(_ link: ChannelLink) -> EventLoopFuture<Void> {
     eventLoop.makeCompletedFuture { try Loop.assumeIsolated { try pipeline.syncOperations.addHandler(link) } }
   }

@@ -1,5 +1,5 @@
-// Notifications and writes of a connected peer's characteristics. Writes are sent one at a time, each as exactly one GATT write.
-// If BlueZ provides a socket for a characteristic, its data does not pass through D-Bus.
+// Receives notifications from a connected peer and writes to its characteristics. Writes are sent one at a time, each as exactly one
+// GATT write. If BlueZ provides a socket for a characteristic, the data of that characteristic bypasses D-Bus.
 
 import DBus
 import Protocols

@@ -1,5 +1,5 @@
-// The characteristics to use for notifications and writes: those in the link's URL, else the kind's first profile that the
-// peripheral has with suitable properties.
+// The characteristics to use for notifications and writes: those in the link's URL, otherwise those of the kind's first profile that
+// the peripheral has. If the URL names a service and no profile matches, the first suitable ones of that service.
 
 import Protocols
 
@@ -11,7 +11,7 @@ struct GATTChoice {
   /// Whether to use writes with response.
   let isAcknowledged: Bool
 
-  /// Selects the characteristics. The error names what is missing and what the peripheral has.
+  /// Selects the characteristics. The error states what is missing and lists what the peripheral has.
   init(_ target: BLETarget, _ role: GATTRole, among all: [Characteristic]) throws(ValueError) {
     let candidates: [(GATTUUID?, GATTUUID?, GATTUUID?)] =
       target.write.map { [(target.service, target.notify, $0)] }
@@ -34,7 +34,7 @@ struct GATTChoice {
       throw ValueError("no characteristic \(write)\(target.service.map { " in service \($0)" } ?? ""); \(Self.inventory(all))")
     }
     guard let service = target.service else {
-      throw ValueError("no service that is known for this kind; \(Self.inventory(all)): set service=, notify= and write=")
+      throw ValueError("no known service for this kind; \(Self.inventory(all)): set service=, notify= and write=")
     }
     let inService = all.filter { $0.service == service }
     if role.isNotifyOnly {

@@ -15,7 +15,7 @@ final class HostResolver: Resolver, Sendable {
 
   func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { v4.futureResult }
 
-  /// Starts the lookup for both families, because NIO calls this first.
+  /// Starts the lookup for both address families, because NIO calls this function first.
   func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
     if let address = try? SocketAddress(ipAddress: host, port: port) {
       finish([address])

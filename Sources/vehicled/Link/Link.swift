@@ -1,5 +1,5 @@
-// The interface of links: a link is opened, comes up, transfers bytes, and goes down with a reason. A new transport is one
-// file here and one line in `open`. A link does not reconnect; Port does.
+// The interface of links: a link is opened, comes up, transfers bytes, and goes down with a reason. To add a transport, add a file
+// here and a case in `open`. A link does not reconnect; Port does.
 
 import Protocols
 
@@ -7,19 +7,19 @@ import Protocols
 @Loop protocol Link: AnyObject {
   /// Sends bytes in exactly one write; `linkSent` follows if `id` is set. Requires that the link is up.
   func send(_ bytes: [UInt8], id: SendID?)
-  /// Closes the link, also while it is connecting. No calls to the owner follow.
+  /// Closes the link, even while it is connecting. No calls to the owner follow.
   func close()
-  /// Disconnects the peer and waits for another one. Returns false, and does nothing, if the link itself must be closed for that.
+  /// Disconnects the peer and waits for another one. Returns false without effect if that requires closing the link itself.
   func disconnectPeer(_ reason: String) -> Bool
-  /// A message for the user: what the link waits for while it is connecting.
+  /// A message for the user: what the link is waiting for while it is connecting.
   var waitReason: String? { get }
-  /// Further details for the user, by short names.
+  /// Additional details for the user, by a short name.
   var details: [String: String] { get }
-  /// The descriptor for writes, if there is one. Owned by the link; others may only duplicate it.
+  /// The file descriptor for writes, if there is one. The link owns it; other code may only duplicate it.
   var descriptor: CInt? { get }
-  /// The speed of a serial line, if it can be changed.
+  /// The baud rate of a serial line; nil if it cannot be changed.
   var baud: Int? { get }
-  /// Changes the speed and discards buffered input, which was received at the old one. Does nothing if `baud` is nil.
+  /// Changes the baud rate and discards buffered input, which was received at the old rate. Does nothing if `baud` is nil.
   func setBaud(_ new: Int)
 }
 
@@ -63,7 +63,7 @@ struct LinkOpener {
   let disk: Disk
   let blueZ: BlueZ
 
-  /// Starts to open a link. The result is reported to the owner in a later turn.
+  /// Starts opening a link. The result is reported to the owner in a later turn.
   @Loop func open(_ url: LinkURL, for owner: any LinkOwner, as role: LinkRole) -> any Link {
     switch url {
     case .tcp(let host, let port):
@@ -77,7 +77,7 @@ struct LinkOpener {
     }
   }
 
-  /// Calls `changed` in a later turn whenever an attempt to open the link may succeed now, until `stopWatching`.
+  /// Until `stopWatching`, calls `changed` in a later turn whenever the link may have become reachable.
   @Loop func watch(_ url: LinkURL, as role: LinkRole, for client: AnyObject, _ changed: @escaping @Loop () -> Void) {
     switch url {
     case .serial(let path, _): PathWatcher.shared.watch(path, for: client, changed)

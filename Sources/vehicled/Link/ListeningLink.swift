@@ -21,7 +21,7 @@ import Protocols
   private var lastDisconnect: Instant = .min
   private static let minReconnectInterval: Nanoseconds = 100 * .millisecond
 
-  /// Starts to listen on this local address for peers of this network.
+  /// Starts listening on this local address for peers from this network.
   init(host: String, port: Int, network: IPv4Network?, disk: Disk, owner: any LinkOwner) {
     self.owner = owner
     (address, self.host, self.port, self.network, self.disk) = ("\(host):\(port)", host, port, network, disk)
@@ -37,7 +37,7 @@ import Protocols
       }
       .bind(host: host, port: port)
       .whenComplete { result in
-        // In a later turn, because the owner may not have this link yet.
+        // In a later turn, because the owner may not have stored this link yet.
         Loop.post { [self] in opened(result) }
       }
   }
@@ -50,7 +50,7 @@ import Protocols
       owner?.linkDetailsChanged()
     case .failure(let error as IOError) where error.errnoCode == EADDRINUSE:
       let (host, port) = (host, port)
-      // On the disk's thread for long reads, because all processes are searched.
+      // Runs on the disk's thread for long reads, because the search covers all processes.
       disk.read {
         PortHolder.description(of: port, at: host)
       } then: { holder in

@@ -4,7 +4,7 @@
 import Protocols
 
 struct NetworkChanges {
-  /// Whether an interface is operational, by its index. Only known since its first message.
+  /// Whether each interface is operational, by its index. An interface has no entry before its first message.
   private var interfaces: [Int32: Bool] = [:]
 
   private enum Message {
@@ -14,7 +14,7 @@ struct NetworkChanges {
     static let newRoute: UInt16 = 24
   }
 
-  /// Handles the bytes of one datagram in the byte order of this machine. Returns whether the network may have come back.
+  /// Handles the bytes of one datagram, which are in native byte order. Returns whether the network may have come back.
   mutating func mayConnect(after bytes: [UInt8]) -> Bool {
     var result = false
     bytes.withUnsafeBytes { bytes in
@@ -36,7 +36,7 @@ struct NetworkChanges {
       // struct ifinfomsg: family, type, index, flags, change.
       guard body.count >= 16 else { return false }
       let index = body.loadUnaligned(fromByteOffset: 4, as: Int32.self)
-      // IFF_UP and IFF_RUNNING. Wireless interfaces also send this message for each scan, without a change.
+      // IFF_UP and IFF_RUNNING. The kernel also sends this message for each scan of a wireless interface.
       let isOperational = body.loadUnaligned(fromByteOffset: 8, as: UInt32.self) & 0x41 == 0x41
       return interfaces.updateValue(isOperational, forKey: index) != isOperational && isOperational
     case Message.deletedLink:

@@ -1,5 +1,5 @@
-// Notices with rtnetlink(7) that the network may have come back. Without the right to open a netlink socket, links wait for their
-// next attempt.
+// Detects with rtnetlink(7) that the network may have come back. Without permission to open a netlink socket, links wait for their
+// next scheduled attempt.
 
 import CLinux
 import Glibc
@@ -17,7 +17,7 @@ import ServiceRuntime
   private let open: @Loop () -> CInt
   private lazy var timer = Timer { [weak self] _ in self?.clients.values.forEach { $0() } }
 
-  /// A network that comes back sends several messages: interface, address, routes.
+  /// The delay before clients are notified: when the network comes back, several messages follow (interface, address, routes).
   private static let delay: Nanoseconds = 100 * .millisecond
 
   /// `open` returns a netlink socket, or -errno.

@@ -1,6 +1,6 @@
-// Notices with inotify(7) that a serial port may have appeared or that its permissions have changed. It watches only directories, and
-// only while a link waits: the directory of the port, that of the target if the port is a symbolic link (/dev/serial/by-id), and, while
-// a directory is missing, its nearest ancestor.
+// Detects with inotify(7) that a serial port may have appeared or that its permissions have changed. It watches only directories, and
+// only while a link is waiting: the port's directory and, if the port is a symbolic link (/dev/serial/by-id), the directory of the
+// target. In place of a missing directory, it watches the nearest existing ancestor.
 
 import CLinux
 import Glibc
@@ -25,7 +25,7 @@ import Protocols
   private var numbers: [String: CInt] = [:]
 
   private static let mask = UInt32(IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
-  /// More symbolic links than this in a row are a loop, as for the kernel.
+  /// The kernel's limit: a longer chain of symbolic links counts as a loop.
   private static let maxSymbolicLinks = 40
 
   /// Calls `changed` in a later turn whenever a file has appeared at the path or its attributes have changed, until `stop`.
@@ -50,7 +50,7 @@ import Protocols
     var added: Set<String> = []
     for key in clients.keys {
       guard let path = clients[key]?.path else { continue }
-      // A directory that appears before it is watched changes the places, so they are determined again.
+      // A directory that appears before it is watched changes the places, so they are determined until they no longer change.
       var places: [String: Set<String>] = [:]
       for _ in 0..<8 {
         let now = Self.places(of: path)
@@ -74,7 +74,7 @@ import Protocols
   private func add(_ directory: String) {
     let number = inotify_add_watch(descriptor, directory, Self.mask)
     guard number >= 0 else { return }
-    // Two paths of one directory have the same number; the last one is used for both.
+    // Two paths to the same directory have the same watch number; the last path is used for both.
     if let other = directories[number] { numbers[other] = nil }
     directories[number] = directory
     numbers[directory] = number

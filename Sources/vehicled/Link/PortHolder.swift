@@ -1,4 +1,4 @@
-// The program that listens on a TCP address and port: name and PID if /proc shows them to this user, otherwise the owner.
+// The program that listens on a TCP address and port: its name and PID if this user can read them in /proc, otherwise its user.
 // Source: proc(5). In /proc/net/tcp field 1 is the local address, 3 the state (0A: listening), 7 the user, 9 the inode.
 
 import Glibc

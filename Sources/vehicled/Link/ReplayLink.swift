@@ -7,17 +7,17 @@ import Varlink
 @Loop final class ReplayLink: Link {
   private weak var owner: (any LinkOwner)?
   private let speed: Double
-  /// How long messages without a recorded reply are accepted after the recorded time.
+  /// How long after the end of the recording the link still accepts messages without a recorded reply.
   private let grace: Nanoseconds
   /// The rest of the recording. `t` is the recorded time in ns.
   private var lines: ArraySlice<(t: Int64, direction: Recording.Direction, bytes: [UInt8])> = []
   /// The monotonic time that corresponds to time 0 of the recording.
   private var offset: Int64 = 0
   private lazy var timer = Timer { [weak self] now in self?.play(now) }
-  /// Larger than the files of `record = true`.
+  /// The maximum size of a recording, in bytes. Larger than the files that `record = true` writes.
   private nonisolated static let maxFileSize = 96 << 20
 
-  /// Starts to read a recording. The default of `grace` is longer than any timeout of a machine.
+  /// Starts reading a recording. The default of `grace` is longer than any timeout of a machine.
   init(path: String, speed: Double, disk: Disk, grace: Nanoseconds = 15 * .second, owner: any LinkOwner) {
     (self.speed, self.grace, self.owner) = (speed, grace, owner)
     disk.read { () throws(ValueError) in
@@ -33,7 +33,7 @@ import Varlink
   func send(_ bytes: [UInt8], id: SendID?) {
     if let id { Loop.post { [weak self] in self?.owner?.linkSent(id, failure: nil) } }
     guard let index = lines.firstIndex(where: { $0.direction == .sent && $0.bytes == bytes }) else {
-      // Messages that the device does not send again must not keep the link up forever.
+      // Recorded messages that the device never sends again must not keep the link up forever.
       let isOver = Clock.monotonic() > offset + scaled(lines.last?.t ?? 0) + grace
       if isOver || !lines.contains(where: { $0.direction == .sent }) { end("the recording has ended") }
       return

@@ -1,5 +1,5 @@
-// A serial port or pseudo-terminal in raw mode, locked, without flow control. The link goes down with the hangup that the kernel
-// reports when the adapter is unplugged. The speed can be changed unless the URL sets it or the port has none (pseudo-terminals,
+// A serial port or pseudo-terminal in raw mode, locked, without flow control. When the adapter is unplugged, the kernel reports a
+// hangup and the link goes down. The baud rate can be changed unless the URL sets it or the port has no baud rate (pseudo-terminals,
 // RFCOMM).
 
 import CLinux
@@ -17,7 +17,7 @@ extension ChannelLink {
       descriptor = try openPort(path, baud: baud ?? LinkURL.defaultBaud)
     } catch {
       let reason = error.description
-      // In a later turn, because the owner does not have this link yet.
+      // In a later turn, because the owner has not stored this link yet.
       Loop.post { link.wentDown(reason) }
       return link
     }

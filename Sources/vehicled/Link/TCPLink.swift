@@ -1,4 +1,4 @@
-// A TCP connection with TCP_NODELAY and keepalive, which notices a half-open connection within 30 s. Without
+// A TCP connection with TCP_NODELAY and keepalive, which detects a half-open connection within 30 s. Without
 // `disconnectsUnresponsivePeer`, the connection survives outages of up to 1 h, and unacknowledged data is retransmitted every second.
 
 import CLinux
@@ -18,13 +18,13 @@ extension ChannelLink {
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPIDLE)), value: 10)
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPINTVL)), value: 5)
       .channelOption(.tcpOption(.init(rawValue: TCP_KEEPCNT)), value: 3)
-      // The default of the kernel is to retransmit for about 15 min, but for only 15 s with the backoff of `limitBackoff`.
+      // By default the kernel retransmits for about 15 min, but for only 15 s with the backoff of `limitBackoff`.
       .channelOption(.tcpOption(.init(rawValue: TCP_USER_TIMEOUT)), value: disconnectsUnresponsivePeer ? 25_000 : 3_600_000)
       .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 1024))
       .channelInitializer { $0.add(link) }
       .connect(host: host, port: port)
       .whenComplete { result in
-        // In a later turn, because the owner may not have this link yet.
+        // In a later turn, because the owner may not have stored this link yet.
         Loop.post {
           switch result {
           case .success:
@@ -42,7 +42,7 @@ extension ChannelLink {
 
   /// Limits the retransmission backoff. After an outage the kernel waits about as long as the outage lasted before it retransmits,
   /// which would delay a Stop. TCP_THIN_LINEAR_TIMEOUTS does not help: a stream of set-points has more than three segments in
-  /// flight. A kernel without the option rejects it and backs off.
+  /// flight. A kernel without the option rejects it and keeps backing off.
   private func limitBackoff() {
     guard let descriptor else { return }
     var time = Self.maxBackoff.milliseconds
