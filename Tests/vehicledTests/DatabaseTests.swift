@@ -108,7 +108,7 @@ import Testing
     let folder = ImportFolder()
     folder.make(Self.steps)
     folder.run("BEGIN EXCLUSIVE; INSERT INTO s VALUES(9, 9)")
-    #expect(folder.message().contains("is locked: another program is writing it"))
+    #expect(folder.message().contains("is locked: another program is writing to it"))
     #expect(folder.leftFiles.isEmpty)
   }
 
@@ -209,7 +209,7 @@ import Testing
       close(open(path, O_WRONLY | O_CREAT, 0o600))
       #expect(truncate(path, .max) == 0)
     }
-    #expect(folder.message() == "\(large)/import/db has 8796093022207 MiB, more than the maximum of 512 MiB; export less")
+    #expect(folder.message() == "\(large)/import/db is 8796093022207 MiB, more than the maximum of 512 MiB; export less")
   }
 
   /// Reproducible random bytes.

@@ -1,5 +1,5 @@
-// One SELECT on a private copy of an untrusted SQLite database: the statement can only read; its result and its time are bounded. The
-// copy itself is writable, because SQLite must roll back an interrupted transaction.
+// Runs one SELECT on a private copy of an untrusted SQLite database. The statement can only read; the size of its result and its run
+// time are limited. The copy itself is writable, because SQLite must roll back an interrupted transaction.
 // Source: SQLite's documentation of its C interface, and "Defense Against The Dark Arts".
 
 import CSQLiteLater
@@ -10,7 +10,7 @@ import ServiceRuntime
 final class DatabaseCopy {
   private static let maxRows = 10_000
   private static let maxTextLength = 64 << 10
-  /// The maximum sum of the lengths of all strings in a result, in bytes.
+  /// The maximum total length of all strings in a result, in bytes.
   private static let maxText = 16 << 20
   /// The number of SQLite's virtual machine instructions between two checks of the deadline.
   private static let stepsBetweenChecks: CInt = 10_000
@@ -89,15 +89,15 @@ final class DatabaseCopy {
   /// Prepares a statement, which must be a single SELECT.
   private func prepare(_ sql: String) throws(ValueError) -> OpaquePointer? {
     var statement: OpaquePointer?
-    var isAlone = true
+    var isSingle = true
     let code = sql.withCString { start in
       var tail: UnsafePointer<CChar>?
       let code = sqlite.prepare_v2(database, start, -1, &statement, &tail)
-      isAlone = tail.map { String(cString: $0).allSatisfy { $0.isWhitespace || $0 == ";" } } ?? true
+      isSingle = tail.map { String(cString: $0).allSatisfy { $0.isWhitespace || $0 == ";" } } ?? true
       return code
     }
     try check(code)
-    guard isAlone, statement != nil, sqlite.stmt_readonly(statement) != 0, sqlite.column_count(statement) > 0 else {
+    guard isSingle, statement != nil, sqlite.stmt_readonly(statement) != 0, sqlite.column_count(statement) > 0 else {
       _ = sqlite.finalize(statement)
       throw ValueError("the query to \(path) is not a single SELECT")
     }
@@ -133,7 +133,7 @@ final class DatabaseCopy {
       let count = Int(sqlite.column_bytes(statement, column))
       text += count
       guard count <= Self.maxTextLength, text <= Self.maxText else {
-        throw ValueError("\(path) has a text of more than \(Self.maxTextLength >> 10) KiB, or more than \(Self.maxText >> 20) MiB of text")
+        throw ValueError("\(path) has a string over \(Self.maxTextLength >> 10) KiB, or more than \(Self.maxText >> 20) MiB of text")
       }
       return .string(String(decoding: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count), as: UTF8.self))
     }

@@ -1,6 +1,6 @@
-// SQLite databases in the state directory's import/, for machines that query them (`Effect.query`). A database is never written. It is
-// copied with its journal, and the copy is queried and removed, so writers are blocked only during the copy. These functions block, so
-// they must not run on the loop.
+// SQLite databases in the state directory's import/, for machines that query them (`Effect.query`). The daemon never
+// writes to a database: it copies the database with its journal, queries the copy, and removes it. Writers are blocked only while the
+// files are copied. These functions block, so they must not run on the loop.
 // Source: SQLite's documentation of its file format (locks), of write-ahead logs and of hot journals.
 
 import Glibc
@@ -22,7 +22,7 @@ extension Disk {
   }
 }
 
-/// The databases of one state directory. One query at a time.
+/// The databases of one state directory. Only one query may run at a time.
 struct Databases: Sendable {
   /// The state directory.
   let state: String
@@ -57,7 +57,7 @@ struct Databases: Sendable {
       defer { try? removeCopy() }
       try copy(path, name, in: directory)
       guard let after = try stamp(path, name, in: directory) else { return .missing }
-      guard before == after else { throw ValueError("\(path) changed while it was read; it is read again when it no longer changes") }
+      guard before == after else { throw ValueError("\(path) changed while being read; it will be read again once it stops changing") }
       return .rows(try DatabaseCopy(copy, of: path, timeout: timeout).rows(query), after)
     } catch {
       return .failed(error.description)
@@ -98,7 +98,7 @@ struct Databases: Sendable {
   }
 
   private func tooLarge(_ path: String, _ size: Int64) -> ValueError {
-    ValueError("\(path) has \(size >> 20) MiB, more than the maximum of \(maxSize >> 20) MiB; export less")
+    ValueError("\(path) is \(size >> 20) MiB, more than the maximum of \(maxSize >> 20) MiB; export less")
   }
 
   private static func check(_ status: Glibc.stat, _ path: String) throws(ValueError) {
@@ -118,7 +118,7 @@ struct Databases: Sendable {
   private func copy(_ path: String, _ name: String, in directory: CInt) throws(ValueError) {
     guard mkdir(copies, 0o700) == 0 else { throw ValueError("cannot create directory \(copies): \(errnoMessage(errno))") }
     var remaining = maxSize
-    // All files stay open until the end, so that the lock on the database is held until its journal is copied, too.
+    // All files stay open until the end, so that the lock on the database is held until its journal is copied as well.
     var opened: [CInt] = []
     defer { for descriptor in opened { close(descriptor) } }
     for suffix in Self.suffixes {
@@ -136,11 +136,11 @@ struct Databases: Sendable {
     }
   }
 
-  /// F_OFD_SETLK of Linux, which Swift does not import: a lock of the descriptor, not of the process.
+  /// Linux's F_OFD_SETLK, which Swift does not import. The lock belongs to the open file description, not to the process.
   private static let setLock: CInt = 37
 
-  /// Takes the shared lock of an SQLite reader, which keeps writers from changing the file. On a file system without locks only the
-  /// comparison of size and time after the copy detects a change.
+  /// Takes the shared lock of an SQLite reader, which keeps writers from changing the file. On a file system without locks, a
+  /// change is detected only by comparing size and time after the copy.
   private func lock(_ descriptor: CInt, _ path: String) throws(ValueError) {
     var shared = flock()
     (shared.l_type, shared.l_whence) = (Int16(F_RDLCK), Int16(SEEK_SET))
@@ -148,7 +148,7 @@ struct Databases: Sendable {
     let end = Clock.monotonic() + lockTimeout
     while fcntl(descriptor, Self.setLock, &shared) != 0, errno == EAGAIN || errno == EACCES {
       guard Clock.monotonic() < end else {
-        throw ValueError("\(path) is locked: another program is writing it; close the program, or put a finished export there")
+        throw ValueError("\(path) is locked: another program is writing to it; close that program, or put a finished export there")
       }
       usleep(20_000)
     }
@@ -166,7 +166,7 @@ struct Databases: Sendable {
       guard count >= 0 else { throw Self.unreadable(path, errno) }
       if count == 0 { return }
       remaining -= Int64(count)
-      guard remaining >= 0 else { throw ValueError("\(path) has more than the maximum of \(maxSize >> 20) MiB; export less") }
+      guard remaining >= 0 else { throw ValueError("\(path) is larger than the maximum of \(maxSize >> 20) MiB; export less") }
       var rest = chunk[..<count]
       while !rest.isEmpty {
         let written = rest.withUnsafeBytes { Glibc.write(out, $0.baseAddress, $0.count) }

@@ -1,5 +1,6 @@
-// All disk access after start-up. It runs on one thread, and long reads on another, so that a slow SD card never blocks the loop. Files
-// are replaced by rename(2), so SIGKILL loses no acknowledged value; fsync runs at most every 10 s and at the end, because SD cards wear.
+// All disk access after start-up. Long reads run on one thread and everything else on another, so that a slow SD card never blocks the
+// loop. Files are replaced by rename(2), so SIGKILL loses no acknowledged value. fsync runs at most every 10 s and at the end, because
+// SD cards wear out.
 
 import Glibc
 import Logging
@@ -16,7 +17,7 @@ import ServiceRuntime
   private var unsynced: Set<String> = []
   private lazy var syncTimer = Timer { [weak self] _ in self?.sync() }
 
-  /// The state directory; it is created when a value is stored.
+  /// Uses `directory` as the state directory, which need not exist.
   init(directory: String) {
     self.directory = directory
   }

@@ -56,7 +56,7 @@ enum Files {
     guard rename(temporary, path) == 0 else { throw ValueError("cannot write \(path): \(errnoMessage(errno))") }
   }
 
-  /// Writes to a file, opened with these flags of open(2) and never through a symbolic link. Removes a new file if that fails.
+  /// Writes to a file, opened with these flags of open(2) and never through a symbolic link. If that fails, removes a file that was to be created.
   static func write(_ path: String, _ bytes: [UInt8], flags: CInt) throws(ValueError) {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0o600)
     guard descriptor >= 0 else { throw ValueError("cannot write \(path): \(errnoMessage(errno))") }
@@ -83,7 +83,7 @@ enum Files {
     throw ValueError("cannot create directory \(path): \(errnoMessage(errno))")
   }
 
-  /// Creates a directory and its parents below `root` with mode 0700. None of them may be a symbolic link; `root` may.
+  /// Creates a directory and its parents below `root` with mode 0700. None of them may be a symbolic link, except `root`.
   static func makeDirectory(_ relative: String, below root: String) throws(ValueError) {
     try makeDirectory(root)
     var path = root
