@@ -31,7 +31,7 @@ import Varlink
     var isOpen = false
   }
 
-  /// A daemon of this configuration, read from `path`.
+  /// Creates a daemon with this configuration, which was read from `path`.
   init(_ configuration: Configuration, path: String, socket: String, state: String) {
     self.path = path
     self.socket = socket
@@ -61,7 +61,7 @@ import Varlink
     notifyStatus()
   }
 
-  /// Reloads the configuration and returns the names of what changed. An invalid file changes nothing.
+  /// Reloads the configuration and returns the names of the changed devices and settings. An invalid file changes nothing.
   func reload() -> Result<Contract.Reload.Result, ContractError> {
     Notify.send("RELOADING=1\nMONOTONIC_USEC=\(Clock.monotonic() / .microsecond)")
     defer {
@@ -164,7 +164,7 @@ import Varlink
     }
   }
 
-  /// Opens new devices, once removed devices have released their ports and stored values.
+  /// Opens new devices once all removed devices have closed their links and stored their values.
   private func open() {
     guard closingCount == 0 else { return }
     for index in devices.indices where !devices[index].isOpen {

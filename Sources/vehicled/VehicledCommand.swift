@@ -1,4 +1,4 @@
-// The program: options, the order of start and stop, and signals. Everything else runs on the loop.
+// The entry point: options, the order of start-up and shutdown, and signals. Everything else runs on the loop.
 
 import ArgumentParser
 import Glibc

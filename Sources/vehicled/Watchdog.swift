@@ -9,10 +9,10 @@ import ServiceRuntime
   private let disk: Disk
   private let http: HTTPClient
   /// The number of worker threads that have not responded to the last check.
-  private var unanswered = 0
+  private var pendingReplies = 0
   private lazy var timer = Timer { [weak self] now in self?.keepAlive(now) }
 
-  /// Starts the keep-alives; returns nil if systemd has enabled no watchdog.
+  /// Starts the keep-alives; returns nil if systemd has not enabled its watchdog.
   init?(disk: Disk, http: HTTPClient) {
     guard let interval = Notify.watchdogInterval else { return nil }
     self.interval = interval
@@ -23,10 +23,10 @@ import ServiceRuntime
 
   private func keepAlive(_ now: Instant) {
     timer.set(now + interval)
-    guard unanswered == 0 else { return }
+    guard pendingReplies == 0 else { return }
     Notify.send("WATCHDOG=1")
-    unanswered = 2
-    disk.run({ () throws(ValueError) in }, then: { [weak self] _ in self?.unanswered -= 1 })
-    http.ping { [weak self] in self?.unanswered -= 1 }
+    pendingReplies = 2
+    disk.run({ () throws(ValueError) in }, then: { [weak self] _ in self?.pendingReplies -= 1 })
+    http.ping { [weak self] in self?.pendingReplies -= 1 }
   }
 }
