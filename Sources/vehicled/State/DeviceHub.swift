@@ -38,7 +38,7 @@ import Varlink
     states.sort { positions[$0.device.name] ?? .max < positions[$1.device.name] ?? .max }
   }
 
-  /// The shared form of this schema, which devices with equal schemas have in common.
+  /// The shared schema for this schema. Devices with equal schemas get the same one.
   func sharedSchema(_ schema: Schema) -> SharedSchema {
     states.lazy.map(\.sharedSchema).first { $0.schema == schema } ?? SharedSchema(schema)
   }

@@ -48,7 +48,7 @@ import Varlink
     device.observer = self
   }
 
-  /// Stops the timer and the observation of the device, which was removed.
+  /// Stops the timer and stops observing the device, which has been removed.
   func end() {
     expiry.set(nil)
     device.observer = nil

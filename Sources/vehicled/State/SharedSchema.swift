@@ -1,5 +1,5 @@
-// A schema, and what is derived from it, shared by all devices that declare the same one: a thousand adapters in the same kind of car need
-// one table.
+// A schema and the tables derived from it, shared by all devices that declare an equal schema. A thousand adapters in cars of the same
+// model need one table.
 
 import Protocols
 import Varlink

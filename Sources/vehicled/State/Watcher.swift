@@ -30,7 +30,7 @@ import Varlink
   }
   private var pending: [ObjectIdentifier: Pending] = [:]
   private var pendingEvents: [Contract.Event] = []
-  /// Removed devices. Unlike other events none of these may be dropped.
+  /// Events for removed devices. Unlike other events, these must not be dropped.
   private var pendingRemovals: [String: Contract.Event] = [:]
   private lazy var timer = Timer { [weak self] _ in self?.sendPending() }
   private static let maxEvents = 64
@@ -90,7 +90,7 @@ import Varlink
     if sink?.hasRoom ?? false { write(VarlinkReply.message(Contract.Watch.Result(sequence: sequence), continues: true)) }
   }
 
-  /// Sends the pending messages with current values, if there is room and the interval is over. Removals come first, because a
+  /// Sends the pending messages with current values, if there is room and the interval has elapsed. Removals come first, because a
   /// device of the same name may have been added since.
   func sendPending() {
     guard let sink, sink.hasRoom, !hasNothingPending else { return }
