@@ -1,15 +1,15 @@
-// BlueZ's advertisement monitor: advertising peers are reported without an active scan, because the kernel scans passively, or the controller
-// itself matches the patterns. Registered only while a link needs it. For BlueZ the daemon exports an object with
-// ObjectManager for each adapter, and a monitor below it.
+// BlueZ's advertisement monitor reports advertising peers without an active scan: either the kernel scans passively, or the Bluetooth
+// controller itself matches the patterns. It is registered only while a link needs it. For each adapter, the daemon exports to BlueZ an
+// object with ObjectManager, and a monitor below it.
 // Source: org.bluez.AdvertisementMonitor(5), org.bluez.AdvertisementMonitorManager(5), src/adv_monitor.c. Both interfaces are experimental:
-// bluetoothd exports them with --experimental only.
+// bluetoothd exports them only with --experimental.
 
 import DBus
 import Protocols
 
 @Loop final class AdvertisementMonitor: BlueZObserver {
   private struct Registration {
-    /// The path of the exported object. Each registration has its own, so that calls for an earlier one are recognised.
+    /// The path of the exported object. Each registration has its own path, to distinguish calls for an earlier one.
     let root: String
     /// Whether BlueZ has activated the monitor.
     var isActive = false
@@ -18,13 +18,13 @@ import Protocols
   }
 
   private unowned let blueZ: BlueZ
-  /// The adapter's path, and what to do when a peer comes into range.
+  /// For each client, the adapter's path and the function to call when a peer comes into range.
   private var clients: [ObjectIdentifier: (adapter: String, found: @Loop (String) -> Void)] = [:]
   /// The registrations, by the adapter's path.
   private var registrations: [String: Registration] = [:]
   private var registrationCount = 0
   /// When the last advertisement of a peer was received, by the peer's path.
-  private var heard: [String: Instant] = [:]
+  private var lastAdvertisements: [String: Instant] = [:]
 
   static let interface = "org.bluez.AdvertisementMonitor1"
   static let managerInterface = "org.bluez.AdvertisementMonitorManager1"
@@ -55,14 +55,14 @@ import Protocols
   func isActive(_ adapter: String) -> Bool { registrations[adapter]?.isActive == true }
 
   /// Whether an advertisement of the peer was received recently.
-  func hears(_ peer: String, at now: Instant) -> Bool { heard[peer].map { now - $0 < Self.maxSilence } ?? false }
+  func hears(_ peer: String, at now: Instant) -> Bool { lastAdvertisements[peer].map { now - $0 < Self.maxSilence } ?? false }
 
   func blueZChanged() { updateRegistrations() }
 
   private func updateRegistrations() {
     guard blueZ.presence == .present else {
       registrations = [:]
-      heard = [:]
+      lastAdvertisements = [:]
       return
     }
     let needed = Set(clients.values.map(\.adapter))
@@ -87,7 +87,7 @@ import Protocols
 
   private func unregister(_ adapter: String) {
     guard let registration = registrations.removeValue(forKey: adapter) else { return }
-    heard = heard.filter { !$0.key.hasPrefix(adapter + "/") }
+    lastAdvertisements = lastAdvertisements.filter { !$0.key.hasPrefix(adapter + "/") }
     blueZ.call(adapter, Self.managerInterface, "UnregisterMonitor", [.path(registration.root)])
   }
 
@@ -113,7 +113,7 @@ import Protocols
       blueZ.call(adapter, Self.managerInterface, "UnregisterMonitor", [.path(root)])
       blueZ.notify()
     case (Self.interface, "DeviceFound", _?): if let peer = call.body.first?.string { advertised(peer) }
-    case (Self.interface, "DeviceLost", _?): if let peer = call.body.first?.string { heard[peer] = nil }
+    case (Self.interface, "DeviceLost", _?): if let peer = call.body.first?.string { lastAdvertisements[peer] = nil }
     case (Self.interface, _, _): break
     default: return call.failure("org.freedesktop.DBus.Error.UnknownMethod", "no such method")
     }
@@ -130,8 +130,8 @@ import Protocols
     guard !clients.isEmpty else { return }
     let now = Clock.monotonic()
     let isNew = !hears(peer, at: now)
-    if isNew { heard = heard.filter { now - $0.value < Self.maxSilence } }
-    heard[peer] = now
+    if isNew { lastAdvertisements = lastAdvertisements.filter { now - $0.value < Self.maxSilence } }
+    lastAdvertisements[peer] = now
     guard isNew else { return }
     blueZ.notify()
     for client in clients.values where peer.hasPrefix(client.adapter + "/") { client.found(peer) }

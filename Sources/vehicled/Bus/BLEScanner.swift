@@ -1,6 +1,7 @@
-// The BLE scan of each adapter, shared by all links and clients that need one. It pauses while a connection is made, because many
-// controllers cannot do both, and restarts when the adapter comes back. BlueZ ends it when the daemon's bus connection ends. For links that
-// search while BlueZ monitors advertisements, it runs from time to time only: an active scan takes radio time from the connections.
+// The BLE scan of each adapter, shared by all links and clients that need one. The scan pauses while a connection is being made, because
+// many Bluetooth controllers cannot do both. It restarts when the adapter comes back. BlueZ ends the scan when the daemon's bus connection
+// ends. While BlueZ monitors advertisements, the scan for searching links runs only periodically, because an active scan takes radio time
+// from the connections.
 
 import DBus
 import Protocols
@@ -8,9 +9,9 @@ import Protocols
 @Loop final class BLEScanner: BlueZObserver {
   private enum Activity {
     case idle
-    /// A call to BlueZ is under way.
+    /// A call to BlueZ is in progress.
     case busy
-    /// `confirmed`: BlueZ has reported that it scans.
+    /// `confirmed`: BlueZ has reported that it is scanning.
     case active(confirmed: Bool)
   }
 
@@ -35,7 +36,7 @@ import Protocols
   private lazy var scheduleTimer = Timer { [weak self] _ in self?.blueZChanged() }
 
   private static let maxDelay: Nanoseconds = 16 * .second
-  /// After StartDiscovery BlueZ reports within this time that it scans. Otherwise the scan is restarted.
+  /// If BlueZ does not report within this time after StartDiscovery that it is scanning, the scan is restarted.
   private static let maxStartDuration: Nanoseconds = 5 * .second
   /// The maximum pause: longer than it takes to connect to an advertising peer, but an absent peer does not block the scan for long.
   private static let maxPauseDuration: Nanoseconds = 10 * .second
@@ -178,8 +179,8 @@ extension DBusError {
   }
 }
 
-/// When a search scans actively in addition to the advertisement monitor, which receives neither names that are sent only on request nor
-/// advertisements without flags.
+/// When a search scans actively in addition to the advertisement monitor. The monitor misses names that are sent only in scan responses,
+/// and advertisements without flags.
 enum SearchSchedule {
   static let first: Nanoseconds = 15 * .second
   static let period: Nanoseconds = 60 * .second

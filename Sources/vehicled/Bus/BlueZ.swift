@@ -1,5 +1,5 @@
-// A copy of BlueZ's adapters, peripherals and GATT tables, updated by its signals. Only the properties that are used are stored,
-// and only from BlueZ itself, because every client of the bus can send signals.
+// A copy of BlueZ's adapters, peripherals and GATT tables, updated by its signals. Only properties that the daemon uses are stored.
+// Signals from other senders are ignored, because every client of the bus can send signals.
 // Source: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt (5.66); the D-Bus specification, ObjectManager.
 
 import DBus
@@ -67,7 +67,7 @@ import Protocols
     "org.bluez.GattCharacteristic1": ["UUID", "Service", "Flags", "MTU", "NotifyAcquired", "WriteAcquired"],
   ]
   private static let maxObjects = 8192
-  /// The minimum interval for changes of RSSI, of which many peripherals cause hundreds per second.
+  /// The minimum interval between notifications of RSSI changes: many peripherals together cause hundreds of changes per second.
   private static let rssiInterval: Nanoseconds = 100 * .millisecond
 
   init(_ bus: SystemBus) {
@@ -76,17 +76,17 @@ import Protocols
     bus.received = { [unowned self] in received($0) }
   }
 
-  /// Adds an observer, and connects to the bus with the first.
+  /// Adds an observer, and connects to the bus if needed.
   func add(_ observer: any BlueZObserver) {
     observers[ObjectIdentifier(observer)] = Weak(observer: observer)
-    // The reason of the last failure may no longer apply.
+    // The reason for the last failure may no longer apply.
     if bus.downReason != nil { presence = .unknown }
     bus.open()
   }
 
   func remove(_ observer: any BlueZObserver) { observers[ObjectIdentifier(observer)] = nil }
 
-  /// Calls a method of an object of BlueZ.
+  /// Calls a method of a BlueZ object.
   func call(
     _ path: String, _ interface: String, _ member: String, _ body: [DBusValue] = [], milliseconds: Int = 25_000,
     then reply: @escaping @Loop @Sendable (Result<DBusMessage, DBusError>) -> Void = { _ in }
@@ -118,7 +118,7 @@ import Protocols
   func claim(_ path: String, for link: AnyObject) { claims[path] = ObjectIdentifier(link) }
   func release(_ link: AnyObject) { claims = claims.filter { $0.value != ObjectIdentifier(link) } }
 
-  /// Counts a failure to connect. Returns true for every third failure in a row.
+  /// Counts a failure to connect. Returns true for every third consecutive failure.
   func recordConnectFailure(_ address: String) -> Bool {
     connectFailures[address, default: 0] += 1
     return connectFailures[address, default: 0] % 3 == 0
@@ -191,7 +191,7 @@ import Protocols
         objects = [:]
         isFull = false
         presence = .present
-        // Adapters first, then peripherals, then GATT tables, so that the limit drops the least important.
+        // Adapters first, then peripherals, then GATT tables, so that the limit drops the least important objects.
         for (path, interfaces) in all.sorted(by: { depth($0.key) < depth($1.key) }) { add(path, interfaces) }
         notify()
       case .failure(.refused(let name, _)) where name == "org.freedesktop.DBus.Error.AccessDenied":

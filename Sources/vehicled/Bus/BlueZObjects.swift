@@ -72,7 +72,7 @@ extension BlueZ {
     objects.keys.filter { $0.hasPrefix(adapter.path + "/dev_") }.sorted().compactMap(peripheral).filter { $0.adapter == adapter.path }
   }
 
-  /// The GATT table of a peripheral, in the order of the paths, which is that of the handles.
+  /// The GATT table of a peripheral, sorted by path, which is also the order of the handles.
   func characteristics(of peripheral: String) -> [Characteristic] {
     objects.keys.filter { $0.hasPrefix(peripheral + "/") }.sorted().compactMap { path in
       guard let properties = objects[path]?[Characteristic.interface] else { return nil }

@@ -26,7 +26,7 @@ import Protocols
   /// The number of the current connection. Events of earlier connections are ignored.
   private var generation = 0
   private var delay: Nanoseconds = 0
-  /// Completes `close`; nil before it is called.
+  /// Completes `close`; nil before `close` is called.
   private var closeCompletion: (@Loop () -> Void)?
   private lazy var retry = Timer { [weak self] _ in self?.open() }
 
