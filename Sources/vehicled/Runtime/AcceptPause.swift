@@ -15,7 +15,7 @@ import Protocols
   private var channel: (any Channel)?
   private lazy var resume = Timer { [weak self] _ in try? self?.channel?.syncOptions?.setOption(.autoRead, value: true) }
 
-  /// Adds a pause to a server's channel.
+  /// Adds this handler to a server channel.
   nonisolated static func add(to channel: any Channel) -> EventLoopFuture<Void> {
     channel.eventLoop.makeCompletedFuture {
       try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandler(AcceptPause()) }

@@ -1,17 +1,18 @@
-// The writing side of a channel. While the channel's queue is empty, a message is one direct write(2), which is cheaper than NIO's path.
-// Bytes that the kernel does not accept at once go through the channel, in order.
+// The writing side of a channel. While the channel's queue is empty, a message is one direct write(2), which is cheaper than a write
+// through NIO. Bytes that the kernel does not accept at once go through the channel, in order.
 
 import Glibc
 import NIOCore
 
 @Loop final class ChannelWriter {
   private let channel: any Channel
-  /// The descriptor that the channel writes to. Valid while the channel is active: both end in one step, on the loop's thread.
+  /// The descriptor that the channel writes to. Valid while the channel is active: the channel closes it and becomes inactive in one
+  /// step, on the loop's thread.
   let descriptor: CInt?
   /// The number of messages in the channel's queue.
   private var queued = 0
 
-  /// The writer of a socket's or pipe's channel.
+  /// Creates a writer for the channel of a socket or pipe.
   init(_ channel: any Channel) {
     self.channel = channel
     let pipeline = channel.pipeline.syncOperations
@@ -31,7 +32,7 @@ import NIOCore
       accepted = max(Glibc.write(descriptor, message, message.count), 0)
       if accepted == message.count { return finish?(nil) ?? () }
     }
-    // If write(2) failed, the channel gets the message as well: it meets the same error and closes.
+    // If write(2) failed, the message is passed to the channel, which gets the same error and closes.
     queued += 1
     let promise = channel.eventLoop.makePromise(of: Void.self)
     promise.futureResult.assumeIsolated().whenComplete { result in

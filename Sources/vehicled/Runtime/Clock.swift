@@ -4,7 +4,7 @@ import Glibc
 import Protocols
 
 enum Clock {
-  /// CLOCK_MONOTONIC in nanoseconds: the machines' time, and NIO's.
+  /// CLOCK_MONOTONIC in nanoseconds. Machines and NIO use this clock.
   static func monotonic() -> Instant { read(CLOCK_MONOTONIC) }
   /// CLOCK_BOOTTIME in nanoseconds: like monotonic, but including suspended time.
   static func boot() -> Int64 { read(CLOCK_BOOTTIME) }

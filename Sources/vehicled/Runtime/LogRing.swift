@@ -25,7 +25,7 @@ final class LogRing: Sendable {
 
   var records: [Record] { state.withLock { Array($0.records) } }
 
-  /// Adds a record, drops the oldest ones beyond the limits, and passes it to the observers in a later turn of the loop.
+  /// Adds a record, drops the oldest records beyond the limits, and passes the new one to the observers in a later turn of the loop.
   func append(_ record: Record) {
     let hasObservers = state.withLock { state in
       state.records.append(record)

@@ -12,7 +12,7 @@ import ServiceRuntime
 
   /// The lifetime of an answer: an ID can be reassigned at any time.
   static let maxAge: Nanoseconds = .second
-  /// The maximum time that a caller waits. While a lookup has been running for longer, callers that need it fail at once.
+  /// The maximum time that a caller waits. Once a lookup has been running for longer, callers that need it fail at once.
   static let timeout: Nanoseconds = 5 * .second
   private static let maxAnswers = 1024
 
@@ -38,7 +38,7 @@ import ServiceRuntime
   private var pending: [Query: Instant] = [:]
   private var waiters: [Waiter] = []
   private lazy var timer = Timer { [weak self] now in self?.timedOut(now) }
-  /// Called when a name has another ID, or an ID another name, than before.
+  /// Called when the ID of a name, or the name of an ID, has changed.
   var changed: @Loop () -> Void = {}
 
   /// `resolve` looks up one account; it runs on a thread of its own and may block.
@@ -59,7 +59,7 @@ import ServiceRuntime
     }
   }
 
-  /// Answers each query: at once if all answers are cached, otherwise after the lookup or the timeout.
+  /// Calls `finish` with an answer to each query: at once if all are cached, otherwise after the lookup or the timeout.
   func find(_ queries: Set<Query>, then finish: @escaping @Loop @Sendable (Answers) -> Void) {
     let now = Clock.monotonic()
     var answers = cachedAnswers(queries)

@@ -1,5 +1,5 @@
 // All timers of the daemon: a heap, and one timerfd that is armed for the earliest of them. All timers that are due in one turn of the
-// loop fire in that turn, in order of time.
+// loop fire in that turn, in chronological order.
 
 import CLinux
 import Glibc
@@ -16,7 +16,7 @@ import ServiceRuntime
   fileprivate var isFiring = false
   fileprivate let fire: @Loop (Instant) -> Void
 
-  /// A timer that is not set. `fire` gets the current time.
+  /// Creates a timer that is not set. `fire` gets the current time.
   init(_ fire: @escaping @Loop (Instant) -> Void) {
     self.fire = fire
   }
