@@ -28,7 +28,7 @@ import Protocols
   private(set) var fault: String?
   /// The current motion lease.
   private(set) var lease: Lease?
-  /// For each link that is down, the reason that was logged last.
+  /// For each link that is down, the last logged reason.
   private var loggedDownReasons: [LinkName: String] = [:]
   /// The wait reasons logged for each link since it was last up.
   private var loggedWaitReasons: [LinkName: Set<String>] = [:]
@@ -76,7 +76,7 @@ import Protocols
     ports.forEach { port in staysDown ? port.close(downReason) : port.open() }
   }
 
-  /// Queues commands until `open`: without its restored state a machine would reply wrongly.
+  /// Queues commands until `open`: without its restored state, a machine could give wrong replies.
   func queueCommandsUntilOpen() { queuedCommands = [] }
 
   /// Connects at a user's request, after a shutdown sequence in progress. `finish` is called once the request is stored, with an
@@ -130,7 +130,7 @@ import Protocols
 
   // MARK: Inputs and effects
 
-  /// Passes an input to the machine. Inputs that arise meanwhile are queued.
+  /// Passes an input to the machine. Inputs that occur in the meantime are queued.
   func handle(_ input: Input) {
     if isHandling { return inputs.append(input) }
     isHandling = true
@@ -338,7 +338,7 @@ import Protocols
     if lease != nil { updateGuardian() }
   }
 
-  /// Ends the lease against the holder's will, for example because the guardian has stopped the vehicle or the daemon is stopping.
+  /// Ends the lease before its holder releases it, for example because the guardian has stopped the vehicle or the daemon is stopping.
   /// The machine stops the vehicle.
   func revokeLease(_ reason: String) {
     guard let lease else { return }
@@ -346,7 +346,7 @@ import Protocols
     lease.lost(reason)
   }
 
-  /// Why the guardian, which stops the vehicle if the daemon dies, does not work; nil if it works. Without it no lease is granted.
+  /// Why the guardian is unavailable; nil if it is available. It stops the vehicle if the daemon dies. Without it, no lease is granted.
   var guardianUnavailableReason: String? { services.guardian.unavailableReason }
 
   /// Why the device cannot be reached, or nil while its link is up.

@@ -1,4 +1,4 @@
-// Whether a user has disconnected a device. This survives restarts, so it is stored beside the machine's state, but the
+// Records whether a user has disconnected a device. The request survives restarts, so it is stored with the machine's state, but the
 // machine does not see it.
 
 import Logging

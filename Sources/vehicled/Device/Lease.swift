@@ -3,7 +3,7 @@
 import Protocols
 
 extension Device {
-  /// The exclusive right to move the device. The machine checks that set-points keep coming; the creator of the lease watches
+  /// The exclusive right to move the device. The machine checks that set-points keep arriving; the creator of the lease watches
   /// the client.
   struct Lease {
     /// The token that set-points carry.

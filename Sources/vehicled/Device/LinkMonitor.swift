@@ -1,6 +1,6 @@
 // The subscribers to the traffic of a device's links: `vehiclectl record` and the recorder of `record = true`. The first
-// messages of a link are kept for later subscribers, because a recording cannot be replayed without the adapter's setup.
-// Without subscribers later messages are not recorded. Of a secret message only the length is recorded.
+// messages of a link (its opening) are stored for later subscribers, because a recording cannot be replayed without the adapter's setup.
+// Later messages are not stored. For a secret message, only the length is recorded.
 
 import Protocols
 import Varlink
@@ -11,8 +11,8 @@ import Varlink
     fileprivate let began: Instant
     fileprivate let receive: @Loop (String) -> Void
     fileprivate let ended: @Loop () -> Void
-    /// Links whose messages are skipped until the daemon sends the next one. Their stored opening ended with a complete exchange, which
-    /// half a reply must not follow.
+    /// Links whose messages are skipped until the daemon sends the next message. Their stored opening ends with a complete exchange, and
+    /// must not be followed by part of a reply.
     fileprivate var skipped: Set<LinkName> = []
 
     fileprivate init(from began: Instant, _ receive: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void) {
@@ -40,7 +40,7 @@ import Varlink
     mutating func append(_ direction: Recording.Direction, _ bytes: [UInt8], secret: Bool, at now: Instant) {
       let age = UInt32(clamping: (now - began) / .microsecond)
       guard packed.count + Self.headerSize + bytes.count <= LinkMonitor.maxBytes, age < .max else {
-        // Drops the last exchange, which may be incomplete: a replay cannot continue half a reply.
+        // Drops the last exchange, which may be incomplete: a replay cannot resume in the middle of a reply.
         packed.removeSubrange(lastSent...)
         return isFull = true
       }
@@ -76,11 +76,11 @@ import Varlink
   /// The size of an opening. An adapter's setup takes about 40 messages of 500 bytes in all, plus 7 bytes per message.
   private nonisolated static let maxBytes = 1024
 
-  /// Whether messages need not be recorded now.
+  /// Whether calls to `record` have no effect now: there are no subscribers, and all openings are full.
   var isIdle: Bool { subscriptions.isEmpty && unfilledOpenings == 0 }
 
-  /// Subscribes: `receive` gets every line of a recording, without newline, first the stored openings of the links that are
-  /// up. `ended` is called if the device is removed before the subscription is.
+  /// Subscribes. `receive` gets every line of a recording, without newline, starting with the stored openings of the links that are
+  /// up. `ended` is called if the device is removed before the subscription is removed.
   func add(_ receive: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void = {}) -> Subscription {
     let subscription = Subscription(from: openings.values.map(\.began).min() ?? Clock.monotonic(), receive, ended: ended)
     var lines: [(at: Instant, text: String)] = []

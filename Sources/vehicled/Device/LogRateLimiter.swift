@@ -1,6 +1,6 @@
-// A rate limiter for the log lines of a device, so that a bad contact does not fill the journal. The same line is logged up to three
-// times a minute; further ones are counted and summarised at the end of the minute, the latest last, so that the journal ends with
-// the current state.
+// A rate limiter for the log lines of a device, so that a loose contact does not fill the journal. The same line is logged up to three
+// times a minute. Further repeats are counted, and summarised at the end of the minute. The most recent line comes last, so that the
+// journal ends with the current state.
 
 import Logging
 import Protocols
@@ -24,15 +24,15 @@ struct LogRateLimiter {
 
   private static let minute: Nanoseconds = 60 * .second
   private static let maxRepeats = 3
-  /// A recovery is logged once less, so that the last line of an alternating pair is the fault.
+  /// A recovery is logged one time fewer, so that the last line of an alternating pair is the fault.
   private static func limit(for line: Line) -> Int { line.isRecovery ? maxRepeats - 1 : maxRepeats }
-  /// The maximum number of different lines in a minute. A line with a changing number counts as many; of the lines beyond the maximum
-  /// only the last is logged.
+  /// The maximum number of different lines in a minute. A line with a changing number counts as many different lines. Of the lines
+  /// beyond the maximum, only the last is logged.
   private static let maxLines = 20
   /// The same for events, which are logged more freely because each may matter.
   private static let maxEvents = 200
 
-  /// In the order of the last occurrence.
+  /// Sorted by the last occurrence of the line.
   private var entries: [Entry] = []
   /// The lines beyond the maximum number of different lines.
   private var others = (suppressed: 0, last: Line?.none)

@@ -39,10 +39,10 @@ import Protocols
   /// When the current attempt began.
   private var opened: Instant = 0
 
-  /// The minimum interval of extra attempts. udev creates a port and then sets its permissions, which are two events.
+  /// The minimum interval between extra attempts. udev creates a port and then sets its permissions, which are two events.
   private var extraInterval: Nanoseconds { if case .serial = url { 100 * .millisecond } else { .second } }
-  /// A connection that takes longer than this is made again when the network comes back: its address may be gone, and the kernel repeats
-  /// its request only after seconds.
+  /// A connection attempt that has taken longer than this is restarted when the network comes back: its local address may be gone, and
+  /// the kernel retransmits the connection request only after seconds.
   private static let maxConnectDuration: Nanoseconds = 2 * .second
 
   init(_ role: LinkRole, _ url: LinkURL, device: Device, links: LinkOpener, guardian: Guardian) {
@@ -54,7 +54,7 @@ import Protocols
   }
 
   var name: LinkName { role.name }
-  /// A message for the user: what the link waits for while it is connecting.
+  /// A message for the user: what the link is waiting for while it is connecting.
   var waitReason: String? { link?.waitReason }
   var details: [String: String] { link?.details ?? [:] }
 
@@ -71,18 +71,18 @@ import Protocols
     }
   }
 
-  /// Starts to connect now, regardless of the backoff.
+  /// Starts connecting now, regardless of the backoff.
   func open() {
     guard link == nil else { return }
     setTimer(nil)
-    // Before the attempt, so that nothing is missed between a failure and the wait.
+    // Starts watching before the attempt, so that no change is missed between a failure and the wait.
     links.watch(url, as: role, for: self) { [weak self] in self?.mayConnect() }
     opened = Clock.monotonic()
     change(.connecting)
     link = links.open(url, for: self, as: role)
   }
 
-  /// Closes the link and stays down.
+  /// Closes the link and keeps it down.
   func close(_ reason: String) {
     setLastWill(nil)
     link?.close()
@@ -98,7 +98,7 @@ import Protocols
     timer.set(moment)
   }
 
-  /// Opens a link that waits, or whose attempt takes long, because it may be reachable again.
+  /// Opens a waiting link, or restarts a slow connection attempt, because the link may be reachable again.
   private func mayConnect() {
     let now = Clock.monotonic()
     if let due {
@@ -141,7 +141,7 @@ import Protocols
     return count < 0 ? nil : Int(count)
   }
 
-  /// Changes the speed of a serial line. For the backoff the link counts as up from now on.
+  /// Changes the baud rate of a serial line. The time for which the link has been up starts again, for the backoff.
   func setBaud(_ baud: Int) {
     backoff.linkCameUp(at: Clock.monotonic())
     link?.setBaud(baud)

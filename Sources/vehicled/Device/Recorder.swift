@@ -33,7 +33,7 @@ import Varlink
   private nonisolated static let maxFiles = 4
   private static let writeDelay: Nanoseconds = .second
 
-  /// Starts to record. After a failed write, recording starts again after `retryDelay`.
+  /// Starts recording. After a failed write, recording starts again after `retryDelay`.
   init(_ device: Device, disk: Disk, retryDelay: Nanoseconds = 10 * .second) {
     self.retryDelay = retryDelay
     self.device = device

@@ -1,4 +1,4 @@
-// The supported kinds of device. A new kind is a folder in Protocols and one line here.
+// The supported kinds of device. To add a kind, add a folder to Protocols and an entry here.
 
 import Protocols
 
