@@ -16,7 +16,7 @@ import ServiceRuntime
     fileprivate let number: UInt16
     fileprivate let descriptor: CInt
     fileprivate let will: LastWill
-    /// Called with the reason when driving must end: the guardian intervened, or has ended itself.
+    /// Called with the reason when driving must end: the guardian has intervened, or its process has ended.
     fileprivate let endDriving: @Loop (String) -> Void
     /// The maximum time between heartbeats in ms while the device is driven; otherwise nil.
     fileprivate var deadline: UInt16?
@@ -46,11 +46,11 @@ import ServiceRuntime
   /// The minimum deadline. With a shorter one, a daemon that is merely slow would count as frozen.
   private static let minDeadline: Nanoseconds = 250 * .millisecond
 
-  /// `program` is the program to run as the guardian. Tests set another one.
+  /// `program` is the program to run as the guardian. Tests use a different one.
   init(program: String = "/proc/self/exe") { self.program = program }
 
   /// Registers a link with its last-will frames, and starts the guardian if needed. `endDriving` gets the reason when driving must end: the
-  /// guardian has stopped the vehicle, or the guardian itself has ended.
+  /// guardian has stopped the vehicle, or the guardian's process has ended.
   func register(_ will: LastWill, over descriptor: CInt, endDriving: @escaping @Loop (String) -> Void) -> GuardedLink {
     var number: UInt16 = 0
     while links[number] != nil { number &+= 1 }

@@ -1,5 +1,5 @@
 // The protocol between the daemon and its guardian: one packet per message over a socket pair. Both ends are the same program, so the
-// format has no versions.
+// format has no version number.
 
 import Protocols
 

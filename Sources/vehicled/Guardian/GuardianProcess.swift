@@ -1,6 +1,6 @@
 // The guardian: a small process beside the daemon with duplicates of the descriptors of guarded links, and their last-will frames. When the
 // daemon dies, the guardian sends the shutdown sequences of all links and ends. When the daemon freezes while a device is driven, the
-// guardian sends the frames that stop it. Independent of the protocols. Signals that end the daemon do not end the guardian.
+// guardian sends the frames that stop the device. Independent of the protocols. Signals that end the daemon do not end the guardian.
 
 import CLinux
 import Glibc
@@ -33,7 +33,7 @@ struct GuardianProcess {
       attempts = 0
     }
 
-    /// Sends the messages that are due. Gives up a link that accepts no bytes for 2 s.
+    /// Sends the messages that are due. Gives up on a link that accepts no bytes for 2 s.
     mutating func sendDue(at now: Instant) {
       while let message = pending.first, now >= due {
         let count = message.bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
@@ -74,7 +74,7 @@ struct GuardianProcess {
       var entry = pollfd(fd: isDaemonGone ? -1 : socket, events: Int16(POLLIN), revents: 0)
       let next = links.values.compactMap { $0.pending.isEmpty ? $0.deadline : $0.due }.min()
       _ = clinux_poll(&entry, 1, next.map { max(0, $0 - Clock.monotonic()) } ?? -1)
-      // Waiting heartbeats are read before deadlines are checked.
+      // Pending heartbeats are read before deadlines are checked.
       while !isDaemonGone, receive(&buffer) {}
       let now = Clock.monotonic()
       for number in links.keys { check(number, at: now) }
