@@ -21,13 +21,13 @@ import Testing
 
   @Test func `directories, huge files, invalid UTF-8 and FIFOs are rejected`() throws {
     let folder = try Folder()
-    #expect(failure(folder.path) == "\(folder.path): is a directory; name a file, or put files into \(folder.path).d")
+    #expect(failure(folder.path) == "\(folder.path): is a directory; use a file, or put files into \(folder.path).d")
     let big = try folder.write([UInt8](repeating: 10, count: (1 << 20) + 1))
     #expect(failure(big) == "\(big): larger than 1 MiB; check that it is the right file")
     let bad = try folder.write(Array("# ok\nlog-level = \"".utf8) + [0xC3, 0x28, 0x22])
     #expect(failure(bad).hasPrefix("\(bad):2:") && failure(bad).hasSuffix("save the file as UTF-8"), "\(failure(bad))")
     #expect(mkfifo(folder.path + "/fifo", 0o600) == 0)
-    #expect(failure(folder.path + "/fifo") == "\(folder.path)/fifo: is a pipe; name a regular file")
+    #expect(failure(folder.path + "/fifo") == "\(folder.path)/fifo: is a pipe; use a regular file")
     try folder.write("", to: "w.toml")
     try folder.write("", to: "w.toml.d")
     #expect(failure(folder.path + "/w.toml").contains("w.toml.d: not a directory"))

@@ -72,8 +72,8 @@ private struct Keeper: Machine {
   }
 
   @Test(arguments: [
-    ("key-file = \"/dev/null\"", "k1", 0o600, "3:12: key-file: /dev/null is not a regular file; name the file with the secret"),
-    ("key-file = \"/tmp\"", "k1", 0o600, "3:12: key-file: /tmp is not a regular file; name the file with the secret"),
+    ("key-file = \"/dev/null\"", "k1", 0o600, "3:12: key-file: /dev/null is not a regular file; use the file that contains the secret"),
+    ("key-file = \"/tmp\"", "k1", 0o600, "3:12: key-file: /tmp is not a regular file; use the file that contains the secret"),
     ("key-file = \"FOLDER/key\"", "k1", 0o644, "3:12: key-file: FOLDER/key is accessible to other users; chmod 600 FOLDER/key"),
     ("key-file = \"FOLDER/key\"", "k1", 0o620, "3:12: key-file: FOLDER/key is accessible to other users; chmod 600 FOLDER/key"),
     ("key-file = \"FOLDER/key\"", " \n", 0o600, "3:12: key-file: FOLDER/key is empty; write the secret into it"),
@@ -108,7 +108,7 @@ private struct Keeper: Machine {
       ("[\"phone.steps\", \"phone.distance\"]", nil),
       ("[\"phone.step\"]", "3:9: shows: device phone has no property \"step\"; did you mean steps?"),
       ("[\"phon.steps\"]", "3:9: shows: unknown device \"phon\"; did you mean phone?"),
-      ("[\"mirror.steps\"]", "3:9: shows: \"mirror\" is this device itself; name another device"),
+      ("[\"mirror.steps\"]", "3:9: shows: \"mirror\" is this device itself; use another device"),
       ("[\"phon.steps\", \"phon.distance\"]", "3:9: shows: unknown device \"phon\"; did you mean phone?"),
       ("[\"steps\"]", "3:9: shows: \"steps\" is not of the form DEVICE.PROPERTY; write it as in phone.steps"),
       ("[\"phone.\"]", "3:9: shows: \"phone.\" is not of the form DEVICE.PROPERTY; write it as in phone.steps"),
@@ -121,9 +121,9 @@ private struct Keeper: Machine {
   @Test func `a reference to an unknown device is reported`() throws {
     #expect(try problems("weather = \"phone\"").isEmpty)
     #expect(try problems("weather = \"sky\"") == ["3:11: weather: unknown device \"sky\"; use one of phone"])
-    #expect(try problems("weather = \"mirror\"") == ["3:11: weather: \"mirror\" is this device itself; name another device"])
+    #expect(try problems("weather = \"mirror\"") == ["3:11: weather: \"mirror\" is this device itself; use another device"])
     let dull = "weather = \"dull\"\n[device.dull]\nkind = \"dull\""
-    #expect(try problems(dull) == ["3:11: weather: device dull has no steps; name a device with steps, distance"])
+    #expect(try problems(dull) == ["3:11: weather: device dull has no steps; use a device with steps, distance"])
   }
 
   @Test func `a kind without links has no record key`() throws {

@@ -70,7 +70,7 @@ import Testing
         "signals.d/c.toml:1:9: signal \"mine\" is already defined at signals.d/a.toml:1:9; rename one of the two",
       ])
     let twice = try problems(["a": signal + "# it again\n[ signal.mine ]\nvalue = \"B\"\n"])
-    #expect(twice.count == 1 && twice[0].hasPrefix("signals.d/a.toml:5:") && twice[0].contains("line 1 defines it already"), "\(twice)")
+    #expect(twice.count == 1 && twice[0].hasPrefix("signals.d/a.toml:5:") && twice[0].contains("line 1 already defines it"), "\(twice)")
   }
 
   private static let mistakes: [(String, String)] = [
@@ -97,7 +97,7 @@ import Testing
     ("[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\ndevices = \"ev\"", "4:11: devices: \"ev\" is a string; write devices = [\"ev\"]"),
     ("[signals.x]\nvalue = \"A\"", "1:2: unknown section \"signals\"; did you mean signal?"),
     ("[device.ev]\nrate = 1", "1:2: unknown section \"device\"; write [signal.NAME] and its keys below it"),
-    ("value = \"A\"", "1:1: key \"value\" is outside of a section; write [signal.NAME]"),
+    ("value = \"A\"", "1:1: key \"value\" is outside a section; write [signal.NAME]"),
     ("signal = 5", "1:1: signal is a section, not a key; write [signal.NAME]"),
     ("[signal]\nx = 5", "2:1: x is a section, not a key; write [signal.NAME]"),
     ("[signal.x", "1:10: syntax error in table header"),

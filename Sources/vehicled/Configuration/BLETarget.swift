@@ -37,7 +37,7 @@ struct BLETarget: Hashable, Sendable {
 }
 
 extension BLETarget.Match: CustomStringConvertible {
-  /// Parses the part after `ble:`, without percent-encoding. A name may not start or end with a star.
+  /// Parses the part after `ble:`, without percent-encoding. A name itself cannot start or end with `*`.
   init(_ text: String) {
     if text == "auto" {
       self = .auto
@@ -74,7 +74,7 @@ extension BLETarget.Match: CustomStringConvertible {
 }
 
 extension BLETarget {
-  /// Whether a text is six bytes in hexadecimal, separated by colons.
+  /// Whether the text is six hexadecimal bytes, separated by colons.
   static func isAddress(_ text: some StringProtocol) -> Bool {
     let pairs = text.split(separator: ":", omittingEmptySubsequences: false)
     return pairs.count == 6 && pairs.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isHexDigit) }

@@ -29,12 +29,12 @@ struct Configuration: Equatable, Sendable {
     var observeUsers: [String] = []
     var controlUsers: [String] = []
     var driveUsers: [String] = []
-    /// Whether only the groups and users of `drive` may drive, because one of the two keys is set. Otherwise those of `control` may.
+    /// Whether `drive` or `drive-users` is set, so that only their groups and users may drive. Otherwise those of `control` may drive.
     var limitsDriving = false
-    /// Groups that are in the lists by default only. They need not exist: the package may not be installed.
+    /// Groups that are in the lists only by default. They need not exist: the package may not be installed.
     var optionalGroups: Set<String> = []
 
-    /// The lists of `[control]` without any key.
+    /// The lists if `[control]` sets none of them.
     static let `default` = AccessLists(
       observe: ["vehicled", "vehicled-observe"], control: ["vehicled"], optionalGroups: ["vehicled", "vehicled-observe"])
   }

@@ -18,7 +18,7 @@ struct ConfigurationCheck {
   private var linkOwners: [String: String] = [:]
   /// The properties of each device whose machine could be created.
   private var properties: [String: [String]] = [:]
-  /// The access lists of each device that has some.
+  /// The access lists of each device that sets any.
   private var access: [String: Configuration.AccessLists] = [:]
   /// Whether every file could be read. If not, a missing key is not reported: it may be in a file that could not be read.
   private let isComplete: Bool
@@ -111,7 +111,7 @@ struct ConfigurationCheck {
       if let port = url.exclusiveID, let owner = linkOwners.updateValue(entry.key, forKey: port) {
         report(
           table[role.key]?.value.location ?? entry.value.location,
-          "\(role.key): device \(owner) uses this link already; give each device its own"
+          "\(role.key): device \(owner) already uses this link; give each device its own"
         )
       }
     }
@@ -173,10 +173,10 @@ struct ConfigurationCheck {
   }
 
   private func problem(withDevice name: String, with required: [String] = [], for device: String) -> String? {
-    if name == device { return "\(quoted(name)) is this device itself; name another device" }
+    if name == device { return "\(quoted(name)) is this device itself; use another device" }
     if let known = properties[name] {
       let missing = required.first { !known.contains($0) }
-      return missing.map { "device \(name) has no \($0); name a device with \(required.joined(separator: ", "))" }
+      return missing.map { "device \(name) has no \($0); use a device with \(required.joined(separator: ", "))" }
     }
     // If there are other problems, the device may exist but be invalid, which has been reported.
     if !isComplete || !problems.isEmpty { return nil }

@@ -44,9 +44,9 @@ struct ConfigurationFile {
     let text =
       switch code {
       case EACCES, EPERM: "permission denied; make it readable for user \(NameService.ownName)"
-      case EISDIR: "is a directory; name a file, or put files into \(path).d"
+      case EISDIR: "is a directory; use a file, or put files into \(path).d"
       case ENOENT: "no such file; remove the symbolic link, or create its target"
-      case EINVAL: "is a pipe; name a regular file"
+      case EINVAL: "is a pipe; use a regular file"
       case EFBIG: "larger than 1 MiB; check that it is the right file"
       default: "cannot read it: \(errnoMessage(code)); check the file and its disk"
       }
@@ -80,13 +80,13 @@ struct ConfigurationFile {
       return "string is not closed; add \(quote) at the end"
     }
     if reason.contains("redefine") {
-      let first = earlierHeader(error, in: lines).map { "line \($0) defines it already; " } ?? ""
+      let first = earlierHeader(error, in: lines).map { "line \($0) already defines it; " } ?? ""
       return "\(reason); \(first)remove or rename one of the two"
     }
     return "syntax error in \(context): \(reason); \(remedy(for: reason, in: context))"
   }
 
-  /// The quote that an unclosed string lacks; nil if the string has another error.
+  /// The quote that is missing at the end of an unclosed string; nil if the string has another error.
   private static func missingQuote(_ error: TOML.SyntaxError, isLiteral: Bool, in lines: [ArraySlice<UInt8>]) -> String? {
     guard lines.indices.contains(error.location.line - 1) else { return nil }
     let line = String(decoding: lines[error.location.line - 1], as: UTF8.self)

@@ -17,7 +17,7 @@ struct ConfigurationProblem: Error, Equatable, CustomStringConvertible {
 struct ConfigurationError: Error, Equatable, CustomStringConvertible {
   var problems: [ConfigurationProblem]
 
-  /// The first 50 problems in the order found, one per line (the one about a missing file has an example below it).
+  /// The first 50 problems in the order found, one per line. The problem of a missing file is followed by an example configuration.
   var description: String {
     let shown = problems.prefix(50).map(\.description)
     let rest = problems.count - shown.count

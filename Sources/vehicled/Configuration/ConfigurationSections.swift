@@ -62,7 +62,7 @@ extension ConfigurationCheck {
       if case .table = entry.value.content {
         report(entry.location, "unknown section \(quoted(entry.key)); \(remedy)")
       } else {
-        report(entry.location, "key \(quoted(entry.key)) is outside of a section; write \(form) and its keys below it")
+        report(entry.location, "key \(quoted(entry.key)) is outside a section; write \(form) and its keys below it")
       }
     }
     guard let entry = file[section.name], let tables = self.section(entry, form: form) else { return [] }
@@ -102,7 +102,7 @@ extension ConfigurationCheck {
     return result
   }
 
-  /// Checks the keys of a subsection, which are those of `section` and the `further` ones, each by itself.
+  /// Checks each key of a subsection by itself. The known keys are those of `section` and `further`.
   private mutating func namedSection(_ entry: TOML.Entry, _ section: Section, form: String, further: [Option]) -> NamedSection? {
     guard let table = self.section(entry, form: form) else { return nil }
     let before = problems.count

@@ -85,7 +85,7 @@ struct LinkParts {
     }
     var target = BLETarget(match: BLETarget.Match(name))
     if case .name(let name) = target.match, name.hasPrefix("*") {
-      throw LinkURLError(at: body.startIndex, "a star at the start needs one at the end; write ble:\(printable(name))*")
+      throw LinkURLError(at: body.startIndex, "a leading * needs a trailing *; write ble:\(printable(name))*")
     }
     if let bytes = query["adapter"] {
       target.adapter = try decoded(bytes)

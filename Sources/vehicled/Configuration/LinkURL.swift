@@ -1,6 +1,6 @@
 // Link URLs: `serial:/dev/ttyUSB0?baud=115200`, `tcp:[::1]:35000`, `ble:Veepeak`, `replay:/var/tmp/ride.ndjson`. Parsing and
-// formatting only, without opening or resolving anything. A new scheme is a row in `schemes`, and a case of the enumeration and of each
-// switch.
+// formatting only, without opening or resolving anything. To add a scheme, add a row to `schemes`, and a case to the enumeration and
+// to each switch.
 
 import Glibc
 import Protocols
@@ -11,7 +11,7 @@ enum LinkURL: Hashable, Sendable {
   case serial(path: String, baud: Int?)
   case tcp(host: String, port: Int)
   case ble(BLETarget)
-  /// A local port to which peers of this network connect. Opened only by a kind; it has no URL form in the configuration.
+  /// A local port to which peers from this network connect. Only kinds open such links; they cannot be configured as a URL.
   case listening(host: String, port: Int, network: IPv4Network?)
   /// Replays a recording at `speed` times its original speed.
   case replay(path: String, speed: Double)
@@ -59,7 +59,7 @@ extension LinkURL {
     }
   }
 
-  /// An identifier of the serial port or BLE peer, which only one device can use; nil if several devices can have this link.
+  /// An identifier of the serial port or BLE peer, which only one device can use; nil if several devices can share this link.
   var exclusiveID: String? {
     switch self {
     case .serial(let path, _): "serial:\(path)"
@@ -104,7 +104,7 @@ private func query(_ target: BLETarget) -> String {
   return given.isEmpty ? "" : "?" + given.joined(separator: "&")
 }
 
-/// Encodes only the bytes that would be parsed differently, so the URL stays readable.
+/// Encodes only the bytes that would otherwise be parsed differently, so the URL stays readable.
 private func percentEncoded(_ text: String) -> String {
   let digits = Array("0123456789ABCDEF".utf8)
   var bytes: [UInt8] = []

@@ -17,7 +17,9 @@ enum SecretFile {
     guard stat(path, &status) == 0 else {
       throw ValueError("cannot read \(path): \(errnoMessage(errno)); write the secret into it, with mode 0600")
     }
-    guard status.st_mode & S_IFMT == S_IFREG else { throw ValueError("\(path) is not a regular file; name the file with the secret") }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw ValueError("\(path) is not a regular file; use the file that contains the secret")
+    }
     // systemd protects its credentials by the directory's mode; the files may be readable by root's group.
     let isPrivate = !name.hasPrefix("/") || status.st_mode & 0o077 == 0
     guard isPrivate else { throw ValueError("\(path) is accessible to other users; chmod 600 \(path)") }
