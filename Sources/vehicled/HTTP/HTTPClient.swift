@@ -1,5 +1,5 @@
 // The part of the HTTP client that runs on the loop: a bounded number of running and queued requests, and their callbacks. HTTPThread
-// makes the transfers; it is started with the first request. Must never block, and never log a request.
+// makes the transfers; it is started with the first request. It must never block or log a request.
 
 import Protocols
 
@@ -18,7 +18,7 @@ import Protocols
   private var thread: HTTPThread?
   private let caFile: String?
 
-  /// `caFile` contains the CA certificates to trust; nil: those of the system.
+  /// `caFile` contains the CA certificates to trust; nil selects those of the system.
   init(caFile: String? = nil) { self.caFile = caFile }
 
   /// Sends a request. `finish` is called exactly once, in a later turn, unless the request is cancelled.

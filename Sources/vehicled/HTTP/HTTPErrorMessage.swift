@@ -17,7 +17,7 @@ enum HTTPErrorMessage {
     var connectErrno: CInt
     /// The status of a proxy's response to CONNECT, or 0.
     var proxyStatus: Int
-    /// libcurl's error message, which is used for TLS errors only.
+    /// libcurl's error message, which is used only for TLS errors.
     var tlsMessage: String
   }
 
@@ -110,7 +110,7 @@ enum HTTPErrorMessage {
     case CURLE_SSL_CONNECT_ERROR:
       return "TLS handshake with \(server) failed\(reason(in: failure.tlsMessage)); check the port, and whether the URL needs http or https"
     case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY:
-      return "the response of \(server) is not HTTP; check the port, and whether the URL needs http or https"
+      return "the response from \(server) is not HTTP; check the port, and whether the URL needs http or https"
     case CURLE_GOT_NOTHING: return "\(server) closed the connection without a response; try again later, or check the port"
     case CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_SEND_ERROR:
       return "\(server) closed the connection before the response was complete; try again later"

@@ -14,7 +14,7 @@ final class HTTPThread: Sendable {
   enum Job: Sendable {
     case start(HTTPClient.TransferID, HTTPRequest)
     case cancel(HTTPClient.TransferID)
-    /// A check whether the thread responds: it calls the closure, at the latest when it ends.
+    /// Checks that the thread responds: the thread calls the closure, at the latest when it ends.
     case ping(@Sendable () -> Void)
     case end
   }
@@ -85,7 +85,7 @@ final class HTTPThread: Sendable {
     return reason
   }
 
-  /// Carries out jobs and transfers until the job `end` (nil) or a failure (the reason).
+  /// Runs jobs and transfers. Returns nil after the job `end`, or the reason for a failure.
   private func work(_ multi: CurlMulti, _ transfers: inout [HTTPClient.TransferID: HTTPTransfer]) -> String? {
     while true {
       for job in takeJobs() {

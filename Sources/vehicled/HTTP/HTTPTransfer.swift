@@ -1,5 +1,5 @@
-// One transfer of libcurl: its options, the received bytes, and the response. Used on the HTTP thread only. Must never follow a
-// redirection, accept a certificate that cannot be verified, or store more bytes than its limits.
+// One transfer of libcurl: its options, the received bytes, and the response. Used only on the HTTP thread. A transfer must never
+// follow a redirect, accept a certificate that cannot be verified, or store more bytes than its limits allow.
 
 import CCurl
 import Glibc
