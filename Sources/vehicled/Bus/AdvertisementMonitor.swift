@@ -32,7 +32,8 @@ import Protocols
   static let maxSilence: Nanoseconds = 15 * .second
   /// The values of the AD type Flags (1) at position 0 that peripherals advertise: limited discoverable, general discoverable or neither,
   /// each with or without classic Bluetooth. They match every connectable peripheral, because a pattern can match neither an address nor
-  /// a name that is sent only in the scan response. Sources: Bluetooth Core Specification Supplement, part A, 1.3; at most 16 patterns (kernel).
+  /// a name that is sent only in the scan response. The kernel accepts at most 16 patterns.
+  /// Source: Bluetooth Core Specification Supplement, part A, 1.3.
   private static let flags: [UInt8] = [0x06, 0x05, 0x04, 0x02, 0x01, 0x0A, 0x09, 0x1A, 0x19, 0x12, 0x11, 0x18, 0x1E]
 
   init(_ blueZ: BlueZ) { self.blueZ = blueZ }
