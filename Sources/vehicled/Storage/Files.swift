@@ -56,7 +56,8 @@ enum Files {
     guard rename(temporary, path) == 0 else { throw ValueError("cannot write \(path): \(errnoMessage(errno))") }
   }
 
-  /// Writes to a file, opened with these flags of open(2) and never through a symbolic link. If that fails, removes a file that was to be created.
+  /// Writes to a file, opened with these flags of open(2) and never through a symbolic link. If writing fails and the flags include
+  /// O_CREAT, removes the file.
   static func write(_ path: String, _ bytes: [UInt8], flags: CInt) throws(ValueError) {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0o600)
     guard descriptor >= 0 else { throw ValueError("cannot write \(path): \(errnoMessage(errno))") }
