@@ -1,5 +1,5 @@
-// A listening socket that accepts clients while its owner allows it; other clients wait in the kernel's backlog. If no file descriptor is
-// free, it tries again after 100 ms.
+// A listening socket that accepts clients while its owner allows it. Until then, clients wait in the kernel's backlog. If no file
+// descriptor is free, it tries again after 100 ms.
 
 import Glibc
 import Protocols

@@ -17,7 +17,7 @@ protocol ConnectionOwner: AnyObject {
 final class Connection: EventSource {
   let link: LinkName
   let name: String
-  /// Whether no client has the terminal open: bytes that are sent are discarded.
+  /// Whether no client has the terminal open. Then sent bytes are discarded.
   var hasNoReader = false
   /// Whether the other side has closed its sending direction; it may still read.
   private(set) var hasEnded = false
@@ -74,7 +74,7 @@ final class Connection: EventSource {
     }
   }
 
-  /// Sends bytes, and reports to the owner when the kernel has them or the send has failed.
+  /// Sends bytes, and reports to the owner once the kernel has accepted all of them or the send has failed.
   func send(_ bytes: [UInt8], _ id: SendID, at now: Instant) {
     pending = (bytes[...], id)
     flush(at: now)
@@ -106,7 +106,7 @@ final class Connection: EventSource {
     for _ in 0..<64 where recv(file, &buffer, buffer.count, Int32(MSG_DONTWAIT)) <= 0 { return }
   }
 
-  /// Closes the connection, with `abruptly` by a TCP reset.
+  /// Closes the connection. If `abruptly` is true, sends a TCP reset.
   func close(abruptly: Bool = false) {
     guard !isClosed else { return }
     isClosed = true

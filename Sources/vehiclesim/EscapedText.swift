@@ -1,8 +1,8 @@
-// The form of received and sent bytes in the output of --verbose.
+// Formats received and sent bytes for the output of --verbose.
 
 /// Bytes as text with escapes: `ATZ\r`, `\xFC`.
 enum EscapedText {
-  /// The first `printable` bytes, and the number of the others.
+  /// The first `printable` bytes, followed by the number of redacted bytes.
   static func of(_ bytes: [UInt8], printable: Int) -> String {
     let text = of(bytes.prefix(printable))
     let rest = bytes.count - printable

@@ -14,8 +14,8 @@ struct OBDSimulation: Simulation {
       \(helpTable(CarModel.allCases.map { ($0.rawValue, $0.help) }))
 
       Positions of the ignition key (--key, repeatable). off: no ECU responds, the bus goes down after 10 s, and the 12 V battery falls to \
-      its resting voltage; on: the car stands with the engine off; run: the car drives. Clients can clear the trouble codes while the \
-      engine is off; they are set again for the next client.
+      its resting voltage; on: the car is stationary with the engine off; run: the car drives. Clients can clear the trouble codes while \
+      the engine is off; they are set again for the next client.
 
       Faults (--fault, repeatable). WHEN is N for every Nth reply of the car (default 10), or @S for once, S seconds \
       after the start of vehiclesim, for clients that are connected at that time:

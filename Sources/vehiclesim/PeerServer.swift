@@ -48,7 +48,7 @@ private final class PeerClient<Peer: Machine>: MachineHost<Peer> {
 
   override func updateTimer() {
     guard let connection = connections[.main] else { return }
-    // This object is not on the event loop, so the connection has its timer.
+    // This object is not registered with the event loop, so it uses the connection's timer.
     connection.wake = machine.nextWake
     if connection.hasEnded, connection.hasFailed || connection.wake == nil && connection.sending == nil { end() }
   }

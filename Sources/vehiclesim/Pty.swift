@@ -15,7 +15,7 @@ final class Pty<Peer: Machine>: MachineHost<Peer> {
   /// The number of clients; 0 is possible while a client is connected, because inotify may merge two simultaneous opens into one event.
   private var clients = 0
 
-  /// Creates the terminal and the symbolic link to it, and announces it.
+  /// Creates the terminal and the symbolic link to it, and announces the link URL.
   init(_ machine: Peer, symlink: String?, loop: EventLoop, log: ActivityLog) throws {
     self.symlink = symlink
     super.init(machine, name: "", loop: loop, log: log)
@@ -59,7 +59,7 @@ final class Pty<Peer: Machine>: MachineHost<Peer> {
     _ = fcntl(master, F_SETFL, fcntl(master, F_GETFL) | O_NONBLOCK)
     clinux_serial_raw(slave, Pty.baud)
     var name = [CChar](repeating: 0, count: 128)
-    guard ttyname_r(slave, &name, name.count) == 0 else { throw SimulatorError("cannot name the pseudo-terminal", errno: errno) }
+    guard ttyname_r(slave, &name, name.count) == 0 else { throw SimulatorError("cannot get the name of the pseudo-terminal", errno: errno) }
     path = name.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
     self.name = path
     clients = 0

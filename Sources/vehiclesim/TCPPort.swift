@@ -4,7 +4,7 @@ import CLinux
 import Glibc
 
 enum TCPPort {
-  /// Listens with a backlog of this many clients. Port 0 selects a free port.
+  /// Listens with this backlog, in clients. Port 0 selects a free port.
   static func listen(host: String, port: UInt16, backlog: Int32) throws -> Int32 {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -3,7 +3,8 @@
 import Glibc
 
 enum WebAddress {
-  /// The URL of a server that listens on a link; on all addresses (`tcp:0.0.0.0:80`), one URL for each address of this machine.
+  /// The URL of a server that listens on the address of `link`. If that is all addresses (`tcp:0.0.0.0:80`), one URL for each address of
+  /// this machine.
   static func text(of link: String) -> String {
     let address = link.dropFirst("tcp:".count)
     guard let port = address.split(separator: ":").last, ["0.0.0.0:\(port)", "[::]:\(port)"].contains(String(address)) else {

@@ -220,7 +220,7 @@ class Soak:
         if "car: motors " in line:
             self.motors = line.rpartition("car: motors ")[2]
             self.note(f"car: motors {self.motors}")
-        elif "a new program listens" in line or "the program ends" in line:
+        elif "a new program is listening" in line or "the program ends" in line:
             self.motors = "0.00 0.00"
 
     def mirror_says(self, line):

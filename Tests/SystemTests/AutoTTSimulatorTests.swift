@@ -106,7 +106,7 @@ extension EndToEnd {
       phone.say("Disconnect#$#%^%\r\n")
       #expect(car.has(done: "motors 0.00 0.00"))
       #expect(wait { phone.listen() && other.listen() }, "all clients are disconnected")
-      #expect(car.has(done: "a new program listens"))
+      #expect(car.has(done: "a new program is listening"))
       let next = try #require(Phone(car.port))
       #expect(next.receives("Gyro#$#"))
     }

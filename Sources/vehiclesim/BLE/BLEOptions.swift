@@ -36,7 +36,7 @@ struct BLEOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Set the UUIDs: SERVICE/NOTIFY/WRITE, or SERVICE/NOTIFY if one characteristic has both roles (default: as usual for the kind).",
+      "Set the UUIDs: SERVICE/NOTIFY/WRITE, or SERVICE/NOTIFY if one characteristic has both roles (default: those of the device).",
       valueName: "uuids"),
     transform: { try BLEOptions.profile($0) })
   var gatt: GATTProfile?

@@ -1,5 +1,5 @@
-// Connects to the message bus and selects the role there: the first simulator provides the mock BlueZ, further ones add their peripheral
-// to it.
+// Connects to the message bus and selects the role of this simulator: the first simulator on a bus provides the mock BlueZ, and further
+// simulators add their peripherals to it.
 
 import DBus
 import Glibc

@@ -1,11 +1,11 @@
-// The further simulators on the bus of the mock BlueZ. Each has the objects of its own peripheral and sends their changes, which the mock
-// BlueZ repeats under its own name; calls of clients to these objects are forwarded to it. `JoinedRadio` is the other end.
+// The other simulators on the bus of the mock BlueZ. Each has the objects of its own peripheral. It sends their changes to the mock BlueZ,
+// which repeats them under its own name and forwards clients' calls to the simulator. `JoinedRadio` is the other end.
 
 import DBus
 import Protocols
 
 final class JoinedSimulators {
-  /// The interface and the object of both ends, which no client of BlueZ uses.
+  /// The private interface and object path of both ends. Clients of BlueZ do not use them.
   static let interface = "io.vehicled.MockBlueZ"
   static let path = "/io/vehicled/MockBlueZ"
 
@@ -27,7 +27,7 @@ final class JoinedSimulators {
 
   init(_ bus: DBusClient, address: String) { (self.bus, self.address) = (bus, address) }
 
-  // MARK: Calls of the simulators
+  // MARK: Calls from the simulators
 
   func handle(_ call: DBusMessage) {
     guard let client = call.sender else { return }
@@ -71,14 +71,14 @@ final class JoinedSimulators {
 
   // MARK: Calls to the simulators
 
-  /// Forwards a client's call to the simulator with this object, and its reply to the client. Returns false if there is none.
+  /// Forwards a client's call to the simulator with this object, and the reply to the client. Returns false if no simulator has the object.
   func forward(_ call: DBusMessage, _ path: String) -> Bool {
     guard let owner = owner(of: path), let interface = call.interface, let member = call.member else { return false }
     bus.call(.call(owner.client, path, interface, member, call.body)) { [bus] result in
       switch result {
       case .success(let reply): bus.send(call.reply(reply.body))
       case .failure(.refused(let name, let text)): bus.send(call.failure(name, text))
-      case .failure: break  // the simulator does not reply, and so the mock BlueZ does not
+      case .failure: break  // the simulator does not reply, so neither does the mock BlueZ
       }
     }
     return true

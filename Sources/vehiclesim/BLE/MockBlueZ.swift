@@ -19,12 +19,12 @@ final class MockBlueZ: SimulatedRadio {
   private let joined: JoinedSimulators
   /// Whether advertisements are received: during a discovery, or for monitors.
   private var isReceiving = false
-  /// Incremented whenever the reception starts or stops, so that the advertisements of an earlier one end.
+  /// Incremented whenever the reception starts or stops, so that the advertisements for an earlier reception stop.
   private var receptionGeneration = 0
   /// The number of StartDiscovery calls.
   private var discoveryStarts = 0
 
-  /// Creates the objects. The bus name is owned already.
+  /// Creates the objects. Requires that this process already owns the bus name.
   init(_ settings: PeripheralSettings, on bus: DBusClient, loop: EventLoop, log: ActivityLog, machine: @escaping () -> any Machine) {
     monitors = MockMonitors(bus, isFull: settings.faults.contains(.fullMonitor))
     joined = JoinedSimulators(bus, address: settings.address)

@@ -1,4 +1,4 @@
-// The D-Bus objects of BlueZ: paths, interfaces, properties, and the signals of each change.
+// The D-Bus objects of BlueZ: paths, interfaces, properties, and the signals for each change.
 
 import DBus
 

@@ -5,7 +5,7 @@ import Protocols
 enum RadioFault: Equatable, Sendable {
   /// The connection drops at every Nth notification.
   case drop(Int)
-  /// The time that a connection takes.
+  /// Connecting takes this time.
   case slow(Nanoseconds)
   /// The first N connection attempts fail.
   case abort(Int)
@@ -19,7 +19,7 @@ enum RadioFault: Equatable, Sendable {
   case serviceChange(Int)
   /// BlueZ offers no sockets for characteristics, as in old versions.
   case noDescriptors
-  /// An empty notification precedes every Nth.
+  /// An empty notification precedes every Nth notification.
   case empty(Int)
   /// D-Bus replies have wrong types.
   case oddReplies
@@ -29,7 +29,7 @@ enum RadioFault: Equatable, Sendable {
   case refuse(Int)
   /// The connection drops at every Nth write.
   case dropWrites(Int)
-  /// The characteristic to write is missing.
+  /// The write characteristic is missing.
   case noCharacteristic
   /// The peripheral does not advertise in the first N seconds.
   case away(Int)
@@ -48,19 +48,19 @@ enum RadioFault: Equatable, Sendable {
 
   static let table: [(syntax: String, help: String)] = [
     ("drop:N", "the connection drops at every Nth notification"),
-    ("slow:MS", "a connection takes MS milliseconds"),
+    ("slow:MS", "connecting takes MS milliseconds"),
     ("abort:N", "the first N connection attempts fail"),
     ("busy:N", "the first N StartDiscovery calls are rejected"),
     ("mute:N", "the first N StartDiscovery calls get no reply"),
     ("churn", "properties change every 20 ms"),
     ("service-change:N", "the GATT services are replaced once, after N notifications"),
     ("no-descriptors", "no sockets for characteristics, only D-Bus signals and calls"),
-    ("empty:N", "an empty notification precedes every Nth"),
+    ("empty:N", "an empty notification precedes every Nth notification"),
     ("odd-replies", "D-Bus replies have wrong types"),
     ("no-answer:N", "every Nth write gets no reply"),
     ("refuse:N", "every Nth write is rejected"),
     ("drop-writes:N", "the connection drops at every Nth write"),
-    ("no-characteristic", "the characteristic to write is missing"),
+    ("no-characteristic", "the write characteristic is missing"),
     ("away:S", "the peripheral does not advertise in the first S seconds"),
     ("no-monitor", "BlueZ has no advertisement monitors"),
     ("full-monitor", "BlueZ releases advertisement monitors"),

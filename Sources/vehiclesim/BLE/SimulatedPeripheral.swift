@@ -22,7 +22,7 @@ final class SimulatedPeripheral {
   private var notificationCount = 0
   private var connectCount = 0
   private var writeCount = 0
-  /// The value that was written last.
+  /// The last written value.
   private var value: [UInt8]
   private var isNotifying = false
   private var notifySocket: PacketSocket?
@@ -37,13 +37,13 @@ final class SimulatedPeripheral {
   }
 
   private var notifyPath: String { "\(path)/service\(tableCount)/char\(tableCount)1" }
-  /// The path of the characteristic to write; no object has it if the profile has none.
+  /// The path of the write characteristic. No object has this path if the profile has no such characteristic.
   private var writePath: String {
     settings.profile.notify == settings.profile.write ? notifyPath : "\(path)/service\(tableCount)/char\(tableCount)2"
   }
   private var offersDescriptors: Bool { !settings.faults.contains(.noDescriptors) }
 
-  /// Whether it is out of range.
+  /// Whether the peripheral is out of range.
   private var isAway: Bool {
     settings.faults.contains {
       if case .away(let seconds) = $0 { SystemClock.monotonic - started < Int64(seconds) * .second } else { false }

@@ -1,5 +1,5 @@
-// What a simulated peripheral needs of the radio around it: BlueZ's objects, replies to calls, delays and advertisements. The first
-// simulator on a bus implements it as the mock BlueZ itself, further ones through that (`JoinedRadio`).
+// The radio of a simulated peripheral: BlueZ's objects, replies to calls, delays and advertisements. The first simulator on a bus
+// provides the mock BlueZ (`MockBlueZ`); further simulators use that one (`JoinedRadio`).
 
 import DBus
 import Protocols
@@ -32,7 +32,7 @@ class SimulatedRadio: EventSource {
     wake = timers.map(\.at).min()
   }
 
-  /// Runs an action after a delay of the radio, or immediately with `--instant`.
+  /// Runs an action after a radio delay, or immediately with `--instant`.
   final func afterRadioDelay(_ time: Nanoseconds, _ action: @escaping () -> Void) {
     if settings.isInstant { action() } else { after(time, action) }
   }
@@ -63,7 +63,7 @@ class SimulatedRadio: EventSource {
     "66:55:44:33:\(hexadecimal(0x22 + simulator)):\(hexadecimal(index))"
   }
 
-  /// The lowest byte of the number.
+  /// The lowest byte of the number, as two hexadecimal digits.
   static func hexadecimal(_ number: Int) -> String {
     (number & 0xFF < 16 ? "0" : "") + String(number & 0xFF, radix: 16, uppercase: true)
   }
@@ -92,7 +92,7 @@ struct PeripheralSettings {
   /// Whether the user has given the address.
   var isAddressGiven: Bool
   var profile: GATTProfile
-  /// The flags of the characteristic to write.
+  /// The flags of the write characteristic.
   var writeFlags: [String]
   var mtu: Int
   var others: [BLEOptions.OtherDevice]

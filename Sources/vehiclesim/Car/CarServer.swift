@@ -1,5 +1,5 @@
 // The server of the simulated car: its two ports, the running program, and the restart of the program after Disconnect. Like the original,
-// a program accepts one phone; later ones wait in the backlog of the kernel. The video server listens on the next port.
+// a program accepts one phone; later phones wait in the kernel's backlog. The video server listens on the next port.
 // Source: TCP.py and mainLoop.py of task123/AutoTT.
 
 import Glibc
@@ -11,7 +11,7 @@ import ServiceRuntime
 final class CarServer: MachineHost<AutoTTCar> {
   private(set) var url = ""
   private let host: String
-  /// The time between two programs, in which the car does not listen.
+  /// The time between two runs of the program, during which the car does not listen.
   private let restartDelay: Nanoseconds
   private let makeCar: () -> AutoTTCar
   private var port: UInt16 = 0
@@ -75,14 +75,14 @@ final class CarServer: MachineHost<AutoTTCar> {
   /// Reads from the phone only while the receive buffer of the car has space.
   override func mayRead(from connection: Connection) -> Bool { connection.link != .main || machine.hasRoom }
 
-  /// Reports the end to the car, which as built ignores it and keeps its own socket open. Only video connections are closed.
+  /// Reports the end to the car. An as-built car ignores it and keeps its own socket open. Only video connections are closed.
   override func ended(_ connection: Connection, at now: Instant) {
     log.write(connection.name, "closed by the client")
     feed(.linkChanged(connection.link, .down("closed")), at: now)
     if connection.link != .main { close(connection.link) }
   }
 
-  /// Abbreviates long frames, and pictures.
+  /// Abbreviates long frames and pictures.
   override func logText(_ bytes: [UInt8], printable: Int) -> String {
     bytes.count > 1024 ? "\(bytes.count) bytes" : super.logText(bytes, printable: printable)
   }
@@ -109,6 +109,6 @@ final class CarServer: MachineHost<AutoTTCar> {
     }
     restartsAt = nil
     machine = makeCar()
-    log.write(name, "a new program listens")
+    log.write(name, "a new program is listening")
   }
 }

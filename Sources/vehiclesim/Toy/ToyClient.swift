@@ -1,4 +1,4 @@
-// Runs a simulated toy and its connections. Failed connection attempts are not repeated: the toy retries itself.
+// Runs a simulated toy and its connections. This class does not retry a failed connection attempt: the toy does.
 //
 //   openLink, listen     replace the connection of the link
 //   closeLink            close the connection and its listening socket
@@ -91,7 +91,7 @@ final class ToyClient: MachineHost<TriviaToy> {
     acceptor.isClosed = true
   }
 
-  /// Reports a send in flight as failed, then closes the connection, unless the toy has replaced it in reaction.
+  /// Reports a send in flight as failed, then closes the connection, unless the toy has replaced it in response.
   override func ended(_ connection: Connection, at now: Instant) {
     let (link, reason) = (connection.link, "closed by the other side")
     log.write(connection.name, reason)

@@ -1,4 +1,4 @@
-// A SQLite database with exclusive access: a file that only its owner can read, or memory. A corrupt file, or one that was
+// A SQLite database with exclusive access, in a file that only its owner can read or in memory. A corrupt file, or one that was
 // created by a different program, is never modified.
 // Source: SQLite's C interface; its pragmas application_id, user_version, locking_mode and quick_check.
 
