@@ -7,9 +7,9 @@ struct BugreportCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "bugreport", abstract: "Write a redacted bug report.",
     discussion: """
-      The report contains versions, findings, configuration, statistics, recent frames and the journal, in one text file that only you \
-      can read. VINs, addresses, names and places are redacted; read the report before you send it. Without the daemon the report \
-      contains only what vehiclectl itself can collect.
+      The report contains versions, findings of doctor, configuration, statistics, recent traffic on the links, and the journal, in one \
+      text file that only you can read. VINs, addresses, names and places are redacted; read the report before you send it. If the daemon \
+      is not running, the report contains only what vehiclectl itself can collect.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -29,7 +29,7 @@ extension CompletionKind {
   static func devices(with property: String) -> CompletionKind {
     schemas { $0.filter { $0.properties.contains { $0.name == property } }.map(\.device) }
   }
-  /// Completes the names of devices that have this action, and these commands, which can be in the place of the device.
+  /// Completes the names of devices that have this action, and these commands, which can appear in place of the device.
   static func devices(doing action: String, commands: [String] = []) -> CompletionKind {
     schemas { $0.filter { $0.actions.contains { $0.name == action } }.map(\.device) + commands }
   }

@@ -9,8 +9,8 @@ struct ConnectCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "connect", abstract: "Open the links of a device and keep them open.",
     discussion: """
-      On a terminal it shows each step until the first values, for at most 60 s or --timeout; with --quiet, or elsewhere, it returns \
-      immediately.
+      On a terminal, the command shows each step until the first values, for at most 60 s or --timeout. Without a terminal, or with \
+      --quiet, it returns immediately.
       """)
 
   @OptionGroup var common: CommonOptions

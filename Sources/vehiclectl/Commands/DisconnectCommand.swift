@@ -15,7 +15,7 @@ struct DisconnectCommand: Subcommand {
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
     _ = try client.call(Contract.Disconnect.self, .init(device: device))
-    // The user must know, for example, that a car has not confirmed that it stopped.
+    // The user must see, for example, that a car has not confirmed that it stopped.
     if let fault = try? client.call(Contract.Status.self, .init(device: device)).devices.first?.fault { output.note("\(device): \(fault)") }
     output.json ? output.json([:]) : output.note("disconnected \(device); to undo: vehiclectl connect \(device)")
   }

@@ -1,5 +1,5 @@
-// do: runs an action with positional arguments, checked against the schema. Secret arguments are prompted for, because every process can
-// read the command line. A held action runs until Ctrl-C.
+// do: runs an action with positional arguments, checked against the schema. The user types secret arguments at a prompt, because every
+// process can read the command line. A held action runs until Ctrl-C.
 
 import ArgumentParser
 import Glibc
@@ -22,7 +22,7 @@ struct DoCommand: Subcommand {
   @Flag(help: "Run until Ctrl-C; only for actions with an argument named \(DoCommand.holding).")
   var hold = false
 
-  /// The name of the argument that marks an action as one that can be held.
+  /// The name of the argument that shows that an action can be held.
   private static let holding = "hold"
 
   func perform(_ output: Output) throws {
@@ -115,7 +115,7 @@ struct DoCommand: Subcommand {
       // The extra argument may be the secret: do not repeat it.
       throw .usage("too many arguments: \(secret.name) is prompted for or read from stdin; usage: \(Format.usage(action))")
     }
-    guard rest.isEmpty else { throw .usage("too many arguments, from \"\(rest.first ?? "")\" on; usage: \(Format.usage(action))") }
+    guard rest.isEmpty else { throw .usage("too many arguments: unexpected \"\(rest.first ?? "")\"; usage: \(Format.usage(action))") }
     return values
   }
 }

@@ -1,4 +1,4 @@
-// doctor: findings of vehiclectl itself, then those of the daemon. Exits with 1 if one has failed, 3 if the daemon does not run.
+// doctor: findings of vehiclectl itself, then those of the daemon. Exits with 1 if a check has failed, 3 if the daemon is not running.
 
 import ArgumentParser
 import Protocols
@@ -9,8 +9,8 @@ struct DoctorCommand: Subcommand {
     commandName: "doctor",
     abstract: "Diagnose problems and suggest fixes.",
     discussion: """
-      Checks the unit, socket, clock, disk, serial ports, Bluetooth and adapters. Changes nothing. Exits with status 1 if a check has \
-      failed, 3 if the daemon is not running.
+      Checks the systemd unit, socket, clock, disk, serial ports, Bluetooth and adapters. Changes nothing. The exit status is 1 if a check \
+      has failed, 3 if the daemon is not running.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -16,14 +16,14 @@ struct DriveCommand: Subcommand {
       A longboard (a device with a motion property target-…): hold the up key for throttle, which rises to its limit within a second, and \
       the down key to brake. Space sets zero; the limit starts at 20 %. If a keyboard in /dev/input can be read (group input), releasing the \
       key sets zero at once. A terminal reports no releases: without such a keyboard, the throttle opens when the key repeats, and is zero \
-      at most 0.25 s after the last key event (the brake: 0.6 s). Over ssh, delayed keys would look held: driving is refused unless \
-      --force is given.
-      If stdin is not a terminal, each line of it is a JSON object. It is a set-point: a motion property, such as \
-      {"target-current": 2.5}, or the arguments of a motion action, such as {"roll": 0.1, "pitch": 0}. Or it runs an action by its name, \
-      such as {"do": "stop"}. "vehiclectl describe" lists them. If several set-points are queued, only the last one is sent.
-      Only one client can drive a device at a time: the one that holds its motion lease. If no set-point arrives within the deadline, the \
-      command loses the lease, and the vehicle stops. The vehicle also stops at the end of the input, on Ctrl-C and Ctrl-Z, if the \
-      terminal is closed or loses the focus, if the input device is unplugged, and if the link or the daemon fails.
+      at most 0.25 s after the last key event (the brake: 0.6 s). Over ssh, a key whose release is delayed looks like a held key; the \
+      command therefore refuses to control a throttle with keys unless --force is given.
+      If stdin is not a terminal, each line of it is a JSON object: a set-point or an action. A set-point is a motion property, such as \
+      {"target-current": 2.5}, or the arguments of a motion action, such as {"roll": 0.1, "pitch": 0}. An object such as {"do": "stop"} \
+      runs an action by its name. "vehiclectl describe" lists them. If several set-points are queued, only the last one is sent.
+      Only the client that holds the motion lease of a device can drive it. If no set-point arrives within the deadline, the command loses \
+      the lease, and the vehicle stops. The vehicle also stops at the end of the input, on Ctrl-C and Ctrl-Z, if the terminal is closed or \
+      loses the focus, if the input device is unplugged, and if the link or the daemon fails.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -36,7 +36,7 @@ struct DriveCommand: Subcommand {
     completion: .inputs)
   var input: String?
 
-  @Flag(help: "Drive with a throttle over ssh, although delayed keys look held.")
+  @Flag(help: "Control a throttle with keys over ssh, although a delayed key release looks like a held key.")
   var force = false
 
   /// The value of --input for the first device found.
@@ -86,7 +86,7 @@ struct DriveCommand: Subcommand {
   private func checkTerminalIsLocal() throws(Failure) {
     guard !force, let variable = ["SSH_CONNECTION", "SSH_TTY"].first(where: { Environment[$0] != nil }) else { return }
     throw .usage(
-      "cannot drive \(device) with keys over ssh (\(variable) is set): after a lost network a key looks held until the timeout; use a "
+      "cannot drive \(device) with keys over ssh (\(variable) is set): if the network fails, a key looks held until the timeout; use a "
         + "gamepad on this machine with --input, or --force")
   }
 }

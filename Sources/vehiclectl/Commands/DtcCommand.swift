@@ -12,7 +12,7 @@ struct DtcCommand: Subcommand {
       freeze frame of each code that has one. Also lists the codes of other ECUs, which are read with UDS and include a failure type \
       (U0100-87). UDS queries go to the ECUs that the daemon polls, to the addresses 7E0-7E7, and to each \
       --ecu.
-      Without a device, lists the codes of each car, except those that are asleep or parked, because a query would wake them.
+      Without a device, lists the codes of each car, except cars that are asleep or parked, because a query may wake them.
       With --json: {"device", "codes": [{"ecu", "code", "states", "meaning"}], "frames": [{"ecu", "frame", "code", "values": [{"name", \
       "value", "unit"}]}], "note"}; without a device one such line per car.
       """,
@@ -100,7 +100,7 @@ struct DtcCommand: Subcommand {
     }
   }
 
-  /// What a query failed for. The remedy is left out, because the other query has succeeded.
+  /// The cause of a failed query, without its remedy, because the other query has succeeded.
   private static func cause(_ failure: Failure) -> String {
     guard case .rejected(.deviceError(_, _, let message)) = failure else { return failure.message }
     return String(message.prefix { $0 != ";" })

@@ -10,8 +10,8 @@ struct GetCommand: Subcommand {
     commandName: "get", abstract: "Print values, one per line.",
     discussion: """
       A device selects all its properties, and a pattern such as 'ev.cell*' every property that it matches.
-      If the only value is unavailable, the command prints nothing on stdout; of several values, it prints \"-\" for each one that \
-      is unavailable. \
+      If you request one value and it is unavailable, the command prints nothing on stdout. If you request several values, it prints \
+      \"-\" for each unavailable one. \
       The reason is on stderr. The exit status is 5 if a device is not connected, 4 if a property does not exist, and 1 otherwise. \
       If a device or a pattern selects several properties, the exit status is 0 if at least one of them has a value. \
       With --json, the value is null, and "reason" gives the reason.
@@ -48,7 +48,7 @@ struct GetCommand: Subcommand {
     } else {
       output.lines(lines.filter { $0.hasValue || lines.count > 1 }.map(Self.text))
     }
-    // Of the properties that a pattern selects, a vehicle need not have all.
+    // A vehicle need not have every property that a pattern selects.
     let missing = areExact ? lines[...] : lines.contains(where: \.hasValue) ? [] : lines.prefix(1)
     let unavailable = missing.compactMap(\.reading).filter { $0.value == nil }
     let failures = lines.compactMap(\.failure) + (try unavailable.map { try failure($0, client) })
@@ -57,8 +57,8 @@ struct GetCommand: Subcommand {
     throw ExitCode(failures.map(\.exitCode).max() ?? 1)
   }
 
-  /// The readings in the order of the arguments, and whether every argument names one property. Asks for the schemas only if that is
-  /// necessary, because scripts read the same properties again and again.
+  /// The readings in the order of the arguments, and whether every argument names one property. Requests the schemas only if necessary,
+  /// because scripts read the same properties again and again.
   private func read(_ client: Client) throws(Failure) -> ([Entry], areExact: Bool) {
     if !references.contains(where: Glob.isPattern) {
       do throws(Failure) {

@@ -8,8 +8,8 @@ struct MonitorsCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "monitors", abstract: "Show the readiness monitors and test results of a car.",
     discussion: """
-      Shows for each ECU the malfunction indicator lamp (MIL), the readiness monitors since the codes were cleared and in this driving \
-      cycle, and, on CAN, the results of the on-board tests (SAE J1979 service 06) with their limits.
+      Shows for each ECU the malfunction indicator lamp (MIL), and which readiness monitors have completed since the codes were cleared \
+      and in this driving cycle. On CAN, also shows the results of the on-board tests (SAE J1979 service 06) with their limits.
       With --json: {"device", "ecus": [{"ecu", "mil", "storedCodes", "readiness": [{"name", "sinceClearing", "thisDrivingCycle"}], \
       "tests": [{"monitor", "test", "result", "value", "min", "max", "unit"}]}], "note"}.
       """)

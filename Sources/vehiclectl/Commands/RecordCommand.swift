@@ -68,7 +68,7 @@ struct RecordCommand: Subcommand {
     }
   }
 
-  /// Creates the file. Does not follow a link, which another user may have placed in a shared directory.
+  /// Creates the file. Does not follow a symbolic link, which another user may have placed in a shared directory.
   static func create(_ path: String, force: Bool) throws(Failure) -> Int32 {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (force ? O_TRUNC : O_EXCL), 0o644)
     if descriptor >= 0 { return descriptor }

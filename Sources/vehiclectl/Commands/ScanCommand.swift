@@ -29,7 +29,7 @@ struct ScanCommand: Subcommand {
   var transport: Transport?
 
   func validate() throws {
-    if toml, common.json { throw ValidationError("--toml and --json exclude each other; use one") }
+    if toml, common.json { throw ValidationError("--toml and --json are mutually exclusive; use one") }
     if seconds > 3600 { throw ValidationError("invalid --seconds \(seconds); use 1 to 3600") }
   }
 

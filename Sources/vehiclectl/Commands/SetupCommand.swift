@@ -11,7 +11,7 @@ struct SetupCommand: Subcommand {
     commandName: "setup", abstract: "Find a device, add it to the configuration and connect it.",
     discussion: """
       Looks for Bluetooth devices in range, serial ports, and Wi-Fi adapters at their usual address, asks for what it cannot detect, \
-      appends the device's lines to the configuration, reloads it, and shows each step of the connection. With LINK it uses this link instead.
+      appends the device's lines to the configuration, reloads it, and shows each step of the connection. With LINK, it does not search.
       Enter accepts the default in brackets. Answers can also be piped in, one per line; --yes accepts every default.
       If the file requires root, the lines are added with sudo, or printed.
       With --json (and --yes): {"device","file","lines"}.
@@ -22,9 +22,9 @@ struct SetupCommand: Subcommand {
     help: ArgumentHelp("The daemon's configuration file (default: \(ConfigurationChange.defaultPath)).", valueName: "path"),
     completion: .file())
   var config: String?
-  @Option(help: "The kind of the device (default: recognised, else asked).", completion: .list(SetupKind.all.map(\.name)))
+  @Option(help: "The kind of the device (default: recognise it, or ask).", completion: .list(SetupKind.all.map(\.name)))
   var kind: String?
-  @Option(help: "The name of the device (default: by its kind, such as car).")
+  @Option(help: "The name of the device (default: derived from its kind, such as car).")
   var name: String?
   @Option(help: ArgumentHelp("Scan for this many seconds, 1 to 3600.", valueName: "n"), transform: WatchCommand.positive)
   var seconds = 10
@@ -71,7 +71,7 @@ struct SetupCommand: Subcommand {
     return fstat(STDIN_FILENO, &state) == 0 && state.st_mode & S_IFMT != S_IFCHR
   }
 
-  /// The file that the daemon reads. Only that of the service is known.
+  /// The configuration file of the daemon. The default applies only to the service.
   private func configurationFile() throws(Failure) -> String {
     if let config { return config }
     guard common.socketPath == Client.defaultSocket else {
@@ -80,7 +80,7 @@ struct SetupCommand: Subcommand {
     return ConfigurationChange.defaultPath
   }
 
-  /// Asks for what is not known of the device.
+  /// Returns the section of the device; asks for each setting that is not known.
   private func section(for candidate: Candidate, among names: Set<String>, _ dialogue: SetupDialogue) throws -> DeviceSection {
     let possible = SetupKind.all.filter { $0.schemes.contains(candidate.transport) || candidate.transport == "replay" }.map(\.name)
     let word = try kind ?? candidate.kind ?? dialogue.word("kind of device", of: possible, default: possible[0])

@@ -9,9 +9,9 @@ struct ToyWifiCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "wifi", abstract: "Connect the toy to a Wi-Fi network.", usage: usage,
     discussion: """
-      The command prompts for the network, if you do not give it, and for its password. If NetworkManager is available, it lists the \
-      networks in range. Without a terminal, the first line of stdin is the password; leave it empty for an open network. The daemon \
-      listens for the toy on TCP port 8080; allow this port in the firewall. Ctrl-C cancels. With --join, this computer temporarily \
+      The command prompts for the network, if you do not give it, and for its password. If NetworkManager is available, the command \
+      lists the networks in range. Without a terminal, the first line of stdin is the password; leave it empty for an open network. The \
+      daemon listens for the toy on TCP port 8080; allow this port in the firewall. Ctrl-C cancels. With --join, this computer temporarily \
       joins the toy's network through NetworkManager.
       """)
 

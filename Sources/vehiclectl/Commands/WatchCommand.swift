@@ -41,8 +41,8 @@ struct WatchCommand: Subcommand {
     }
   }
 
-  /// The parameters for these references. For devices and patterns everything is watched and selected here, because a device declares
-  /// further properties when it has detected its vehicle.
+  /// The parameters for these references. For a device or a pattern, the command watches everything and filters the replies itself, because
+  /// a device declares more properties once it has detected its vehicle.
   private func parameters(_ references: References?, in schemas: [Contract.Schema], interval: Int?) -> Contract.Watch.Parameters {
     let names = references.flatMap { $0.areExact ? $0.expanded(in: schemas) : nil }
     return Contract.Watch.Parameters(references: names, minimumIntervalMilliseconds: interval)
@@ -52,7 +52,7 @@ struct WatchCommand: Subcommand {
     _ client: Client, _ parameters: Contract.Watch.Parameters, _ references: References?, _ units: Units, _ output: Output
   ) throws {
     var remaining = count ?? .max
-    // Without devices the first reply has no values. A given timeout also limits the time until there are some.
+    // Without devices the first reply has no values. An explicit timeout also limits the wait for the first value.
     let deadline = common.timeout.map { Clock.monotonic + $0 }
     try client.stream(Contract.Watch.self, parameters, firstReply: common.replyTimeout, tick: 1, laterReplies: Client.watchTimeout) {
       result in
@@ -70,7 +70,7 @@ struct WatchCommand: Subcommand {
     }
   }
 
-  /// The full-screen view. With --count its last frame is printed when it ends, because the terminal then shows what it did before.
+  /// The full-screen view. With --count the last frame is printed at the end, because the terminal then restores its previous content.
   private func view(
     _ client: Client, _ schemas: [Contract.Schema], _ references: References?, _ units: Units, _ output: Output
   ) throws {
