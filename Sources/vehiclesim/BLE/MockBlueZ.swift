@@ -1,5 +1,5 @@
-// A mock of BlueZ on a message bus: one adapter, the simulated peripheral, those of other simulators, and devices that only advertise. It
-// implements the objects, calls and errors of bluetoothd that a GATT client needs.
+// A mock of BlueZ on a message bus: one adapter, the simulated peripheral, the peripherals of other simulators, and devices that only
+// advertise. It implements the objects, calls and errors of bluetoothd that a GATT client needs.
 // Source: BlueZ's doc/adapter-api.txt, device-api.txt, gatt-api.txt, and src/adapter.c on discovery clients (5.66).
 
 import DBus

@@ -1,5 +1,5 @@
-// The folder that holds the files of a simulated SD card. Files are replaced atomically. Other files in the folder are not touched:
-// the name of a card's file consists of lower-case letters and digits, and ends in `.txt`.
+// The folder that holds the files of a simulated SD card. Files are replaced atomically. A file belongs to the card if its name consists of
+// lower-case letters and digits, and ends in `.txt`; other files in the folder are not touched.
 
 import Glibc
 import Protocols

@@ -11,7 +11,7 @@ import ServiceRuntime
 
 final class ToyClient: MachineHost<TriviaToy> {
   private let card: CardFolder?
-  /// Addresses by URL. The first one is tried next.
+  /// Addresses by URL. The next attempt uses the first address.
   private var addresses: [String: [TCPAddress]] = [:]
   /// The last failure by URL: a repeated failure is logged once.
   private var reportedFailures: [String: String] = [:]

@@ -1,4 +1,4 @@
-// `vehiclesim toy`: options of the simulated Trivia toy.
+// `vehiclesim toy`: options of the simulated Trivio trivia toy.
 
 import ArgumentParser
 import Glibc
@@ -74,7 +74,7 @@ struct ToySimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Set the password of that network (default: none).", valueName: "password"))
   var networkPassword: String?
 
-  @Option(help: ArgumentHelp("Set how many seconds it takes to join a network; the toy gives up after 10 s.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("Set how many seconds the toy needs to join a network; it gives up after 10 s.", valueName: "seconds"))
   var joinsAfter = 3.0
 
   @Option(help: ArgumentHelp("Set the battery level; 15 % and less is low.", valueName: "percent"))

@@ -1,4 +1,4 @@
-// The store of `vehiclesim trivia` in SQLite. It holds passwords and tokens only as hashes.
+// The SQLite store of `vehiclesim trivia`. It contains only hashes of passwords and tokens.
 
 import Peers
 import Protocols

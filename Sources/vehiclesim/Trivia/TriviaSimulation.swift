@@ -1,4 +1,4 @@
-// `vehiclesim trivia`: options of the Trivia toy's web server, and the files that they name.
+// `vehiclesim trivia`: options of the web server of the Trivio trivia toy, and the files that they name.
 
 import ArgumentParser
 import Glibc
@@ -13,7 +13,7 @@ struct TriviaSimulation: ParsableCommand {
     discussion: """
       The first line on standard output is the value for the key server of a device of kind toy. Apps register, log in, read the \
       history of their toy and vote; toys fetch facts and report the facts that they play. Passwords are stored salted and hashed. There \
-      is no TLS: use the server only in a trusted network.
+      is no TLS: use the server only on a trusted network.
 
       A real toy connects only to triviotoy.azurewebsites.net, port 80. To redirect it to this server:
         1. Have the network's DNS server resolve that name to this computer. With dnsmasq, which many routers use: \
@@ -39,8 +39,8 @@ struct TriviaSimulation: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Serve the facts in this file instead of the built-in ones: one per line, with ids from 500. A line may start with its own id "
-        + "and a tab.",
+      "Serve the facts in this file instead of the built-in ones: one per line, with IDs from 500 upwards. A line may start with its own "
+        + "ID and a tab.",
       valueName: "file"))
   var facts: String?
 
