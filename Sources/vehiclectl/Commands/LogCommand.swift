@@ -1,5 +1,5 @@
-// log: the log records of the daemon, or of one device. They come from the journal if it can be read, because it also has those of earlier
-// runs; otherwise from the daemon's memory. New records (--follow) always come from the daemon.
+// log: the log records of the daemon, or of one device. They come from the journal if it can be read, because the journal also has the
+// records of earlier runs; otherwise from the daemon's memory. New records (--follow) always come from the daemon.
 
 import ArgumentParser
 import Glibc

@@ -16,7 +16,7 @@ struct ToyVotesCommand: ToySubcommand {
   @OptionGroup var toy: ToyOptions
   @Option(
     help: ArgumentHelp(
-      "Delete the pending votes on the fact with this ID, those of other users or servers (held), or all.", valueName: "id|held|all")
+      "Delete the pending votes on the fact with this ID, the votes of other users or servers (held), or all.", valueName: "id|held|all")
   )
   var delete: String?
   /// The old name of --delete.
