@@ -95,7 +95,7 @@ extension PeerOptions {
   }
 }
 
-/// The BLE properties of a kind of device, besides its profile.
+/// The BLE properties of a kind of device, other than its GATT profile.
 struct PeripheralTraits {
   /// The default write types.
   var writes = BLEOptions.Writes.withoutResponse

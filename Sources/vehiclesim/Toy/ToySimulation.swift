@@ -130,7 +130,7 @@ struct ToySimulation: ParsableCommand {
     try withExtendedLifetime(client) { try loop.run() }
   }
 
-  /// The endpoint to announce, and those of the phone, the server and (with `--documented`) the toy.
+  /// The endpoint to announce, and the endpoints of the phone, the server and (with `--documented`) the toy.
   private func endpoints() throws -> (String, (phone: String, server: String, own: String?)) {
     let server = Self.url(server)
     guard documented else {
