@@ -98,6 +98,8 @@ fuzz_warnings = -warnings-as-errors
 fuzz_swift = cd $(@D) && swiftc -parse-as-library -swift-version 6 $(fuzz_warnings) -module-name Protocols -package-name vehicled -O -wmo -g \
   -sanitize=fuzzer,address -use-ld=lld
 
+fuzz_session = Tests/Fuzz/FuzzSession.swift Tests/Fuzz/Invariants.swift
+
 vehicles = $(wildcard Sources/Protocols/OBD/Vehicles/*)
 tables = $(patsubst %,.build/tables/%.swift,$(basename $(notdir $(vehicles))))
 $(tables) &: Sources/VehicleTables/generate.py $(vehicles)
@@ -105,11 +107,11 @@ $(tables) &: Sources/VehicleTables/generate.py $(vehicles)
 
 obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift) $(tables)
 
-.build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift Tests/Fuzz/Hold.swift $(obd)
+.build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift $(fuzz_session) $(obd)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-.build/fuzz/replies: Tests/Fuzz/Replies.swift Tests/Fuzz/Hold.swift $(obd)
+.build/fuzz/replies: Tests/Fuzz/Replies.swift Tests/Fuzz/Invariants.swift $(obd)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
@@ -118,26 +120,26 @@ obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift Sources
 
 longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.swift Sources/Protocols/Longboard/*/*.swift)
 
-.build/fuzz/elcomm: Tests/Fuzz/ELComm.swift Tests/Fuzz/Hold.swift $(longboard)
+.build/fuzz/elcomm: Tests/Fuzz/ELComm.swift $(fuzz_session) $(longboard)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-.build/fuzz/vesc: Tests/Fuzz/VESC.swift Tests/Fuzz/Hold.swift $(longboard)
+.build/fuzz/vesc: Tests/Fuzz/VESC.swift $(fuzz_session) $(longboard)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-.build/fuzz/car: Tests/Fuzz/Car.swift Tests/Fuzz/Hold.swift \
+.build/fuzz/car: Tests/Fuzz/Car.swift $(fuzz_session) \
   $(wildcard Sources/Protocols/*.swift Sources/Protocols/Car/*.swift Sources/Protocols/Car/*/*.swift)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
-.build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Hold.swift \
+.build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Invariants.swift \
   $(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,JSON Weather Toy Health HeartRate OBD OBD/*)) Sources/SignalImport/*.swift) $(tables)
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)
 
 # Without Interface.swift, which needs a resource that only SwiftPM embeds.
-.build/fuzz/varlink: Tests/Fuzz/Varlink.swift Tests/Fuzz/Hold.swift \
+.build/fuzz/varlink: Tests/Fuzz/Varlink.swift Tests/Fuzz/Invariants.swift \
   $(filter-out %/Interface.swift,$(wildcard Sources/Protocols/*.swift Sources/Protocols/JSON/*.swift Sources/Varlink/*.swift))
 	@mkdir -p $(@D)
 	$(fuzz_swift) $(abspath $^) -o $(@F)

@@ -1,181 +1,126 @@
-// Hostile cars, clients and disks for libFuzzer: the bytes of an input are what comes over the link, with links, time,
-// commands and leases among them. Whatever comes, the machine does not trap, publishes only what it declared, has one write
-// at a time with the link, says Stop next when a driver is gone, no tilt without one and none that the car mistakes, wants
-// no wake for ever in the past, and completes every command once.
-// Built together with Sources/Protocols as one module, outside of the package.
+// Fuzzes the RC car's machine with an arbitrary car, clients, leases and stored values. Each send is one frame that the car can parse;
+// the frame after the end of a lease is Stop, and no tilt is sent without a lease; the schema only grows, and the buffers and queues are
+// bounded. Built together with Sources/Protocols as one module, outside the package.
 
-/// Bytes 0xC0 to 0xCF steer; all others are what is heard next.
-private enum Step: UInt8 {
-  case hear = 0xC0, wake, pass, down, up, ask, cancel, sent, lease, leave, picture, restore, escape, speak, tilt, stop
-}
+private struct CarFuzzSession: FuzzSession {
+  static let firstStep: UInt8 = 0xC0
+  static var steps: [FuzzStep<Self>] {
+    linkSteps + [
+      .withArgument { $0.command($1) }, .cancel, .completeSend, .acquireLease,
+      .step { if $0.state.hasLease { $0.releaseLease() } }, .withArgument { $0.video($1) }, .restore, .escape,
+      .withArgument { $0.message($1) }, .withArgument { $0.tilt($1) }, .step { $0.run(.stop) },
+    ]
+  }
+  static let maxStringLength = 2000
+  static let storedKeys = ["neutral", "sensitivity", "web-page", "video-quality"]
 
-private struct Ride {
-  var machine: CarMachine
-  var declared: Schema
-  var effects = Effects()
-  var now: Instant = 1
-  var isUp = false
-  var isHeld = false
-  /// A driver whom the machine has accepted is gone, and no write since was a Stop.
-  var owesStop = false
-  /// The lease was accepted in an earlier turn.
-  var isDriven = false
-  var outstanding: SendID?
-  var heard: [UInt8] = []
-  var asked: CommandID = 0
-  var cancelled: Set<CommandID> = []
-  var completed: Set<CommandID> = []
+  var state: FuzzState<CarMachine>
+  /// The schema before the effects that are not checked yet.
+  private var schema: Schema
+  /// The lease has ended, so the next frame must be Stop.
+  private var mustStop = false
+  /// The lease was held before the input.
+  private var hadLease = false
 
   init(options: UInt8) {
     var values: [String: Value] = ["status-interval": .float([0, 1, 30, 3600][Int(options & 3)])]
     if options & 4 != 0 { values["dialect"] = .string("documented") }
     if options & 8 != 0 { values["tilt-rate"] = .float(20) }
     if options & 16 != 0 { values["allow-messages"] = .bool(true) }
-    machine = CarMachine(Setup(options: values, links: options & 32 != 0 ? [:] : [.main: "tcp:car:12345"]))
-    declared = machine.schema
+    let machine = CarMachine(Setup(options: values, links: options & 32 != 0 ? [:] : [.main: "tcp:car:12345"]))
+    state = FuzzState(machine)
+    schema = machine.schema
   }
 
-  mutating func give(_ input: Input) {
-    effects.removeAll()
-    machine.handle(input, at: now, &effects)
-    for reading in effects.readings {
-      hold(reading.property < declared.properties.count, "a reading of a property that is not declared yet")
-      machine.check(reading, longest: 2000)
-    }
-    for effect in effects.list { check(effect) }
-    isDriven = isHeld
-    let queue = machine.router.motion.sender.queue
-    hold(machine.router.reader.bufferedCount <= CarDecoder.limit && queue.commands.count <= CarSendQueue.maxCommands + 4, "unbounded")
-    hold(machine.schema.properties.count <= CarProperty.allCases.count + 32, "the schema grows without end")
-    hold(machine.router.motion.driving.isLeaseHeld == isHeld, "the machine and the device do not agree on who drives")
-    machine.checkWake(at: now)
-  }
-
-  private mutating func check(_ effect: Effect) {
-    switch effect {
-    case .send(.main, let bytes, let id, _): write(bytes, id)
-    case .sendUnlessBacklogged(_, let bytes, let id, _): write(bytes, id)
-    case .resetLink: (isUp, outstanding, owesStop) = (false, nil, false)
-    case .leaseLost:
-      if isDriven, isUp { owesStop = true }
-      (isHeld, isDriven) = (false, false)
-    case .declare(let schema):
-      hold(schema.properties.starts(with: declared.properties), "a property was taken back")
-      declared = schema
-    case .event(_, let text): hold(text.utf8.count <= 4000, "an event without end")
-    case .complete(let id, _): hold(id > 0 && id <= asked && completed.insert(id).inserted, "command \(id) completed out of turn")
+  mutating func prepare(for input: Input) {
+    hadLease = state.hasLease
+    switch input {
+    case .linkChanged(.main, _): mustStop = false
+    case .leaseEnded: mustStop = state.isConnected
     default: break
     }
   }
 
-  private mutating func write(_ bytes: [UInt8], _ id: SendID?) {
-    hold(isUp && outstanding == nil, "a send over a link that is down or busy")
-    outstanding = id
-    hold(bytes.count <= CarFrame.maxLength, "a frame that the car cannot read at once")
+  mutating func check(_ reading: Reading) {
+    require(reading.property < schema.properties.count, "reading before its property is declared")
+  }
+
+  mutating func check(_ effect: Effect) {
+    switch effect {
+    case .send(.main, let bytes, _, _), .sendUnlessBacklogged(_, let bytes, _, _): checkFrame(bytes)
+    case .resetLink: mustStop = false
+    case .leaseLost: if hadLease, state.isConnected { mustStop = true }
+    case .declare(let new):
+      require(new.properties.starts(with: schema.properties), "a declared property is removed")
+      schema = new
+    case .event(_, let text): require(text.utf8.count <= 4000, "the text of an event is too long")
+    default: break
+    }
+  }
+
+  private mutating func checkFrame(_ bytes: [UInt8]) {
+    require(bytes.count <= CarFrame.maxLength, "the frame is longer than the car can parse")
     var decoder = CarDecoder()
     var rest = bytes[...]
-    guard case .message(let message)? = decoder.next(&rest), rest.allSatisfy({ $0 == 0x0D || $0 == 0x0A }) else {
-      fatalError("what is said is not one frame")
+    guard case .message(let message)? = decoder.next(&rest), rest.allSatisfy({ $0 == carriageReturn || $0 == lineFeed }) else {
+      fatalError("the send is not one frame: \(printable(bytes))")
     }
-    hold(!owesStop || message.type == "Stop", "\(message.type) before Stop")
-    if message.type == "Stop" { owesStop = false }
-    guard message.type == "Gyro" else { return }
-    hold(isHeld, "a tilt without a driver")
+    require(!mustStop || message.type == "Stop", "\(message.type) before Stop")
+    if message.type == "Stop" { mustStop = false }
+    if message.type == "Gyro" { checkTilt(message) }
+  }
+
+  /// The car misinterprets a tilt if roll and pitch are both negative, and a negative zero.
+  private func checkTilt(_ message: CarInboundMessage) {
+    require(state.hasLease, "tilt without a lease")
     let angles = String(decoding: message.body, as: UTF8.self).split(separator: ";").map(\.trimmed)
-    hold(angles.count == 3 && !(angles[0].hasPrefix("-") && angles[1].hasPrefix("-")), "a tilt that the car mistakes")
-    hold(!angles.contains("-0.000000"), "a negative zero")
+    require(angles.count == 3, "a tilt has three angles, not \(angles.count)")
+    require(!(angles[0].hasPrefix("-") && angles[1].hasPrefix("-")), "roll and pitch are both negative")
+    require(!angles.contains("-0.000000"), "negative zero")
   }
 
-  mutating func take(_ step: Step, _ argument: UInt8) {
-    switch step {
-    case .hear: hear()
-    case .wake:
-      if let due = machine.nextWake { now = max(now, due) }
-      give(.wake)
-    case .pass: now += 1 << Int64(argument % 44)
-    case .down: down()
-    case .up:
-      if isUp { down() }
-      (isUp, outstanding) = (true, nil)
-      give(.linkChanged(.main, .up(maximumSend: nil)))
-    case .ask: ask(argument)
-    case .cancel:
-      let id = asked &- CommandID(argument)
-      cancelled.insert(id)
-      give(.cancelled(id))
-    case .sent:
-      guard let id = outstanding else { return }
-      outstanding = nil
-      give(.sent(id, failure: argument == 1 ? "refused" : nil))
-    case .lease:
-      if isHeld { return }
-      isHeld = true
-      give(.leaseBegan(deadline: 300_000_000))
-    case .leave: leave()
-    case .picture: picture(argument)
-    case .restore:
-      let kept = ["neutral": heard, "sensitivity": heard, "web-page": heard, "video-quality": heard]
-      give(.started(restored: kept, wall: WallTime(microseconds: 0)))
-    case .escape: heard.append(argument)
-    case .speak: speak(argument)
-    case .tilt: tilt(argument)
-    case .stop:
-      asked += 1
-      give(.perform(asked, .run(action: CarAction.stop.rawValue, arguments: [:])))
-    }
+  func checkMachine() {
+    require(state.machine.router.reader.bufferedCount <= CarDecoder.limit, "unbounded buffer of the reader")
+    require(state.machine.router.motion.sender.queue.commands.count <= CarSendQueue.maxCommands + 4, "unbounded send queue")
+    require(state.machine.schema.properties.count <= CarProperty.allCases.count + 32, "unbounded schema")
+    require(state.machine.router.motion.driving.isLeaseHeld == state.hasLease, "machine and device disagree on the lease")
   }
 
-  private mutating func down() {
-    (isUp, outstanding, owesStop) = (false, nil, false)
-    give(.linkChanged(.main, .down("gone")))
-    isHeld = false
+  mutating func connect() {
+    if state.isConnected { disconnect() }
+    give(.linkChanged(.main, .up(maximumSend: nil)))
   }
 
-  private mutating func leave() {
-    guard isHeld else { return }
-    (owesStop, isHeld, isDriven) = (isUp, false, false)
-    give(.leaseEnded("done"))
-  }
-
-  private mutating func hear() {
-    give(.received(.main, heard))
-    heard = []
-  }
-
-  private mutating func picture(_ argument: UInt8) {
+  private mutating func video(_ argument: UInt8) {
     switch argument % 4 {
     case 0: give(.linkChanged(.video, .up(maximumSend: nil)))
-    case 1: give(.linkChanged(.video, .down("hung up")))
+    case 1: give(.linkChanged(.video, .down("closed by the peer")))
     case 2: give(.received(.video, Array("HTTP/1.0 200 OK\r\nContent-Type: image/jpeg\r\n\r\n".utf8) + [0xFF, 0xD8, 0xFF, 0xD9]))
-    default:
-      give(.received(.video, heard))
-      heard = []
+    default: give(.received(.video, state.takePending()))
     }
   }
 
-  /// A frame as the car would send it, with what was heard as its body.
-  private mutating func speak(_ argument: UInt8) {
+  /// Delivers a valid frame with the pending bytes as its body.
+  private mutating func message(_ argument: UInt8) {
     let types = [
       "Gyro", "Modes", "Status", "InfoModes", "Message", "ButtonsOn", "ButtonsOff", "GyroStop", "ConnectionTest", "ConnectionTestStop",
     ]
-    give(.received(.main, Array(types[Int(argument) % types.count].utf8) + Array("#$#".utf8) + heard + Array("%^%".utf8)))
-    heard = []
+    let type = types[Int(argument) % types.count]
+    give(.received(.main, Array("\(type)#$#".utf8) + state.takePending() + Array("%^%".utf8)))
   }
 
   private mutating func tilt(_ argument: UInt8) {
-    asked += 1
     let angles: [Double] = [0, -0.0, 0.4, -0.4, -1e-7, 1.5, -1.5, .nan]
-    let roll = angles[Int(argument & 7)], pitch = angles[Int(argument >> 3 & 7)]
-    give(.perform(asked, .run(action: CarAction.tilt.rawValue, arguments: ["roll": .float(roll), "pitch": .float(pitch)])))
+    run(.tilt, ["roll": .float(angles[Int(argument & 7)]), "pitch": .float(angles[Int(argument >> 3 & 7)])])
   }
 
-  private mutating func ask(_ argument: UInt8) {
-    asked += 1
-    func set(_ property: CarProperty, _ value: Value) { give(.perform(asked, .set(property: property.rawValue, value))) }
-    func run(_ action: CarAction, _ arguments: [String: Value] = [:]) {
-      give(.perform(asked, .run(action: action.rawValue, arguments: arguments)))
-    }
-    let text = String(decoding: heard.prefix(1200), as: UTF8.self)
+  private mutating func set(_ property: CarProperty, _ value: Value) { perform(.set(property: property.rawValue, value)) }
+  private mutating func run(_ action: CarAction, _ arguments: [String: Value] = [:]) {
+    perform(.run(action: action.rawValue, arguments: arguments))
+  }
+
+  private mutating func command(_ argument: UInt8) {
+    let text = String(decoding: state.pending.prefix(1200), as: UTF8.self)
     switch argument & 31 {
     case 0: set(.mode, .string(String(argument >> 5 + 2)))
     case 1: set(.mode, .string(text))
@@ -196,41 +141,20 @@ private struct Ride {
     case 16: run(.shutDown)
     case 17: set(.mode, .string("3"))
     case 18: set(.mode, .string("1"))
-    case 19: give(.stopping); asked -= 1
-    default:
-      asked -= 1
-      for key in ["neutral", "sensitivity", "web-page", "video-quality"] {
-        give(.stored(key: key, failure: argument & 32 != 0 ? "no space" : nil))
-      }
+    case 19: give(.stopping)
+    default: completeStores(failure: argument & 32 != 0 ? "no space" : nil)
     }
   }
 
-  mutating func stop() {
-    give(.stopping)
+  mutating func shutDown() {
     for _ in 0..<12 {
-      take(.sent, 0)
-      take(.wake, 0)
+      completeSend()
+      wake()
     }
-    down()
-    for key in ["neutral", "sensitivity", "web-page", "video-quality"] { for _ in 0..<40 { give(.stored(key: key, failure: nil)) } }
-    hold(machine.nextWake == nil, "a stopped machine wants a wake")
-    for id in 0..<asked where !cancelled.contains(id + 1) { hold(completed.contains(id + 1), "command \(id + 1) was forgotten") }
+    disconnect()
+    for key in Self.storedKeys { for _ in 0..<40 { give(.stored(key: key, failure: nil)) } }
   }
 }
 
 @_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
-  var bytes = UnsafeBufferPointer(start: start, count: count)[...]
-  guard let options = bytes.popFirst() else { return 0 }
-  var ride = Ride(options: options)
-  ride.take(.up, 0)
-  while let byte = bytes.popFirst() {
-    guard byte & 0xF0 == 0xC0 else { ride.heard.append(byte); continue }
-    guard let step = Step(rawValue: byte) else { continue }
-    let hasArgument = [.pass, .ask, .cancel, .sent, .escape, .picture, .speak, .tilt].contains(step)
-    ride.take(step, hasArgument ? bytes.popFirst() ?? 0 : 0)
-  }
-  ride.take(.hear, 0)
-  ride.stop()
-  return 0
-}
+public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt { CarFuzzSession.run(start, count) }

@@ -1,80 +1,82 @@
-// Hostile replies for libFuzzer: whatever an adapter prints, its messages are whole and lie within their storage, a reader
-// that has read before reads the same, blanks within a line mean nothing, and no field of any table leaves its range.
-// Built together with Sources/Protocols as one module, outside of the package.
+// Fuzzes the parsers of an ELM327's replies. Messages are complete and lie within the payload, neither an earlier reply nor blanks
+// within a line change the result, and every value is valid for its property. Built together with Sources/Protocols as one module,
+// outside the package.
 
+/// A reader that keeps its storage from one reply to the next.
 nonisolated(unsafe) private var usedReader = CANReader()
 
-private func checkPage(_ bytes: ArraySlice<UInt8>) {
+private func checkBMSRecord(_ bytes: ArraySlice<UInt8>) {
   bytes.withUnsafeBufferPointer { bytes in
     BMSRecord.read(bytes) { position, result in
-      guard case .value(let value) = result else { return }
-      let property = BMSRecord.entries[position].dataRow.property
-      hold(value.type == property.type && (try? property.rule.accept(value)) == value, "\(property.name) cannot be \(value.text)")
+      if case .value(let value) = result { BMSRecord.entries[position].dataRow.property.check(value) }
     }
   }
 }
 
 private func checkRow(_ row: DataRow, _ bytes: ArraySlice<UInt8>) {
-  guard case .value(let value) = bytes.withUnsafeBufferPointer(row.read) else { return }
-  let property = row.property
-  hold(value.type == property.type && (try? property.rule.accept(value)) == value, "\(property.name) cannot be \(value.text)")
+  if case .value(let value) = bytes.withUnsafeBufferPointer(row.read) { row.property.check(value) }
 }
 
-/// The readers of the tables: what they hand on lies within the message, and what they read is what they declare.
+/// Requires that the readers of all tables stay within the message, and that their values are valid.
 private func checkTables(_ bytes: ArraySlice<UInt8>) {
   var covered = 1
   let head = bytes.first == 0x42 ? 2 : 1
   let problem = StandardParameter.split(bytes) { number, data in
-    hold(data.lowerBound > bytes.startIndex && data.upperBound <= bytes.endIndex, "a parameter outside of its message")
+    require(data.lowerBound > bytes.startIndex && data.upperBound <= bytes.endIndex, "the data of PID \(number) is outside the message")
     covered += head + data.count
     for row in StandardParameter.all[number]?.rows ?? [] { checkRow(row, bytes[data]) }
   }
-  hold(problem == nil ? covered == bytes.count : covered == 1, "parts of an answer that does not come out even")
-  for (index, page) in ManufacturerRecord.all.enumerated() where index % 8 == bytes.count % 8 || bytes.starts(with: page.responsePrefix) {
-    for row in page.rows { checkRow(row, bytes.dropFirst(page.responsePrefix.count)) }
+  require(problem == nil ? covered == bytes.count : covered == 1, "the PIDs do not cover the response, or part of an invalid one is used")
+  // A varying eighth of the records reads the message whatever its prefix is.
+  for (index, record) in ManufacturerRecord.all.enumerated()
+  where index % 8 == bytes.count % 8 || bytes.starts(with: record.responsePrefix) {
+    for row in record.rows { checkRow(row, bytes.dropFirst(record.responsePrefix.count)) }
   }
   if case .codes(let codes) = TroubleCode.read(bytes) {
-    hold(2 * codes.count < bytes.count, "more codes than bytes")
-    for code in codes { hold(TroubleCode(code.text) == code && !code.isFiller, "a code is not its text") }
+    require(2 * codes.count < bytes.count, "more codes than the response has bytes for")
+    for code in codes { require(TroubleCode(code.text) == code && !code.isFiller, "\(code.text) is not parsed as the same code") }
   }
-  if case .results(let results) = TestResult.read(bytes) { hold(results.count * 9 + 1 == bytes.count, "a test result too many") }
+  if case .results(let results) = TestResult.read(bytes) {
+    require(results.count * 9 + 1 == bytes.count, "the test results do not cover the response")
+  }
   var frame = FreezeFrame()
-  if frame.add(bytes) != nil { hold(frame == FreezeFrame(), "a broken answer left something in a frozen frame") }
+  if frame.add(bytes) != nil { require(frame == FreezeFrame(), "a rejected response changed the freeze frame") }
 }
 
-/// Whatever controllers say, who has not said so has not cleared, and what is kept of it is a line.
-private func checkSurveys(_ reader: CANReader) {
+/// Requires that codes count as cleared only after a positive response, and that a moving vehicle prevents clearing.
+private func checkClearing(_ reader: CANReader) {
   var loss = CodeLoss(isConfirmed: true)
-  for (place, question) in loss.requests.enumerated() {
-    if let answers = try? reader.answers(to: question) { try? loss.process(answers, place) }
+  for (index, request) in loss.requests.enumerated() {
+    if let answers = try? reader.answers(to: request) { try? loss.process(answers, index) }
   }
-  hold(loss.message.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } && loss.message.utf8.count < 100_000, "what is lost is no line")
-  hold(!loss.motion.isMoving || loss.abortError != nil, "it moves and nobody minds")
+  require(loss.message.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }, "the loss report is not one printable line")
+  require(loss.message.utf8.count < 100_000, "unbounded loss report")
+  require(!loss.motion.isMoving || loss.abortError != nil, "a moving vehicle does not prevent clearing")
   var clearing = CodeClearing(loss.ecus, Motion(), mustAnswer: true)
   if let answers = try? reader.answers(to: [0x04]) { try? clearing.process(answers, CodeClearing.clearIndex) }
-  hold(!clearing.hasCleared || reader.messages.contains { reader.bytes(of: $0).first == 0x44 }, "cleared without a word")
+  require(!clearing.hasCleared || reader.messages.contains { reader.bytes(of: $0).first == 0x44 }, "cleared without a positive response")
 }
 
 private func check(_ reply: [UInt8], from start: Int) {
   var reader = CANReader()
   let outcome = reader.read(reply, from: start)
-  hold(usedReader.read(reply, from: start) == outcome, "a used reader reads something else")
-  hold(reader.payload.count <= 32 * 0xFFF, "an unbounded payload")
+  require(usedReader.read(reply, from: start) == outcome, "the result of a used reader differs")
+  require(reader.payload.count <= 32 * 0xFFF, "unbounded payload")
   guard outcome == .messages else { return }
-  hold(usedReader.messages == reader.messages && usedReader.payload == reader.payload, "a used reader reads other messages")
+  require(usedReader.messages == reader.messages && usedReader.payload == reader.payload, "the messages of a used reader differ")
   for message in reader.messages {
-    hold(message.isComplete && message.start + message.length <= reader.payload.count, "a message is not whole")
-    hold(ResponseDescription.of(reader.bytes(of: message)).utf8.count < 100_000, "unbounded words")
+    require(message.isComplete && message.start + message.length <= reader.payload.count, "a message is incomplete or outside the payload")
+    require(ResponseDescription.of(reader.bytes(of: message)).utf8.count < 100_000, "unbounded description")
     checkTables(reader.bytes(of: message))
-    checkPage(reader.bytes(of: message))
-    for head in [2, 3] where message.length >= head { checkPage(reader.bytes(of: message).dropFirst(head)) }
+    checkBMSRecord(reader.bytes(of: message))
+    for head in [2, 3] where message.length >= head { checkBMSRecord(reader.bytes(of: message).dropFirst(head)) }
   }
-  checkSurveys(reader)
+  checkClearing(reader)
   if case .texts(let texts) = VehicleInformation.read(reader.messages.map { reader.bytes(of: $0) }) {
-    hold(texts.joined().utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }, "vehicle information that is no plain text")
+    require(texts.joined().utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }, "vehicle information is not printable ASCII")
   }
-  hold(usedReader.read(reply[min(start, reply.count)...].filter { $0 != space && $0 != tab }) == .messages, "blanks make a difference")
-  hold(usedReader.payload == reader.payload, "blanks make another message")
+  require(usedReader.read(reply[min(start, reply.count)...].filter { $0 != space && $0 != tab }) == .messages, "blanks change the result")
+  require(usedReader.payload == reader.payload, "blanks change the payload")
 }
 
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -85,8 +87,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   for step in SetupStep.allCases {
     var traits = AdapterTraits()
     _ = SetupAnswer(to: step, reply[...], &traits)
-    hold((traits.name ?? "").utf8.count <= 200, "an unbounded name")
+    require((traits.name ?? "").utf8.count <= 200, "unbounded name of the adapter")
   }
-  hold(printable(reply).utf8.count <= 200, "an unbounded text")
+  require(printable(reply).utf8.count <= 200, "unbounded printable text")
   return 0
 }

@@ -1,4 +1,4 @@
-// Hostile configuration files for libFuzzer: whatever the bytes, CToml gives a tree or one error, and no memory is hurt.
+// Fuzzes the TOML parser: any bytes result in either a tree or an error.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,36 +1,36 @@
-// Hostile peers for libFuzzer: whatever bytes come over the socket, a stream gives the same messages however it was cut,
-// a call or reply is taken or refused, and what was taken says the same after it was written and read again.
-// Built together with Sources/Protocols as one module, outside of the package.
+// Fuzzes the framing and the decoding of Varlink calls and replies. The messages do not depend on how the stream was split, and a decoded
+// call or reply is unchanged when it is encoded and decoded again. Built together with Sources/Protocols and Sources/Varlink as one
+// module, outside the package.
 
-/// The messages of a stream that comes in pieces of this size, and whether it ended in an error.
-private func messages(_ stream: ArraySlice<UInt8>, pieces: Int, limit: Int) -> (whole: [[UInt8]], isTooLong: Bool) {
+/// The messages of a stream that arrives in chunks of this size, and whether one exceeds the limit.
+private func messages(_ stream: ArraySlice<UInt8>, chunkSize: Int, limit: Int) -> (complete: [[UInt8]], isTooLong: Bool) {
   var framing = VarlinkFraming(limit: limit)
-  var found: [[UInt8]] = []
+  var complete: [[UInt8]] = []
   var rest = stream
   do {
     while !rest.isEmpty {
-      framing.append(rest.prefix(pieces))
-      rest = rest.dropFirst(pieces)
-      while let message = try framing.next() { found.append(message) }
+      framing.append(rest.prefix(chunkSize))
+      rest = rest.dropFirst(chunkSize)
+      while let message = try framing.next() { complete.append(message) }
     }
-  } catch { return (found, true) }
-  return (found, false)
+  } catch { return (complete, true) }
+  return (complete, false)
 }
 
 private func check<P: VarlinkParameters & Equatable>(_ call: VarlinkCall, _ type: P.Type) {
   guard let parameters = try? call.parameters(as: type) else { return }
   do {
-    let again = try VarlinkCall.message(call.method, parameters, more: call.more, oneway: call.oneway)
-    hold(try VarlinkCall(again.dropLast()).parameters(as: type) == parameters, "a call changes on the wire")
-  } catch { fatalError("a call that was read cannot be written: \(error)") }
+    let encoded = try VarlinkCall.message(call.method, parameters, more: call.more, oneway: call.oneway)
+    require(try VarlinkCall(encoded.dropLast()).parameters(as: type) == parameters, "the call changes when it is encoded")
+  } catch { fatalError("the decoded call cannot be encoded: \(error)") }
 }
 
 private func check<P: VarlinkParameters & Equatable>(_ reply: VarlinkReply, _ type: P.Type) -> P? {
   guard let parameters = try? reply.parameters(as: type) else { return nil }
   do {
-    let again = VarlinkReply.message(parameters, continues: reply.continues)
-    hold(try VarlinkReply(again.dropLast()).parameters(as: type) == parameters, "a reply changes on the wire")
-  } catch { fatalError("a reply that was read cannot be written: \(error)") }
+    let encoded = VarlinkReply.message(parameters, continues: reply.continues)
+    require(try VarlinkReply(encoded.dropLast()).parameters(as: type) == parameters, "the reply changes when it is encoded")
+  } catch { fatalError("the decoded reply cannot be encoded: \(error)") }
   return parameters
 }
 
@@ -61,10 +61,10 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))
   guard let first = bytes.first else { return 0 }
   let limit = first & 0x80 == 0 ? VarlinkFraming.callLimit : 40
-  let whole = messages(bytes[1...], pieces: bytes.count, limit: limit)
-  let cut = messages(bytes[1...], pieces: Int(first & 0x7F) + 1, limit: limit)
-  hold(whole == cut, "the cuts of a stream show in its messages")
-  for message in whole.whole { check(message) }
+  let whole = messages(bytes[1...], chunkSize: bytes.count, limit: limit)
+  let split = messages(bytes[1...], chunkSize: Int(first & 0x7F) + 1, limit: limit)
+  require(whole == split, "the messages depend on how the stream is split")
+  for message in whole.complete { check(message) }
   check(Array(bytes[1...]))
   return 0
 }
