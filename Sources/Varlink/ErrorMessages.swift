@@ -1,4 +1,4 @@
-// The messages for all errors of the socket, one line each: what happened, the cause, what to do.
+// The messages for all errors of the sockets, one line each: what happened, the cause, what to do.
 // Exit codes of vehiclectl: 1 failed, 2 usage, 3 no daemon, 4 not found, 5 not connected, 6 timeout, 7 permission.
 
 import Protocols
@@ -47,6 +47,33 @@ extension ContractError {
     case .notConnected: 5
     case .timeout: 6
     case .permissionDenied: 7
+    }
+  }
+}
+
+extension HistoryContractError {
+  /// The message: what happened, the cause, what to do.
+  public var message: String {
+    switch self {
+    case .notRecorded(let device, nil, let known):
+      "nothing is recorded of device \"\(device)\"; "
+        + (nearest(to: device, among: known).map { "did you mean \($0)?" }
+          ?? (known.isEmpty ? "nothing was recorded yet: run \"vehiclectl history status\"" : "recorded: \(known.joined(separator: ", "))"))
+    case .notRecorded(let device, let property?, let known):
+      "nothing is recorded of \(device).\(property); "
+        + (nearest(to: property, among: known).map { "did you mean \(device).\($0)?" }
+          ?? "run \"vehiclectl history series \(device)\" for a list")
+    case .noSuchPeriod(let number): "no trip, charge or parking has the number \(number); run \"vehiclectl trips\" for a list"
+    case .invalidArgument(_, let message), .storeError(_, let message): message
+    }
+  }
+
+  /// The exit status of `vehiclectl`.
+  public var exitCode: Int32 {
+    switch self {
+    case .notRecorded, .noSuchPeriod: 4
+    case .invalidArgument: 2
+    case .storeError: 1
     }
   }
 }

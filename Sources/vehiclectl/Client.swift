@@ -1,4 +1,5 @@
-// One connection to the daemon: a blocking Unix socket with a deadline for every wait. An invalid reply ends the connection.
+// One connection to the daemon, or to another service: a blocking Unix socket with a deadline for every wait. An invalid reply ends the
+// connection.
 
 import CLinux
 import Glibc
@@ -11,6 +12,7 @@ final class Client {
   static let watchTimeout = 30.0
 
   private let path: String
+  private let service: Service
   private var socket: Int32
   private let timeout: Double
   private let trace: ((_ sent: Bool, [UInt8]) -> Void)?
@@ -21,20 +23,23 @@ final class Client {
   private var hasReplied = false
   private var chunk = [UInt8](repeating: 0, count: 65_536)
 
-  /// Connects; fails at once if no daemon is listening.
-  init(path: String, timeout: Double, trace: ((_ sent: Bool, [UInt8]) -> Void)? = nil) throws(Failure) {
+  /// Connects; fails at once if no service is listening.
+  init(
+    path: String, timeout: Double, service: Service = .daemon, trace: ((_ sent: Bool, [UInt8]) -> Void)? = nil
+  ) throws(Failure) {
     self.path = path
+    self.service = service
     self.timeout = timeout
     self.trace = trace
-    socket = try Self.connected(to: path, timeout: timeout)
+    socket = try Self.connected(to: path, timeout: timeout, service)
   }
 
-  private static func connected(to path: String, timeout: Double) throws(Failure) -> Int32 {
+  private static func connected(to path: String, timeout: Double, _ service: Service) throws(Failure) -> Int32 {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let bytes = Array(path.utf8)
     guard !bytes.isEmpty, !bytes.contains(0), bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
-      throw .usage("invalid socket path \"\(path)\": it must have 1 to 107 bytes; use --socket PATH")
+      throw .usage("invalid socket path \"\(path)\": it must have 1 to 107 bytes; use \(service.socketOption) PATH")
     }
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
     let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
@@ -52,8 +57,8 @@ final class Client {
       }
       close(socket)
       switch error {
-      case ENOENT, ECONNREFUSED: throw .notRunning(socket: path)
-      case EACCES, EPERM: throw .noAccess(socket: path)
+      case ENOENT, ECONNREFUSED: throw .notRunning(socket: path, service)
+      case EACCES, EPERM: throw .noAccess(socket: path, service)
       case EAGAIN: throw .timeout(seconds: timeout)
       default: throw .other("cannot connect to \(path): \(Client.errorText(error))")
       }
@@ -65,23 +70,34 @@ final class Client {
   /// Calls a method that replies once. A read-only method is retried once if the connection ends without a reply, because the daemon may
   /// have restarted.
   func call<M: VarlinkMethod>(_ method: M.Type, _ parameters: M.Parameters) throws(Failure) -> M.Result {
+    try result(M.self, try reply(method, parameters))
+  }
+
+  /// Calls a method that replies once, and returns the parameters of the reply as they are.
+  func json<M: VarlinkMethod>(_ method: M.Type, _ parameters: M.Parameters) throws(Failure) -> JSON {
+    try result(of: try reply(method, parameters), as: JSON.self)
+  }
+
+  private func reply<M: VarlinkMethod>(_ method: M.Type, _ parameters: M.Parameters) throws(Failure) -> VarlinkReply {
     let call = try message { try VarlinkCall.message(method, parameters) }
     do throws(Failure) {
-      return try result(M.self, try exchange(call))
+      return try exchange(call)
     } catch {
       guard error == closedFailure, Self.readOnly.contains(M.name) else { throw error }
       close(socket)
       framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
       socket = -1
-      socket = try Self.connected(to: path, timeout: timeout)
-      return try result(M.self, try exchange(call))
+      socket = try Self.connected(to: path, timeout: timeout, service)
+      return try exchange(call)
     }
   }
 
   /// Methods whose calls may be retried.
   private static let readOnly: Set<String> = [
     Contract.Status.name, Contract.Describe.name, Contract.Get.name, Contract.Diagnose.name, Contract.Statistics.name,
-    VarlinkService.GetInfo.name, VarlinkService.GetInterfaceDescription.name,
+    VarlinkService.GetInfo.name, VarlinkService.GetInterfaceDescription.name, HistoryContract.StatusMethod.name,
+    HistoryContract.SeriesMethod.name, HistoryContract.PlotMethod.name, HistoryContract.PeriodsMethod.name,
+    HistoryContract.PeriodMethod.name,
   ]
 
   private func exchange(_ call: [UInt8]) throws(Failure) -> VarlinkReply {
@@ -108,7 +124,7 @@ final class Client {
         continue
       }
       deadline = laterReplies.map { Clock.monotonic + $0 }
-      timeoutFailure = .daemonGone("no reply from vehicled for \(Value.text(laterReplies ?? 0)) s")
+      timeoutFailure = .daemonGone("no reply from \(service.name) for \(Value.text(laterReplies ?? 0)) s", service)
       guard try each(try result(M.self, reply)), reply.continues else { return }
     }
   }
@@ -145,6 +161,12 @@ final class Client {
     return try result(M.self, reply)
   }
 
+  /// Returns the next reply to the call that `begin` sent, or nil after the last one. Throws if it takes longer than the timeout.
+  func following<M: VarlinkMethod>(_ method: M.Type) throws(Failure) -> (result: M.Result, continues: Bool) {
+    let reply = try receive()
+    return (try result(M.self, reply), reply.continues)
+  }
+
   /// Waits until a descriptor is readable or a signal arrives, at most until `time`. Returns for each descriptor whether it is readable.
   @discardableResult
   static func wait(for descriptors: [Int32], until time: Double) -> [Bool] {
@@ -168,10 +190,12 @@ final class Client {
       guard reply.error != nil else { return try reply.parameters(as: type) }
       parameters = try reply.parameters(as: JSON.self)
     } catch {
-      throw .notVehicled(error.description)
+      throw .notVehicled(error.description, service)
     }
     let name = reply.error ?? ""
-    throw ContractError(name: name, parameters: parameters).map(Failure.rejected) ?? .unknown(name: name, parameters: parameters)
+    throw ContractError(name: name, parameters: parameters).map(Failure.rejected)
+      ?? HistoryContractError(name: name, parameters: parameters).map(Failure.history)
+      ?? .unknown(name: name, parameters: parameters)
   }
 
   private func send(_ message: [UInt8]) throws(Failure) {
@@ -211,7 +235,7 @@ final class Client {
           return try VarlinkReply(message)
         }
       } catch {
-        throw .notVehicled("\((error as? VarlinkViolation)?.description ?? "a message is longer than 16 MiB")")
+        throw .notVehicled("\((error as? VarlinkViolation)?.description ?? "a message is longer than 16 MiB")", service)
       }
       let count = chunk.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, 0) }
       if count > 0 {
@@ -225,7 +249,12 @@ final class Client {
   }
 
   /// The failure for a connection that the daemon has closed. It closes one without any reply if it has too many clients.
-  private var closedFailure: Failure { hasReplied ? .daemonGone("vehicled closed the connection") : .tooManyClients }
+  private var closedFailure: Failure {
+    switch service {
+    case .daemon: hasReplied ? .daemonGone("vehicled closed the connection") : .tooManyClients
+    case .history: .daemonGone("vehicled-history closed the connection\(hasReplied ? "" : " without a reply")", service)
+    }
+  }
 
   /// Waits until the socket or another descriptor is ready; returns whether the socket is.
   private func wait(_ events: Int32, until deadline: Double?, watching others: [Int32] = []) -> Bool {

@@ -6,22 +6,24 @@ import Varlink
 enum Failure: Error, Equatable {
   /// An error that the daemon returned.
   case rejected(ContractError)
+  /// An error that the history service returned.
+  case history(HistoryContractError)
   /// A device, property or action that does not exist, as the daemon would return it, and the nearest name that does.
   case unknownReference(ContractError, suggestion: String?)
   /// An error that this version does not know, from a newer daemon.
   case unknown(name: String, parameters: JSON)
-  case notRunning(socket: String)
-  /// The connection broke, or the daemon stopped replying.
-  case daemonGone(String)
+  case notRunning(socket: String, Service = .daemon)
+  /// The connection broke, or the service stopped replying.
+  case daemonGone(String, Service = .daemon)
   /// The daemon closed the connection before its first reply.
   case tooManyClients
-  case noAccess(socket: String)
+  case noAccess(socket: String, Service = .daemon)
   case noAccessToInput(path: String)
   /// NetworkManager does not let this user change networks.
   case noAccessToNetworks
   case timeout(seconds: Double)
-  /// The server at the socket is not vehicled.
-  case notVehicled(String)
+  /// The server at the socket is not the expected one.
+  case notVehicled(String, Service = .daemon)
   /// The command line is invalid.
   case usage(String)
   /// No device matches.
@@ -38,20 +40,22 @@ enum Failure: Error, Equatable {
   var message: String {
     switch self {
     case .rejected(let error): error.message
+    case .history(let error): error.message
     case .unknownReference(let error, let suggestion): Self.message(of: error, suggesting: suggestion)
     case .unknown(let name, let parameters): "unknown error from the daemon: \(name) \(parameters.text); use a newer vehiclectl"
-    case .notRunning(let socket): "vehicled is not running: no daemon is listening on \(socket); start it: sudo systemctl start vehicled"
-    case .daemonGone(let how): "\(how); see: journalctl -u vehicled"
+    case .notRunning(let socket, let service): service.notRunning(socket: socket)
+    case .daemonGone(let how, let service): "\(how); see: journalctl -u \(service.name)"
     case .tooManyClients:
       "vehicled closed the connection without a reply: it may have reached the limit of 256 clients, or the limit of this user; see: journalctl -u vehicled"
-    case .noAccess(let socket):
-      "cannot open \(socket): permission denied; add yourself to group vehicled (sudo usermod -aG vehicled USER), then log in again"
+    case .noAccess(let socket, let service):
+      "cannot open \(socket): permission denied; add yourself to group \(service.group) (sudo usermod -aG \(service.group) USER), then log in again"
     case .noAccessToInput(let path):
       "cannot open \(path): permission denied; add yourself to group input (sudo usermod -aG input USER), then log in again"
     case .noAccessToNetworks:
       "cannot change networks: NetworkManager denies permission; use sudo, or join the toy's network by hand and omit --join"
     case .timeout(let seconds): "no reply within \(Value.text(seconds)) s; use --timeout to wait longer"
-    case .notVehicled(let what): "the server is not vehicled: \(what); check --socket and $VEHICLED_SOCKET"
+    case .notVehicled(let what, let service):
+      "the server is not \(service.name): \(what); check \(service.socketOption) and $\(service.socketVariable)"
     case .usage(let message), .other(let message), .noSuchDevice(let message), .noSuchProperty(let message): message
     case .noSuchAction(let action, let suggestion):
       "no such action \"\(action)\": no device has it; \(suggestion.map { "did you mean \($0)?" } ?? "list actions: vehiclectl describe")"
@@ -62,6 +66,7 @@ enum Failure: Error, Equatable {
   var exitCode: Int32 {
     switch self {
     case .rejected(let error), .unknownReference(let error, _): error.exitCode
+    case .history(let error): error.exitCode
     case .unknown, .other, .notVehicled, .tooManyClients: 1
     case .usage: 2
     case .notRunning, .daemonGone: 3
@@ -76,6 +81,7 @@ enum Failure: Error, Equatable {
   var json: JSON {
     switch self {
     case .rejected(let error), .unknownReference(let error, _): ["error": .string(error.name), "parameters": error.parameters]
+    case .history(let error): ["error": .string(error.name), "parameters": error.parameters]
     case .unknown(let name, let parameters): ["error": .string(name), "parameters": parameters]
     default: ["error": .string(name), "parameters": ["message": .string(message)]]
     }
@@ -100,7 +106,7 @@ enum Failure: Error, Equatable {
     case .noSuchProperty: "NoSuchProperty"
     case .noSuchAction: "NoSuchAction"
     case .noValue: "NoValue"
-    case .rejected, .unknownReference, .unknown, .other: "Failed"
+    case .rejected, .history, .unknownReference, .unknown, .other: "Failed"
     }
   }
 }

@@ -18,12 +18,12 @@ import Varlink
     ("10min", 600.0), ("-10m", 600), ("1.5h", 5400), ("3d", 259_200), ("90s", 90), ("14:30", 5), ("14:30:01", 4), ("today", 52_205),
     ("yesterday", 138_605), ("2026-03-01", 52_205), ("2026-03-01 14:00", 1805), ("2026-02-28T14:30:05", 86_400), ("0s", 0),
   ]) func `a time is a duration, a time of day or a date`(_ text: String, before seconds: Double) {
-    #expect(LogTime.parse(text, now: now) == Int((now - seconds) * 1e6))
+    #expect(TimeArgument.parse(text, now: now) == Int((now - seconds) * 1e6))
   }
 
   @Test(arguments: ["", "-", "soon", "10", "10 min", "25:00", "12:60", "2026-13-01", "2026-03", "1:2:3:4", "14:30 14:30", "1e99d"])
   func `other texts are rejected`(_ text: String) {
-    #expect(LogTime.parse(text, now: now) == nil)
+    #expect(TimeArgument.parse(text, now: now) == nil)
   }
 
   @Test func `a record of the journal has level, device, link and further fields`() throws {

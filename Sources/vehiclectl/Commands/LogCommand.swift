@@ -19,7 +19,7 @@ struct LogCommand: Subcommand {
   @Option(
     name: .shortAndLong, help: ArgumentHelp("Print at most this many earlier records.", valueName: "n"), transform: WatchCommand.positive)
   var lines = 100
-  @Option(help: ArgumentHelp("Print records since this time: \(LogTime.grammar).", valueName: "time"), transform: LogCommand.time)
+  @Option(help: ArgumentHelp("Print records since this time: \(TimeArgument.grammar).", valueName: "time"), transform: TimeArgument.option)
   var since: Int?
   @Option(
     help: ArgumentHelp("Print records of this level and more severe ones.", valueName: "level"), completion: .list(LogFormat.levels),
@@ -27,13 +27,6 @@ struct LogCommand: Subcommand {
   var level = "info"
   @Argument(help: "Only records about this device.", completion: .devices)
   var device: String?
-
-  private static func time(_ text: String) throws -> Int {
-    guard let time = LogTime.parse(text, now: Clock.wall) else {
-      throw ValidationError("\"\(text)\" is not a time; use \(LogTime.grammar)")
-    }
-    return time
-  }
 
   func perform(_ output: Output) throws {
     let journal = common.socketPath == Client.defaultSocket ? JournalRecords.latest(lines, of: device, level: level, since: since) : nil

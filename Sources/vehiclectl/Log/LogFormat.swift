@@ -19,8 +19,8 @@ enum LogFormat {
   private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
   private static func time(_ microseconds: Int, now: Double) -> String {
-    let time = LogTime.local(Double(microseconds) / 1e6)
-    let today = LogTime.local(now)
+    let time = TimeArgument.local(Double(microseconds) / 1e6)
+    let today = TimeArgument.local(now)
     let clock = [time.tm_hour, time.tm_min, time.tm_sec].map { String($0 + 100).dropFirst() }.joined(separator: ":")
     if (time.tm_year, time.tm_yday) == (today.tm_year, today.tm_yday) { return clock }
     let day = "\(months[Int(time.tm_mon)]) \(time.tm_mday < 10 ? " " : "")\(time.tm_mday)"

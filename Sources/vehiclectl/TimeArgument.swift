@@ -1,8 +1,9 @@
-// The times that `log --since` accepts: a duration before now, a time of day, or a date. Pure: now is an argument.
+// The times that options such as --since accept: a duration before now, a time of day, or a date. Pure: now is an argument.
 
+import ArgumentParser
 import Glibc
 
-enum LogTime {
+enum TimeArgument {
   static let grammar = "10min, 2h, 3d, 14:30, today, yesterday, 2026-03-01 or \"2026-03-01 14:30\""
 
   private static let units: [(names: [String], seconds: Double)] = [
@@ -38,7 +39,14 @@ enum LogTime {
     return microseconds(day)
   }
 
-  private static func duration(_ text: String) -> Double? {
+  /// The value of an option in µs since the Unix epoch.
+  static func option(_ text: String) throws -> Int {
+    guard let time = parse(text, now: Clock.wall) else { throw ValidationError("\"\(text)\" is not a time; use \(grammar)") }
+    return time
+  }
+
+  /// Seconds; nil if the text is not a duration such as 10min.
+  static func duration(_ text: String) -> Double? {
     let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     let unit = text.dropFirst(digits.count)
     guard let number = Double(digits), let seconds = units.first(where: { $0.names.contains(String(unit)) })?.seconds else { return nil }

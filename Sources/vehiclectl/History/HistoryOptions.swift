@@ -1,0 +1,34 @@
+// The connection to the history service, which the commands of the group "History" use in place of the daemon.
+
+import ArgumentParser
+import Protocols
+import Varlink
+
+struct HistoryOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Connect to this socket of the history (default: $\(Service.history.socketVariable), or \(Service.history.defaultSocket)).",
+      valueName: "path"), completion: .file())
+  var historySocket: String?
+
+  var socketPath: String { historySocket ?? Environment[Service.history.socketVariable] ?? Service.history.defaultSocket }
+
+  /// Opens the socket.
+  func connect(_ common: CommonOptions, _ output: Output) throws(Failure) -> Client {
+    try Client(
+      path: socketPath, timeout: common.replyTimeout, service: .history, trace: common.verbose ? { output.trace($0, $1) } : nil)
+  }
+}
+
+/// The options that select a range of time.
+struct RangeOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("From this time on: \(TimeArgument.grammar).", valueName: "time"), transform: TimeArgument.option)
+  var since: Int?
+  @Option(help: ArgumentHelp("Until this time.", valueName: "time"), transform: TimeArgument.option)
+  var until: Int?
+
+  /// Throws if the range ends before it starts.
+  func check() throws(Failure) {
+    if let since, let until, until <= since { throw .usage("invalid range: --until is not after --since; exchange them") }
+  }
+}

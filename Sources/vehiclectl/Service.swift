@@ -1,0 +1,26 @@
+// The programs whose sockets vehiclectl connects to, as error messages name them.
+
+enum Service: Sendable {
+  case daemon, history
+
+  /// The name of the program and of its unit.
+  var name: String { self == .daemon ? "vehicled" : "vehicled-history" }
+
+  var defaultSocket: String { self == .daemon ? Client.defaultSocket : "/run/vehicled-history/io.vehicled.history" }
+
+  /// The option and the environment variable that set the socket.
+  var socketOption: String { self == .daemon ? "--socket" : "--history-socket" }
+  var socketVariable: String { self == .daemon ? "VEHICLED_SOCKET" : "VEHICLED_HISTORY_SOCKET" }
+
+  /// The group whose members can use the socket.
+  var group: String { self == .daemon ? "vehicled" : "vehicled-observe" }
+
+  /// Why a connection to the socket is refused, and the remedy.
+  func notRunning(socket: String) -> String {
+    switch self {
+    case .daemon: "vehicled is not running: no daemon is listening on \(socket); start it: sudo systemctl start vehicled"
+    case .history:
+      "vehicled-history is not running: no service is listening on \(socket); start it: sudo systemctl enable --now vehicled-history"
+    }
+  }
+}
