@@ -22,6 +22,35 @@ enum Format {
     return "\(tenths / 10).\(tenths % 10)"
   }
 
+  /// Formats a number with this many decimal places.
+  static func fixed(_ number: Double, _ places: Int) -> String {
+    guard number.isFinite, abs(number) < 1e15 else { return "\(number)" }
+    let scale = (0..<places).reduce(1) { scale, _ in scale * 10 }
+    let rounded = Int((number.magnitude * Double(scale)).rounded())
+    let fraction = places > 0 ? ".\(String(scale + rounded % scale).dropFirst())" : ""
+    return "\(number < 0 && rounded > 0 ? "-" : "")\(rounded / scale)\(fraction)"
+  }
+
+  /// A span of time: `45 s`, `42 min`, `1 h 02 min`, `3 d 4 h`.
+  static func span(_ seconds: Double) -> String {
+    let whole = Int(max(0, min(seconds, 1e10)).rounded())
+    let minutes = (whole + 30) / 60
+    switch whole {
+    case ..<60: return "\(whole) s"
+    case ..<3570: return "\(minutes) min"
+    case ..<172_800: return "\(minutes / 60) h \(String(100 + minutes % 60).dropFirst()) min"
+    default: return "\(whole / 86_400) d \(whole % 86_400 / 3600) h"
+    }
+  }
+
+  /// A size in bytes: `512 B`, `3.4 kB`, `1.2 GB`.
+  static func size(_ bytes: Int) -> String {
+    var (number, unit) = (Double(max(0, bytes)), 0)
+    let units = ["B", "kB", "MB", "GB", "TB"]
+    while number >= 999.5, unit < units.count - 1 { (number, unit) = (number / 1000, unit + 1) }
+    return "\(fixed(number, unit == 0 || number >= 99.95 ? 0 : 1)) \(units[unit])"
+  }
+
   /// A link's state, duration, reason and next attempt.
   static func link(_ link: Contract.Link, now: Double) -> String {
     var text = "\(link.state) for \(duration(now - Double(link.since) / 1e6))"

@@ -20,13 +20,14 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     /// Whether to show at most one decimal place, so that a whole number converts back to the same number.
     var hasOnePlace = false
 
-    private func unrounded(_ number: Double) -> Double { isInverse ? factor / number : number * factor + offset }
+    /// The number in the other unit, not rounded.
+    func exact(_ number: Double) -> Double { isInverse ? factor / number : number * factor + offset }
     /// The number in the daemon's unit.
     func convertedBack(_ number: Double) -> Double { isInverse ? factor / number : (number - offset) / factor }
 
     /// The converted number, rounded to one decimal place, or two if it is small; nil if it cannot be converted, as a consumption of 0.
     func converted(_ number: Double) -> Double? {
-      let exact = unrounded(number)
+      let exact = exact(number)
       guard exact.isFinite, !isInverse || number > 0 else { return nil }
       let scale = abs(exact) < 10 && !hasOnePlace ? 100.0 : 10.0
       return (exact * scale).rounded() / scale + 0  // -0 becomes 0
@@ -51,6 +52,8 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     "Nm": Conversion(unit: "lb·ft", factor: 0.737562149277),
     "g/s": Conversion(unit: "lb/min", factor: 60 / 453.59237),
     "kWh/100km": Conversion(unit: "mi/kWh", factor: 100 / 1.609344, isInverse: true),
+    "Wh/km": Conversion(unit: "Wh/mi", factor: 1.609344),
+    "L/100km": Conversion(unit: "mpg", factor: 100 * 3.785411784 / 1.609344, isInverse: true),
   ]
 
   func conversion(of unit: String?) -> Conversion? { self == .imperial ? unit.flatMap { Self.conversions[$0] } : nil }

@@ -1,0 +1,20 @@
+// Text in XML. Pure.
+// Source: XML 1.0 (Fifth Edition), sections 2.2 and 2.4.
+
+enum XMLText {
+  /// The text with `&`, `<`, `>` and quotes as references. Characters that XML does not allow become spaces.
+  static func escaped(_ text: String) -> String {
+    var escaped = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "&": escaped += "&amp;"
+      case "<": escaped += "&lt;"
+      case ">": escaped += "&gt;"
+      case "\"": escaped += "&quot;"
+      case "\u{0}"..."\u{1f}", "\u{fffe}", "\u{ffff}": escaped += " "
+      default: escaped.unicodeScalars.append(scalar)
+      }
+    }
+    return escaped
+  }
+}
