@@ -63,7 +63,7 @@ let package = Package(
     .executableTarget(
       name: "vehiclectl",
       dependencies: [
-        "Protocols", "Varlink", "SignalImport", "DBus", "CEvdev", "CLinux",
+        "Protocols", "Varlink", "SignalImport", "SampleBlocks", "DBus", "CEvdev", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -88,7 +88,9 @@ let package = Package(
       name: "vehicledTests",
       dependencies: ["vehicled", "Protocols", "Varlink", "ServiceRuntime", "SignalImport", "Peers", "CLinux", "CSQLite"],
       swiftSettings: strict),
-    .testTarget(name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "Varlink", "DBus", "CLinux"], swiftSettings: strict),
+    .testTarget(
+      name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "Varlink", "SampleBlocks", "DBus", "CLinux"], swiftSettings: strict
+    ),
     .testTarget(name: "SystemTests", dependencies: ["Protocols", "Varlink", "ServiceRuntime", "DBus", "CLinux"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],

@@ -3,8 +3,9 @@
 enum Arguments {
   /// The options of all commands that are followed by a value.
   static let optionsWithValue: Set = [
-    "--timeout", "--color", "--socket", "--units", "--config", "--count", "--deadline", "--delete", "--device", "--dial", "--ecu",
-    "--input", "--interval", "--kind", "--level", "--lines", "-l", "--name", "--output", "-o", "--seconds", "--since", "--year",
+    "--timeout", "--color", "--socket", "--units", "--config", "--count", "-n", "--deadline", "--delete", "--device", "--dial", "--ecu",
+    "--history-socket", "--input", "--interval", "--kind", "--last", "--level", "--lines", "-l", "--name", "--output", "-o", "--points",
+    "--property", "--seconds", "--since", "--svg", "--trip", "--until", "--year",
   ]
 
   /// Turns `--offset -5` into `--offset=-5`: ArgumentParser takes a value with a leading dash for an option.

@@ -108,7 +108,7 @@ struct Output {
 
   static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8), to: descriptor) }
 
-  private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+  static func write(_ bytes: [UInt8], to descriptor: Int32) {
     // Errors of writing to stderr are ignored, because only the result and the exit code matter.
     if write(all: bytes[...], to: descriptor) || descriptor == STDERR_FILENO { return }
     if errno == EPIPE { exit(0) }  // the reader has closed the pipe

@@ -30,6 +30,12 @@ struct VehicleCtl: ParsableCommand {
           SetupCommand.self, ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DoCommand.self, WebPageCommand.self,
           RecordCommand.self,
         ]),
+      CommandGroup(
+        name: "History",
+        subcommands: [
+          TripsCommand.self, TripCommand.self, ChargesCommand.self, ChargeCommand.self, ParkingsCommand.self, PlotCommand.self,
+          HistoryCommand.self,
+        ]),
       CommandGroup(name: "Driving and RC car", subcommands: [DriveCommand.self, CarCommand.self]),
       CommandGroup(name: "Vehicle diagnostics", subcommands: [DtcCommand.self, MonitorsCommand.self]),
       CommandGroup(name: "Toy", subcommands: [ToyCommand.self]),

@@ -178,7 +178,7 @@ import Varlink
   @Test func `every command takes the common options`() throws {
     let operands = [
       "get": ["x"], "set": ["x", "1"], "do": ["x"], "connect": ["x"], "disconnect": ["x"], "drive": ["x"], "record": ["x", "-"],
-      "car": ["snapshot", "-"], "toy": ["history"], "import": ["x"], "bugreport": ["x"],
+      "car": ["snapshot", "-"], "toy": ["history"], "import": ["x"], "bugreport": ["x"], "plot": ["x"],
       "call": ["x"],
       "completions": ["bash"],
     ]

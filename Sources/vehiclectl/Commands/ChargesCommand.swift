@@ -1,0 +1,17 @@
+// charges: the charges that the history recorded, newest first.
+
+import ArgumentParser
+
+struct ChargesCommand: PeriodListCommand {
+  static let kind = PeriodTable.Kind.charge
+  static let configuration = CommandConfiguration(
+    commandName: "charges", abstract: "List charges, newest first.",
+    discussion: """
+      Times are local where the charge started. The notes are explained below the list. With --json: {"periods":[…]} in the \
+      units of vehicled-history(8).
+      """)
+
+  @OptionGroup var common: CommonOptions
+  @OptionGroup var history: HistoryOptions
+  @OptionGroup var list: PeriodListOptions
+}

@@ -1,0 +1,127 @@
+// history export: recorded samples in a format of other programs, streamed to stdout or a file.
+
+import ArgumentParser
+import Glibc
+import Protocols
+import Varlink
+
+struct HistoryExportCommand: Subcommand {
+  enum Format: String, EnumerableFlag {
+    case csv, ndjson, gpx, influx, blocks
+
+    static func help(for format: Format) -> ArgumentHelp? {
+      switch format {
+      case .csv: "CSV: a row for each time, a column for each property."
+      case .ndjson: "JSON lines: a sample per line."
+      case .gpx: "GPX 1.1: positions as a track, with values of other properties."
+      case .influx: "InfluxDB line protocol, also for VictoriaMetrics and QuestDB."
+      case .blocks: "Compressed blocks, the smallest format, for \"history import\"."
+      }
+    }
+  }
+
+  static let configuration = CommandConfiguration(
+    commandName: "export", abstract: "Export recorded values as CSV, JSON lines, GPX, Influx lines or blocks.",
+    discussion: """
+      Values have the units in which they were recorded. In CSV, a cell is empty if there is no sample of this time or the value is \
+      absent; --reasons adds a column with the reasons of absent values. With --gpx, the positions are those of the named device, or of \
+      the only one that has positions; --device and --property select the values that are added to each point. A file appears under its \
+      name when it is complete. With --json, which requires --output: {"samples","bytes","damage"}.
+      """)
+
+  @OptionGroup var common: CommonOptions
+  @OptionGroup var history: HistoryOptions
+  @Flag var format: Format
+  @Option(help: ArgumentHelp("Only this device; can be given several times.", valueName: "device"), completion: .recordedDevices)
+  var device: [String] = []
+  @Option(help: ArgumentHelp("Only this property, or pattern; can be given several times.", valueName: "property"))
+  var property: [String] = []
+  @OptionGroup var range: RangeOptions
+  @Flag(help: "With --csv, add a column with the reasons of absent values.")
+  var reasons = false
+  @Option(name: .shortAndLong, help: ArgumentHelp("Write this file (default: stdout).", valueName: "file"), completion: .file())
+  var output: String?
+  @Flag(help: "Overwrite an existing file.")
+  var force = false
+
+  func perform(_ terminal: Output) throws {
+    try range.check()
+    if terminal.json, output == nil { throw Failure.usage("--json prints a summary: use --output FILE for the values") }
+    let path = output == "-" ? nil : output
+    if let path { try AtomicFile.check(path, force: force) }
+    Interrupt.catchSignals()
+    let recorded = RecordedProperties(
+      try history.connect(common, terminal).call(HistoryContract.SeriesMethod.self, .init()).series)
+    let (selected, position) = try selection(recorded)
+    let streams = try selected.map { device, properties in
+      try SampleStream(
+        history.connect(common, terminal),
+        .init(device: device, properties: properties, start: range.since, end: range.until))
+    }
+    let merge = SampleMerge(streams)
+    let file = try ExportFile(path, force: force)
+    var format = format(merge.series, position)
+    let count = try Self.copy(merge, &format, to: file, terminal)
+    terminal.damage(merge.damage)
+    if let gpx = format as? GPXExport, gpx.count == 0 { terminal.note("no position of \(position ?? "") in this time") }
+    if terminal.json {
+      terminal.json(["samples": .int(count), "bytes": .int(file.size), "damage": .array(merge.damage.map(JSON.string))])
+    } else {
+      terminal.note("exported \(count) samples, \(vehiclectl.Format.size(file.size))")
+    }
+  }
+
+  /// Copies all rows; returns the number of samples.
+  private static func copy(
+    _ merge: SampleMerge, _ format: inout any ExportFormat, to file: ExportFile, _ terminal: Output
+  ) throws(Failure) -> Int {
+    var count = 0
+    var reported = 0.0
+    defer { terminal.progress(nil) }
+    try file.write(format.start())
+    while let row = try merge.next() {
+      count += row.samples.count
+      try file.write(try format.row(row))
+      if count & 0xFF < row.samples.count, Clock.monotonic - reported >= 0.2 {
+        if Interrupt.received { throw .other("interrupted; nothing is left of the file") }
+        reported = Clock.monotonic
+        terminal.progress("exporting: \(Int(merge.progress * 100)) %, \(vehiclectl.Format.size(file.size))")
+      }
+    }
+    try file.write(try format.end())
+    try file.finish()
+    return count
+  }
+
+  private func format(_ series: [HistoryContract.Series], _ position: String?) -> any ExportFormat {
+    switch format {
+    case .csv: CSVExport(series, zone: .local(), hasReasons: reasons)
+    case .ndjson: NDJSONExport(series)
+    case .gpx: GPXExport(series, device: position ?? "")
+    case .influx: InfluxExport(series)
+    case .blocks: BlockExport(series, from: range.since)
+    }
+  }
+
+  /// What to export, and for GPX the device with the positions.
+  private func selection(_ recorded: RecordedProperties) throws(Failure) -> ([(device: String, properties: [String])], position: String?) {
+    guard format == .gpx else { return (try recorded.selection(devices: device, properties: property), nil) }
+    let candidates = device.filter(recorded.hasPosition) + recorded.devices.filter(recorded.hasPosition)
+    guard let position = candidates.first else {
+      throw .noSuchProperty(
+        "no position was recorded; add a device of kind position, and name it in the configuration of vehicled-history")
+    }
+    if device.filter(recorded.hasPosition).isEmpty, candidates.count > 1 {
+      throw .usage("several devices have positions: \(candidates.joined(separator: ", ")); use --device to name one")
+    }
+    // Without a selection only the positions: a point with all values of a car is long.
+    let others = device.filter { $0 != position }
+    let values =
+      device.isEmpty && property.isEmpty
+      ? [] : try recorded.selection(devices: others.isEmpty ? device : others, properties: property).filter { $0.device != position }
+    let own = ["latitude", "longitude", "altitude", "speed", "track"].filter { name in
+      recorded.series.contains { $0.device == position && $0.property == name }
+    }
+    return ([(position, own)] + values, position)
+  }
+}

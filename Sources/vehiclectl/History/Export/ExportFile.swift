@@ -1,0 +1,65 @@
+// The output of an export: stdout, or a file that appears under its name only when it is complete. Bytes are written in large parts.
+
+import Glibc
+
+final class ExportFile {
+  private let path: String?
+  private let force: Bool
+  private let temporary: String
+  private var descriptor: Int32
+  private var buffer: [UInt8] = []
+  /// The number of bytes so far.
+  private(set) var size = 0
+  private static let part = 1 << 16
+
+  /// Opens a file; nil: stdout.
+  init(_ path: String?, force: Bool) throws(Failure) {
+    (self.path, self.force) = (path, force)
+    temporary = "\(path ?? "").\(getpid()).part"
+    guard let path else {
+      descriptor = STDOUT_FILENO
+      return
+    }
+    try AtomicFile.check(path, force: force)
+    descriptor = try RecordCommand.create(temporary, force: false)
+  }
+
+  deinit {
+    guard path != nil, descriptor >= 0 else { return }
+    close(descriptor)
+    unlink(temporary)
+  }
+
+  func write(_ text: String) throws(Failure) {
+    buffer += text.utf8
+    size += text.utf8.count
+    if buffer.count >= Self.part { try flush() }
+  }
+
+  private func flush() throws(Failure) {
+    defer { buffer.removeAll(keepingCapacity: true) }
+    guard let path else { return Output.write(buffer, to: STDOUT_FILENO) }
+    guard Output.write(all: buffer[...], to: descriptor) else {
+      throw .other("cannot write \(path): \(String(cString: strerror(errno))); free space, or name another file")
+    }
+  }
+
+  /// Completes the file.
+  func finish() throws(Failure) {
+    try flush()
+    guard let path else { return }
+    let isWritten = fsync(descriptor) == 0 || errno == EINVAL
+    let isClosed = close(descriptor) == 0
+    descriptor = -1
+    guard isWritten, isClosed else {
+      let error = errno
+      unlink(temporary)
+      throw .other("cannot write \(path): \(String(cString: strerror(error)))")
+    }
+    // link(2) does not replace a file that was created meanwhile.
+    let isNamed = force ? rename(temporary, path) == 0 : link(temporary, path) == 0
+    let error = errno
+    if !force { unlink(temporary) }
+    guard isNamed else { throw .other("cannot write \(path): \(String(cString: strerror(error)))") }
+  }
+}

@@ -1,0 +1,45 @@
+// InfluxDB line protocol: the samples of a device with one time are a line. Absent values have no line. Pure.
+// Source: InfluxDB documentation, "Line protocol reference" (escaping, types, precision ns).
+
+import Protocols
+import Varlink
+
+struct InfluxExport: ExportFormat {
+  private static let measurement = "vehicled"
+  private let series: [HistoryContract.Series]
+
+  init(_ series: [HistoryContract.Series]) { self.series = series }
+
+  func start() -> String { "" }
+
+  func row(_ row: ExportRow) -> String {
+    var devices: [String] = []
+    var fields: [String: [String]] = [:]
+    for (index, sample) in row.samples {
+      guard let value = sample.value else { continue }
+      let device = series[index].device
+      if fields[device] == nil { devices.append(device) }
+      fields[device, default: []].append("\(Self.key(series[index].property))=\(Self.text(value))")
+    }
+    return devices.map { device in
+      "\(Self.measurement),device=\(Self.key(device)) \((fields[device] ?? []).joined(separator: ",")) \(row.time)000\n"
+    }.joined()
+  }
+
+  func end() -> String { "" }
+
+  private static func text(_ value: Value) -> String {
+    switch value {
+    case .bool(let flag): flag ? "true" : "false"
+    case .int(let number): "\(number)i"
+    case .float(let number): Value.text(number)
+    case .string, .list:
+      "\"" + Format.text(value).replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n") + "\""
+    }
+  }
+
+  /// A tag value or field key: commas, equals signs and spaces are escaped.
+  private static func key(_ text: String) -> String {
+    text.replacing(",", with: "\\,").replacing("=", with: "\\=").replacing(" ", with: "\\ ").replacing("\n", with: "\\ ")
+  }
+}

@@ -1,0 +1,101 @@
+// The recorded samples of several devices in the order of time. Each device has a connection of its own, from which only the next reply is
+// read: memory does not grow with the range.
+
+import Protocols
+import Varlink
+
+/// The samples of one device.
+final class SampleStream {
+  private let client: Client
+  private var pending: ArraySlice<HistoryContract.Sample> = []
+  private var hasMore = true
+  /// What the first reply contains, by number.
+  let series: [HistoryContract.Series]
+  /// Blocks that could not be read.
+  private(set) var damage: [String] = []
+  /// 0 to 1.
+  private(set) var progress = 0.0
+
+  /// Requests the samples.
+  init(_ client: Client, _ parameters: HistoryContract.SamplesMethod.Parameters) throws(Failure) {
+    self.client = client
+    try client.begin(HistoryContract.SamplesMethod.self, parameters, more: true)
+    let (first, continues) = try client.following(HistoryContract.SamplesMethod.self)
+    series = first.series ?? []
+    hasMore = continues
+    take(first)
+  }
+
+  /// The next sample, which stays the next one.
+  func peek() throws(Failure) -> HistoryContract.Sample? {
+    while pending.isEmpty, hasMore {
+      if Interrupt.received { throw .other("interrupted") }
+      let (result, continues) = try client.following(HistoryContract.SamplesMethod.self)
+      hasMore = continues
+      take(result)
+    }
+    return pending.first
+  }
+
+  func removeFirst() { pending = pending.dropFirst() }
+
+  /// The samples of a reply can be ordered by series.
+  private func take(_ result: HistoryContract.SamplesMethod.Result) {
+    damage += result.damage ?? []
+    progress = result.progress ?? progress
+    let samples = result.samples ?? []
+    let isOrdered = zip(samples, samples.dropFirst()).allSatisfy { $0.time <= $1.time }
+    pending =
+      (isOrdered ? samples : samples.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }.map(\.element))[
+        ...]
+  }
+}
+
+/// The samples of several devices with one time.
+struct ExportRow {
+  /// µs since the Unix epoch.
+  var time: Int
+  /// With the index of their series in `SampleMerge.series`.
+  var samples: [(series: Int, sample: HistoryContract.Sample)] = []
+}
+
+/// Several streams as one.
+final class SampleMerge {
+  private let streams: [SampleStream]
+  /// The series of all devices.
+  let series: [HistoryContract.Series]
+  /// The index in `series` of each number of a series, by stream.
+  private let indices: [[Int: Int]]
+
+  init(_ streams: [SampleStream]) {
+    self.streams = streams
+    var (all, indices): ([HistoryContract.Series], [[Int: Int]]) = ([], [])
+    for stream in streams {
+      indices.append(Dictionary(stream.series.enumerated().map { ($1.id, all.count + $0) }, uniquingKeysWith: { first, _ in first }))
+      all += stream.series
+    }
+    (series, self.indices) = (all, indices)
+  }
+
+  var damage: [String] { streams.flatMap(\.damage) }
+
+  /// The fraction of the slowest stream, 0 to 1.
+  var progress: Double { streams.map(\.progress).min() ?? 1 }
+
+  /// The samples of the next time; nil at the end.
+  func next() throws(Failure) -> ExportRow? {
+    var time: Int?
+    for stream in streams {
+      if let sample = try stream.peek() { time = min(time ?? .max, sample.time) }
+    }
+    guard let time else { return nil }
+    var row = ExportRow(time: time)
+    for (stream, indices) in zip(streams, indices) {
+      while let sample = try stream.peek(), sample.time == time {
+        if let index = indices[sample.series] { row.samples.append((index, sample)) }
+        stream.removeFirst()
+      }
+    }
+    return row
+  }
+}

@@ -1,0 +1,126 @@
+// Turns a file of `history export` into blocks: a file of blocks as it is, CSV and JSON lines by collecting their samples. A file is read
+// twice: first to the end to find mistakes, then to import it, so that a mistake imports nothing.
+
+import Protocols
+import SampleBlocks
+import Varlink
+
+/// A sample of a file, with its series.
+struct ImportedSample {
+  var device: String
+  var property: String
+  var type: ValueType
+  var unit: String?
+  var time: Int
+  var content: Reading.Content
+}
+
+/// A format that consists of samples.
+protocol SampleFormat {
+  /// The samples of the next line or record; nil at the end.
+  mutating func next(_ file: ImportFile) throws(Failure) -> [ImportedSample]?
+}
+
+struct ImportReader {
+  enum Format { case csv, ndjson, blocks }
+
+  private let path: String
+  private let known: [HistoryContract.Series]
+  let format: Format
+
+  /// Recognises the format of a file. `known` are the series of the history, which give the types of columns of CSV.
+  init(_ path: String, known: [HistoryContract.Series]) throws(Failure) {
+    (self.path, self.known) = (path, known)
+    let first = String(decoding: try ImportFile(path).nextLine() ?? [], as: UTF8.self)
+    if first + "\n" == BlockLine.header {
+      format = .blocks
+    } else if first.hasPrefix("{") {
+      format = .ndjson
+    } else if first.hasPrefix("time,") || first.hasPrefix("time_us,") {
+      format = .csv
+    } else {
+      throw .usage("cannot import \(path): not a file of \"history export\" in the formats blocks, csv or ndjson; export it again")
+    }
+  }
+
+  /// Reads the file once, and passes each block to the closure. Returns what identifies the contents.
+  @discardableResult
+  func blocks(_ body: (BlockLine, _ progress: Double) throws -> Void) throws -> String {
+    let file = try ImportFile(path)
+    switch format {
+    case .blocks: try readBlocks(file, body)
+    case .ndjson: try readSamples(file, NDJSONFormat(known), body)
+    case .csv: try readSamples(file, try CSVFormat(file, types: try CSVTypes(path, known)), body)
+    }
+    return file.source
+  }
+
+  private func readBlocks(_ file: ImportFile, _ body: (BlockLine, Double) throws -> Void) throws {
+    _ = try file.nextLine()
+    while let bytes = try file.nextLine() {
+      guard let json = JSON(String(decoding: bytes, as: UTF8.self)), let line = BlockLine(json) else {
+        throw file.failure("not a line of a file of blocks")
+      }
+      do throws(BlockError) {
+        guard let bytes = Base64.decode(line.block) else { throw BlockError("block", "not Base64") }
+        _ = try Block(bytes).columns()
+      } catch {
+        throw file.failure("the block is damaged: \(error)")
+      }
+      try body(line, file.progress)
+    }
+  }
+
+  private func readSamples(_ file: ImportFile, _ format: any SampleFormat, _ body: (BlockLine, Double) throws -> Void) throws {
+    struct Device {
+      var assembler: BlockAssembler
+      var series: [HistoryContract.Series] = []
+      var last = Int.min
+    }
+    var format = format
+    var devices: [String: Device] = [:]
+    while let samples = try format.next(file) {
+      for sample in samples {
+        var device = devices[sample.device] ?? Device(assembler: BlockAssembler(sample.device))
+        guard sample.time >= device.last else {
+          throw file.failure("the time is before that of an earlier line of \(sample.device): sort the file by time")
+        }
+        device.last = sample.time
+        let known = device.series.first { $0.property == sample.property && $0.type == sample.type.rawValue && $0.unit == sample.unit }
+        let series =
+          known
+          ?? HistoryContract.Series(
+            id: device.series.count + 1, device: sample.device, property: sample.property, type: sample.type.rawValue, unit: sample.unit)
+        if known == nil { device.series.append(series) }
+        let value: Value? = if case .value(let value) = sample.content { value } else { nil }
+        let reason: String? = if case .absent(let reason) = sample.content { reason } else { nil }
+        let line: BlockLine?
+        do throws(BlockError) {
+          line = try device.assembler.append(.init(series: series.id, time: sample.time, value: value, reason: reason), of: series)
+        } catch {
+          throw file.failure("\(error)")
+        }
+        devices[sample.device] = device
+        if let line { try body(line, file.progress) }
+      }
+    }
+    for name in devices.keys.sorted() {
+      if let line = devices[name]?.assembler.flush() { try body(line, 1) }
+    }
+  }
+}
+
+extension BlockLine {
+  /// Parses a line of a file of blocks; nil if it is none.
+  init?(_ json: JSON) {
+    guard let device = json["device"]?.string, let block = json["block"]?.string, case .bool(let continues)? = json["continues"],
+      case .array(let elements)? = json["series"]
+    else { return nil }
+    let series = elements.compactMap { one -> HistoryContract.Series? in
+      guard case .int(let id)? = one["id"], let property = one["property"]?.string, let type = one["type"]?.string else { return nil }
+      return HistoryContract.Series(id: id, device: device, property: property, type: type, unit: one["unit"]?.string)
+    }
+    guard series.count == elements.count else { return nil }
+    self.init(device: device, series: series, block: block, continues: continues)
+  }
+}
