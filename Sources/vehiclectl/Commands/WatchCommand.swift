@@ -10,7 +10,7 @@ struct WatchCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "watch", abstract: "Show values as they change.",
     discussion: """
-      On a terminal, shows a full-screen view; ? lists its keys, q quits. Otherwise, and with --json, prints one reading per line, as \
+      On a terminal, shows a full-screen view; ? lists its keys, q quits. With --plot, plots numbers as they change. Otherwise, and with --json, prints one reading per line, as \
       in "get --json", or one event: {"event":NAME,"device":DEVICE,"text":TEXT,"time":MICROSECONDS}. The first lines are the current \
       values. A pattern such as 'ev.cell*' selects every property that it matches.
       """)
@@ -23,18 +23,30 @@ struct WatchCommand: Subcommand {
       "Minimum interval between updates in ms, 0 (print every change) to \(intervals.upperBound).", valueName: "ms"),
     transform: WatchCommand.milliseconds)
   var interval: Int?
+  @Flag(help: "On a terminal, plot these properties as they change.")
+  var plot = false
+  @Option(
+    help: ArgumentHelp("With --plot, the time that is shown: 30s, 5min, at most 1h (default: 1min).", valueName: "duration"),
+    transform: WatchCommand.span)
+  var last = 60.0
   @Argument(
     help: ArgumentHelp("DEVICE, PROPERTY, DEVICE.PROPERTY, or a pattern (default: all).", valueName: "ref"), completion: .properties)
   var references: [String] = []
 
   func perform(_ output: Output) throws {
     let units = try common.unitSystem()
+    if plot, references.isEmpty { throw Failure.usage("--plot needs the properties to plot; use for example watch --plot speed") }
     let client = try common.connect(output)
     Interrupt.catchSignals()
     let isView = !output.json && Terminal.isTerminal(STDOUT_FILENO) && Environment["TERM"] != "dumb"
     let schemas = isView || !references.isEmpty ? try client.call(Contract.Describe.self, .init(device: nil)).schemas : []
     let selected = references.isEmpty ? nil : try References(references, in: schemas)
-    if isView {
+    if isView, plot, let selected {
+      var screen = PlotScreen(client, units, output, LivePlot(selected, in: schemas, span: last))
+      let parameters = parameters(selected, in: schemas, interval: interval ?? Self.frameInterval)
+      let lines = try screen.run(parameters, first: common.replyTimeout, count: count)
+      if count != nil { output.lines(lines.filter { !$0.isEmpty }) }
+    } else if isView {
       try view(client, schemas, selected, units, output)
     } else {
       try lines(client, parameters(selected, in: schemas, interval: interval), selected, units, output)
@@ -85,6 +97,12 @@ struct WatchCommand: Subcommand {
   /// The time between two frames in ms: the daemon merges changes that no frame would show.
   private static let frameInterval = Int(FullScreen.period * 1000)
   private static let intervals = Contract.Watch.intervals
+
+  private static func span(_ text: String) throws -> Double {
+    let seconds = try PlotCommand.duration(text)
+    guard (1...3600).contains(seconds) else { throw ValidationError("\"\(text)\" cannot be shown; use 1s to 1h") }
+    return seconds
+  }
 
   private static func milliseconds(_ text: String) throws -> Int {
     guard let number = Int(text), intervals.contains(number) else {
