@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 // Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, SampleBlocks and HistoryStore (recorded values),
-// Peers (simulated devices, no I/O), ServiceRuntime (the event loop and the sockets of programs beside the daemon), and the programs
-// vehicled, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With
-// VEHICLED_PROTOCOLS_ONLY set, the package is only the targets that need no packages but crypto, and their tests: the quick loop of
-// `make protocols`.
+// Peers (simulated devices, no I/O), ServiceRuntime (the event loop and the sockets of programs beside the daemon), ConfigurationFiles
+// (TOML), and the programs vehicled, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes
+// tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is only the targets that need no packages but
+// crypto, and their tests: the quick loop of `make protocols`.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -49,11 +49,12 @@ let package = Package(
       name: "ServiceRuntime",
       dependencies: ["Protocols", "Varlink", "CLinux", "CSystemd", .product(name: "Logging", package: "swift-log")],
       swiftSettings: strict),
+    .target(name: "ConfigurationFiles", dependencies: ["Protocols", "ServiceRuntime", "CToml"], swiftSettings: strict),
     .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "vehicled",
       dependencies: [
-        "Protocols", "Varlink", "ServiceRuntime", "DBus", "CCurl", "CLinux", "CSystemd", "CSQLiteLater", "CToml",
+        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "DBus", "CCurl", "CLinux", "CSystemd", "CSQLiteLater",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),
@@ -86,7 +87,9 @@ let package = Package(
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers", "MachineTesting"], swiftSettings: strict),
     .testTarget(
       name: "vehicledTests",
-      dependencies: ["vehicled", "Protocols", "Varlink", "ServiceRuntime", "SignalImport", "Peers", "CLinux", "CSQLite"],
+      dependencies: [
+        "vehicled", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "SignalImport", "Peers", "CLinux", "CSQLite",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "vehiclectlTests", dependencies: ["vehiclectl", "Protocols", "Varlink", "SampleBlocks", "DBus", "CLinux"], swiftSettings: strict

@@ -34,6 +34,9 @@ public enum Accounts {
 
   public typealias Answers = [Query: Answer]
 
+  /// The name of the user of this process. The first use blocks.
+  public static let ownName: String = if case .name(let name) = resolve(.userName(geteuid())) { name } else { "user \(geteuid())" }
+
   /// Queries the name service. Blocks.
   public static func resolve(_ query: Query) -> Answer {
     switch query {

@@ -44,7 +44,7 @@ import ServiceRuntime
   }
 
   func run() throws {
-    _ = NameService.ownName
+    _ = Accounts.ownName
     let configuration: Configuration
     do { configuration = try Configuration.load(config, kinds: registry) } catch {
       printError(error.description)

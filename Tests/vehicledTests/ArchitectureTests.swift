@@ -59,11 +59,16 @@ import Testing
     for folder in Self.dependencies.keys { #expect(!reaches(folder, from: folder), "\(folder)") }
   }
 
-  @Test func `ServiceRuntime imports neither NIO nor Foundation`() throws {
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources/ServiceRuntime")
-      .standardized
-    let allowed: Set<Substring> = ["CLinux", "CSystemd", "Glibc", "Logging", "Protocols", "Synchronization", "Varlink"]
-    let files = try FileManager.default.contentsOfDirectory(atPath: root.path)
+  private static let imports: [(String, Set<Substring>)] = [
+    ("ServiceRuntime", ["CLinux", "CSystemd", "Glibc", "Logging", "Protocols", "Synchronization", "Varlink"]),
+    ("ConfigurationFiles", ["CToml", "Glibc", "Protocols", "ServiceRuntime"]),
+  ]
+
+  @Test(arguments: imports)
+  func `services import neither NIO nor Foundation`(_ target: String, _ allowed: Set<Substring>) throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources/\(target)").standardized
+    let all = try #require(FileManager.default.enumerator(atPath: root.path)?.compactMap { $0 as? String })
+    let files = all.filter { $0.hasSuffix(".swift") }
     #expect(files.count > 2)
     for file in files {
       let text = try String(contentsOf: root.appendingPathComponent(file), encoding: .utf8)

@@ -1,5 +1,6 @@
 // Compares etc/vehicled.toml and the example in the error message with the tables of known keys.
 
+import ConfigurationFiles
 import Foundation
 import Protocols
 import Testing

@@ -1,5 +1,6 @@
 // Unreadable configuration files, and random bytes.
 
+import ConfigurationFiles
 import Foundation
 import Glibc
 import Testing

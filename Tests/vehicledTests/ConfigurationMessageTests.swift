@@ -1,5 +1,6 @@
 // Messages about common mistakes in a configuration, and warnings of `vehicled --check-config`.
 
+import ConfigurationFiles
 import Foundation
 import Protocols
 import Testing

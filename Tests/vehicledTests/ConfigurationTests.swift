@@ -1,5 +1,6 @@
 // The configuration: valid files, and the location and message of each mistake.
 
+import ConfigurationFiles
 import Foundation
 import Protocols
 import Testing

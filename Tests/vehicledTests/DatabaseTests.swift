@@ -4,6 +4,7 @@ import CSQLite
 import Foundation
 import Glibc
 import Protocols
+import ServiceRuntime
 import Testing
 
 @testable import vehicled

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Protocols
+import ServiceRuntime
 import Testing
 
 @testable import vehicled

@@ -1,5 +1,6 @@
 import Glibc
 import Protocols
+import ServiceRuntime
 import Synchronization
 import Testing
 import Varlink

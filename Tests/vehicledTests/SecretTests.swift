@@ -1,5 +1,6 @@
 // Keys that name secret files, and keys that name properties of other devices.
 
+import ConfigurationFiles
 import Foundation
 import Protocols
 import Testing

@@ -1,5 +1,6 @@
 // Custom signals in the configuration: in a device's section and in signals.d, and the location of each mistake.
 
+import ConfigurationFiles
 import Foundation
 import Protocols
 import SignalImport
@@ -130,7 +131,7 @@ import Testing
   }
 
   @Test func `signals.d may be missing, but must not be a file`() throws {
-    #expect(throws: Never.self) { try ConfigurationFile.all(in: "signals.d", beside: "v.toml") }
+    #expect(throws: Never.self) { try ConfigurationFile.all(in: "signals.d", beside: "v.toml", Configuration.examples) }
     let folder = try Folder()
     let path = try folder.write(Self.car)
     try folder.write("", to: "signals.d")

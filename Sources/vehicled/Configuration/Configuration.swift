@@ -1,6 +1,7 @@
 // The checked configuration: access to the socket, and the devices. A plain value; a reload compares two of them, device by device.
 // The keys are in ConfigurationKeys.
 
+import ConfigurationFiles
 import Logging
 import Protocols
 
@@ -75,7 +76,7 @@ extension Configuration {
     var root = TOML.Table()
     var problems: [ConfigurationProblem] = []
     do {
-      for file in try ConfigurationFile.all(of: path) {
+      for file in try ConfigurationFile.all(of: path, examples) {
         do throws(ConfigurationProblem) {
           root.merge(try file.table())
         } catch {
@@ -88,7 +89,7 @@ extension Configuration {
     var check = ConfigurationCheck(kinds: kinds, isComplete: problems.isEmpty)
     for folder in Set(kinds.flatMap(\.sections).compactMap(\.folder)).sorted() {
       do {
-        for file in try ConfigurationFile.all(in: folder, beside: path) {
+        for file in try ConfigurationFile.all(in: folder, beside: path, examples) {
           do throws(ConfigurationProblem) {
             check.shared[folder, default: []].append(try file.table())
           } catch {

@@ -1,12 +1,13 @@
 // Checks a TOML tree against the known keys and converts it to a configuration. All problems are collected; the result is valid only if
 // there are none.
 
+import ConfigurationFiles
 import Logging
 import Protocols
 import ServiceRuntime
 
-struct ConfigurationCheck {
-  private(set) var problems: [ConfigurationProblem] = []
+struct ConfigurationCheck: TableCheck {
+  var problems: [ConfigurationProblem] = []
   let kinds: [Kind]
   /// The files of each folder, such as `signals.d`, with subsections that devices of a kind share.
   var shared: [String: [TOML.Table]] = [:]
@@ -230,58 +231,4 @@ struct ConfigurationCheck {
     }
     return links.map { "\"\($0)\"" }.joined(separator: " or ")
   }
-}
-
-extension ConfigurationCheck {
-  /// The checked value of a key; nil if it is absent or invalid.
-  mutating func value(_ name: String, of options: [Option], in table: TOML.Table) -> Value? {
-    guard let entry = table[name], let option = options.first(where: { $0.name == name }) else { return nil }
-    return accept(entry, option)
-  }
-
-  private mutating func accept(_ entry: TOML.Entry, _ option: Option) -> Value? {
-    do throws(ValueError) {
-      return try option.rule.accept(entry.value.content, for: option.name)
-    } catch {
-      report(entry.value.location, "\(option.name): \(error.description)")
-      return nil
-    }
-  }
-
-  mutating func section(_ entry: TOML.Entry, form: String) -> TOML.Table? {
-    if case .table(let table) = entry.value.content { return table }
-    report(entry.location, "\(printable(entry.key, limit: 60)) is a section, not a key; write \(form) and its keys below it")
-    return nil
-  }
-
-  mutating func rejectUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of owner: String? = nil) {
-    for entry in table.entries where !known.contains(entry.key) && !sections.contains(entry.key) {
-      guard problems.count < 1000 else { return }
-      let suffix = owner.map { " of \($0)" } ?? ""
-      if case .table = entry.value.content {
-        let remedy = sections.isEmpty ? "remove it" : suggestion(for: entry.key, among: sections)
-        report(entry.location, "unknown section \(quoted(entry.key))\(suffix); \(remedy)")
-      } else {
-        report(entry.location, "unknown key \(quoted(entry.key))\(suffix); \(suggestion(for: entry.key, among: known))")
-      }
-    }
-  }
-
-  func suggestion(for wrong: String, among known: [String]) -> String {
-    if let name = Renames.option(wrong), known.contains(name) { return "it has been renamed to \(name)" }
-    return nearest(to: wrong, among: known).map { "did you mean \($0)?" } ?? "use one of \(known.joined(separator: ", "))"
-  }
-
-  mutating func report(_ location: SourceLocation, _ text: String) {
-    problems.append(ConfigurationProblem(location, text))
-  }
-}
-
-/// Whether the name has at most `maxLength` lower-case letters, digits and dashes, and begins with a letter.
-func isDeviceName(_ name: String, maxLength: Int = 32) -> Bool {
-  let bytes = name.utf8
-  let isLetter = { (byte: UInt8) in (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
-  let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
-  guard let first = bytes.first, isLetter(first), bytes.count <= maxLength else { return false }
-  return bytes.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") }
 }

@@ -1,6 +1,7 @@
 // The daemon's own configuration keys and their values. Checks, suggestions and the test of etc/vehicled.toml use these tables; a
 // kind adds its own keys (Kind.options, Kind.links).
 
+import ConfigurationFiles
 import Logging
 import Protocols
 
@@ -48,6 +49,9 @@ extension Configuration {
     link = "serial:/dev/ttyUSB0"
     rate = 20
     """
+
+  static let examples = ConfigurationFile.Examples(
+    missing: "create it with your devices", file: example, section: "[device.NAME]", string: "kind = \"obd\"")
 }
 
 extension Kind {

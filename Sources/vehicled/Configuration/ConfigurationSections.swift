@@ -1,6 +1,7 @@
 // Checks the subsections of devices: those in a device's own section, and those that devices of a kind share through the files of a
 // folder (`[signal.NAME]` in signals.d). Problems are reported with the location of the key, or of the character, that causes them.
 
+import ConfigurationFiles
 import Protocols
 import ServiceRuntime
 

@@ -3,6 +3,7 @@
 
 import Glibc
 import Protocols
+import ServiceRuntime
 import Varlink
 
 @Loop final class DeviceScan: BlueZObserver {

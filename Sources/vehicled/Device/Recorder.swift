@@ -4,6 +4,7 @@
 
 import Glibc
 import Protocols
+import ServiceRuntime
 import Synchronization
 import Varlink
 

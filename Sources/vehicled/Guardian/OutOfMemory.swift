@@ -2,6 +2,7 @@
 // Source: proc(5), /proc/pid/oom_score_adj. A process may raise its own value, and lower it to the value that a privileged process set.
 
 import Glibc
+import ServiceRuntime
 
 enum OutOfMemory {
   /// The difference between the two scores in thousandths of the machine's memory. Small, so that the kernel does not kill the daemon

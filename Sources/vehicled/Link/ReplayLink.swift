@@ -2,6 +2,7 @@
 // original delays, divided by `speed`. A message that is not in the rest of the recording gets no reply.
 
 import Protocols
+import ServiceRuntime
 import Varlink
 
 @Loop final class ReplayLink: Link {

@@ -89,7 +89,7 @@ import ServiceRuntime
 
   /// The last known name of a user, or `user 4711` if it is unknown.
   func name(of user: UInt32) -> String {
-    if user == geteuid() { return Self.ownName }
+    if user == geteuid() { return Accounts.ownName }
     if user == 0 { return "root" }
     if case .name(let name)? = entries[.userName(user)]?.answer { return name }
     return "user \(user)"
@@ -134,10 +134,4 @@ import ServiceRuntime
 
 extension NameService.Answer {
   var isFailed: Bool { if case .failed = self { true } else { false } }
-}
-
-extension NameService {
-  /// The name of the daemon's own user. First used at start, before the loop runs, because the lookup blocks.
-  nonisolated static let ownName: String =
-    if case .name(let name) = Accounts.resolve(.userName(geteuid())) { name } else { "user \(geteuid())" }
 }

@@ -111,7 +111,7 @@ struct Databases: Sendable {
   }
 
   private static func unreadable(_ path: String, _ code: CInt) -> ValueError {
-    let remedy = code == EACCES ? "; make it readable for user \(NameService.ownName)" : ""
+    let remedy = code == EACCES ? "; make it readable for user \(Accounts.ownName)" : ""
     return ValueError("cannot read \(path): \(errnoMessage(code))\(remedy)")
   }
 

@@ -4,29 +4,48 @@
 import Glibc
 import ServiceRuntime
 
-struct ConfigurationFile {
-  static let maxSize = 1 << 20
-  let path: String
+public struct ConfigurationFile {
+  /// What the messages of one program show as an example.
+  public struct Examples: Sendable {
+    /// What to create if there is no file, and what goes into it.
+    let missing: String
+    let file: String
+    /// The header of a section, as in `[device.NAME]`, and a line with a string.
+    let section: String
+    let string: String
 
-  /// FILE and FILE.d/*.toml, in the order of their names. Throws if none of them exists.
-  static func all(of path: String) throws(ConfigurationProblem) -> [ConfigurationFile] {
-    let further = try names(in: path + ".d").map { ConfigurationFile(path: "\(path).d/\($0)") }
-    guard access(path, F_OK) == 0 || errno != ENOENT else {
-      guard further.isEmpty else { return further }
-      throw ConfigurationProblem(
-        SourceLocation(file: path), "no such file; create it with your devices, for example:\n\(Configuration.example)")
+    public init(missing: String, file: String, section: String, string: String) {
+      (self.missing, self.file, self.section, self.string) = (missing, file, section, string)
     }
-    return [ConfigurationFile(path: path)] + further
+  }
+
+  public static let maxSize = 1 << 20
+  let path: String
+  let examples: Examples
+
+  /// FILE and FILE.d/*.toml, in the order of their names. Throws if none of them exists but one `isRequired`.
+  public static func all(
+    of path: String, _ examples: Examples, isRequired: Bool = true
+  ) throws(ConfigurationProblem) -> [ConfigurationFile] {
+    let further = try names(in: path + ".d").map { ConfigurationFile(path: "\(path).d/\($0)", examples: examples) }
+    guard access(path, F_OK) == 0 || errno != ENOENT else {
+      guard further.isEmpty, isRequired else { return further }
+      throw ConfigurationProblem(
+        SourceLocation(file: path), "no such file; \(examples.missing), for example:\n\(examples.file)")
+    }
+    return [ConfigurationFile(path: path, examples: examples)] + further
   }
 
   /// The *.toml files of a folder beside FILE, in the order of their names; empty if there is no such folder.
-  static func all(in folder: String, beside path: String) throws(ConfigurationProblem) -> [ConfigurationFile] {
+  public static func all(
+    in folder: String, beside path: String, _ examples: Examples
+  ) throws(ConfigurationProblem) -> [ConfigurationFile] {
     let directory = path.lastIndex(of: "/").map { path[...$0] + folder } ?? folder[...]
-    return try names(in: String(directory)).map { ConfigurationFile(path: "\(directory)/\($0)") }
+    return try names(in: String(directory)).map { ConfigurationFile(path: "\(directory)/\($0)", examples: examples) }
   }
 
   /// The file's contents as a tree.
-  func table() throws(ConfigurationProblem) -> TOML.Table {
+  public func table() throws(ConfigurationProblem) -> TOML.Table {
     let bytes: [UInt8]
     do throws(FileError) {
       bytes = try Files.contents(of: path, limit: ConfigurationFile.maxSize)
@@ -36,14 +55,14 @@ struct ConfigurationFile {
     do throws(TOML.SyntaxError) {
       return try TOML.parse(bytes, file: path)
     } catch {
-      throw ConfigurationProblem(error.location, ConfigurationFile.message(for: error, in: bytes))
+      throw ConfigurationProblem(error.location, message(for: error, in: bytes))
     }
   }
 
   private func problem(_ code: Int32) -> ConfigurationProblem {
     let text =
       switch code {
-      case EACCES, EPERM: "permission denied; make it readable for user \(NameService.ownName)"
+      case EACCES, EPERM: "permission denied; make it readable for user \(Accounts.ownName)"
       case EISDIR: "is a directory; use a file, or put files into \(path).d"
       case ENOENT: "no such file; remove the symbolic link, or create its target"
       case EINVAL: "is a pipe; use a regular file"
@@ -68,7 +87,7 @@ struct ConfigurationFile {
   }
 
   /// The message for a syntax error, from the parser's `Error while parsing CONTEXT: REASON`.
-  private static func message(for error: TOML.SyntaxError, in bytes: [UInt8]) -> String {
+  private func message(for error: TOML.SyntaxError, in bytes: [UInt8]) -> String {
     let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     let text = printable(error.text)
     let parts = text.split(separator: ": ", maxSplits: 1)
@@ -76,11 +95,11 @@ struct ConfigurationFile {
       return "\(text); \(remedy(for: text, in: ""))"
     }
     let reason = String(parts[1])
-    if context.contains("string"), let quote = missingQuote(error, isLiteral: context.contains("literal"), in: lines) {
+    if context.contains("string"), let quote = Self.missingQuote(error, isLiteral: context.contains("literal"), in: lines) {
       return "string is not closed; add \(quote) at the end"
     }
     if reason.contains("redefine") {
-      let first = earlierHeader(error, in: lines).map { "line \($0) already defines it; " } ?? ""
+      let first = Self.earlierHeader(error, in: lines).map { "line \($0) already defines it; " } ?? ""
       return "\(reason); \(first)remove or rename one of the two"
     }
     return "syntax error in \(context): \(reason); \(remedy(for: reason, in: context))"
@@ -110,7 +129,7 @@ struct ConfigurationFile {
     return first + 1
   }
 
-  private static func remedy(for reason: String, in context: String) -> String {
+  private func remedy(for reason: String, in context: String) -> String {
     if reason.contains("utf-8") { return "save the file as UTF-8" }
     if reason.contains("end-of-file"), context == "array" { return "add ] at the end" }
     if reason.contains("end-of-file"), context == "inline table" { return "add } at the end" }
@@ -119,11 +138,11 @@ struct ConfigurationFile {
     if context == "key-value pair", reason.contains("comment or whitespace") { return "write one KEY = VALUE on each line" }
     if context == "key-value pair", !reason.contains("value") { return "write KEY = VALUE" }
     if context == "boolean" { return "write true or false" }
-    if reason.contains("value") { return "put strings in quotes, as in kind = \"obd\"" }
+    if reason.contains("value") { return "put strings in quotes, as in \(examples.string)" }
     if reason.contains("dots") { return "use fewer" }
     if ["integer", "floating-point", "date", "time"].contains(where: context.contains) {
       return "write a number, or put a string in quotes"
     }
-    return "write [device.NAME], then lines of KEY = VALUE"
+    return "write \(examples.section), then lines of KEY = VALUE"
   }
 }

@@ -1,19 +1,23 @@
 // A TOML file as a tree in which every key and value records its source location. toml++ (CToml) checks the syntax;
-// ConfigurationCheck checks the keys. Tables keep the order of the file.
+// TableCheck checks the keys. Tables keep the order of the file.
 
 import CToml
 
 /// A location in a file: line and column, both 1-based; line 0 stands for the file as a whole.
-struct SourceLocation: Hashable, Sendable, CustomStringConvertible {
-  var file: String
-  var line = 0
-  var column = 0
+public struct SourceLocation: Hashable, Sendable, CustomStringConvertible {
+  public var file: String
+  public var line: Int
+  public var column: Int
 
-  var description: String { line == 0 ? file : "\(file):\(line):\(column)" }
+  /// A place in a file, or the file as a whole.
+  public init(file: String, line: Int = 0, column: Int = 0) { (self.file, self.line, self.column) = (file, line, column) }
+
+  public var description: String { line == 0 ? file : "\(file):\(line):\(column)" }
 }
 
-enum TOML {
-  enum Content: Sendable {
+/// A TOML document.
+public enum TOML {
+  public enum Content: Sendable {
     case table(Table)
     case array([Node])
     case string(String)
@@ -23,14 +27,14 @@ enum TOML {
     case date
   }
 
-  struct Node: Sendable {
-    var content: Content
-    var location: SourceLocation
+  public struct Node: Sendable {
+    public var content: Content
+    public var location: SourceLocation
     /// Whether the string is written in the file without escapes, so that the column of each character is known.
-    var isLiteral = false
+    public internal(set) var isLiteral = false
 
     /// The location of the byte at this offset of the string, or of the whole value if the column is unknown.
-    func location(at offset: Int) -> SourceLocation {
+    public func location(at offset: Int) -> SourceLocation {
       guard isLiteral, case .string(let text) = content else { return location }
       var inside = location
       inside.column += 1 + String(decoding: text.utf8.prefix(offset), as: UTF8.self).unicodeScalars.count
@@ -38,19 +42,21 @@ enum TOML {
     }
   }
 
-  struct Entry: Sendable {
-    var key: String
-    var location: SourceLocation
-    var value: Node
+  public struct Entry: Sendable {
+    public var key: String
+    public var location: SourceLocation
+    public var value: Node
   }
 
-  struct Table: Sendable {
-    var entries: [Entry] = []
+  public struct Table: Sendable {
+    public var entries: [Entry]
 
-    subscript(key: String) -> Entry? { entries.first { $0.key == key } }
+    public init(entries: [Entry] = []) { self.entries = entries }
+
+    public subscript(key: String) -> Entry? { entries.first { $0.key == key } }
 
     /// Merges a later file: tables key by key; any other value replaces the earlier one.
-    mutating func merge(_ later: Table) {
+    public mutating func merge(_ later: Table) {
       var positions = Dictionary(entries.indices.map { (entries[$0].key, $0) }, uniquingKeysWith: { first, _ in first })
       for entry in later.entries {
         guard let position = positions[entry.key] else {
@@ -68,13 +74,13 @@ enum TOML {
     }
   }
 
-  struct SyntaxError: Error {
-    var location: SourceLocation
-    var text: String
+  public struct SyntaxError: Error {
+    public var location: SourceLocation
+    public var text: String
   }
 
   /// Reads a document; `file` names it in source locations.
-  static func parse(_ bytes: [UInt8], file: String) throws(SyntaxError) -> Table {
+  public static func parse(_ bytes: [UInt8], file: String) throws(SyntaxError) -> Table {
     let document = bytes.withUnsafeBytes { ctoml_parse($0.bindMemory(to: CChar.self).baseAddress, $0.count) }
     defer { ctoml_free(document) }
     guard let nodes = document.nodes else {

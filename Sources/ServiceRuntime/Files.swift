@@ -1,18 +1,17 @@
-// The file operations of the daemon, with errors that name the path. They block.
+// File operations with errors that name the path. They block.
 
 import CLinux
 import Glibc
 import Protocols
-import ServiceRuntime
 
 /// The errno of a file operation; EFBIG for a file longer than the caller's limit.
-struct FileError: Error {
-  let code: CInt
+public struct FileError: Error {
+  public let code: CInt
 }
 
-enum Files {
+public enum Files {
   /// Reads a whole file of at most `limit` bytes. Throws EINVAL for a FIFO.
-  static func contents(of path: String, limit: Int) throws(FileError) -> [UInt8] {
+  public static func contents(of path: String, limit: Int) throws(FileError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw FileError(code: errno) }
     defer { close(descriptor) }
@@ -32,7 +31,7 @@ enum Files {
   }
 
   /// Reads a whole file like `contents`, but throws an error with a message.
-  static func read(_ path: String, limit: Int) throws(ValueError) -> [UInt8] {
+  public static func read(_ path: String, limit: Int) throws(ValueError) -> [UInt8] {
     do throws(FileError) {
       return try contents(of: path, limit: limit)
     } catch {
@@ -47,7 +46,7 @@ enum Files {
   }
 
   /// Replaces the contents of a file atomically, with mode 0600.
-  static func replace(_ path: String, with bytes: [UInt8]) throws(ValueError) {
+  public static func replace(_ path: String, with bytes: [UInt8]) throws(ValueError) {
     let slash = path.lastIndex(of: "/") ?? path.startIndex
     let temporary = "\(path[..<slash])/.\(path[slash...].dropFirst()).new"
     // A file of this name may be left from an earlier run, or be a link to another file.
@@ -58,7 +57,7 @@ enum Files {
 
   /// Writes to a file, opened with these flags of open(2) and never through a symbolic link. If writing fails and the flags include
   /// O_CREAT, removes the file.
-  static func write(_ path: String, _ bytes: [UInt8], flags: CInt) throws(ValueError) {
+  public static func write(_ path: String, _ bytes: [UInt8], flags: CInt) throws(ValueError) {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0o600)
     guard descriptor >= 0 else { throw ValueError("cannot write \(path): \(errnoMessage(errno))") }
     defer { close(descriptor) }
@@ -75,7 +74,7 @@ enum Files {
   }
 
   /// Creates a directory and its parents, with mode 0700.
-  static func makeDirectory(_ path: String) throws(ValueError) {
+  public static func makeDirectory(_ path: String) throws(ValueError) {
     guard mkdir(path, 0o700) != 0, errno != EEXIST else { return }
     if errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
       try makeDirectory(String(path[..<slash]))
@@ -85,7 +84,7 @@ enum Files {
   }
 
   /// Creates a directory and its parents below `root` with mode 0700. None of them may be a symbolic link, except `root`.
-  static func makeDirectory(_ relative: String, below root: String) throws(ValueError) {
+  public static func makeDirectory(_ relative: String, below root: String) throws(ValueError) {
     try makeDirectory(root)
     var path = root
     for name in relative.split(separator: "/") {
@@ -99,18 +98,8 @@ enum Files {
     }
   }
 
-  /// Creates the directory if needed, and locks it until this process ends. Throws only if another process has locked it.
-  static func lock(_ directory: String) throws(ValueError) {
-    try? makeDirectory(directory)
-    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    if descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
-      close(descriptor)
-      throw ValueError("state directory \(directory) is in use by another vehicled; stop it first, or give another directory with --state")
-    }
-  }
-
   /// The names in a directory, sorted by bytes.
-  static func names(in path: String) throws(FileError) -> [String] {
+  public static func names(in path: String) throws(FileError) -> [String] {
     guard let directory = opendir(path) else { throw FileError(code: errno) }
     defer { closedir(directory) }
     var names: [String] = []
@@ -124,12 +113,12 @@ enum Files {
   }
 
   /// The names in a directory, sorted by bytes; empty if it cannot be read.
-  static func list(_ path: String) -> [String] {
+  public static func list(_ path: String) -> [String] {
     (try? names(in: path)) ?? []
   }
 
   /// Syncs the files of a directory and the directory itself.
-  static func sync(_ folder: String) {
+  public static func sync(_ folder: String) {
     for path in list(folder).map({ "\(folder)/\($0)" }) + [folder] {
       let descriptor = open(path, O_RDONLY | O_CLOEXEC)
       if descriptor >= 0 {

@@ -5,7 +5,7 @@ import ServiceRuntime
 
 extension TOML.Content {
   /// The value; nil if no key can have a value of this type.
-  var value: Value? {
+  public var value: Value? {
     switch self {
     case .string(let text): return .string(text)
     case .integer(let number): return .int(number)
@@ -34,7 +34,7 @@ extension TOML.Content {
 
 extension ValueRule {
   /// The value for the key. The error contains the problem and what to write instead.
-  func accept(_ content: TOML.Content, for key: String) throws(ValueError) -> Value {
+  public func accept(_ content: TOML.Content, for key: String) throws(ValueError) -> Value {
     guard let value = content.value else { throw ValueError("\(content.description); use \(expected)") }
     do throws(ValueError) {
       return try accept(value)
