@@ -41,7 +41,14 @@ extension HistoryStore {
         damage += try deleteBlocks(device, deletion, boot, ids, range)
         try deleteRollups(boot, ids, range)
       }
-      if deletion.property == nil { try deletePeriods(device, deletion.range) }
+      if deletion.property == nil {
+        try deletePeriods(device, deletion.range)
+        // What was deleted can be imported again.
+        let range = deletion.range ?? .min ... .max
+        try database.run(
+          "DELETE FROM imported WHERE device = ? AND start <= ? AND \"end\" >= ?",
+          [.int(device), .int(range.upperBound), .int(range.lowerBound)])
+      }
       guard deletion.range == nil else { return }
       for id in ids { try database.run("DELETE FROM series WHERE id = ?", [.int(id)]) }
       if deletion.property == nil { try database.run("DELETE FROM device WHERE id = ?", [.int(device)]) }

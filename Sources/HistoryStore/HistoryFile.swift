@@ -11,6 +11,7 @@ enum HistoryFile {
 
   /// Times of blocks and periods are microseconds of CLOCK_BOOTTIME in the boot; the wall-clock time is `boot.offset` later. `recent` has
   /// the blocks of a few seconds, and no index, so that a commit writes few pages; `block` has the merged ones.
+  /// `imported` records which blocks of a source were imported.
   private static let schema = """
     CREATE TABLE device (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE) STRICT;
     CREATE TABLE series (id INTEGER PRIMARY KEY AUTOINCREMENT, device INTEGER NOT NULL REFERENCES device, property TEXT NOT NULL,
@@ -29,6 +30,8 @@ enum HistoryFile {
       "end" INTEGER NOT NULL, zone TEXT NOT NULL, open INTEGER NOT NULL, frozen INTEGER NOT NULL, distance REAL, energy REAL,
       charge_start REAL, charge_end REAL, odometer_start REAL, odometer_end REAL, statistics TEXT NOT NULL) STRICT;
     CREATE INDEX period_device ON period (device, kind);
+    CREATE TABLE imported (device INTEGER NOT NULL, boot INTEGER NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL,
+      PRIMARY KEY (device, boot, start, "end")) STRICT, WITHOUT ROWID;
     """
 
   /// Opens the database of a directory. A new one is initialised.

@@ -53,6 +53,22 @@ public struct HistoryReader {
     }
   }
 
+  /// All boots.
+  public func allBoots() throws(HistoryError) -> [Boot] {
+    try database.rows("SELECT id, uuid, offset, synchronised FROM boot ORDER BY id", [], boot)
+  }
+
+  /// The wall-clock times (µs) of the oldest and the latest recorded values, or nil if there are none.
+  public func span() throws(HistoryError) -> ClosedRange<Int64>? {
+    let sql = """
+      SELECT min(s.first + b.offset), max(s.last + b.offset) FROM boot b JOIN (SELECT id AS boot, first, last FROM boot
+        WHERE first IS NOT NULL UNION ALL SELECT boot, min(start), max("end") FROM recent GROUP BY boot) s ON s.boot = b.id
+      """
+    return try database.rows(sql) { (row) throws(HistoryError) in
+      row.isNull(0) ? nil : row.int(0)...max(row.int(0), row.int(1))
+    }.first ?? nil
+  }
+
   func boot(_ row: SQLRow) throws(HistoryError) -> Boot {
     Boot(id: row.number(0), uuid: row.text(1), offset: row.int(2), isSynchronised: row.bool(3))
   }

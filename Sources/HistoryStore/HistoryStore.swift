@@ -47,7 +47,8 @@ public final class HistoryStore {
     return id
   }
 
-  private func device(_ name: String) throws(HistoryError) -> Int {
+  /// Returns the number of a device, which is created if it is new.
+  func device(_ name: String) throws(HistoryError) -> Int {
     if let id = deviceIDs[name] { return id }
     try writing { () throws(HistoryError) in
       try database.run("INSERT INTO device (name) VALUES (?) ON CONFLICT DO NOTHING", [.text(name)])
@@ -131,5 +132,11 @@ public final class HistoryStore {
   public func checkpoint() throws(HistoryError) {
     try database.run("PRAGMA wal_checkpoint(TRUNCATE)")
     HistoryFile.makeReserve(directory)
+  }
+
+  /// Returns unused space to the file system. The file is rewritten, which needs as much free space as it has data.
+  public func shrink() throws(HistoryError) {
+    try database.run("VACUUM")
+    try checkpoint()
   }
 }

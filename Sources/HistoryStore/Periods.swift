@@ -56,7 +56,7 @@ extension HistoryStore {
   /// Stores a period: a new one if its ID is 0, otherwise in place of the one with its ID. Returns its ID.
   @discardableResult
   public func store(_ period: Period) throws(HistoryError) -> Int {
-    let device = try reader.deviceID(period.device)
+    let device = try device(period.device)
     var id = period.id
     try writing { () throws(HistoryError) in
       try database.run(
@@ -78,6 +78,11 @@ extension HistoryStore {
       if id == 0 { id = database.lastID }
     }
     return id
+  }
+
+  /// Removes a period that turned out to be part of another one, or too short.
+  public func removePeriod(_ id: Int) throws(HistoryError) {
+    try database.run("DELETE FROM period WHERE id = ?", [.int(id)])
   }
 
   /// Replaces the periods of a device that overlap a range of wall-clock time (µs) by new ones. A new period gets the ID of an old one of

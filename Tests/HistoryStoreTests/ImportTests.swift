@@ -1,0 +1,87 @@
+// Blocks from elsewhere: imported once, with the numbers of this store, and not over other values.
+
+import HistoryStore
+import Protocols
+import SampleBlocks
+import Testing
+
+@Suite struct ImportTests {
+  /// A block of an hour of speeds, whose series has the number 70.
+  private func block(from start: Int64, values: [Int] = [1, 2, 3]) throws -> Block {
+    var builder = BlockBuilder()
+    for (index, value) in values.enumerated() { try builder.append(.value(.int(value)), series: 70, at: start + Int64(index) * second) }
+    return try Block(builder.build(from: start, to: start + 10 * second, layout: .columns))
+  }
+
+  private func imported(_ block: Block, device: String = "ev", source: String = "file", continues: Bool = false) -> ImportedBlock {
+    ImportedBlock(
+      device: device, source: source, series: [70: SeriesKey(device: device, property: "speed", type: .int, unit: "km/h")], block: block,
+      continues: continues)
+  }
+
+  private let year: Int64 = 1_700_000_000 * second
+
+  @Test func `a block is imported once per source, also after it was merged`() throws {
+    let directory = TestDirectory()
+    let store = try HistoryStore(directory: directory.path)
+    let first = imported(try block(from: year))
+    let following = imported(try block(from: year + 10 * second, values: [4, 5]), continues: true)
+    #expect(try store.add(first) == 3)
+    #expect(try store.add(following) == 2)
+    #expect(try store.add(first) == 0)
+    try store.compact()
+    #expect(try store.add(following) == 0)
+    let samples = try store.reader.samples("speed")
+    #expect(samples.count == 5)
+    #expect(samples.first == .sample(Sample(time: year, content: .value(.int(1)))))
+    #expect(try store.reader.span() == year...(year + 20 * second))
+    #expect(try store.reader.plot("speed", in: year...(year + 20 * second), points: 1)?.points.first??.maximum == 5)
+  }
+
+  @Test func `values that are recorded already are not imported over`() throws {
+    let directory = TestDirectory()
+    let store = try HistoryStore(directory: directory.path)
+    #expect(try store.add(imported(block(from: year))) == 3)
+    let other = imported(try block(from: year + 5 * second), source: "other")
+    let error = #expect(throws: HistoryError.self) { try store.add(other) }
+    #expect(error?.kind == .invalid && error?.description.contains("recorded already; delete them first") == true)
+    #expect(try store.add(imported(block(from: year + 5 * second), device: "other", source: "other")) == 3, "another device")
+    try store.delete(HistoryStore.Deletion(device: "ev"))
+    #expect(try store.add(other) == 3)
+    #expect(try store.add(imported(block(from: year - 60 * second))) == 3)
+  }
+
+  @Test func `a deleted block can be imported again`() throws {
+    let directory = TestDirectory()
+    let store = try HistoryStore(directory: directory.path)
+    let one = imported(try block(from: year))
+    #expect(try store.add(one) == 3)
+    try store.delete(HistoryStore.Deletion(device: "ev", range: year...(year + 10 * second)))
+    #expect(try store.add(one) == 3)
+    #expect(try store.reader.samples("speed").count == 3)
+  }
+
+  @Test func `series that are not described or have another type are rejected`() throws {
+    let directory = TestDirectory()
+    let store = try HistoryStore(directory: directory.path)
+    var one = imported(try block(from: year))
+    one.series = [70: SeriesKey(device: "ev", property: "speed", type: .float)]
+    #expect(throws: HistoryError.self) { try store.add(one) }
+    one.series = [:]
+    let error = #expect(throws: HistoryError.self) { try store.add(one) }
+    #expect(error?.description.contains("series 70") == true)
+    #expect(try store.reader.span() == nil)
+  }
+
+  @Test func `a period that does not exist after all is removed`() throws {
+    let directory = TestDirectory()
+    let store = try HistoryStore(directory: directory.path)
+    let boot = try store.boot("b", offset: 0)
+    let id = try store.store(
+      Period(device: "new", kind: .trip, start: BootTime(boot: boot, time: 1), end: BootTime(boot: boot, time: 2), zone: "UTC"))
+    #expect(try store.reader.periods().map(\.id) == [id])
+    try store.removePeriod(id)
+    #expect(try store.reader.periods() == [])
+    #expect(try store.reader.allBoots().map(\.uuid) == ["b"])
+  }
+}
