@@ -24,6 +24,9 @@ public enum Journal {
     }
   }
 
+  /// The metadata key of a record's MESSAGE_ID, by which programs find it. It is not part of the text.
+  public static let messageID = "message-id"
+
   /// Receives every record, on the thread that logs it.
   public typealias Observer = @Sendable (Record) -> Void
 
@@ -132,6 +135,7 @@ struct JournalHandler: RecordHandler {
 
   /// The field name of a metadata key: VEHICLED_DEVICE for `device`. Upper-case letters, digits and underscores, at most 64.
   private static func name(of key: String) -> String {
+    if key == Journal.messageID { return "MESSAGE_ID" }
     let letters = key.utf8.prefix(55).map { byte in
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - 32
@@ -215,7 +219,7 @@ struct LineHandler: RecordHandler {
 
   private static func parts(of metadata: Logger.Metadata) -> (subject: String, details: String) {
     let subject = ["device", "link"].compactMap { metadata[$0].map { printable("\($0)") } }.joined(separator: "/")
-    let further = metadata.filter { $0.key != "device" && $0.key != "link" }.sorted { $0.key < $1.key }
+    let further = metadata.filter { !["device", "link", Journal.messageID].contains($0.key) }.sorted { $0.key < $1.key }
     return (subject, further.map { " \(printable($0.key))=\(printable("\($0.value)"))" }.joined())
   }
 

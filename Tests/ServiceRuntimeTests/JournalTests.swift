@@ -85,6 +85,9 @@ import Testing
     #expect(priorities == ["7", "7", "6", "5", "4", "3", "2"].map { "PRIORITY=\($0)" })
     let long = JournalHandler.fields("vehicled", .info, "", [String(repeating: "k", count: 100): "v"])
     #expect(long[3] == "VEHICLED_" + String(repeating: "K", count: 55) + "=v")
+    let known = JournalHandler.fields("vehicled", .info, "", ["alert": "a", .init(Journal.messageID): "c0ffee"])
+    #expect(known[3...] == ["VEHICLED_ALERT=a", "MESSAGE_ID=c0ffee"])
+    #expect(LineHandler.text(.info, "raised", ["alert": "a", .init(Journal.messageID): "c0ffee"]) == "info raised alert=a")
   }
 
   @Test func `the journal is recognised by device and inode`() {
