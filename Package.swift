@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 // Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, SampleBlocks and HistoryStore (recorded values),
 // Peers (simulated devices, no I/O), ServiceRuntime (the event loop and the sockets of programs beside the daemon), ConfigurationFiles
-// (TOML), and the programs vehicled, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes
+// (TOML), and the programs vehicled, vehicled-history, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes
 // tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is only the targets that need no packages but
 // crypto, and their tests: the quick loop of `make protocols`.
 import PackageDescription
@@ -14,6 +14,7 @@ let package = Package(
     .executable(name: "vehicled", targets: ["vehicled"]),
     .executable(name: "vehiclectl", targets: ["vehiclectl"]),
     .executable(name: "vehiclesim", targets: ["vehiclesim"]),
+    .executable(name: "vehicled-history", targets: ["vehicled-history"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -75,6 +76,14 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
+    .executableTarget(
+      name: "vehicled-history",
+      dependencies: [
+        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "SampleBlocks", "HistoryStore", "Trips", "CLinux",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CLinux"], swiftSettings: strict),
     .testTarget(
       name: "ServiceRuntimeTests", dependencies: ["ServiceRuntime", "Protocols", "Varlink", "CLinux"], swiftSettings: strict),
@@ -89,6 +98,13 @@ let package = Package(
       name: "vehicledTests",
       dependencies: [
         "vehicled", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "SignalImport", "Peers", "CLinux", "CSQLite",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "vehicled-historyTests",
+      dependencies: [
+        "vehicled-history", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "SampleBlocks", "HistoryStore", "Trips",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .testTarget(

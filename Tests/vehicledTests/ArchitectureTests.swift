@@ -62,6 +62,13 @@ import Testing
   private static let imports: [(String, Set<Substring>)] = [
     ("ServiceRuntime", ["CLinux", "CSystemd", "Glibc", "Logging", "Protocols", "Synchronization", "Varlink"]),
     ("ConfigurationFiles", ["CToml", "Glibc", "Protocols", "ServiceRuntime"]),
+    (
+      "vehicled-history",
+      [
+        "ArgumentParser", "CLinux", "ConfigurationFiles", "Glibc", "HistoryStore", "Logging", "Protocols", "SampleBlocks", "ServiceRuntime",
+        "Synchronization", "Trips", "Varlink",
+      ]
+    ),
   ]
 
   @Test(arguments: imports)

@@ -1,0 +1,148 @@
+// The configured alerts: reports the raised ones to the journal and to clients, and leaves a file for the path unit that starts a command.
+
+import Glibc
+import HistoryStore
+import Logging
+import Protocols
+import ServiceRuntime
+import Varlink
+
+final class AlertKeeper: EventSource {
+  /// The MESSAGE_ID of the journal record about a raised alert.
+  static let messageID = "3f5c1d8e0b7a4c62a9d4f1e6b2087c95"
+
+  private struct Entry {
+    let name: String
+    let command: Bool
+    var evaluator: AlertEvaluator
+  }
+
+  private let logger = Logger(label: "alerts")
+  /// Where the files for path units are created.
+  private let directory: String
+  /// Where the names of the reported alerts are stored, so that they are not reported again after a restart.
+  private let stateFile: String
+  private var entries: [Entry]
+  private var reported: [String]
+  private var streams: [Int: MethodCall<HistoryContract.AlertsMethod>] = [:]
+  private var nextStream = 0
+
+  init(_ alerts: [HistoryConfiguration.Alert], directory: String, state: String, loop: EventLoop) {
+    (self.directory, stateFile) = (directory, state)
+    let stored = (try? Files.read(state, limit: 1 << 16)).map {
+      String(decoding: $0, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+    let now = SystemClock.boot / 1000
+    // The condition is part of the line: a changed one is a new alert.
+    entries = alerts.map { alert in
+      let isReported = stored?.contains("\(alert.name) \(alert.condition.text)") ?? false
+      return Entry(
+        name: alert.name, command: alert.command, evaluator: AlertEvaluator(alert.condition, isReported: isReported, at: now))
+    }
+    reported = stored ?? []
+    super.init()
+    loop.add(self)
+    if entries.contains(where: { !$0.evaluator.condition.usesValues }) { wake = SystemClock.monotonic }
+  }
+
+  /// Handles the values of a turn.
+  func observe(_ observations: [Observation]) {
+    guard !entries.isEmpty else { return }
+    let now = SystemClock.boot / 1000
+    var touched: Set<Int> = []
+    for observation in observations {
+      for index in entries.indices where entries[index].evaluator.uses(observation.device, observation.property) {
+        entries[index].evaluator.observe(observation, at: now)
+        touched.insert(index)
+      }
+    }
+    update(touched, at: now)
+  }
+
+  /// Handles the start or the end of a period.
+  func change(_ device: String, _ kind: DetectedPeriod.Kind, hasEnded: Bool) {
+    let now = SystemClock.boot / 1000
+    for index in entries.indices { entries[index].evaluator.change(device, kind, hasEnded: hasEnded, at: now) }
+    update(Set(entries.indices), at: now)
+  }
+
+  /// Handles that there are no values of a device, or of any.
+  func disconnect(_ device: String? = nil) {
+    for index in entries.indices { entries[index].evaluator.disconnect(device) }
+    update(Set(entries.indices), at: SystemClock.boot / 1000)
+  }
+
+  override func timerFired(at now: Instant) { update(Set(entries.indices), at: SystemClock.boot / 1000) }
+
+  private func update(_ indexes: Set<Int>, at now: Int64) {
+    var changed: [HistoryContract.Alert] = []
+    for index in indexes.sorted() {
+      let (hasChanged, isRaised) = entries[index].evaluator.update(at: now)
+      if isRaised { report(entries[index]) }
+      if hasChanged { changed.append(alert(entries[index], at: now)) }
+    }
+    let due = entries.compactMap(\.evaluator.due).min()
+    wake = due.map { SystemClock.monotonic + max(1000, $0 - now) * .microsecond }
+    storeReported()
+    guard !changed.isEmpty else { return }
+    for stream in streams.values where stream.hasRoom { stream.send(.init(alerts: changed)) }
+  }
+
+  private func report(_ entry: Entry) {
+    logger.warning(
+      "alert \(entry.name): \(entry.evaluator.text)", metadata: ["alert": "\(entry.name)", Journal.messageID: "\(Self.messageID)"])
+    guard entry.command else { return }
+    let text = Array((alert(entry, at: SystemClock.boot / 1000).json + "\n").utf8)
+    do throws(ValueError) {
+      // Written in place: the path unit is notified when the file is closed.
+      try Files.write("\(directory)/\(entry.name)", text, flags: O_CREAT | O_TRUNC)
+    } catch {
+      logger.error("cannot start the command of alert \(entry.name): \(error); check RuntimeDirectory= of the unit")
+    }
+  }
+
+  private func storeReported() {
+    let names = entries.filter(\.evaluator.isReported).map { "\($0.name) \($0.evaluator.condition.text)" }
+    guard names != reported else { return }
+    reported = names
+    do throws(ValueError) {
+      try Files.replace(stateFile, with: Array(names.map { $0 + "\n" }.joined().utf8))
+    } catch {
+      logger.warning("a raised alert may be reported again after a restart: \(error)")
+    }
+  }
+
+  private func alert(_ entry: Entry, at now: Int64) -> HistoryContract.Alert {
+    let since = SystemClock.wall - (now - entry.evaluator.since)
+    return HistoryContract.Alert(
+      name: entry.name, condition: entry.evaluator.condition.text, state: entry.evaluator.state.rawValue, since: Int(since),
+      text: entry.evaluator.text)
+  }
+
+  // MARK: Clients
+
+  /// Returns all alerts, then each change to a client that accepts more.
+  func answer(_ call: MethodCall<HistoryContract.AlertsMethod>) {
+    let now = SystemClock.boot / 1000
+    let all = HistoryContract.AlertsMethod.Result(alerts: entries.map { alert($0, at: now) })
+    guard call.acceptsMore else { return call.reply(all) }
+    nextStream += 1
+    let number = nextStream
+    streams[number] = call
+    call.onCancel { [weak self] in self?.streams[number] = nil }
+    call.send(all)
+  }
+}
+
+extension AlertCondition {
+  /// Whether it depends on values, and is unknown without them.
+  var usesValues: Bool {
+    alternatives.joined().contains { if case .period = $0 { false } else { true } }
+  }
+}
+
+extension HistoryServer {
+  var alertMethods: [ServerMethod] {
+    [ServerMethod(HistoryContract.AlertsMethod.self, right: .observe) { [unowned self] in alerts.answer($0) }]
+  }
+}

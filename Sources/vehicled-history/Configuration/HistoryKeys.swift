@@ -1,0 +1,86 @@
+// The keys of history.toml. Checks, suggestions and the tests of the example and of the manual page use these tables.
+
+import ConfigurationFiles
+import Logging
+import Protocols
+import Trips
+
+extension HistoryConfiguration {
+  /// The keys outside of any section.
+  static let generalKeys = [
+    Option(
+      "log-level", ValueRule(.string, choices: Logger.Level.allCases.map(\.rawValue)), default: .string("info"),
+      help: "minimum log level")
+  ]
+
+  /// The keys of `[history]`.
+  static let historyKeys =
+    [
+      Option(
+        "socket", ValueRule(.string), default: .string("/run/vehicled-history/io.vehicled.history"), help: "path of the history's socket"),
+      Option("daemon", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the daemon's socket"),
+      Option("directory", ValueRule(.string), default: .string("/var/lib/vehicled-history"), help: "where values are stored"),
+      Option("record", ValueRule(.list), default: .list([]), help: "values to record besides those of vehicles"),
+      Option("exclude", ValueRule(.list), default: .list([]), help: "values not to record"),
+      Option("keep", ValueRule(.float, unit: "days", range: 1...36_500), help: "maximum age of recorded values"),
+      Option("max-size", ValueRule(.float, unit: "MB", range: 10...1_000_000), default: .float(4000), help: "maximum size of the history"),
+    ] + ruleKeys.map(\.option) + [
+      Option("observe", ValueRule(.list), default: .list(["vehicled", "vehicled-observe"]), help: "groups that may read"),
+      Option("control", ValueRule(.list), default: .list(["vehicled"]), help: "groups that may also delete, import and recompute"),
+      Option("observe-users", ValueRule(.list), default: .list([]), help: "users that may read, by name or UID"),
+      Option("control-users", ValueRule(.list), default: .list([]), help: "users that may also delete, import and recompute"),
+    ]
+
+  /// A rule of trips, and how to set it.
+  struct RuleKey {
+    var option: Option
+    var set: @Sendable (inout PeriodRules, Double) -> Void
+  }
+
+  /// The rules by which trips, charges and parkings are cut.
+  static let ruleKeys: [RuleKey] = [
+    time("trip-pause", 0...86_400, \.tripPause, "longest pause within a trip"),
+    time("data-timeout", 60...86_400, \.dataTimeout, "time without values after which a trip ends"),
+    time("idle-timeout", 60...86_400, \.idleTimeout, "stop that ends a trip of a vehicle without gear and ignition"),
+    time("park-time", 0...3600, \.parkTime, "time in park that ends a trip"),
+    number("moving-speed", "km/h", 0.1...50, \.movingSpeed, "speed from which a vehicle moves"),
+    time("moving-time", 0...60, \.movingTime, "time of motion that starts a trip"),
+    number("min-trip-distance", "km", 0...100, \.minTripDistance, "shorter trips are dropped"),
+    time("min-pause", 1...3600, \.minPause, "stop that is listed as a pause"),
+    time("journey-break", 0...604_800, \.journeyBreak, "parking that ends a journey"),
+    time("charge-pause", 0...86_400, \.chargePause, "longest pause within a charge"),
+    number("charge-current", "A", -1000 ... -0.1, \.chargeCurrent, "current that charges, if the vehicle does not report charging"),
+    time("charge-standing-time", 0...3600, \.chargeStandingTime, "time of standing before a current counts as charging"),
+    RuleKey(
+      option: Option("tank-volume", ValueRule(.float, unit: "L", range: 1...1000), help: "volume of the fuel tank"),
+      set: { $0.tankVolume = $1 }),
+  ]
+
+  private static func time(
+    _ name: String, _ range: ClosedRange<Double>, _ rule: WritableKeyPath<PeriodRules, Int64> & Sendable, _ help: String
+  ) -> RuleKey {
+    let fallback = Double(PeriodRules()[keyPath: rule]) / 1e6
+    return RuleKey(option: Option(name, ValueRule(.float, unit: "s", range: range), default: .float(fallback), help: help)) {
+      $0[keyPath: rule] = Int64($1 * 1e6)
+    }
+  }
+
+  private static func number(
+    _ name: String, _ unit: String, _ range: ClosedRange<Double>, _ rule: WritableKeyPath<PeriodRules, Double> & Sendable, _ help: String
+  ) -> RuleKey {
+    let fallback = PeriodRules()[keyPath: rule]
+    return RuleKey(option: Option(name, ValueRule(.float, unit: unit, range: range), default: .float(fallback), help: help)) {
+      $0[keyPath: rule] = $1
+    }
+  }
+
+  /// The keys of every `[alert.NAME]`.
+  static let alertKeys = [
+    Option("condition", ValueRule(.string), help: "when the alert is raised"),
+    Option("command", ValueRule(.bool), default: .bool(false), help: "start vehicled-alert@NAME.service"),
+  ]
+
+  /// What messages show as an example.
+  static let examples = ConfigurationFile.Examples(
+    missing: "create it, or omit --config", file: "[history]\nkeep = 3650", section: "[history]", string: "condition = \"mil is on\"")
+}

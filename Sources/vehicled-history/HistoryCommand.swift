@@ -1,0 +1,86 @@
+// The program: its options, and the errors that end it at the start.
+
+import ArgumentParser
+import ConfigurationFiles
+import Glibc
+import HistoryStore
+import Protocols
+import ServiceRuntime
+
+@main struct HistoryCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "vehicled-history", abstract: "Record the values of vehicled, and compute trips, charges and parkings from them.",
+    discussion: "vehicled-history(8) describes the configuration. vehiclectl(1) shows what is recorded.", version: Protocols.version)
+
+  @ArgumentParser.Option(help: ArgumentHelp("Read this configuration file, then FILE.d/*.toml.", valueName: "file"))
+  var config: String?
+
+  @ArgumentParser.Option(
+    help: ArgumentHelp(
+      "Listen on this socket (default: socket in [history], or /run/vehicled-history/io.vehicled.history).", valueName: "path"))
+  var socket: String?
+
+  @ArgumentParser.Option(
+    help: ArgumentHelp(
+      "Record from the daemon on this socket (default: $VEHICLED_SOCKET, daemon in [history], or /run/vehicled/io.vehicled).",
+      valueName: "path"))
+  var daemon: String?
+
+  @ArgumentParser.Option(
+    help: ArgumentHelp(
+      "Store values in this directory (default: $STATE_DIRECTORY, directory in [history], or /var/lib/vehicled-history).",
+      valueName: "directory"))
+  var state: String?
+
+  @Flag(help: "Check the configuration, print its errors, and exit.")
+  var checkConfig = false
+
+  func validate() throws {
+    if socket == "" { throw ValidationError("--socket is empty: give a path, or omit the option") }
+    if daemon == "" { throw ValidationError("--daemon is empty: give a path, or omit the option") }
+  }
+
+  func run() throws {
+    _ = Accounts.ownName
+    let configuration: HistoryConfiguration
+    do {
+      configuration = try HistoryConfiguration.load(config ?? HistoryConfiguration.defaultPath, isRequired: config != nil)
+    } catch {
+      printError(error.description)
+      throw ExitCode(2)
+    }
+    if checkConfig { return reportValid(configuration) }
+    // If SIGXFSZ is ignored, a write beyond the file size limit fails like a write to a full disk.
+    signal(SIGXFSZ, SIG_IGN)
+    Journal.bootstrap(identifier: "vehicled-history", level: configuration.logLevel)
+    let places = HistoryService.Places(
+      socket: socket ?? configuration.socket, daemon: daemon ?? environment("VEHICLED_SOCKET") ?? configuration.daemon,
+      directory: state ?? environment("STATE_DIRECTORY") ?? configuration.directory ?? "/var/lib/vehicled-history",
+      alerts: environment("RUNTIME_DIRECTORY") ?? "/run/vehicled-alerts")
+    do {
+      try HistoryService(configuration, places, loop: EventLoop()).run()
+    } catch {
+      printError("\(error)")
+      throw ExitCode(1)
+    }
+  }
+
+  /// Prints a summary, and warnings about groups and users that do not exist.
+  private func reportValid(_ configuration: HistoryConfiguration) {
+    for query in configuration.observe.queries + configuration.control.queries where Accounts.resolve(query) == .absent {
+      printError("warning: \(query.label) does not exist: its entry in [history] has no effect")
+    }
+    print("ok: \(configuration.alerts.count) \(configuration.alerts.count == 1 ? "alert" : "alerts")")
+  }
+}
+
+private func environment(_ name: String) -> String? {
+  guard let value = getenv(name), value.pointee != 0 else { return nil }
+  return String(cString: value)
+}
+
+/// Prints one line on standard error.
+private func printError(_ text: String) {
+  let line = Array("vehicled-history: \(text)\n".utf8)
+  _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}

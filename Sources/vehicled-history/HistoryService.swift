@@ -1,0 +1,187 @@
+// The service as a whole: creates its parts and connects them. Values go from the daemon through the intake to the recorder, the trackers of
+// periods, and the alerts.
+
+import Glibc
+import HistoryStore
+import Logging
+import Protocols
+import ServiceRuntime
+import Trips
+
+final class HistoryService {
+  /// Where the service finds and puts things; the command line can override the configuration.
+  struct Places {
+    var socket: String
+    var daemon: String
+    var directory: String
+    /// Where the files for path units are created.
+    var alerts: String
+  }
+
+  private let loop: EventLoop
+  private let places: Places
+  private let configuration: HistoryConfiguration
+  private let logger = Logger(label: "vehicled-history")
+  private let store: StoreThread
+  private let queue: BatchQueue
+  private let recorder: Recorder
+  private let keeper: PeriodKeeper
+  private let alerts: AlertKeeper
+  private let maintenance: Maintenance
+  private let server: HistoryServer
+  private let access: ServiceAccess
+  private let clock: ClockKeeper
+  private var watch: DaemonWatch?
+  private var intake = WatchIntake()
+  /// Why there are no values.
+  private var failure: String? = "not connected yet"
+  private var isOutageLogged = false
+
+  /// Opens the store.
+  init(_ configuration: HistoryConfiguration, _ places: Places, loop: EventLoop) throws {
+    (self.configuration, self.places, self.loop) = (configuration, places, loop)
+    let opened = try HistoryStore(directory: places.directory)
+    let clock = try ClockKeeper(opened, loop: loop)
+    store = StoreThread(opened, loop: loop)
+    let reads = ReaderThread(name: "reads", directory: places.directory, loop: loop)
+    let replays = ReaderThread(name: "replays", directory: places.directory, loop: loop)
+    let checks = ReaderThread(name: "checks", directory: places.directory, loop: loop)
+    queue = BatchQueue(store, boot: clock.boot, loop: loop)
+    recorder = Recorder(queue, selection: configuration.selection, loop: loop)
+    keeper = PeriodKeeper(
+      store: store, replays: replays, rules: configuration.rules, axis: LiveAxis(boot: clock.boot, offset: clock.offset.stored), loop: loop)
+    alerts = AlertKeeper(configuration.alerts, directory: places.alerts, state: "\(places.directory)/alerts", loop: loop)
+    maintenance = Maintenance(store: store, keep: configuration.keep, maxSize: configuration.maxSize, loop: loop)
+    access = ServiceAccess(observe: configuration.observe, control: configuration.control, section: "[history]", loop: loop)
+    self.clock = clock
+    server = HistoryServer(
+      store: store, reads: reads, checks: checks, keeper: keeper, alerts: alerts, maintenance: maintenance, loop: loop,
+      limit: configuration.maxSize)
+    connectParts()
+  }
+
+  private func connectParts() {
+    server.state = { [unowned self] in (queue.failure?.description ?? failure, queue.dropped + maintenance.dropped) }
+    server.flush = { [unowned self] in recorder.flush() }
+    keeper.flush = { [unowned self] in recorder.flush() }
+    keeper.canStore = { [unowned self] in queue.failure == nil }
+    keeper.changed = { [unowned self] device, kind, hasEnded in
+      alerts.change(device, kind, hasEnded: hasEnded)
+      guard kind == .trip, hasEnded else { return }
+      recorder.flush()
+      maintenance.tripEnded()
+    }
+    maintenance.wall = { [unowned self] in clock.offset.isFinal ? SystemClock.wall : nil }
+    maintenance.recut = { [unowned self] device, range in keeper.recut(device, in: range, progress: Progress()) { _ in } }
+    clock.changed = { [unowned self] offset, isFinal in
+      store.run { [boot = clock.boot] (store) throws(HistoryError) in
+        try store.setOffset(offset, synchronised: isFinal, ofBoot: boot)
+      } then: { [weak self] result in
+        if case .failure(let error) = result { self?.logger.error("cannot store the time of this boot: \(error)") }
+        self?.keeper.setOffset(offset)
+      }
+    }
+  }
+
+  /// Serves the socket, and records until the loop ends.
+  func run() throws {
+    try server.start(path: places.socket, access: access)
+    watch = DaemonWatch(socket: places.daemon, loop: loop) { [unowned self] event, _ in handle(event) }
+    logger.notice("serving \(places.socket), storing in \(places.directory)")
+    try loop.runAsService()
+    stop()
+  }
+
+  private func stop() {
+    logger.notice("stopping")
+    watch?.close()
+    server.close()
+    recorder.interrupt()
+    keeper.saveOpen()
+    queue.submitAll()
+    if !store.wait(seconds: 10) { logger.error("the disk does not respond; the latest values may be lost") }
+  }
+
+  // MARK: Values
+
+  private func handle(_ event: DaemonWatch.Event) {
+    switch event {
+    case .result(let result):
+      if failure != nil { connected() }
+      let reading = clock.read()
+      recorder.heard(at: reading.boot)
+      let (observations, removed) = intake.read(result, at: reading)
+      for observation in observations {
+        guard let kind = intake.kind(of: observation.device) else { continue }
+        if recorder.record(observation, kind: kind) { keeper.observe(observation) }
+      }
+      for device in removed {
+        recorder.remove(device)
+        alerts.disconnect(device)
+      }
+      alerts.observe(observations)
+    case .gap(let missing):
+      logger.warning("vehicled has skipped \(missing) replies: the service reads too slowly")
+      recorder.interrupt()
+    case .disconnected(let failure, _): disconnected(failure)
+    }
+  }
+
+  private func connected() {
+    failure = nil
+    isOutageLogged = false
+    logger.notice("connected to \(places.daemon)")
+    Notify.status("recording")
+  }
+
+  private func disconnected(_ failure: DaemonFailure) {
+    recorder.interrupt()
+    intake.restart()
+    alerts.disconnect()
+    self.failure = failure.message
+    guard !isOutageLogged else { return }
+    isOutageLogged = true
+    logger.notice("not recording: \(failure.message)")
+    Notify.status("not recording: \(failure.message)")
+  }
+}
+
+/// The clock of this boot: reads it, and notices when it is corrected.
+final class ClockKeeper: EventSource {
+  private static let interval: Nanoseconds = 10 * .second
+  /// Readings of the clocks differ by the time between them, in µs.
+  private static let tolerance: Int64 = 1000
+
+  /// The number of this boot in the store.
+  let boot: Int
+  private(set) var offset: ClockOffset
+  /// The offset by which times of the daemon are converted: the same for a while, so that equal times stay equal.
+  private var current: Int64
+  /// The offset to store.
+  var changed: (_ offset: Int64, _ isFinal: Bool) -> Void = { _, _ in }
+
+  init(_ store: HistoryStore, loop: EventLoop) throws {
+    let reading = ClockReading.now
+    offset = ClockOffset(reading)
+    current = reading.offset
+    boot = try store.boot(BootID.current(), offset: reading.offset)
+    if let known = try store.reader.allBoots().first(where: { [boot] in $0.id == boot }) {
+      offset.restore(known.offset, isFinal: known.isSynchronised)
+    }
+    super.init()
+    if let new = offset.update(reading) { try store.setOffset(new.offset, synchronised: new.isFinal, ofBoot: boot) }
+    wake = SystemClock.monotonic + Self.interval
+    loop.add(self)
+  }
+
+  func read() -> ClockReading {
+    let (boot, wall) = (SystemClock.boot / 1000, SystemClock.wall)
+    if abs(wall - boot - current) > Self.tolerance { current = wall - boot }
+    return ClockReading(boot: boot, wall: boot + current, isSynchronised: offset.isFinal)
+  }
+
+  override func timerFired(at now: Instant) {
+    wake = offset.isFinal ? nil : now + Self.interval
+    if let new = offset.update(.now) { changed(new.offset, new.isFinal) }
+  }
+}

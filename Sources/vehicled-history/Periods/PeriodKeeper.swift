@@ -1,0 +1,245 @@
+// The periods of all devices: feeds the trackers, stores what they find, and computes periods again from recorded values.
+
+import HistoryStore
+import Logging
+import Protocols
+import ServiceRuntime
+import Trips
+import Varlink
+
+final class PeriodKeeper: EventSource {
+  private static let interval: Nanoseconds = 10 * .second
+
+  private struct Device {
+    var tracker = PeriodTracker()
+    var axis: LiveAxis
+    var numbers = PeriodNumbers()
+    /// The time zones of the periods that are open, by the numbers of the detector.
+    var zones: [Int: String] = [:]
+    /// Counts how often it has resumed: a result that is overtaken is ignored.
+    var generation = 0
+    /// Whether something could not be stored, so that the periods are computed again.
+    var hasFailed = false
+  }
+
+  private let store: StoreThread
+  private let replays: ReaderThread
+  private let rules: PeriodRules
+  private let logger = Logger(label: "periods")
+  private var axis: LiveAxis
+  private var devices: [String: Device] = [:]
+
+  /// Stores all values that were observed, before they are read.
+  var flush: () -> Void = {}
+  /// Whether the store can be written.
+  var canStore: () -> Bool = { true }
+  /// A period of a device has started or ended.
+  var changed: (_ device: String, _ kind: DetectedPeriod.Kind, _ hasEnded: Bool) -> Void = { _, _, _ in }
+
+  init(store: StoreThread, replays: ReaderThread, rules: PeriodRules, axis: LiveAxis, loop: EventLoop) {
+    (self.store, self.replays, self.rules, self.axis) = (store, replays, rules, axis)
+    super.init()
+    wake = SystemClock.monotonic + Self.interval
+    loop.add(self)
+  }
+
+  /// Handles a recorded observation.
+  func observe(_ observation: Observation) {
+    if devices[observation.device] == nil {
+      devices[observation.device] = Device(axis: axis)
+      resume(observation.device)
+    }
+    guard let device = devices[observation.device] else { return }
+    perform(device.tracker.observe(observation, at: device.axis.wall(observation.time)), observation.device)
+  }
+
+  /// Handles a new offset of this boot: times of the detectors are wrong if it differs by more than a second.
+  func setOffset(_ offset: Int64) {
+    axis.offset = offset
+    for (name, device) in devices where abs(device.axis.offset - offset) > 1_000_000 { resume(name) }
+  }
+
+  override func timerFired(at now: Instant) {
+    wake = now + Self.interval
+    let time = SystemClock.boot / 1000
+    for (name, device) in devices {
+      // What could not be stored is computed again once it can be.
+      if device.hasFailed {
+        if canStore() { resume(name) }
+      } else {
+        perform(device.tracker.advance(to: device.axis.wall(time)), name)
+      }
+    }
+  }
+
+  /// The open periods of all devices as of now.
+  var openPeriods: [HistoryContract.PeriodMethod.Result] {
+    devices.flatMap { name, device in
+      device.tracker.openPeriods.map { details($0, name, at: device.tracker.latest) }
+    }
+  }
+
+  /// Stores the open periods as of now.
+  func saveOpen() {
+    for (name, device) in devices { for period in device.tracker.openPeriods { save(period, name) } }
+  }
+
+  // MARK: Storing
+
+  private func perform(_ actions: [PeriodTracker.Action], _ name: String) {
+    for action in actions {
+      switch action {
+      case .save(let period):
+        let isNew = devices[name]?.zones[period.id] == nil
+        if isNew, period.end == nil { devices[name]?.zones[period.id] = LocalZone.current() }
+        save(period, name)
+        if isNew, period.end == nil { changed(name, period.kind, false) }
+        if !isNew, period.end != nil { changed(name, period.kind, true) }
+        if period.end != nil { devices[name]?.zones[period.id] = nil }
+      case .remove(let id):
+        devices[name]?.zones[id] = nil
+        guard let numbers = devices[name]?.numbers else { continue }
+        store.run { (store) throws(HistoryError) in
+          try store.remove(id, numbers)
+        } then: { [weak self] in
+          self?.finish($0, name)
+        }
+      }
+    }
+  }
+
+  private func details(_ period: DetectedPeriod, _ name: String, at now: Int64) -> HistoryContract.PeriodMethod.Result {
+    let zone = devices[name]?.zones[period.id] ?? LocalZone.current()
+    return PeriodMapping.details(period, device: name, zone: zone, end: period.end ?? max(period.start, now))
+  }
+
+  private func save(_ period: DetectedPeriod, _ name: String) {
+    guard let device = devices[name] else { return }
+    let record = PeriodRecord(detected: period.id, details: details(period, name, at: device.tracker.latest))
+    store.run { [numbers = device.numbers, axis = device.axis] (store) throws(HistoryError) in
+      try store.save(record, numbers, axis)
+    } then: { [weak self] in
+      self?.finish($0, name)
+    }
+  }
+
+  private func finish(_ result: Result<Void, HistoryError>, _ name: String) {
+    guard case .failure(let error) = result, devices[name]?.hasFailed == false else { return }
+    logger.error("cannot store a period of \(name): \(error)")
+    devices[name]?.hasFailed = true
+  }
+
+  // MARK: Computing again
+
+  /// Forgets a device whose values were deleted: its next period starts now.
+  func restart(_ name: String) {
+    guard devices[name] != nil else { return }
+    devices[name] = Device(axis: axis, generation: (devices[name]?.generation ?? 0) + 1)
+    devices[name]?.tracker.resume()
+    perform(devices[name]?.tracker.go(PeriodDetector(rules: rules), periods: [], at: .min) ?? [], name)
+  }
+
+  /// Computes the periods of a device again: those since `start` (µs since the epoch), or those that can go on after a restart.
+  func resume(
+    _ name: String, from start: Int64? = nil, progress: Progress = Progress(),
+    finish: @escaping (Result<Int, any Error>) -> Void = { _ in }
+  ) {
+    flush()
+    let old = devices[name]
+    let device = Device(tracker: old?.tracker ?? PeriodTracker(), axis: axis, generation: (old?.generation ?? 0) + 1)
+    device.tracker.resume()
+    devices[name] = device
+    let (axis, rules, generation) = (axis, rules, device.generation)
+    let now = axis.wall(SystemClock.boot / 1000)
+    // After what was flushed is stored.
+    store.run { (_) throws(HistoryError) in
+    } then: { [weak self] _ in
+      self?.replays.run { reader in
+        let known = try ReplayRange(reader, device: name, from: start, boot: axis.boot)
+        var replay = PeriodReplay(rules: rules)
+        if known.start <= now { try replay.read(reader, device: name, in: known.start...now) { progress.set($0, in: known.start...now) } }
+        let periods = replay.finish(at: nil)
+        return (replay: replay, periods: periods, known: known)
+      } then: { [weak self] result in
+        guard let self, self.devices[name]?.generation == generation else { return finish(.success(0)) }
+        switch result {
+        case .success(let found):
+          found.replay.damage.forEach { self.logger.warning("skipped: \($0)") }
+          self.go(name, found.replay, found.periods, found.known, at: now, finish)
+        case .failure(let error):
+          self.logger.error("cannot compute the periods of \(name) again: \(error)")
+          self.perform(self.devices[name]?.tracker.go(PeriodDetector(rules: rules), periods: [], at: .min) ?? [], name)
+          finish(.failure(error))
+        }
+      }
+    }
+  }
+
+  private func go(
+    _ name: String, _ replay: PeriodReplay, _ periods: [DetectedPeriod], _ known: ReplayRange, at now: Int64,
+    _ finish: @escaping (Result<Int, any Error>) -> Void
+  ) {
+    guard let device = devices[name] else { return finish(.success(0)) }
+    let records = periods.map { period in
+      let zone = known.zone(at: period.start)
+      if period.end == nil { devices[name]?.zones[period.id] = zone }
+      return PeriodRecord(
+        detected: period.id,
+        details: PeriodMapping.details(period, device: name, zone: zone, end: period.end ?? max(period.start, now)))
+    }
+    if !records.isEmpty {
+      // A period that ended when the first one starts stays.
+      let range = min(known.start, now - 1) &+ 1...Int64.max
+      store.run { [numbers = device.numbers, axis = device.axis] (store) throws(HistoryError) in
+        try store.replace(name, in: range, with: records, numbers, axis)
+      } then: { [weak self] result in
+        self?.finish(result.map { _ in }, name)
+        finish(result.mapError { $0 })
+      }
+    } else {
+      finish(.success(0))
+    }
+    perform(device.tracker.go(replay.detector, periods: periods, at: now), name)
+  }
+
+  /// Computes the periods of a device that overlap a range of wall-clock time (µs) again. `finish` receives their number.
+  func recut(
+    _ name: String, in range: ClosedRange<Int64>, progress: Progress, finish: @escaping (Result<Int, any Error>) -> Void
+  ) {
+    let (axis, rules, isLive) = (axis, rules, devices[name] != nil)
+    flush()
+    store.run { (_) throws(HistoryError) in
+    } then: { [weak self] _ in
+      self?.replays.run { reader -> (range: ClosedRange<Int64>, records: [PeriodRecord])? in
+        guard let closed = try ReplayRange.closed(reader, device: name, range, isLive: isLive) else { return nil }
+        let known = try ReplayRange(reader, device: name, from: closed.lowerBound, boot: axis.boot)
+        var replay = PeriodReplay(rules: rules)
+        try replay.read(reader, device: name, in: closed) { progress.set($0, in: closed) }
+        let last = min(closed.upperBound, replay.end ?? closed.upperBound)
+        let records = replay.finish(at: nil).map { period in
+          // What is open at the end of the range is followed by the period that follows the range, or by nothing.
+          var period = period
+          period.end = period.end ?? max(period.start, last)
+          return PeriodRecord(
+            detected: period.id,
+            details: PeriodMapping.details(period, device: name, zone: known.zone(at: period.start), end: period.end ?? period.start))
+        }
+        return (closed, records)
+      } then: { [weak self] result in
+        guard let self else { return }
+        switch result {
+        case .success(nil): self.resume(name, from: range.lowerBound, progress: progress, finish: finish)
+        case .success(let found?):
+          let first = found.range.lowerBound &+ 1
+          let inner = first...max(first, found.range.upperBound - 1)
+          self.store.run { (store) throws(HistoryError) in
+            try store.replace(name, in: inner, with: found.records, PeriodNumbers(), axis)
+          } then: {
+            finish($0.mapError { $0 })
+          }
+        case .failure(let error): finish(.failure(error))
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,59 @@
+// Computes periods from the recorded values: when the service starts, and for Recut.
+
+import HistoryStore
+import Protocols
+import Trips
+
+/// The result: a detector that goes on with live values, and what it has found.
+struct PeriodReplay: Sendable {
+  private(set) var detector: PeriodDetector
+  /// By the numbers of the detector.
+  private(set) var periods: [Int: DetectedPeriod] = [:]
+  /// The time to which there were values.
+  private(set) var end: Int64?
+  /// The blocks that could not be read.
+  private(set) var damage: [String] = []
+
+  /// Starts without values.
+  init(rules: PeriodRules) { detector = PeriodDetector(rules: rules) }
+
+  /// Reads the values of a device in a range of wall-clock time (µs). `progress` receives the time that was reached.
+  mutating func read(
+    _ reader: HistoryReader, device: String, in range: ClosedRange<Int64>, progress: (Int64) -> Void = { _ in }
+  ) throws(HistoryError) {
+    var signals: [Int: Signal] = [:]
+    for series in try reader.series(of: device) { signals[series.id] = Self.signal(series.key) }
+    guard !signals.isEmpty else { return }
+    var chunks = try reader.chunks(of: device, series: Set(signals.keys), in: range)
+    var merge = SampleMerge(signals)
+    while let chunk = try chunks.next() {
+      merge.read(chunk) { sample in
+        if range.contains(sample.time) { apply(detector.add(sample)) }
+      }
+      end = chunk.end + chunk.boot.offset
+      progress(chunk.end + chunk.boot.offset)
+    }
+    damage += chunks.damage
+  }
+
+  mutating func apply(_ changes: [Change]) {
+    for change in changes {
+      switch change {
+      case .stored(let period): periods[period.id] = period
+      case .removed(let id): periods[id] = nil
+      }
+    }
+  }
+
+  /// All periods as of a time, in the order of their start.
+  mutating func finish(at time: Int64?) -> [DetectedPeriod] {
+    if let time { apply(detector.advance(to: time)) }
+    apply(detector.finish())
+    return periods.values.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
+  }
+
+  static func signal(_ key: SeriesKey) -> Signal? {
+    if key.property == Observation.state { return key.type == .string ? .state : nil }
+    return Signal(property: key.property, type: key.type, unit: key.unit)
+  }
+}

@@ -1,0 +1,52 @@
+// From when on to read recorded values so that no period is cut in two, and the time zones of the periods that are computed again.
+
+import HistoryStore
+
+struct ReplayRange: Sendable {
+  /// µs since the Unix epoch.
+  let start: Int64
+  private let zones: [(span: ClosedRange<Int64>, zone: String)]
+  private let zone = LocalZone.current()
+
+  /// The range of what can go on: from the first open period, or the last one that ended, on. Periods of this boot, and the last one before
+  /// it, are included, because their clock can have been corrected. With `from`, the periods since that time are included.
+  init(_ reader: HistoryReader, device: String, from wanted: Int64?, boot: Int) throws(HistoryError) {
+    let axis = try TimeAxis(reader)
+    let isRecorded = try reader.devices().contains(device)
+    let periods = isRecorded ? try reader.periods(of: device, limit: wanted == nil ? 1000 : .max) : []
+    var starts = periods.filter { period in
+      if period.isFrozen { return false }
+      if period.isOpen || period.start.boot == boot { return true }
+      return wanted.map { axis.wall(period.end) > $0 } ?? false
+    }.map { axis.wall($0.start) }
+    if let last = periods.first(where: { $0.start.boot != boot && !$0.isFrozen }) { starts.append(axis.wall(last.start)) }
+    if periods.isEmpty { starts.append(.min) }
+    if let wanted { starts.append(wanted) }
+    // What is before the end of a frozen period stays as it is.
+    let frozen = periods.filter(\.isFrozen).map { axis.wall($0.end) }.max() ?? .min
+    start = max(starts.min() ?? frozen, frozen)
+    zones = periods.map { period in
+      let start = axis.wall(period.start)
+      return (start...max(start, axis.wall(period.end)), period.zone)
+    }
+  }
+
+  /// The zone of the period that contained this time before, or the current one.
+  func zone(at time: Int64) -> String { zones.first { $0.span.contains(time) }?.zone ?? zone }
+
+  /// The range extended to whole periods, or nil if it reaches what a live tracker continues.
+  static func closed(
+    _ reader: HistoryReader, device: String, _ range: ClosedRange<Int64>, isLive: Bool
+  ) throws(HistoryError) -> ClosedRange<Int64>? {
+    let axis = try TimeAxis(reader)
+    let overlapping = try reader.periods(of: device, in: range)
+    if isLive {
+      guard let newest = try reader.periods(of: device, limit: 1).first else { return nil }
+      let last = newest.isOpen ? axis.wall(newest.start) : axis.wall(newest.end)
+      guard range.upperBound < last, !overlapping.contains(where: \.isOpen) else { return nil }
+    }
+    let start = overlapping.map { axis.wall($0.start) }.min() ?? range.lowerBound
+    let end = overlapping.map { axis.wall($0.end) }.max() ?? range.upperBound
+    return min(start, range.lowerBound)...max(end, range.upperBound)
+  }
+}

@@ -1,0 +1,97 @@
+// The samples of one device for some seconds, on their way to the store. A device that reports nothing writes nothing but, now and then,
+// that its last values are still valid. Pure.
+
+import HistoryStore
+import Protocols
+import SampleBlocks
+
+/// Samples to store, with what a block needs besides.
+struct SampleBatch: Sendable {
+  struct Entry: Sendable {
+    var key: Int
+    var time: Int64
+    var content: Reading.Content
+  }
+
+  var device: String
+  /// In µs of the boot.
+  var start: Int64
+  var end: Int64
+  /// Whether recording went on since the previous batch.
+  var continues: Bool
+  var keys: [SeriesKey]
+  var entries: [Entry]
+}
+
+/// Collects the samples of one device.
+struct BatchBuilder {
+  /// The time that a sample waits at most, and the time after which a device without samples is stored again, in µs.
+  static let maxDelay: Int64 = 10_000_000
+  static let idleInterval: Int64 = 600_000_000
+  /// The number of samples after which a batch is stored early.
+  static let maxCount = 50_000
+
+  let device: String
+  private var start: Int64
+  private var continues = false
+  private var keys: [SeriesKey] = []
+  private var indexes: [SeriesKey: Int] = [:]
+  private var entries: [SampleBatch.Entry] = []
+  /// When the first of the samples arrived.
+  private var waitingSince: Int64?
+
+  /// Recording of the device starts.
+  init(device: String, at now: Int64) { (self.device, start) = (device, now) }
+
+  mutating func append(_ content: Reading.Content, of key: SeriesKey, at time: Int64, now: Int64) {
+    let index: Int
+    if let known = indexes[key] {
+      index = known
+    } else {
+      index = keys.count
+      indexes[key] = index
+      keys.append(key)
+    }
+    entries.append(SampleBatch.Entry(key: index, time: time, content: content))
+    if waitingSince == nil { waitingSince = now }
+  }
+
+  /// When the samples must be stored.
+  var due: Int64 {
+    if entries.count >= Self.maxCount { return .min }
+    return waitingSince.map { $0 + Self.maxDelay } ?? start + Self.idleInterval
+  }
+
+  /// Returns what was collected; its last values were valid until `end`. nil if there is nothing to store.
+  mutating func cut(at end: Int64) -> SampleBatch? {
+    let end = entries.reduce(end) { max($0, $1.time) }
+    guard !entries.isEmpty || continues && end > start else { return nil }
+    defer {
+      (start, continues, waitingSince) = (max(start, end), true, nil)
+      (keys, indexes, entries) = ([], [:], [])
+    }
+    return SampleBatch(
+      device: device, start: start, end: max(start, end), continues: continues, keys: keys, entries: entries)
+  }
+}
+
+extension HistoryStore {
+  /// Appends a batch. Returns the number of blocks that were dropped because the disk is full.
+  func append(_ batch: SampleBatch, boot: Int) throws(HistoryError) -> Int {
+    var ids: [Int] = []
+    for key in batch.keys { ids.append(try series(key)) }
+    var (builder, start, continues, dropped) = (BlockBuilder(), batch.start, batch.continues, 0)
+    func flush(_ end: Int64) throws(HistoryError) {
+      let bytes = builder.build(from: start, to: end, layout: .whole)
+      dropped += try append(NewBlock(device: batch.device, boot: boot, start: start, end: end, continues: continues, bytes: bytes))
+      (start, continues) = (end, true)
+    }
+    for entry in batch.entries {
+      // The type of a value is that of its series, and there are fewer columns than a block can have.
+      try? builder.append(entry.content, series: ids[entry.key], at: entry.time)
+      if builder.isFull { try flush(max(start, min(entry.time, batch.end))) }
+    }
+    try flush(batch.end)
+    return dropped
+  }
+}

@@ -1,0 +1,83 @@
+// Turns the replies of Watch into observations: each value once, with its time on the axis of this boot. It remembers the latest
+// observation of each property, because a snapshot repeats values. Pure.
+
+import Protocols
+import Varlink
+
+struct WatchIntake {
+  /// A difference up to this one between the time of a reading and its age is that of the transport, in µs.
+  private static let tolerance: Int64 = 1_000_000
+
+  private struct Latest {
+    var time: Int64
+    var content: Reading.Content
+    var unit: String?
+  }
+
+  /// A device of the daemon.
+  private struct Known {
+    var kind: String
+    var properties: [String: Latest] = [:]
+  }
+
+  private var devices: [String: Known] = [:]
+
+  /// The kind of a device, or nil if the daemon has none of this name.
+  func kind(of device: String) -> String? { devices[device]?.kind }
+
+  /// Forgets everything: after a disconnection every value is new.
+  mutating func restart() { devices = [:] }
+
+  /// The observations in a reply, by device in the order of the reply, and the devices that were removed.
+  mutating func read(_ result: Contract.Watch.Result, at clock: ClockReading) -> (observations: [Observation], removed: [String]) {
+    var observations: [Observation] = []
+    var removed: [String] = []
+    for device in result.snapshot ?? [] { add(device, at: clock, to: &observations) }
+    for reading in result.changes ?? [] {
+      if let observation = observe(reading, at: clock) { observations.append(observation) }
+    }
+    for event in result.events ?? [] where event.name == Contract.Event.removed {
+      if devices.removeValue(forKey: event.device) != nil { removed.append(event.device) }
+    }
+    return (observations, removed)
+  }
+
+  private mutating func add(_ device: Contract.Device, at clock: ClockReading, to observations: inout [Observation]) {
+    devices[device.name, default: Known(kind: device.kind)].kind = device.kind
+    let state = Contract.Reading(device: device.name, property: Observation.state, value: .string(device.state))
+    let declared = Set(device.readings.map(\.property))
+    if !declared.contains(Observation.state), let changed = observe(state, at: clock) { observations.append(changed) }
+    for reading in device.readings { if let changed = observe(reading, at: clock) { observations.append(changed) } }
+    // A new schema can lack properties of the old one.
+    for (name, latest) in devices[device.name]?.properties ?? [:] where name != Observation.state && !declared.contains(name) {
+      devices[device.name]?.properties[name] = nil
+      observations.append(
+        Observation(device: device.name, property: name, unit: latest.unit, time: clock.boot, content: .absent("no longer declared")))
+    }
+  }
+
+  private mutating func observe(_ reading: Contract.Reading, at clock: ClockReading) -> Observation? {
+    let latest = devices[reading.device]?.properties[reading.property]
+    let content: Reading.Content = reading.value.map { .value($0) } ?? .absent(reading.reason ?? "unknown")
+    var time = Self.time(of: reading, at: clock)
+    if let latest {
+      // Only a value with a later time of measurement was measured again.
+      if latest.content == content, reading.value == nil || reading.time == nil || time <= latest.time { return nil }
+      // A value that was replaced before it arrived, or an absence within the same microsecond.
+      if time <= latest.time { time = latest.time + 1 }
+    }
+    devices[reading.device]?.properties[reading.property] = Latest(time: time, content: content, unit: reading.unit)
+    return Observation(device: reading.device, property: reading.property, unit: reading.unit, time: time, content: content)
+  }
+
+  /// The time of a reading on the axis of the boot. The age is exact to a millisecond, and the wall-clock time to a microsecond, but only
+  /// if the clock was not set since.
+  private static func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
+    guard reading.value != nil else { return clock.boot }
+    let age = (reading.age ?? 0) * 1e6
+    let byAge = clock.boot - (abs(age) < 1e15 ? Int64(age) : 0)
+    guard let wall = reading.time else { return byAge }
+    let (byWall, overflows) = Int64(wall).subtractingReportingOverflow(clock.offset)
+    return overflows || abs(byWall &- byAge) > tolerance ? byAge : byWall
+  }
+}

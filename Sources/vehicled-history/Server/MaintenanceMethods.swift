@@ -1,0 +1,116 @@
+// The methods that change or check what is stored: Delete, Check, Compact, Import.
+
+import ConfigurationFiles
+import HistoryStore
+import Protocols
+import SampleBlocks
+import ServiceRuntime
+import Varlink
+
+extension HistoryServer {
+  var maintenanceMethods: [ServerMethod] {
+    [
+      ServerMethod(HistoryContract.DeleteMethod.self, right: .control) { [unowned self] in try delete($0) },
+      ServerMethod(HistoryContract.CheckMethod.self, right: .observe, requiresMore: true) { [unowned self] in check($0) },
+      ServerMethod(HistoryContract.CompactMethod.self, right: .control) { [unowned self] in compact($0) },
+      ServerMethod(HistoryContract.ImportMethod.self, right: .control) { [unowned self] in try importBlock($0) },
+    ]
+  }
+
+  private func delete(_ call: MethodCall<HistoryContract.DeleteMethod>) throws {
+    let parameters = call.parameters
+    let range = try TimeRange.range(parameters.start, parameters.end)
+    let isAllTime = parameters.start == nil && parameters.end == nil
+    flush()
+    store.run { (store) throws(HistoryError) -> Result<[String], HistoryContractError> in
+      do { _ = try store.reader.recorded(parameters.device, parameters.property.map { [$0] }) } catch {
+        if let error = error as? HistoryContractError { return .failure(error) }
+        if let error = error as? HistoryError { throw error }
+      }
+      let deletion = HistoryStore.Deletion(
+        device: parameters.device, property: parameters.property, range: isAllTime ? nil : range)
+      return .success(try store.delete(deletion))
+    } then: { [weak self] result in
+      switch result {
+      case .success(.success(let damage)):
+        // An open period must not go on with values that are deleted.
+        if parameters.property == nil { self?.keeper.restart(parameters.device) }
+        call.reply(.init(damage: damage))
+      case .success(.failure(let error)): call.fail(error)
+      case .failure(let error): Self.fail(call, error, argument: "device")
+      }
+    }
+  }
+
+  private func check(_ call: MethodCall<HistoryContract.CheckMethod>) {
+    let progress = Progress()
+    let reporter = ProgressReporter(loop: loop) { call.hasEnded || !call.hasRoom ? () : call.send(.init(progress: $0)) }
+    reporter.watch(progress, part: 0, of: 1)
+    checks.run { reader in
+      try reader.check { progress.set($1 == 0 ? 1 : Double($0) / Double($1)) }
+    } then: { (result: Result<CheckResult, any Error>) in
+      reporter.isClosed = true
+      Self.reply(result.map { .init(progress: 1, blocks: $0.blocks, damage: $0.damage) }, to: call)
+    }
+  }
+
+  private func compact(_ call: MethodCall<HistoryContract.CompactMethod>) {
+    flush()
+    store.run { (store) throws(HistoryError) in
+      let damage = try store.compact()
+      try store.shrink()
+      return HistoryContract.CompactMethod.Result(size: try store.reader.size(), damage: damage)
+    } then: {
+      Self.reply($0.mapError { $0 }, to: call)
+    }
+  }
+
+  private func importBlock(_ call: MethodCall<HistoryContract.ImportMethod>) throws {
+    let imported = try ImportedBlock(call.parameters)
+    store.run { (store) throws(HistoryError) in
+      try store.add(imported)
+    } then: { [weak self] result in
+      if case .success(let count) = result, count > 0 {
+        self?.maintenance.imported(imported.device, imported.block.start...imported.block.end)
+      }
+      Self.reply(result.map { .init(samples: $0) }.mapError { $0 }, to: call, argument: "block")
+    }
+  }
+}
+
+extension ImportedBlock {
+  /// Checks the arguments of Import.
+  init(_ parameters: HistoryContract.ImportMethod.Parameters) throws(HistoryContractError) {
+    func invalid(_ argument: String, _ message: String) -> HistoryContractError { .invalidArgument(argument: argument, message: message) }
+    guard isDeviceName(parameters.device) else {
+      let rule = "use at most 32 lower-case letters, digits and dashes, beginning with a letter"
+      throw invalid("device", "invalid device name \(quoted(parameters.device)); \(rule)")
+    }
+    guard (1...200).contains(parameters.source.utf8.count) else {
+      throw invalid("source", "the source has \(parameters.source.utf8.count) bytes: use 1 to 200, for example the name of the file")
+    }
+    guard let bytes = Base64.decode(parameters.block) else { throw invalid("block", "the block is not Base64: encode it as RFC 4648") }
+    let block: Block
+    do { block = try Block(bytes) } catch { throw invalid("block", "the block is damaged: \(error)") }
+    // Times of a century or more before and after the epoch are no recorded values.
+    guard block.start.magnitude < 1 << 52, block.end.magnitude < 1 << 52 else {
+      throw invalid("block", "the times of the block are not microseconds since the Unix epoch")
+    }
+    var series: [Int: SeriesKey] = [:]
+    for one in parameters.series {
+      guard one.device == parameters.device else {
+        throw invalid(
+          "series", "series \(one.id) is of device \(quoted(one.device)), not \(parameters.device): import one device at a time")
+      }
+      guard let type = ValueType(rawValue: one.type) else {
+        let known = ValueType.allCases.map(\.rawValue).joined(separator: ", ")
+        throw invalid("series", "series \(one.id) has the unknown type \(quoted(one.type)): use one of \(known)")
+      }
+      guard (1...64).contains(one.property.utf8.count), one.unit?.utf8.count ?? 0 <= 32 else {
+        throw invalid("series", "series \(one.id) has no valid name or unit: a name has 1 to 64 bytes, a unit at most 32")
+      }
+      series[one.id] = SeriesKey(device: one.device, property: one.property, type: type, unit: one.unit)
+    }
+    self.init(device: parameters.device, source: parameters.source, series: series, block: block, continues: parameters.continues)
+  }
+}

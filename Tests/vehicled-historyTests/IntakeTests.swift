@@ -1,0 +1,138 @@
+// What is recorded of the replies of Watch: which values, at which times, in which series and batches.
+
+import HistoryStore
+import Protocols
+import Testing
+import Varlink
+
+@testable import vehicled_history
+
+@Suite struct IntakeTests {
+  /// The boot is a million seconds old.
+  private static let offset: Int64 = 1_700_000_000_000_000
+  private static func clock(_ seconds: Double) -> ClockReading {
+    let boot = Int64(seconds * 1e6)
+    return ClockReading(boot: boot, wall: boot + offset, isSynchronised: true)
+  }
+
+  private static func reading(
+    _ property: String, _ value: Value?, at seconds: Double? = nil, age: Double = 0, reason: String? = nil
+  ) -> Contract.Reading {
+    Contract.Reading(
+      device: "ev", property: property, value: value, unit: "km/h", time: seconds.map { Int($0 * 1e6) + Int(offset) },
+      age: value == nil ? nil : age, reason: reason)
+  }
+
+  private static func snapshot(_ readings: [Contract.Reading], state: String = "polling") -> Contract.Watch.Result {
+    Contract.Watch.Result(sequence: 0, snapshot: [Contract.Device(name: "ev", kind: "obd", state: state, readings: readings)])
+  }
+
+  private static func changes(_ readings: Contract.Reading...) -> Contract.Watch.Result {
+    Contract.Watch.Result(sequence: 1, changes: readings)
+  }
+
+  @Test func `a value has the time of its measurement, and a repeated one is read once`() {
+    var intake = WatchIntake()
+    let first = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 9.25, age: 0.75)]), at: Self.clock(10)).observations
+    #expect(first.map(\.property) == ["state", "speed"])
+    #expect(first.map(\.time) == [10_000_000, 9_250_000])
+    #expect(first[0].content == .value(.string("polling")))
+    #expect(intake.kind(of: "ev") == "obd")
+    #expect(intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 9.25, age: 1.75)]), at: Self.clock(11)).observations.isEmpty)
+    let equal = intake.read(Self.changes(Self.reading("speed", .int(5), at: 12)), at: Self.clock(12)).observations
+    #expect(equal.map(\.time) == [12_000_000], "an equal value of a later poll is a sample")
+  }
+
+  @Test func `a clock that was set since does not move a value`() {
+    var intake = WatchIntake()
+    // The value was measured 3 s ago, when the clock was a year behind.
+    let reading = Self.reading("speed", .int(5), at: 7 - 31_536_000, age: 3)
+    #expect(intake.read(Self.snapshot([reading]), at: Self.clock(10)).observations.last?.time == 7_000_000)
+    let absurd = Contract.Reading(device: "ev", property: "rpm", value: .int(1), time: .min, age: 1e300)
+    #expect(intake.read(Self.changes(absurd), at: Self.clock(11)).observations.map(\.time) == [11_000_000])
+  }
+
+  @Test func `absence has a reason, and the time at which it was reported`() {
+    var intake = WatchIntake()
+    _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
+    let stale = Self.reading("speed", nil, reason: "stale")
+    let absent = intake.read(Self.changes(stale), at: Self.clock(12)).observations
+    #expect(absent == [Observation(device: "ev", property: "speed", unit: "km/h", time: 12_000_000, content: .absent("stale"))])
+    #expect(intake.read(Self.changes(stale), at: Self.clock(13)).observations.isEmpty)
+    let late = intake.read(Self.changes(Self.reading("speed", .int(6), at: 11.9, age: 1.2)), at: Self.clock(13)).observations
+    #expect(late.map(\.time) == [12_000_001], "not before the absence")
+  }
+
+  @Test func `states, properties that are no longer declared, and devices that are removed`() {
+    var intake = WatchIntake()
+    _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
+    let next = intake.read(Self.snapshot([], state: "parked"), at: Self.clock(20)).observations
+    #expect(next.map(\.content) == [.value(.string("parked")), .absent("no longer declared")])
+    #expect(intake.read(Self.snapshot([], state: "parked"), at: Self.clock(20.5)).observations.isEmpty, "the same state")
+    let event = Contract.Event(device: "ev", name: Contract.Event.removed, text: "", time: 0)
+    #expect(intake.read(Contract.Watch.Result(sequence: 2, events: [event]), at: Self.clock(21)).removed == ["ev"])
+    #expect(intake.kind(of: "ev") == nil)
+  }
+
+  @Test func `vehicles are selected, others only when they are named`() {
+    #expect(Selection().includes("ev", kind: "obd", "speed"))
+    #expect(!Selection().includes("band", kind: "health", "heart-rate"))
+    let selection = Selection(
+      record: [ReferencePattern("band.heart-*"), ReferencePattern("mirror")],
+      exclude: [ReferencePattern("*.cell-*"), ReferencePattern("old")])
+    #expect(selection.includes("band", kind: "health", "heart-rate") && !selection.includes("band", kind: "health", "steps"))
+    #expect(selection.includes("mirror", kind: "mirror", "weight"))
+    #expect(!selection.includes("ev", kind: "obd", "cell-1") && !selection.includes("old", kind: "obd", "speed"))
+    #expect(selection.includes("ev", kind: "obd", "speed"))
+  }
+
+  // MARK: Batches
+
+  private static let speed = SeriesKey(device: "ev", property: "speed", type: .int, unit: "km/h")
+
+  @Test func `samples wait ten seconds at most, and follow the batch before`() throws {
+    var builder = BatchBuilder(device: "ev", at: 100)
+    #expect(builder.cut(at: 5_000_000) == nil, "nothing was recorded yet")
+    builder.append(.value(.int(1)), of: Self.speed, at: 90, now: 100)
+    builder.append(.value(.int(2)), of: Self.speed, at: 4_000_000, now: 4_000_000)
+    #expect(builder.due == 100 + BatchBuilder.maxDelay)
+    let first = try #require(builder.cut(at: 9_000_000))
+    #expect(first.start == 100 && first.end == 9_000_000 && !first.continues && first.keys == [Self.speed] && first.entries.count == 2)
+    #expect(builder.due == 9_000_000 + BatchBuilder.idleInterval, "a device without values is stored rarely")
+    let idle = try #require(builder.cut(at: 20_000_000))
+    #expect(idle.start == 9_000_000 && idle.end == 20_000_000 && idle.continues && idle.entries.isEmpty)
+    builder.append(.value(.int(3)), of: Self.speed, at: 30_000_000, now: 21_000_000)
+    #expect(builder.cut(at: 21_000_000)?.end == 30_000_000, "a batch covers its samples")
+  }
+
+  @Test func `many samples are stored early`() {
+    var builder = BatchBuilder(device: "ev", at: 0)
+    for time in 0..<Int64(BatchBuilder.maxCount) { builder.append(.value(.int(1)), of: Self.speed, at: time, now: time) }
+    #expect(builder.due == .min)
+  }
+
+  // MARK: Clocks and zones
+
+  @Test func `the offset of a boot follows the clock until that is synchronised`() {
+    func reading(_ wall: Int64, _ isSynchronised: Bool = false) -> ClockReading {
+      ClockReading(boot: 1000, wall: wall, isSynchronised: isSynchronised)
+    }
+    var offset = ClockOffset(reading(2000))
+    #expect(offset.update(reading(2500)) == nil, "less than a millisecond")
+    #expect(offset.update(reading(9_001_000)).map { $0.offset } == 9_000_000)
+    let synchronised = offset.update(reading(50_001_000, true))
+    #expect(synchronised?.offset == 50_000_000 && synchronised?.isFinal == true)
+    #expect(offset.update(reading(0)) == nil && offset.stored == 50_000_000, "a later step changes nothing")
+  }
+
+  @Test(
+    arguments: [
+      (nil, "/usr/share/zoneinfo/Europe/Berlin", "Europe/Berlin"),
+      (nil, "../usr/share/zoneinfo/posix/America/Argentina/Salta", "America/Argentina/Salta"),
+      ("Asia/Tokyo", "/usr/share/zoneinfo/Europe/Berlin", "Asia/Tokyo"), (":/usr/share/zoneinfo/UTC", nil, "UTC"),
+      ("CET-1CEST", "/usr/share/zoneinfo/Europe/Berlin", "Europe/Berlin"), (nil, nil, "UTC"), ("", "/etc/somewhere", "UTC"),
+    ] as [(String?, String?, String)])
+  func `the time zone is that of the environment or of the system`(_ environment: String?, _ link: String?, _ name: String) {
+    #expect(LocalZone.name(environment: environment, link: link) == name)
+  }
+}
