@@ -11,11 +11,12 @@ SOAK_SECONDS = 3600
 fuzzers = dialogue replies elcomm vesc car answers varlink toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
-programs = vehicled vehiclectl vehiclesim
-pages = man1/vehiclectl.1 man1/vehiclesim.1 man5/vehicled.toml.5 man7/io.vehicled.7 man8/vehicled.8
+programs = vehicled vehicled-history vehiclectl vehiclesim
+pages = man1/vehiclectl.1 man1/vehiclesim.1 man5/vehicled.toml.5 man7/io.vehicled.7 man8/vehicled.8 man8/vehicled-history.8
 release = $(CURDIR)/.build/release
 swift_files = Package.swift Sources Tests
-units = vehicled.service vehicled.socket vehicled-metrics.service vehicled-metrics.timer
+units = vehicled.service vehicled.socket vehicled-metrics.service vehicled-metrics.timer vehicled-history.service vehicled-history.socket \
+  vehicled-alert@.path vehicled-alert@.service
 sharedir = $(DESTDIR)$(prefix)/share
 # The directory of units, udev rules and presets; Debian 12 requires /lib.
 libdir = $(prefix)/lib
@@ -24,7 +25,7 @@ unitdir = $(DESTDIR)$(libdir)/systemd/system
 .NOTPARALLEL:
 .PHONY: build help setup setup-build setup-bench setup-deb lint protocols test test-vm sanitize soak demo bench fuzz fuzz-short install deb check-install clean
 
-build: ## build the three programs for release
+build: ## build the programs for release
 	swift build -c release --static-swift-stdlib
 
 help: ## list the targets
@@ -151,7 +152,7 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 
 install: ## install the files under DESTDIR and prefix (build first)
 	@test -x $(release)/vehicled || { echo 'install: no programs found; run make build first' >&2; exit 1; }
-	install -d $(DESTDIR)$(prefix)/bin $(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml.d $(DESTDIR)$(sysconfdir)/vehicled/signals.d
+	install -d $(DESTDIR)$(prefix)/bin $(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml.d $(DESTDIR)$(sysconfdir)/vehicled/signals.d $(DESTDIR)$(sysconfdir)/vehicled/alerts
 	install -s -m 755 $(programs:%=$(release)/%) $(DESTDIR)$(prefix)/bin
 	for unit in $(units); do sed 's,^ExecStart=/usr/,ExecStart=$(prefix)/,; s,file:///usr/,file://$(prefix)/,' systemd/$$unit >$(unitdir)/$$unit && chmod 644 $(unitdir)/$$unit; done
 	install -d $(sharedir)/polkit-1/actions
@@ -160,6 +161,7 @@ install: ## install the files under DESTDIR and prefix (build first)
 	install -D -m 644 systemd/vehicled.udev $(DESTDIR)$(libdir)/udev/rules.d/70-vehicled.rules
 	install -D -m 644 systemd/vehicled.preset $(DESTDIR)$(prefix)/lib/systemd/system-preset/90-vehicled.preset
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml || install -m 644 etc/vehicled.toml $(DESTDIR)$(sysconfdir)/vehicled
+	test -e $(DESTDIR)$(sysconfdir)/vehicled/history.toml || install -m 644 etc/history.toml $(DESTDIR)$(sysconfdir)/vehicled
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/signals.d/example.toml || install -m 644 etc/signals.d/example.toml $(DESTDIR)$(sysconfdir)/vehicled/signals.d
 	install -d $(sharedir)/doc/vehicled $(sharedir)/bash-completion/completions $(sharedir)/zsh/vendor-completions $(sharedir)/fish/vendor_completions.d
 	install -m 644 README.md ARCHITECTURE.md SECURITY.md LICENSE $(sharedir)/doc/vehicled
@@ -170,7 +172,7 @@ install: ## install the files under DESTDIR and prefix (build first)
 	$(release)/vehiclectl completions bash | sed "1{/^#!/d}" >$(sharedir)/bash-completion/completions/vehiclectl
 	$(release)/vehiclectl completions zsh >$(sharedir)/zsh/vendor-completions/_vehiclectl
 	$(release)/vehiclectl completions fish >$(sharedir)/fish/vendor_completions.d/vehiclectl.fish
-	@test -n '$(DESTDIR)' || echo 'Next: systemd-sysusers && systemctl daemon-reload && systemctl enable --now vehicled.socket vehicled.service'
+	@test -n '$(DESTDIR)' || echo 'Next: systemd-sysusers && systemctl daemon-reload && systemctl enable --now vehicled.socket vehicled.service vehicled-history.socket vehicled-history.service'
 
 deb: setup-deb build ## build a Debian package
 	@rm -rf .build/deb && mkdir -p .build/deb/source && cp -a systemd/debian .build/deb/source/debian
@@ -185,7 +187,9 @@ check-install:
 	@rm -rf $(root)
 	@$(MAKE) -s install DESTDIR=$(root) prefix=/usr
 	@grep -qx 'ExecStart=/usr/bin/vehicled' $(root)/usr/lib/systemd/system/vehicled.service
+	@grep -qx 'ExecStart=/usr/bin/vehicled-history' $(root)/usr/lib/systemd/system/vehicled-history.service
 	@$(root)/usr/bin/vehicled --check-config --config $(root)/etc/vehicled/vehicled.toml
+	@$(root)/usr/bin/vehicled-history --check-config --config $(root)/etc/vehicled/history.toml
 	@bash -n $(root)/usr/share/bash-completion/completions/vehiclectl
 	@for page in $(pages); do test -s $(root)/usr/share/man/$$page || { echo "check-install: $$page is missing" >&2; exit 1; }; done
 	@for page in docs/*.md; do test -s $(root)/usr/share/doc/vehicled/$$page || { echo "check-install: $$page is missing" >&2; exit 1; }; done
