@@ -85,7 +85,13 @@ demo: setup-build build ## watch a simulated car, polled at 20 Hz
 bench: setup-bench build ## measure the release build against the minimum that the hardware allows
 	python3 Tests/Bench/bench.py
 
-fuzz: setup $(fuzzers:%=.build/fuzz/%) ## run the fuzzers, two at a time, FUZZ_SECONDS=600 each
+vehicles = $(wildcard Sources/Protocols/OBD/Vehicles/*)
+tables = $(patsubst %,.build/tables/%.swift,$(basename $(notdir $(vehicles))))
+$(tables) &: Sources/VehicleTables/generate.py $(vehicles)
+	python3 $< $(@D) $(vehicles)
+
+fuzz: setup $(tables) ## build and run the fuzzers, two at a time, FUZZ_SECONDS=600 each
+	@printf '%s\n' $(fuzzers:%=.build/fuzz/%) | xargs -P 2 -n 1 $(MAKE) -s
 	@python3 Tests/Fuzz/seeds.py .build/fuzz/corpus
 	@cd .build/fuzz && printf '%s\n' $(fuzzers) | ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no xargs -P 2 -I @ sh -c ' \
 	  nice ./@ -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -timeout=10 -dict=corpus/words -artifact_prefix=@- -print_final_stats=1 \
@@ -94,27 +100,21 @@ fuzz: setup $(fuzzers:%=.build/fuzz/%) ## run the fuzzers, two at a time, FUZZ_S
 fuzz-short: FUZZ_SECONDS = 10
 fuzz-short: fuzz ## run the fuzzers for ten seconds each, as part of make test
 
-# The compiler writes its module to the current directory. A fuzzer is one module, so that its files are optimised together.
+# The compiler writes its module to the current directory, so each fuzzer has its own. A fuzzer is one module, so that its files are
+# optimised together.
 fuzz_warnings = -warnings-as-errors
-fuzz_swift = cd $(@D) && swiftc -parse-as-library -swift-version 6 $(fuzz_warnings) -module-name Protocols -package-name vehicled -O -wmo -g \
+fuzz_swift = mkdir -p $@.module && cd $@.module && swiftc -parse-as-library -swift-version 6 $(fuzz_warnings) -module-name Protocols -package-name vehicled -O -wmo -g \
   -sanitize=fuzzer,address -use-ld=lld
 
 fuzz_session = Tests/Fuzz/FuzzSession.swift Tests/Fuzz/Invariants.swift
 
-vehicles = $(wildcard Sources/Protocols/OBD/Vehicles/*)
-tables = $(patsubst %,.build/tables/%.swift,$(basename $(notdir $(vehicles))))
-$(tables) &: Sources/VehicleTables/generate.py $(vehicles)
-	python3 $< $(@D) $(vehicles)
-
 obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift) $(tables)
 
 .build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift $(fuzz_session) $(obd)
-	@mkdir -p $(@D)
-	$(fuzz_swift) $(abspath $^) -o $(@F)
+	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 .build/fuzz/replies: Tests/Fuzz/Replies.swift Tests/Fuzz/Invariants.swift $(obd)
-	@mkdir -p $(@D)
-	$(fuzz_swift) $(abspath $^) -o $(@F)
+	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 # Files of other targets import Protocols, of which they are part here.
 .build/fuzz/answers .build/fuzz/varlink: fuzz_warnings = -suppress-warnings
@@ -122,28 +122,23 @@ obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift Sources
 longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.swift Sources/Protocols/Longboard/*/*.swift)
 
 .build/fuzz/elcomm: Tests/Fuzz/ELComm.swift $(fuzz_session) $(longboard)
-	@mkdir -p $(@D)
-	$(fuzz_swift) $(abspath $^) -o $(@F)
+	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 .build/fuzz/vesc: Tests/Fuzz/VESC.swift $(fuzz_session) $(longboard)
-	@mkdir -p $(@D)
-	$(fuzz_swift) $(abspath $^) -o $(@F)
+	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 .build/fuzz/car: Tests/Fuzz/Car.swift $(fuzz_session) \
   $(wildcard Sources/Protocols/*.swift Sources/Protocols/Car/*.swift Sources/Protocols/Car/*/*.swift)
-	@mkdir -p $(@D)
-	$(fuzz_swift) $(abspath $^) -o $(@F)
+	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 .build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Invariants.swift \
   $(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,JSON Weather Toy Health HeartRate OBD OBD/*)) Sources/SignalImport/*.swift) $(tables)
-	@mkdir -p $(@D)
-	$(fuzz_swift) $(abspath $^) -o $(@F)
+	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 # Without Interface.swift, which needs a resource that only SwiftPM embeds.
 .build/fuzz/varlink: Tests/Fuzz/Varlink.swift Tests/Fuzz/Invariants.swift \
   $(filter-out %/Interface.swift,$(wildcard Sources/Protocols/*.swift Sources/Protocols/JSON/*.swift Sources/Varlink/*.swift))
-	@mkdir -p $(@D)
-	$(fuzz_swift) $(abspath $^) -o $(@F)
+	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 .build/fuzz/toml: Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp Sources/CToml/include/CToml.h
 	@mkdir -p $(@D)

@@ -54,7 +54,7 @@ import Trips
     #expect(configuration.directory == "/srv/h" && configuration.keep == 864_000_000_000 && configuration.maxSize == 500_000_000)
     #expect(configuration.selection == Selection(record: [ReferencePattern("band.heart-rate")], exclude: [ReferencePattern("*.cell-*")]))
     var rules = PeriodRules()
-    (rules.tripPause, rules.movingSpeed, rules.chargeCurrent, rules.tankVolume) = (60_000_000, 5.5, -2, 50)
+    (rules.tripPause, rules.movingSpeed, rules.chargingCurrentThreshold, rules.tankVolume) = (60_000_000, 5.5, -2, 50)
     #expect(configuration.rules == rules)
     #expect(configuration.observe == AccessList(groups: ["a"], users: ["u"]))
     #expect(configuration.control == AccessList(groups: [], users: ["1000"]))

@@ -49,8 +49,9 @@ extension HistoryConfiguration {
     time("min-pause", 1...3600, \.minPause, "stop that is listed as a pause"),
     time("journey-break", 0...604_800, \.journeyBreak, "parking that ends a journey"),
     time("charge-pause", 0...86_400, \.chargePause, "longest pause within a charge"),
-    number("charge-current", "A", -1000 ... -0.1, \.chargeCurrent, "current that charges, if the vehicle does not report charging"),
-    time("charge-standing-time", 0...3600, \.chargeStandingTime, "time of standing before a current counts as charging"),
+    number(
+      "charge-current", "A", -1000 ... -0.1, \.chargingCurrentThreshold, "current that charges, if the vehicle does not report charging"),
+    time("charge-standing-time", 0...3600, \.chargeStationaryTime, "time of standing before a current counts as charging"),
     RuleKey(
       option: Option("tank-volume", ValueRule(.float, unit: "L", range: 1...1000), help: "volume of the fuel tank"),
       set: { $0.tankVolume = $1 }),

@@ -63,7 +63,7 @@ enum PeriodMapping {
     row.isOpen = period.open
     row.distance = period.distance?.value
     row.energy = kind == .charge ? period.charged?.value : period.energy?.value
-    (row.startCharge, row.endCharge) = (period.startStateOfCharge, period.endStateOfCharge)
+    (row.startStateOfCharge, row.endStateOfCharge) = (period.startStateOfCharge, period.endStateOfCharge)
     (row.startOdometer, row.endOdometer) = (period.startOdometer, period.endOdometer)
     row.statistics = details.json
     return row
