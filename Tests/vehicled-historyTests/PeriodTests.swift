@@ -124,7 +124,7 @@ import Varlink
     try replay.read(store.reader, device: "ev", in: .min ... .max)
     let axis = LiveAxis(boot: boot, offset: Self.offset)
     let numbers = PeriodNumbers()
-    for period in replay.finish(at: nil) {
+    for period in replay.finish(at: axis.wall(1800 * Self.second)) {
       let details = PeriodMapping.details(
         period, device: "ev", zone: "Europe/Berlin", end: period.end ?? axis.wall(1800 * Self.second))
       try store.save(PeriodRecord(detected: period.id, details: details), numbers, axis)
