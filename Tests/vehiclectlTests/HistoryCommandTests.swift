@@ -75,7 +75,7 @@ import Varlink
     (["plot", "gear"], 2, "cannot plot gear: its values are not numbers"), (["plot", "x*"], 4, "no recorded number matches"),
     (["plot", "speed", "--last", "1h", "--trip", "1"], 2, "more than one range"),
     (["plot", "speed", "--last", "soon"], 2, "is not a duration"),
-    (["plot", "speed", "--until", "1970-01-02", "--since", "1970-01-03"], 2, "exchange them"), (["plot"], 2, "Missing"),
+    (["plot", "speed", "--until", "1970-01-02", "--since", "1970-01-03"], 2, "exchange them"), (["plot"], 2, "missing expected argument"),
     (["history", "export", "--csv", "--property", "sped"], 4, "did you mean speed?"),
     (["history", "delete", "evv", "--yes"], 4, "did you mean ev?"), (["history", "delete", "ev"], 2, "use --yes"),
     (["history", "exprot"], 2, "did you mean history export?"), (["trip", "x"], 2, "x"),

@@ -30,7 +30,7 @@ import Varlink
 
   /// The words of a text, without macros and final punctuation.
   private func words(_ text: String) -> [String] {
-    text.split { " ,;()[]\"".contains($0) }.filter { !$0.hasPrefix(".") }.map { word in
+    text.replacing("\\(dq", with: "\"").split { " ,;()[]\"".contains($0) }.filter { !$0.hasPrefix(".") }.map { word in
       String(word.last == "." || word.last == ":" ? word.dropLast() : word)
     }
   }

@@ -130,7 +130,8 @@ import Testing
     #expect(users.contains("vehicled:x:") && users.contains("nologin"))
     #expect(groups.contains(/(?m)^bluetooth:.*:vehicled$/))
     #expect(groups.contains(/(?m)^dialout:.*:vehicled$/) && groups.contains(/(?m)^vehicled:/))
-    // No user is a member of the group for observers by default.
-    #expect(groups.contains(/(?m)^vehicled-observe:x:\d+:$/))
+    // Only the history observes by default, and it may do no more.
+    #expect(users.contains("vehicled-history:x:") && groups.contains(/(?m)^vehicled-observe:x:\d+:vehicled-history$/))
+    #expect(!groups.contains(/(?m)^vehicled:x:\d+:.*vehicled-history/))
   }
 }

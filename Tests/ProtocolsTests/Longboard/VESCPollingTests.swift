@@ -23,7 +23,7 @@ import Testing
     #expect((rig.number("battery") ?? 0) > 50 && (rig.number("battery-voltage") ?? 0) > 35)
     #expect((rig.number("motor-current") ?? 0) > 1 && (rig.number("battery-power") ?? 0) > 10)
     #expect(rig.text("fault-code") == "none" && rig.text("connected") == "on")
-    #expect((rig.number("distance") ?? 0) > 0.02 && (rig.number("mosfet-temperature") ?? 0) > 20)
+    #expect((rig.number("distance") ?? 0) >= 0.02 && (rig.number("mosfet-temperature") ?? 0) > 20)
     #expect((rig.number("total-distance") ?? 0) > (model.isAtLeast(.v502) ? 1204 : 0.004))
     #expect((rig.number("mosfet-temperature-1") != nil) == (model == .v218 || model.isAtLeast(.v348)))
     #expect((rig.number("uptime") != nil) == model.isAtLeast(.v600))
