@@ -253,6 +253,7 @@ extension EndToEnd {
       try FileManager.default.removeItem(atPath: "\(alerts)/moving")
       #expect(service.end() == 0)
       service = try rig.start("vehicled-history", arguments, environment: ["RUNTIME_DIRECTORY": alerts])
+      try #require(wait { history.status() != nil }, "\(service.stderr)")
       #expect(
         wait(seconds: 20) {
           let alerts = try? history.result("Alerts")["alerts"] as? [[String: Any]]
