@@ -10,10 +10,11 @@ import Varlink
 @testable import vehicled
 
 @Suite struct ManualTests {
-  /// The lines of a page, without backslashes.
+  /// The lines of a page, with quotation marks, and without backslashes.
   private func page(_ name: String) throws -> [String] {
     let text = try String(contentsOfFile: tree("systemd/man/\(name)"), encoding: .utf8)
-    return text.replacingOccurrences(of: "\\", with: "").split(separator: "\n").map(String.init)
+    return text.replacingOccurrences(of: "\\(dq", with: "\"").replacingOccurrences(of: "\\", with: "").split(separator: "\n")
+      .map(String.init)
   }
 
   /// The lines below a heading, up to the next one.
@@ -30,7 +31,7 @@ import Varlink
 
   /// The words of a text, without macros and final punctuation.
   private func words(_ text: String) -> [String] {
-    text.replacing("\\(dq", with: "\"").split { " ,;()[]\"".contains($0) }.filter { !$0.hasPrefix(".") }.map { word in
+    text.split { " ,;()[]\"".contains($0) }.filter { !$0.hasPrefix(".") }.map { word in
       String(word.last == "." || word.last == ":" ? word.dropLast() : word)
     }
   }
