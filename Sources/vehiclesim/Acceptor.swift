@@ -9,16 +9,16 @@ final class Acceptor: EventSource {
   /// The listening socket; negative when there is none.
   var file: Int32 = -1
   /// Returns whether a client may be accepted now.
-  var mayAccept: () -> Bool = { true }
+  var canAccept: () -> Bool = { true }
   /// Called with the socket of each client.
   var accepted: (Int32) -> Void = { _ in }
 
   override var descriptor: Int32 { file }
-  override var interest: Int16 { Int16(wake == nil && mayAccept() ? POLLIN : 0) }
+  override var interest: Int16 { Int16(wake == nil && canAccept() ? POLLIN : 0) }
   override func timerFired(at now: Instant) { wake = nil }
 
   override func ready(_ events: Int16, at now: Instant) {
-    while mayAccept() {
+    while canAccept() {
       guard let client = TCPPort.accept(file) else {
         if errno != EAGAIN { wake = now + 100 * .millisecond }
         return

@@ -94,7 +94,7 @@ struct PeerOptions: ParsableArguments {
     if symlink != nil, on != .pty { throw ValidationError("--symlink needs --on pty") }
     if symlink?.isEmpty == true { throw ValidationError("--symlink needs a path") }
     if case .ble = on {
-    } else if ble.areGiven {
+    } else if ble.hasAny {
       throw ValidationError("--address, --also, --gatt, --mtu, --writes and --radio-fault need --on ble:BUSADDRESS")
     }
     if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }

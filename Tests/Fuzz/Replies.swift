@@ -3,7 +3,7 @@
 // outside the package.
 
 /// A reader that keeps its storage from one reply to the next.
-nonisolated(unsafe) private var usedReader = CANReader()
+nonisolated(unsafe) private var usedReader = ReplyReader()
 
 private func checkBMSRecord(_ bytes: ArraySlice<UInt8>) {
   bytes.withUnsafeBufferPointer { bytes in
@@ -44,8 +44,8 @@ private func checkTables(_ bytes: ArraySlice<UInt8>) {
 }
 
 /// Requires that codes count as cleared only after a positive response, and that a moving vehicle prevents clearing.
-private func checkClearing(_ reader: CANReader) {
-  var loss = CodeLoss(isConfirmed: true)
+private func checkClearing(_ reader: ReplyReader) {
+  var loss = ClearingPreview(isConfirmed: true)
   for (index, request) in loss.requests.enumerated() {
     if let answers = try? reader.answers(to: request) { try? loss.process(answers, index) }
   }
@@ -58,7 +58,7 @@ private func checkClearing(_ reader: CANReader) {
 }
 
 private func check(_ reply: [UInt8], from start: Int) {
-  var reader = CANReader()
+  var reader = ReplyReader()
   let outcome = reader.read(reply, from: start)
   require(usedReader.read(reply, from: start) == outcome, "the result of a used reader differs")
   require(reader.payload.count <= 32 * 0xFFF, "unbounded payload")
@@ -86,7 +86,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   check(reply, from: Int(reply.first ?? 0) % 8)
   for step in SetupStep.allCases {
     var traits = AdapterTraits()
-    _ = SetupAnswer(to: step, reply[...], &traits)
+    _ = SetupReply(to: step, reply[...], &traits)
     require((traits.name ?? "").utf8.count <= 200, "unbounded name of the adapter")
   }
   require(printable(reply).utf8.count <= 200, "unbounded printable text")

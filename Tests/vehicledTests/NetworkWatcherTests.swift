@@ -11,7 +11,7 @@ import Testing
   /// A class, because the macros cannot call mutating methods.
   private final class Changes {
     private var changes = NetworkChanges()
-    func mayConnect(after bytes: [UInt8]) -> Bool { changes.mayConnect(after: bytes) }
+    func process(_ bytes: [UInt8]) -> Bool { changes.process(bytes) }
   }
 
   /// A message of this type. Its attributes do not matter.
@@ -31,30 +31,30 @@ import Testing
 
   @Test func `an interface counts when it becomes operational, not for each of its messages`() {
     let changes = Changes()
-    let results = [0x1002, 0x1003, 0x1043, 0x1043, 0x1043, 0x1003, 0x1043].map { changes.mayConnect(after: Self.link(3, flags: $0)) }
+    let results = [0x1002, 0x1003, 0x1043, 0x1043, 0x1043, 0x1003, 0x1043].map { changes.process(Self.link(3, flags: $0)) }
     #expect(results == [false, false, true, false, false, false, true])
-    #expect(changes.mayConnect(after: Self.link(4, flags: 0x1043)), "another interface")
-    #expect(!changes.mayConnect(after: Self.link(3, flags: 0x1002, deleted: true)))
-    #expect(changes.mayConnect(after: Self.link(3, flags: 0x1043)))
+    #expect(changes.process(Self.link(4, flags: 0x1043)), "another interface")
+    #expect(!changes.process(Self.link(3, flags: 0x1002, deleted: true)))
+    #expect(changes.process(Self.link(3, flags: 0x1043)))
   }
 
   @Test func `addresses count once they can be used, and routes if they lead somewhere`() {
     let changes = Changes()
-    #expect(changes.mayConnect(after: Self.address(flags: 0x80)))
-    #expect(!changes.mayConnect(after: Self.address(flags: 0xC0)), "tentative")
-    #expect(changes.mayConnect(after: Self.route(type: 1)))
-    for type: UInt8 in [0, 2, 3, 5, 6, 7] { #expect(!changes.mayConnect(after: Self.route(type: type))) }
-    #expect(!changes.mayConnect(after: Self.route(type: 1, flags: 0x200)), "cached")
-    for type: UInt16 in [2, 3, 18, 21, 25, 28] { #expect(!changes.mayConnect(after: Self.message(type, [UInt8](repeating: 1, count: 32)))) }
+    #expect(changes.process(Self.address(flags: 0x80)))
+    #expect(!changes.process(Self.address(flags: 0xC0)), "tentative")
+    #expect(changes.process(Self.route(type: 1)))
+    for type: UInt8 in [0, 2, 3, 5, 6, 7] { #expect(!changes.process(Self.route(type: type))) }
+    #expect(!changes.process(Self.route(type: 1, flags: 0x200)), "cached")
+    for type: UInt16 in [2, 3, 18, 21, 25, 28] { #expect(!changes.process(Self.message(type, [UInt8](repeating: 1, count: 32)))) }
   }
 
   @Test func `a datagram may have several messages, and broken ones are ignored`() {
     let changes = Changes()
-    #expect(changes.mayConnect(after: Self.route(type: 2) + Self.address(flags: 0)))
+    #expect(changes.process(Self.route(type: 2) + Self.address(flags: 0)))
     let whole = Self.address(flags: 0)
-    for length in 0..<whole.count { #expect(!changes.mayConnect(after: Array(whole.prefix(length)))) }
-    for length: UInt32 in [0, 15, 17, .max] { #expect(!changes.mayConnect(after: Self.bytes(length) + whole.dropFirst(4))) }
-    #expect(!changes.mayConnect(after: Self.message(20, [2, 24, 0])) && !changes.mayConnect(after: Self.message(16, [0])))
+    for length in 0..<whole.count { #expect(!changes.process(Array(whole.prefix(length)))) }
+    for length: UInt32 in [0, 15, 17, .max] { #expect(!changes.process(Self.bytes(length) + whole.dropFirst(4))) }
+    #expect(!changes.process(Self.message(20, [2, 24, 0])) && !changes.process(Self.message(16, [0])))
   }
 
   @Test @Loop func `a burst of messages is reported once`() async {
@@ -89,7 +89,7 @@ import Testing
     var backoff = Backoff()
     for _ in 0..<10 { _ = backoff.linkWentDown(at: 0) }
     // A flapping network: an event every 100 ms for 10 s.
-    let attempts = Set((0..<100).map { backoff.mayConnect(at: $0 * 100 * .millisecond, interval: .second) })
+    let attempts = Set((0..<100).map { backoff.nextAttempt(at: $0 * 100 * .millisecond, interval: .second) })
     #expect(attempts.sorted() == (0...10).map { $0 * .second })
     #expect(backoff.linkWentDown(at: 11 * .second) == .second)
   }

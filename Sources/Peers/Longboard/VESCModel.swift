@@ -19,9 +19,9 @@ public enum VESCModel: String, CaseIterable, Sendable {
   func isAtLeast(_ other: VESCModel) -> Bool { age >= other.age }
 
   var version: [UInt8] { rawValue.split(separator: ".").compactMap { UInt8($0) } }
-  var knowsSetup: Bool { isAtLeast(.v340) }
-  var knowsSelection: Bool { isAtLeast(.v348) }
+  var supportsSetupValues: Bool { isAtLeast(.v340) }
+  var supportsSelectiveValues: Bool { isAtLeast(.v348) }
   /// Whether the limits can be read. They can be set in every version that supports the setup values.
-  var knowsLimits: Bool { isAtLeast(.v502) }
-  var knowsPing: Bool { isAtLeast(.v340) }
+  var supportsLimits: Bool { isAtLeast(.v502) }
+  var supportsPing: Bool { isAtLeast(.v340) }
 }

@@ -22,14 +22,14 @@ extension VESC {
     switch payload[0] {
     case 0: return firmware  // COMM_FW_VERSION
     case 4: return values(as: canID)  // COMM_GET_VALUES
-    case 47 where model.knowsSetup:  // COMM_GET_VALUES_SETUP
+    case 47 where model.supportsSetupValues:  // COMM_GET_VALUES_SETUP
       return [47] + setup(as: canID, at: now).flatMap(\.self)
-    case 51 where model.knowsSelection && payload.count >= 5:  // COMM_GET_VALUES_SETUP_SELECTIVE
+    case 51 where model.supportsSelectiveValues && payload.count >= 5:  // COMM_GET_VALUES_SETUP_SELECTIVE
       let mask = payload[1...4].reduce(0 as UInt32) { $0 << 8 | UInt32($1) }
       return payload.prefix(5) + setup(as: canID, at: now).enumerated().filter { mask >> UInt32($0.offset) & 1 != 0 }.flatMap(\.element)
-    case 48 where model.knowsSetup && payload.count >= 37: return setLimits(payload)  // COMM_SET_MCCONF_TEMP
-    case 62 where model.knowsPing: return [62, VESC.otherCANID]  // COMM_PING_CAN
-    case 91 where model.knowsLimits:  // COMM_GET_MCCONF_TEMP
+    case 48 where model.supportsSetupValues && payload.count >= 37: return setLimits(payload)  // COMM_SET_MCCONF_TEMP
+    case 62 where model.supportsPing: return [62, VESC.otherCANID]  // COMM_PING_CAN
+    case 91 where model.supportsLimits:  // COMM_GET_MCCONF_TEMP
       return [91] + limits.values.flatMap(VESCPacketReader.bytes) + [UInt8(VESCRide.polePairs * 2)]
         + VESCPacketReader.bytes(Float(VESCRide.gearRatio)) + VESCPacketReader.bytes(Float(VESCRide.wheelDiameter))
     default: return nil

@@ -36,7 +36,7 @@ struct AdapterSettings: Sendable, Equatable {
   var flowMode = 0
   var flowHeader: UInt32?
   var flowData: [UInt8] = []
-  var obdProtocol = OBDProtocol()
+  var obdProtocol = SimulatedProtocol()
 
   static let defaultTimeout = 0x32
   private static let switches: [String: WritableKeyPath<AdapterSettings, Bool> & Sendable] = [
@@ -71,7 +71,7 @@ struct AdapterSettings: Sendable, Equatable {
       exactTimeout = nil
       return true
     }
-    if let text = argument(of: "SP") ?? argument(of: "TP") { return store(OBDProtocol(text), \.obdProtocol) }
+    if let text = argument(of: "SP") ?? argument(of: "TP") { return store(SimulatedProtocol(text), \.obdProtocol) }
     return false
   }
 

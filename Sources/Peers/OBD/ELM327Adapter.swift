@@ -42,7 +42,7 @@ public struct ELM327Adapter: Machine {
   var sendQueue: SendQueue
   var phase = Phase.ready
   /// The protocol that survives a reset.
-  var storedProtocol = OBDProtocol()
+  var storedProtocol = SimulatedProtocol()
   /// The command that a lone CR repeats.
   var lastCommand: [UInt8] = []
   /// The number of requests to the car so far.

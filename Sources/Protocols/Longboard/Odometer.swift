@@ -28,7 +28,7 @@ struct Odometer: Sendable, Equatable {
   static let damagedMessage = "the stored total distance is corrupt: it restarts at 0"
 
   /// Whether a stored distance is corrupt.
-  static func isDamaged(_ stored: [UInt8]) -> Bool { read(stored) == nil }
+  static func isCorrupt(_ stored: [UInt8]) -> Bool { read(stored) == nil }
 
   /// Parses a stored distance; nil if it is corrupt, or so large that later sums could overflow.
   private static func read(_ stored: [UInt8]) -> (total: Int, last: Int?)? {

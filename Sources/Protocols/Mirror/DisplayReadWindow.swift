@@ -13,7 +13,7 @@ struct DisplayReadWindow: Sendable {
   /// When the last value was written.
   private(set) var lastValue: Instant?
   /// Whether the last heart rate was written while the display may have been reading, so that the display may have missed it.
-  var mayHaveMissedHeartRate = false
+  var hasPossiblyMissedHeartRate = false
 
   static let duration: Nanoseconds = 7 * .second
 
@@ -32,7 +32,7 @@ struct DisplayReadWindow: Sendable {
 
   /// Notes that a value under this name is being written.
   mutating func valueWritten(_ tag: MirrorMessage.Tag, under name: String?, at now: Instant) {
-    if tag == .heart { mayHaveMissedHeartRate = !hasEnded(at: now) }
+    if tag == .heart { hasPossiblyMissedHeartRate = !hasEnded(at: now) }
     (self.name, lastValue) = (name, now)
   }
 

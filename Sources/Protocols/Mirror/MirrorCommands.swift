@@ -97,7 +97,7 @@ extension MirrorMachine {
       effects.append(.complete(other, .failure(.refused(code: .replaced, "another name was set in the meantime"))))
     }
     // The display reads a name together with the next value.
-    let isFollowedByValue = persisted[.led] != nil || areUpdatesOn
+    let isFollowedByValue = persisted[.led] != nil || isUpdating
     let message =
       isFollowedByValue ? pictureRemark : "the mirror shows the name after the next value: vehiclectl set \(settings.device).led 50"
     guard case .up(let session) = state else { return answer(id, pending(message), &effects) }
@@ -120,7 +120,7 @@ extension MirrorMachine {
     if property == .weather, MirrorMetric.weather.allSatisfy({ known[$0] == nil }), let reason = missing[.temperature] {
       return "no value yet; \(reason)"
     }
-    let message = [isUp ? nil : "pending: starts when the mirror is connected", areUpdatesOn ? pictureRemark : nil].compactMap(\.self)
+    let message = [isUp ? nil : "pending: starts when the mirror is connected", isUpdating ? pictureRemark : nil].compactMap(\.self)
     return message.isEmpty ? nil : message.joined(separator: "; then ")
   }
 }

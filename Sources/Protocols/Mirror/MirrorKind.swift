@@ -33,8 +33,8 @@ extension Kind {
       }
       let weakness = "the link to the mirror is weakly encrypted: every message uses the same IV"
       // The published key is text; a custom one is written as hex.
-      let mayBePublished = setup.secrets["key-file"]?.bytes.starts(with: "hex:".utf8) != true
-      return mayBePublished ? weakness + ", and the published firmware's key is public; use your own key (docs/mirror.md)" : weakness
+      let isPossiblyPublic = setup.secrets["key-file"]?.bytes.starts(with: "hex:".utf8) != true
+      return isPossiblyPublic ? weakness + ", and the published firmware's key is public; use your own key (docs/mirror.md)" : weakness
     }
   ) { setup throws(OptionError) in try MirrorMachine(setup) }
 }

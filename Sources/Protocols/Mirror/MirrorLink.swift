@@ -126,7 +126,7 @@ extension MirrorMachine {
       return reset("no acknowledgement from the mirror for 5 s: check its power", &effects)
     }
     if let nextUpdate, now >= nextUpdate { sendUpdate(at: now, &effects) }
-    if session.readWindow.mayHaveMissedHeartRate, session.readWindow.hasEnded(at: now) { resendHeartRate() }
+    if session.readWindow.hasPossiblyMissedHeartRate, session.readWindow.hasEnded(at: now) { resendHeartRate() }
   }
 
   private mutating func reset(_ reason: String, _ effects: inout Effects) {

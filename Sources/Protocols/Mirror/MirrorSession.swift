@@ -57,7 +57,7 @@ struct MirrorSession: Sendable {
 
   func nextWake(for username: String?) -> Instant? {
     if let moment = writeInFlight.map({ $0.sentAt &+ Self.timeout }) ?? retry?.at { return moment }
-    return readWindow.mayHaveMissedHeartRate || isHeldBack(username) ? readWindow.end : nil
+    return readWindow.hasPossiblyMissedHeartRate || isHeldBack(username) ? readWindow.end : nil
   }
 
   /// Whether a different name must be sent, for which the display must first have read the values under the previous name.

@@ -22,11 +22,11 @@ extension MirrorMachine {
   /// Whether updates are on and the mirror has a name.
   private var isSending: Bool {
     guard case .up(let session) = state, session.acknowledgedName != nil, username != nil else { return false }
-    return areUpdatesOn
+    return isUpdating
   }
 
   /// Whether updates are on.
-  var areUpdatesOn: Bool { isOn(.send) && isCollecting }
+  var isUpdating: Bool { isOn(.send) && isCollecting }
 
   /// Starts or stops the update cycles according to the settings.
   mutating func scheduleUpdates(at now: Instant) {
@@ -43,7 +43,7 @@ extension MirrorMachine {
   mutating func sendUpdate(at now: Instant, _ effects: inout Effects) {
     guard isSending, case .up(let session) = state else { return nextUpdate = nil }
     // Wait until the display has finished reading: otherwise it would miss the heart rate again.
-    if session.readWindow.mayHaveMissedHeartRate, let end = session.readWindow.end, now < end { return nextUpdate = end }
+    if session.readWindow.hasPossiblyMissedHeartRate, let end = session.readWindow.end, now < end { return nextUpdate = end }
     nextUpdate = now &+ Nanoseconds(interval) &* .second
     collected().forEach { enqueue($0) }
     effects.append(.requestTime)
@@ -64,7 +64,7 @@ extension MirrorMachine {
   /// Sends the current heart rate again, because the display may have lost the last one.
   mutating func resendHeartRate() {
     guard case .up(var session) = state else { return }
-    session.readWindow.mayHaveMissedHeartRate = false
+    session.readWindow.hasPossiblyMissedHeartRate = false
     state = .up(session)
     collected().filter { $0.metric == .heartRate }.forEach { enqueue($0) }
   }

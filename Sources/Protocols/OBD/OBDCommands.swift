@@ -44,9 +44,9 @@ extension OBDQuery {
     case OBDMachine.codes: self.init(id, CodeList(mustAnswer: bus.isCAN, isResponding: isResponding))
     case OBDMachine.clear:
       let isConfirmed = arguments[OBDMachine.confirm] == .bool(true)
-      let loss = try diagnostics.loss(
+      let preview = try diagnostics.preview(
         isConfirmed: isConfirmed, motion, ecus: ecus.map(\.identifier), isResponding: isResponding)
-      self.init(id, loss)
+      self.init(id, preview)
     case OBDMachine.frames: self.init(id, FrameList(isCAN: bus.isCAN, scales: scales))
     case OBDMachine.monitors: self.init(id, MonitorList(isCAN: bus.isCAN, isResponding: isResponding))
     case OBDMachine.ecuCodes:

@@ -19,10 +19,10 @@ struct Reaction: Sendable {
 
   private(set) var notices: Notices = []
   /// The protocol that the adapter has detected.
-  private(set) var detectedProtocol: VehicleBus?
+  private(set) var detectedProtocol: OBDProtocol?
   private(set) var demand = AdapterDemand.none
 
   mutating func note(_ notice: Notices) { notices.insert(notice) }
-  mutating func noteProtocol(_ bus: VehicleBus) { detectedProtocol = bus }
+  mutating func noteProtocol(_ bus: OBDProtocol) { detectedProtocol = bus }
   mutating func demand(_ demand: AdapterDemand) { self.demand = demand }
 }

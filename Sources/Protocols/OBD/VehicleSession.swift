@@ -15,7 +15,7 @@ struct VehicleSession: Sendable {
 
   init(_ polling: VehiclePolling, _ pauseConditions: PauseConditions?) { (self.polling, sleep) = (polling, SleepPolicy(pauseConditions)) }
 
-  var bus: VehicleBus { polling.detection.bus }
+  var bus: OBDProtocol { polling.detection.bus }
   /// The addressing of the fast request.
   var fastAddressing: ECUAddressing { polling.fastAddressing }
 
@@ -97,7 +97,7 @@ struct VehicleSession: Sendable {
 
   /// Handles the reply to the request in flight, and returns what it requires of the adapter.
   mutating func replied(
-    _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+    _ parsed: ReplyReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
     var reaction = Reaction()
     switch polling.scheduler.state {
@@ -112,7 +112,7 @@ struct VehicleSession: Sendable {
   }
 
   private mutating func pollReplied(
-    _ poll: PollScheduler.Poll, _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable,
+    _ poll: PollScheduler.Poll, _ parsed: ReplyReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable,
     _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     switch polling.evaluate(parsed, session.reader) {
@@ -177,7 +177,7 @@ struct VehicleSession: Sendable {
 
   /// Handles the protocol that the adapter has detected; nil: the adapter does not report it.
   mutating func identified(
-    _ bus: VehicleBus?, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+    _ bus: OBDProtocol?, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
     var reaction = Reaction()
     let consequence = polling.identified(bus, at: now, &values, &effects, &reaction)

@@ -56,7 +56,9 @@ import Protocols
   func isActive(_ adapter: String) -> Bool { registrations[adapter]?.isActive == true }
 
   /// Whether an advertisement of the peer was received recently.
-  func hears(_ peer: String, at now: Instant) -> Bool { lastAdvertisements[peer].map { now - $0 < Self.maxSilence } ?? false }
+  func hasRecentAdvertisement(from peer: String, at now: Instant) -> Bool {
+    lastAdvertisements[peer].map { now - $0 < Self.maxSilence } ?? false
+  }
 
   func blueZChanged() { updateRegistrations() }
 
@@ -130,7 +132,7 @@ import Protocols
   func advertised(_ peer: String) {
     guard !clients.isEmpty else { return }
     let now = Clock.monotonic()
-    let isNew = !hears(peer, at: now)
+    let isNew = !hasRecentAdvertisement(from: peer, at: now)
     if isNew { lastAdvertisements = lastAdvertisements.filter { now - $0.value < Self.maxSilence } }
     lastAdvertisements[peer] = now
     guard isNew else { return }

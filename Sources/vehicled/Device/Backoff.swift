@@ -29,7 +29,7 @@ struct Backoff {
 
   /// Records that the link may be reachable again. Returns the time of an extra attempt to open it: now, but not earlier than `interval`
   /// after the last one. If that attempt fails, the next delay is `first`.
-  mutating func mayConnect(at now: Instant, interval: Nanoseconds) -> Instant {
+  mutating func nextAttempt(at now: Instant, interval: Nanoseconds) -> Instant {
     delay = 0
     if let extraAttempt, extraAttempt > now { return extraAttempt }
     let moment = extraAttempt.map { max(now, $0 + interval) } ?? now

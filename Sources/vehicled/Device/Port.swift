@@ -76,7 +76,7 @@ import Protocols
     guard link == nil else { return }
     setTimer(nil)
     // Starts watching before the attempt, so that no change is missed between a failure and the wait.
-    links.watch(url, as: role, for: self) { [weak self] in self?.mayConnect() }
+    links.watch(url, as: role, for: self) { [weak self] in self?.connectSoon() }
     opened = Clock.monotonic()
     change(.connecting)
     link = links.open(url, for: self, as: role)
@@ -99,10 +99,10 @@ import Protocols
   }
 
   /// Opens a waiting link, or restarts a slow connection attempt, because the link may be reachable again.
-  private func mayConnect() {
+  private func connectSoon() {
     let now = Clock.monotonic()
     if let due {
-      let moment = backoff.mayConnect(at: now, interval: extraInterval)
+      let moment = backoff.nextAttempt(at: now, interval: extraInterval)
       if moment <= now { return open() }
       guard moment < due else { return }
       setTimer(moment)
@@ -192,7 +192,7 @@ import Protocols
     }
     let wait = backoff.linkWentDown(at: Clock.monotonic(), wasReset: wasReset)
     let jittered = wait == Backoff.first ? wait : Int64(Double(wait) * Double.random(in: 0.75...1))
-    links.watch(url, as: role, for: self) { [weak self] in self?.mayConnect() }
+    links.watch(url, as: role, for: self) { [weak self] in self?.connectSoon() }
     setTimer(Clock.monotonic() + jittered)
     change(.down(reason), nextAttemptIn: jittered)
   }

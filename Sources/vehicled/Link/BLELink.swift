@@ -157,7 +157,7 @@ import ServiceRuntime
 
   /// Whether the peer is advertising. At the end of a scan BlueZ clears RSSI, except for peers that the monitor reports.
   private func isInRange(_ peer: Peripheral, _ now: Instant) -> Bool {
-    blueZ.monitor.isActive(peer.adapter) ? blueZ.monitor.hears(peer.path, at: now) : peer.rssi != nil
+    blueZ.monitor.isActive(peer.adapter) ? blueZ.monitor.hasRecentAdvertisement(from: peer.path, at: now) : peer.rssi != nil
   }
 
   private func connect(_ peer: Peripheral) {

@@ -15,7 +15,7 @@ struct NetworkChanges {
   }
 
   /// Handles the bytes of one datagram, which are in native byte order. Returns whether the network may have come back.
-  mutating func mayConnect(after bytes: [UInt8]) -> Bool {
+  mutating func process(_ bytes: [UInt8]) -> Bool {
     var result = false
     bytes.withUnsafeBytes { bytes in
       var start = 0

@@ -40,7 +40,7 @@ import ServiceRuntime
   func stop(for client: AnyObject) { clients[ObjectIdentifier(client)] = nil }
 
   private func received(_ bytes: [UInt8]) {
-    guard changes.mayConnect(after: bytes), !clients.isEmpty, !timer.isSet else { return }
+    guard changes.process(bytes), !clients.isEmpty, !timer.isSet else { return }
     timer.set(Clock.monotonic() + Self.delay)
   }
 }

@@ -68,7 +68,7 @@ struct BLEOptions: ParsableArguments {
   }
 
   /// Whether any of these options is given.
-  var areGiven: Bool { address != nil || !also.isEmpty || gatt != nil || mtu != nil || writes != nil || !radioFault.isEmpty }
+  var hasAny: Bool { address != nil || !also.isEmpty || gatt != nil || mtu != nil || writes != nil || !radioFault.isEmpty }
 
   func validate() throws {
     if let mtu, !(23...517).contains(mtu) { throw ValidationError("--mtu \(mtu) is out of range: choose 23 to 517") }

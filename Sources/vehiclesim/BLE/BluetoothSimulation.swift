@@ -22,7 +22,7 @@ final class BluetoothSimulation {
         radio =
           isFirst
           ? MockBlueZ(settings, on: bus, loop: loop, log: log, machine: machine)
-          : JoinedRadio(settings, on: bus, loop: loop, log: log, machine: machine)
+          : RemoteRadio(settings, on: bus, loop: loop, log: log, machine: machine)
       }
     }
     bus.onEnd = { Self.fail("disconnected from the message bus: \($0)") }

@@ -1,5 +1,5 @@
 // The other simulators on the bus of the mock BlueZ. Each has the objects of its own peripheral. It sends their changes to the mock BlueZ,
-// which repeats them under its own name and forwards clients' calls to the simulator. `JoinedRadio` is the other end.
+// which repeats them under its own name and forwards clients' calls to the simulator. `RemoteRadio` is the other end.
 
 import DBus
 import Protocols

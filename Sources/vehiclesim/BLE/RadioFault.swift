@@ -39,7 +39,7 @@ enum RadioFault: Equatable, Sendable {
   case fullMonitor
 
   /// Whether the fault affects the adapter, not one peripheral.
-  var isOfAdapter: Bool {
+  var affectsAdapter: Bool {
     switch self {
     case .busy, .mute, .noMonitor, .fullMonitor: true
     default: false

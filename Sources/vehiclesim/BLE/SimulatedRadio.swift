@@ -1,5 +1,5 @@
 // The radio of a simulated peripheral: BlueZ's objects, replies to calls, delays and advertisements. The first simulator on a bus
-// provides the mock BlueZ (`MockBlueZ`); further simulators use that one (`JoinedRadio`).
+// provides the mock BlueZ (`MockBlueZ`); further simulators use that one (`RemoteRadio`).
 
 import DBus
 import Protocols

@@ -29,7 +29,7 @@ final class CarServer: MachineHost<AutoTTCar> {
     super.init(makeCar(), name: "car", loop: loop, log: log)
     try openPorts(port)
     url = Endpoint.url(host: host, port: self.port)
-    acceptor.mayAccept = { [unowned self] in machine.isWaiting }
+    acceptor.canAccept = { [unowned self] in machine.isWaiting }
     acceptor.accepted = { [unowned self] client in
       clientCount += 1
       open(client, name: "client \(clientCount)")

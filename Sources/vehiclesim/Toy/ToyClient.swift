@@ -74,7 +74,7 @@ final class ToyClient: MachineHost<TriviaToy> {
       guard case .tcp(let host, let port) = try Endpoint("tcp:\(address)") else { return }
       let acceptor = Acceptor()
       acceptor.file = try TCPPort.listen(host: host, port: port, backlog: 1)
-      acceptor.mayAccept = { [unowned self] in connections[link] == nil }
+      acceptor.canAccept = { [unowned self] in connections[link] == nil }
       acceptor.accepted = { [unowned self] client in open(client, link, name: link.description, readSize: Self.readSize) }
       acceptors[link] = acceptor
       loop.add(acceptor)

@@ -11,7 +11,7 @@ import Testing
     let board: [String: Value] = [
       "pole-pairs": .int(7), "gear-ratio": .float(2.25), "wheel-diameter": .float(85), "cells": .int(10),
     ]
-    var rig = try VESCRig(model, model.knowsSetup ? [:] : board)
+    var rig = try VESCRig(model, model.supportsSetupValues ? [:] : board)
     rig.start()
     rig.run(for: 10 * .second)
     #expect(rig.status == "polling" && rig.fault == nil)
@@ -19,7 +19,7 @@ import Testing
     #expect(rig.text("hardware") == (model == .v218 ? nil : "60"))
     let speed = rig.vesc.speed * 3.6
     #expect(speed > 10 && abs((rig.number("speed") ?? 0) - speed) < 1)
-    #expect(abs((rig.number("erpm") ?? 0) - (rig.number("rpm") ?? 0) * 7) < 8 || !model.knowsLimits && model.knowsSetup)
+    #expect(abs((rig.number("erpm") ?? 0) - (rig.number("rpm") ?? 0) * 7) < 8 || !model.supportsLimits && model.supportsSetupValues)
     #expect((rig.number("battery") ?? 0) > 50 && (rig.number("battery-voltage") ?? 0) > 35)
     #expect((rig.number("motor-current") ?? 0) > 1 && (rig.number("battery-power") ?? 0) > 10)
     #expect(rig.text("fault-code") == "none" && rig.text("connected") == "on")
@@ -33,8 +33,8 @@ import Testing
     let lost = rig.number("timeouts") ?? 0
     rig.run(for: 30 * .second)
     #expect(rig.number("timeouts") == lost && lost <= 6 && rig.number("poll-rate") == 20)
-    #expect(rig.machine.router.requests.polling.selection == (model.knowsSelection ? .supported : .unsupported))
-    #expect(rig.machine.router.requests.polling.setup == (model.knowsSetup ? .supported : .unsupported))
+    #expect(rig.machine.router.requests.polling.selection == (model.supportsSelectiveValues ? .supported : .unsupported))
+    #expect(rig.machine.router.requests.polling.setup == (model.supportsSetupValues ? .supported : .unsupported))
   }
 
   @Test func `without a known drivetrain the missing keys are named`() throws {

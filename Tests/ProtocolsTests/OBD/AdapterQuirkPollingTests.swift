@@ -31,7 +31,7 @@ import Testing
   @Test func `frames without line ends are read if nothing else is missing`() {
     let lines = Vector.ev6.split(whereSeparator: isLineEnd).filter { $0.count > 4 }
     let glued = Array(lines.joined()) + [carriageReturn]
-    var reader = CANReader()
+    var reader = ReplyReader()
     let outcome = reader.read(glued)
     #expect(outcome == .messages && reader.messages.count == 1 && reader.messages[0].length == 62)
     let whole = reader.payload
@@ -45,7 +45,7 @@ import Testing
       #expect(doubled != .messages, "with digit \(place) twice")
     }
     // A frame that is missing or repeated.
-    var outcomes: [CANReader.Outcome] = []
+    var outcomes: [ReplyReader.Outcome] = []
     for frame in lines.indices {
       var others = lines
       others.remove(at: frame)

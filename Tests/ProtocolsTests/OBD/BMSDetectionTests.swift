@@ -10,7 +10,7 @@ import Testing
 
   /// The data of a record printed with two or three header bytes.
   private static func data(_ reply: [UInt8], head: Int) throws -> [UInt8] {
-    var reader = CANReader()
+    var reader = ReplyReader()
     guard case .messages = reader.read(reply), let message = reader.messages.first else { throw Unreadable("no message") }
     return Array(reader.bytes(of: message).dropFirst(head))
   }

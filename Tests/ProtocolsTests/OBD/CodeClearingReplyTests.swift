@@ -211,7 +211,7 @@ import Testing
   // MARK: Other protocols
 
   static func processed<S: MultiECUQuery>(_ query: S, _ replies: [[UInt8]]) throws -> S {
-    var (query, reader) = (query, CANReader())
+    var (query, reader) = (query, ReplyReader())
     for (index, reply) in replies.enumerated() {
       let outcome = reader.read(reply.dropLast())
       try #require(outcome == .messages || outcome == .status(.noData), "\(outcome)")
@@ -224,7 +224,7 @@ import Testing
     func frame(_ bytes: UInt8...) -> String { spacedHex(bytes + [bytes.reduce(0, &+)]) }
     let none = Vector.reply("NO DATA")
     let loss = try Self.processed(
-      CodeLoss(isConfirmed: true),
+      ClearingPreview(isConfirmed: true),
       [
         Vector.legacyCodes, none, none, Vector.reply(frame(0x85, 0xF1, 0x10, 0x42, 0x02, 0x00, 0x01, 0x33)),
         Vector.reply(frame(0x86, 0xF1, 0x10, 0x41, 0x01, 0x84, 0x01, 0x00, 0x00), frame(0x86, 0xF1, 0x18, 0x41, 0x01, 0, 4, 0, 0)),
@@ -256,7 +256,7 @@ import Testing
     let replies = ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) }
     let codes = try Self.processed(CodeList(mustAnswer: true), replies)
     #expect(codes.report.text?.contains("7E8 does not report its stored codes") == true)
-    #expect(try Self.processed(CodeLoss(isConfirmed: true), replies).abortError != nil)
+    #expect(try Self.processed(ClearingPreview(isConfirmed: true), replies).abortError != nil)
   }
 
   @Test(arguments: ["11", "12", "31"]) func `an ECU without the service has no such codes`(_ code: String) throws {
@@ -292,13 +292,13 @@ import Testing
     let none = Vector.reply("NO DATA")
     let quiet = [none, none, none, none, none, none]
     let long = try Self.processed(
-      CodeLoss(isConfirmed: true), [Vector.reply("18DAF1100443010133000000", "18DAF118024300")] + quiet)
+      ClearingPreview(isConfirmed: true), [Vector.reply("18DAF1100443010133000000", "18DAF118024300")] + quiet)
     #expect(long.message == "18DAF110 P0133 (stored); 18DAF118 no code" && long.abortError == nil)
     let cleared = try Self.processed(
       CodeClearing(long.ecus, Motion(), mustAnswer: true),
       [none, none, Vector.reply("18DAF1180144", "18DAF110037F0422")] + quiet.prefix(3))
     #expect(cleared.message.hasPrefix("18DAF110 refused (conditions not correct") && cleared.message.hasSuffix("; 18DAF118 cleared"))
-    let nameless = try Self.processed(CodeLoss(isConfirmed: true), [Vector.reply("43010133", "430104 20")] + quiet)
+    let nameless = try Self.processed(ClearingPreview(isConfirmed: true), [Vector.reply("43010133", "430104 20")] + quiet)
     #expect(nameless.message == "P0133 (stored), P0420 (stored)")
     let both = try Self.processed(
       CodeClearing(nameless.ecus, Motion(), mustAnswer: true), [none, none, Vector.reply("44", "7F0422")] + quiet.prefix(3))

@@ -5,7 +5,7 @@ import Testing
 /// Every captured reply with one character lost, doubled, swapped with the next, or truncated anywhere: it is read correctly or rejected.
 /// On CAN two swapped data digits cannot be detected, because replies have no checksum; on older protocols they can.
 @Suite struct DamagedReplyTests {
-  typealias Read = CANReaderTests.Read
+  typealias Read = ReplyReaderTests.Read
 
   struct Case: CustomTestStringConvertible {
     var testDescription: String
@@ -42,7 +42,7 @@ import Testing
 
   /// The messages that a machine would accept as responses.
   static func answers(_ reply: [UInt8], _ test: Case) -> [Read] {
-    var reader = CANReader()
+    var reader = ReplyReader()
     guard reader.read(reply) == .messages else { return [] }
     return reader.messages.filter { test.sources.contains($0.source) && reader.bytes(of: $0).starts(with: test.prefix) }
       .map { Read(source: $0.source, hex: spacedHex(reader.bytes(of: $0)).filter { $0 != " " }) }
@@ -120,13 +120,13 @@ import Testing
       for at in stride(from: 3, to: 19, by: 2) {
         var shorter = Array(line.utf8)
         shorter.removeSubrange(at..<at + 2)
-        #expect(CANReaderTests.read(shorter) == nil, "\(line) without byte \((at - 3) / 2)")
+        #expect(ReplyReaderTests.read(shorter) == nil, "\(line) without byte \((at - 3) / 2)")
       }
     }
   }
 
   @Test func oneDamagedECUInvalidatesTheReplyOfAll() {
-    var reader = CANReader()
+    var reader = ReplyReader()
     let broken = reader.read(Array("7E804410C0D74\r7EA04410C0D".utf8))
     #expect(broken == .unreadable("frame of wrong length"))
     let whole = reader.read(Array("7EA04410C0D75".utf8))

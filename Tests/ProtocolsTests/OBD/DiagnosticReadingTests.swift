@@ -172,7 +172,7 @@ import Testing
     #expect(refusal.hasPrefix("nothing to clear: ") && !refusal.contains("ignition"), "\(refusal)")
     for isConfirmed in [false, true] {
       for isResponding in [false, true] {
-        var loss = CodeLoss(isConfirmed: isConfirmed, isResponding: isResponding)
+        var loss = ClearingPreview(isConfirmed: isConfirmed, isResponding: isResponding)
         for place in loss.requests.indices { try loss.process([], place) }
         let error = isResponding ? refusal : "no ECU responds; switch the ignition on"
         #expect(loss.abortError == .refused(code: .noAnswer, error))

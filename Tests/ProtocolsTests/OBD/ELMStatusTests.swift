@@ -39,7 +39,7 @@ import Testing
   ])
   func hexDigitsAreNeverPickedOutOfText(_ text: String) {
     if case .hex = ELMLine(text.utf8) { Issue.record("\(text) was read as data") }
-    var reader = CANReader()
+    var reader = ReplyReader()
     let outcome = reader.read(Array((text + "\r\r").utf8))
     #expect(outcome != .messages)
     #expect(reader.payload.isEmpty)
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test func aReplyOfStatusTextHoldsNoMessageButItsStatus() {
-    var reader = CANReader()
+    var reader = ReplyReader()
     for status in ELMStatus.allCases where status != .activityAlert {
       let text = status == .internalError ? "ERR94" : status.rawValue
       #expect(reader.read(Array("\(text)\r\r".utf8)) == .status(status))

@@ -104,9 +104,9 @@ import Testing
 
   @Test mutating func `another VIN is another vehicle, once until it is silent`() {
     var detection = ProtocolDetection(.ice)
-    var found = Discovery(on: .can)
+    var found = ECUDiscovery(on: .can)
     found.add([0x18, 0x18, 0, 0], base: 0, from: 0x7E8)
-    found.setVINHash(Discovery.vinHash(of: "first"))
+    found.setVINHash(ECUDiscovery.vinHash(of: "first"))
     detection.setVehicle(found)
     #expect(detection.recordVIN("second", &effects) && !detection.recordVIN("second", &effects))
     detection.resetIdentity()
@@ -171,10 +171,10 @@ import Testing
 
   @Test mutating func `a clearing waits for clock and disk, and an abandoned one clears nothing`() throws {
     var diagnostics = Diagnostics()
-    let query = OBDQuery(7, try diagnostics.loss(isConfirmed: true, Motion(), ecus: [], isResponding: false))
+    let query = OBDQuery(7, try diagnostics.preview(isConfirmed: true, Motion(), ecus: [], isResponding: false))
     for isAbandoned in [false, true] {
       diagnostics.begin(7)
-      #expect(throws: CommandError.self) { _ = try diagnostics.loss(isConfirmed: true, Motion(), ecus: [], isResponding: false) }
+      #expect(throws: CommandError.self) { _ = try diagnostics.preview(isConfirmed: true, Motion(), ecus: [], isResponding: false) }
       diagnostics.codesRead(by: query, &effects)
       diagnostics.timeReceived(WallTime(microseconds: 0), &effects)
       if isAbandoned { diagnostics.cancelled(7) }

@@ -41,7 +41,7 @@ import Testing
 
   @Test func theReaderSurvivesMutatedReplies() {
     var dice = Dice(state: 0x9E37_79B9_7F4A_7C15)
-    var reader = CANReader()
+    var reader = ReplyReader()
     for _ in 0..<15_000 {
       let reply = Self.mutate(Self.seeds[dice.below(Self.seeds.count)], &dice)
       if reader.read(reply, from: dice.below(4)) == .messages {

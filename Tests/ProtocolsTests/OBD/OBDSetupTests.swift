@@ -189,7 +189,7 @@ import Testing
   }
 
   @Test func aRestartAfterABrokenFrameIsDetected() {
-    var reader = CANReader()
+    var reader = ReplyReader()
     #expect(reader.read(Array("7EC103E62\r\rLV RESET\r\r".utf8)) == .status(.lowVoltageReset))
     #expect(reader.read(Array("7EC2162\rELM327 v1.5\r\r".utf8)) == .status(.banner))
     #expect(reader.read(Array("7EC103E62BUFFER FULL\r\r".utf8)) == .status(.bufferFull))

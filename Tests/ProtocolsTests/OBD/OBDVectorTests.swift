@@ -133,7 +133,7 @@ import Testing
       #expect(rig.number("bad-replies") == 1)
       #expect(rig.text("last-bad-reply")?.hasPrefix("02C|0:6101FFFFF800|01E|") == true)
     }
-    var reader = CANReader()
+    var reader = ReplyReader()
     #expect(reader.read(Vector.interleaved.dropLast()) == .unreadable("ambiguous: several ECUs responded without headers"))
   }
 

@@ -6,14 +6,14 @@ import Testing
 @testable import Protocols
 
 @Suite struct OddFormatTests {
-  typealias Read = CANReaderTests.Read
+  typealias Read = ReplyReaderTests.Read
 
   /// A Kona whose other ECUs send negative responses, without line ends: a public capture.
   static let konaAmongNegativeResponses =
     "7F22127F22127F22127F22127F221203E0:620101FFF7E71:FF8A00000000832:00240ED71713133:141713000010C14:22C12800008B005:00450B0000434B6:000019A80000187:1200200EE70D018:7B0000000003E8"
 
   @Test func `negative responses of other ECUs glued before a long message are skipped`() throws {
-    var reader = CANReader()
+    var reader = ReplyReader()
     let outcome = reader.read(Array(Self.konaAmongNegativeResponses.utf8))
     #expect(outcome == .messages && reader.messages.count == 1 && reader.messages.first?.length == 62)
     #expect(reader.payload.starts(with: [0x62, 0x01, 0x01, 0xFF, 0xF7, 0xE7, 0xFF, 0x8A]))
@@ -42,8 +42,8 @@ import Testing
 
   @Test func `K-line lines without checksums are read once it is certain that there are none`() {
     for line in ["84 F1 10 41 0C 0D 74", "80 F1 10 04 41 0C 0D 74", "48 6B 10 41 0C 0D 74"] {
-      #expect(CANReaderTests.reason(line) != nil)
-      var reader = CANReader()
+      #expect(ReplyReaderTests.reason(line) != nil)
+      var reader = ReplyReader()
       reader.expectChecksums(false)
       let outcome = reader.read(Array(line.utf8))
       #expect(outcome == .messages && reader.payload == [0x41, 0x0C, 0x0D, 0x74])
@@ -90,11 +90,13 @@ import Testing
       #expect(TroubleCode.read(bytes[...], onCAN: true) == .broken("the number of codes does not match the response length"), "\(damaged)")
     }
     // With headers, or with other bytes than zeros, the length is wrong.
-    for (bytes, isBare) in [
+    for (bytes, hasNoHeaders) in [
       ("0C0D74000000", false), ("0C0D74000001", true), ("0C0D740000", true), ("0C0D7400", true), ("000000000000", true),
     ] {
       let data = stride(from: 0, to: bytes.count, by: 2).compactMap { UInt8(bytes.dropFirst($0).prefix(2), radix: 16) }
-      let end = data.withUnsafeBufferPointer { CANReader.end(of: [PollRequest.Parameter(number: 0x0C, length: 2)], in: $0, isBare: isBare) }
+      let end = data.withUnsafeBufferPointer {
+        ReplyReader.end(of: [PollRequest.Parameter(number: 0x0C, length: 2)], in: $0, hasNoHeaders: hasNoHeaders)
+      }
       #expect(end == nil, "\(bytes)")
     }
   }

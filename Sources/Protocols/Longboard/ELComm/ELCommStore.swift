@@ -24,7 +24,7 @@ struct ELCommStore: Sendable {
   /// Restores stored values; returns the detected dialect.
   mutating func restore(_ values: [String: [UInt8]], _ effects: inout Effects) -> ELCommDialect? {
     if let bytes = values[Self.distanceKey] {
-      if Odometer.isDamaged(bytes) { effects.append(.event(name: "total-distance-lost", text: Odometer.damagedMessage)) }
+      if Odometer.isCorrupt(bytes) { effects.append(.event(name: "total-distance-lost", text: Odometer.damagedMessage)) }
       odometer = Odometer(stored: bytes, maxCountsPerSecond: 60.0 / 36, wrap: 65_536)
       publish(odometer.total, &effects)
     } else {

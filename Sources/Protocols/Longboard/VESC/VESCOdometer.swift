@@ -23,7 +23,7 @@ struct VESCOdometer: Sendable {
 
   mutating func restore(_ values: [String: [UInt8]], _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard let stored = values[Self.key] else { return }
-    if Odometer.isDamaged(stored) { effects.append(.event(name: "total-distance-lost", text: Odometer.damagedMessage)) }
+    if Odometer.isCorrupt(stored) { effects.append(.event(name: "total-distance-lost", text: Odometer.damagedMessage)) }
     counter = Odometer(stored: stored, maxCountsPerSecond: Self.maxSpeed)
     publisher.publish(.totalDistance, .float(Double(total) / 1000), &effects)
   }

@@ -16,7 +16,7 @@ enum AdapterEvent {
   /// The adapter cannot address this ECU, for this reason.
   case rejected(Target?, String)
   /// The adapter has reported the detected protocol; nil: it does not support this.
-  case identified(VehicleBus?)
+  case identified(OBDProtocol?)
   /// The voltage in V; nil: not supported, or unreadable.
   case measured(Double?, isProbe: Bool)
   /// The adapter did not reply to the voltage query; the owner calls `count` next.

@@ -59,7 +59,7 @@ struct AdapterSession: Sendable {
 
   mutating func restore(_ stored: [String: [UInt8]]) {
     adapterWithoutSTPX = stored[Self.adapterWithoutSTPXKey].map { String(decoding: $0, as: UTF8.self) }
-    setups.restore(stored[LineSpeed.key])
+    setups.restore(stored[BaudRate.key])
   }
 
   mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
@@ -162,17 +162,17 @@ struct AdapterSession: Sendable {
     case .retargeting(let retargeting): return retargetReplied(retargeting, at: now, &values, &effects)
     case .identifyingProtocol:
       state = .ready
-      return .identified(lines(of: dialogue.reply[dialogue.bodyStart...]).first.flatMap { VehicleBus(digits: $0) })
+      return .identified(lines(of: dialogue.reply[dialogue.bodyStart...]).first.flatMap { OBDProtocol(digits: $0) })
     case .measuringVoltage(let isProbe): return voltageReplied(isProbe: isProbe, &values, &effects)
     case .enteringLowPower(let until): return lowPowerReplied(until: until, &effects)
     }
   }
 
   /// Parses the reply. `learnsChecksums`: it is the reply to a poll, which shows whether the adapter omits checksums.
-  mutating func parse(learnsChecksums: Bool = false) -> CANReader.Outcome { parser.parse(dialogue, learnsChecksums: learnsChecksums) }
+  mutating func parse(learnsChecksums: Bool = false) -> ReplyReader.Outcome { parser.parse(dialogue, learnsChecksums: learnsChecksums) }
 
   /// The messages of the last parsed reply.
-  var reader: CANReader { parser.reader }
+  var reader: ReplyReader { parser.reader }
 
   /// Handles an unsolicited status: the adapter restarted, or is going to sleep.
   mutating func statusReceived(_ status: ELMStatus, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
@@ -207,7 +207,7 @@ struct AdapterSession: Sendable {
   private mutating func setupReplied(
     _ step: SetupStep, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> AdapterEvent {
-    switch SetupAnswer(to: step, dialogue.reply[dialogue.bodyStart...], &traits) {
+    switch SetupReply(to: step, dialogue.reply[dialogue.bodyStart...], &traits) {
     case .done:
       if step == .reset { setups.bannerReceived(&effects) }
     case .unknownCommand:
@@ -334,7 +334,7 @@ struct AdapterSession: Sendable {
 
   /// Handles the reply to the sleep command.
   private mutating func lowPowerReplied(until: Instant, _ effects: inout Effects) -> AdapterEvent {
-    if SetupAnswer(dialogue.reply[dialogue.bodyStart...]) == .done {
+    if SetupReply(dialogue.reply[dialogue.bodyStart...]) == .done {
       state = .lowPower(until: until)
       return .none
     }

@@ -124,7 +124,7 @@ struct AdapterTraits: Sendable {
 }
 
 /// The result of a setup command.
-enum SetupAnswer: Equatable {
+enum SetupReply: Equatable {
   case done
   case unknownCommand
   case unreadable

@@ -2,12 +2,12 @@
 // it. Source: ELM327 data sheet, AT SP, SH, CP, CRA, AR, FC SH, FC SD, FC SM, AT and ST.
 
 struct ECUAddressing: Equatable, Sendable {
-  let bus: VehicleBus
+  let bus: OBDProtocol
   /// The target ECU and its responses; nil: unknown.
   let target: Target?
   let timing: ReplyTiming
 
-  init(bus: VehicleBus, target: Target?, timing: ReplyTiming = .initial) { (self.bus, self.target, self.timing) = (bus, target, timing) }
+  init(bus: OBDProtocol, target: Target?, timing: ReplyTiming = .initial) { (self.bus, self.target, self.timing) = (bus, target, timing) }
 
   /// This addressing with an unknown target, for use while a command is in flight or after one was rejected.
   var withoutTarget: ECUAddressing { ECUAddressing(bus: bus, target: nil, timing: timing) }

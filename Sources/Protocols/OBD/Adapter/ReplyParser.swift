@@ -1,12 +1,12 @@
 // Parses the replies of the adapter, and detects an adapter that always omits the checksum.
 
 struct ReplyParser: Sendable {
-  private(set) var reader = CANReader()
+  private(set) var reader = ReplyReader()
   /// The number of replies that were complete except for the checksum; nil after a reply with a valid checksum.
   private var repliesWithoutChecksum: Int? = 0
 
   /// Parses the reply. `learnsChecksums`: it is the reply to a poll, which shows whether the adapter omits checksums.
-  mutating func parse(_ dialogue: ELMDialogue, learnsChecksums: Bool) -> CANReader.Outcome {
+  mutating func parse(_ dialogue: ELMDialogue, learnsChecksums: Bool) -> ReplyReader.Outcome {
     let outcome = reader.read(dialogue.reply, from: dialogue.bodyStart)
     guard learnsChecksums else { return outcome }
     if reader.checksums.hasValid {

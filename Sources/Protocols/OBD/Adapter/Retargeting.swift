@@ -32,7 +32,7 @@ struct Retargeting: Sendable {
 
   /// Evaluates the reply to the command. Continues with the next command unless this one was rejected or its reply is unreadable.
   mutating func replied(_ dialogue: ELMDialogue) -> Answer {
-    switch dialogue.isAcknowledged ? .done : SetupAnswer(dialogue.reply[dialogue.bodyStart...]) {
+    switch dialogue.isAcknowledged ? .done : SetupReply(dialogue.reply[dialogue.bodyStart...]) {
     case .done:
       position += hasFallback ? 2 : 1
       return .accepted

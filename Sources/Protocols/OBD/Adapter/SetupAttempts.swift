@@ -3,11 +3,11 @@
 struct SetupAttempts: Sendable {
   private static let maxFailures = 3
 
-  private(set) var speed: LineSpeed
+  private(set) var speed: BaudRate
   /// Consecutive failed setups.
   private(set) var failures = 0
 
-  init(link: String) { speed = LineSpeed(of: link) }
+  init(link: String) { speed = BaudRate(of: link) }
 
   mutating func restore(_ stored: [UInt8]?) { speed.restore(stored) }
 
@@ -23,7 +23,7 @@ struct SetupAttempts: Sendable {
 
   /// Handles a readable banner, which confirms the baud rate.
   mutating func bannerReceived(_ effects: inout Effects) {
-    if let stored = speed.bannerReceived() { effects.append(.store(key: LineSpeed.key, stored)) }
+    if let stored = speed.bannerReceived() { effects.append(.store(key: BaudRate.key, stored)) }
   }
 
   /// Resets the count: the adapter is set up and addressed, or the failure was due to an unsupported command.

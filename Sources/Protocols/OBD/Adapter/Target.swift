@@ -31,7 +31,7 @@ struct Target: Hashable, Sendable {
   }
 
   /// Whether the responses pass the adapter's default filter.
-  var passesDefaultFilter: Bool { reply.map { CANReader.isOBDSource($0.number) } ?? false }
+  var passesDefaultFilter: Bool { reply.map { ReplyReader.isOBDSource($0.number) } ?? false }
 
   /// Whether the ECU needs user-defined flow control: the adapter's automatic flow control does not reach it, and long responses would end
   /// after their first frame.
@@ -45,6 +45,6 @@ struct Target: Hashable, Sendable {
   func accepts(_ source: UInt32?, responder: UInt32?) -> Bool {
     guard let source else { return true }
     if let reply { return source == reply.number }
-    return responder.map { $0 == source } ?? CANReader.isOBDSource(source)
+    return responder.map { $0 == source } ?? ReplyReader.isOBDSource(source)
   }
 }

@@ -5,10 +5,10 @@ extension RequestLayout {
   private static let identityPeriod: Nanoseconds = 3600 * .second
 
   /// The names of the properties with the calibration identifiers, by index of the ECU.
-  static let calibrationNames = (1...Discovery.maxECUs).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
+  static let calibrationNames = (1...ECUDiscovery.maxECUs).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
 
   /// The requests that identify the vehicle: the VIN from any ECU, the calibration identifiers of each ECU, and again the supported PIDs.
-  static func identity(of ecus: [Discovery.ECU], on bus: VehicleBus) -> [RequestLayout] {
+  static func identity(of ecus: [ECUDiscovery.ECU], on bus: OBDProtocol) -> [RequestLayout] {
     let vin = Property("vin", .string, lifetime: .retained, group: .identity, help: "Vehicle identification number (VIN); personal data")
     var layouts = [identity(bus.allECUs, VehicleInformation.vinRequest, vin)]
     for (index, ecu) in ecus.enumerated() {
@@ -34,7 +34,7 @@ extension RequestLayout {
   }
 }
 
-extension CANReader {
+extension ReplyReader {
   /// The strings in the response to an identification request; the response can consist of several messages. nil: there is no response.
   func identity(_ request: PollRequest) -> (texts: VehicleInformation.Answer, source: UInt32?)? {
     let answers = messages.filter {

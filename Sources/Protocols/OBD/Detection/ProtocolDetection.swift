@@ -29,19 +29,19 @@ enum VehicleChoice: String, CaseIterable, Sendable {
 
 /// A request to try during detection, and the protocol on which it is sent.
 struct ProtocolCandidate: Equatable, Sendable {
-  let bus: VehicleBus
+  let bus: OBDProtocol
   let request: FastRequest
 
-  init(_ bus: VehicleBus, _ request: FastRequest) { (self.bus, self.request) = (bus, request) }
+  init(_ bus: OBDProtocol, _ request: FastRequest) { (self.bus, self.request) = (bus, request) }
 
-  init(discoveryOn bus: VehicleBus) { self.init(bus, FastRequest(supportedFrom: 0, on: bus)) }
+  init(discoveryOn bus: OBDProtocol) { self.init(bus, FastRequest(supportedFrom: 0, on: bus)) }
 }
 
 /// The detected vehicle.
 enum Vehicle: Equatable, Sendable {
   case unknown
   case electric(VehicleFamily?)
-  case standard(Discovery)
+  case standard(ECUDiscovery)
 }
 
 struct ProtocolDetection: Sendable {
@@ -54,9 +54,9 @@ struct ProtocolDetection: Sendable {
   /// The index of the current candidate.
   private var candidateIndex = 0
   /// The protocol of the current candidate or of the detected vehicle.
-  private(set) var bus: VehicleBus
+  private(set) var bus: OBDProtocol
   private(set) var vehicle = Vehicle.unknown
-  private var discovery = Discovery(on: .can)
+  private var discovery = ECUDiscovery(on: .can)
   /// Consecutive missing responses to the current request for supported PIDs.
   private var discoveryMisses = 0
   /// The ECUs have just reported their supported PIDs, and no request for values has been answered since.
@@ -75,7 +75,7 @@ struct ProtocolDetection: Sendable {
   private var hasRepeatedDetection = false
   /// The stored request and ECUs.
   private var storedRequest: FastRequest?
-  private var storedECUs: Discovery?
+  private var storedECUs: ECUDiscovery?
 
   init(_ choice: VehicleChoice) {
     self.choice = choice
@@ -84,7 +84,7 @@ struct ProtocolDetection: Sendable {
   }
 
   /// The known ECUs of a standard vehicle.
-  var ecus: [Discovery.ECU] { if case .standard(let found) = vehicle { found.ecus } else { [] } }
+  var ecus: [ECUDiscovery.ECU] { if case .standard(let found) = vehicle { found.ecus } else { [] } }
   /// The maximum number of PIDs in one request.
   var maxPIDs: Int { if case .standard(let found) = vehicle, bus.isCAN { found.maxPIDsPerRequest } else { 1 } }
 
@@ -100,13 +100,13 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Parses the stored ECUs; nil if they are invalid, or do not fit the configured vehicle type.
-  func ecus(in bytes: [UInt8]?) -> Discovery? {
+  func ecus(in bytes: [UInt8]?) -> ECUDiscovery? {
     guard choice == .auto || choice == .ice else { return nil }
-    return bytes.flatMap { Discovery(stored: $0) }
+    return bytes.flatMap { ECUDiscovery(stored: $0) }
   }
 
   /// Uses the stored ECUs as those of the vehicle. Returns the index of the candidate to begin with.
-  mutating func useStored(_ found: Discovery) -> Int {
+  mutating func useStored(_ found: ECUDiscovery) -> Int {
     storedECUs = found
     // The vehicle may be an electric car whose BMS was asleep during detection: the request for its BMS data is tried first.
     return choice == .auto && found.bus == .can ? candidates.firstIndex { $0.request == storedRequest } ?? 0 : index(for: found) ?? 0
@@ -135,7 +135,7 @@ struct ProtocolDetection: Sendable {
       next = ProtocolCandidate(discoveryOn: storedECUs.bus)
     }
     bus = next.bus
-    (discovery, discoveryMisses) = (Discovery(on: bus), 0)
+    (discovery, discoveryMisses) = (ECUDiscovery(on: bus), 0)
     return next.request
   }
 
@@ -162,7 +162,7 @@ struct ProtocolDetection: Sendable {
   }
 
   /// The index of the candidate that detects this vehicle.
-  private func index(for found: Discovery) -> Int? {
+  private func index(for found: ECUDiscovery) -> Int? {
     candidates.firstIndex { $0.request.isDiscovery && $0.bus == found.bus } ?? candidates.firstIndex { $0.bus == .automatic }
   }
 
@@ -199,7 +199,7 @@ struct ProtocolDetection: Sendable {
 
   /// Handles a reply to the request for the 32 supported PIDs after `base`. `reportsProtocol`: the adapter can report the detected
   /// protocol.
-  mutating func supportedPIDsReceived(_ reader: CANReader, base: UInt8, reportsProtocol: Bool) -> DiscoveryStep {
+  mutating func supportedPIDsReceived(_ reader: ReplyReader, base: UInt8, reportsProtocol: Bool) -> DiscoveryStep {
     let answers = reader.bitmaps(base: base)
     if answers.count > 1, answers.contains(where: { $0.source == nil }) {
       return .failed("several ECUs respond, and this adapter does not show which")
@@ -223,8 +223,8 @@ struct ProtocolDetection: Sendable {
 
   /// Handles the protocol that the adapter reports. If it reports none (nil), or if the ECU addresses contradict the report, the addresses
   /// determine the protocol.
-  mutating func identified(_ reported: VehicleBus?, after base: UInt8) -> DiscoveryStep {
-    let implied = VehicleBus(impliedBy: discovery.ecus.first?.identifier)
+  mutating func identified(_ reported: OBDProtocol?, after base: UInt8) -> DiscoveryStep {
+    let implied = OBDProtocol(impliedBy: discovery.ecus.first?.identifier)
     bus = reported.flatMap { $0.isCAN && !implied.isCAN ? nil : $0 } ?? implied
     discovery.setBus(bus)
     return next(after: base)
@@ -247,7 +247,7 @@ struct ProtocolDetection: Sendable {
   }
 
   /// Ends the discovery. Returns the ECUs, and the request to poll if they turn out to be unusable.
-  mutating func endDiscovery(vehicleRequest: FastRequest?) -> (found: Discovery, request: FastRequest) {
+  mutating func endDiscovery(vehicleRequest: FastRequest?) -> (found: ECUDiscovery, request: FastRequest) {
     let found = discovery
     let request = begin(vehicleRequest: vehicleRequest)
     hasJustDiscovered = true
@@ -257,7 +257,7 @@ struct ProtocolDetection: Sendable {
   // MARK: Vehicle
 
   /// Sets the detected vehicle to an SAE J1979 vehicle with these ECUs.
-  mutating func setVehicle(_ found: Discovery) {
+  mutating func setVehicle(_ found: ECUDiscovery) {
     var found = found
     if let vinHash { found.setVINHash(vinHash) }
     (bus, vehicle) = (found.bus, .standard(found))
@@ -300,7 +300,7 @@ struct ProtocolDetection: Sendable {
   }
 
   /// The ECUs, limited to one PID per request; nil if this limit was already known.
-  func limitedToOnePID() -> Discovery? {
+  func limitedToOnePID() -> ECUDiscovery? {
     guard case .standard(var found) = vehicle, found.maxPIDsPerRequest > 1 else { return nil }
     found.limitToOnePID()
     return found
@@ -314,7 +314,7 @@ struct ProtocolDetection: Sendable {
   mutating func vehicleSilent() { mustIdentifyAgain = true }
 
   /// Compares newly reported supported PIDs with the known ones. Returns true, at most once per connection, if there are new ECUs or PIDs.
-  mutating func checkForNewPIDs(_ reader: CANReader) -> Bool {
+  mutating func checkForNewPIDs(_ reader: ReplyReader) -> Bool {
     guard case .standard(let found) = vehicle, !hasRepeatedDetection else { return false }
     let hasNew = reader.bitmaps(base: 0).contains { source, bitmap in
       guard let known = found.ecus.first(where: { $0.identifier == source ?? 0x7E8 }) else { return true }
@@ -329,7 +329,7 @@ struct ProtocolDetection: Sendable {
     // The VIN is compared once after each period without responses: the vehicle cannot change while it responds, and an ECU that reports
     // changing VINs must not cause a loop.
     guard case .standard(var found) = vehicle, self.vinHash == nil else { return false }
-    let vinHash = Discovery.vinHash(of: vin)
+    let vinHash = ECUDiscovery.vinHash(of: vin)
     self.vinHash = vinHash
     if found.vinHash == vinHash { return false }
     if found.vinHash != nil { return true }

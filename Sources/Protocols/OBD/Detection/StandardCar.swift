@@ -30,7 +30,7 @@ struct StandardCar {
   }
 
   /// The requests to these ECUs; nil if none of them supports a known PID.
-  init?(_ found: Discovery, _ overrides: PropertyOverrides = PropertyOverrides()) {
+  init?(_ found: ECUDiscovery, _ overrides: PropertyOverrides = PropertyOverrides()) {
     // The PIDs and the scaling PIDs that already have a request.
     var (covered, coveredScaling): (Set<UInt8>, Set<UInt8>) = (Self.excluded, [])
     var (layouts, scalingLayouts): ([RequestLayout], [RequestLayout]) = ([], [])
@@ -71,7 +71,7 @@ struct StandardCar {
 
   /// The default poll period. On pre-CAN protocols, a request for one PID takes at least as long as a request for six PIDs on CAN, so PIDs
   /// are polled less often.
-  private static func period(of parameter: StandardParameter, on bus: VehicleBus) -> Nanoseconds {
+  private static func period(of parameter: StandardParameter, on bus: OBDProtocol) -> Nanoseconds {
     bus.isCAN || fastest.contains(parameter.number) ? parameter.period : 12 * parameter.period
   }
 }

@@ -85,8 +85,8 @@ struct CodeClearing: MultiECUQuery {
 
   /// The report. `hasReadRemaining`: the remaining codes were read.
   func report(hasReadRemaining: Bool) -> Report {
-    let cleared = (outcomes ?? []).map { [CANReader.name(of: $0), "clearing", $1.message.result, "", $1.message.reason] }
-    let codes = remaining.entries.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
+    let cleared = (outcomes ?? []).map { [ReplyReader.name(of: $0), "clearing", $1.message.result, "", $1.message.reason] }
+    let codes = remaining.entries.map { [ReplyReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
     var text = "the cleared data is stored in the journal, and in the state directory as \(Diagnostics.key)"
     if !hasReadRemaining || remaining.abortError != nil {
       text += "\ncannot read which codes remain; read them again"
@@ -97,6 +97,6 @@ struct CodeClearing: MultiECUQuery {
     } else if let message = remaining.permanentMessage {
       text += "\n\(message)"
     }
-    return Report(text: text, columns: CodeLoss.columns, rows: cleared + (hasReadRemaining ? codes : []))
+    return Report(text: text, columns: ClearingPreview.columns, rows: cleared + (hasReadRemaining ? codes : []))
   }
 }

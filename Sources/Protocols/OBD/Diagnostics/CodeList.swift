@@ -75,7 +75,7 @@ struct CodeList: MultiECUQuery {
   }
 
   var report: Report {
-    let rows = entries.map { [CANReader.name(of: $0.source), $0.code.text, $0.stateText, $0.meaning] }
+    let rows = entries.map { [ReplyReader.name(of: $0.source), $0.code.text, $0.stateText, $0.meaning] }
     let problems = problems.isEmpty ? nil : problems.joined(separator: "\n") + "\nread the codes again"
     guard rows.isEmpty else { return Report(text: problems, columns: Self.columns, rows: rows) }
     return Report(text: problems ?? "no trouble codes: none stored, pending or permanent")

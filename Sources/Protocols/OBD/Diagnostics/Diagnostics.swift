@@ -14,9 +14,9 @@ struct Diagnostics: Sendable {
     /// The command's requests are queued or in progress: first those that read the codes, later service 04.
     case requesting(CommandID)
     /// The codes were read; the wall-clock time that is stored with them was requested.
-    case awaitingTime(CommandID, CodeLoss)
+    case awaitingTime(CommandID, ClearingPreview)
     /// The codes are being written to disk.
-    case storing(CommandID, CodeLoss, stored: [UInt8])
+    case storing(CommandID, ClearingPreview, stored: [UInt8])
     /// The codes are being written, but the client has disconnected.
     case abandoned(CommandID)
   }
@@ -37,11 +37,11 @@ struct Diagnostics: Sendable {
 
   /// The requests that read the data that clearing would erase. `ecus` are the ECUs known from detection. `isResponding`: the vehicle
   /// responds to other requests.
-  func loss(isConfirmed: Bool, _ motion: Motion, ecus: [UInt32], isResponding: Bool) throws(CommandError) -> CodeLoss {
+  func preview(isConfirmed: Bool, _ motion: Motion, ecus: [UInt32], isResponding: Bool) throws(CommandError) -> ClearingPreview {
     if isConfirmed, id != nil {
       throw .refused(code: .busy, "the codes are already being cleared; read the remaining ones when it is done")
     }
-    return CodeLoss(isConfirmed: isConfirmed, motion, knownECUs: ecus, isResponding: isResponding)
+    return ClearingPreview(isConfirmed: isConfirmed, motion, knownECUs: ecus, isResponding: isResponding)
   }
 
   /// Begins a confirmed clearing, whose requests are queued.
@@ -49,18 +49,18 @@ struct Diagnostics: Sendable {
 
   /// Requests the wall-clock time after the codes of a confirmed clearing were read.
   mutating func codesRead(by query: OBDQuery, _ effects: inout Effects) {
-    guard id == query.id, let loss = query.confirmedLoss else { return }
-    state = .awaitingTime(query.id, loss)
+    guard id == query.id, let preview = query.confirmedPreview else { return }
+    state = .awaitingTime(query.id, preview)
     effects.append(.requestTime)
   }
 
   /// Stores the codes with the wall-clock time.
   mutating func timeReceived(_ wall: WallTime, _ effects: inout Effects) {
-    guard case .awaitingTime(let id, let loss) = state else { return }
-    let line = Array("\(WallTime.isoTime(wall.microseconds)) \(loss.message)".utf8)
+    guard case .awaitingTime(let id, let preview) = state else { return }
+    let line = Array("\(WallTime.isoTime(wall.microseconds)) \(preview.message)".utf8)
     let stored = (lines.split(separator: lineFeed).suffix(Self.maxLines - 1) + [line[...]]).flatMap { $0 + [lineFeed] }
-    state = .storing(id, loss, stored: stored)
-    effects.append(.event(name: "clearing-codes", text: "clearing the trouble codes: \(loss.message)"))
+    state = .storing(id, preview, stored: stored)
+    effects.append(.event(name: "clearing-codes", text: "clearing the trouble codes: \(preview.message)"))
     effects.append(.store(key: Self.key, stored))
     effects.append(.progress(id, Report(text: "codes stored", progress: 0.5)))
   }
@@ -75,7 +75,7 @@ struct Diagnostics: Sendable {
     case .abandoned:
       state = .idle
       return nil
-    case .storing(let id, let loss, let stored):
+    case .storing(let id, let preview, let stored):
       if let failure {
         let message = "no trouble code was cleared: cannot store the codes first: \(failure)"
         effects.append(.complete(id, .failure(.refused(code: .notStored, message))))
@@ -84,7 +84,7 @@ struct Diagnostics: Sendable {
       }
       lines = stored
       state = .requesting(id)
-      return OBDQuery(id, CodeClearing(loss.ecus, motion, mustAnswer: mustAnswer))
+      return OBDQuery(id, CodeClearing(preview.ecus, motion, mustAnswer: mustAnswer))
     }
   }
 
@@ -122,7 +122,7 @@ extension CodeClearing {
 
 extension OBDQuery {
   /// The codes that a confirmed clearing has read; nil for any other query.
-  var confirmedLoss: CodeLoss? { (multiECU as? CodeLoss).flatMap { $0.isConfirmed ? $0 : nil } }
+  var confirmedPreview: ClearingPreview? { (multiECU as? ClearingPreview).flatMap { $0.isConfirmed ? $0 : nil } }
 
   /// The result for the client. Once service 04 was sent, its outcome takes precedence over later errors.
   func reported(_ result: Result<Report, CommandError>, lastCommand: [UInt8]) -> Result<Report, CommandError> {

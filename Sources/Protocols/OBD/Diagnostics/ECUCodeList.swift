@@ -79,7 +79,7 @@ extension ECUCodeList {
   /// Queries the ECUs of the vehicle, the addresses reserved by ISO 15765-4, the ECUs of the polled requests (`fast`: the ECU of the fast
   /// request), and the ECUs in the arguments.
   init(
-    _ arguments: [String: Value], on bus: VehicleBus, _ ecus: [Discovery.ECU], polled: [PollRequest], fast: Target, isResponding: Bool
+    _ arguments: [String: Value], on bus: OBDProtocol, _ ecus: [ECUDiscovery.ECU], polled: [PollRequest], fast: Target, isResponding: Bool
   ) throws(CommandError) {
     guard bus.isCAN else {
       throw .refused(

@@ -132,7 +132,7 @@ struct FrameList: MultiECUQuery {
 
   var report: Report {
     let rows = frames.sorted { ($0.source ?? 0, $0.number) < ($1.source ?? 0, $1.number) }.flatMap { frame -> [[String]] in
-      let head = [CANReader.name(of: frame.source), String(frame.number), frame.code.text]
+      let head = [ReplyReader.name(of: frame.source), String(frame.number), frame.code.text]
       if frame.items.isEmpty { return [head + ["", "", ""]] }
       return frame.items.map { item in
         let value = if case .list(let entries) = item.value { entries.joined(separator: "; ") } else { item.value.text }

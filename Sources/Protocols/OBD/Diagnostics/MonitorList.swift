@@ -98,7 +98,7 @@ struct MonitorList: MultiECUQuery {
     }
   }
 
-  private mutating func add(_ source: UInt32?, _ cells: [String]) { rows.append((source, [CANReader.name(of: source)] + cells)) }
+  private mutating func add(_ source: UInt32?, _ cells: [String]) { rows.append((source, [ReplyReader.name(of: source)] + cells)) }
 
   var abortError: CommandError? {
     guard processed >= (isCAN ? 3 : 2), ecus.isEmpty, problems.isEmpty else { return nil }
@@ -109,7 +109,7 @@ struct MonitorList: MultiECUQuery {
 
   var report: Report {
     var lines = problems
-    let untested = ecus.subtracting(tested).sorted { $0 ?? 0 < $1 ?? 0 }.map { CANReader.name(of: $0) }
+    let untested = ecus.subtracting(tested).sorted { $0 ?? 0 < $1 ?? 0 }.map { ReplyReader.name(of: $0) }
     if !isCAN {
       lines.append("test results (service 06) are read on CAN only")
     } else if tested.isEmpty {

@@ -22,7 +22,7 @@ struct ErrorCounters: Sendable {
   private var replacements = 0
 
   /// Whether the fast request may be replaced once more.
-  var mayReplace: Bool { replacements < Self.maxReplacements }
+  var canReplace: Bool { replacements < Self.maxReplacements }
 
   /// Resets the failures, because the vehicle has answered.
   mutating func recordResponse() {
@@ -55,7 +55,7 @@ struct ErrorCounters: Sendable {
 
   /// Counts a failure of the fast request, and returns its consequence. May begin a liveness check.
   mutating func recordFailure(
-    _ failure: PollFailure, _ fast: inout FastPoll, isProbing: Bool, hasLostEcho: Bool, on bus: VehicleBus
+    _ failure: PollFailure, _ fast: inout FastPoll, isProbing: Bool, hasLostEcho: Bool, on bus: OBDProtocol
   ) -> PollConsequence {
     switch failure {
     case .unusable(let reason):
@@ -86,7 +86,7 @@ struct ErrorCounters: Sendable {
   }
 
   /// Counts a damaged reply. After several damaged replies, a liveness check shows whether only this request fails.
-  private mutating func recordDamagedReply(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: VehicleBus) {
+  private mutating func recordDamagedReply(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: OBDProtocol) {
     damagedReplies += 1
     if damagedReplies % 3 == 0, !isProbing { _ = fast.beginLivenessCheck(message, on: bus) }
   }
@@ -112,7 +112,7 @@ struct ErrorCounters: Sendable {
   }
 
   private mutating func recordMissingResponse(
-    _ message: String, _ fast: inout FastPoll, isProbing: Bool, hasLostEcho: Bool, on bus: VehicleBus
+    _ message: String, _ fast: inout FastPoll, isProbing: Bool, hasLostEcho: Bool, on bus: OBDProtocol
   ) -> PollConsequence {
     if hasLostEcho { return .echoReturned }
     guard isConfirmed else { return .tryOther(message, isFinal: false) }
@@ -121,7 +121,7 @@ struct ErrorCounters: Sendable {
     return isProbing || !fast.beginLivenessCheck(message, on: bus) ? .pause(message) : .retry
   }
 
-  private mutating func recordBusError(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: VehicleBus) -> PollConsequence {
+  private mutating func recordBusError(_ message: String, _ fast: inout FastPoll, isProbing: Bool, on bus: OBDProtocol) -> PollConsequence {
     busErrors += 1
     guard busErrors >= 3 else { return .retry }
     if busErrors == 3, !isProbing, fast.beginLivenessCheck(message, on: bus) { return .retry }

@@ -113,7 +113,7 @@ struct FastPoll: Sendable {
 
   /// Polls a request that all ECUs support instead of the fast request, which failed with this message. Returns false if the check would
   /// show nothing, because such a request or a data record is already polled.
-  mutating func beginLivenessCheck(_ message: String, on bus: VehicleBus) -> Bool {
+  mutating func beginLivenessCheck(_ message: String, on bus: OBDProtocol) -> Bool {
     guard request == vehicleRequest, !request.parameters.isEmpty else { return false }
     livenessCheckReason = message
     select(FastRequest(supportedFrom: 0, on: bus))

@@ -22,7 +22,7 @@ struct FastRequest: Equatable, Sendable {
   }
 
   /// Requests the bitmap of the supported PIDs after `base`, which is 0x00, 0x20, … or 0xE0, from all ECUs.
-  init(supportedFrom base: UInt8, on bus: VehicleBus) {
+  init(supportedFrom base: UInt8, on bus: OBDProtocol) {
     self.init(bus.allECUs, [0x01, base], parameters: [], responsePrefix: [0x41, base])
   }
 

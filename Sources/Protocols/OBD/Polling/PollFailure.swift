@@ -57,7 +57,7 @@ enum DiscoveryOutcome: Sendable {
 
 extension VehiclePolling {
   /// Evaluates the reply to the fast request; `parsed` is its content.
-  func evaluate(_ parsed: CANReader.Outcome, _ reader: CANReader) -> PollResult {
+  func evaluate(_ parsed: ReplyReader.Outcome, _ reader: ReplyReader) -> PollResult {
     switch parsed {
     case .messages where scheduler.fast.livenessCheckReason != nil:
       reader.bitmaps(base: 0).isEmpty ? .failed(.unusable("response to another request")) : .alive
@@ -74,7 +74,7 @@ extension VehiclePolling {
 
 extension FastPoll {
   /// Evaluates the messages of a reply to the fast request. `mustBePlausible`: a data record must pass the plausibility check.
-  func evaluate(_ reader: CANReader, mustBePlausible: Bool) -> PollResult {
+  func evaluate(_ reader: ReplyReader, mustBePlausible: Bool) -> PollResult {
     switch reader.answer(
       withPrefix: request.responsePrefix, parameters: request.parameters, from: request.target, previousResponder: responder)
     {

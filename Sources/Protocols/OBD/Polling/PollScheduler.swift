@@ -43,7 +43,7 @@ struct PollScheduler: Sendable {
   /// The vehicle has answered the fast request on this connection.
   var isConfirmed: Bool { errors.isConfirmed }
   /// Whether a failing fast request may be replaced. False after several replacements, when another one would not help.
-  var mayReplace: Bool { fast.pollsPIDs && errors.mayReplace }
+  var canReplace: Bool { fast.pollsPIDs && errors.canReplace }
 
   // MARK: Connection and vehicle
 
@@ -251,7 +251,7 @@ struct PollScheduler: Sendable {
   }
 
   /// Counts a failure of the fast request, and returns its consequence. `isProbing`: polling is paused, except for this probe.
-  mutating func recordFailure(_ failure: PollFailure, isProbing: Bool, hasLostEcho: Bool, on bus: VehicleBus) -> PollConsequence {
+  mutating func recordFailure(_ failure: PollFailure, isProbing: Bool, hasLostEcho: Bool, on bus: OBDProtocol) -> PollConsequence {
     errors.recordFailure(failure, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
   }
 
@@ -310,7 +310,7 @@ struct PollScheduler: Sendable {
   mutating func endOnePIDTest() { fast.endOnePIDTest() }
 
   /// Polls a request that all ECUs support, to check whether the vehicle responds.
-  mutating func beginLivenessCheck(_ message: String, on bus: VehicleBus) { _ = fast.beginLivenessCheck(message, on: bus) }
+  mutating func beginLivenessCheck(_ message: String, on bus: OBDProtocol) { _ = fast.beginLivenessCheck(message, on: bus) }
 
   /// Resumes the fast request. Returns the failure that led to the check; nil: no check was in progress.
   mutating func endLivenessCheck() -> String? { fast.endLivenessCheck() }
@@ -322,7 +322,7 @@ struct PollScheduler: Sendable {
 
   /// Handles the reply to a queued request.
   mutating func requestReplied(
-    _ index: Int, sent: Instant, _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable,
+    _ index: Int, sent: Instant, _ parsed: ReplyReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable,
     _ effects: inout Effects
   ) -> RequestOutcome {
     state = .waiting

@@ -22,7 +22,7 @@ struct RequestLayout {
   }
 
   /// The requests of the custom signals. Signals of one response share a request, which is polled with the shortest of their periods.
-  static func custom(_ signals: [CustomSignal], on bus: VehicleBus) -> [RequestLayout] {
+  static func custom(_ signals: [CustomSignal], on bus: OBDProtocol) -> [RequestLayout] {
     var layouts: [RequestLayout] = []
     for signal in signals {
       let target = bus.target(of: signal)
@@ -46,7 +46,7 @@ struct RequestLayout {
   }
 }
 
-extension VehicleBus {
+extension OBDProtocol {
   /// The target of a custom signal. The functional header and the header of the engine ECU, which are the defaults, are replaced by those
   /// of the protocol.
   fileprivate func target(of signal: CustomSignal) -> Target {

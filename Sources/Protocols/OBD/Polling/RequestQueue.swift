@@ -14,9 +14,9 @@ struct RequestQueue: Sendable {
   /// The fast request takes longer than its period, so there are no gaps.
   private var hasNoGaps = false
   /// No request was started since the last response to the fast request, so one may be forced.
-  private var mayForce = false
+  private var canForce = false
   /// The same for a request that is polled as often as the fast request and alternates with it.
-  private var mayForceFast = false
+  private var canForceFast = false
 
   /// The time by which a request must complete before the next slot.
   private static let margin: Nanoseconds = 2 * .millisecond
@@ -44,14 +44,14 @@ struct RequestQueue: Sendable {
   /// Resets all requests for a new connection.
   mutating func reset() {
     for index in requests.indices { requests[index].reset() }
-    (lastForced, mayForce) = (.min, false)
+    (lastForced, canForce) = (.min, false)
     update()
   }
 
   /// Handles a response to the fast request, after which a request that does not fit may be forced. `afterSilence`: all unanswered requests
   /// become due. `isLate`: the next slot has passed.
   mutating func fastRequestAnswered(afterSilence: Bool, isLate: Bool) {
-    (mayForce, mayForceFast) = (true, true)
+    (canForce, canForceFast) = (true, true)
     hasNoGaps = isLate
     guard afterSilence else { return }
     for index in requests.indices where requests[index].misses > 0 { requests[index].setDue(.min) }
@@ -66,7 +66,7 @@ struct RequestQueue: Sendable {
 
   /// Ends the window in which a request may be forced, because none was started right after the response to the fast request. A request
   /// forced later would delay the fast request by its full duration.
-  mutating func endForcedWindow() { mayForce = false }
+  mutating func endForcedWindow() { canForce = false }
 
   /// Records the duration of retargeting the adapter.
   mutating func recordRetargeting(took: Nanoseconds) {
@@ -120,8 +120,8 @@ struct RequestQueue: Sendable {
 
   /// Whether the request is sent although it delays the fast request.
   private func isForced(_ request: PollRequest, at now: Instant) -> Bool {
-    if request.isFast { return mayForceFast }
-    guard mayForce else { return false }
+    if request.isFast { return canForceFast }
+    guard canForce else { return false }
     if !request.isMeasured { return true }
     // If the fast request leaves no gaps, the other requests get a fifth of the time.
     let interval = hasNoGaps ? min(4 &* request.duration, Self.forcedInterval) : Self.forcedInterval
@@ -165,7 +165,7 @@ struct RequestQueue: Sendable {
   /// Records that a request is sent now; `gap` is the time before the next slot.
   mutating func recordSent(_ index: Int, at now: Instant, gap: Nanoseconds) {
     if requests[index].duration > gap, !requests[index].isFast { lastForced = now }
-    if requests[index].isFast { mayForceFast = false } else { mayForce = false }
+    if requests[index].isFast { canForceFast = false } else { canForce = false }
     requests[index].recordSent(at: now)
     update()
   }
@@ -174,7 +174,7 @@ struct RequestQueue: Sendable {
 
   /// Handles the reply to a request: publishes its values, or counts a failure.
   mutating func handleReply(
-    _ index: Int, took: Nanoseconds, _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant,
+    _ index: Int, took: Nanoseconds, _ parsed: ReplyReader.Outcome, _ session: AdapterSession, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
     defer { update() }

@@ -31,7 +31,7 @@ enum RequestReply: Sendable {
 
 extension PollRequest {
   /// Evaluates the messages of a reply.
-  func evaluate(_ reader: CANReader) -> RequestReply {
+  func evaluate(_ reader: ReplyReader) -> RequestReply {
     if isIdentity, !rows.isEmpty, let (answer, source) = reader.identity(self) {
       guard case .texts(let texts) = answer else { return .damagedIdentity }
       return .identity(texts, from: source)

@@ -123,7 +123,7 @@ struct VehiclePolling: Sendable {
     guard let target = next.target, target.request != nil, !detection.bus.isCAN, detection.bus != .automatic else {
       return .retarget(next)
     }
-    stopRequests(to: target, VehicleBus.noCAN, &values, &effects)
+    stopRequests(to: target, OBDProtocol.noCAN, &values, &effects)
     return .nothing
   }
 
@@ -256,7 +256,7 @@ struct VehiclePolling: Sendable {
 
   /// Splits or replaces a fast request that fails although the vehicle responds. Returns false if no request is left.
   mutating func replace(_ message: String, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
-    guard scheduler.mayReplace else { return false }
+    guard scheduler.canReplace else { return false }
     let (isReplaced, failed) = scheduler.replaceFast(timeoutHasChanged: timeout.useDefault(), at: now)
     if let failed { values.withdraw(failed, message, &effects) }
     return isReplaced
@@ -287,7 +287,7 @@ struct VehiclePolling: Sendable {
 
   /// Handles the protocol that the adapter has detected; nil: the adapter does not report it.
   mutating func identified(
-    _ bus: VehicleBus?, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
+    _ bus: OBDProtocol?, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) -> PollConsequence {
     let result = detection.identified(bus, after: scheduler.fast.request.bytes[1])
     reaction.noteProtocol(detection.bus)
@@ -320,7 +320,7 @@ struct VehiclePolling: Sendable {
   }
 
   /// Sets the detected vehicle from a BMS data record, which identifies the family.
-  private mutating func recognise(_ reader: CANReader, _ data: Range<Int>, _ values: inout ValueTable, _ effects: inout Effects) {
+  private mutating func recognise(_ reader: ReplyReader, _ data: Range<Int>, _ values: inout ValueTable, _ effects: inout Effects) {
     let request = scheduler.fast.request
     let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, record: UnsafeBufferPointer(rebasing: $0[data])) }
     if detection.setVehicle(family, &effects) {
@@ -332,7 +332,7 @@ struct VehiclePolling: Sendable {
   }
 
   /// Sets the detected vehicle to an SAE J1979 vehicle with these ECUs. Returns false if they support no known PID.
-  private mutating func recognise(_ found: Discovery, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
+  private mutating func recognise(_ found: ECUDiscovery, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
     guard let car = StandardCar(found, overrides) else { return false }
     detection.setVehicle(found)
     scheduler.begin(car.request, every: car.fast.request.isFast ? nil : car.fast.request.period)
@@ -356,7 +356,7 @@ struct VehiclePolling: Sendable {
 
   /// Handles the reply to a queued request.
   mutating func requestReplied(
-    _ index: Int, sent: Instant, _ parsed: CANReader.Outcome, _ session: AdapterSession, at now: Instant,
+    _ index: Int, sent: Instant, _ parsed: ReplyReader.Outcome, _ session: AdapterSession, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     let request = scheduler.queue.requests[index]

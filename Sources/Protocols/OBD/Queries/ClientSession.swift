@@ -8,7 +8,7 @@ struct ClientSession: Sendable {
 
   mutating func append(_ query: OBDQuery) throws(CommandError) {
     try queries.append(query)
-    if query.confirmedLoss != nil { diagnostics.begin(query.id) }
+    if query.confirmedPreview != nil { diagnostics.begin(query.id) }
   }
 
   /// Cancels the query of a client that has disconnected.
@@ -21,19 +21,19 @@ struct ClientSession: Sendable {
   mutating func timeReceived(_ wall: WallTime, _ effects: inout Effects) { diagnostics.timeReceived(wall, &effects) }
 
   /// Handles the result of storing a value.
-  mutating func stored(_ key: String, _ failure: String?, _ motion: Motion, on bus: VehicleBus, _ effects: inout Effects) {
+  mutating func stored(_ key: String, _ failure: String?, _ motion: Motion, on bus: OBDProtocol, _ effects: inout Effects) {
     if let query = diagnostics.stored(key, failure, motion, mustAnswer: bus.isCAN, &effects) { queries.prepend(query) }
   }
 
   /// Begins the next query; `fastAddressing` is the addressing of polls. Returns its first command; nil: it was rejected.
-  mutating func begin(on bus: VehicleBus, _ session: AdapterSession, fastAddressing: ECUAddressing, _ effects: inout Effects) -> [UInt8]? {
+  mutating func begin(on bus: OBDProtocol, _ session: AdapterSession, fastAddressing: ECUAddressing, _ effects: inout Effects) -> [UInt8]? {
     queries.begin(on: bus, session.traits, from: session.addressing, fastAddressing: fastAddressing, &effects)
     return queries.isRunning ? queries.command : nil
   }
 
   /// Handles a reply; `parsed` is its content if it is a reply of the vehicle.
   mutating func replied(
-    _ parsed: CANReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
+    _ parsed: ReplyReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
   ) -> Queries.Outcome {
     notifyDiagnostics(of: queries.replied(parsed, session, fastAddressing: fastAddressing, scales, &effects), &effects)
   }

@@ -36,10 +36,10 @@ struct ECUAnswer: Sendable, Equatable {
   var isPositive: Bool { negativeResponseCode == nil }
 
   /// The text, preceded by the name of the ECU: `7E8 cleared`.
-  static func message(_ source: UInt32?, _ text: String) -> String { source == nil ? text : "\(CANReader.name(of: source)) \(text)" }
+  static func message(_ source: UInt32?, _ text: String) -> String { source == nil ? text : "\(ReplyReader.name(of: source)) \(text)" }
 }
 
-extension CANReader {
+extension ReplyReader {
   /// The messages of the last reply that answer the request, negative responses included.
   func answers(to request: [UInt8]) throws(Unreadable) -> [ECUAnswer] {
     // Responses to these services repeat the identifier. A response to a freeze frame request for several PIDs may lack the first PID.

@@ -62,11 +62,11 @@ struct Queries: Sendable {
 
   /// Begins the next query; `fastAddressing` is the addressing of polls.
   mutating func begin(
-    on bus: VehicleBus, _ traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing, _ effects: inout Effects
+    on bus: OBDProtocol, _ traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing, _ effects: inout Effects
   ) {
     var query = waiting.removeFirst()
     if query.header != nil, !bus.isCAN, bus != .automatic {
-      return effects.append(.complete(query.id, .failure(.refused(code: .noCAN, "\(VehicleBus.noCAN); leave it out"))))
+      return effects.append(.complete(query.id, .failure(.refused(code: .noCAN, "\(OBDProtocol.noCAN); leave it out"))))
     }
     query.prepare(for: traits, from: addressing, fastAddressing: fastAddressing)
     state = .running(query)
@@ -74,7 +74,7 @@ struct Queries: Sendable {
 
   /// Handles a reply; `parsed` is its content if it is a reply of the vehicle.
   mutating func replied(
-    _ parsed: CANReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
+    _ parsed: ReplyReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
   ) -> Outcome {
     guard case .running(var query) = state else { return Outcome() }
     let dialogue = session.dialogue
@@ -129,7 +129,7 @@ struct Queries: Sendable {
   private mutating func finish(
     _ query: inout OBDQuery, _ result: Result<Report, CommandError>, command: [UInt8], _ outcome: inout Outcome, _ effects: inout Effects
   ) {
-    if case .success = result, query.hasClient, query.confirmedLoss != nil {
+    if case .success = result, query.hasClient, query.confirmedPreview != nil {
       outcome.codesRead = query
     } else {
       complete(query, result, command: command, &outcome, &effects)

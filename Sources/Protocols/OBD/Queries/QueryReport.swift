@@ -5,7 +5,7 @@ extension OBDQuery {
 
   /// Processes the reply to the request at `index`, parsed as `outcome`. Returns the result; nil: more requests follow.
   mutating func process(
-    _ outcome: CANReader.Outcome, _ dialogue: ELMDialogue, _ reader: CANReader, _ scales: Scales, _ index: Int
+    _ outcome: ReplyReader.Outcome, _ dialogue: ELMDialogue, _ reader: ReplyReader, _ scales: Scales, _ index: Int
   ) -> Result<Report, CommandError>? {
     guard case .multiECU(var query) = purpose else { return result(outcome, dialogue, reader, scales) }
     do throws(Unreadable) {
@@ -34,7 +34,7 @@ extension OBDQuery {
 
   /// The error for a reply without a usable response.
   private func failure(
-    _ outcome: CANReader.Outcome, _ dialogue: ELMDialogue, _ reader: CANReader, _ scales: Scales
+    _ outcome: ReplyReader.Outcome, _ dialogue: ELMDialogue, _ reader: ReplyReader, _ scales: Scales
   ) -> Result<Report, CommandError> {
     switch result(outcome, dialogue, reader, scales) {
     case .failure(let error): .failure(error)
@@ -44,7 +44,7 @@ extension OBDQuery {
 
   /// The result of a query with one request, from the reply in the dialogue.
   private func result(
-    _ outcome: CANReader.Outcome, _ dialogue: ELMDialogue, _ reader: CANReader, _ scales: Scales
+    _ outcome: ReplyReader.Outcome, _ dialogue: ELMDialogue, _ reader: ReplyReader, _ scales: Scales
   ) -> Result<Report, CommandError> {
     let body = dialogue.reply[dialogue.bodyStart...]
     if service == nil { return adapterAnswer(body) }
@@ -62,11 +62,11 @@ extension OBDQuery {
     }
   }
 
-  private func answers(_ reader: CANReader, _ scales: Scales, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
+  private func answers(_ reader: ReplyReader, _ scales: Scales, _ body: ArraySlice<UInt8>) -> Result<Report, CommandError> {
     let rows = reader.messages.compactMap { message -> [String]? in
       let bytes = reader.bytes(of: message)
       guard isAnswered(by: bytes) else { return nil }
-      return [CANReader.name(of: message.source), spacedHex(bytes), ResponseDescription.of(bytes, scales, from: message.source)]
+      return [ReplyReader.name(of: message.source), spacedHex(bytes), ResponseDescription.of(bytes, scales, from: message.source)]
     }
     if rows.isEmpty { return Self.badReply("response to another request", body) }
     return .success(Report(columns: Self.columns, rows: rows))

@@ -1,7 +1,7 @@
 // Selects the message that answers a request: it repeats the identifier and comes from the right ECU. Other and repeated responses are
 // skipped. If one ECU sends contradictory responses, the reply is rejected; if several ECUs respond, the lowest address takes precedence.
 
-extension CANReader {
+extension ReplyReader {
   enum Answer {
     case message(ISOTPMessage)
     /// A negative response with this code of ISO 14229.
@@ -68,16 +68,16 @@ extension CANReader {
   func end(of parameters: [PollRequest.Parameter], in message: ISOTPMessage) -> Int? {
     payload.withUnsafeBufferPointer { payload in
       let data = UnsafeBufferPointer(rebasing: payload[message.start + 1..<message.start + message.length])
-      return Self.end(of: parameters, in: data, isBare: message.source == nil)
+      return Self.end(of: parameters, in: data, hasNoHeaders: message.source == nil)
     }
   }
 
-  /// The end of the requested PIDs in the data after the service; nil if the lengths do not match. Without headers (`isBare`) some adapters
-  /// print all seven bytes of a frame, padded with zeros.
-  static func end(of parameters: [PollRequest.Parameter], in data: UnsafeBufferPointer<UInt8>, isBare: Bool) -> Int? {
+  /// The end of the requested PIDs in the data after the service; nil if the lengths do not match. Without headers some
+  /// adapters print all seven bytes of a frame, padded with zeros.
+  static func end(of parameters: [PollRequest.Parameter], in data: UnsafeBufferPointer<UInt8>, hasNoHeaders: Bool) -> Int? {
     var end = 0
     while end < data.count, let parameter = parameters.first(where: { $0.number == data[end] }) { end += 1 + parameter.length }
     if end == data.count { return end > 0 ? end : nil }
-    return isBare && data.count == 6 && end > 0 && end < 6 && data[end...].allSatisfy { $0 == 0 } ? end : nil
+    return hasNoHeaders && data.count == 6 && end > 0 && end < 6 && data[end...].allSatisfy { $0 == 0 } ? end : nil
   }
 }

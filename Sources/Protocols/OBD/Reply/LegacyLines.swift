@@ -2,7 +2,7 @@
 // wrong checksum is rejected; if the adapter omits checksums, the length must match. Source: ISO 14230-2, ISO 9141-2, SAE J1850, the
 // examples of the ELM327 data sheet.
 
-extension CANReader.Octets {
+extension ReplyReader.Octets {
   /// Whether the last byte is the sum of the others (ISO 9141-2 and 14230-2).
   var hasValidSum: Bool {
     var sum: UInt8 = 0
@@ -21,7 +21,7 @@ extension CANReader.Octets {
   }
 }
 
-extension CANReader {
+extension ReplyReader {
   private static let maxMessageLength = 7
 
   /// Adds a frame of ISO 14230: format and length, target, source, a length byte if the format has none, data, checksum.

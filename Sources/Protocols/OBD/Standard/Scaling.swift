@@ -37,11 +37,11 @@ struct Scales: Sendable {
   /// The PIDs that report the scaling of other PIDs, four bytes each.
   static let parameters: [UInt8] = [0x4F, 0x50]
 
-  private let ecus: [Discovery.ECU]
+  private let ecus: [ECUDiscovery.ECU]
   /// The data of these PIDs, by ECU and PID.
   private var reported: [UInt32: [UInt8: [UInt8]]] = [:]
 
-  init(of ecus: [Discovery.ECU] = []) { self.ecus = ecus }
+  init(of ecus: [ECUDiscovery.ECU] = []) { self.ecus = ecus }
 
   /// The identifier of the ECU that sent a message. Without headers it is unknown (nil), unless the vehicle has only one ECU.
   private func ecu(of source: UInt32?) -> UInt32? { source ?? (ecus.count == 1 ? ecus[0].identifier : nil) }
@@ -64,7 +64,7 @@ struct Scales: Sendable {
   mutating func reset() { reported = [:] }
 }
 
-extension Discovery.ECU {
+extension ECUDiscovery.ECU {
   /// Whether the ECU supports this PID, or may support it because the bitmap that lists the PID has not been received.
   func maySupport(_ number: UInt8) -> Bool {
     let bitmap = (number - 1) & 0xE0

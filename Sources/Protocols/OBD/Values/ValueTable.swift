@@ -110,7 +110,7 @@ struct ValueTable: Sendable {
 
   /// Publishes the schema. Call it before any value of the turn is published, because it changes the positions of properties.
   mutating func declare(
-    hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds, of ecus: [Discovery.ECU],
+    hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds, of ecus: [ECUDiscovery.ECU],
     _ effects: inout Effects
   ) -> PlacedRequests {
     assert(effects.readings.isEmpty)
@@ -158,7 +158,7 @@ struct ValueTable: Sendable {
   }
 
   /// Publishes BMS data record 0x01.
-  mutating func publishRecord(_ reader: CANReader, _ range: Range<Int>, at now: Instant, _ effects: inout Effects) {
+  mutating func publishRecord(_ reader: ReplyReader, _ range: Range<Int>, at now: Instant, _ effects: inout Effects) {
     speeds.beginRecord()
     reader.payload.withUnsafeBufferPointer { payload in
       BMSRecord.read(UnsafeBufferPointer(rebasing: payload[range])) { position, decoded in
@@ -172,7 +172,7 @@ struct ValueTable: Sendable {
   /// Publishes the payload in `range`: a data record as a whole, or each PID with the ECU's scaling. Returns how many of the requested
   /// PIDs it contained; `none` means that the reply is invalid.
   mutating func publish(
-    _ rows: [PollRequest.Row], _ parameters: [PollRequest.Parameter], _ reader: CANReader, _ range: Range<Int>, from source: UInt32?,
+    _ rows: [PollRequest.Row], _ parameters: [PollRequest.Parameter], _ reader: ReplyReader, _ range: Range<Int>, from source: UInt32?,
     at now: Instant, _ effects: inout Effects
   ) -> Completeness {
     reader.payload.withUnsafeBufferPointer { payload in
@@ -181,7 +181,7 @@ struct ValueTable: Sendable {
         for row in rows { publish(row.dataRow.read(data), at: row.position, at: now, &effects) }
         return .all
       }
-      guard let end = CANReader.end(of: parameters, in: data, isBare: source == nil) else { return .none }
+      guard let end = ReplyReader.end(of: parameters, in: data, hasNoHeaders: source == nil) else { return .none }
       var (position, found) = (0, 0)
       while position < end, let parameter = parameters.first(where: { $0.number == data[position] }) {
         let part = UnsafeBufferPointer(rebasing: data[position + 1..<position + 1 + parameter.length])
@@ -197,7 +197,7 @@ struct ValueTable: Sendable {
   }
 
   /// Stores the scaling reported by each ECU.
-  mutating func recordScales(_ reader: CANReader) {
+  mutating func recordScales(_ reader: ReplyReader) {
     for message in reader.messages {
       let bytes = Array(reader.bytes(of: message))
       _ = StandardParameter.split(bytes[...]) { number, data in

@@ -15,7 +15,7 @@ import Testing
 
   static func read(_ family: VehicleFamily, _ header: UInt32, _ request: [UInt8], _ reply: [UInt8]) throws -> [String: Decoded] {
     let record = try record(family, header, request)
-    var reader = CANReader()
+    var reader = ReplyReader()
     let outcome = reader.read(reply.last == prompt ? reply.dropLast() : reply)
     #expect(outcome == .messages)
     let message = try #require(reader.messages.first)
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test func zerosAfterTheLastModuleAreNoTemperatures() throws {
-    var reader = CANReader()
+    var reader = ReplyReader()
     let outcome = reader.read(Vector.wallboxRecord05.dropLast())
     #expect(outcome == .messages)
     var data = Array(reader.payload.dropFirst(3))
@@ -247,7 +247,7 @@ import Testing
 
   @Test func aFamilyIsDetectedByItsFirstRecord() {
     let family = { (request: FastRequest, reply: [UInt8], head: Int) -> VehicleFamily? in
-      var reader = CANReader()
+      var reader = ReplyReader()
       guard reader.read(Array(reply.dropLast())) == .messages, let message = reader.messages.first else { return nil }
       return Array(reader.bytes(of: message).dropFirst(head)).withUnsafeBufferPointer { VehicleFamily(request, record: $0) }
     }

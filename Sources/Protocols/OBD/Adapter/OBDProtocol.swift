@@ -5,13 +5,13 @@
 //   pre-CAN      the adapter addresses all ECUs itself; one PID per request; any ECU that supports it responds
 
 /// A protocol by its ELM327 number.
-struct VehicleBus: Hashable, Sendable {
+struct OBDProtocol: Hashable, Sendable {
   let number: UInt8
 
   /// The adapter tries all protocols, because the vehicle's protocol is not known yet.
-  static let automatic = VehicleBus(number: 0)
+  static let automatic = OBDProtocol(number: 0)
   /// The protocol of nearly every car since 2008.
-  static let can = VehicleBus(number: 6)
+  static let can = OBDProtocol(number: 6)
 
   /// The error message for a header on a pre-CAN protocol.
   static let noCAN = "a header is a CAN identifier, and the vehicle has no CAN bus"
@@ -50,9 +50,9 @@ struct VehicleBus: Hashable, Sendable {
   }
 
   /// This protocol with identifiers as long as those of the target, at the same bit rate. A target with an identifier implies CAN.
-  func adapted(to target: Target) -> VehicleBus {
+  func adapted(to target: Target) -> OBDProtocol {
     guard let request = target.request else { return self }
-    guard isCAN else { return request.is29Bit ? VehicleBus(number: 7) : .can }
-    return request.is29Bit == is29Bit ? self : VehicleBus(number: is29Bit ? number - 1 : number + 1)
+    guard isCAN else { return request.is29Bit ? OBDProtocol(number: 7) : .can }
+    return request.is29Bit == is29Bit ? self : OBDProtocol(number: is29Bit ? number - 1 : number + 1)
   }
 }

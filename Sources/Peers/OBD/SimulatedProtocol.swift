@@ -2,7 +2,7 @@
 // Source: the protocol list of the ELM327 family.
 
 /// A selected protocol: `6`, or `A6` (also `6A`) with automatic detection.
-struct OBDProtocol: Sendable, Equatable {
+struct SimulatedProtocol: Sendable, Equatable {
   var number: UInt8 = 0
   var automatic = true
   /// Whether automatic detection has succeeded.

@@ -2,7 +2,7 @@
 // responses are rejected. Source: SAE J1979, service 01 with PIDs 00, 20, 40 …
 
 /// The ECUs discovered so far, and what was learned about them.
-struct Discovery: Sendable, Equatable {
+struct ECUDiscovery: Sendable, Equatable {
   /// An ECU that responds to SAE J1979 requests.
   struct ECU: Sendable, Equatable {
     /// The identifier of its responses.
@@ -11,13 +11,13 @@ struct Discovery: Sendable, Equatable {
     fileprivate(set) var parameters: [UInt8] = []
 
     /// The displayed form: `7E8`, `18DAF110`, on a K-line `10`.
-    var text: String { CANReader.name(of: identifier) }
+    var text: String { ReplyReader.name(of: identifier) }
   }
 
   /// ISO 15765-4 defines eight addresses on 11-bit CAN.
   static let maxECUs = 8
 
-  private(set) var bus: VehicleBus
+  private(set) var bus: OBDProtocol
   private(set) var ecus: [ECU] = []
 
   /// The maximum number of PIDs in one request: 6, or 1 if the ECUs answer only one.
@@ -25,10 +25,10 @@ struct Discovery: Sendable, Equatable {
   /// The hash of the VIN; nil: unknown.
   private(set) var vinHash: UInt32?
 
-  init(on bus: VehicleBus) { self.bus = bus }
+  init(on bus: OBDProtocol) { self.bus = bus }
 
   /// Sets the protocol that the adapter has reported.
-  mutating func setBus(_ bus: VehicleBus) { self.bus = bus }
+  mutating func setBus(_ bus: OBDProtocol) { self.bus = bus }
   /// Limits requests to one PID, because the ECUs answer only one.
   mutating func limitToOnePID() { maxPIDsPerRequest = 1 }
   /// Sets the hash of the VIN.
@@ -48,12 +48,12 @@ struct Discovery: Sendable, Equatable {
   /// Parses the stored form; nil if it is invalid.
   init?(stored bytes: [UInt8]) {
     bus = .automatic
-    var stored: VehicleBus?
+    var stored: OBDProtocol?
     for line in bytes.split(separator: lineFeed) {
       let fields = line.split(separator: space)
       guard fields.count == 2 else { return nil }
       if fields[0].elementsEqual("bus".utf8) {
-        stored = VehicleBus(digits: fields[1])
+        stored = OBDProtocol(digits: fields[1])
         guard stored != nil else { return nil }
         continue
       }
@@ -74,7 +74,7 @@ struct Discovery: Sendable, Equatable {
       ecus.append(ECU(identifier: identifier, parameters: parameters.filter { seen.insert($0).inserted }))
     }
     guard let first = ecus.first else { return nil }
-    bus = stored ?? VehicleBus(impliedBy: first.identifier)
+    bus = stored ?? OBDProtocol(impliedBy: first.identifier)
   }
 
   /// The stored form: the protocol, the maximum number of PIDs if it is 1, the VIN hash, then one line per ECU with its identifier and its
@@ -92,7 +92,7 @@ struct Discovery: Sendable, Equatable {
   }
 }
 
-extension CANReader {
+extension ReplyReader {
   /// The bitmaps of the 32 PIDs after `base`, by ECU.
   func bitmaps(base: UInt8) -> [(source: UInt32?, bitmap: ArraySlice<UInt8>)] {
     messages.compactMap { message in
@@ -103,7 +103,7 @@ extension CANReader {
   }
 }
 
-extension Discovery {
+extension ECUDiscovery {
   /// A hash of the VIN that does not reveal it (FNV-1a).
   static func vinHash(of vin: String) -> UInt32 { vin.utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 } }
 }

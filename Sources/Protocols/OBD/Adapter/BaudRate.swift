@@ -3,7 +3,7 @@
 // order.
 
 /// The baud rate of a link, if it can be changed.
-struct LineSpeed: Sendable {
+struct BaudRate: Sendable {
   static let key = "baud"
   /// The rates in the order in which they are tried. Only STN chips support 500000 and above.
   static let rates = [38400, 9600, 230_400, 115_200, 57600, 19200, 500_000, 1_000_000, 2_000_000]

@@ -2,14 +2,14 @@ import Testing
 
 @testable import Protocols
 
-@Suite struct CANReaderTests {
+@Suite struct ReplyReaderTests {
   struct Read: Equatable {
     var source: UInt32?
     var hex: String
   }
 
   static func read(_ reply: [UInt8]) -> [Read]? {
-    var reader = CANReader()
+    var reader = ReplyReader()
     guard reader.read(reply.last == prompt ? reply.dropLast() : reply) == .messages else { return nil }
     return reader.messages.map { Read(source: $0.source, hex: spacedHex(reader.bytes(of: $0)).filter { $0 != " " }) }
   }
@@ -17,7 +17,7 @@ import Testing
   static func read(_ lines: String...) -> [Read]? { read(Array(lines.joined(separator: "\r").utf8)) }
 
   static func reason(_ lines: String...) -> String? {
-    var reader = CANReader()
+    var reader = ReplyReader()
     guard case .unreadable(let reason) = reader.read(Array(lines.joined(separator: "\r").utf8)) else { return nil }
     return reason
   }
@@ -140,7 +140,7 @@ import Testing
 
   @Test func announcedLengthsDoNotGrowMemoryWithoutBounds() {
     let lines = (0..<800).map { "\(Vector.hex(UInt8($0 / 256)).dropFirst())\(Vector.hex(UInt8($0 % 256)))1FFF620101010203" }
-    var reader = CANReader()
+    var reader = ReplyReader()
     #expect(reader.read(Array(lines.joined(separator: "\r").utf8)) == .unreadable("too many messages"))
     #expect(reader.payload.count <= 32 * 4095)
   }

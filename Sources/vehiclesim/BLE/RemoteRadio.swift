@@ -5,7 +5,7 @@ import DBus
 import Protocols
 import ServiceRuntime
 
-final class JoinedRadio: SimulatedRadio {
+final class RemoteRadio: SimulatedRadio {
   private let makeMachine: () -> any Machine
   private var peripheral: SimulatedPeripheral?
   /// The number that the mock BlueZ has assigned.
@@ -14,7 +14,7 @@ final class JoinedRadio: SimulatedRadio {
   init(_ settings: PeripheralSettings, on bus: DBusClient, loop: EventLoop, log: ActivityLog, machine: @escaping () -> any Machine) {
     makeMachine = machine
     super.init(settings, on: bus, loop: loop, log: log)
-    if settings.faults.contains(where: \.isOfAdapter) {
+    if settings.faults.contains(where: \.affectsAdapter) {
       BluetoothSimulation.fail(
         "busy, mute, no-monitor and full-monitor are faults of the adapter: give them to the first simulator on this bus")
     }

@@ -2,7 +2,7 @@
 // (`03E`, `0:62…`, `1:…`), without line ends. The whole reply is rejected if one character is wrong, or if messages of several ECUs are
 // interleaved without headers. This is a hot path: it works on bytes in place and reuses its storage.
 
-struct CANReader: Sendable {
+struct ReplyReader: Sendable {
   /// The result of parsing a reply.
   enum Outcome: Equatable {
     /// One or more complete messages, in `messages`.

@@ -2,7 +2,7 @@
 // it fails, so that users do not confirm a clearing that would then be rejected. A confirmed clearing also fails if an ECU does not
 // respond. Source: SAE J1979 service 04, which resets everything except permanent codes.
 
-struct CodeLoss: MultiECUQuery {
+struct ClearingPreview: MultiECUQuery {
   static let columns = ["ecu", "what", "value", "state", "meaning"]
 
   /// The client has confirmed the clearing.
@@ -69,7 +69,7 @@ struct CodeLoss: MultiECUQuery {
     if let problem = codes.problems.first {
       return .refused(code: .badReply, "nothing cleared: cannot read everything that would be lost: \(problem); try again")
     }
-    let silent = knownECUs.filter { !ecus.contains($0) }.map { CANReader.name(of: $0) }
+    let silent = knownECUs.filter { !ecus.contains($0) }.map { ReplyReader.name(of: $0) }
     if isComplete, !silent.isEmpty, !ecus.contains(nil) {
       return .refused(
         code: .noAnswer, "\(silent.joined(separator: ", ")) does not respond, and its codes would be lost unread; try again")
@@ -79,9 +79,9 @@ struct CodeLoss: MultiECUQuery {
 
   var report: Report {
     let erasable = codes.entries.filter { $0.states != [CodeList.permanent] }
-    var rows = erasable.map { [CANReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
-    rows += freezeFrames.map { [CANReader.name(of: $0.source), "freeze frame", $0.code.text, "", "values when this code was stored"] }
-    rows += monitors.map { [CANReader.name(of: $0.source), "readiness monitor", $0.name, "complete", ""] }
+    var rows = erasable.map { [ReplyReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
+    rows += freezeFrames.map { [ReplyReader.name(of: $0.source), "freeze frame", $0.code.text, "", "values when this code was stored"] }
+    rows += monitors.map { [ReplyReader.name(of: $0.source), "readiness monitor", $0.name, "complete", ""] }
     var text = "also lost: test results, counters since the last clearing, and adaptation values of the ECUs"
     if !monitors.isEmpty { text += "\nreadiness monitors take days of driving to complete again; an emissions inspection requires them" }
     if let message = codes.permanentMessage { text += "\n\(message)" }
