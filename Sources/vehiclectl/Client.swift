@@ -161,8 +161,8 @@ final class Client {
     return try result(M.self, reply)
   }
 
-  /// Returns the next reply to the call that `begin` sent, or nil after the last one. Throws if it takes longer than the timeout.
-  func following<M: VarlinkMethod>(_ method: M.Type) throws(Failure) -> (result: M.Result, continues: Bool) {
+  /// Waits for the next reply to the call that `begin` sent. Returns it, and whether more replies follow. Throws after the timeout.
+  func receiveReply<M: VarlinkMethod>(to method: M.Type) throws(Failure) -> (result: M.Result, continues: Bool) {
     let reply = try receive()
     return (try result(M.self, reply), reply.continues)
   }

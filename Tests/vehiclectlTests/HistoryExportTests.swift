@@ -171,14 +171,15 @@ import Varlink
   }
 
   @Test(arguments: [
-    ("", "not a file of"), ("hello\n", "not a file of"), ("time,time_us,speed\r\n", "file:1: the column \"speed\" is not named"),
+    ("", "not a file written by"), ("hello\n", "not a file written by"),
+    ("time,time_us,speed\r\n", "file:1: the column \"speed\" is not named"),
     ("time,time_us,ev.x\r\n2026-11-23T08:12:00+01:00,1,1,2\r\n", "file:2: 4 cells instead of 3"),
     ("time,ev.x\r\nyesterday,1\r\n", "file:2: no time: \"yesterday\""), ("time_us,ev.x\r\n2,1\r\n1,1\r\n", "file:3: the time is before"),
     ("time_us,ev.x,reason\r\n2,,stale\r\n", "file:2: the reason \"stale\""),
     ("time_us,ev.x\r\n1,\"open\r\n", "a quoted cell is not closed"),
     ("{\"time\":1}\n", "file:1: \"time\", \"device\" or"), ("{\"time\":1\n", "file:1: not JSON"),
     (#"{"time":1,"device":"ev","property":"x","type":"int","value":"a"}"# + "\n", "file:1: the value of x is not a whole number"),
-    (#"{"format":"vehicled-blocks","version":1}"# + "\n{}\n", "file:2: not a line of a file of blocks"),
+    (#"{"format":"vehicled-blocks","version":1}"# + "\n{}\n", "file:2: not a line of a block file"),
     (
       #"{"format":"vehicled-blocks","version":1}"# + "\n" + #"{"device":"ev","continues":false,"series":[],"block":"AAAA"}"# + "\n",
       "file:2: the block is damaged"

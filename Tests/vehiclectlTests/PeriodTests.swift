@@ -22,11 +22,11 @@ import Varlink
   }
 
   @Test func `measures are converted with their bounds`() {
-    let consumption = Measure(.init(value: 20, bound: 1, source: "x"), "kWh/100km")?.converted(.imperial)
+    let consumption = Measure(.init(value: 20, bound: 1, source: "x"), "kWh/100km")?.converted(to: .imperial)
     #expect(consumption?.description == "3.1 ± 0.2 mi/kWh")
-    #expect(Measure(0.0, "kWh/100km")?.converted(.imperial) == nil, "a consumption of 0")
-    #expect(Measure(.init(value: 7, bound: 0.1, source: "x"), "L/100km")?.converted(.imperial)?.description == "33.6 ± 0.5 mpg")
-    #expect(Measure(.init(value: 10, bound: 0.1, source: "x"), "km")?.converted(.imperial)?.description == "6.2 ± 0.1 mi")
+    #expect(Measure(0.0, "kWh/100km")?.converted(to: .imperial) == nil, "a consumption of 0")
+    #expect(Measure(.init(value: 7, bound: 0.1, source: "x"), "L/100km")?.converted(to: .imperial)?.description == "33.6 ± 0.5 mpg")
+    #expect(Measure(.init(value: 10, bound: 0.1, source: "x"), "km")?.converted(to: .imperial)?.description == "6.2 ± 0.1 mi")
   }
 
   @Test(arguments: [
@@ -73,7 +73,7 @@ import Varlink
     var trip = HistoryRig.trip
     (trip.marks, trip.zone) = (["ferry"], "Mars/Olympus")
     let lines = try Self.table([trip], width: 120)
-    #expect(lines.contains { $0.contains("ferry: a mark of a newer service") } && lines[1].contains("07:12 UTC"))
+    #expect(lines.contains { $0.contains("ferry: unknown to this version of vehiclectl; update it") } && lines[1].contains("07:12 UTC"))
   }
 
   @Test func `a trip has its figures with bounds and sources`() {
@@ -99,7 +99,7 @@ extension PeriodTests {
     "  14  Mon 23 Nov 18:12   5 min   2.1                         80 → 79  open",
     "  12  Mon 23 Nov 08:12  42 min  31.4  5.62 ± 0.1       17.9  78 → 69  interrupted",
     "2 trips: 47 min, 33.5 km, 5.6 kWh",
-    "open: it is not finished",
+    "open: not finished yet",
     "interrupted: data is missing for more than a minute",
   ]
   fileprivate static let mixed: [String] = [
@@ -109,7 +109,7 @@ extension PeriodTests {
     " 12²  ev           23 Nov 08:12  0:42  31.4  5.62 kWh  17.9 kWh/100km  78 → 69",
     "  9²  van     23 Nov 2025 08:12  0:42  31.4    9.80 L     7.0 L/100km",
     "4 trips: 1 h 51 min, 74.1 km, 9.8 L",
-    "¹ open: it is not finished",
+    "¹ open: not finished yet",
     "² interrupted: data is missing for more than a minute",
   ]
   fileprivate static let trip: [String] = [

@@ -1,4 +1,4 @@
-// charge: one charge that the history recorded.
+// charge: shows one recorded charge.
 
 import ArgumentParser
 
@@ -7,8 +7,8 @@ struct ChargeCommand: PeriodCommand {
   static let configuration = CommandConfiguration(
     commandName: "charge", abstract: "Show a charge.",
     discussion: """
-      Shows its figures with their bounds, and the power over the state of charge. With --json: {"period":…,"pauses":[…],"curve":[…]} in the \
-      units of vehicled-history(8).
+      Shows its figures with their error bounds, and power against state of charge. With --json: {"period":…,"pauses":[…],"curve":[…]} in \
+      the units of vehicled-history(8).
       """)
 
   @OptionGroup var common: CommonOptions

@@ -1,4 +1,4 @@
-// charges: the charges that the history recorded, newest first.
+// charges: lists the recorded charges, newest first.
 
 import ArgumentParser
 
@@ -7,7 +7,7 @@ struct ChargesCommand: PeriodListCommand {
   static let configuration = CommandConfiguration(
     commandName: "charges", abstract: "List charges, newest first.",
     discussion: """
-      Times are local where the charge started. The notes are explained below the list. With --json: {"periods":[…]} in the \
+      Times are in the time zone in which the charge started. The notes are explained below the list. With --json: {"periods":[…]} in the \
       units of vehicled-history(8).
       """)
 

@@ -1,4 +1,4 @@
-// history check: reads everything that is stored, and names what is damaged.
+// history check: reads all recorded values, and lists damaged blocks.
 
 import ArgumentParser
 import Protocols
@@ -14,7 +14,7 @@ struct HistoryCheckCommand: Subcommand {
 
   func perform(_ output: Output) throws {
     let client = try history.connect(common, output)
-    let result = try client.following(HistoryContract.CheckMethod.self, .init(), "checking", common, output, progress: \.progress)
+    let result = try client.callShowingProgress(HistoryContract.CheckMethod.self, .init(), "checking", common, output, progress: \.progress)
     let damage = result.damage ?? []
     if output.json {
       output.json(["blocks": .int(result.blocks ?? 0), "damage": .array(damage.map(JSON.string))])

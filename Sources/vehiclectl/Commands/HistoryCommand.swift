@@ -1,11 +1,11 @@
-// history: commands that export, import and maintain what the history service has recorded. Without a subcommand, shows its status.
+// history: commands that export, import and maintain recorded values. Without a subcommand, shows the status of the history service.
 
 import ArgumentParser
 
 struct HistoryCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "history", abstract: "Export, import and maintain recorded values.",
-    discussion: "Without a subcommand, show whether values are recorded, and how much.",
+    discussion: "Without a subcommand, show whether values are being recorded, and how much space they use.",
     subcommands: [
       HistoryStatusCommand.self, HistorySeriesCommand.self, HistoryExportCommand.self, HistoryImportCommand.self, HistoryCheckCommand.self,
       HistoryCompactCommand.self, HistoryRecutCommand.self, HistoryDeleteCommand.self,

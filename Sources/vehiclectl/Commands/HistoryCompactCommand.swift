@@ -6,16 +6,17 @@ import Varlink
 
 struct HistoryCompactCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "compact", abstract: "Merge recent values, and free unused space.",
-    discussion:
-      "The service merges values by itself; this command is useful after \"history delete\". With --json: {\"size\":BYTES,\"damage\":[…]}.")
+    commandName: "compact", abstract: "Merge recent values and free unused space.",
+    discussion: """
+      The service merges values automatically; this command is useful after "history delete". With --json: {"size":BYTES,"damage":[…]}.
+      """)
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var history: HistoryOptions
 
   func perform(_ output: Output) throws {
-    let result = try history.connectForWork(common, output).call(HistoryContract.CompactMethod.self, .init())
-    output.damage(result.damage)
+    let result = try history.connectForLongCalls(common, output).call(HistoryContract.CompactMethod.self, .init())
+    output.noteDamage(result.damage)
     if output.json {
       output.json(["size": .int(result.size), "damage": .array(result.damage.map(JSON.string))])
     } else {

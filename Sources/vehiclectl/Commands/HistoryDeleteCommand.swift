@@ -1,4 +1,4 @@
-// history delete: deletes recorded values for good, after confirmation.
+// history delete: permanently deletes recorded values, after confirmation.
 
 import ArgumentParser
 import Protocols
@@ -6,17 +6,17 @@ import Varlink
 
 struct HistoryDeleteCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "delete", abstract: "Delete recorded values of a device for good.",
+    commandName: "delete", abstract: "Permanently delete recorded values of a device.",
     discussion: """
-      Deletes all values of the device, or those of one property, in a range of time or of all times. Without --property, trips, charges \
-      and parkings within the range are deleted as well. Asks for confirmation; without a terminal, --yes is required. With --json, which \
-      requires --yes: {"damage":[…]}, damaged blocks that were deleted as a whole.
+      Deletes all values of the device or those of one property, in a time range or in the entire history. Without --property, trips, \
+      charges and parkings within the range are deleted as well. Asks for confirmation; without a terminal, --yes is required. With \
+      --json, which requires --yes: {"damage":[…]}, the damaged blocks that were deleted entirely.
       """)
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var history: HistoryOptions
   @OptionGroup var range: RangeOptions
-  @Option(help: "Only the values of this property.")
+  @Option(help: "Delete only the values of this property.")
   var property: String?
   @Flag(help: "Delete without confirmation.")
   var yes = false
@@ -28,7 +28,7 @@ struct HistoryDeleteCommand: Subcommand {
     guard yes || (Prompt.isInteractive && !output.json) else {
       throw Failure.usage("nothing deleted: not a terminal, or --json; use --yes to delete without confirmation")
     }
-    let client = try history.connectForWork(common, output)
+    let client = try history.connectForLongCalls(common, output)
     let recorded = RecordedProperties(try client.call(HistoryContract.SeriesMethod.self, .init()).series)
     _ = try recorded.selection(devices: [device], properties: property.map { [$0] } ?? [])
     if !yes {
@@ -37,11 +37,11 @@ struct HistoryDeleteCommand: Subcommand {
     }
     let result = try client.call(
       HistoryContract.DeleteMethod.self, .init(device: device, property: property, start: range.since, end: range.until))
-    for text in result.damage { output.note("deleted a damaged block as a whole: \(Output.oneLine(text))") }
+    for text in result.damage { output.note("deleted an entire damaged block: \(Output.oneLine(text))") }
     if output.json { output.json(["damage": .array(result.damage.map(JSON.string))]) } else { output.note("deleted \(subject)") }
   }
 
-  /// `all values of ev from Mon 23 Nov 2026 08:12 on`
+  /// `all values and trips of ev from Mon 23 Nov 2026 08:12 on`
   private var subject: String {
     let zone = Zone.local()
     let day = { (time: Int) in
@@ -53,7 +53,7 @@ struct HistoryDeleteCommand: Subcommand {
     case (let start?, let end?): return "\(what) from \(day(start)) to \(day(end))"
     case (let start?, nil): return "\(what) from \(day(start)) on"
     case (nil, let end?): return "\(what) until \(day(end))"
-    case (nil, nil): return "\(what), of all times"
+    case (nil, nil): return "\(what) in the entire history"
     }
   }
 }

@@ -1,4 +1,4 @@
-// history export: recorded samples in a format of other programs, streamed to stdout or a file.
+// history export: streams recorded samples to stdout or a file, in a format that other programs read.
 
 import ArgumentParser
 import Glibc
@@ -11,9 +11,9 @@ struct HistoryExportCommand: Subcommand {
 
     static func help(for format: Format) -> ArgumentHelp? {
       switch format {
-      case .csv: "CSV: a row for each time, a column for each property."
-      case .ndjson: "JSON lines: a sample per line."
-      case .gpx: "GPX 1.1: positions as a track, with values of other properties."
+      case .csv: "CSV: one row per time, one column per property."
+      case .ndjson: "JSON lines: one sample per line."
+      case .gpx: "GPX 1.1: positions as a track, with the values of other properties."
       case .influx: "InfluxDB line protocol, also for VictoriaMetrics and QuestDB."
       case .blocks: "Compressed blocks, the smallest format, for \"history import\"."
       }
@@ -23,30 +23,30 @@ struct HistoryExportCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "export", abstract: "Export recorded values as CSV, JSON lines, GPX, Influx lines or blocks.",
     discussion: """
-      Values have the units in which they were recorded. In CSV, a cell is empty if there is no sample of this time or the value is \
-      absent; --reasons adds a column with the reasons of absent values. With --gpx, the positions are those of the named device, or of \
+      Values have the units in which they were recorded. In CSV, a cell is empty if there is no sample at this time or the value is \
+      absent; --reasons adds a column with the reasons for absent values. With --gpx, the positions are those of the named device, or of \
       the only one that has positions; --device and --property select the values that are added to each point. A file appears under its \
-      name when it is complete. With --json, which requires --output: {"samples","bytes","damage"}.
+      name only when it is complete. With --json, which requires --output: {"samples","bytes","damage"}.
       """)
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var history: HistoryOptions
   @Flag var format: Format
-  @Option(help: ArgumentHelp("Only this device; can be given several times.", valueName: "device"), completion: .recordedDevices)
+  @Option(help: ArgumentHelp("Export only this device; can be given several times.", valueName: "device"), completion: .recordedDevices)
   var device: [String] = []
-  @Option(help: ArgumentHelp("Only this property, or pattern; can be given several times.", valueName: "property"))
+  @Option(help: ArgumentHelp("Export only this property or pattern; can be given several times.", valueName: "property"))
   var property: [String] = []
   @OptionGroup var range: RangeOptions
-  @Flag(help: "With --csv, add a column with the reasons of absent values.")
+  @Flag(help: "With --csv, add a column with the reasons for absent values.")
   var reasons = false
-  @Option(name: .shortAndLong, help: ArgumentHelp("Write this file (default: stdout).", valueName: "file"), completion: .file())
+  @Option(name: .shortAndLong, help: ArgumentHelp("Write to this file (default: stdout).", valueName: "file"), completion: .file())
   var output: String?
   @Flag(help: "Overwrite an existing file.")
   var force = false
 
   func perform(_ terminal: Output) throws {
     try range.check()
-    if terminal.json, output == nil { throw Failure.usage("--json prints a summary: use --output FILE for the values") }
+    if terminal.json, output == nil { throw Failure.usage("--json prints a summary: use --output FILE to write the values to a file") }
     let path = output == "-" ? nil : output
     if let path { try AtomicFile.check(path, force: force) }
     Interrupt.catchSignals()
@@ -62,8 +62,8 @@ struct HistoryExportCommand: Subcommand {
     let file = try ExportFile(path, force: force)
     var format = format(merge.series, position)
     let count = try Self.copy(merge, &format, to: file, terminal)
-    terminal.damage(merge.damage)
-    if let gpx = format as? GPXExport, gpx.count == 0 { terminal.note("no position of \(position ?? "") in this time") }
+    terminal.noteDamage(merge.damage)
+    if let gpx = format as? GPXExport, gpx.count == 0 { terminal.note("no position of \(position ?? "") in this range") }
     if terminal.json {
       terminal.json(["samples": .int(count), "bytes": .int(file.size), "damage": .array(merge.damage.map(JSON.string))])
     } else {
@@ -71,7 +71,7 @@ struct HistoryExportCommand: Subcommand {
     }
   }
 
-  /// Copies all rows; returns the number of samples.
+  /// Copies all rows. Returns the number of samples.
   private static func copy(
     _ merge: SampleMerge, _ format: inout any ExportFormat, to file: ExportFile, _ terminal: Output
   ) throws(Failure) -> Int {
@@ -83,7 +83,7 @@ struct HistoryExportCommand: Subcommand {
       count += row.samples.count
       try file.write(try format.row(row))
       if count & 0xFF < row.samples.count, Clock.monotonic - reported >= 0.2 {
-        if Interrupt.received { throw .other("interrupted; nothing is left of the file") }
+        if Interrupt.received { throw .other("interrupted; no file was written") }
         reported = Clock.monotonic
         terminal.progress("exporting: \(Int(merge.progress * 100)) %, \(vehiclectl.Format.size(file.size))")
       }
@@ -103,18 +103,18 @@ struct HistoryExportCommand: Subcommand {
     }
   }
 
-  /// What to export, and for GPX the device with the positions.
+  /// The devices and properties to export, and for GPX the device with the positions.
   private func selection(_ recorded: RecordedProperties) throws(Failure) -> ([(device: String, properties: [String])], position: String?) {
     guard format == .gpx else { return (try recorded.selection(devices: device, properties: property), nil) }
     let candidates = device.filter(recorded.hasPosition) + recorded.devices.filter(recorded.hasPosition)
     guard let position = candidates.first else {
       throw .noSuchProperty(
-        "no position was recorded; add a device of kind position, and name it in the configuration of vehicled-history")
+        "no positions are recorded; add a device of kind position, and list it in the configuration of vehicled-history")
     }
     if device.filter(recorded.hasPosition).isEmpty, candidates.count > 1 {
-      throw .usage("several devices have positions: \(candidates.joined(separator: ", ")); use --device to name one")
+      throw .usage("more than one device has positions: \(candidates.joined(separator: ", ")); select one with --device NAME")
     }
-    // Without a selection only the positions: a point with all values of a car is long.
+    // By default only the positions: a car has too many values to add them all to each point.
     let others = device.filter { $0 != position }
     let values =
       device.isEmpty && property.isEmpty

@@ -1,4 +1,4 @@
-// history import: imports a file that `history export` made, block by block. A file that was imported already adds nothing.
+// history import: imports a file written by `history export`, block by block. Importing a file again adds nothing.
 
 import ArgumentParser
 import Glibc
@@ -7,20 +7,20 @@ import Varlink
 
 struct HistoryImportCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Import values from a file of \"history export\".",
+    commandName: "import", abstract: "Import values from a file written by \"history export\".",
     discussion: """
-      The file has the format blocks, csv or ndjson. It is read to the end before anything is imported, so that a mistake imports nothing. \
-      An interrupted import can be repeated: what is imported already is skipped. CSV has no types: those of recorded series are used, \
-      otherwise the narrowest type that fits all values. With --json: {"samples","blocks"}.
+      The format of the file is blocks, csv or ndjson. The whole file is checked first: if it contains a mistake, nothing is imported. \
+      An interrupted import can be repeated: values that are already imported are skipped. CSV has no types: a column has the type of the \
+      recorded series, or else the narrowest type that fits all its values. With --json: {"samples","blocks"}.
       """)
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var history: HistoryOptions
-  @Argument(help: "The file.", completion: .file())
+  @Argument(help: "The file to import.", completion: .file())
   var file: String
 
   func perform(_ output: Output) throws {
-    let client = try history.connectForWork(common, output)
+    let client = try history.connectForLongCalls(common, output)
     let reader = try ImportReader(file, known: try client.call(HistoryContract.SeriesMethod.self, .init()).series)
     Interrupt.catchSignals()
     var reported = 0.0
@@ -42,6 +42,6 @@ struct HistoryImportCommand: Subcommand {
     }
     output.progress(nil)
     if output.json { return output.json(["samples": .int(samples), "blocks": .int(blocks)]) }
-    output.note(samples == 0 && blocks > 0 ? "nothing new: the file was imported before" : "imported \(samples) samples")
+    output.note(samples == 0 && blocks > 0 ? "nothing to import: the file was imported before" : "imported \(samples) samples")
   }
 }

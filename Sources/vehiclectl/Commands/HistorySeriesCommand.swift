@@ -1,4 +1,4 @@
-// history series: the recorded properties. One whose type or unit has changed has a line for each.
+// history series: lists the recorded properties. A property whose type or unit has changed has one line per combination.
 
 import ArgumentParser
 import Protocols
@@ -11,7 +11,7 @@ struct HistorySeriesCommand: Subcommand {
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var history: HistoryOptions
-  @Argument(help: "Only those of this device.", completion: .recordedDevices)
+  @Argument(help: "List only those of this device.", completion: .recordedDevices)
   var device: String?
 
   func perform(_ output: Output) throws {

@@ -1,4 +1,4 @@
-// history status: whether the history service records, since when, and how much space it uses.
+// history status: shows whether values are being recorded, since when, and how much space they use.
 
 import ArgumentParser
 import Protocols
@@ -6,8 +6,8 @@ import Varlink
 
 struct HistoryStatusCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Show whether values are recorded, and how much.",
-    discussion: "With --json: the reply of the method Status of vehicled-history(8).")
+    commandName: "status", abstract: "Show whether values are being recorded, and how much space they use.",
+    discussion: "With --json: the reply to the method Status of vehicled-history(8).")
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var history: HistoryOptions

@@ -1,4 +1,4 @@
-// parkings: the parkings that the history recorded, newest first.
+// parkings: lists the recorded parkings, newest first.
 
 import ArgumentParser
 
@@ -7,7 +7,7 @@ struct ParkingsCommand: PeriodListCommand {
   static let configuration = CommandConfiguration(
     commandName: "parkings", abstract: "List parkings, newest first.",
     discussion: """
-      Times are local where the parking started. The notes are explained below the list. With --json: {"periods":[…]} in the \
+      Times are in the time zone in which the parking started. The notes are explained below the list. With --json: {"periods":[…]} in the \
       units of vehicled-history(8).
       """)
 

@@ -1,4 +1,4 @@
-// trip: one trip that the history recorded.
+// trip: shows one recorded trip.
 
 import ArgumentParser
 
@@ -7,7 +7,7 @@ struct TripCommand: PeriodCommand {
   static let configuration = CommandConfiguration(
     commandName: "trip", abstract: "Show a trip.",
     discussion: """
-      Shows its figures with their bounds and sources, and its pauses. With --json: {"period":…,"pauses":[…],"curve":[…]} in the \
+      Shows its figures with their error bounds and sources, and its pauses. With --json: {"period":…,"pauses":[…],"curve":[…]} in the \
       units of vehicled-history(8).
       """)
 

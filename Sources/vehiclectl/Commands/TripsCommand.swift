@@ -1,4 +1,4 @@
-// trips: the trips that the history recorded, newest first.
+// trips: lists the recorded trips, newest first.
 
 import ArgumentParser
 
@@ -7,8 +7,8 @@ struct TripsCommand: PeriodListCommand {
   static let configuration = CommandConfiguration(
     commandName: "trips", abstract: "List trips, newest first.",
     discussion: """
-      The figures of a trip are its distance, energy or fuel with consumption, and the state of charge; energy has the bound of its \
-      error. Times are local where the trip started. The notes are explained below the list. With --json: {"periods":[…]} in the \
+      Shows the distance, energy or fuel, consumption and state of charge of each trip; energy has an error bound. Times are in the time \
+      zone in which the trip started. The notes are explained below the list. With --json: {"periods":[…]} in the \
       units of vehicled-history(8).
       """)
 

@@ -1,4 +1,4 @@
-// A time as people read it: date and time of day in a zone. Pure.
+// A calendar date and time of day in a time zone. Pure.
 // Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms" (days_from_civil, civil_from_days).
 
 struct CivilTime: Equatable {
@@ -11,7 +11,7 @@ struct CivilTime: Equatable {
   var microsecond = 0
   /// The seconds by which local time is ahead of UTC.
   var offset = 0
-  /// The abbreviation of the zone, as "CET".
+  /// The abbreviation of the zone, such as "CET".
   var abbreviation = ""
 
   private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -19,9 +19,9 @@ struct CivilTime: Equatable {
 
   /// A time in µs since the Unix epoch.
   init(_ microseconds: Int, in zone: Zone) {
-    let seconds = Self.floor(microseconds, by: 1_000_000)
+    let seconds = Self.floorDivide(microseconds, by: 1_000_000)
     let (offset, abbreviation) = zone.offset(at: seconds)
-    let days = Self.floor(seconds + offset, by: 86_400)
+    let days = Self.floorDivide(seconds + offset, by: 86_400)
     let rest = seconds + offset - days * 86_400
     (year, month, day) = Self.date(days)
     (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60)
@@ -35,17 +35,17 @@ struct CivilTime: Equatable {
     self.offset = offset
   }
 
-  /// Seconds since the Unix epoch. A day or month beyond its range counts on into the next ones.
+  /// Seconds since the Unix epoch. A day or month out of range carries over, as in mktime(3).
   var seconds: Int {
     let months = year * 12 + month - 1
-    let year = Self.floor(months, by: 12)
+    let year = Self.floorDivide(months, by: 12)
     return (Self.days(year, months - year * 12 + 1, 1) + day - 1) * 86_400 + hour * 3600 + minute * 60 + second - offset
   }
 
-  /// The days since 1970-01-01.
+  /// The days from 1970-01-01 to a date.
   static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
     let year = month <= 2 ? year - 1 : year
-    let era = floor(year, by: 400)
+    let era = floorDivide(year, by: 400)
     let yearOfEra = year - era * 400
     let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
     return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
@@ -53,7 +53,7 @@ struct CivilTime: Equatable {
 
   private static func date(_ days: Int) -> (Int, Int, Int) {
     let days = days + 719_468
-    let era = floor(days, by: 146_097)
+    let era = floorDivide(days, by: 146_097)
     let dayOfEra = days - era * 146_097
     let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
     let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
@@ -62,14 +62,15 @@ struct CivilTime: Equatable {
     return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * fromMarch + 2) / 5 + 1)
   }
 
-  static func floor(_ number: Int, by divisor: Int) -> Int { number >= 0 ? number / divisor : -((divisor - 1 - number) / divisor) }
+  /// The quotient, rounded down.
+  static func floorDivide(_ number: Int, by divisor: Int) -> Int { number >= 0 ? number / divisor : -((divisor - 1 - number) / divisor) }
 
   // MARK: Text
 
   /// `Mon 23 Nov`
   var weekdayAndDay: String {
     let days = Self.days(year, month, day)
-    return "\(Self.weekdays[days + 3 - Self.floor(days + 3, by: 7) * 7]) \(dayAndMonth)"
+    return "\(Self.weekdays[days + 3 - Self.floorDivide(days + 3, by: 7) * 7]) \(dayAndMonth)"
   }
   /// `23 Nov`
   var dayAndMonth: String { "\(day) \(Self.months[month - 1])" }

@@ -1,4 +1,4 @@
-// The connection to the history service, which the commands of the group "History" use in place of the daemon.
+// The options for connecting to the history service, which the commands of the group "History" use instead of the daemon.
 
 import ArgumentParser
 import Protocols
@@ -7,7 +7,7 @@ import Varlink
 struct HistoryOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Connect to this socket of the history (default: $\(Service.history.socketVariable), or \(Service.history.defaultSocket)).",
+      "Connect to the history service at this socket (default: $\(Service.history.socketVariable), or \(Service.history.defaultSocket)).",
       valueName: "path"), completion: .file())
   var historySocket: String?
 
@@ -22,13 +22,13 @@ struct HistoryOptions: ParsableArguments {
 
 /// The options that select a range of time.
 struct RangeOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("From this time on: \(TimeArgument.grammar).", valueName: "time"), transform: TimeArgument.option)
+  @Option(help: ArgumentHelp("Start at this time: \(TimeArgument.grammar).", valueName: "time"), transform: TimeArgument.option)
   var since: Int?
-  @Option(help: ArgumentHelp("Until this time.", valueName: "time"), transform: TimeArgument.option)
+  @Option(help: ArgumentHelp("End at this time.", valueName: "time"), transform: TimeArgument.option)
   var until: Int?
 
-  /// Throws if the range ends before it starts.
+  /// Throws unless the range ends after it starts.
   func check() throws(Failure) {
-    if let since, let until, until <= since { throw .usage("invalid range: --until is not after --since; exchange them") }
+    if let since, let until, until <= since { throw .usage("invalid range: --until is not after --since; swap them") }
   }
 }

@@ -1,4 +1,4 @@
-// What the commands share that list trips, charges and parkings, or show one.
+// The shared part of the commands that list trips, charges or parkings, or show one of them.
 
 import ArgumentParser
 import Protocols
@@ -7,12 +7,12 @@ import Varlink
 struct PeriodListOptions: ParsableArguments {
   @OptionGroup var range: RangeOptions
   @Option(
-    name: [.customShort("n"), .long], help: ArgumentHelp("Only the latest ones, at most this many.", valueName: "n"),
+    name: [.customShort("n"), .long], help: ArgumentHelp("List at most this many of the latest ones.", valueName: "n"),
     transform: WatchCommand.positive)
   var count = 20
-  @Option(help: "Only those of this device.", completion: .recordedDevices)
+  @Option(help: "List only those of this device.", completion: .recordedDevices)
   var device: String?
-  @Flag(help: "Do not show output that is longer than the terminal in a pager.")
+  @Flag(help: "Do not use a pager for output that is longer than the terminal.")
   var noPager = false
 }
 
@@ -33,7 +33,7 @@ extension PeriodListCommand {
     if output.json { return output.json(Self.newestFirst(try client.json(HistoryContract.PeriodsMethod.self, parameters))) }
     let periods = try client.call(HistoryContract.PeriodsMethod.self, parameters).periods
     guard !periods.isEmpty else {
-      return output.note("no \(Self.kind.rawValue)s\(parameters.start == nil && parameters.end == nil ? " yet" : " in this time")")
+      return output.note("no \(Self.kind.rawValue)s\(parameters.start == nil && parameters.end == nil ? " yet" : " in this range")")
     }
     let table = PeriodTable(Self.kind, periods.reversed(), units, now: Clock.wall, local: .local())
     let width = Help.width
@@ -48,7 +48,7 @@ extension PeriodListCommand {
   }
 }
 
-/// A command that shows one period of a kind.
+/// A command that shows one period of one kind.
 protocol PeriodCommand: Subcommand {
   static var kind: PeriodTable.Kind { get }
   var history: HistoryOptions { get }
@@ -68,7 +68,7 @@ extension PeriodCommand {
   private func latest(_ client: Client) throws(Failure) -> Int {
     let parameters = HistoryContract.PeriodsMethod.Parameters(kind: Self.kind.rawValue, limit: 1)
     guard let last = try client.call(HistoryContract.PeriodsMethod.self, parameters).periods.last else {
-      throw .noSuchProperty("there is no \(Self.kind.rawValue) yet; see: vehiclectl history status")
+      throw .noSuchProperty("no \(Self.kind.rawValue) yet; see: vehiclectl history status")
     }
     return last.number
   }

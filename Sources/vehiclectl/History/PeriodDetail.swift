@@ -1,4 +1,4 @@
-// One trip, charge or parking in lines: the most important figures first, each with its bound and source. Pure.
+// The details of one trip, charge or parking as lines of text: the most important figures first, with their bounds and sources. Pure.
 
 import Varlink
 
@@ -14,16 +14,17 @@ struct PeriodDetail {
     zone = Zone(named: result.period.zone) ?? .utc
   }
 
-  /// All lines, in at most this width.
+  /// All lines, at most this wide.
   func lines(width: Int, paint: (String, Style) -> String) -> [String] {
-    var table = Table(titles: [], rows: [])
-    table = Table(titles: ["", "", ""], rows: rows.map { [Cell($0.name, .dim), Cell($0.value, .bold), Cell($0.note)] })
+    let table = Table(titles: ["", "", ""], rows: rows.map { [Cell($0.name, .dim), Cell($0.value, .bold), Cell($0.note)] })
     var lines = [paint("\(period.kind) \(period.number) of \(Output.oneLine(period.device))", .bold) + "  \(span)"]
     if period.open { lines[0] += paint("  open", .good) }
     lines += [""] + table.lines(width: width, paint: paint)
     if !result.curve.isEmpty { lines += [""] + curve(width: width, paint) }
     lines += period.notes.flatMap { note -> [String] in
-      let meaning = HistoryContract.Period.meanings.first { $0.key == note }?.value ?? "a mark of a newer service"
+      let meaning =
+        HistoryContract.Period.noteMeanings.first { $0.key == note }?.value
+        ?? "unknown to this version of vehiclectl; update it"
       return [""] + "\(note): \(meaning)".wrapped(to: width).map { paint($0, .dim) }
     }
     return lines
@@ -31,16 +32,16 @@ struct PeriodDetail {
 
   private typealias Row = (name: String, value: String, note: String)
 
-  /// The figures that are known.
+  /// The known figures.
   private var rows: [Row] {
     switch period.kind {
-    case "trip": trip + common
-    case "charge": charge + common
-    default: common
+    case "trip": tripRows + commonRows
+    case "charge": chargeRows + commonRows
+    default: commonRows
     }
   }
 
-  private var trip: [Row] {
+  private var tripRows: [Row] {
     var rows: [Row] = []
     if let distance = figures.distance { rows.append(("distance", distance.description, Self.source(period.distance))) }
     let parts = [("driven", period.drivenTime), ("standing", period.standingTime), ("without data", period.unknownTime)]
@@ -62,7 +63,7 @@ struct PeriodDetail {
     return rows
   }
 
-  private var charge: [Row] {
+  private var chargeRows: [Row] {
     var rows: [Row] = []
     if let charged = figures.charged { rows.append(("charged", charged.description, Self.source(period.charged))) }
     let time = period.chargingTime.map { "charging \(Format.span($0))" } ?? ""
@@ -75,8 +76,8 @@ struct PeriodDetail {
     return rows
   }
 
-  /// What all kinds have.
-  private var common: [Row] {
+  /// The figures that all kinds have.
+  private var commonRows: [Row] {
     var rows: [Row] = []
     func add(_ name: String, _ text: String?) { if let text { rows.append((name, text, "")) } }
     if period.kind == "parking" {
@@ -95,7 +96,7 @@ struct PeriodDetail {
     return rows
   }
 
-  /// `Mon 23 Nov 2026 08:12–08:54 CET`; with the second day if there is one.
+  /// `Mon 23 Nov 2026 08:12–08:54 CET`; with both days if the period ends on a different day.
   private var span: String {
     let (start, end) = (CivilTime(period.start, in: zone), CivilTime(period.end, in: zone))
     let isOneDay = (start.year, start.month, start.day) == (end.year, end.month, end.day)
@@ -109,7 +110,7 @@ struct PeriodDetail {
     quantity.map { "from \($0.source.replacing("-", with: " "))" } ?? ""
   }
 
-  /// The charge curve: power over state of charge.
+  /// The charge curve: power against state of charge.
   private func curve(width: Int, _ paint: (String, Style) -> String) -> [String] {
     let first = result.curve.map(\.stateOfCharge).min() ?? 0
     let last = result.curve.map(\.stateOfCharge).max() ?? 0

@@ -1,4 +1,4 @@
-// The figures of a trip, charge or parking in the units that they are shown in. Pure.
+// The figures of a trip, charge or parking in the units in which they are displayed. Pure.
 
 import Varlink
 
@@ -8,7 +8,7 @@ struct PeriodFigures {
 
   init(_ period: HistoryContract.Period, _ units: Units) { (self.period, self.units) = (period, units) }
 
-  /// Below this consumption, in kWh/100km, the vehicle is a board or the like, whose energy is shown in Wh.
+  /// Below this consumption in kWh/100km, the vehicle is a longboard or similar, and its energy is displayed in Wh.
   private static let smallConsumption = 5.0
 
   private var isSmall: Bool { period.energyPer100Kilometres.map { $0.value < Self.smallConsumption } ?? false }
@@ -16,13 +16,13 @@ struct PeriodFigures {
   /// The duration in seconds.
   var duration: Double { Double(period.end - period.start) / 1e6 }
 
-  var distance: Measure? { Measure(period.distance, "km")?.converted(units) }
+  var distance: Measure? { Measure(period.distance, "km")?.converted(to: units) }
   var energy: Measure? { energy(Measure(period.energy, "kWh", places: 2)) }
   var regenerated: Measure? { energy(Measure(period.regenerated, "kWh", places: 2)) }
   var standingEnergy: Measure? { energy(Measure(period.standingEnergy, "kWh", places: 2)) }
   var charged: Measure? { energy(Measure(period.charged, "kWh", places: 2)) }
-  var fuel: Measure? { Measure(period.fuel, "L", places: 2)?.converted(units) }
-  var fuelConsumption: Measure? { Measure(period.fuelPer100Kilometres, "L/100km")?.converted(units) }
+  var fuel: Measure? { Measure(period.fuel, "L", places: 2)?.converted(to: units) }
+  var fuelConsumption: Measure? { Measure(period.fuelPer100Kilometres, "L/100km")?.converted(to: units) }
   var maximumPower: Measure? { power(period.maximumPower) }
   var meanPower: Measure? { power(period.meanPower) }
   var maximumSpeed: Measure? { speed(period.maximumSpeed) }
@@ -30,22 +30,22 @@ struct PeriodFigures {
 
   var consumption: Measure? {
     guard let measure = Measure(period.energyPer100Kilometres, "kWh/100km") else { return nil }
-    return (isSmall ? measure.scaled(by: 10, "Wh/km", places: 1) : measure).converted(units)
+    return (isSmall ? measure.scaled(by: 10, "Wh/km", places: 1) : measure).converted(to: units)
   }
 
   private func energy(_ measure: Measure?) -> Measure? { isSmall ? measure?.scaled(by: 1000, "Wh", places: 0) : measure }
   private func power(_ kilowatts: Double?) -> Measure? { Measure(kilowatts, "kW") }
-  private func speed(_ value: Double?) -> Measure? { Measure(value, "km/h", places: 0)?.converted(units) }
+  private func speed(_ value: Double?) -> Measure? { Measure(value, "km/h", places: 0)?.converted(to: units) }
 
-  /// Start and end of a figure: `78 → 69`; nil if neither is known.
+  /// The values at the start and end: `78 → 69`; nil if neither is known.
   static func change(_ start: Double?, _ end: Double?, places: Int = 0) -> String? {
     guard start != nil || end != nil else { return nil }
     return [start, end].map { $0.map { Format.fixed($0, places) } ?? "?" }.joined(separator: " → ")
   }
 
-  /// A change of temperature or odometer with its unit.
+  /// The values at the start and end, such as of a temperature or the odometer, in the chosen units.
   func change(_ start: Double?, _ end: Double?, _ unit: String, places: Int = 0) -> String? {
-    let ends = [start, end].map { Measure($0, unit, places: places)?.converted(units) }
+    let ends = [start, end].map { Measure($0, unit, places: places)?.converted(to: units) }
     let shown = ends.lazy.compactMap { $0?.unit }.first ?? unit
     return Self.change(ends[0]?.value, ends[1]?.value, places: places).map { "\($0) \(shown)" }
   }
@@ -54,18 +54,18 @@ struct PeriodFigures {
 }
 
 extension HistoryContract.Period {
-  /// What the marks mean, in the order in which they are explained. Marks of a newer service are shown as they are.
-  static let meanings: KeyValuePairs = [
-    "open": "it is not finished",
-    "derived": "the vehicle does not report charging: concluded from the battery current",
-    "unrecorded": "concluded from the odometer or the state of charge, after a time without data",
+  /// The meanings of the notes, in the order in which they are explained. A newer service can set marks that are not listed here.
+  static let noteMeanings: KeyValuePairs = [
+    "open": "not finished yet",
+    "derived": "the vehicle does not report charging: derived from the battery current",
+    "unrecorded": "derived from the odometer or the state of charge, after a time without data",
     "interrupted": "data is missing for more than a minute",
     "towed": "the vehicle moved with the ignition off",
-    "start-unknown": "the recording starts within it",
-    "clock-step": "a step of the clock ended it",
-    "frozen": "values were deleted since: it is never computed again",
+    "start-unknown": "recording started within it",
+    "clock-step": "ended by a clock step",
+    "frozen": "values were deleted since, so it is not computed again",
   ]
 
-  /// Its marks, and `open` if it is not finished.
+  /// `open` if the period is not finished, and its marks.
   var notes: [String] { (open ? ["open"] : []) + marks }
 }

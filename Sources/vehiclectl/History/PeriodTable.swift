@@ -1,17 +1,17 @@
-// Lists of trips, charges and parkings as a table, newest first, in the width of the terminal: if it is too narrow, bounds are left out,
-// then notes become footnotes. Pure: now and the local zone are arguments.
+// A table of trips, charges or parkings that fits the width of the terminal. If the terminal is too narrow, the table first omits bounds,
+// then prints notes as footnotes, and so on (see `Detail.all`). Pure: the current time and the local zone are arguments.
 
 import Varlink
 
 struct PeriodTable {
   enum Kind: String { case trip, charge, parking }
 
-  /// A column whose unit is its title if all values share it.
+  /// A column. If all values share a unit, the title contains it; otherwise each cell does.
   private struct Column {
     var title: String
     var isRight = true
     var values: [(text: String, unit: String?)?]
-    /// Whether the unit alone is the title.
+    /// Whether a shared unit replaces the title instead of following it.
     var isNamedByUnit = false
 
     var cells: (title: String, texts: [String]) {
@@ -22,17 +22,17 @@ struct PeriodTable {
     }
   }
 
-  /// What a table shows; the first of `all` that fits is used.
+  /// The level of detail. The first of `all` that fits the width is used.
   private struct Detail {
     var hasBounds = false
-    /// In a column of their own, otherwise as footnotes.
+    /// Whether notes have a column of their own; otherwise they are footnotes.
     var hasNotes = false
     /// Whether electric energy and fuel share columns, and dates and durations are short.
     var isCompact = false
-    var hasCharge = true
+    var hasStateOfCharge = true
     static let all = [
       Detail(hasBounds: true, hasNotes: true), Detail(hasNotes: true), Detail(hasBounds: true), Detail(), Detail(isCompact: true),
-      Detail(isCompact: true, hasCharge: false),
+      Detail(isCompact: true, hasStateOfCharge: false),
     ]
   }
 
@@ -50,20 +50,21 @@ struct PeriodTable {
     zones = Dictionary(Set(periods.map(\.zone)).map { ($0, Zone(named: $0) ?? .utc) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The lines in at most this width, if that is possible.
+  /// The lines, at most this wide if possible.
   func lines(width: Int, paint: (String, Style) -> String) -> [String] { table(detail(width: width)).lines(paint: paint) }
 
   private func detail(width: Int) -> Detail {
-    Detail.all.first { detail in table(detail).lines().allSatisfy { $0.cells <= width } } ?? Detail(isCompact: true, hasCharge: false)
+    Detail.all.first { detail in table(detail).lines().allSatisfy { $0.cells <= width } }
+      ?? Detail(isCompact: true, hasStateOfCharge: false)
   }
 
-  /// Totals, then the notes that occur with their meanings.
+  /// The totals, then the notes that occur, with their meanings.
   func legend(width: Int, paint: (String, Style) -> String) -> [String] {
     let isNumbered = !detail(width: width).hasNotes
-    let meanings = HistoryContract.Period.meanings
+    let meanings = HistoryContract.Period.noteMeanings
     let explained = notes.enumerated().flatMap { index, note -> [String] in
       let name = isNumbered ? "\(Self.footnotes[index % Self.footnotes.count]) \(note)" : note
-      return "\(name): \(meanings.first { $0.key == note }?.value ?? "a mark of a newer service")".wrapped(to: width)
+      return "\(name): \(meanings.first { $0.key == note }?.value ?? "unknown to this version of vehiclectl; update it")".wrapped(to: width)
     }
     return [totals] + explained.map { paint($0, .dim) }
   }
@@ -73,7 +74,7 @@ struct PeriodTable {
   /// The notes that occur, in the order of their meanings.
   private var notes: [String] {
     let used = Set(periods.flatMap(\.period.notes))
-    let known = HistoryContract.Period.meanings.map(\.key)
+    let known = HistoryContract.Period.noteMeanings.map(\.key)
     return known.filter(used.contains) + used.subtracting(known).sorted()
   }
 
@@ -90,7 +91,7 @@ struct PeriodTable {
     return sums[0] + ": " + sums.dropFirst().joined(separator: ", ")
   }
 
-  /// The sum of what all periods have in one unit.
+  /// The sum of the known measures with its unit; nil if they have different units or there are none.
   private func sum(_ measures: [Measure?]) -> String? {
     let known = measures.compactMap(\.self)
     guard let first = known.first, known.allSatisfy({ $0.unit == first.unit }) else { return nil }
@@ -112,7 +113,7 @@ struct PeriodTable {
     if Set(periods.map(\.period.device)).count > 1 { columns.append(plain("device", false) { $0.period.device }) }
     columns.append(plain("start", true) { start($0.period, hasWeekday: !detail.isCompact) })
     columns.append(plain("time", true) { detail.isCompact ? Self.clock($0.duration) : Format.span($0.duration) })
-    let charge = plain("SoC %", true, \.stateOfCharge)
+    let stateOfCharge = plain("SoC %", true, \.stateOfCharge)
     switch kind {
     case .trip:
       columns.append(figures("distance") { $0.distance?.withoutBound })
@@ -123,12 +124,12 @@ struct PeriodTable {
         columns += [figures("energy", \.energy), figures("consumption") { $0.consumption?.withoutBound }]
         columns += [figures("fuel", \.fuel), figures("consumption") { $0.fuelConsumption?.withoutBound }]
       }
-      if detail.hasCharge { columns.append(charge) }
+      if detail.hasStateOfCharge { columns.append(stateOfCharge) }
     case .charge:
-      columns += [figures("charged", \.charged), charge, named("max", \.maximumPower), named("mean", \.meanPower)]
+      columns += [figures("charged", \.charged), stateOfCharge, named("max", \.maximumPower), named("mean", \.meanPower)]
       columns.append(plain("type", false) { $0.period.chargeType?.uppercased() })
     case .parking:
-      columns += [charge, figures("energy", \.energy)]
+      columns += [stateOfCharge, figures("energy", \.energy)]
     }
     if detail.hasNotes { columns.append(plain("notes", false) { $0.period.notes.joined(separator: ", ") }) }
     let cells = columns.map(\.cells)
@@ -145,7 +146,7 @@ struct PeriodTable {
     return "\(figures.period.number)" + marks.map { Self.footnotes[$0 % Self.footnotes.count] }.joined()
   }
 
-  /// `Mon 23 Nov 08:12`, of another year `23 Nov 2025 08:12`. With the zone if its time is not that of this computer.
+  /// `Mon 23 Nov 08:12`, or `23 Nov 2025 08:12` in another year. The zone follows if its time differs from that of this computer.
   private func start(_ period: HistoryContract.Period, hasWeekday: Bool) -> String {
     let time = CivilTime(period.start, in: zones[period.zone] ?? .utc)
     let here = CivilTime(period.start, in: local)

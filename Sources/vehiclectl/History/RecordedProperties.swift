@@ -1,4 +1,4 @@
-// The properties that the history has recorded, and the references of a command line to them. Pure, apart from completion.
+// The properties that the history service has recorded, and their selection by references on the command line. Pure, apart from completion.
 
 import ArgumentParser
 import Protocols
@@ -9,7 +9,7 @@ struct RecordedProperties {
 
   init(_ series: [HistoryContract.Series]) { self.series = series }
 
-  /// The devices in the order of their series.
+  /// The recorded devices, in the order of their series.
   var devices: [String] {
     var seen: Swift.Set<String> = []
     return series.map(\.device).filter { seen.insert($0).inserted }
@@ -26,7 +26,7 @@ struct RecordedProperties {
     }
   }
 
-  /// The numbers that references select, each once: PROPERTY, DEVICE.PROPERTY, DEVICE or a pattern.
+  /// The numeric and boolean properties that references (PROPERTY, DEVICE.PROPERTY, DEVICE or a pattern) select, each once.
   func numbers(_ references: [String]) throws(Failure) -> [(device: String, property: String)] {
     let schemas = schemas { ["bool", "int", "float"].contains($0.type) }
     do throws(Failure) {
@@ -39,7 +39,7 @@ struct RecordedProperties {
     }
   }
 
-  /// The properties of each device that names or patterns select; no names: all. Throws if a name selects nothing.
+  /// The properties of each device that names or patterns select. An empty list selects all. Throws if a name selects nothing.
   func selection(devices: [String], properties: [String]) throws(Failure) -> [(device: String, properties: [String])] {
     for device in devices where !self.devices.contains(device) {
       throw .history(.notRecorded(device: device, known: self.devices))
@@ -51,7 +51,7 @@ struct RecordedProperties {
     for name in properties where !chosen.contains(where: { matches(name, $0) }) {
       let best = nearest(to: name, among: chosen.map(\.property))
       throw .noSuchProperty(
-        "nothing is recorded of \"\(name)\"; \(best.map { "did you mean \($0)?" } ?? "run \"vehiclectl history series\" for a list")")
+        "nothing is recorded for \"\(name)\"; \(best.map { "did you mean \($0)?" } ?? "run \"vehiclectl history series\" for a list")")
     }
     return self.devices.compactMap { device in
       var seen: Swift.Set<String> = []
@@ -61,12 +61,12 @@ struct RecordedProperties {
     }
   }
 
-  /// Whether positions of the device are recorded.
+  /// Whether the positions of a device are recorded.
   func hasPosition(_ device: String) -> Bool {
     [GPXExport.latitude, GPXExport.longitude].allSatisfy { name in series.contains { $0.device == device && $0.property == name } }
   }
 
-  /// The failure in terms of the history: what is not recorded, instead of what the daemon does not have.
+  /// Translates a failure about the daemon's properties into one about recorded properties.
   private func failure(_ failure: Failure, _ schemas: [Contract.Schema]) -> Failure {
     switch failure {
     case .rejected(.noSuchDevice(let device)): return .history(.notRecorded(device: device, known: devices))
@@ -82,7 +82,7 @@ struct RecordedProperties {
       }
       let best = nearest(to: property, among: devices + schemas.flatMap(\.properties).map(\.name))
       return .noSuchProperty(
-        "nothing is recorded of \"\(property)\"; \(best.map { "did you mean \($0)?" } ?? "run \"vehiclectl history series\" for a list")")
+        "nothing is recorded for \"\(property)\"; \(best.map { "did you mean \($0)?" } ?? "run \"vehiclectl history series\" for a list")")
     case .noSuchProperty:
       return .noSuchProperty("no recorded number matches; run \"vehiclectl history series\" for a list")
     default: return failure
@@ -93,7 +93,7 @@ struct RecordedProperties {
 extension CompletionKind {
   /// Completes the names of recorded devices.
   static var recordedDevices: CompletionKind { recorded { $0.devices } }
-  /// Completes the names of recorded numbers, with and without the device.
+  /// Completes the names of recorded numbers and booleans with the device, and without it if they are unambiguous.
   static var recordedNumbers: CompletionKind {
     recorded { recorded in
       let names = recorded.series.filter { ["bool", "int", "float"].contains($0.type) }
@@ -102,7 +102,7 @@ extension CompletionKind {
     }
   }
 
-  /// Completes from the recorded series; gives up after 200 ms because the user is waiting.
+  /// Completes from the recorded series. The timeout is 200 ms because the user is waiting.
   private static func recorded(_ names: @escaping @Sendable (RecordedProperties) -> [String]) -> CompletionKind {
     .custom { words, _, _ in
       let service = Service.history

@@ -1,23 +1,23 @@
-// A time zone: its offset from UTC at any time, from the files of the system. Pure, apart from reading them. A lookup changes no state of
-// the process, as tzset(3) does.
-// Source: RFC 8536 (TZif), of which only the 64-bit data of version 2 and later are read.
+// A time zone: its offset from UTC at any time, from the system's zone files. Pure, apart from reading them. Unlike tzset(3), a lookup
+// changes no state of the process.
+// Source: RFC 8536 (TZif). Only the 64-bit data of version 2 and later is read.
 
 import Glibc
 
 struct Zone: Equatable, Sendable {
   struct Offset: Equatable, Sendable {
-    /// By which local time is ahead of UTC.
+    /// The seconds by which local time is ahead of UTC.
     var seconds: Int
     var abbreviation: String
   }
 
-  /// As in the IANA database: Europe/Berlin.
+  /// The name in the IANA database, such as Europe/Berlin.
   let name: String
-  /// The times of changes in seconds since the Unix epoch, and the index of the offset that is valid from each.
+  /// The times of changes in seconds since the Unix epoch, and for each the index of the offset that takes effect.
   private var transitions: [Int] = []
   private var indices: [Int] = []
   private var offsets = [Offset(seconds: 0, abbreviation: "UTC")]
-  /// The rule for the time after the last change.
+  /// The rule for times after the last change.
   private var rule: ZoneRule?
 
   static let utc = Zone(name: "UTC")
@@ -31,7 +31,7 @@ struct Zone: Equatable, Sendable {
     self.init(Self.read("\(Environment["TZDIR"] ?? Self.directory)/\(name)"), name: name)
   }
 
-  /// The zone of this computer: `TZ`, which names a zone or is a rule, or /etc/localtime.
+  /// The time zone of this computer: `TZ`, which can be the name of a zone or a rule, or else /etc/localtime.
   static func local(_ variable: String? = Environment["TZ"]) -> Zone {
     guard let variable else { return Zone(read("/etc/localtime"), name: "local time") ?? utc }
     let text = variable.hasPrefix(":") ? String(variable.dropFirst()) : variable
@@ -42,7 +42,7 @@ struct Zone: Equatable, Sendable {
     return zone
   }
 
-  /// Parses a TZif file; nil if it is none.
+  /// Parses a TZif file; nil if the bytes are not one.
   init?(_ bytes: [UInt8], name: String) {
     self.init(name: name)
     guard bytes.count >= 44, bytes.starts(with: Array("TZif".utf8)), bytes[4] >= UInt8(ascii: "2") else { return nil }
@@ -50,7 +50,7 @@ struct Zone: Equatable, Sendable {
       let bits = bytes[at..<at + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
       return size == 4 ? Int(Int32(truncatingIfNeeded: bits)) : Int(Int64(bitPattern: bits))
     }
-    /// The counts of the header at a position: isut, isstd, leap, time, type, char.
+    /// The counts in the header at a position, in the order isut, isstd, leap, time, type, char; nil if one is implausible.
     func counts(_ at: Int) -> [Int]? {
       let counts = (0..<6).map { number(at + 20 + 4 * $0, 4) }
       return counts.allSatisfy { (0...100_000).contains($0) } ? counts : nil

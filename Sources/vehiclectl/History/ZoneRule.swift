@@ -1,13 +1,13 @@
-// The rule of a time zone for all years, as `CET-1CEST,M3.5.0,M10.5.0/3`. Pure.
-// Source: POSIX.1-2017, chapter 8, TZ; RFC 8536 section 3.3.1 (times of change from -167 to 167 hours).
+// The rule of a time zone that applies in every year, such as `CET-1CEST,M3.5.0,M10.5.0/3`. Pure.
+// Source: POSIX.1-2017, chapter 8, TZ; RFC 8536 section 3.3.1 (change times from -167 to 167 hours).
 
 struct ZoneRule: Equatable, Sendable {
-  /// When an offset begins: a day of the year, and the seconds of local time since its start.
+  /// When an offset takes effect: a day of the year, and the seconds since the start of that day in local time.
   private struct Change: Equatable, Sendable {
     enum Day: Equatable, Sendable {
-      /// The week (5: the last one) of a month and the day of the week, 0 is Sunday.
+      /// The week of a month (5: the last one) and the day of the week (0: Sunday).
       case week(month: Int, week: Int, weekday: Int)
-      /// 1 to 365, without 29 February.
+      /// 1 to 365; 29 February is not counted.
       case julian(Int)
       /// 0 to 365.
       case ordinal(Int)
@@ -26,7 +26,7 @@ struct ZoneRule: Equatable, Sendable {
       case .week(let month, let week, let weekday):
         let first = CivilTime.days(year, month, 1)
         let next = month == 12 ? CivilTime.days(year + 1, 1, 1) : CivilTime.days(year, month + 1, 1)
-        let firstWeekday = CivilTime.floor(first + 4, by: 7)
+        let firstWeekday = CivilTime.floorDivide(first + 4, by: 7)
         let day = first + (weekday - (first + 4 - firstWeekday * 7) + 7) % 7 + 7 * (week - 1)
         days = day < next ? day : day - 7
       }
@@ -39,7 +39,7 @@ struct ZoneRule: Equatable, Sendable {
   private var start: Change?
   private var end: Change?
 
-  /// Parses a rule; nil if the text is none.
+  /// Parses a rule; nil if the text is not a rule.
   init?(_ text: String) {
     var rest = Substring(text)
     guard let name = Self.name(&rest), let offset = Self.time(&rest) else { return nil }
@@ -56,7 +56,7 @@ struct ZoneRule: Equatable, Sendable {
   func offset(at seconds: Int) -> Zone.Offset {
     guard let summer, let start, let end else { return standard }
     let year = CivilTime(seconds * 1_000_000, in: .utc).year
-    // Near New Year, the local year can be another one; no zone changes its offset then.
+    // Around New Year, the local year can differ from the UTC year; no zone changes its offset then.
     let (from, to) = (start.seconds(in: year) - standard.seconds, end.seconds(in: year) - summer.seconds)
     let isSummer = from <= to ? (from..<to).contains(seconds) : !(to..<from).contains(seconds)
     return isSummer ? summer : standard
@@ -70,7 +70,7 @@ struct ZoneRule: Equatable, Sendable {
     return name.count >= 3 ? String(name) : nil
   }
 
-  /// Seconds of `[+-]hh[:mm[:ss]]`.
+  /// Parses `[+-]hh[:mm[:ss]]`. Returns seconds.
   private static func time(_ rest: inout Substring) -> Int? {
     let text = rest.prefix { $0.isASCII && ($0.isNumber || "+-:".contains($0)) }
     rest = rest.dropFirst(text.count)

@@ -104,7 +104,7 @@ struct PlotTick: Equatable {
     let start = Int(range.lowerBound.rounded(.down))
     // Multiples of the step in local time; weeks start on Monday.
     let origin = step % 604_800 == 0 ? 4 * 86_400 : 0
-    var local = CivilTime.floor(start + zone.offset(at: start).seconds - origin, by: step) * step + origin
+    var local = CivilTime.floorDivide(start + zone.offset(at: start).seconds - origin, by: step) * step + origin
     var ticks: [PlotTick] = []
     while ticks.count < 1000 {
       defer { local += step }
@@ -123,7 +123,7 @@ struct PlotTick: Equatable {
 
   private static func months(in range: ClosedRange<Double>, _ zone: Zone, step: Int) -> [PlotTick] {
     let first = CivilTime(Int(range.lowerBound) * 1_000_000, in: zone)
-    var month = CivilTime.floor(first.year * 12 + first.month - 1, by: step) * step
+    var month = CivilTime.floorDivide(first.year * 12 + first.month - 1, by: step) * step
     var ticks: [PlotTick] = []
     while ticks.count < 1000 {
       defer { month += step }

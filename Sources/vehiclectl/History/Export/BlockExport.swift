@@ -1,17 +1,17 @@
-// A file of blocks: one JSON object per line, each a block of samples in Base64 with its series, after a line that identifies the format. The
-// smallest format, and the one that an import restores exactly. Pure.
+// A block file: a line that identifies the format, then one JSON object per line, each a block of samples in Base64 with its series. The
+// smallest format; an import restores its samples exactly. Pure.
 
 import Protocols
 import SampleBlocks
 import Varlink
 
-/// A line of a file of blocks: the parameters of Import, without the source.
+/// A line of a block file: the parameters of Import, without the source.
 struct BlockLine {
   var device: String
   var series: [HistoryContract.Series]
-  /// In Base64.
+  /// The block in Base64.
   var block: String
-  /// Whether recording went on since the previous block of this device in the file.
+  /// Whether recording continued without a gap since the previous block of this device in the file.
   var continues: Bool
 
   static let header = "{\"format\":\"vehicled-blocks\",\"version\":1}\n"
@@ -28,29 +28,29 @@ struct BlockLine {
   }
 }
 
-/// Collects the samples of one device, and makes a block of them when it is large or long enough.
+/// Collects the samples of one device into blocks of limited size and duration.
 struct BlockAssembler {
-  /// In µs; longer blocks are smaller in total, but need more memory to read.
+  /// The maximum duration of a block in µs. Longer blocks compress better, but need more memory to read.
   private static let maxSpan = 600_000_000
-  /// The calls of Import are limited to 1 MiB.
+  /// Keeps a call of Import below its limit of 1 MiB.
   private static let maxSamples = 20_000
-  /// The reason of samples from which on nothing was recorded.
+  /// The reason in the sample that marks the start of a gap in the recording.
   static let notRecorded = "not recorded"
 
   private let device: String
   private var builder = BlockBuilder()
-  private var used: [Int: HistoryContract.Series] = [:]
+  private var usedSeries: [Int: HistoryContract.Series] = [:]
   private var start: Int?
   private var last = Int.min
-  /// The end of the last block: the next one starts there at the earliest. Samples before its start are valid at its start.
+  /// The end of the previous block, the earliest start of the next one. Samples before the start of a block are valid at its start.
   private var covered: Int
-  /// Whether recording went on since the last block.
+  /// Whether recording continued without a gap since the previous block.
   private var continues = false
 
-  /// Creates blocks that start at `from` at the earliest; nil: with the first sample.
+  /// Creates blocks that start no earlier than `from`; nil: with the first sample.
   init(_ device: String, from: Int? = nil) { (self.device, covered) = (device, from ?? .min) }
 
-  /// Adds a sample that is not earlier than the one before. Returns a block that is complete.
+  /// Adds a sample, which must not be earlier than the previous one. Returns a block if the sample completes one.
   mutating func append(_ sample: HistoryContract.Sample, of series: HistoryContract.Series) throws(BlockError) -> BlockLine? {
     if sample.value == nil, sample.reason == Self.notRecorded {
       let line = flush(until: sample.time)
@@ -63,22 +63,22 @@ struct BlockAssembler {
     }
     start = start ?? max(covered, sample.time)
     last = max(last, sample.time)
-    used[series.id] = series
+    usedSeries[series.id] = series
     let content = sample.value.map(Reading.Content.value) ?? .absent(sample.reason ?? "absent")
     try builder.append(content, series: series.id, at: Int64(sample.time))
     return line
   }
 
-  /// The block of what is left.
+  /// Returns the block of the remaining samples; nil if there are none.
   mutating func flush() -> BlockLine? { flush(until: last) }
 
   private mutating func flush(until end: Int) -> BlockLine? {
     guard let start, !builder.isEmpty else { return nil }
     let end = max(start, end, last)
     let bytes = builder.build(from: Int64(start), to: Int64(end), layout: .columns)
-    defer { (self.start, used, continues, covered) = (nil, [:], true, end) }
+    defer { (self.start, usedSeries, continues, covered) = (nil, [:], true, end) }
     return BlockLine(
-      device: device, series: used.values.sorted { $0.id < $1.id }, block: Base64.encode(bytes), continues: continues)
+      device: device, series: usedSeries.values.sorted { $0.id < $1.id }, block: Base64.encode(bytes), continues: continues)
   }
 }
 
@@ -86,7 +86,7 @@ struct BlockExport: ExportFormat {
   private let series: [HistoryContract.Series]
   private var devices: [String: BlockAssembler] = [:]
 
-  /// Creates blocks from a time on.
+  /// Creates blocks that start no earlier than `from`.
   init(_ series: [HistoryContract.Series], from: Int?) {
     self.series = series
     devices = Dictionary(series.map { ($0.device, BlockAssembler($0.device, from: from)) }, uniquingKeysWith: { first, _ in first })

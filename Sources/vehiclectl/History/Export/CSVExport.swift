@@ -1,5 +1,5 @@
-// CSV with a row for each time and a column for each property. A cell is empty if there is no sample of this time, or if the value is
-// absent; the column `reason` tells these apart. Pure.
+// CSV with a row for each time and a column for each property. A cell is empty if there is no sample at this time, or if the value is
+// absent; the column `reason` distinguishes the two. Pure.
 // Source: RFC 4180.
 
 import Protocols
@@ -42,7 +42,7 @@ struct CSVExport: ExportFormat {
     if case .bool(let flag) = value { flag ? "true" : "false" } else { Format.text(value) }
   }
 
-  /// The text as a cell, in quotes if it has to be.
+  /// The text as a cell, quoted if necessary.
   static func cell(_ text: String) -> String {
     guard text.utf8.contains(where: { [0x22, 0x2C, 0x0A, 0x0D].contains($0) }) else { return text }
     return "\"\(text.replacing("\"", with: "\"\""))\""

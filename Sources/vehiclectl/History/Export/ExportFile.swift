@@ -1,4 +1,4 @@
-// The output of an export: stdout, or a file that appears under its name only when it is complete. Bytes are written in large parts.
+// The output of an export: stdout, or a file that appears under its name only when it is complete. Writes are buffered.
 
 import Glibc
 
@@ -8,9 +8,9 @@ final class ExportFile {
   private let temporary: String
   private var descriptor: Int32
   private var buffer: [UInt8] = []
-  /// The number of bytes so far.
+  /// The number of bytes written so far.
   private(set) var size = 0
-  private static let part = 1 << 16
+  private static let bufferSize = 1 << 16
 
   /// Opens a file; nil: stdout.
   init(_ path: String?, force: Bool) throws(Failure) {
@@ -33,18 +33,18 @@ final class ExportFile {
   func write(_ text: String) throws(Failure) {
     buffer += text.utf8
     size += text.utf8.count
-    if buffer.count >= Self.part { try flush() }
+    if buffer.count >= Self.bufferSize { try flush() }
   }
 
   private func flush() throws(Failure) {
     defer { buffer.removeAll(keepingCapacity: true) }
     guard let path else { return Output.write(buffer, to: STDOUT_FILENO) }
     guard Output.write(all: buffer[...], to: descriptor) else {
-      throw .other("cannot write \(path): \(String(cString: strerror(errno))); free space, or name another file")
+      throw .other("cannot write \(path): \(String(cString: strerror(errno))); free up space, or name another file")
     }
   }
 
-  /// Completes the file.
+  /// Writes the rest, and gives the file its name.
   func finish() throws(Failure) {
     try flush()
     guard let path else { return }
@@ -56,7 +56,7 @@ final class ExportFile {
       unlink(temporary)
       throw .other("cannot write \(path): \(String(cString: strerror(error)))")
     }
-    // link(2) does not replace a file that was created meanwhile.
+    // link(2) does not replace a file that was created in the meantime.
     let isNamed = force ? rename(temporary, path) == 0 : link(temporary, path) == 0
     let error = errno
     if !force { unlink(temporary) }

@@ -1,12 +1,12 @@
-// What the formats of `history export` have in common: bytes for the start, for each row and for the end. Each format is a pure value.
+// The interface of the formats of `history export`: the text at the start, for each row and at the end. Each format is a pure value.
 
 import Varlink
 
 protocol ExportFormat {
-  /// The bytes before the first row.
+  /// The text before the first row.
   mutating func start() -> String
   mutating func row(_ row: ExportRow) throws(Failure) -> String
-  /// The bytes after the last row.
+  /// The text after the last row.
   mutating func end() throws(Failure) -> String
 }
 
@@ -15,18 +15,18 @@ extension HistoryContract.Series {
   var reference: String { "\(device).\(property)" }
 }
 
-/// Local times of increasing samples: the offset of the zone is looked up once in a quarter of an hour, because it only changes then.
+/// Local times in ISO 8601. The offset of the zone is looked up once per quarter of an hour, because it never changes within one.
 struct ISOTimes {
   private let zone: Zone
-  private var quarter = Int.min
+  private var quarterHour = Int.min
   private var offset = 0
 
   init(_ zone: Zone) { self.zone = zone }
 
   mutating func text(_ microseconds: Int) -> String {
-    let seconds = CivilTime.floor(microseconds, by: 1_000_000)
-    if CivilTime.floor(seconds, by: 900) != quarter {
-      quarter = CivilTime.floor(seconds, by: 900)
+    let seconds = CivilTime.floorDivide(microseconds, by: 1_000_000)
+    if CivilTime.floorDivide(seconds, by: 900) != quarterHour {
+      quarterHour = CivilTime.floorDivide(seconds, by: 900)
       offset = zone.offset(at: seconds).seconds
     }
     var time = CivilTime(microseconds + offset * 1_000_000, in: .utc)

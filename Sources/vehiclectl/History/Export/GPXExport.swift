@@ -1,4 +1,4 @@
-// GPX 1.1: the positions of one device as a track, with a new segment after each gap, and the values of other properties at that time as
+// GPX 1.1: the positions of one device as a track, with a new segment after each gap, and the values of other properties at each point as
 // extensions. Pure.
 // Source: the GPX 1.1 schema, https://www.topografix.com/GPX/1/1/ (order of the elements of a point).
 
@@ -8,7 +8,7 @@ import Varlink
 struct GPXExport: ExportFormat {
   /// The namespace of the extensions.
   static let namespace = "urn:vehicled:history"
-  /// A longer time between two positions is a gap.
+  /// The maximum time in µs between two positions of a segment.
   private static let maxInterval = 30_000_000
   static let (latitude, longitude, altitude) = ("latitude", "longitude", "altitude")
 
@@ -21,7 +21,7 @@ struct GPXExport: ExportFormat {
   /// The number of points.
   private(set) var count = 0
 
-  /// Creates a track of the positions of a device.
+  /// Creates a track from the positions of a device.
   init(_ series: [HistoryContract.Series], device: String) {
     (self.series, self.device) = (series, device)
     values = [Value?](repeating: nil, count: series.count)

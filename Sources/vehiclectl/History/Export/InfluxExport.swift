@@ -1,4 +1,4 @@
-// InfluxDB line protocol: the samples of a device with one time are a line. Absent values have no line. Pure.
+// InfluxDB line protocol: one line for the samples of a device at one time. Absent values are omitted. Pure.
 // Source: InfluxDB documentation, "Line protocol reference" (escaping, types, precision ns).
 
 import Protocols
@@ -38,7 +38,7 @@ struct InfluxExport: ExportFormat {
     }
   }
 
-  /// A tag value or field key: commas, equals signs and spaces are escaped.
+  /// Escapes commas, equals signs and spaces in a tag value or field key. A line break becomes a space.
   private static func key(_ text: String) -> String {
     text.replacing(",", with: "\\,").replacing("=", with: "\\=").replacing(" ", with: "\\ ").replacing("\n", with: "\\ ")
   }

@@ -1,5 +1,5 @@
-// The recorded samples of several devices in the order of time. Each device has a connection of its own, from which only the next reply is
-// read: memory does not grow with the range.
+// The recorded samples of several devices in order of time. Each device has its own connection, from which only the next reply is read, so
+// memory does not grow with the range.
 
 import Protocols
 import Varlink
@@ -9,28 +9,28 @@ final class SampleStream {
   private let client: Client
   private var pending: ArraySlice<HistoryContract.Sample> = []
   private var hasMore = true
-  /// What the first reply contains, by number.
+  /// The series of the samples, from the first reply.
   let series: [HistoryContract.Series]
-  /// Blocks that could not be read.
+  /// Descriptions of the blocks that could not be read.
   private(set) var damage: [String] = []
-  /// 0 to 1.
+  /// The fraction that was received, 0 to 1.
   private(set) var progress = 0.0
 
   /// Requests the samples.
   init(_ client: Client, _ parameters: HistoryContract.SamplesMethod.Parameters) throws(Failure) {
     self.client = client
     try client.begin(HistoryContract.SamplesMethod.self, parameters, more: true)
-    let (first, continues) = try client.following(HistoryContract.SamplesMethod.self)
+    let (first, continues) = try client.receiveReply(to: HistoryContract.SamplesMethod.self)
     series = first.series ?? []
     hasMore = continues
     take(first)
   }
 
-  /// The next sample, which stays the next one.
+  /// Returns the next sample without removing it; nil at the end.
   func peek() throws(Failure) -> HistoryContract.Sample? {
     while pending.isEmpty, hasMore {
       if Interrupt.received { throw .other("interrupted") }
-      let (result, continues) = try client.following(HistoryContract.SamplesMethod.self)
+      let (result, continues) = try client.receiveReply(to: HistoryContract.SamplesMethod.self)
       hasMore = continues
       take(result)
     }
@@ -39,7 +39,7 @@ final class SampleStream {
 
   func removeFirst() { pending = pending.dropFirst() }
 
-  /// The samples of a reply can be ordered by series.
+  /// Queues the samples of a reply by time: the service may order them by series.
   private func take(_ result: HistoryContract.SamplesMethod.Result) {
     damage += result.damage ?? []
     progress = result.progress ?? progress
@@ -51,20 +51,20 @@ final class SampleStream {
   }
 }
 
-/// The samples of several devices with one time.
+/// The samples of several devices at one time.
 struct ExportRow {
   /// µs since the Unix epoch.
   var time: Int
-  /// With the index of their series in `SampleMerge.series`.
+  /// Each sample with the index of its series in `SampleMerge.series`.
   var samples: [(series: Int, sample: HistoryContract.Sample)] = []
 }
 
-/// Several streams as one.
+/// Merges several streams into one.
 final class SampleMerge {
   private let streams: [SampleStream]
   /// The series of all devices.
   let series: [HistoryContract.Series]
-  /// The index in `series` of each number of a series, by stream.
+  /// For each stream, the index in `series` by the ID of the series.
   private let indices: [[Int: Int]]
 
   init(_ streams: [SampleStream]) {
@@ -79,10 +79,10 @@ final class SampleMerge {
 
   var damage: [String] { streams.flatMap(\.damage) }
 
-  /// The fraction of the slowest stream, 0 to 1.
+  /// The progress of the slowest stream, 0 to 1.
   var progress: Double { streams.map(\.progress).min() ?? 1 }
 
-  /// The samples of the next time; nil at the end.
+  /// Returns the samples at the next time; nil at the end.
   func next() throws(Failure) -> ExportRow? {
     var time: Int?
     for stream in streams {

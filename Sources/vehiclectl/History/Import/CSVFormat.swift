@@ -1,5 +1,5 @@
-// CSV of `history export`. A cell says nothing of its type: it is that of the recorded series of the same name and unit, or the narrowest one
-// that fits all cells of the column. Pure, apart from the file.
+// Reads CSV written by `history export`. CSV has no types: a column has the type of the recorded series of the same name and unit, or else
+// the narrowest type that fits all its cells. Pure, apart from the file.
 
 import Protocols
 import Varlink
@@ -10,7 +10,7 @@ private struct CSVColumn {
   let property: String
   let unit: String?
 
-  /// Parses `ev.speed (km/h)`; nil if it has no device.
+  /// Parses a title such as `ev.speed (km/h)`; nil if it has no device.
   init?(_ title: String) {
     var name = title[...]
     if title.hasSuffix(")"), let start = title.lastRange(of: " (") {
@@ -42,7 +42,7 @@ extension String {
   fileprivate func lastRange(of text: String) -> Range<Index>? { ranges(of: text).last }
 }
 
-/// The types of the columns, found by reading a whole file.
+/// The types of the columns, determined by reading the whole file.
 struct CSVTypes {
   private(set) var types: [ValueType] = []
 
@@ -63,18 +63,18 @@ struct CSVTypes {
   }
 }
 
-/// Where a file has its columns.
+/// The positions of the columns in a file.
 private struct CSVLayout {
   let columns: [CSVColumn]
-  /// The index of the first column of a property.
+  /// The index of the first property column.
   let first: Int
-  /// The indices of the columns of times in µs, of times as text, and of reasons.
+  /// The indices of the columns for the time in µs, the time as text, and the reasons.
   let microseconds: Int?
   let text: Int?
   let reasons: Int?
   let count: Int
 
-  /// Reads the titles.
+  /// Reads the column titles.
   init(_ file: ImportFile) throws(Failure) {
     let titles = try file.nextRecord() ?? []
     count = titles.count
@@ -95,7 +95,7 @@ struct CSVFormat: SampleFormat {
   private let layout: CSVLayout
   private let types: [ValueType]
 
-  /// Reads the titles of the file.
+  /// Reads the column titles of the file.
   init(_ file: ImportFile, types: CSVTypes) throws(Failure) {
     layout = try CSVLayout(file)
     self.types = types.types
@@ -133,7 +133,7 @@ struct CSVFormat: SampleFormat {
 }
 
 extension CivilTime {
-  /// The time in µs of `2026-11-23T08:12:05.25+01:00`, or with Z; nil if the text is not of this form.
+  /// Parses a time such as `2026-11-23T08:12:05.25+01:00` or `2026-11-23T07:12:05Z` into µs since the Unix epoch; nil if it is invalid.
   static func parse(_ text: String) -> Int? {
     let pattern = /(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:(Z)|([+-])(\d\d):?(\d\d))/
     guard let match = text.wholeMatch(of: pattern)?.output else { return nil }

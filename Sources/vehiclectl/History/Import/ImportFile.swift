@@ -1,4 +1,4 @@
-// A file that is imported, read in parts: lines, records of CSV, and how much of it was read.
+// The file of an import: reads it in chunks, and returns lines or CSV records.
 
 import Glibc
 
@@ -8,13 +8,14 @@ final class ImportFile {
   private let size: Int
   private var position = 0
   private var buffer: [UInt8] = []
+  /// The start of the next line in the buffer.
   private var next = 0
   private var hasEnded = false
-  /// FNV-1a of what was read. Source: draft-eastlake-fnv.
+  /// The FNV-1a hash of the bytes read so far. Source: draft-eastlake-fnv.
   private var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-  /// The number of the line that was read last, from 1.
+  /// The number of the last line or record read, from 1.
   private(set) var line = 0
-  /// A longer line is not one of an export.
+  /// The maximum length of a line in bytes; the lines of an export are shorter.
   private static let maxLine = 4 << 20
 
   init(_ path: String) throws(Failure) {
@@ -24,31 +25,30 @@ final class ImportFile {
     var state = stat()
     guard fstat(descriptor, &state) == 0, state.st_mode & S_IFMT == S_IFREG else {
       close(descriptor)
-      throw .usage("cannot import \(path): it is not a regular file; write the values to a file first")
+      throw .usage("cannot import \(path): not a regular file; write the values to a file first")
     }
     size = Int(state.st_size)
   }
 
   deinit { close(descriptor) }
 
-  /// The fraction that was read, 0 to 1.
+  /// The fraction read so far, 0 to 1.
   var progress: Double { size > 0 ? min(1, Double(position) / Double(size)) : 1 }
 
-  /// Identifies the contents that were read: the name of the file and a hash.
+  /// Identifies the contents read so far: the name of the file and a hash.
   var source: String {
     let name = path.split(separator: "/").last.map(String.init) ?? path
     return "\(String(decoding: name.utf8.suffix(100), as: UTF8.self)) \(String(hash, radix: 16))"
   }
 
-  /// The next line without its end; nil at the end of the file.
+  /// Returns the next line without its line end; nil at the end of the file.
   func nextLine() throws(Failure) -> [UInt8]? {
-    guard let bytes = try take(untilQuoted: false) else { return nil }
-    return bytes
+    try take(allowingQuotedLineEnds: false)
   }
 
-  /// The cells of the next CSV record; nil at the end of the file. A quoted cell can contain line ends.
+  /// Returns the cells of the next CSV record; nil at the end of the file. A quoted cell can contain line ends.
   func nextRecord() throws(Failure) -> [String]? {
-    guard let bytes = try take(untilQuoted: true) else { return nil }
+    guard let bytes = try take(allowingQuotedLineEnds: true) else { return nil }
     guard let text = String(validating: bytes, as: UTF8.self) else { throw failure("the line is not UTF-8") }
     var cells: [String] = []
     var cell = String.UnicodeScalarView()
@@ -70,38 +70,38 @@ final class ImportFile {
     return cells + [String(cell)]
   }
 
-  /// An error in the line that was read last.
+  /// An error in the last line that was read.
   func failure(_ message: String) -> Failure { .other("\(path):\(line): \(message); nothing was imported") }
 
-  private func take(untilQuoted: Bool) throws(Failure) -> [UInt8]? {
+  private func take(allowingQuotedLineEnds: Bool) throws(Failure) -> [UInt8]? {
     var (isQuoted, scanned) = (false, next)
     while true {
       while scanned < buffer.count {
         let byte = buffer[scanned]
-        if untilQuoted, byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+        if allowingQuotedLineEnds, byte == UInt8(ascii: "\"") { isQuoted.toggle() }
         scanned += 1
         if byte == UInt8(ascii: "\n"), !isQuoted {
           line += 1
-          return finish(scanned, isEnded: true)
+          return takeLine(to: scanned, hasLineEnd: true)
         }
       }
       if hasEnded {
         line += 1
         if isQuoted { throw failure("a quoted cell is not closed") }
-        return scanned > next ? finish(scanned, isEnded: false) : nil
+        return scanned > next ? takeLine(to: scanned, hasLineEnd: false) : nil
       }
       guard scanned - next < Self.maxLine else {
         line += 1
-        throw failure("the line is longer than 4 MiB; import a file of \"history export\"")
+        throw failure("the line is longer than 4 MiB; import a file written by \"history export\"")
       }
       scanned -= next
       try fill()
     }
   }
 
-  /// The line up to a position in the buffer, without CR and LF.
-  private func finish(_ end: Int, isEnded: Bool) -> [UInt8] {
-    var bytes = buffer[next..<(isEnded ? end - 1 : end)]
+  /// Takes the line that ends at a position in the buffer. Returns it without CR and LF.
+  private func takeLine(to end: Int, hasLineEnd: Bool) -> [UInt8] {
+    var bytes = buffer[next..<(hasLineEnd ? end - 1 : end)]
     if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
     next = end
     return Array(bytes)

@@ -1,11 +1,11 @@
-// Turns a file of `history export` into blocks: a file of blocks as it is, CSV and JSON lines by collecting their samples. A file is read
-// twice: first to the end to find mistakes, then to import it, so that a mistake imports nothing.
+// Reads a file written by `history export` as blocks: a block file contains them; samples of CSV and JSON lines are collected into them.
+// The caller reads a file twice, first to find mistakes, then to import it, so that a mistake imports nothing.
 
 import Protocols
 import SampleBlocks
 import Varlink
 
-/// A sample of a file, with its series.
+/// A sample from a file, with its series.
 struct ImportedSample {
   var device: String
   var property: String
@@ -17,7 +17,7 @@ struct ImportedSample {
 
 /// A format that consists of samples.
 protocol SampleFormat {
-  /// The samples of the next line or record; nil at the end.
+  /// Returns the samples of the next line or record; nil at the end.
   mutating func next(_ file: ImportFile) throws(Failure) -> [ImportedSample]?
 }
 
@@ -28,7 +28,7 @@ struct ImportReader {
   private let known: [HistoryContract.Series]
   let format: Format
 
-  /// Recognises the format of a file. `known` are the series of the history, which give the types of columns of CSV.
+  /// Detects the format of a file. `known` are the recorded series, which determine the types of values without one.
   init(_ path: String, known: [HistoryContract.Series]) throws(Failure) {
     (self.path, self.known) = (path, known)
     let first = String(decoding: try ImportFile(path).nextLine() ?? [], as: UTF8.self)
@@ -39,11 +39,11 @@ struct ImportReader {
     } else if first.hasPrefix("time,") || first.hasPrefix("time_us,") {
       format = .csv
     } else {
-      throw .usage("cannot import \(path): not a file of \"history export\" in the formats blocks, csv or ndjson; export it again")
+      throw .usage("cannot import \(path): not a file written by \"history export\" as blocks, csv or ndjson; export it again")
     }
   }
 
-  /// Reads the file once, and passes each block to the closure. Returns what identifies the contents.
+  /// Reads the file once, and passes each block to the closure. Returns a string that identifies the contents.
   @discardableResult
   func blocks(_ body: (BlockLine, _ progress: Double) throws -> Void) throws -> String {
     let file = try ImportFile(path)
@@ -59,7 +59,7 @@ struct ImportReader {
     _ = try file.nextLine()
     while let bytes = try file.nextLine() {
       guard let json = JSON(String(decoding: bytes, as: UTF8.self)), let line = BlockLine(json) else {
-        throw file.failure("not a line of a file of blocks")
+        throw file.failure("not a line of a block file")
       }
       do throws(BlockError) {
         guard let bytes = Base64.decode(line.block) else { throw BlockError("block", "not Base64") }
@@ -83,7 +83,7 @@ struct ImportReader {
       for sample in samples {
         var device = devices[sample.device] ?? Device(assembler: BlockAssembler(sample.device))
         guard sample.time >= device.last else {
-          throw file.failure("the time is before that of an earlier line of \(sample.device): sort the file by time")
+          throw file.failure("the time is before that of an earlier line for \(sample.device): sort the file by time")
         }
         device.last = sample.time
         let known = device.series.first { $0.property == sample.property && $0.type == sample.type.rawValue && $0.unit == sample.unit }
@@ -111,7 +111,7 @@ struct ImportReader {
 }
 
 extension BlockLine {
-  /// Parses a line of a file of blocks; nil if it is none.
+  /// Parses a line of a block file; nil if it is invalid.
   init?(_ json: JSON) {
     guard let device = json["device"]?.string, let block = json["block"]?.string, case .bool(let continues)? = json["continues"],
       case .array(let elements)? = json["series"]

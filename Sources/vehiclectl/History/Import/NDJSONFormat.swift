@@ -1,4 +1,4 @@
-// JSON lines of `history export`: a sample per line. Pure, apart from the file.
+// Reads JSON lines written by `history export`: one sample per line. Pure, apart from the file.
 
 import Protocols
 import Varlink
@@ -22,7 +22,7 @@ struct NDJSONFormat: SampleFormat {
       ?? known.first { $0.device == device && $0.property == property && $0.unit == unit }.flatMap { ValueType(rawValue: $0.type) }
     let value = json["value"] ?? .null
     if value == .null {
-      guard let type else { return [] }  // the reason why a value of unknown type is absent
+      guard let type else { return [] }  // an absent value of unknown type: there is no series to add it to
       return [
         ImportedSample(
           device: device, property: property, type: type, unit: unit, time: time, content: .absent(json["reason"]?.string ?? "absent"))
