@@ -102,11 +102,11 @@ import Testing
   }
 
   @Test func `converted series keep their order, and what cannot be expressed is a gap`() {
-    let consumption = Self.series([20, 0, -5, 10], unit: "kWh/100km").converted(.imperial)
+    let consumption = Self.series([20, 0, -5, 10], unit: "kWh/100km").converted(to: .imperial)
     #expect(consumption.unit == "mi/kWh" && consumption.points.count == 3 && consumption.points.map(\.index) == [0, 2, 3])
-    let temperature = Self.series([0, 100], unit: "°C").converted(.imperial)
+    let temperature = Self.series([0, 100], unit: "°C").converted(to: .imperial)
     #expect(temperature.points.map(\.mean) == [32, 212] && temperature.unit == "°F")
-    #expect(Self.series([1]).converted(.metric) == Self.series([1]))
+    #expect(Self.series([1]).converted(to: .metric) == Self.series([1]))
   }
 
   @Test func `an SVG file is valid XML and contains names, gaps and every panel`() throws {

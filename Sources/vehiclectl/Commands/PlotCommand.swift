@@ -1,5 +1,5 @@
-// plot: recorded numbers over time, drawn in the terminal or as an SVG file. Asks for finer intervals than it can draw; the minimum and the
-// maximum of each are drawn, so that no spike is lost.
+// plot: draws recorded numbers over time in the terminal or as an SVG file. Requests finer intervals than it can draw, and draws the
+// minimum and maximum of those in each column, so that no spike is lost.
 
 import ArgumentParser
 import Glibc
@@ -10,20 +10,20 @@ struct PlotCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "plot", abstract: "Plot recorded values.",
     discussion: """
-      Draws one panel for each property, with the range of its values in every column, and nothing where there was no value. Without a \
-      range, plots the last hour. Times are local: with --trip, where the trip was.
+      Draws one panel per property, with the range of its values in each column; times without values are gaps. The default is the \
+      last hour. Times are in the local time zone, or with --trip in the time zone in which the trip started.
       With --json: {"start": MICROSECONDS, "width": MICROSECONDS, "plots": [{"device", "property", "unit", "points": [{"index", \
       "minimum", "maximum", "mean", "last"}]}]}; intervals without values are omitted.
       """)
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var history: HistoryOptions
-  @Option(help: ArgumentHelp("Plot the time of this trip, charge or parking.", valueName: "n"))
+  @Option(help: ArgumentHelp("Plot the time range of this trip, charge or parking.", valueName: "n"))
   var trip: Int?
-  @Option(help: ArgumentHelp("Plot the time before now: 10min, 2h, 3d.", valueName: "duration"), transform: PlotCommand.duration)
+  @Option(help: ArgumentHelp("Plot this much time up to now: 10min, 2h, 3d.", valueName: "duration"), transform: PlotCommand.duration)
   var last: Double?
   @OptionGroup var range: RangeOptions
-  @Flag(help: "Draw properties of the same unit in one panel.")
+  @Flag(help: "Draw properties with the same unit in one panel.")
   var overlay = false
   @Option(help: ArgumentHelp("Write an SVG file; - is stdout.", valueName: "file"), completion: .file(extensions: ["svg"]))
   var svg: String?
@@ -37,25 +37,25 @@ struct PlotCommand: Subcommand {
     help: ArgumentHelp("PROPERTY, DEVICE.PROPERTY, DEVICE, or a pattern.", valueName: "ref"), completion: .recordedNumbers)
   var references: [String]
 
-  /// More would not be readable, and the calls take time.
+  /// More would be unreadable, and each takes a call.
   private static let maxProperties = 16
-  /// Intervals for each column of dots, of which a cell has two.
+  /// The number of intervals to request per column of dots; a cell has two columns.
   private static let intervalsPerDot = 4
 
   func perform(_ output: Output) throws {
     let units = try common.unitSystem()
     try range.check()
     guard [trip != nil, last != nil, range.since != nil || range.until != nil].count(where: { $0 }) <= 1 else {
-      throw Failure.usage("more than one range is given; use --trip, --last, or --since and --until")
+      throw Failure.usage("more than one range given; use only one of --trip, --last, and --since with --until")
     }
     if let svg, svg != "-" { try AtomicFile.check(svg, force: force) }
     let client = try history.connect(common, output)
     let recorded = RecordedProperties(try client.call(HistoryContract.SeriesMethod.self, .init()).series)
     let names = try recorded.numbers(references)
     guard names.count <= Self.maxProperties else {
-      throw Failure.usage("\(names.count) properties are too many for a plot; name at most \(Self.maxProperties)")
+      throw Failure.usage("too many properties: \(names.count); plot at most \(Self.maxProperties)")
     }
-    let (start, end, zone, subject) = try interval(client)
+    let (start, end, zone, subject) = try timeRange(client)
     let columns = Help.width
     let count = points ?? (output.json ? 1000 : svg != nil ? 2000 : columns * 2 * Self.intervalsPerDot)
     let replies = try names.map { device, property in
@@ -67,7 +67,7 @@ struct PlotCommand: Subcommand {
       PlotSeries(
         name: "\(name.device).\(name.property)", unit: reply.unit, start: Double(reply.start) / 1e6, width: Double(reply.width) / 1e6,
         points: reply.points.map { PlotPoint(minimum: $0.minimum, maximum: $0.maximum, mean: $0.mean, last: $0.last, index: $0.index) }
-      ).converted(units)
+      ).converted(to: units)
     }
     if output.json { return output.json(Self.json(names, series, replies)) }
     let plot = Plot(
@@ -79,8 +79,8 @@ struct PlotCommand: Subcommand {
     output.lines(grid.lines { text, ink in output.colour && ink != .plain ? "\(ink.sequence)\(text)\(Ink.plain.sequence)" : text })
   }
 
-  /// The range in µs, the zone of its times, and what it is the time of.
-  private func interval(_ client: Client) throws(Failure) -> (start: Int, end: Int, Zone, subject: String?) {
+  /// The time range to plot in µs, the zone in which to show its times, and the period to which it belongs, if any.
+  private func timeRange(_ client: Client) throws(Failure) -> (start: Int, end: Int, Zone, subject: String?) {
     let now = Int(Clock.wall * 1e6)
     if let trip {
       let period = try client.call(HistoryContract.PeriodMethod.self, .init(number: trip)).period

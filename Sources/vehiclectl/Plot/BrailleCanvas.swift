@@ -1,4 +1,4 @@
-// Dots in braille characters, two columns and four rows a cell. Pure.
+// A canvas of dots that are drawn as braille characters, two columns and four rows of dots per cell. Pure.
 // Source: the Unicode block Braille Patterns, U+2800 to U+28FF.
 
 struct BrailleCanvas {
@@ -7,7 +7,7 @@ struct BrailleCanvas {
   /// The dots of each cell, row by row.
   private var cells: [UInt8]
 
-  /// The bits of the dots of a cell, by column, then by row from the top.
+  /// The bit of each dot in a cell, by column, then by row from the top.
   private static let bits: [[UInt8]] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]]
 
   /// Creates an empty canvas of this many cells.
@@ -16,7 +16,7 @@ struct BrailleCanvas {
     cells = [UInt8](repeating: 0, count: self.columns * self.rows)
   }
 
-  /// The number of dots.
+  /// The width and height in dots.
   var width: Int { columns * 2 }
   var height: Int { rows * 4 }
 

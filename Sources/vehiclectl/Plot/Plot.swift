@@ -1,11 +1,10 @@
-// A plot: values over time or another quantity, in panels one above the other that share an axis. Pure values, which TextPlot and SVGPlot
-// draw.
+// A plot: values against time or another quantity, in stacked panels that share the horizontal axis. TextPlot and SVGPlot draw it. Pure.
 
-/// The values of one interval.
+/// The values in one interval.
 struct PlotPoint: Equatable {
   var minimum: Double
   var maximum: Double
-  /// Weighted by time.
+  /// The mean, weighted by time.
   var mean: Double
   var last: Double
   /// The number of the interval, from 0.
@@ -16,19 +15,19 @@ struct PlotPoint: Equatable {
 struct PlotSeries: Equatable {
   var name: String
   var unit: String?
-  /// The start of interval 0, and the width of all; seconds, or the unit of the axis.
+  /// The start of interval 0 and the width of each interval, in seconds or in the unit of the axis.
   var start: Double
   var width: Double
-  /// In the order of their intervals.
+  /// The points in the order of their intervals.
   var points: [PlotPoint]
 
-  /// The lowest and the highest value; nil without values.
+  /// The lowest and highest value; nil if there are none.
   var extent: ClosedRange<Double>? {
     guard let low = points.map(\.minimum).min(), let high = points.map(\.maximum).max(), low <= high else { return nil }
     return low...high
   }
 
-  /// Minimum, mean and maximum in words; nil without values.
+  /// The minimum, mean and maximum as text; nil if there are no values.
   var summary: [(name: String, value: String)]? {
     guard let extent else { return nil }
     let mean = points.reduce(0) { $0 + $1.mean } / Double(points.count)
@@ -37,26 +36,26 @@ struct PlotSeries: Equatable {
     return zip(["min", "mean", "max"], texts).map { ($0, $1) }
   }
 
-  /// The decimal places that tell values within this extent apart.
+  /// The number of decimal places that distinguishes values within this extent.
   private static func places(_ extent: ClosedRange<Double>) -> Int {
     let size = max(extent.upperBound - extent.lowerBound, abs(extent.upperBound) / 1000)
     return size >= 100 ? 0 : size >= 2 ? 1 : size >= 0.2 ? 2 : 3
   }
 }
 
-/// Series with one scale.
+/// Series that share a vertical scale.
 struct PlotPanel: Equatable {
   var series: [PlotSeries]
-  /// Whether the scale starts or ends at 0 at the latest.
+  /// Whether the scale always includes 0.
   var includesZero = false
-  /// Whether minimum, mean and maximum are shown.
+  /// Whether to show the minimum, mean and maximum.
   var hasSummary = true
 
   init(_ series: [PlotSeries], includesZero: Bool = false, hasSummary: Bool = true) {
     (self.series, self.includesZero, self.hasSummary) = (series, includesZero, hasSummary)
   }
 
-  /// The scale for at most this many ticks; nil without values.
+  /// A scale with at most this many ticks; nil if there are no values.
   func scale(maxTicks: Int) -> PlotScale? {
     let extents = series.compactMap(\.extent)
     guard var low = extents.map(\.lowerBound).min(), var high = extents.map(\.upperBound).max() else { return nil }
@@ -76,7 +75,7 @@ struct Plot: Equatable {
   var panels: [PlotPanel]
   var axis: Axis
   var range: ClosedRange<Double>
-  /// One line above the panels.
+  /// A line above the panels.
   var title: String?
 
   /// The ticks of the axis for this many columns of text.
@@ -89,8 +88,8 @@ struct Plot: Equatable {
 }
 
 extension PlotSeries {
-  /// The series in the chosen units. A point that cannot be expressed in them becomes a gap.
-  func converted(_ units: Units) -> PlotSeries {
+  /// The series in the chosen units. A point that they cannot express becomes a gap.
+  func converted(to units: Units) -> PlotSeries {
     guard let conversion = units.conversion(of: unit) else { return self }
     var series = self
     series.unit = conversion.unit

@@ -2,18 +2,18 @@
 
 import Glibc
 
-/// A scale that contains a range, with ticks at round numbers. It starts and ends at a tick, unless too much of it would be unused.
+/// A scale that contains a range, with ticks at round numbers. It starts and ends at a tick, unless that leaves too much of it unused.
 struct PlotScale: Equatable {
   let range: ClosedRange<Double>
-  /// The ticks are the multiples of this step in the range.
+  /// The ticks are the multiples of this step within the range.
   private let step: Step
 
-  /// A power of ten times 1, 2 or 5.
+  /// 1, 2 or 5 times a power of ten.
   private struct Step: Equatable {
     var factor: Double
     var exponent: Int
 
-    /// 0.1 * 3 is not 0.3, but 3 / 10 is.
+    /// A multiple of the step. Divides by powers of ten rather than multiplying by fractions: in binary, 0.1 * 3 is not 0.3, but 3 / 10 is.
     func multiple(_ count: Double) -> Double {
       let power = (0..<abs(exponent)).reduce(1.0) { power, _ in power * 10 }
       return exponent >= 0 ? count * factor * power : count * factor / power
@@ -22,21 +22,21 @@ struct PlotScale: Equatable {
     var size: Double { multiple(1) }
   }
 
-  /// More than this fraction of the height is not left unused.
+  /// The maximum fraction of the scale that may be left unused.
   private static let maxWaste = 0.25
 
-  /// A scale with at most `maxTicks` ticks, at least two.
+  /// Creates a scale with at most `maxTicks` ticks; a value below 2 counts as 2.
   init(_ values: ClosedRange<Double>, maxTicks: Int) {
     var (low, high) = (values.lowerBound, values.upperBound)
     if high - low <= max(abs(low), abs(high)) * 1e-6 {
-      // A constant value is drawn in the middle.
+      // Draw a constant value in the middle.
       let margin = low == 0 ? 1 : abs(low) * 0.05
       (low, high) = (low - margin, high + margin)
     }
     let magnitude = Int(log10(high - low).rounded(.down))
     let steps = (magnitude - 2...magnitude + 1).flatMap { exponent in [1.0, 2, 5].map { Step(factor: $0, exponent: exponent) } }
     let maxTicks = max(2, maxTicks)
-    // From finer to coarser: a coarser step has to leave less unused.
+    // From fine to coarse: a coarser step is used only if it leaves over 0.1 less unused.
     var best: (waste: Double, range: ClosedRange<Double>, step: Step)?
     for step in steps {
       let (first, last) = ((low / step.size + 1e-9).rounded(.down), (high / step.size - 1e-9).rounded(.up))
@@ -63,7 +63,7 @@ struct PlotScale: Equatable {
     return first <= last ? (0...Int(last - first)).map { step.multiple(first + Double($0)) } : []
   }
 
-  /// The position of a value between the ends, 0 to 1.
+  /// The position of a value on the scale, 0 (lower end) to 1 (upper end).
   func position(_ value: Double) -> Double {
     min(1, max(0, (value - range.lowerBound) / (range.upperBound - range.lowerBound)))
   }
@@ -74,14 +74,15 @@ struct PlotTick: Equatable {
   var position: Double
   var label: String
 
+  /// The steps of times in seconds, up to two weeks.
   private static let timeSteps = [
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 1_209_600,
   ]
   private static let monthSteps = [1, 2, 3, 6, 12, 24, 60, 120]
-  /// The columns between two labels.
-  private static let space = 3
+  /// The minimum number of columns between two labels.
+  private static let labelGap = 3
 
-  /// The ticks of numbers, the last one with the unit.
+  /// The ticks at round numbers. The label of the last one includes the unit.
   static func numbers(in range: ClosedRange<Double>, _ unit: String, columns: Int) -> [PlotTick] {
     let scale = PlotScale(range, maxTicks: max(2, columns / 8))
     var ticks = scale.ticks.filter { range.contains($0.value) }.map { PlotTick(position: $0.value, label: $0.label) }
@@ -89,10 +90,10 @@ struct PlotTick: Equatable {
     return ticks
   }
 
-  /// The ticks of seconds since the Unix epoch, at round local times.
+  /// The ticks at round local times. The range is in seconds since the Unix epoch.
   static func times(in range: ClosedRange<Double>, _ zone: Zone, columns: Int) -> [PlotTick] {
     let span = range.upperBound - range.lowerBound
-    let fits = { (step: Double, label: Int) in span / step * Double(label + space) <= Double(columns) }
+    let fits = { (step: Double, label: Int) in span / step * Double(label + labelGap) <= Double(columns) }
     if let step = timeSteps.first(where: { fits(Double($0), $0 < 60 ? 8 : $0 < 86_400 ? 5 : 6) }) {
       return times(in: range, zone, step: step)
     }
@@ -108,7 +109,7 @@ struct PlotTick: Equatable {
     var ticks: [PlotTick] = []
     while ticks.count < 1000 {
       defer { local += step }
-      // The offset at the tick itself, which can follow a change to or from summer time.
+      // Use the offset at the tick itself, which can be after a change to or from daylight saving time.
       let guess = local - zone.offset(at: local).seconds
       let time = local - zone.offset(at: guess).seconds
       if Double(time) > range.upperBound { break }

@@ -1,10 +1,10 @@
-// A plot as an SVG file of its own: no scripts, fonts or links; readable on light and dark backgrounds. Pure.
+// Draws a plot as a self-contained SVG file without scripts, fonts or links, for light and dark colour schemes. Pure.
 // Source: SVG 1.1 (Second Edition).
 
 struct SVGPlot {
   private static let (width, panelHeight, gap) = (960.0, 220.0, 34.0)
   private static let (left, right, top, bottom) = (64.0, 16.0, 44.0, 34.0)
-  /// The columns of text that correspond to the width, for the ticks.
+  /// The width in columns of text, which determines the number of ticks.
   private static let columns = 110
   private static let style = """
     svg{font:12px system-ui,sans-serif;fill:#444}.page{fill:#fff}
@@ -47,7 +47,7 @@ struct SVGPlot {
 
   private func panel(_ panel: PlotPanel, _ ticks: [PlotTick], top: Double) -> [String] {
     let (upper, lower) = (top + 18, top + Self.panelHeight)
-    var lines = names(panel, top: top + 10)
+    var lines = legend(panel, top: top + 10)
     guard let scale = panel.scale(maxTicks: 6) else {
       return lines + [
         #"<text class="middle" x="\#(Self.number(Self.width / 2))" y="\#(Self.number((upper + lower) / 2))">no values</text>"#
@@ -68,8 +68,8 @@ struct SVGPlot {
     return lines
   }
 
-  /// The names with their colours and figures.
-  private func names(_ panel: PlotPanel, top: Double) -> [String] {
+  /// The names of the series, with their colours and summaries.
+  private func legend(_ panel: PlotPanel, top: Double) -> [String] {
     let texts = panel.series.enumerated().map { index, series in
       let figures = (series.summary ?? []).map { "\($0.name) \($0.value)" }.joined(separator: ", ")
       return #"<tspan class="key s\#(index % Self.colours)">■</tspan> <tspan class="name">\#(Self.escaped(series.name))</tspan> "#
@@ -80,7 +80,7 @@ struct SVGPlot {
     ]
   }
 
-  /// The band and the line of the mean, one of each for every part without a gap.
+  /// The band from minimum to maximum and the line of the mean, one of each for every part without a gap.
   private func curve(_ series: PlotSeries, _ index: Int, _ y: @escaping (Double) -> Double) -> [String] {
     let columns = series.columns(Int(plotWidth), in: plot.range)
     var parts: [[PlotPoint]] = []
@@ -93,7 +93,7 @@ struct SVGPlot {
     }
     let at = { (point: PlotPoint, value: Double) in "\(Self.number(Self.left + Double(point.index) + 0.5)) \(Self.number(y(value)))" }
     return parts.flatMap { part -> [String] in
-      // A part of one column would be invisible.
+      // A band or line of one column would be invisible: draw a vertical stroke.
       guard part.count > 1 else {
         let (low, high) = (y(part[0].minimum), y(part[0].maximum))
         return [
@@ -114,7 +114,7 @@ struct SVGPlot {
     Self.left + (position - plot.range.lowerBound) / (plot.range.upperBound - plot.range.lowerBound) * plotWidth
   }
 
-  /// A coordinate with one decimal place at most.
+  /// A coordinate with at most one decimal place.
   private static func number(_ value: Double) -> String {
     let text = Format.fixed(value, 1)
     return text.hasSuffix(".0") ? String(text.dropLast(2)) : text

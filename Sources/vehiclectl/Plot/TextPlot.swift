@@ -1,16 +1,16 @@
-// Draws a plot on a grid of terminal cells: for each panel a title with minimum, mean and maximum, a scale, and a band from the minimum to the
-// maximum of each column of dots, so that no spike is lost. Gaps stay empty. Pure.
+// Draws a plot on a grid of terminal cells: for each panel a title with minimum, mean and maximum, a scale, and a band from the minimum to
+// the maximum of each column of dots, so that no spike is lost. Gaps stay empty. Pure.
 
 extension Plot {
-  /// The rows for the title and the smallest body of a panel.
+  /// The minimum number of rows of a panel, including its title.
   private static let minPanelRows = 5
   private static let axisRows = 2
   private static let inks: [Ink] = [.accent, .good, .warn, .bad]
 
-  /// The height if `rows` are available: more if the panels do not fit.
+  /// The height in rows if `rows` are available; more if the panels do not fit.
   func height(rows: Int) -> Int { max(rows, panels.count * Self.minPanelRows + Self.axisRows + (title == nil ? 0 : 1)) }
 
-  /// A grid of this size with the plot. `isPlain`: without colour, so that names have to tell series apart.
+  /// Draws the plot on a grid of this size, which is higher if the panels do not fit.
   func grid(columns: Int, rows: Int) -> Grid {
     var grid = Grid(columns: columns, rows: height(rows: rows))
     draw(on: &grid, y: 0, rows: grid.rows)
@@ -28,7 +28,7 @@ extension Plot {
     let room = max(0, first + rows - y - Self.axisRows)
     let heights = (0..<count).map { room / count + ($0 < room % count ? 1 : 0) }
     let scales = zip(panels, heights).map { $0.scale(maxTicks: max(2, $1 / 2)) }
-    // The column of the axis, right of the longest label.
+    // The column of the vertical axis, to the right of the longest label.
     let axis = max(2, (scales.compactMap { $0?.ticks.map { $0.label.cells }.max() }.max() ?? 0) + 1)
     guard grid.columns - axis - 1 > 4 else { return }
     for (panel, (height, scale)) in zip(panels, zip(heights, scales)) {
@@ -53,7 +53,7 @@ extension Plot {
     if scale.range.lowerBound < 0, scale.range.upperBound > 0 {
       grid.put(String(repeating: "┈", count: columns), left, row(0), .dim)
     }
-    var free = Int.max  // ticks are put from the lowest to the highest, one a row
+    var free = Int.max  // ticks are drawn from the lowest to the highest, at most one per row
     for tick in scale.ticks where row(tick.value) < free {
       free = row(tick.value)
       grid.putRight(tick.label, before: axis - 1, free, .dim, width: axis)
@@ -66,7 +66,7 @@ extension Plot {
       for line in 0..<body {
         for column in 0..<columns where band.scalar(column, line) != nil {
           guard let scalar = all.scalar(column, line) else { continue }
-          // Of a single series, the cells of the mean are brighter than the rest of the band.
+          // In a panel with a single series, the cells of the mean are brighter than the rest of the band.
           let isBright = panel.series.count > 1 || mean.scalar(column, line) != nil
           grid.put(String(scalar), left + column, y + 1 + line, isBright ? Self.inks[index % Self.inks.count] : .dim)
         }
@@ -74,7 +74,7 @@ extension Plot {
     }
   }
 
-  /// The names at the left, their figures at the right as far as there is room.
+  /// Draws the names on the left, and the summary of a single series on the right if there is room.
   private func drawTitle(_ panel: PlotPanel, on grid: inout Grid, _ y: Int, _ axis: Int) {
     var x = 0
     for (index, series) in panel.series.enumerated() {
@@ -87,7 +87,7 @@ extension Plot {
     if x + 2 + text.cells <= grid.columns { grid.putRight(text, before: grid.columns, y, .plain, width: text.cells) }
   }
 
-  /// The dots of the band from minimum to maximum, and those of the mean. Neighbouring columns are connected.
+  /// The dots of the band from minimum to maximum, and those of the mean. Adjacent columns of the band are connected.
   private func dots(of series: PlotSeries, _ scale: PlotScale, columns: Int, rows: Int) -> (BrailleCanvas, mean: BrailleCanvas) {
     var band = BrailleCanvas(columns: columns, rows: rows)
     var mean = band
@@ -115,7 +115,7 @@ extension Plot {
       let position = (tick.position - range.lowerBound) / (range.upperBound - range.lowerBound)
       let x = axis + 1 + min(columns - 1, Int(position * Double(columns)))
       grid.put("┬", x, y, .dim)
-      // Centred below the tick, within the window.
+      // Centred below the tick, but within the grid.
       let start = min(max(0, x - (tick.label.cells - 1) / 2), grid.columns - tick.label.cells)
       guard start >= free else { continue }
       free = grid.put(tick.label, start, y + 1, .dim) + 1
@@ -124,7 +124,7 @@ extension Plot {
 }
 
 extension PlotSeries {
-  /// The series in this many intervals of a range: minima and maxima are kept, whatever falls into an interval.
+  /// Resamples a range of the series to this many intervals. Preserves all minima and maxima.
   func columns(_ count: Int, in range: ClosedRange<Double>) -> [PlotPoint] {
     let size = (range.upperBound - range.lowerBound) / Double(max(1, count))
     guard size > 0, count > 0 else { return [] }
@@ -133,7 +133,7 @@ extension PlotSeries {
     for point in points {
       let from = (start + Double(point.index) * width - range.lowerBound) / size
       let to = from + width / size
-      // A narrow interval belongs to the column of its middle; a wide one covers all columns whose middle it contains.
+      // A narrow interval belongs to the column that contains its middle; a wide one covers all columns whose middle it contains.
       let middle = Int(((from + to) / 2).rounded(.down))
       let first = width <= size ? middle : Int((from + 0.5).rounded(.down))
       let last = width <= size ? middle : Int((to + 0.5).rounded(.down)) - 1
@@ -158,7 +158,7 @@ extension PlotSeries {
 }
 
 extension Grid {
-  /// The rows as lines of text, without trailing spaces; `paint` gives parts their look.
+  /// The rows as lines of text, without trailing spaces; `paint` styles each part.
   func lines(paint: (String, Ink) -> String = { text, _ in text }) -> [String] {
     (0..<rows).map { y in
       let row = cells[(y * columns)..<((y + 1) * columns)]

@@ -1,8 +1,8 @@
-// Text in XML. Pure.
+// Escapes text for XML. Pure.
 // Source: XML 1.0 (Fifth Edition), sections 2.2 and 2.4.
 
 enum XMLText {
-  /// The text with `&`, `<`, `>` and quotes as references. Characters that XML does not allow become spaces.
+  /// The text with `&`, `<`, `>` and `"` as entity references. Control characters and line breaks become spaces.
   static func escaped(_ text: String) -> String {
     var escaped = ""
     for scalar in text.unicodeScalars {
