@@ -1,10 +1,10 @@
-// Shows freeze frames as tables and as nested JSON. They come from the action freeze-frames of kind obd, which reports one value per row.
+// Formats freeze frames as tables and as nested JSON. The action freeze-frames of kind obd reports them, one value per row.
 
 import Protocols
 import Varlink
 
 struct FreezeFrames {
-  /// One frame; its rows are contiguous.
+  /// One frame. Its rows are contiguous in the report.
   private struct Frame {
     let ecu: String
     let number: String
@@ -57,7 +57,7 @@ struct FreezeFrames {
 }
 
 extension JSON {
-  /// A cell of a report: a number where it is one, null where it is empty, else its text.
+  /// The value of a report's cell: a number if it is one, null if it is empty, otherwise a string.
   init(cell: String) {
     if cell.isEmpty {
       self = .null
@@ -72,7 +72,7 @@ extension JSON {
 }
 
 extension Client {
-  /// Calls an action that reports progress and returns its last reply. `timeout` applies to each reply.
+  /// Calls an action that reports progress, which is shown, and returns its last reply. `timeout` (seconds) applies to each reply.
   func follow(_ parameters: Contract.Call.Parameters, within timeout: Double, _ output: Output) throws -> Contract.Call.Result {
     var last = Contract.Call.Result(Report())
     defer { output.progress(nil) }

@@ -1,4 +1,4 @@
-// Shows the report of the action monitors of kind obd, by ECU: malfunction indicator lamp, readiness, and test results with their limits.
+// Formats the report of the action monitors of kind obd by ECU: malfunction indicator lamp, readiness, and test results with their limits.
 
 import Protocols
 
@@ -10,7 +10,7 @@ struct Monitors {
     let name: String
     var lamp: String?
     var codes: String?
-    /// The readiness of each monitor since the codes were cleared, and in this driving cycle.
+    /// The readiness of each monitor since the codes were cleared and in this driving cycle.
     var readiness: [(name: String, sinceClear: String?, thisDrivingCycle: String?)] = []
     var tests: [[String]] = []
   }

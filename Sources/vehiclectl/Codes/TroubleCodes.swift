@@ -17,7 +17,7 @@ struct TroubleCodes {
   /// The actions of the device.
   private let actions: Set<String>
 
-  /// Selects the device with this name, or the only one with trouble codes.
+  /// Selects the device with this name, or the only one that can read trouble codes.
   init(of name: String?, _ client: Client) throws(Failure) {
     let reference = Reference(device: name, name: Self.readAction)
     let schemas = try reference.schemas(client)
@@ -31,7 +31,7 @@ struct TroubleCodes {
     actions = Set(schema?.actions.map(\.name) ?? [])
   }
 
-  /// All devices with trouble codes; at least one.
+  /// All devices that can read trouble codes. Throws if there are none.
   static func all(_ client: Client) throws(Failure) -> [TroubleCodes] {
     let schemas = try client.call(Contract.Describe.self, .init(device: nil)).schemas
     let devices = try client.call(Contract.Status.self, .init(device: nil)).devices
@@ -59,12 +59,12 @@ struct TroubleCodes {
     return TroubleReport(try client.follow(parameters(Self.freezeFramesAction), within: timeout, output))
   }
 
-  /// Reports what clearing would delete, without clearing.
+  /// Reports what clearing would delete, without clearing anything.
   func previewClearing() throws(Failure) -> TroubleReport {
     TroubleReport(try client.call(Contract.Call.self, parameters(Self.clearAction)))
   }
 
-  /// Clears the codes. `timeout` applies to each reply.
+  /// Clears the codes. `timeout` (seconds) applies to each reply.
   func clear(within timeout: Double) throws -> TroubleReport {
     var last = Contract.Call.Result(Report())
     let confirmed = parameters(Self.clearAction, ["confirm": .bool(true)])
@@ -122,7 +122,7 @@ struct TroubleReport {
   /// The rows with this value in the column `what`.
   private func rows(_ what: String) -> [[String]] { rows.filter { cell("what", of: $0) == what } }
 
-  /// The codes in a report of reading, or in a report of clearing.
+  /// The codes in a report of the action dtc, ecu-codes or dtc-clear.
   var codes: JSON {
     let isReading = columns.contains("code")
     return .array(
