@@ -1,4 +1,4 @@
-// toy fact: one fact with its votes.
+// toy fact: shows one fact with its votes.
 
 import ArgumentParser
 import Protocols

@@ -1,4 +1,4 @@
-// toy history: the facts that the toy has played, in the order of the daemon's report.
+// toy history: lists the facts that the toy has played, in the order of the daemon's report.
 
 import ArgumentParser
 import Glibc
@@ -10,7 +10,7 @@ struct ToyHistoryCommand: ToySubcommand {
     commandName: "history", abstract: "List the facts that the toy has played.",
     discussion: """
       With --json: {"facts":[{"id","text","up","down","vote","pending"}],"note"}; "vote" is "up", "down" or "none", "pending" is \
-      true until the server has the vote, and "note" gives the reason if the list is outdated.
+      true until the server has received the vote, and "note" gives the reason if the list is outdated.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -1,4 +1,4 @@
-// toy logout: logs out, and with --delete-votes deletes votes that were not sent.
+// toy logout: logs out of the account; with --delete-votes, also deletes pending votes.
 
 import ArgumentParser
 import Protocols

@@ -1,4 +1,4 @@
-// toy votes: lists or deletes votes that the server does not have yet.
+// toy votes: lists or deletes votes that the server has not received yet.
 
 import ArgumentParser
 import Protocols

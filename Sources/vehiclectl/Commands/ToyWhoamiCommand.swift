@@ -1,4 +1,4 @@
-// toy whoami: the account that the daemon is logged in to.
+// toy whoami: shows the account that the daemon is logged in to.
 
 import ArgumentParser
 import Protocols
@@ -6,7 +6,7 @@ import Varlink
 
 struct ToyWhoamiCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
-    commandName: "whoami", abstract: "Show the account that is logged in.",
+    commandName: "whoami", abstract: "Show the account that the daemon is logged in to.",
     discussion: "With --json: {\"id\",\"name\",\"email\",\"facts\",\"note\"}.")
 
   @OptionGroup var common: CommonOptions
@@ -19,12 +19,12 @@ struct ToyWhoamiCommand: ToySubcommand {
     output.lines(Self.lines(result, paint: output.paint))
   }
 
-  /// One line per column.
+  /// One line per column of the report.
   static func lines(_ result: Contract.Call.Result, paint: (String, Style) -> String) -> [String] {
     Table(titles: [], rows: cells(result).map { [Cell($0, .bold), Cell($1)] }).lines(paint: paint)
   }
 
-  /// The columns as members; id and facts are numbers.
+  /// The columns as members. The members id and facts are numbers.
   static func json(_ result: Contract.Call.Result) -> JSON {
     var values: [String: JSON] = [:]
     for (column, cell) in cells(result) {

@@ -9,7 +9,7 @@ struct ToyWifiCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
     commandName: "wifi", abstract: "Connect the toy to a Wi-Fi network.", usage: usage,
     discussion: """
-      The command prompts for the network, if you do not give it, and for its password. If NetworkManager is available, the command \
+      The command prompts for the network, if you do not name one, and for its password. If NetworkManager is available, the command \
       lists the networks in range. Without a terminal, the first line of stdin is the password; leave it empty for an open network. The \
       daemon listens for the toy on TCP port 8080; allow this port in the firewall. Ctrl-C cancels. With --join, this computer temporarily \
       joins the toy's network through NetworkManager.
@@ -23,7 +23,7 @@ struct ToyWifiCommand: ToySubcommand {
     defaultAsFlag: ToyNetwork.defaultName, parsing: .next,
     help: ArgumentHelp("Join the toy's own network for the setup; if it is not named Trivio: --join=ESP_A1B2C3.", valueName: "network"))
   var join: String?
-  @Option(help: ArgumentHelp("Connect to a toy that listens, as its documentation describes.", valueName: "host[:port]"))
+  @Option(help: ArgumentHelp("Connect to a toy that listens for connections, as its documentation describes.", valueName: "host[:port]"))
   var dial: String?
   @Argument(help: "The name of the Wi-Fi network; it must use 2.4 GHz.")
   var network: String?
@@ -70,14 +70,14 @@ struct ToyWifiCommand: ToySubcommand {
     ]
   }
 
-  /// The advice to print at the end, for the case that the toy cannot join the network.
+  /// The advice to print at the end, in case the toy cannot join the network.
   static func advice(_ name: String) -> [String] {
     [
       "If the light is purple: check the password for \"\(Output.oneLine(name))\" and that it is a 2.4 GHz network, then start again."
     ]
   }
 
-  /// Scans for networks for up to 6 s; nil without NetworkManager or a usable Wi-Fi device.
+  /// Scans for networks for up to 6 s. Returns nil without NetworkManager or a usable Wi-Fi device.
   private static func scan(_ networks: NetworkManager?, _ output: Output) throws(Failure) -> NearbyNetworks? {
     guard let networks, let before = try? networks.snapshot(), !before.usable.isEmpty, !before.isSwitchedOff else { return nil }
     output.progress("scanning for Wi-Fi networks")

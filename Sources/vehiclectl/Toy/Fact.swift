@@ -1,10 +1,10 @@
-// The toy's trivia facts as a table and as JSON. Pure. Columns are found by name, so that a newer daemon may add some.
+// The toy's trivia facts as a table and as JSON. Pure. Columns are found by name, so that a newer daemon can add columns.
 
 import Protocols
 import Varlink
 
 struct Fact: Equatable {
-  /// nil if the cell is not a number.
+  /// The number of the fact; nil if the cell is not a number.
   var id: Int?
   var text: String
   var up: Int?
@@ -30,7 +30,7 @@ struct Fact: Equatable {
   private static let none = "none"
   private var voteText: String { vote == Self.none && !isPending ? "" : isPending ? "\(vote) (pending)" : vote }
 
-  /// A table. If there is a width, long facts wrap.
+  /// The lines of a table. If `width` is given, long facts are wrapped.
   static func lines(_ facts: [Fact], width: Int?, paint: (String, Style) -> String) -> [String] {
     var table = Table(">id", "fact", ">up", ">down", "vote")
     let others = [

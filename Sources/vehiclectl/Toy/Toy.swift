@@ -1,5 +1,5 @@
-// Selects the toy and calls its actions. The output of --verbose hides passwords. It is an error if several toys are configured and none
-// is named.
+// Selects the toy and calls its actions. The output of --verbose hides passwords. If more than one toy is configured, the user must name
+// one.
 
 import ArgumentParser
 import Protocols
@@ -7,9 +7,9 @@ import Varlink
 
 struct Toy {
   static let kind = "toy"
-  /// Arguments that are never shown.
+  /// The arguments whose values are never shown.
   static let secrets: Set<String> = ["password"]
-  /// The configuration of a toy.
+  /// An example configuration of a toy.
   static let example = ["[device.toy]", "kind = \"toy\""]
 
   let device: String
@@ -53,7 +53,7 @@ struct Toy {
   }
 }
 
-/// The option of every toy command.
+/// The option of all toy commands.
 struct ToyOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The toy; required if more than one toy is configured.", valueName: "name"), completion: .toys)
   var device: String?
@@ -73,13 +73,13 @@ extension ToySubcommand {
     if let text = result.text, !output.quiet { output.line(Output.oneLine(text)) }
   }
 
-  /// Fails if there are extra arguments. One may be a password, so the message does not repeat it.
+  /// Fails if there are extra arguments. The message does not repeat them, because one may be a password.
   static func rejectExtra(_ extra: [String], _ usage: String) throws(Failure) {
     guard let first = extra.first else { return }
     let name = first.prefix { $0 != "=" }
     if first.hasPrefix("-"), !["--password", "-p"].contains(name) { throw .usage("unknown option \"\(name)\"; usage: \(usage)") }
     throw .usage(
-      "too many arguments; usage: \(usage); a password is not an argument, because other users and the shell history can see it: "
+      "too many arguments; usage: \(usage); a password cannot be an argument, because other users and the shell history would see it: "
         + "type it at the prompt, or write it to stdin")
   }
 }

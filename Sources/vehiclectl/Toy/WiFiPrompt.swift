@@ -1,4 +1,4 @@
-// Reads the name and password of a Wi-Fi network: prompts until they are valid, or takes them from the command line and stdin.
+// Reads the name and password of a Wi-Fi network: prompts until they are valid, or reads them from the command line and stdin.
 
 import Protocols
 

@@ -1,5 +1,5 @@
-// Runs the action that sets up the toy's Wi-Fi, and meanwhile joins the toy's own network if requested. In every case, even after Ctrl-C,
-// the previous network is restored. The daemon stops listening for the toy when the connection closes.
+// Runs the action that sets up the toy's Wi-Fi, and meanwhile joins the toy's own network if requested. Always restores the previous
+// network, even after Ctrl-C. The daemon stops listening for the toy when the connection closes.
 
 import Glibc
 import Protocols
@@ -10,7 +10,7 @@ struct WiFiProvisioning {
   let output: Output
   /// The timeout of the whole setup in seconds, if any.
   let timeout: Double?
-  /// Instructions that are shown once the daemon waits for the toy.
+  /// Instructions that are shown once the daemon is waiting for the toy.
   var steps: [String] = []
 
   /// Runs the setup and returns the last reply.
@@ -38,7 +38,7 @@ struct WiFiProvisioning {
         last = result
         if output.json { output.json(JSON(result)) }
       }
-      // Networks are not changed before the daemon has replied, which means that it listens for the toy.
+      // Change networks only after the first reply of the daemon, which means that it is listening for the toy.
       let waitReason = last == nil ? nil : try network?.advance(at: Clock.monotonic)
       if !output.json { show(waitReason, last, &lastText) }
       return true
@@ -54,7 +54,7 @@ struct WiFiProvisioning {
     output.note(Output.oneLine(text))
   }
 
-  /// Progress and text of a reply.
+  /// The progress and text of a reply.
   static func summary(_ result: Contract.Call.Result) -> String {
     let percentage = result.progress.map { "\(Int(max(0, min(1, $0)) * 100)) %" }
     return Output.oneLine([percentage, result.text].compactMap { $0 }.joined(separator: "  "))
