@@ -23,8 +23,8 @@ struct AccessPoint: Equatable {
   var security: Security
 
   var isHidden: Bool { ssid.allSatisfy { $0 == 0 } }
-  /// Whether it is in the 2.4 GHz band, the only one that the toy's ESP8266 supports.
-  var isAt2GHz: Bool { (2400..<2500).contains(frequency) }
+  /// Whether it uses the 2.4 GHz band, the only one that the toy's ESP8266 supports.
+  var isIn2GHzBand: Bool { (2400..<2500).contains(frequency) }
 }
 
 extension AccessPoint {
@@ -32,10 +32,10 @@ extension AccessPoint {
   private static let psk = 0x100
   private static let ieee8021X = 0x200
   private static let eapSuiteB192 = 0x2000
-  /// An open network with a counterpart that uses opportunistic encryption (OWE).
+  /// An open network with a counterpart that uses Opportunistic Wireless Encryption (OWE).
   private static let oweTransition = 0x1000
 
-  /// Reads NetworkManager's properties of an access point. Returns nil if they lack a frequency.
+  /// Reads NetworkManager's properties of an access point; nil if they have no frequency.
   init?(_ properties: [String: DBusValue]) {
     guard let frequency = properties["Frequency"]?.int else { return nil }
     let keys = (properties["WpaFlags"]?.int ?? 0) | (properties["RsnFlags"]?.int ?? 0)

@@ -6,8 +6,8 @@ import Glibc
 import Synchronization
 
 final class BlockingBus {
-  /// Seconds that a call may take after Ctrl-C.
-  private static let afterInterrupt = 5.0
+  /// The timeout of a call in seconds after Ctrl-C.
+  private static let timeoutAfterInterrupt = 5.0
 
   private let connection: DBusConnection
   private let mailbox: Mailbox
@@ -34,7 +34,7 @@ final class BlockingBus {
 
   deinit { connection.close() }
 
-  /// Ignores signals of all senders except this one and the bus itself.
+  /// Ignores signals from all senders except this one and the bus itself.
   func receiveSignals(only sender: String) { connection.receive(only: [sender]) }
 
   /// Makes a call and waits for its reply.
@@ -42,7 +42,7 @@ final class BlockingBus {
     last += 1
     let (number, mailbox) = (last, mailbox)
     connection.call(message, milliseconds: Int(seconds * 1000)) { result in mailbox.change { $0.replies[number] = result } }
-    let reply = mailbox.wait(until: Clock.monotonic + seconds, afterInterrupt: Self.afterInterrupt) {
+    let reply = mailbox.wait(until: Clock.monotonic + seconds, afterInterrupt: Self.timeoutAfterInterrupt) {
       $0.replies.removeValue(forKey: number)
     }
     guard let reply else { throw .timeout }
@@ -81,7 +81,7 @@ private final class Mailbox: Sendable {
       }
       guard now < deadline else { return nil }
       var entry = pollfd(fd: event, events: Int16(POLLIN), revents: 0)
-      // At most 0.2 s, because a signal that arrives just before poll does not interrupt it.
+      // At most 0.2 s, because a signal that arrives just before the call of poll does not interrupt it.
       poll(&entry, 1, Int32(min(0.2, deadline - now) * 1000) + 1)
       var count: eventfd_t = 0
       eventfd_read(event, &count)

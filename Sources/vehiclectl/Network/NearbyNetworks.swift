@@ -1,4 +1,5 @@
-// The networks in range that the toy can join, and why others are not offered. Pure. Names that could deceive a terminal are not shown.
+// The networks in range that the toy can join, and why others are not offered. Names with characters that could corrupt the terminal are not
+// shown. Pure.
 
 import Protocols
 
@@ -12,7 +13,7 @@ struct NearbyNetworks: Equatable {
 
   /// Strongest first.
   private(set) var offered: [Network] = []
-  /// The counts of the other networks by reason, as `2 on 5 GHz only`.
+  /// The counts of the other networks by reason, such as `2 on 5 GHz only`.
   private(set) var excluded: [String] = []
 
   init(_ points: [AccessPoint]) {
@@ -38,9 +39,9 @@ struct NearbyNetworks: Equatable {
     case hidden = "with hidden names"
   }
 
-  /// Decides from the access points of one name whether the toy can join the network.
+  /// Decides from the access points with one name whether the toy can join their network.
   private static func assess(_ ssid: [UInt8], _ accessPoints: [AccessPoint]) -> Result<Network, Reason> {
-    let near = accessPoints.filter(\.isAt2GHz).sorted { $0.strength > $1.strength }
+    let near = accessPoints.filter(\.isIn2GHzBand).sorted { $0.strength > $1.strength }
     guard let strongest = near.first else { return .failure(.band) }
     guard let best = near.first(where: { $0.security == .open || $0.security == .password }) else {
       return .failure(strongest.security == .enterprise ? .enterprise : .security)

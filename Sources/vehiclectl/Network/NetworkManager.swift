@@ -1,6 +1,6 @@
-// The parts of NetworkManager's D-Bus API that the toy's Wi-Fi setup needs, and messages for its errors. Only join, activate, deactivate and
-// delete change anything. Source: NetworkManager's D-Bus reference (networkmanager.dev/docs/api); AddAndActivateConnection2 with the options
-// persist and bind-activation exists since 1.16.
+// The parts of NetworkManager's D-Bus API that the toy's Wi-Fi setup needs, and messages for its errors. Only join, activate, deactivate
+// and delete change anything. Source: NetworkManager's D-Bus reference (networkmanager.dev/docs/api). AddAndActivateConnection2 with the
+// options persist and bind-activation requires NetworkManager 1.16.
 
 import DBus
 import Synchronization
@@ -8,22 +8,22 @@ import Synchronization
 struct NetworkManager {
   static let name = "org.freedesktop.NetworkManager"
   private static let path = "/org/freedesktop/NetworkManager"
-  /// In seconds. Calls that need the user's authorization take longer.
+  /// Timeouts in seconds. Calls that require the user's authorization take longer.
   private static let (replyTimeout, authorizationTimeout) = (5.0, 60.0)
-  /// Seconds for an IP address; shorter than NetworkManager's 45, so that the reason is known before our own timeout.
+  /// The DHCP timeout in seconds; shorter than NetworkManager's 45 s, so that it reports the failure before our own timeout.
   private static let addressTimeout: Int32 = 25
 
   private let bus: BlockingBus
   private let failures: Failures
 
-  /// Reasons of failed activations, which NetworkManager reports only in a signal.
+  /// The reasons for failed activations, which NetworkManager reports only in a signal.
   private final class Failures: Sendable {
     private let reasons = Mutex<[String: Int]>([:])
 
     subscript(_ device: String) -> Int? { reasons.withLock { $0[device] } }
     func clear() { reasons.withLock { $0 = [:] } }
 
-    /// Records the reason in a signal Device.StateChanged(new state, old state, reason) with the new state NM_DEVICE_STATE_FAILED (120).
+    /// Records the reason from a signal Device.StateChanged(new state, old state, reason) with the new state NM_DEVICE_STATE_FAILED (120).
     func record(_ signal: DBusMessage) {
       guard signal.member == "StateChanged", signal.body.count == 3, signal.body[0].int == 120, let device = signal.path else { return }
       reasons.withLock { $0[device] = signal.body[2].int }
@@ -42,7 +42,7 @@ struct NetworkManager {
     bus.receiveSignals(only: owner)
   }
 
-  /// Calls a method of the bus itself.
+  /// Calls a method of the bus daemon.
   private static func callBus(_ bus: BlockingBus, _ member: String, _ text: String) -> [DBusValue]? {
     try? bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, member, [.string(text)]), within: replyTimeout)
   }
@@ -65,7 +65,7 @@ struct NetworkManager {
     } catch { return error != .noAccessToNetworks }
   }
 
-  /// Starts to join an open network. The profile is temporary: NetworkManager deletes it when the connection or this process ends.
+  /// Starts joining an open network. The profile is temporary: NetworkManager deletes it when the connection or this process ends.
   func join(_ ssid: String, uuid: String, _ device: String, _ accessPoint: String) throws(Failure) {
     let settings: [(String, [String: DBusValue])] = [
       ("802-11-wireless", ["ssid": .bytes(Array(ssid.utf8))]),
@@ -76,7 +76,7 @@ struct NetworkManager {
           "autoconnect": .bool(false),
         ]
       ),
-      // The toy is no gateway: keep the default route.
+      // The toy is not a gateway: keep the default route.
       (
         "ipv4",
         [
@@ -92,7 +92,7 @@ struct NetworkManager {
       within: Self.authorizationTimeout)
   }
 
-  /// Starts to activate a profile on a device. Returns the path of the activation.
+  /// Starts activating a profile on a device. Returns the path of the active connection.
   func activate(_ profile: String, _ device: String) throws(Failure) -> String? {
     let body = [DBusValue.path(profile), .path(device), .path("/")]
     return try call(Self.path, Self.name, "ActivateConnection", body, within: Self.authorizationTimeout).first?.string

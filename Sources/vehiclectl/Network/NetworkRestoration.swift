@@ -3,7 +3,7 @@
 import Glibc
 
 struct NetworkRestoration {
-  /// The time in seconds to wait for the previous connection.
+  /// The time in seconds to wait for the previous connection to return.
   private static let timeout = 25.0
 
   let device: String
@@ -20,14 +20,14 @@ struct NetworkRestoration {
     previous = active.flatMap { $0.isLive ? ($0.profile, $0.id) : nil }
   }
 
-  /// Finds the active connection of our own profile, and records the path of the profile.
+  /// Finds the active connection of our own profile, and stores the path of the profile.
   mutating func findOwnConnection(in snapshot: NetworkSnapshot) -> (path: String, active: NetworkSnapshot.Active)? {
     guard let own = snapshot.actives.first(where: { $0.value.uuid == uuid }) else { return nil }
     profile = own.value.profile
     return (own.key, own.value)
   }
 
-  /// Restores the previous connection and removes our profile. Returns a message about the result; nil if nothing was changed.
+  /// Restores the previous connection and deletes our profile. Returns a message about the result; nil if nothing was changed.
   mutating func restore(_ ssid: String, _ networks: NetworkManager) -> String? {
     do throws(Failure) {
       let snapshot = try networks.snapshot()

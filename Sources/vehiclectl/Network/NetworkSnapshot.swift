@@ -1,6 +1,6 @@
-// The state of NetworkManager in one reply: Wi-Fi devices, access points, active connections. Pure. Missing and invalid members are ignored.
+// The state of NetworkManager from one reply: Wi-Fi devices, access points and connections. Pure. Missing or invalid members are ignored.
 // Source: NetworkManager's D-Bus reference: Device, Device.Wireless, AccessPoint, Connection.Active, Settings.Connection; NMDeviceType,
-// NMDeviceState, NMActiveConnectionState. ObjectManager at /org/freedesktop has all objects.
+// NMDeviceState, NMActiveConnectionState. The ObjectManager at /org/freedesktop has all objects.
 
 import DBus
 
@@ -12,7 +12,7 @@ struct NetworkSnapshot {
     /// The active connection, or the one being activated.
     var active: String?
     var accessPoints: [String]
-    /// CLOCK_BOOTTIME in ms; -1: never.
+    /// The time of the last scan in ms of CLOCK_BOOTTIME; -1: never.
     var lastScan: Int
 
     /// Whether NetworkManager manages the device and it is available.
@@ -74,7 +74,7 @@ struct NetworkSnapshot {
   /// The usable devices, idle ones first.
   var usable: [Device] { devices.filter(\.isIdle) + devices.filter { $0.isUsable && !$0.isIdle } }
 
-  /// The strongest access point of this name in range of a usable device, or of the device at `path`.
+  /// The strongest access point with this name in range of the first usable device that has one, or of the device at `path`.
   func find(_ ssid: String, on path: String? = nil) -> (device: Device, accessPoint: String)? {
     for device in usable where path == nil || device.path == path {
       let matches = device.accessPoints.filter { accessPoints[$0]?.ssid == Array(ssid.utf8) }

@@ -1,18 +1,18 @@
-// Joins the toy's own network temporarily and restores the previous connection afterwards. The activation is bound to our bus connection, so
-// NetworkManager ends it if vehiclectl is killed. Each step depends on the current state, not on the order of events.
+// Joins the toy's own network temporarily and restores the previous connection afterwards. The activation is bound to our bus connection,
+// so NetworkManager ends it if vehiclectl is killed. Each step depends on the current state, not on the order of events.
 
 struct TemporaryNetwork {
-  /// Seconds to find the network, while the user presses the toy's button.
+  /// The time in seconds to find the network, in which the user presses the toy's button.
   private static let searchTimeout = 60.0
-  /// Seconds to join it; longer than NetworkManager's own timeout, which gives a reason.
+  /// The time in seconds to join it; longer than NetworkManager's own timeout, which comes with a reason.
   private static let activationTimeout = 60.0
-  /// In seconds.
+  /// Intervals in seconds.
   private static let (scanInterval, checkInterval) = (8.0, 0.5)
-  /// Seconds that an idle device has to find the network after a device in use has found it: one and a half scans.
+  /// The time in seconds for an idle device to find the network after a device in use has found it: one and a half scans.
   private static let idleDeviceTimeout = 12.0
 
   private enum Stage {
-    /// No connection was changed yet.
+    /// No connection has been changed yet.
     case searching(nextScan: Double)
     case joining(until: Double)
     case joined
@@ -25,7 +25,7 @@ struct TemporaryNetwork {
   private var searchEnd: Double?
   private var restoration: NetworkRestoration?
   private var lastCheck = -Double.infinity
-  /// When a device in use found the network while an idle one had not.
+  /// When a device in use first found the network, while idle ones had not.
   private var firstFound: Double?
 
   /// Fails if there is no usable Wi-Fi device.
@@ -43,7 +43,7 @@ struct TemporaryNetwork {
   /// Whether there is a previous connection to restore.
   var needsRestore: Bool { restoration != nil }
 
-  /// Performs the next step; returns a message about what it waits for, nil once joined.
+  /// Performs the next step. Returns a message that names what it is waiting for; nil once joined.
   mutating func advance(at now: Double) throws(Failure) -> String? {
     guard now - lastCheck >= Self.checkInterval else { return waitReason }
     lastCheck = now
@@ -52,8 +52,8 @@ struct TemporaryNetwork {
     switch stage {
     case .searching(let scan):
       let snapshot = try networks.snapshot()
-      if let (device, accessPoint) = snapshot.find(ssid, on: restoration?.device), decideUse(of: device, in: snapshot, at: now) {
-        var started = restoration ?? NetworkRestoration(device, in: snapshot)  // the connection before the first attempt is restored
+      if let (device, accessPoint) = snapshot.find(ssid, on: restoration?.device), shouldUse(device, in: snapshot, at: now) {
+        var started = restoration ?? NetworkRestoration(device, in: snapshot)  // keep the connection from before the first attempt
         started.uuid = Self.randomUUID()
         restoration = started
         stage = .joining(until: now + Self.activationTimeout)
@@ -73,7 +73,7 @@ struct TemporaryNetwork {
       } else if state != .activating, state != .unknown {
         let reason = restoration.flatMap { networks.failure(of: $0.device) }
         guard reason == Self.ssidNotFound, now < searchEnd else { throw .other("cannot join \"\(ssid)\": \(Self.explanation(reason))") }
-        stage = .searching(nextScan: now)  // a stale scan result: wait for the button
+        stage = .searching(nextScan: now)  // a stale scan result: search again until the user presses the button
       } else if now >= deadline {
         throw .other("cannot join \"\(ssid)\": timeout after \(Int(Self.activationTimeout)) s; move closer to the toy and try again")
       }
@@ -82,8 +82,8 @@ struct TemporaryNetwork {
     return waitReason
   }
 
-  /// Decides whether to use this device now. A device with a connection is used only after idle ones had time to find the toy.
-  private mutating func decideUse(of device: NetworkSnapshot.Device, in snapshot: NetworkSnapshot, at now: Double) -> Bool {
+  /// Whether to use this device now. A device with a connection is used only after idle ones had time to find the toy.
+  private mutating func shouldUse(_ device: NetworkSnapshot.Device, in snapshot: NetworkSnapshot, at now: Double) -> Bool {
     guard restoration == nil, !device.isIdle, snapshot.usable.contains(where: \.isIdle) else { return true }
     let firstFound = firstFound ?? now
     self.firstFound = firstFound
@@ -104,7 +104,7 @@ struct TemporaryNetwork {
     return restoration?.restore(ssid, networks)
   }
 
-  /// The failure if the network was not found; names another network that may be the toy's.
+  /// The failure if the network was not found. Suggests another network that may be the toy's.
   private func notFoundFailure(_ snapshot: NetworkSnapshot) -> Failure {
     let others = snapshot.accessPoints.values.compactMap { point in
       String(validating: point.ssid, as: UTF8.self).flatMap {
@@ -119,7 +119,7 @@ struct TemporaryNetwork {
   /// NM_DEVICE_STATE_REASON_SSID_NOT_FOUND.
   private static let ssidNotFound = 53
 
-  /// The cause for an NMDeviceStateReason, and what to do.
+  /// The explanation of an NMDeviceStateReason, and what to do.
   private static func explanation(_ reason: Int?) -> String {
     switch reason {
     case 5, 6, 15, 16, 17: "no IP address from the toy; switch the toy off and on, and press its button again"
