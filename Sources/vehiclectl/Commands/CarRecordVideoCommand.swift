@@ -1,4 +1,4 @@
-// car record-video: writes the JPEG pictures of a camera's stream to a file, which ffmpeg and mpv read as MJPEG.
+// car record-video: writes the JPEG pictures of a camera's stream to a file, which ffmpeg and mpv can read as MJPEG.
 
 import ArgumentParser
 import Glibc
@@ -14,8 +14,8 @@ struct CarRecordVideoCommand: Subcommand {
       Switch the video on first: vehiclectl set car.video on
       """)
 
-  /// Seconds without a picture after which the recording fails.
-  private static let silence = 10.0
+  /// The time in seconds without a picture after which the recording fails.
+  private static let pictureTimeout = 10.0
 
   @OptionGroup var common: CommonOptions
   @Option(help: "Stop after this many seconds.", transform: WatchCommand.positive)
@@ -46,12 +46,12 @@ struct CarRecordVideoCommand: Subcommand {
         guard Clock.monotonic < deadline else {
           throw start == nil
             ? Failure.timeout(seconds: common.replyTimeout)
-            : .other("no picture for \(Format.duration(Self.silence)): the video may be off; see: vehiclectl status")
+            : .other("no picture for \(Format.duration(Self.pictureTimeout)): the video may be off; see: vehiclectl status")
         }
         continue
       }
       let now = Clock.monotonic
-      deadline = now + Self.silence
+      deadline = now + Self.pictureTimeout
       start = start ?? now
       let target = try descriptor ?? (file == "-" ? STDOUT_FILENO : RecordCommand.create(file, force: force))
       descriptor = target

@@ -6,7 +6,7 @@ import Protocols
 
 struct CarSnapshotCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "snapshot", abstract: "Save one image from an RC car's camera as JPEG.",
+    commandName: "snapshot", abstract: "Save a picture from an RC car's camera as JPEG.",
     usage: "vehiclectl car snapshot [<options>] [<device>] <file>",
     discussion: "Switch the video on first: vehiclectl set car.video on")
 

@@ -12,7 +12,7 @@ struct Camera {
   static let urlProperty = "video-url"
   private static let switchProperty = "video"
 
-  /// Selects this device, or the only one with a camera; fails if the video is off.
+  /// Selects this device, or the only one with a camera. Fails if the video is off.
   init(of device: String?, _ client: Client) throws(Failure) {
     let reference = Reference(device: device, name: Self.urlProperty)
     let schemas = try reference.schemas(client)

@@ -1,4 +1,4 @@
-// The operands of the commands that write pictures of a camera to a file: `FILE` or `DEVICE FILE`.
+// The operands of the commands that write pictures from a camera to a file: `FILE` or `DEVICE FILE`.
 
 import ArgumentParser
 import Glibc
@@ -13,7 +13,7 @@ struct CameraFile: ParsableArguments {
   @Argument(help: ArgumentHelp("The file to write; - is stdout.", valueName: "file"), completion: .file())
   var second: String?
 
-  /// Returns the operands; fails if the file exists without --force, or cannot be written, or is a terminal.
+  /// Returns the operands. Fails if the file exists without --force, is a directory, or is a terminal.
   func checked() throws -> (device: String?, file: String, force: Bool) {
     let (device, file) = second.map { (first, $0) } ?? (nil, first)
     if file == "-", Terminal.isTerminal(STDOUT_FILENO) {

@@ -1,4 +1,4 @@
-// A connection to a camera that returns the pictures of its stream. Buffers at most one incomplete picture.
+// A connection to a camera, which returns the pictures of its stream. Buffers at most one incomplete picture.
 
 import CLinux
 import Glibc
@@ -9,7 +9,7 @@ final class VideoStream {
   private let socket: Int32
   private var reader = MotionJPEG()
   private var frames: [[UInt8]] = []
-  /// The error that ends the stream after the complete pictures before it.
+  /// The error that ends the stream, after the complete pictures before it are returned.
   private var failure: Failure?
   private var chunk = [UInt8](repeating: 0, count: 65_536)
 
@@ -50,14 +50,14 @@ final class VideoStream {
       } else if errno == EAGAIN {
         guard Self.wait(for: socket, POLLIN, until: deadline) else { return nil }
       } else if errno != EINTR {
-        throw .other("lost the stream of \(url.authority): \(String(cString: strerror(errno)))")
+        throw .other("lost the stream from \(url.authority): \(String(cString: strerror(errno)))")
       } else if Interrupt.received {
         return nil
       }
     }
   }
 
-  /// Connects to the first address that works.
+  /// Connects to the first address that accepts the connection.
   private static func connect(to url: VideoURL, until deadline: Double) throws(Failure) -> Int32 {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

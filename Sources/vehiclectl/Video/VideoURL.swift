@@ -3,12 +3,12 @@
 import Protocols
 
 struct VideoURL: Equatable {
-  /// Host name or address, without brackets.
+  /// The host name or address, without brackets.
   let host: String
   let port: String
-  /// Path and query, starting with a slash.
+  /// The path and query, starting with a slash.
   let path: String
-  /// Host and port as in the URL.
+  /// The host and port as in the URL.
   let authority: String
 
   init(_ text: String) throws(Failure) {
