@@ -1,4 +1,4 @@
-// The report that the command bugreport writes: one redacted text file with sections. A section that cannot be collected contains the
+// The report that the command bugreport writes: one redacted text file with sections. If a section cannot be collected, it contains the
 // reason instead.
 
 import Glibc
@@ -6,8 +6,8 @@ import Protocols
 import Varlink
 
 struct BugReport {
-  /// Kinds with personal data: their values are redacted.
-  private static let personal: Swift.Set<String> = ["health", "heart-rate", "running", "mirror", "weather", "toy"]
+  /// The kinds with personal data, whose values are redacted.
+  private static let personalKinds: Swift.Set<String> = ["health", "heart-rate", "running", "mirror", "weather", "toy"]
   private static let configurations = ["/etc/vehicled/vehicled.toml", "/etc/vehicled/vehicled.toml.d", "/etc/vehicled/signals.d"]
   private static let maxFileSize = 1 << 18
   private static let maxFiles = 64
@@ -51,11 +51,11 @@ struct BugReport {
 
   private static func output(_ program: String, _ arguments: String...) -> [String] {
     let text = ExternalProgram.output([program] + arguments, within: 20)
-    guard let text else { return ["(no output from \(program): it is missing, or needs sudo)"] }
+    guard let text else { return ["(no output from \(program): it failed or is not installed; try sudo)"] }
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { Redaction.text(String($0)) }
   }
 
-  /// The path itself if it is not a directory, else the sorted entries of the directory, including symbolic links; empty if it is missing.
+  /// The sorted entries of a directory, including symbolic links; the path itself if it is not a directory; empty if it does not exist.
   private static func files(_ path: String) -> [String] {
     var state = stat()
     guard lstat(path, &state) == 0 else { return [] }
@@ -71,7 +71,7 @@ struct BugReport {
     return names.sorted()
   }
 
-  /// The lines of a file, and remarks such as an error.
+  /// The lines of a file, and remarks, such as an error.
   private static func read(_ path: String) -> (lines: [String], remarks: [String]) {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { return ([], ["(cannot open: \(String(cString: strerror(errno))))"]) }
@@ -98,7 +98,7 @@ struct BugReport {
     for device in devices { section("device \(device.name)", Self.lines(device, &names)) }
     let schemas = try client.call(Contract.Describe.self, .init()).schemas
     let statistics = try client.call(Contract.Statistics.self, .init()).statistics
-    let shown = devices.filter { !Self.personal.contains($0.kind) }
+    let shown = devices.filter { !Self.personalKinds.contains($0.kind) }
     section("metrics", OpenMetrics.text(shown, schemas, statistics))
     let up = shown.filter { $0.links.contains { $0.state == "up" } }.map(\.name)
     for (name, lines) in zip(up, try Self.recordLinks(of: up, seconds, progress, connect)) {
@@ -107,7 +107,7 @@ struct BugReport {
   }
 
   static func lines(_ device: Contract.Device, _ names: inout Redaction.Names) -> [String] {
-    let isPersonal = personal.contains(device.kind)
+    let isPersonal = personalKinds.contains(device.kind)
     let links = device.links.map { link in
       let details = (link.details ?? [:]).sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
       return "link \(link.name) \(Redaction.link(link.url, &names)) "

@@ -58,7 +58,7 @@ enum LocalChecks {
 
   // MARK: The socket
 
-  /// Whether the user may connect to the socket.
+  /// Checks whether the user can connect to the socket.
   private static func access(to path: String) -> Contract.Finding {
     var state = stat()
     guard stat(path, &state) == 0 else {
@@ -72,11 +72,11 @@ enum LocalChecks {
     if Glibc.access(path, R_OK | W_OK) == 0 { return Contract.Finding("socket", "ok", "you can connect to \(path)", nil) }
     let user = getpwuid(getuid()).map { String(cString: $0.pointee.pw_name) } ?? "USER"
     return Contract.Finding(
-      "socket", "failed", "no access to \(path): it is for members of group \(group)",
+      "socket", "failed", "no access to \(path): only members of group \(group) can connect",
       accessRemedy(group: state.st_gid == 0 ? nil : group, user: user, isMember: isMember(user, of: group)))
   }
 
-  /// How the user gets access. `group` is nil for root's group, which users should not join.
+  /// Returns how the user can get access. `group` is nil for root's group, which users should not join.
   static func accessRemedy(group: String?, user: String, isMember: Bool) -> String {
     guard let group else { return "start the daemon as a service, whose socket group vehicled can access, or list users in [control]" }
     return isMember
@@ -95,7 +95,7 @@ enum LocalChecks {
 
   // MARK: The computer
 
-  /// Checks the clock, whose time readings, recordings and records of cleared codes contain.
+  /// Checks the clock, because readings, recordings and records of cleared codes contain its time.
   private static func clock() -> Contract.Finding {
     let state = clinux_clock_is_synchronised()
     return clock(year: year(), isSynchronised: state < 0 ? nil : state == 1)
@@ -119,13 +119,13 @@ enum LocalChecks {
     return Contract.Finding("time", "ok", text, nil)
   }
 
-  /// systemd creates this symbolic link while the unit runs.
-  private static let modemManagerRuns = "/run/systemd/units/invocation:ModemManager.service"
+  /// systemd keeps this symbolic link while the unit is running.
+  private static let modemManagerInvocation = "/run/systemd/units/invocation:ModemManager.service"
 
   /// A finding if ModemManager is running: it probes serial ports with AT commands, to which an ELM327 responds.
   private static func modemManager() -> Contract.Finding? {
     var state = stat()
-    guard lstat(modemManagerRuns, &state) == 0 else { return nil }
+    guard lstat(modemManagerInvocation, &state) == 0 else { return nil }
     return Contract.Finding(
       "serial ports", "ok",
       "ModemManager ignores ports that the configuration names by their path in /dev/serial; it probes others for modems",

@@ -12,7 +12,7 @@ enum Redaction {
       if word.utf8.count >= 3 { words.insert(String(word)) }
     }
 
-    /// Replaces the words, but not as parts of longer words, as "Ada" in "Adapter".
+    /// Replaces the words, except as parts of longer words, such as "Ada" in "Adapter".
     func removed(from line: String) -> String {
       words.sorted { $0.utf8.count > $1.utf8.count }.reduce(line) { line, word in
         guard line.contains(word) else { return line }
@@ -30,7 +30,7 @@ enum Redaction {
 
   // MARK: Configuration
 
-  /// Keys whose strings are not personal.
+  /// The keys whose strings are not personal.
   private static let publicKeys: Set<String> = [
     "authorization", "control", "devices", "dialect", "header", "health", "iv-file", "key-file", "kind", "listen", "log-level", "observe",
     "poll", "priority", "profile", "protocol", "reply", "request", "socket", "toy-network", "type", "unit", "value", "vehicle", "weather",
@@ -127,7 +127,7 @@ enum Redaction {
     }
   }
 
-  /// Whether a word of 17 characters is a VIN: it has digits and letters beyond F. 17 hexadecimal digits are not a VIN.
+  /// Whether a word of 17 characters is a VIN: it has digits and letters beyond F, unlike 17 hexadecimal digits.
   private static func isVIN(_ word: Substring) -> Bool {
     word.contains { ("G"..."Z").contains($0) } && word.contains { $0.isNumber }
   }
@@ -141,7 +141,7 @@ enum Redaction {
     }
   }
 
-  /// Redacts replies in a recording to requests that identify the vehicle (services 09, 1A and 22 F1).
+  /// Redacts the replies in a recording to requests for vehicle identification (services 09, 1A and 22 F1).
   static func recording(_ lines: [String]) -> [String] {
     var isHidden = false
     return lines.map { line in
