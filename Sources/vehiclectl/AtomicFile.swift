@@ -1,9 +1,9 @@
-// Writes a file completely or not at all: a temporary file next to it is renamed. Does not overwrite without --force.
+// Writes a file completely or not at all, by renaming a temporary file next to it. Does not overwrite without --force.
 
 import Glibc
 
 enum AtomicFile {
-  /// Throws if `write` would refuse this path. Call it before the work whose result is to be written.
+  /// Throws if `write` would reject this path. Call this before the work whose result is to be written.
   static func check(_ path: String, force: Bool) throws(Failure) {
     var state = stat()
     if stat(path, &state) == 0, state.st_mode & S_IFMT == S_IFDIR { throw .usage("cannot write \(path): it is a directory; name a file") }
@@ -37,7 +37,7 @@ enum AtomicFile {
   private static func fill(_ path: String, _ flags: Int32, _ bytes: [UInt8], for given: String, mode: mode_t? = nil) throws(Failure) {
     let descriptor = open(path, flags, (mode ?? 0o644) & 0o600 | (mode == nil ? 0o044 : 0))
     guard descriptor >= 0 else { throw .other("cannot write \(given): \(String(cString: strerror(errno)))") }
-    // Sets an explicit mode regardless of the umask. Until here only the owner has access.
+    // Sets an explicit mode regardless of the umask. Until then, only the owner has access.
     if let mode { fchmod(descriptor, mode) }
     let isWritten = Output.write(all: bytes[...], to: descriptor)
     let error = errno

@@ -73,7 +73,7 @@ final class Client {
     try result(M.self, try reply(method, parameters))
   }
 
-  /// Calls a method that replies once, and returns the parameters of the reply as they are.
+  /// Calls a method that replies once, and returns the parameters of the reply as JSON.
   func json<M: VarlinkMethod>(_ method: M.Type, _ parameters: M.Parameters) throws(Failure) -> JSON {
     try result(of: try reply(method, parameters), as: JSON.self)
   }
@@ -105,8 +105,8 @@ final class Client {
     return try receive()
   }
 
-  /// Calls a method that may reply several times. `each` gets every reply and returns whether to continue; it gets nil after `tick`
-  /// seconds without a reply, after a signal, and when a descriptor of `watching` is readable. Throws if the first reply takes longer than
+  /// Calls a method that may reply several times. `each` receives every reply and returns whether to continue. It receives nil after `tick`
+  /// seconds without a reply, after a signal, and when a descriptor in `watching` is readable. Throws if the first reply takes longer than
   /// `firstReply` seconds, or any later one longer than `laterReplies` seconds (nil: no limit).
   func stream<M: VarlinkMethod>(
     _ method: M.Type, _ parameters: M.Parameters, firstReply: Double?, tick: Double? = nil, laterReplies: Double?,
@@ -129,7 +129,7 @@ final class Client {
     }
   }
 
-  /// Calls a method by name; `each` gets the parameters of each reply. With `more`, only the first reply has a timeout, and only if
+  /// Calls a method by name. `each` receives the parameters of every reply. With `more`, only the first reply has a timeout, and only if
   /// `firstReply` (seconds) is given.
   func callByName(_ method: String, _ parameters: JSON, more: Bool, firstReply: Double? = nil, _ each: (JSON) throws -> Void) throws {
     try send(message { try VarlinkCall.message(method, parameters, more: more) })
@@ -150,7 +150,7 @@ final class Client {
   /// The socket, for polling several connections at once.
   var descriptor: Int32 { socket }
 
-  /// Sends a call without waiting for the reply; `next` returns it.
+  /// Sends a call without waiting for its replies, which `next` and `receiveReply` return.
   func begin<M: VarlinkMethod>(_ method: M.Type, _ parameters: M.Parameters, more: Bool = false) throws(Failure) {
     try send(message { try VarlinkCall.message(method, parameters, more: more) })
   }
@@ -209,7 +209,7 @@ final class Client {
       } else if errno == EAGAIN {
         guard wait(POLLOUT, until: deadline) || Clock.monotonic < deadline else { throw .timeout(seconds: timeout) }
       } else if errno == EPIPE {
-        return  // the daemon has closed the connection, but its reply may wait to be read
+        return  // the daemon has closed the connection, but its reply may still be unread
       } else if errno != EINTR {
         throw closedFailure
       }
@@ -248,7 +248,7 @@ final class Client {
     }
   }
 
-  /// The failure for a connection that the daemon has closed. It closes one without any reply if it has too many clients.
+  /// The failure for a connection that the service has closed. The daemon closes one without a reply if it has too many clients.
   private var closedFailure: Failure {
     switch service {
     case .daemon: hasReplied ? .daemonGone("vehicled closed the connection") : .tooManyClients

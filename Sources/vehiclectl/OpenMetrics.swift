@@ -5,7 +5,7 @@ import Protocols
 import Varlink
 
 enum OpenMetrics {
-  /// Unit names of the specification, and spelt-out names of others.
+  /// The unit names in the specification, and spelt-out names for other units.
   private static let unitNames: [String: String] = [
     "s": "seconds", "ms": "milliseconds", "min": "minutes", "h": "hours", "V": "volts", "mV": "millivolts", "A": "amperes",
     "mA": "milliamperes", "W": "watts", "kW": "kilowatts", "Wh": "watt_hours", "kWh": "kilowatt_hours", "Ah": "ampere_hours",
@@ -43,7 +43,7 @@ enum OpenMetrics {
       for reading in device.readings {
         guard let value = reading.value, let number = number(value) else { continue }
         let unit = reading.unit.map(unitName).flatMap { $0.isEmpty ? nil : $0 }
-        // Two properties can map to one name, such as temp in °C and temp-celsius. The first one gets it, the others get a number.
+        // Two properties can map to one name, such as temp in °C and temp-celsius. The first one gets it; a number is added to the others.
         let preferred = propertyName(reading.property, unit)
         guard
           let name = ([preferred] + (2...9).map { "vehicle_\(letters(reading.property))_\($0)" + (unit.map { "_\($0)" } ?? "") })
@@ -57,8 +57,8 @@ enum OpenMetrics {
       let labels = [("device", device.name), ("kind", device.kind), ("state", device.state)]
       let (state, fault) = ("vehicled_device_state", "vehicled_device_fault")
       add(Family(name: state, kind: "gauge", help: "1 for the current state of the device.", unit: nil), state, labels, "1")
-      let isBad = device.fault == nil ? "0" : "1"
-      add(Family(name: fault, kind: "gauge", help: "1 if the device has a fault.", unit: nil), fault, [labels[0]], isBad)
+      let hasFault = device.fault == nil ? "0" : "1"
+      add(Family(name: fault, kind: "gauge", help: "1 if the device has a fault.", unit: nil), fault, [labels[0]], hasFault)
       for link in device.links {
         let (up, isUp) = ("vehicled_link_up", link.state == "up" ? "1" : "0")
         add(Family(name: up, kind: "gauge", help: "1 if the link is up.", unit: nil), up, [labels[0], ("link", link.name)], isUp)
@@ -103,7 +103,7 @@ enum OpenMetrics {
 
   static func unitName(_ unit: String) -> String { unitNames[unit] ?? letters(unit.replacing("/", with: "_per_")) }
 
-  /// Replaces characters that a metric name cannot contain by underscores.
+  /// Replaces characters that a metric name cannot contain with underscores.
   private static func letters(_ text: String) -> String {
     String(
       text.unicodeScalars.map { ("a"..."z").contains($0) || ("A"..."Z").contains($0) || ("0"..."9").contains($0) ? Character($0) : "_" })

@@ -1,10 +1,10 @@
-// Shows lines that are longer than the terminal in a pager, as systemctl does.
+// Shows output that is longer than the terminal in a pager, as systemctl does.
 
 import CLinux
 import Glibc
 
 enum Pager {
-  /// The environment variables that name the pager; the first one that is set counts. An empty value or cat means no pager.
+  /// The environment variables that name the pager; the first one that is set is used. An empty value or "cat" means no pager.
   static let variables = ["VEHICLECTL_PAGER", "PAGER"]
   private static let programs = ["pager", "less", "more"]
 
@@ -17,7 +17,7 @@ enum Pager {
     output.lines(lines)
   }
 
-  /// Whether the lines and the prompt after them fit into the window, with those that the terminal wraps.
+  /// Whether the lines, as wrapped by the terminal, and the prompt after them fit in the window.
   static func fits(_ lines: [String], _ window: (columns: Int, rows: Int)) -> Bool {
     let rows = lines.reduce(0) { $0 + max(1, ($1.visibleCells + window.columns - 1) / window.columns) }
     return rows < window.rows
@@ -30,10 +30,10 @@ enum Pager {
     return words.isEmpty || words == ["cat"] ? [] : [words]
   }
 
-  /// The options of less: quit if the text fits, keep colours and the screen, quit on Ctrl-C. The user's own ones follow.
+  /// The options of less: quit if the text fits, keep colours and the screen, quit on Ctrl-C. The user's own options follow.
   static func lessOptions(_ own: String?) -> String { "-FRXK" + (own.map { $0.hasPrefix("-") ? " \($0)" : " -\($0)" } ?? "") }
 
-  /// Runs a pager to its end; returns false if it cannot be started.
+  /// Runs a pager until it exits. Returns false if it cannot be started.
   private static func run(_ command: [String], input: [UInt8]) -> Bool {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return false }
@@ -52,7 +52,7 @@ enum Pager {
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
     setenv("LESS", lessOptions(Environment["LESS"]), 1)
     setenv("LESSCHARSET", "utf-8", 0)
-    // Ctrl-C is the pager's.
+    // Ctrl-C must reach only the pager.
     for number in [SIGINT, SIGQUIT] { signal(number, SIG_IGN) }
     defer { for number in [SIGINT, SIGQUIT] { signal(number, SIG_DFL) } }
     let words = command.map { strdup($0) } + [nil]
@@ -60,7 +60,7 @@ enum Pager {
     var child = pid_t()
     let isStarted = posix_spawnp(&child, command[0], &actions, &attributes, words, environ) == 0
     close(ends[0])
-    // The pager can end before it has read everything.
+    // The pager can exit before it has read everything, so the result does not matter.
     if isStarted { _ = Output.write(all: input[...], to: ends[1]) }
     close(ends[1])
     guard isStarted else { return false }

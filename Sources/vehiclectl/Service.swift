@@ -1,4 +1,4 @@
-// The programs whose sockets vehiclectl connects to, as error messages name them.
+// The services to which vehiclectl connects: their sockets, and how error messages name them.
 
 enum Service: Sendable {
   case daemon, history
@@ -15,7 +15,7 @@ enum Service: Sendable {
   /// The group whose members can use the socket.
   var group: String { self == .daemon ? "vehicled" : "vehicled-observe" }
 
-  /// Why a connection to the socket is refused, and the remedy.
+  /// The message for a refused connection: the cause and the remedy.
   func notRunning(socket: String) -> String {
     switch self {
     case .daemon: "vehicled is not running: no daemon is listening on \(socket); start it: sudo systemctl start vehicled"

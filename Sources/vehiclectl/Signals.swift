@@ -34,11 +34,11 @@ enum JobControl {
       var before = sigaction()
       sigaction(number, nil, &before)
       let isIgnored = unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
-      if !isIgnored { handle(number) }  // leave a signal ignored that the parent process ignores
+      if !isIgnored { handle(number) }  // a signal that the parent process ignores stays ignored
     }
   }
 
-  /// Whether a signal that stops or ends the process is pending.
+  /// Whether a signal that suspends or ends the process is pending.
   static var isPending: Bool { pending.load(ordering: .relaxed) & (bit(SIGTSTP) | bit(SIGQUIT)) != 0 }
 
   /// Whether the process was resumed after SIGSTOP, which cannot be caught. Clears that state.

@@ -3,7 +3,7 @@
 extension String {
   /// Wraps the text into lines of at most `width` cells. Only the spaces at line breaks are dropped.
   func wrapped(to width: Int) -> [String] {
-    let width = max(2, width)  // a wide character takes two
+    let width = max(2, width)  // a wide character takes two cells
     var lines: [String] = []
     var line = ""
     for word in split(separator: " ") {

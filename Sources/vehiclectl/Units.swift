@@ -1,4 +1,4 @@
-// Unit conversion for --units: km/h, °C or kPa of the daemon to mph, °F or psi, and back for `set`. Pure. A value and its unit change
+// Unit conversion for --units: from the daemon's km/h, °C or kPa to mph, °F or psi, and back for `set`. Pure. A value and its unit change
 // together or not at all; `metric` changes nothing.
 
 import ArgumentParser
@@ -11,7 +11,7 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
   /// The environment variable that sets the default unit system.
   static let variable = "VEHICLECTL_UNITS"
 
-  /// A linear conversion, or an inverse one, as from kWh/100km to mi/kWh.
+  /// A linear conversion, or an inverse one, such as from kWh/100km to mi/kWh.
   struct Conversion {
     let unit: String
     let factor: Double
@@ -20,12 +20,12 @@ enum Units: String, ExpressibleByArgument, CaseIterable {
     /// Whether to show at most one decimal place, so that a whole number converts back to the same number.
     var hasOnePlace = false
 
-    /// The number in the other unit, not rounded.
+    /// The number in the converted unit, not rounded.
     func exact(_ number: Double) -> Double { isInverse ? factor / number : number * factor + offset }
     /// The number in the daemon's unit.
     func convertedBack(_ number: Double) -> Double { isInverse ? factor / number : (number - offset) / factor }
 
-    /// The converted number, rounded to one decimal place, or two if it is small; nil if it cannot be converted, as a consumption of 0.
+    /// The converted number, rounded to one decimal place, or two if it is small; nil if it has no equivalent, such as a consumption of 0.
     func converted(_ number: Double) -> Double? {
       let exact = exact(number)
       guard exact.isFinite, !isInverse || number > 0 else { return nil }

@@ -1,4 +1,4 @@
-// import: converts signal definitions of other programs into a file for signals.d, without the daemon. Does not follow symbolic links,
+// import: converts signal definitions from other programs to a file for signals.d, without the daemon. Does not follow symbolic links,
 // because it is usually run as root.
 
 import ArgumentParser
@@ -10,9 +10,9 @@ struct ImportCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: "Convert OBDb or Torque signal definitions for vehicled.",
     discussion: """
-      FILE is a signal set from https://github.com/OBDb (signalsets/v3/default.json in the repository of a car) or a CSV file from Torque. \
-      The result is a file for /etc/vehicled/signals.d, which defines additional properties of a car. On stderr, the command lists the \
-      signals that it cannot convert, with the reason. Example:
+      FILE is a signal set from https://github.com/OBDb (signalsets/v3/default.json in a car's repository) or a CSV file from Torque. \
+      The result is a file for /etc/vehicled/signals.d, which defines additional properties of a car. The command lists the signals that \
+      it cannot convert on stderr, with the reasons. Example:
       sudo vehiclectl import default.json --device ev --output /etc/vehicled/signals.d/ev6.toml
       """)
 

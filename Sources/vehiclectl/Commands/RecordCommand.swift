@@ -1,4 +1,4 @@
-// record: writes all traffic of a device's links to a file in the recording format. The daemon never opens a path that a client names.
+// record: writes all traffic on a device's links to a file in the recording format. The daemon never opens a path that a client names.
 
 import ArgumentParser
 import Glibc
@@ -23,7 +23,7 @@ struct RecordCommand: Subcommand {
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
     Interrupt.catchSignals()
-    var start: Double?  // time of the first line
+    var start: Double?  // the time of the first line
     var descriptor: Int32?  // the file is created with the first line
     var count = 0
     var size = 0
@@ -62,7 +62,7 @@ struct RecordCommand: Subcommand {
       let elapsed = Clock.monotonic - start
       if file != "-", elapsed - reported >= 0.5 {
         reported = elapsed
-        output.progress("recording \(device): \(count) lines, \(size) bytes in \(Format.duration(elapsed)); press Ctrl-C to end")
+        output.progress("recording \(device): \(count) lines, \(size) bytes in \(Format.duration(elapsed)); press Ctrl-C to stop")
       }
       return !Interrupt.received && seconds.map { Clock.monotonic - start < Double($0) } ?? true
     }
