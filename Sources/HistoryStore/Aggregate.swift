@@ -1,14 +1,14 @@
-// The aggregate of the numbers of a series in an interval: minimum, maximum, mean weighted by time, last, number of samples. Time without a
-// value is not counted.
+// Aggregates of a numeric series over an interval: minimum, maximum, time-weighted mean, last value and number of samples. Time without a
+// value does not count.
 
-/// The aggregate of the numbers of a series in an interval.
+/// The aggregate of a numeric series over an interval.
 public struct Aggregate: Sendable, Equatable {
   public private(set) var minimum: Double
   public private(set) var maximum: Double
   public private(set) var last: Double
   /// The number of samples.
   public private(set) var samples: Int
-  /// The time for which there was a value, in microseconds.
+  /// The total time with a value, in microseconds.
   public private(set) var covered: Int64
   /// The sum of the values, each multiplied by its duration in microseconds.
   private var integral: Double
@@ -22,7 +22,7 @@ public struct Aggregate: Sendable, Equatable {
     (self.samples, covered, integral) = (samples, duration, value * Double(duration))
   }
 
-  /// Creates an aggregate from its stored members.
+  /// Creates an aggregate from stored figures.
   init(minimum: Double, maximum: Double, mean: Double, last: Double, samples: Int, covered: Int64) {
     (self.minimum, self.maximum, self.last) = (minimum, maximum, last)
     (self.samples, self.covered, integral) = (samples, covered, mean * Double(covered))
@@ -43,7 +43,7 @@ public struct Aggregate: Sendable, Equatable {
 struct Aggregates {
   let width: Int64
   let origin: Int64
-  /// The interval of the latest segment, kept apart from the others, because the next segment usually falls into it too.
+  /// The interval of the latest segment, held outside `others` because the next segment usually falls into it too.
   private var current: (index: Int, aggregate: Aggregate)?
   private var others: [Int: Aggregate] = [:]
 
@@ -54,7 +54,7 @@ struct Aggregates {
 
   var isEmpty: Bool { current == nil && others.isEmpty }
 
-  /// The same intervals without aggregates.
+  /// An empty collection with the same intervals.
   var empty: Aggregates { Aggregates(width: width, origin: origin) }
 
   func index(of time: Int64) -> Int {

@@ -1,8 +1,8 @@
-// The blocks of a device in a boot, in the order of time: first the merged ones, then the recent ones.
+// Finds the blocks of a device within a boot, in chronological order: first the merged ones, then the recent ones.
 
 import SampleBlocks
 
-/// The location of a block, and the time that it covers.
+/// The location of a block and the time that it covers.
 struct BlockReference: Equatable {
   enum Table: String {
     case recent, block
@@ -16,7 +16,7 @@ struct BlockReference: Equatable {
 }
 
 extension HistoryReader {
-  /// The blocks that overlap start to end, and those before them that are needed to know which values are valid at the start.
+  /// Returns the blocks that overlap `start` to `end` (µs of the boot), and the earlier ones that provide the values valid at `start`.
   func references(device: Int, boot: Boot, from start: Int64, to end: Int64) throws(HistoryError) -> [BlockReference] {
     var merged = try database.rows(
       "SELECT id, start, \"end\", continues FROM block WHERE device = ? AND boot = ? AND start <= ? AND \"end\" >= ? ORDER BY start, id",
@@ -24,7 +24,7 @@ extension HistoryReader {
     ) { (row) throws(HistoryError) in reference(row, .block) }
     let recent = boot.hasRecent ? try recent(device: device, boot: boot.id) : []
     guard var first = recent.firstIndex(where: { $0.end >= start && $0.start <= end }) else { return merged }
-    // Recent blocks do not repeat the values that are valid at their start; merged ones do.
+    // Merged blocks repeat the values that are valid at their start; recent ones do not.
     if merged.isEmpty {
       while first > 0, recent[first].continues { first -= 1 }
       if recent[first].continues {
@@ -49,7 +49,7 @@ extension HistoryReader {
     BlockReference(table: table, id: row.number(0), start: row.int(1), end: row.int(2), continues: row.bool(3))
   }
 
-  /// The bytes of a block, or nil if it was merged or dropped in the meantime.
+  /// Returns the bytes of a block, or nil if it was merged or dropped in the meantime.
   func bytes(_ reference: BlockReference) throws(HistoryError) -> [UInt8]? {
     let sql = reference.table == .recent ? "SELECT data FROM recent WHERE id = ?" : "SELECT data FROM block WHERE id = ?"
     return try database.rows(sql, [.int(reference.id)]) { (row) throws(HistoryError) in row.blob(0) }.first

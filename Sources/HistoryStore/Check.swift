@@ -10,8 +10,8 @@ public struct CheckResult: Sendable, Equatable {
 }
 
 extension HistoryReader {
-  /// Reads all blocks and rollups completely, and checks the structure of the database. `progress` gets the number of blocks read and the
-  /// total.
+  /// Reads all blocks and rollups completely, and checks the structure of the database. `progress` receives the number of blocks read
+  /// so far, and the total.
   public func check(progress: (Int, Int) -> Void = { _, _ in }) throws(HistoryError) -> CheckResult {
     var result = CheckResult()
     let findings = try database.rows("PRAGMA quick_check(20)") { (row) throws(HistoryError) in row.text(0) }
@@ -20,7 +20,7 @@ extension HistoryReader {
     for table in [BlockReference.Table.block, .recent] {
       var last: Int64 = -1
       while true {
-        // One row at a time, so that writers are never blocked for long.
+        // Read one row at a time, so that writers are never blocked for long.
         let found = try database.rows(
           """
           SELECT t.id, t.start, t."end", t.continues, t.data, d.name, b.id, b.uuid, b.offset, b.synchronised FROM \(table.rawValue) t

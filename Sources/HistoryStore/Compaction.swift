@@ -1,5 +1,6 @@
-// Merges the recent blocks of a few seconds into blocks of minutes, whose columns compress better and can be read individually, and adds
-// them to the rollups. A merged block begins with the values that are valid at its start. Gaps are preserved: a block never spans one.
+// Merges recent blocks, which cover a few seconds, into blocks of several minutes, whose columns compress better and can be read
+// individually, and adds their values to the rollups. A merged block begins with the values that are valid at its start. No block spans a
+// gap.
 
 import Protocols
 import SampleBlocks
@@ -8,8 +9,8 @@ extension HistoryStore {
   /// The duration of a merged block, in microseconds.
   public static let blockDuration: Int64 = 900_000_000
 
-  /// Merges the recent blocks. Without `all`, the last ones of each boot remain if together they are shorter than a merged block. Returns
-  /// descriptions of damaged blocks, which are kept as they are.
+  /// Merges the recent blocks. Unless `all` is true, the last ones of each boot stay unmerged until together they are as long as a merged
+  /// block. Returns descriptions of damaged blocks, whose bytes stay unchanged.
   @discardableResult
   public func compact(all: Bool = true) throws(HistoryError) -> [String] {
     let pairs = try database.rows(
@@ -24,7 +25,7 @@ extension HistoryStore {
     var damage: [String] = []
     for pair in pairs {
       var found: [String] = []
-      try writing { () throws(HistoryError) in found = try compact(pair.device, pair.name, pair.boot, all: all) }
+      try performWrite { () throws(HistoryError) in found = try compact(pair.device, pair.name, pair.boot, all: all) }
       damage += found
     }
     return damage
@@ -42,7 +43,7 @@ extension HistoryStore {
     }
     var merged: [BlockMerger.Merged] = []
     var done = 0
-    /// Ends the current block, which replaces the recent blocks up to this one.
+    /// Finishes the current block, which replaces the recent blocks up to and including this one.
     func finish(through reference: BlockReference) {
       if let block = merger.finish() { merged.append(block) }
       done = reference.id
@@ -56,7 +57,7 @@ extension HistoryStore {
         try merger.add(Block(bytes), continues: reference.continues)
       } catch {
         damage.append(reference.describe(name, boot, error))
-        // The previous values are not valid during the time of the damaged block.
+        // It is unknown whether the previous values are still valid during and after the damaged block.
         finish(through: reference)
         merger = merger.interrupted()
         merged.append(BlockMerger.Merged(start: reference.start, end: reference.end, continues: reference.continues, bytes: bytes))
@@ -65,7 +66,7 @@ extension HistoryStore {
     }
     if all, let previous { finish(through: previous) }
     guard done > 0 else { return damage }
-    // First, so that their pages are free for the merged blocks when the disk is full.
+    // Delete first, so that the merged blocks can reuse the pages when the disk is full.
     try database.run("DELETE FROM recent WHERE device = ? AND boot = ? AND id <= ?", [.int(device), .int(boot.id), .int(done)])
     for block in merged {
       try database.run(
@@ -87,7 +88,7 @@ extension HistoryStore {
   }
 }
 
-/// Merges blocks one after the other, without I/O.
+/// Merges consecutive blocks, without I/O.
 struct BlockMerger {
   struct Merged {
     var start: Int64
@@ -105,10 +106,10 @@ struct BlockMerger {
   private var rollups: [Int: Aggregates] = [:]
   private var unfinished: [Int: Aggregates] = [:]
 
-  /// The time that was added since the last `finish`, in microseconds.
+  /// The time covered by the blocks that were added since the last `finish()`, in microseconds.
   var duration: Int64 { span.map { $0.end - $0.start } ?? 0 }
 
-  /// Continues after a merged block: its last values are valid until the next one.
+  /// Continues after a merged block, whose last values are valid until the next block.
   mutating func resume(after block: Block) throws(BlockError) {
     for column in try block.columns() {
       guard column.count > 0 else { continue }
@@ -126,16 +127,16 @@ struct BlockMerger {
       for (series, sample) in latest { try builder.append(sample.content, series: series, at: sample.time) }
       span = (block.start, block.end, continues)
     }
-    var silent = Set(segments.keys)
+    var unreported = Set(segments.keys)
     for column in columns {
       try builder.append(column)
-      silent.remove(column.series)
+      unreported.remove(column.series)
       read(column, column.series, block, continues)
       if column.count > 0, column.times[column.count - 1] >= latest[column.series]?.time ?? .min {
         latest[column.series] = column[column.count - 1]
       }
     }
-    for series in silent { read(nil, series, block, continues) }
+    for series in unreported { read(nil, series, block, continues) }
   }
 
   private mutating func read(_ column: Column?, _ series: Int, _ block: Block, _ continues: Bool) {
@@ -145,7 +146,7 @@ struct BlockMerger {
     if !aggregates.isEmpty { unfinished[series] = aggregates }
   }
 
-  /// Returns a block of everything that was added since the last call; nil if nothing was.
+  /// Returns a block of everything that was added since the last call, or nil if nothing was added.
   mutating func finish() -> Merged? {
     guard let span else { return nil }
     self.span = nil
@@ -158,7 +159,7 @@ struct BlockMerger {
       bytes: builder.build(from: span.start, to: span.end, layout: .columns))
   }
 
-  /// Returns a merger that knows no valid values, but has the same rollups.
+  /// Returns a merger with the same rollups, but without values that carry over from earlier blocks.
   func interrupted() -> BlockMerger {
     var merger = BlockMerger()
     merger.rollups = rollups

@@ -1,10 +1,10 @@
-// One connection to a SQLite database in WAL mode: statements, rows, transactions, errors. It knows nothing about the tables.
-// Source: SQLite's C interface and its page on result codes.
+// One connection to a SQLite database in WAL mode: statements, rows, transactions, errors. It is independent of the tables.
+// Source: SQLite's documentation of its C interface and result codes.
 
 import CSQLite
 import Glibc
 
-/// A value of a statement.
+/// A value bound to a parameter of a statement.
 enum SQLValue {
   case null
   case int(Int64)
@@ -17,7 +17,7 @@ enum SQLValue {
   static func real(_ value: Double?) -> SQLValue { value.map { .real($0) } ?? .null }
 }
 
-/// A row of a result, valid until the next one.
+/// A row of a result, valid until the next row is read.
 struct SQLRow {
   fileprivate let statement: OpaquePointer
 
@@ -45,7 +45,7 @@ final class Database {
   private var statements: [String: OpaquePointer] = [:]
   private var depth = 0
 
-  /// Opens a database. A missing one is created if `writable`.
+  /// Opens a database. If `writable`, a missing one is created.
   init(_ path: String, writable: Bool) throws(HistoryError) {
     self.path = path
     var opened: OpaquePointer?
@@ -71,7 +71,7 @@ final class Database {
     try check(sqlite3_exec(handle, sql, nil, nil, nil))
   }
 
-  /// Runs a statement; the arguments replace each `?`, in order.
+  /// Runs a statement; the arguments replace the `?` placeholders in order.
   func run(_ sql: String, _ arguments: [SQLValue] = []) throws(HistoryError) {
     _ = try rows(sql, arguments) { (_) throws(HistoryError) in }
   }
@@ -100,7 +100,7 @@ final class Database {
     try rows(sql, arguments) { (row) throws(HistoryError) in row.int(0) }.first ?? 0
   }
 
-  /// Runs the body in one transaction, which an error rolls back. A nested call belongs to the outermost transaction.
+  /// Runs the body in one transaction, which is rolled back if the body throws. A nested call joins the outermost transaction.
   func transaction<Result>(_ body: () throws(HistoryError) -> Result) throws(HistoryError) -> Result {
     if depth > 0 { return try body() }
     try execute("BEGIN IMMEDIATE")
@@ -111,7 +111,7 @@ final class Database {
       try execute("COMMIT")
       return result
     } catch {
-      // Some errors have rolled it back already.
+      // SQLite itself rolls back after some errors.
       if sqlite3_get_autocommit(handle) == 0 { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
       throw error
     }
@@ -162,15 +162,15 @@ final class Database {
     let message = handle.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? String(cString: sqlite3_errstr(code))
     let system = handle.map { sqlite3_system_errno($0) } ?? 0
     switch code & 0xFF {
-    case SQLITE_FULL: return HistoryError(.diskFull, "cannot write \(path): disk full; free some space or lower the size of the history")
+    case SQLITE_FULL: return HistoryError(.diskFull, "cannot write \(path): disk full; free some space, or reduce the size of the history")
     case SQLITE_IOERR where system == ENOSPC:
-      return HistoryError(.diskFull, "cannot write \(path): disk full; free some space or lower the size of the history")
+      return HistoryError(.diskFull, "cannot write \(path): disk full; free some space, or reduce the size of the history")
     case SQLITE_READONLY:
       return HistoryError(.readOnly, "cannot write \(path): read-only file or file system; make it writable")
     case SQLITE_IOERR where system == EROFS:
       return HistoryError(.readOnly, "cannot write \(path): read-only file system; mount it writable")
     case SQLITE_CORRUPT, SQLITE_NOTADB:
-      return HistoryError(.damaged, "\(path) is damaged: \(message); restore a copy, or move it away to start a new history")
+      return HistoryError(.damaged, "\(path) is damaged: \(message); restore a backup, or move it away to start a new history")
     case SQLITE_CANTOPEN:
       return HistoryError(.readOnly, "cannot open \(path): \(cause ?? message); check the directory and its permissions")
     default: return HistoryError(.failed, "cannot use \(path): \(message)\(cause.map { " (\($0))" } ?? "")")

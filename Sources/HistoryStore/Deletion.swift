@@ -1,15 +1,15 @@
-// Deletes recorded values permanently: of a device, of a property, or of a time range. Deleted data is overwritten in the file.
+// Permanently deletes the recorded values of a device, a property or a time range. Deleted data is overwritten in the file.
 
 import Protocols
 import SampleBlocks
 
 extension HistoryStore {
-  /// The values of a device to delete.
+  /// A selection of values to delete.
   public struct Deletion: Sendable {
     public var device: String
     /// All properties if nil.
     public var property: String?
-    /// Wall-clock time (µs); all times if nil.
+    /// The range of wall-clock time (µs); all times if nil.
     public var range: ClosedRange<Int64>?
 
     /// Creates a deletion.
@@ -20,14 +20,14 @@ extension HistoryStore {
     }
   }
 
-  /// Deletes values. A period is deleted only if all properties are deleted for its whole duration. Returns descriptions of the damaged
-  /// blocks that were deleted as a whole.
+  /// Deletes values. A period is deleted only if all properties are deleted for its entire duration. Returns descriptions of the damaged
+  /// blocks, which are deleted as a whole.
   @discardableResult
   public func delete(_ deletion: Deletion) throws(HistoryError) -> [String] {
     let device = try reader.deviceID(deletion.device)
     let series = try reader.series(of: deletion.device).filter { deletion.property == nil || $0.key.property == deletion.property }
     if let property = deletion.property, series.isEmpty {
-      throw HistoryError(.invalid, "no property \"\(property)\" of \(deletion.device) was recorded")
+      throw HistoryError(.invalid, "property \"\(property)\" of \(deletion.device) has no recorded values")
     }
     let ids = Set(series.map(\.id))
     var damage: [String] = []
@@ -43,7 +43,7 @@ extension HistoryStore {
       }
       if deletion.property == nil {
         try deletePeriods(device, deletion.range)
-        // What was deleted can be imported again.
+        // Deleted values can be imported again.
         let range = deletion.range ?? .min ... .max
         try database.run(
           "DELETE FROM imported WHERE device = ? AND start <= ? AND \"end\" >= ?",
@@ -78,8 +78,8 @@ extension HistoryStore {
         }
         guard let bytes = try reader.bytes(reference) else { continue }
         do throws(BlockError) {
-          let kept = try Self.without(ids, in: range, Block(bytes), table)
-          try? database.run("UPDATE \(table.rawValue) SET data = ? WHERE id = ?", [.blob(kept), .int(reference.id)])
+          let remaining = try Self.removing(ids, in: range, from: Block(bytes), of: table)
+          try? database.run("UPDATE \(table.rawValue) SET data = ? WHERE id = ?", [.blob(remaining), .int(reference.id)])
         } catch {
           damage.append(reference.describe(deletion.device, boot, error))
           try database.run("DELETE FROM \(table.rawValue) WHERE id = ?", [.int(reference.id)])
@@ -89,9 +89,10 @@ extension HistoryStore {
     return damage
   }
 
-  /// Returns a block without the samples of some series in a range, in which these series are absent.
-  private static func without(
-    _ ids: Set<Int>, in range: ClosedRange<Int64>?, _ block: Block, _ table: BlockReference.Table
+  /// Returns a copy of a block in which some series have no samples within a range, and are absent there. Without a range, the copy omits
+  /// these series.
+  private static func removing(
+    _ ids: Set<Int>, in range: ClosedRange<Int64>?, from block: Block, of table: BlockReference.Table
   ) throws(BlockError) -> [UInt8] {
     var builder = BlockBuilder()
     for column in try block.columns() {
@@ -107,7 +108,7 @@ extension HistoryStore {
           if !isAbsent { try builder.append(.absent("deleted"), series: column.series, at: time) }
           isAbsent = true
         } else {
-          // A value that was valid at the start of the range is absent from there on.
+          // A value that was valid at the start of the range becomes absent there.
           let next = index + 1 < column.count ? column.times[index + 1] : Int64.max
           try builder.append(column.content(index), series: column.series, at: time)
           isAbsent = false
@@ -130,16 +131,16 @@ extension HistoryStore {
         }
         continue
       }
-      // An interval that overlaps the range is deleted as a whole, because an aggregate cannot be divided.
+      // An interval that overlaps the range is deleted as a whole, because an aggregate cannot be split.
       for resolution in RollupResolution.allCases {
         for row in try database.rollups(resolution, boot: boot.id, series: id, from: range.lowerBound, to: range.upperBound) {
           let intervals = (try? RollupCoding.decode(row.bytes, resolution)) ?? [:]
-          let kept = intervals.filter {
+          let remaining = intervals.filter {
             let start = Int64($0.key) * resolution.width
             return start > range.upperBound || start + resolution.width <= range.lowerBound
           }
-          if kept.count < intervals.count || intervals.isEmpty {
-            try database.setRollups(kept, resolution, boot: boot.id, series: id, row: row.row)
+          if remaining.count < intervals.count || intervals.isEmpty {
+            try database.setRollups(remaining, resolution, boot: boot.id, series: id, row: row.row)
           }
         }
       }

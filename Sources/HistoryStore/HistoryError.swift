@@ -1,6 +1,6 @@
-// The error of the store: a kind that programs can react to, and a message with a remedy for users.
+// The errors of the store: a kind for programs, and a message with a remedy for users.
 
-/// Why an operation of the store failed.
+/// The reason why an operation of the store failed.
 public struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The kind of failure.
   public enum Kind: Sendable {
@@ -8,13 +8,13 @@ public struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible 
     case inUse
     /// The disk is full, and there are no merged blocks left to drop.
     case diskFull
-    /// The disk or the directory cannot be written.
+    /// The disk or the directory is not writable.
     case readOnly
     /// The database file is damaged, or not a history.
     case damaged
     /// The database was written by a later version.
     case tooNew
-    /// An argument is invalid: an unknown device, a name that is taken.
+    /// An argument is invalid, such as an unknown device or a name that is already in use.
     case invalid
     /// The database failed in another way.
     case failed

@@ -9,9 +9,9 @@ enum HistoryFile {
   private static let application: Int64 = 0x7668_6973
   private static let version: Int64 = 1
 
-  /// Times of blocks and periods are microseconds of CLOCK_BOOTTIME in the boot; the wall-clock time is `boot.offset` later. `recent` has
-  /// the blocks of a few seconds, and no index, so that a commit writes few pages; `block` has the merged ones.
-  /// `imported` records which blocks of a source were imported.
+  /// Times of blocks and periods are microseconds of CLOCK_BOOTTIME in a boot; add `boot.offset` for the wall-clock time. `recent` contains
+  /// blocks of a few seconds, and has no index, so that a commit writes few pages; `block` contains merged blocks. `imported` records which
+  /// blocks of a source were imported.
   private static let schema = """
     CREATE TABLE device (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE) STRICT;
     CREATE TABLE series (id INTEGER PRIMARY KEY AUTOINCREMENT, device INTEGER NOT NULL REFERENCES device, property TEXT NOT NULL,
@@ -34,7 +34,7 @@ enum HistoryFile {
       PRIMARY KEY (device, boot, start, "end")) STRICT, WITHOUT ROWID;
     """
 
-  /// Opens the database of a directory. A new one is initialised.
+  /// Opens the database in a directory. A new database is initialised.
   static func open(_ directory: String, writable: Bool) throws(HistoryError) -> Database {
     let path = directory + "/" + name
     let database = try Database(path, writable: writable)
@@ -45,11 +45,11 @@ enum HistoryFile {
     }
     let version = try database.number("PRAGMA user_version")
     guard version <= Self.version else {
-      throw HistoryError(.tooNew, "\(path) was written by a later version: schema \(version), this one knows \(Self.version); upgrade")
+      throw HistoryError(.tooNew, "\(path) was written by a later version: schema \(version), this one supports \(Self.version); upgrade")
     }
     try database.execute("PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; PRAGMA cache_size = -4000")
     guard writable else { return database }
-    // Power can fail at any time: each commit is on the disk when it returns. The log is written back after about an hour of driving.
+    // Power can fail at any time, so each commit is on the disk when it returns. The log is checkpointed after about an hour of driving.
     try database.execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 8388608")
     if isNew {
@@ -61,7 +61,7 @@ enum HistoryFile {
     return database
   }
 
-  /// Creates the directory unless it exists, and locks it. The lock lasts until the descriptor is closed.
+  /// Creates the directory if it does not exist, and locks it. The lock lasts until the descriptor is closed.
   static func lock(_ directory: String) throws(HistoryError) -> CInt {
     if mkdir(directory, 0o700) < 0, errno != EEXIST { throw failure("create", directory) }
     let path = directory + "/lock"
@@ -71,7 +71,7 @@ enum HistoryFile {
       let code = errno
       close(descriptor)
       guard code == EWOULDBLOCK else { throw HistoryError(.failed, "cannot lock \(path): \(String(cString: strerror(code)))") }
-      throw HistoryError(.inUse, "cannot open \(directory): another vehicled-history uses it; stop that one, or choose another directory")
+      throw HistoryError(.inUse, "cannot open \(directory): in use by another vehicled-history; stop it, or choose another directory")
     }
     return descriptor
   }
@@ -88,8 +88,8 @@ enum HistoryFile {
     return HistoryError(kind, "cannot \(action) \(path): \(String(cString: strerror(code))); \(remedy)")
   }
 
-  /// Creates the reserve: space that is released when the disk is full, so that old blocks can be deleted. If there is not enough space,
-  /// there is no reserve.
+  /// Creates the reserve, a file that is removed when the disk is full, to make room for deleting old blocks. If there is not enough space
+  /// for it, there is no reserve.
   static func makeReserve(_ directory: String) {
     let descriptor = Glibc.open(directory + "/reserve", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return }

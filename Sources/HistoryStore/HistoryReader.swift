@@ -1,16 +1,16 @@
-// The queries that only read: devices, series, boots, size. Samples, plots and periods are in extensions. A second reader with its own
+// Read-only queries: devices, series, boots, size. Queries for samples, plots and periods are in extensions. A second reader with its own
 // connection can run on another thread while the store is being written.
 
 import Glibc
 import Protocols
 
-/// Reads the store. It is not thread-safe: each thread opens its own.
+/// Reads the store. It is not thread-safe: each thread opens its own reader.
 public struct HistoryReader {
   let database: Database
 
   init(_ database: Database) { self.database = database }
 
-  /// Opens the store in a directory for reading, while another process or thread may be writing it.
+  /// Opens the store in a directory for reading. Another process or thread may be writing to it.
   public init(directory: String) throws(HistoryError) {
     guard access(directory + "/" + HistoryFile.name, F_OK) == 0 else {
       throw HistoryError(.invalid, "there is no history in \(directory): \(String(cString: strerror(errno))); start vehicled-history")
@@ -37,7 +37,7 @@ public struct HistoryReader {
     }
   }
 
-  /// The boots that have data between two wall-clock times (µs), in the order of their data.
+  /// The boots with data between two wall-clock times (µs), in chronological order of the data.
   public func boots(from: Int64 = 0, to: Int64 = .max) throws(HistoryError) -> [Boot] {
     // The first and last times of a boot are stored when its blocks are merged.
     let sql = """
@@ -77,8 +77,8 @@ public struct HistoryReader {
     let id = try database.number("SELECT id FROM device WHERE name = ?", [.text(name)])
     guard id > 0 else {
       let known = try devices()
-      throw HistoryError(
-        .invalid, "no device \"\(name)\" was recorded; \(known.isEmpty ? "there are none yet" : "known: \(known.joined(separator: ", "))")")
+      let remedy = known.isEmpty ? "no device has any yet" : "use one of \(known.joined(separator: ", "))"
+      throw HistoryError(.invalid, "device \"\(name)\" has no recorded values; \(remedy)")
     }
     return Int(id)
   }
@@ -91,7 +91,7 @@ public struct HistoryReader {
     return first
   }
 
-  /// The size of the data in bytes, without free pages and the log.
+  /// The size of the data in bytes, excluding free pages and the log.
   public func size() throws(HistoryError) -> Int {
     let pages = try database.number("PRAGMA page_count") - (try database.number("PRAGMA freelist_count"))
     return Int(pages * (try database.number("PRAGMA page_size")))

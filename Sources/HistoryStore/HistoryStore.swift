@@ -4,14 +4,14 @@ import Glibc
 import Protocols
 import SampleBlocks
 
-/// The recorded values of all devices, in a directory that one process writes. It is not thread-safe.
+/// The recorded values of all devices, in a directory that only one process writes to. It is not thread-safe.
 public final class HistoryStore {
-  /// The queries, on the connection of the writer.
+  /// Queries on the writer's connection.
   public let reader: HistoryReader
   let database: Database
   private let directory: String
   private let lock: CInt
-  /// The IDs of known series and devices.
+  /// Cached IDs of series and devices.
   private var seriesIDs: [SeriesKey: Int] = [:]
   private var deviceIDs: [String: Int] = [:]
 
@@ -33,12 +33,12 @@ public final class HistoryStore {
 
   // MARK: Series and boots
 
-  /// Returns the ID of a series, which is created if it is new.
+  /// Returns the ID of a series, and creates the series if it is new.
   public func series(_ key: SeriesKey) throws(HistoryError) -> Int {
     if let id = seriesIDs[key] { return id }
     let device = try device(key.device)
     let arguments: [SQLValue] = [.int(device), .text(key.property), .text(key.type.rawValue), .text(key.unit ?? "")]
-    try writing { () throws(HistoryError) in
+    try performWrite { () throws(HistoryError) in
       try database.run("INSERT INTO series (device, property, type, unit) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", arguments)
     }
     let id = Int(
@@ -47,10 +47,10 @@ public final class HistoryStore {
     return id
   }
 
-  /// Returns the number of a device, which is created if it is new.
+  /// Returns the ID of a device, and creates the device if it is new.
   func device(_ name: String) throws(HistoryError) -> Int {
     if let id = deviceIDs[name] { return id }
-    try writing { () throws(HistoryError) in
+    try performWrite { () throws(HistoryError) in
       try database.run("INSERT INTO device (name) VALUES (?) ON CONFLICT DO NOTHING", [.text(name)])
     }
     let id = try reader.deviceID(name)
@@ -58,29 +58,29 @@ public final class HistoryStore {
     return id
   }
 
-  /// Renames a device. If another device gets the old name later, new series start.
+  /// Renames a device. If another device takes the old name later, it starts new series.
   public func rename(_ device: String, to name: String) throws(HistoryError) {
     let id = try reader.deviceID(device)
     guard try database.number("SELECT count(*) FROM device WHERE name = ?", [.text(name)]) == 0 else {
-      throw HistoryError(.invalid, "cannot rename \(device): \"\(name)\" was recorded already; choose another name")
+      throw HistoryError(.invalid, "cannot rename \(device): \"\(name)\" already has recorded values; choose another name")
     }
     try database.run("UPDATE device SET name = ? WHERE id = ?", [.text(name), .int(id)])
     forgetNames()
   }
 
-  /// Forgets the cached IDs after a change.
+  /// Clears the cached IDs after a change.
   func forgetNames() { (seriesIDs, deviceIDs) = ([:], [:]) }
 
-  /// Returns the ID of a boot. A new one gets this offset (µs from CLOCK_BOOTTIME to CLOCK_REALTIME).
+  /// Returns the ID of a boot. A new boot is created with this offset (µs from CLOCK_BOOTTIME to CLOCK_REALTIME).
   public func boot(_ uuid: String, offset: Int64) throws(HistoryError) -> Int {
-    try writing { () throws(HistoryError) in
+    try performWrite { () throws(HistoryError) in
       try database.run(
         "INSERT INTO boot (uuid, offset, synchronised) VALUES (?, ?, 0) ON CONFLICT DO NOTHING", [.text(uuid), .int(offset)])
     }
     return Int(try database.number("SELECT id FROM boot WHERE uuid = ?", [.text(uuid)]))
   }
 
-  /// Sets the offset of a boot, unless it was set from a synchronised clock. Returns whether it changed.
+  /// Sets the offset of a boot, unless it was already set from a synchronised clock. Returns whether it changed.
   @discardableResult
   public func setOffset(_ offset: Int64, synchronised: Bool, ofBoot boot: Int) throws(HistoryError) -> Bool {
     try database.run(
@@ -91,23 +91,24 @@ public final class HistoryStore {
 
   // MARK: Appending
 
-  /// Appends a block. When this returns, the block is on the disk. If the disk is full, the oldest merged blocks are dropped. Returns the
-  /// number of blocks that were dropped.
+  /// Appends a block, which is on the disk when this returns. If the disk is full, drops the oldest merged blocks. Returns the number of
+  /// dropped blocks.
   @discardableResult
   public func append(_ block: NewBlock) throws(HistoryError) -> Int {
     let device = try device(block.device)
-    return try writing { () throws(HistoryError) in
+    return try performWrite { () throws(HistoryError) in
       try database.run(
         "INSERT INTO recent (device, boot, start, \"end\", continues, data) VALUES (?, ?, ?, ?, ?, ?)",
         [.int(device), .int(block.boot), .int(block.start), .int(block.end), .bool(block.continues), .blob(block.bytes)])
     }
   }
 
-  /// Runs a change. If the disk is full, drops the oldest merged blocks and runs it again. Returns the number of dropped blocks.
+  /// Runs a change in a transaction. If the disk is full, drops the oldest merged blocks and tries again. Returns the number of dropped
+  /// blocks.
   @discardableResult
-  func writing(_ body: () throws(HistoryError) -> Void) throws(HistoryError) -> Int {
+  func performWrite(_ body: () throws(HistoryError) -> Void) throws(HistoryError) -> Int {
     if database.isInTransaction {
-      // The outermost change is repeated as a whole.
+      // The outermost call repeats the change as a whole.
       try body()
       return 0
     }
@@ -122,7 +123,7 @@ public final class HistoryStore {
         let count = try dropOldest(4)
         if count == 0 { throw error }
         dropped += count
-        // Write the log back into the pages that are now free.
+        // Write the log back into the freed pages.
         try? checkpoint()
       }
     }
@@ -134,7 +135,7 @@ public final class HistoryStore {
     HistoryFile.makeReserve(directory)
   }
 
-  /// Returns unused space to the file system. The file is rewritten, which needs as much free space as it has data.
+  /// Returns unused space to the file system. This rewrites the file, which requires as much free space as there is data.
   public func shrink() throws(HistoryError) {
     try database.run("VACUUM")
     try checkpoint()

@@ -1,8 +1,8 @@
-// The rows of the store as values: series, boots, blocks, periods.
+// The rows of the store as value types: series, boots, blocks, periods.
 
 import Protocols
 
-/// The identity of a series. A property whose unit or type changes starts another series.
+/// The identity of a series. If the unit or the type of a property changes, another series starts.
 public struct SeriesKey: Hashable, Sendable {
   public var device: String
   public var property: String
@@ -24,16 +24,16 @@ public struct Series: Hashable, Sendable {
   public let key: SeriesKey
 }
 
-/// A boot of the machine, and the offset that converts times within it to wall-clock time.
+/// A boot of the machine, and the offset that converts its times to wall-clock time.
 public struct Boot: Equatable, Sendable {
   public let id: Int
   /// The kernel's boot id, or a name for imported data.
   public let uuid: String
   /// Microseconds from CLOCK_BOOTTIME to CLOCK_REALTIME.
   public let offset: Int64
-  /// Whether the clock was synchronised when the offset was set. Then it is final.
+  /// Whether the clock was synchronised when the offset was set. The offset is then final.
   public let isSynchronised: Bool
-  /// Whether it can have blocks that are not merged yet. Their table has no index, so it is only searched if this is true.
+  /// Whether the boot may have unmerged blocks. Their table has no index, so it is searched only if this is true.
   var hasRecent = true
 }
 
@@ -57,7 +57,7 @@ public struct NewBlock: Sendable {
   public var start: Int64
   /// The time until which the values of the block are known to be valid, in µs.
   public var end: Int64
-  /// Whether recording has continued since the previous block of this device, so that its last values are valid until this one.
+  /// Whether recording continued without a gap since the previous block of this device, so that its last values are valid until this one.
   public var continues: Bool
   /// The result of `BlockBuilder.build` for the same start and end.
   public var bytes: [UInt8]
@@ -73,7 +73,7 @@ public struct NewBlock: Sendable {
   }
 }
 
-/// A trip, a charge or a parked period. The store computes none of its values.
+/// A trip, a charge or a parked period. The store does not compute any of its figures.
 public struct Period: Equatable, Sendable {
   /// What the vehicle did.
   public enum Kind: String, Sendable, CaseIterable {
@@ -86,15 +86,15 @@ public struct Period: Equatable, Sendable {
   public var kind: Kind
   public var start: BootTime
   public var end: BootTime
-  /// The IANA time zone at its start.
+  /// The IANA time zone at the start.
   public var zone: String
-  /// Whether it is still open: `end` is then the latest known time.
+  /// Whether the period is still open: `end` is then the latest known time.
   public var isOpen = false
-  /// Whether some of its blocks were dropped. It is then never computed again.
+  /// Whether some of its blocks were dropped. The period is then never recomputed.
   public var isFrozen = false
   /// The distance in km.
   public var distance: Double?
-  /// The energy in kWh: used by a trip, charged by a charge.
+  /// The energy in kWh: consumed on a trip, or charged by a charge.
   public var energy: Double?
   /// The state of charge in %.
   public var startStateOfCharge: Double?

@@ -1,17 +1,17 @@
-// Imports blocks from elsewhere. Each source is a boot of its own, whose times are those of the wall clock.
+// Imports blocks from other sources. Each source is stored as a boot of its own, whose times are wall-clock times.
 
 import Protocols
 import SampleBlocks
 
-/// A block to import. Its series have numbers of their own; its times are microseconds since the Unix epoch.
+/// A block to import. It has series IDs of its own; its times are microseconds since the Unix epoch.
 public struct ImportedBlock: Sendable {
   public var device: String
-  /// What identifies the origin: a block of the same source and time is imported once.
+  /// The identifier of the origin: a block of the same source and time is imported only once.
   public var source: String
-  /// The series in the block, by the numbers that it uses.
+  /// The series in the block, by the IDs that the block uses.
   public var series: [Int: SeriesKey]
   public var block: Block
-  /// Whether recording went on since the previous block of the source.
+  /// Whether recording continued without a gap since the previous block of the source.
   public var continues: Bool
 
   /// Creates a block to import.
@@ -25,14 +25,14 @@ public struct ImportedBlock: Sendable {
 }
 
 extension HistoryStore {
-  /// Imports a block. When this returns, it is on the disk. Returns the number of samples; 0 if it was imported before.
+  /// Imports a block, which is on the disk when this returns. Returns the number of samples, or 0 if the block was imported before.
   public func add(_ imported: ImportedBlock) throws(HistoryError) -> Int {
     let block = imported.block
     let (bytes, count) = try renumbered(imported)
     let device = try device(imported.device)
     let boot = try self.boot("import:\(imported.source)", offset: 0)
     var isNew = true
-    try writing { () throws(HistoryError) in
+    try performWrite { () throws(HistoryError) in
       try database.run(
         "INSERT INTO imported (device, boot, start, \"end\") VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         [.int(device), .int(boot), .int(block.start), .int(block.end)])
@@ -46,7 +46,7 @@ extension HistoryStore {
     return isNew ? count : 0
   }
 
-  /// The block with the numbers of this store, and the number of its samples.
+  /// Returns the block with the series IDs of this store, and the number of its samples.
   private func renumbered(_ imported: ImportedBlock) throws(HistoryError) -> ([UInt8], Int) {
     var builder = BlockBuilder()
     let columns: [Column]
@@ -55,7 +55,7 @@ extension HistoryStore {
     }
     for column in columns {
       guard let key = imported.series[column.series] else {
-        throw HistoryError(.invalid, "the block has the series \(column.series), which is not described; add it to series")
+        throw HistoryError(.invalid, "the block contains series \(column.series), which is not described; add it to series")
       }
       let id = try series(SeriesKey(device: imported.device, property: key.property, type: key.type, unit: key.unit))
       for index in 0..<column.count {
@@ -72,7 +72,7 @@ extension HistoryStore {
     return (builder.build(from: imported.block.start, to: imported.block.end, layout: .whole), count)
   }
 
-  /// Values of one time can be recorded once: those that are imported must not overlap others.
+  /// Throws if the imported values overlap recorded ones in time.
   private func checkOverlap(_ imported: ImportedBlock, _ device: Int, _ boot: Int) throws(HistoryError) {
     let block = imported.block
     for table in ["block", "recent"] {
@@ -83,7 +83,7 @@ extension HistoryStore {
       guard try database.number(sql, [.int(device), .int(block.start), .int(block.end)]) == 0 else {
         throw HistoryError(
           .invalid,
-          "values of \(imported.device) from \(block.start / 1_000_000) to \(block.end / 1_000_000) s are recorded already; delete them first"
+          "values of \(imported.device) from \(block.start / 1_000_000) to \(block.end / 1_000_000) s are already recorded; delete them first"
         )
       }
     }

@@ -1,5 +1,5 @@
-// Trips, charges and parked periods. They are computed elsewhere and replaced as a whole; a period whose blocks were dropped stays as it
-// is.
+// Stores trips, charges and parked periods. They are computed elsewhere and replaced as a whole; a period whose blocks were dropped stays
+// unchanged.
 
 import Protocols
 
@@ -53,12 +53,12 @@ extension HistoryReader {
 }
 
 extension HistoryStore {
-  /// Stores a period: a new one if its ID is 0, otherwise in place of the one with its ID. Returns its ID.
+  /// Stores a period. If its ID is 0, it is added; otherwise it replaces the period with this ID. Returns the ID.
   @discardableResult
   public func store(_ period: Period) throws(HistoryError) -> Int {
     let device = try device(period.device)
     var id = period.id
-    try writing { () throws(HistoryError) in
+    try performWrite { () throws(HistoryError) in
       try database.run(
         """
         INSERT INTO period (id, device, kind, start_boot, start, end_boot, "end", zone, open, frozen, distance, energy, charge_start,
@@ -85,9 +85,9 @@ extension HistoryStore {
     try database.run("DELETE FROM period WHERE id = ?", [.int(id)])
   }
 
-  /// Replaces the periods of a device that overlap a range of wall-clock time (µs) by new ones. A new period gets the ID of an old one of
-  /// the same kind that it overlaps; frozen ones stay, and new ones of the same kind that overlap them are omitted. Returns the periods in
-  /// the range that are stored now.
+  /// Replaces the periods of a device that overlap a range of wall-clock time (µs) with new ones. A new period takes the ID of an old one
+  /// of the same kind that it overlaps. Frozen periods stay, and new ones of the same kind that overlap them are omitted. Returns the periods
+  /// that the range now contains.
   @discardableResult
   public func replacePeriods(
     of device: String, in range: ClosedRange<Int64>, with periods: [Period]
@@ -100,18 +100,20 @@ extension HistoryStore {
       let start = period.start.time + (offsets[period.start.boot] ?? 0)
       return start...max(start, period.end.time + (offsets[period.end.boot] ?? 0))
     }
-    try writing { () throws(HistoryError) in
+    try performWrite { () throws(HistoryError) in
       let old = try reader.periods(of: device, in: range)
       let frozen = old.filter(\.isFrozen)
-      var free = old.filter { !$0.isFrozen }
+      var replaceable = old.filter { !$0.isFrozen }
       for var period in periods where !frozen.contains(where: { $0.kind == period.kind && span($0).overlaps(span(period)) }) {
-        // Of several old ones, it replaces the one with the largest overlap.
-        let matches = free.indices.filter { free[$0].kind == period.kind && span(free[$0]).overlaps(span(period)) }
-        let best = matches.max { span(free[$0]).clamped(to: span(period)).length < span(free[$1]).clamped(to: span(period)).length }
-        period.id = best.map { free.remove(at: $0).id } ?? 0
+        let matches = replaceable.indices.filter {
+          replaceable[$0].kind == period.kind && span(replaceable[$0]).overlaps(span(period))
+        }
+        func overlap(_ index: Int) -> Int64 { span(replaceable[index]).clamped(to: span(period)).length }
+        let best = matches.max { overlap($0) < overlap($1) }
+        period.id = best.map { replaceable.remove(at: $0).id } ?? 0
         try store(period)
       }
-      for period in free { try database.run("DELETE FROM period WHERE id = ?", [.int(period.id)]) }
+      for period in replaceable { try database.run("DELETE FROM period WHERE id = ?", [.int(period.id)]) }
     }
     return try reader.periods(of: device, in: range)
   }

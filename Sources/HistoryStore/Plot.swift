@@ -1,12 +1,12 @@
-// Plots: the numbers of a series in equal intervals. Long ranges are read from the rollups, and only blocks that are not merged yet from
+// Plots of a numeric series in equal intervals. Long ranges are read from the rollups; only blocks that are not merged yet are read as
 // samples.
 
 import Protocols
 import SampleBlocks
 
-/// A plot of one series. A point is nil for an interval without values, a gap.
+/// A plot of one series. A point is nil if its interval has no values.
 public struct Plot: Sendable {
-  /// The wall-clock time of its start and the width of its intervals, in microseconds.
+  /// The wall-clock time at which the plot starts, and the width of an interval, in microseconds.
   public let start: Int64
   public let width: Int64
   public let points: [Aggregate?]
@@ -15,7 +15,7 @@ public struct Plot: Sendable {
 }
 
 extension HistoryReader {
-  /// Returns a plot of a series of numbers between two wall-clock times (µs), with 1 to 100 000 points.
+  /// Returns a plot of a numeric series between two wall-clock times (µs), with 1 to 100 000 points.
   public func plot(_ series: Series, in range: ClosedRange<Int64>, points: Int) throws(HistoryError) -> Plot {
     let count = Int64(min(max(points, 1), 100_000))
     let (duration, overflows) = range.upperBound.subtractingReportingOverflow(range.lowerBound)
@@ -41,7 +41,7 @@ extension HistoryReader {
     return Plot(start: range.lowerBound, width: width, points: (0..<Int(count)).map { intervals[$0] }, damage: damage)
   }
 
-  /// Adds the rollups of a boot. Returns the time to which they reach.
+  /// Adds the rollups of a boot. Returns the time up to which they cover the boot.
   private func addRollups(
     _ resolution: RollupResolution, _ series: Int, _ device: Int, _ boot: Boot, _ range: ClosedRange<Int64>,
     _ aggregates: inout Aggregates, _ damage: inout [String]

@@ -9,7 +9,7 @@ extension HistoryStore {
     return blocks.count
   }
 
-  /// Drops the oldest merged blocks until the data has at most this size in bytes, or none are left. Returns the number of dropped blocks.
+  /// Drops the oldest merged blocks until the data takes up at most `size` bytes, or none are left. Returns the number of dropped blocks.
   @discardableResult
   public func limit(toSize size: Int) throws(HistoryError) -> Int {
     var dropped = 0

@@ -1,5 +1,5 @@
-// Rollups: aggregates of each series of numbers per minute and per hour, in the time of the boot, so that correcting the clock changes none
-// of them. A row has the aggregates of a day (minutes) or of 64 days (hours), as a block with one column for each quantity.
+// Rollups: aggregates of each numeric series per minute and per hour, in the time of the boot, so that a correction of the clock does not
+// change them. A row contains the aggregates of a day (minutes) or of 64 days (hours), as a block with one column for each quantity.
 
 import Protocols
 import SampleBlocks
@@ -46,7 +46,7 @@ enum RollupCoding {
     return builder.build(from: start, to: start, layout: .whole)
   }
 
-  /// The mean, rounded to at most a thousandth of the range of values: more digits are noise, and would take most of the space.
+  /// The mean, rounded to at most a thousandth of the range of values: more digits would be noise, and take up most of the space.
   private static func rounded(_ aggregate: Aggregate) -> Double {
     let range = aggregate.maximum - aggregate.minimum
     guard range > 0, range.isFinite else { return aggregate.mean }
@@ -67,7 +67,7 @@ enum RollupCoding {
     var intervals: [Int: Aggregate] = [:]
     for index in 0..<columns[0].count {
       func number(_ quantity: Quantity) -> Double { columns[quantity.rawValue].number(index) ?? 0 }
-      // Clamped, so that damaged values cannot trap.
+      // Clamp, so that damaged values cannot cause an overflow trap.
       let samples = Int(min(max(number(.samples), 0), 1e15))
       let covered = Int64(min(max(number(.covered), 0), 1e12)) * 1000
       intervals[Int(columns[0].times[index] / resolution.width)] = Aggregate(
@@ -89,7 +89,7 @@ extension Database {
     }
   }
 
-  /// The aggregates of one row. A damaged row counts as empty, so that it is replaced.
+  /// Returns the aggregates of one row. A damaged row counts as empty, so that it is replaced.
   private func rollups(_ resolution: RollupResolution, boot: Int, series: Int, row: Int64) throws(HistoryError) -> [Int: Aggregate] {
     let found = try rows(
       "SELECT data FROM rollup WHERE resolution = ? AND boot = ? AND start = ? AND series = ?",
@@ -111,7 +111,7 @@ extension Database {
     }
   }
 
-  /// Returns the rows of the rollups of a series that overlap start to end (µs of the boot).
+  /// Returns the rollup rows of a series that overlap `start` to `end` (µs of the boot).
   func rollups(
     _ resolution: RollupResolution, boot: Int, series: Int, from start: Int64, to end: Int64
   ) throws(HistoryError) -> [(row: Int64, bytes: [UInt8])] {

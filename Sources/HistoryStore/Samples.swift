@@ -1,4 +1,4 @@
-// The samples of series of one device in a time range, block by block, so that memory does not grow with the range.
+// Reads the samples of one device in a time range block by block, so that memory use does not grow with the range.
 
 import Protocols
 import SampleBlocks
@@ -11,13 +11,13 @@ public struct Chunk: Sendable {
   public let end: Int64
   /// Whether the last values of the previous chunk are valid until this one. Otherwise there is a gap.
   public let continues: Bool
-  /// The columns of those requested series that have samples, in ascending order of their series IDs. Samples before `start` repeat the
-  /// values that are valid at the start. If this chunk continues the previous one, ignore for each series the samples that are not later
-  /// than those of the previous one.
+  /// The columns of the requested series that have samples, in ascending order of series ID. Samples before `start` repeat the values that
+  /// are valid at the start. If this chunk continues the previous one, ignore for each series the samples that are not later than those of
+  /// the previous one.
   public let columns: [Column]
 }
 
-/// The blocks of one device in a time range. The first ones can begin before it, so that the values valid at its start are known.
+/// The blocks of one device in a time range. The first ones may begin before it, to provide the values that are valid at its start.
 public struct ChunkIterator {
   private let reader: HistoryReader
   private let device: (id: Int, name: String)
@@ -72,11 +72,11 @@ public struct ChunkIterator {
 
   private func columns(_ block: Block) throws(BlockError) -> [Column] {
     guard let series else { return try block.columns() }
-    let wanted = block.series.filter { series.contains($0) }
-    guard !wanted.isEmpty else { return [] }
+    let requested = block.series.filter { series.contains($0) }
+    guard !requested.isEmpty else { return [] }
     let times = try block.times()
     var columns: [Column] = []
-    for id in wanted { if let column = try block.column(id, times: times) { columns.append(column) } }
+    for id in requested { if let column = try block.column(id, times: times) { columns.append(column) } }
     return columns
   }
 
@@ -87,7 +87,7 @@ public struct ChunkIterator {
 }
 
 extension BlockReference {
-  /// The description of a damaged block for messages.
+  /// Returns the description of a damaged block for messages.
   func describe(_ device: String, _ boot: Boot, _ error: BlockError) -> String {
     "\(table == .recent ? "recent block" : "block") \(id) of \(device) at \((start + boot.offset) / 1_000_000) (\((end - start) / 1_000_000) s): \(error)"
   }
@@ -102,7 +102,7 @@ extension Int64 {
 
 /// One element of the history of a series.
 public enum HistorySample: Sendable, Equatable {
-  /// A sample, with its wall-clock time in µs. The first one can be earlier than the range: it is valid at its start.
+  /// A sample, with its wall-clock time in µs. The first one may precede the range: its value is valid at the start of the range.
   case sample(Sample)
   /// No value is known from this time (µs) until the next sample.
   case gap(Int64)

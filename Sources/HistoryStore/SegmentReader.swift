@@ -1,10 +1,10 @@
-// Turns the samples of one series, block after block, into segments: a number and the time for which it was valid. A value is valid until
+// Converts the samples of one series, block by block, into segments: a number and the time for which it was valid. A value is valid until
 // the next sample, and at most until the end of its block, unless the next block continues it.
 
 import Protocols
 import SampleBlocks
 
-/// A number that was valid from start to end, on the time axis of its blocks.
+/// A number that was valid from `start` to `end`, on the time axis of its blocks.
 struct Segment: Equatable {
   var value: Double
   var start: Int64
@@ -17,11 +17,11 @@ struct SegmentReader {
   private var value: Double?
   /// The number of samples that the next segment begins with.
   private var samples = 0
-  /// The time to which segments were produced.
+  /// The time up to which segments were produced.
   private var position: Int64?
   private var lastSample: Int64?
 
-  /// Reads the next block, which covers start to end.
+  /// Reads the next block, which covers `start` to `end`.
   mutating func read(_ column: Column?, from start: Int64, to end: Int64, continues: Bool, _ body: (Segment) -> Void) {
     if !continues || position == nil {
       (value, samples, lastSample) = (nil, 0, nil)

@@ -34,7 +34,7 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: directory.databasePath + "-wal")).isEmpty)
     #expect(try store.reader.check().damage == [])
     #expect { try store.delete(HistoryStore.Deletion(device: "ev", property: "place")) } throws: {
-      "\($0)" == "no property \"place\" of ev was recorded"
+      "\($0)" == "property \"place\" of ev has no recorded values"
     }
   }
 

@@ -139,9 +139,9 @@ import Testing
     #expect(try store.series(key) == first + 3)
     #expect(try store.reader.series(of: "old ev").map(\.id) == [first, first + 1, first + 2])
     #expect { try store.rename("ev", to: "old ev") } throws: {
-      "\($0)" == "cannot rename ev: \"old ev\" was recorded already; choose another name"
+      "\($0)" == "cannot rename ev: \"old ev\" already has recorded values; choose another name"
     }
-    #expect { try store.rename("car", to: "x") } throws: { "\($0)" == "no device \"car\" was recorded; known: ev, old ev" }
+    #expect { try store.rename("car", to: "x") } throws: { "\($0)" == "device \"car\" has no recorded values; use one of ev, old ev" }
   }
 
   @Test func `a damaged block is skipped and named, and is a gap`() throws {
@@ -171,7 +171,7 @@ import Testing
   @Test func `a second instance, another file, a later version, garbage`() throws {
     do {
       let store = try open()
-      #expect { _ = try open() } throws: { ($0 as? HistoryError)?.kind == .inUse && "\($0)".contains("another vehicled-history uses it") }
+      #expect { _ = try open() } throws: { ($0 as? HistoryError)?.kind == .inUse && "\($0)".contains("in use by another vehicled-history") }
       #expect(try store.reader.devices() == [])
     }
     change("PRAGMA user_version = 9")

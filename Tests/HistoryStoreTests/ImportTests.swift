@@ -44,7 +44,7 @@ import Testing
     #expect(try store.add(imported(block(from: year))) == 3)
     let other = imported(try block(from: year + 5 * second), source: "other")
     let error = #expect(throws: HistoryError.self) { try store.add(other) }
-    #expect(error?.kind == .invalid && error?.description.contains("recorded already; delete them first") == true)
+    #expect(error?.kind == .invalid && error?.description.contains("already recorded; delete them first") == true)
     #expect(try store.add(imported(block(from: year + 5 * second), device: "other", source: "other")) == 3, "another device")
     try store.delete(HistoryStore.Deletion(device: "ev"))
     #expect(try store.add(other) == 3)

@@ -159,7 +159,7 @@ extension EndToEnd {
       let second = try rig.start(
         "vehicled-history", ["--socket", "\(rig.directory)/other", "--daemon", rig.socket, "--state", history.directory])
       #expect(second.status(within: 10) == 1)
-      #expect(second.stderr.contains("another vehicled-history uses it; stop that one, or choose another directory"), "\(second.stderr)")
+      #expect(second.stderr.contains("in use by another vehicled-history; stop it, or choose another directory"), "\(second.stderr)")
       let third = try rig.start(
         "vehicled-history", ["--socket", history.socket, "--daemon", rig.socket, "--state", "\(rig.directory)/third"])
       #expect(third.status(within: 10) == 1)
