@@ -1,5 +1,5 @@
-// Reads a block; `BlockBuilder` describes its format. Every length is checked, and every section has a CRC: damage in one column leaves the
-// others readable.
+// Reads a block; `BlockBuilder` describes its format. Every length is checked, and every section has its own CRC, so that damage in one
+// column leaves the others readable.
 
 import Protocols
 
@@ -24,19 +24,19 @@ public struct Block: Sendable {
 
   /// The time from which the block covers its series. Earlier samples are the values that are valid at this time.
   public let start: Int64
-  /// The time to which the block covers its series: the last value of each series is valid until then.
+  /// The time up to which the block covers its series: the last value of each series is valid until then.
   public let end: Int64
   /// The number of distinct times.
   public let rows: Int
-  /// The IDs of its series, in ascending order.
+  /// The IDs of the series, in ascending order.
   public let series: [Int]
   private let timeSection: Section
   private let columnSections: [Section]
 
-  /// Reads the head of a block and, if it is compressed as a whole, all of it.
+  /// Reads the head of a block, or the entire block if it is compressed as a whole.
   public init(_ bytes: [UInt8]) throws(BlockError) {
     var reader = ByteReader(bytes[...], "head of the block")
-    guard bytes.starts(with: Self.magic) else { throw reader.failure("not a block of samples, or of a later version") }
+    guard bytes.starts(with: Self.magic) else { throw reader.failure("not a block of samples, or written by a later version") }
     _ = try reader.slice(Self.magic.count)
     let length = try reader.elementCount("bytes of the head")
     let head = try reader.slice(length)
@@ -114,7 +114,7 @@ public struct Block: Sendable {
     return times
   }
 
-  /// The column of a series, or nil if the block has none. `times` is the result of `times()`, if it is known already.
+  /// The column of a series, or nil if the block has none. `times` is the result of `times()`, if already available.
   public func column(_ series: Int, times: [Int64]? = nil) throws(BlockError) -> Column? {
     guard let index = self.series.firstIndex(of: series) else { return nil }
     let times = if let times { times } else { try self.times() }

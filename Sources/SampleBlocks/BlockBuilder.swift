@@ -1,4 +1,4 @@
-// Collects samples and makes a block of them. The format:
+// Collects samples and encodes them as a block. The format:
 //
 //   block     = "VSB1", length of the head, head, CRC-32C:u32 of all bytes before it, sections
 //   head      = layout:u8, start, end - start, number of rows, then
@@ -7,15 +7,15 @@
 //   entry     = length, stored length, CRC-32C:u32 of the stored bytes
 //   sections  = the stored bytes of each entry, in the order of the entries: deflated if that makes them shorter
 //   all       = length of times, times, then for each column its series ID, length, column
-//   times     = the first time less start, then the differences between neighbours, each less the previous difference
-//   column    = as ColumnEncoder describes
+//   times     = the first time minus start, then the differences between successive times, each minus the previous difference
+//   column    = see ColumnEncoder
 //
 // Integers are LEB128, signed ones (start and times) zigzag; u32 is little-endian. Columns are in ascending order of their series IDs; each
-// ID is written as the difference to the previous one.
+// ID is written as the difference from the previous one.
 
 import Protocols
 
-/// Collects samples of many series, then makes a block of them. Samples can arrive in any order.
+/// Collects samples of many series, then encodes them as a block. Samples can be added in any order.
 public struct BlockBuilder: Sendable {
   /// How the sections of a block are compressed.
   public enum Layout: UInt8, Sendable {
@@ -41,7 +41,7 @@ public struct BlockBuilder: Sendable {
   private var indexes: [Int: Int] = [:]
   /// The number of samples so far.
   public private(set) var count = 0
-  /// An upper bound of the size of the samples before compression.
+  /// An upper bound on the size of the samples before compression.
   private var size = 0
 
   /// Creates an empty builder.
@@ -95,7 +95,7 @@ public struct BlockBuilder: Sendable {
     size += Self.size(of: content)
   }
 
-  /// An upper bound of the size of a sample and the time of its row: at most ten bytes per number.
+  /// An upper bound on the size of a sample and the time of its row: at most ten bytes per number.
   private static func size(of content: Reading.Content) -> Int {
     switch content {
     case .value(.string(let string)), .absent(let string): 30 + string.utf8.count
@@ -104,8 +104,8 @@ public struct BlockBuilder: Sendable {
     }
   }
 
-  /// Returns a block of all samples, and empties the builder. The block covers `start` to `end`; samples before `start` are the values that
-  /// are valid at the start.
+  /// Returns a block of all samples, and empties the builder. The block covers `start` to `end`; samples before `start` provide the values
+  /// that are valid at `start`.
   public mutating func build(from start: Int64, to end: Int64, layout: Layout) -> [UInt8] {
     defer { self = BlockBuilder() }
     let compressor = Compressor()
@@ -179,7 +179,7 @@ public struct BlockBuilder: Sendable {
 
   /// Sorts the samples of a column, and finds their rows.
   private static func sort(_ column: inout Pending, _ times: [Int64]) {
-    // A stable order: of samples with the same time, the latest comes last.
+    // Sort stably: of several samples with the same time, the one added last wins.
     let order = column.samples.indices.sorted { (column.samples[$0].time, $0) < (column.samples[$1].time, $1) }
     var sorted: [Sample] = []
     for index in order {

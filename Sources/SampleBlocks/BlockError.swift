@@ -1,16 +1,16 @@
-// The error of a damaged block, and the limits on what a block can make its reader allocate.
+// The error for a damaged block, and the limits that bound how much memory a block can make its reader allocate.
 
-/// Why a block cannot be read, and where.
+/// The reason why a block cannot be read, and the part of the block that is affected.
 public struct BlockError: Error, Equatable, Sendable, CustomStringConvertible {
   public var description: String
 
-  /// Creates an error: the place in the block, then the problem.
+  /// Creates an error from the affected part of the block and the problem.
   public init(_ place: String, _ problem: String) {
     description = "\(place): \(problem)"
   }
 }
 
-/// The limits of a block. A writer splits what exceeds them; a reader rejects it.
+/// The limits of a block. A writer splits data that exceeds them; a reader rejects it.
 public enum BlockLimits {
   /// The maximum number of rows, that is, of distinct times.
   public static let rows = 1 << 20

@@ -32,11 +32,11 @@ struct ByteWriter {
   }
 }
 
-/// Reads what `ByteWriter` wrote. An error names `place`.
+/// Reads what `ByteWriter` wrote. Errors include `place`.
 struct ByteReader {
   private let bytes: ArraySlice<UInt8>
   private(set) var position: Int
-  /// The part of the block that the bytes are, for error messages.
+  /// The part of the block that the bytes belong to, for error messages.
   let place: String
 
   init(_ bytes: ArraySlice<UInt8>, _ place: String) {
@@ -45,7 +45,7 @@ struct ByteReader {
     position = bytes.startIndex
   }
 
-  /// The number of bytes that are left.
+  /// The number of bytes left to read.
   var remaining: Int { bytes.endIndex - position }
 
   func failure(_ problem: String) -> BlockError { BlockError(place, problem) }
@@ -74,10 +74,10 @@ struct ByteReader {
     return Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1)
   }
 
-  /// Reads a count of at most `limit`; `name` says what it counts, for error messages.
+  /// Reads a count of at most `limit`; `name` describes what is counted, for error messages.
   mutating func count(_ name: String, limit: Int) throws(BlockError) -> Int {
     let number = try unsigned()
-    guard number <= UInt64(max(limit, 0)) else { throw failure("\(number) \(name), at most \(max(limit, 0)) are possible") }
+    guard number <= UInt64(max(limit, 0)) else { throw failure("\(number) \(name); the maximum is \(max(limit, 0))") }
     return Int(number)
   }
 
@@ -101,6 +101,6 @@ struct ByteReader {
   }
 
   func finish() throws(BlockError) {
-    guard remaining == 0 else { throw failure("\(remaining) bytes too many") }
+    guard remaining == 0 else { throw failure("\(remaining) trailing bytes") }
   }
 }

@@ -2,7 +2,7 @@
 // Source: RFC 3720, appendix B.4 (polynomial and test vectors); Kounavis and Berry, "A Systematic Approach to Building High Performance
 // Software-Based CRC Generators" (slicing-by-8).
 
-/// Computes the CRC-32C of bytes.
+/// Returns the CRC-32C of bytes.
 func crc32c(_ bytes: ArraySlice<UInt8>) -> UInt32 {
   bytes.withUnsafeBytes { buffer in
     crcTables.withUnsafeBufferPointer { tables in

@@ -17,7 +17,7 @@ public struct Sample: Sendable, Equatable {
 
 /// The samples of one series, ordered by time. A value is valid until the next sample.
 public struct Column: Sendable {
-  /// The present values, without the absent ones.
+  /// The values of the samples that are not absent.
   enum Values: Sendable {
     case bools([Bool])
     case ints([Int64])
@@ -71,7 +71,7 @@ public struct Column: Sendable {
     }
   }
 
-  /// A sample with its time.
+  /// The sample at an index.
   public subscript(index: Int) -> Sample { Sample(time: times[index], content: content(index)) }
 
   /// All samples.

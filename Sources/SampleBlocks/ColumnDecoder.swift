@@ -93,7 +93,7 @@ extension ByteReader {
   private mutating func decimals() throws(BlockError) -> Int {
     let decimals = Int(try byte())
     guard decimals <= DecimalScale.maxDecimals else {
-      throw failure("\(decimals) decimals, at most \(DecimalScale.maxDecimals) are possible")
+      throw failure("\(decimals) decimals; the maximum is \(DecimalScale.maxDecimals)")
     }
     return decimals
   }

@@ -1,18 +1,18 @@
-// The bytes of one column before compression; ColumnDecoder.swift reads them. Numbers are written as differences, which are mostly zero or
+// Encodes one column, before compression; ColumnDecoder.swift decodes it. Numbers are written as differences, which are mostly zero or
 // small, so that deflate compresses them well.
 //
 //   column    = encoding:u8 rows absences values
-//   rows      = number of samples, the first row, then for each further sample the number of rows skipped
+//   rows      = number of samples, the first row, then for each subsequent sample the number of rows skipped
 //   absences  = count; unless it is 0: reasons (count, strings), then for each absence the number of samples skipped since the last one and
 //               the index of its reason
-//   values    = of each sample that is not absent, as the encoding defines
+//   values    = the values of the samples that are not absent, as defined by the encoding
 
 import Protocols
 
 enum ColumnEncoding: UInt8 {
   /// One byte per value.
   case bools = 0
-  /// The difference of each value to the previous one.
+  /// The difference of each value from the previous one.
   case ints
   /// Decimals:u8, then as ints.
   case decimals
@@ -20,7 +20,7 @@ enum ColumnEncoding: UInt8 {
   case doubles
   /// Dictionary (count, strings), then the index of each value.
   case strings
-  /// Decimals:u8, number of elements, then for each element the difference to the same element of the previous list.
+  /// Decimals:u8, number of elements, then for each element the difference from the same element of the previous list.
   case decimalLists
   /// Dictionary of elements, then for each list its number of elements and their indexes.
   case stringLists
@@ -123,7 +123,8 @@ extension ByteWriter {
     return .stringLists
   }
 
-  /// Returns lists of one size whose elements are all decimal fractions as integers with the same number of decimals; otherwise nil.
+  /// Returns the elements of the lists as integers with a common number of decimals, or nil unless all lists have the same size and all
+  /// elements are decimal fractions.
   private func decimals(_ lists: [[String]]) -> (decimals: Int, size: Int, integers: [Int64])? {
     guard let size = lists.first?.count, size > 0, lists.allSatisfy({ $0.count == size }) else { return nil }
     var numbers: [(integer: Int64, decimals: Int)] = []

@@ -1,5 +1,5 @@
-// Numbers as integers with a fixed number of decimals, the form in which devices send them: 734.8 V is 7348 with one decimal. The
-// conversion is only done if it is lossless.
+// Represents numbers as integers with a fixed number of decimals, as devices send them: 734.8 V is 7348 with one decimal. Only lossless
+// conversions are made.
 
 enum DecimalScale {
   /// The maximum number of decimals.
@@ -27,7 +27,7 @@ enum DecimalScale {
   private static func integer(_ number: Double, _ decimals: Int) -> Int64? {
     let scaled = (number * powers[decimals]).rounded()
     guard abs(scaled) <= 0x1p53 else { return nil }
-    // Compared after the round trip through the integer, which has no negative zero.
+    // Compare after the round trip through the integer, which cannot represent negative zero.
     let integer = Int64(scaled)
     return Self.number(integer, decimals).bitPattern == number.bitPattern ? integer : nil
   }

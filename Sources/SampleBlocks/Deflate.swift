@@ -1,11 +1,11 @@
-// Raw deflate by zlib: no header and no checksum, because sections have a CRC of their own.
+// Raw deflate with zlib: no header and no checksum, because sections have a CRC of their own.
 
 import CZlib
 
 /// The maximum compression ratio of deflate: a match of 258 bytes in two bits.
 private let maxRatio = 1032
 
-/// Compresses sections one after the other.
+/// Compresses sections, one after another.
 struct Compressor: ~Copyable {
   /// zlib's state points back to the stream, which therefore must not move.
   private let stream: UnsafeMutablePointer<z_stream>
@@ -23,7 +23,7 @@ struct Compressor: ~Copyable {
     stream.deallocate()
   }
 
-  /// Returns the bytes compressed, or unchanged if that is not shorter: the sizes tell the two apart.
+  /// Returns the compressed bytes, or the bytes unchanged if compression does not shorten them. The stored size distinguishes the two.
   func compress(_ bytes: [UInt8]) -> [UInt8] {
     deflateReset(stream)
     let compressed = [UInt8](unsafeUninitializedCapacity: bytes.count) { output, count in
@@ -39,12 +39,12 @@ struct Compressor: ~Copyable {
   }
 }
 
-/// Whether `stored` bytes can be the compressed form of `size` bytes. This bounds the memory that a short hostile input can claim.
+/// Whether `stored` bytes can be the compressed form of `size` bytes. This limits the memory that a short malicious input can request.
 func canHold(_ stored: Int, _ size: Int) -> Bool {
   stored == size || stored > 0 && stored < size && size / maxRatio <= stored
 }
 
-/// Returns the `size` bytes that `Compressor.compress` has compressed to these.
+/// Decompresses the result of `Compressor.compress` to the original `size` bytes.
 func decompress(_ bytes: ArraySlice<UInt8>, to size: Int, _ place: String) throws(BlockError) -> ArraySlice<UInt8> {
   if bytes.count == size { return bytes }
   guard canHold(bytes.count, size) else { throw BlockError(place, "\(bytes.count) bytes cannot hold \(size)") }

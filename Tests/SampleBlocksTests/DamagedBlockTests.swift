@@ -40,11 +40,11 @@ import Testing
       #expect(failure(changed) != nil, "byte \(index)")
       #expect(failure(Array(bytes[..<index])) != nil, "\(index) bytes")
     }
-    #expect(failure(bytes + [0])?.description == "head of the block: 1 bytes too many")
+    #expect(failure(bytes + [0])?.description == "head of the block: 1 trailing bytes")
   }
 
   @Test func `errors name the place`() throws {
-    #expect(failure([])?.description == "head of the block: not a block of samples, or of a later version")
+    #expect(failure([])?.description == "head of the block: not a block of samples, or written by a later version")
     var bytes = try Self.block(.columns)
     bytes[8] ^= 1
     #expect(failure(bytes)?.description == "head of the block: checksum mismatch")
