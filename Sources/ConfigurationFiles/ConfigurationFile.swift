@@ -5,12 +5,12 @@ import Glibc
 import ServiceRuntime
 
 public struct ConfigurationFile {
-  /// What the messages of one program show as an example.
+  /// The examples in the messages of one program.
   public struct Examples: Sendable {
-    /// What to create if there is no file, and what goes into it.
+    /// The remedy for a missing file, and example contents for it.
     let missing: String
     let file: String
-    /// The header of a section, as in `[device.NAME]`, and a line with a string.
+    /// The header of a section, such as `[device.NAME]`, and a line with a string.
     let section: String
     let string: String
 
@@ -23,20 +23,20 @@ public struct ConfigurationFile {
   let path: String
   let examples: Examples
 
-  /// FILE and FILE.d/*.toml, in the order of their names. Throws if none of them exists but one `isRequired`.
+  /// FILE, then FILE.d/*.toml, sorted by name. Throws if none of them exists although one `isRequired`.
   public static func all(
     of path: String, _ examples: Examples, isRequired: Bool = true
   ) throws(ConfigurationProblem) -> [ConfigurationFile] {
-    let further = try names(in: path + ".d").map { ConfigurationFile(path: "\(path).d/\($0)", examples: examples) }
+    let dropIns = try names(in: path + ".d").map { ConfigurationFile(path: "\(path).d/\($0)", examples: examples) }
     guard access(path, F_OK) == 0 || errno != ENOENT else {
-      guard further.isEmpty, isRequired else { return further }
+      guard dropIns.isEmpty, isRequired else { return dropIns }
       throw ConfigurationProblem(
         SourceLocation(file: path), "no such file; \(examples.missing), for example:\n\(examples.file)")
     }
-    return [ConfigurationFile(path: path, examples: examples)] + further
+    return [ConfigurationFile(path: path, examples: examples)] + dropIns
   }
 
-  /// The *.toml files of a folder beside FILE, in the order of their names; empty if there is no such folder.
+  /// The *.toml files in a folder next to FILE, sorted by name; empty if there is no such folder.
   public static func all(
     in folder: String, beside path: String, _ examples: Examples
   ) throws(ConfigurationProblem) -> [ConfigurationFile] {
@@ -44,7 +44,7 @@ public struct ConfigurationFile {
     return try names(in: String(directory)).map { ConfigurationFile(path: "\(directory)/\($0)", examples: examples) }
   }
 
-  /// The file's contents as a tree.
+  /// Parses the file into a tree.
   public func table() throws(ConfigurationProblem) -> TOML.Table {
     let bytes: [UInt8]
     do throws(FileError) {
@@ -86,7 +86,7 @@ public struct ConfigurationFile {
     }
   }
 
-  /// The message for a syntax error, from the parser's `Error while parsing CONTEXT: REASON`.
+  /// Returns the message for a syntax error, based on the parser's `Error while parsing CONTEXT: REASON`.
   private func message(for error: TOML.SyntaxError, in bytes: [UInt8]) -> String {
     let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     let text = printable(error.text)
@@ -139,7 +139,7 @@ public struct ConfigurationFile {
     if context == "key-value pair", !reason.contains("value") { return "write KEY = VALUE" }
     if context == "boolean" { return "write true or false" }
     if reason.contains("value") { return "put strings in quotes, as in \(examples.string)" }
-    if reason.contains("dots") { return "use fewer" }
+    if reason.contains("dots") { return "use fewer dots" }
     if ["integer", "floating-point", "date", "time"].contains(where: context.contains) {
       return "write a number, or put a string in quotes"
     }

@@ -18,7 +18,7 @@ extension TOML.Content {
     }
   }
 
-  /// The value and its type, as in `"20" is a string`.
+  /// The value and its type, such as `"20" is a string`.
   fileprivate var description: String {
     switch self {
     case .string(let text): "\(quoted(text)) is a string"
@@ -33,7 +33,7 @@ extension TOML.Content {
 }
 
 extension ValueRule {
-  /// The value for the key. The error contains the problem and what to write instead.
+  /// Returns the value for the key. The error describes the problem and the remedy.
   public func accept(_ content: TOML.Content, for key: String) throws(ValueError) -> Value {
     guard let value = content.value else { throw ValueError("\(content.description); use \(expected)") }
     do throws(ValueError) {
@@ -64,7 +64,7 @@ extension ValueRule {
     }
   }
 
-  /// What the key accepts, as in `a whole number from 0 to 100 polls/s`.
+  /// What the key accepts, such as `a whole number from 0 to 100 polls/s`.
   private var expected: String {
     if !choices.isEmpty { return "one of \(choices.joined(separator: ", "))" }
     let noun =

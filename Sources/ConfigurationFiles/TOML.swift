@@ -9,7 +9,7 @@ public struct SourceLocation: Hashable, Sendable, CustomStringConvertible {
   public var line: Int
   public var column: Int
 
-  /// A place in a file, or the file as a whole.
+  /// Creates a location in a file, or one for the file as a whole.
   public init(file: String, line: Int = 0, column: Int = 0) { (self.file, self.line, self.column) = (file, line, column) }
 
   public var description: String { line == 0 ? file : "\(file):\(line):\(column)" }
@@ -30,7 +30,7 @@ public enum TOML {
   public struct Node: Sendable {
     public var content: Content
     public var location: SourceLocation
-    /// Whether the string is written in the file without escapes, so that the column of each character is known.
+    /// Whether the string appears in the file without escapes, so that the column of each character is known.
     public internal(set) var isLiteral = false
 
     /// The location of the byte at this offset of the string, or of the whole value if the column is unknown.

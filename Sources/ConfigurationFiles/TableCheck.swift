@@ -3,9 +3,9 @@
 import Protocols
 import ServiceRuntime
 
-/// The check of a configuration, which collects its problems.
+/// A check of a configuration that collects all problems.
 public protocol TableCheck {
-  /// The problems so far.
+  /// The problems found so far.
   var problems: [ConfigurationProblem] { get set }
 }
 
@@ -47,7 +47,7 @@ extension TableCheck {
     }
   }
 
-  /// What to write in place of an unknown name.
+  /// Returns the remedy for an unknown name.
   public func suggestion(for wrong: String, among known: [String]) -> String {
     if let name = Renames.option(wrong), known.contains(name) { return "it has been renamed to \(name)" }
     return nearest(to: wrong, among: known).map { "did you mean \($0)?" } ?? "use one of \(known.joined(separator: ", "))"
