@@ -86,8 +86,8 @@ extension HistoryStore {
   }
 
   /// Replaces the periods of a device that overlap a range of wall-clock time (µs) with new ones. A new period takes the ID of an old one
-  /// of the same kind that it overlaps. Frozen periods stay, and new ones of the same kind that overlap them are omitted. Returns the periods
-  /// that the range now contains.
+  /// of the same kind that it overlaps. Frozen periods stay, and new ones of the same kind that overlap them are omitted. Returns the
+  /// periods that the range now contains.
   @discardableResult
   public func replacePeriods(
     of device: String, in range: ClosedRange<Int64>, with periods: [Period]

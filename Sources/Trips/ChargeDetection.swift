@@ -1,7 +1,8 @@
-// Whether the battery is charged by a charger: as the vehicle reports it, or derived from the current while it is stationary.
+// Determines whether a charger is charging the battery: as reported by the vehicle, or derived from the battery current while the vehicle
+// is stationary.
 
 struct ChargeDetection: Sendable {
-  /// When the current stretch of charging began; nil while it is not charging.
+  /// The totals when the vehicle began to charge; nil while it is not charging.
   private(set) var since: Totals?
   /// Whether charging is derived from the current, because the vehicle does not report it.
   private(set) var isDerived = true
@@ -15,7 +16,7 @@ struct ChargeDetection: Sendable {
   /// The type of charger, if the vehicle reports the plug.
   var type: Statistics.ChargeType? { dcPlug == true ? .dc : acPlug == true ? .ac : nil }
 
-  /// Handles a value; returns whether the value tells whether the vehicle is charging.
+  /// Handles a value. Returns whether it can show that the vehicle is charging, or has stopped.
   @inline(__always)
   mutating func update(_ role: Role, _ value: Double?) -> Bool {
     switch role {
@@ -30,14 +31,14 @@ struct ChargeDetection: Sendable {
     return false
   }
 
-  /// Whether the vehicle is charging according to its own report, or else according to the current in A while it is stationary.
+  /// Whether the vehicle is charging according to its own report or, if there is none, to the current in A while it is stationary.
   @inline(__always)
   func indicatesCharge(current: Double?, isStationary: Bool, _ threshold: Double) -> Bool {
     flag ?? (isStationary && (current.map { $0 <= threshold } ?? false))
   }
 
-  /// Handles a sample that indicates a charge; returns whether that is certain. Just after the vehicle has stopped, the current may still
-  /// be that of regenerative braking.
+  /// Handles a sample that indicates a charge. Returns whether the charge is certain: just after the vehicle has stopped, the current may
+  /// still come from regenerative braking.
   mutating func confirm(_ totals: Totals, stationaryTime: Int64, _ rules: PeriodRules) -> Bool {
     isDerived = flag == nil
     let start = since ?? totals
@@ -48,9 +49,9 @@ struct ChargeDetection: Sendable {
 
   mutating func stop() { since = nil }
 
-  /// Completes the readings at the start.
+  /// Fills in the readings that were missing at the start.
   mutating func fill(from totals: Totals) { since?.fill(from: totals) }
 
-  /// Forgets a stretch of charging before a gap.
+  /// Discards the state of charging before a gap, a trip or a clock step.
   mutating func interrupt() { (since, flag) = (nil, nil) }
 }

@@ -1,23 +1,23 @@
-// A counter that only grows: an odometer, energy into the battery. Implausible values are ignored. A jump to an unrelated value, as when
-// the instrument cluster is replaced, adds nothing; a counter that restarts at 0 with its device continues to add.
+// A counter that only grows, such as an odometer or the energy into the battery. Implausible values are ignored. A jump to an unrelated
+// value, for example after the instrument cluster is replaced, adds nothing; a counter that restarts at 0 with its device keeps adding.
 
 struct Counter: Sendable, Equatable {
   /// The sum of all increments since the first value.
   private(set) var total = 0.0
   /// The last accepted value, as reported.
   private(set) var last: Double?
-  /// The resolution of the values, found so far: a power of ten.
+  /// The finest resolution of the values so far, a power of ten.
   private(set) var resolution: Double
   /// When the last value was read, and when it last changed.
   private var time = Int64.min
   private var changedAt = Int64.min
   private var unconfirmed: Double?
   private let maxPerSecond: Double
-  private let restarts: Bool
+  private let canRestart: Bool
 
-  /// A counter that grows by at most `maxPerSecond`. `resolution` is the coarsest resolution, to start from.
-  init(resolution: Double, maxPerSecond: Double, restarts: Bool) {
-    (self.resolution, self.maxPerSecond, self.restarts) = (resolution, maxPerSecond, restarts)
+  /// Creates a counter that grows by at most `maxPerSecond`. `resolution` is assumed until the values show a finer one.
+  init(resolution: Double, maxPerSecond: Double, canRestart: Bool) {
+    (self.resolution, self.maxPerSecond, self.canRestart) = (resolution, maxPerSecond, canRestart)
   }
 
   /// Handles a value; returns whether it is accepted.
@@ -36,10 +36,10 @@ struct Counter: Sendable, Equatable {
       unconfirmed = new
       return false
     }
-    // The last value may have been a stored one that was read long before.
+    // The last value may have been a cached one, measured long before it was read.
     let longLimit = self.limit(since: changedAt, now)
     if 0...longLimit ~= new - last { return accept(new, increment: new - last, now) }
-    return accept(new, increment: restarts && new < last && new <= longLimit ? new : 0, now)
+    return accept(new, increment: canRestart && new < last && new <= longLimit ? new : 0, now)
   }
 
   private func limit(since time: Int64, _ now: Int64) -> Double { maxPerSecond * Double(max(now - time, 0)) / 1e6 + 2 * resolution }

@@ -6,7 +6,7 @@ enum Fuel: Double, Sendable {
   /// A gas, or several fuels: the volume is unknown.
   case other
 
-  /// The fuel by the fuel type (PID 51) or the ignition type (PID 01) of SAE J1979.
+  /// Creates the fuel for a fuel type (PID 51) or an ignition type (PID 01) of SAE J1979.
   init(_ word: String) {
     switch word {
     case "petrol", "hybrid-petrol", "spark": self = .petrol
@@ -16,7 +16,7 @@ enum Fuel: Double, Sendable {
     }
   }
 
-  /// g/L at 15 °C: the middle of EN 228, EN 590 and EN 15293.
+  /// g/L at 15 °C: the middle of the ranges in EN 228, EN 590 and EN 15293.
   private var density: Double? {
     switch self {
     case .petrol: 747
@@ -36,10 +36,10 @@ enum Fuel: Double, Sendable {
     }
   }
 
-  /// L/h of a rate in g/s.
+  /// Converts a rate in g/s to L/h.
   func rate(mass: Double) -> Double? { density.map { mass * 3600 / $0 } }
 
-  /// L/h of an air flow in g/s. A diesel engine runs with excess air, so its fuel rate is only known with lambda.
+  /// Computes the fuel rate in L/h from an air flow in g/s. A diesel engine runs with excess air, so its fuel rate requires lambda.
   func rate(airFlow: Double, lambda: Double?) -> Double? {
     guard let stoichiometricRatio, let lambda = lambda ?? (self == .diesel ? nil : 1), lambda > 0.3 else { return nil }
     return rate(mass: airFlow / (stoichiometricRatio * lambda))

@@ -1,12 +1,12 @@
-// A time without values from the vehicle, in which it may have been used: the odometer shows that, but is read only once a minute, and the
-// first reading can be one that was stored before the gap.
+// A time without values from the vehicle, during which it may have been used. The odometer shows this, but is read only once a minute, and
+// the first reading may be a cached one from before the gap.
 
 struct Gap: Sendable {
-  /// Before the gap.
+  /// The totals before the gap.
   let before: Totals
-  /// Before the latest of several gaps.
+  /// The totals before the latest of several gaps.
   let beforeLatest: Totals
-  /// When values arrived again.
+  /// The totals when values arrived again.
   var resumed: Totals
   var hasComparedCharge = false
   private var odometerReadings = 0
@@ -20,7 +20,7 @@ struct Gap: Sendable {
     case drivenAndParked
   }
 
-  /// A gap, possibly after another one that is not explained yet.
+  /// Creates a gap, which may follow another one that is not resolved yet.
   init(after other: Gap?, before: Totals, resumed: Totals) {
     self.before = other?.before ?? before
     (beforeLatest, self.resumed) = (before, resumed)
@@ -34,7 +34,7 @@ struct Gap: Sendable {
       odometerReadings += 1
       return odometerReadings < 2 ? .unknown : .unchanged
     }
-    // The odometer when values resumed: the distance driven since is known.
+    // Compute the odometer at the time when values resumed, by subtracting the distance driven since then.
     let since = reading.distance - resumed.distance
     (reading.total, reading.reported) = (reading.total - since, reading.reported - since)
     (reading.distance, reading.unknownTime) = (resumed.distance, resumed.unknownTime)

@@ -1,4 +1,4 @@
-// Measures: filters the values of a device and adds them up in `Totals`.
+// Filters the values of a device, and accumulates them in `Totals`.
 
 struct Meter: Sendable {
   private(set) var totals: Totals
@@ -9,15 +9,15 @@ struct Meter: Sendable {
     return known
   }
   private var readingsBeforeGap: Totals?
-  /// A first reading arrived for a quantity that had none, or any reading of the odometer.
+  /// Whether a quantity without a reading received its first one, or the odometer received any.
   var hasNewReading = false
   /// The current of the battery in A; nil if unknown.
   private(set) var current: Double?
   private(set) var power: Double?
   private var currentAt = Int64.min
-  private(set) var odometer = Counter(resolution: 1, maxPerSecond: 400.0 / 3600, restarts: false)
-  private(set) var counterOut = Counter(resolution: 0.1, maxPerSecond: 600.0 / 3600, restarts: true)
-  private(set) var counterIn = Counter(resolution: 0.1, maxPerSecond: 600.0 / 3600, restarts: true)
+  private(set) var odometer = Counter(resolution: 1, maxPerSecond: 400.0 / 3600, canRestart: false)
+  private(set) var counterOut = Counter(resolution: 0.1, maxPerSecond: 600.0 / 3600, canRestart: true)
+  private(set) var counterIn = Counter(resolution: 0.1, maxPerSecond: 600.0 / 3600, canRestart: true)
   private var voltage: Double?
   private var speedIntegral = Trapezoid()
   private var powerIntegral = Trapezoid()
@@ -36,7 +36,7 @@ struct Meter: Sendable {
 
   init(time: Int64) { totals = Totals(time: time) }
 
-  /// Marks the readings as out of date after a gap.
+  /// Discards the readings after a gap, because they may be out of date. `known` still contains them.
   mutating func forgetReadings() {
     readingsBeforeGap = known
     totals.forgetReadings()
@@ -54,7 +54,7 @@ struct Meter: Sendable {
     if let step = speedIntegral.update(speed, at: now) { totals.distance += step.positive }
   }
 
-  /// Adds a time with an unknown state of motion. `speed` is the higher of the speeds before and after it, in km/h.
+  /// Adds a time during which the state of motion is unknown. `speed` is the higher of the speeds before and after it, in km/h.
   mutating func addUnknown(_ time: Int64, speed: Double) {
     totals.unknownTime += time
     totals.unknownDistance += speed * Double(time) / 3.6e9

@@ -1,4 +1,4 @@
-// Whether the vehicle is moving, and what shows that its user has left it: speed, motor speed, gear, ignition, and the state of the device.
+// Determines whether the vehicle is moving, and whether its user has left it, from speed, motor speed, gear, ignition and device state.
 
 struct Motion: Sendable {
   enum State { case unknown, stationary, moving }
@@ -6,10 +6,10 @@ struct Motion: Sendable {
   /// The last known state, and when it was last known.
   private(set) var state = State.unknown
   private(set) var knownAt = Int64.min
-  /// When the current stretch of motion began.
+  /// When the vehicle began to move; nil while it is not moving.
   private(set) var movingSince: Int64?
   private var stationarySince: Int64?
-  /// The speed from which the state is known, in km/h without sign; nil if it is known from the motors.
+  /// The absolute speed in km/h that determined the state; nil if the motors determined it.
   private(set) var currentSpeed: Double?
   private(set) var ignition: Bool?
   private var gear: Gear?
@@ -29,14 +29,14 @@ struct Motion: Sendable {
   private static let stationarySpeed = 1.0
   /// Below this speed in rpm, a motor counts as stopped.
   private static let minMotorSpeed = 30.0
-  /// 72 km/h in a second is more than any vehicle achieves; the slack covers steps of 1 mph and wheels that lock.
+  /// No vehicle changes its speed by 72 km/h in a second; the slack allows for steps of 1 mph and for locked wheels.
   private static let plausibleSpeed = PlausibleValue(0...500, slack: 15, slope: 72)
 
   init(movingSpeed: Double) { self.movingSpeed = movingSpeed }
 
   var isResponding: Bool { device == .responding }
 
-  /// Handles a value; returns whether the state of motion is known from it.
+  /// Handles a value. Returns whether it determines the state of motion.
   mutating func update(_ role: Role, _ value: Double?, at now: Int64) -> Bool {
     switch role {
     case .speed:
@@ -66,7 +66,7 @@ struct Motion: Sendable {
       (engine, engineAt) = (value ?? 0, value == nil ? nil : now)
       return false
     case .gear:
-      // A gear that is unknown for a moment does not end a trip.
+      // A gear that is briefly unknown does not end a trip.
       if let new = value.flatMap(Gear.init(rawValue:)), new != gear { (gear, gearSince) = (new, now) }
       return false
     case .ignition:
@@ -98,7 +98,7 @@ struct Motion: Sendable {
     (state, knownAt) = (new, now)
   }
 
-  /// Forgets everything but the gear and the ignition: the time has changed.
+  /// Resets everything except the gear and the ignition, because the clock has stepped.
   mutating func restart() {
     let (gear, ignition) = (gear, ignition)
     self = Motion(movingSpeed: movingSpeed)
@@ -116,7 +116,7 @@ struct Motion: Sendable {
     return now - stationarySince
   }
 
-  /// Whether no state of motion is known now.
+  /// Whether the state of motion is unknown now.
   func isLost(at now: Int64) -> Bool { knownAt == .min || now - knownAt > Limits.sampleAge }
 
   /// Whether the data shows that the user has left the vehicle, which last moved at `lastMotion`.

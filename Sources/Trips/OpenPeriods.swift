@@ -1,4 +1,4 @@
-// The periods while they are open, as snapshots at their start and end, and their conversion to what the detector reports.
+// The open periods, as snapshots of the totals at their start and end, and their conversion to reported periods.
 
 struct OpenTrip: Sendable {
   let id: Int
@@ -9,11 +9,11 @@ struct OpenTrip: Sendable {
   var journey: Int64
   var pauses: [Period.Pause] = []
   var maxSpeed: Double?
-  var movedWithIgnition = false
-  /// Whether there was a gap since the last motion; the stop then does not count as a pause.
+  var hasMovedWithIgnition = false
+  /// Whether there has been a gap since the last motion; the stop then does not count as a pause.
   var hasGap = false
 
-  /// Handles a sample of motion.
+  /// Handles a sample that shows motion.
   @inline(__always)
   mutating func move(_ totals: Totals, speed: Double?, ignition: Bool?, _ minPause: Int64) {
     if totals.time - lastMotion.time >= minPause, !hasGap, pauses.count < Limits.pauses {
@@ -22,26 +22,26 @@ struct OpenTrip: Sendable {
     hasGap = false
     lastMotion = totals
     if let speed { maxSpeed = max(maxSpeed ?? 0, speed) }
-    if ignition != false { movedWithIgnition = true }
+    if ignition != false { hasMovedWithIgnition = true }
   }
 
-  /// Adds a later trip, which turned out to be part of this one.
+  /// Appends a later trip that turned out to be part of this one.
   mutating func append(_ other: OpenTrip) {
     lastMotion = other.lastMotion
     marks.formUnion(other.marks)
     pauses += other.pauses.prefix(Limits.pauses - pauses.count)
     if let speed = other.maxSpeed { maxSpeed = max(maxSpeed ?? 0, speed) }
-    movedWithIgnition = movedWithIgnition || other.movedWithIgnition
+    hasMovedWithIgnition = hasMovedWithIgnition || other.hasMovedWithIgnition
   }
 
-  /// The trip as reported; it ended with the last motion if it `isClosed`.
+  /// The trip as reported. If it `isClosed`, it ended with the last motion.
   func period(isClosed: Bool, _ meter: Meter, _ rules: PeriodRules) -> Period {
     var end = isClosed ? lastMotion : meter.totals
-    // The odometer is read once a minute: a reading after the last motion is also the one at the end.
+    // The odometer is read only once a minute: a reading after the last motion also applies to the end of the trip.
     if let odometer = meter.totals.odometer, odometer.total >= end.odometer?.total ?? 0 { end.odometer = odometer }
     var period = Period(id: id, kind: .trip, start: start.time, end: isClosed ? end.time : nil)
     period.marks = marks
-    if !movedWithIgnition, !marks.contains(.unrecorded) { period.marks.insert(.towed) }
+    if !hasMovedWithIgnition, !marks.contains(.unrecorded) { period.marks.insert(.towed) }
     period.journey = journey
     period.pauses = pauses
     period.statistics = Summary(start, end, meter, rules).trip(maxSpeed: maxSpeed)
@@ -75,7 +75,7 @@ struct OpenCharge: Sendable {
   private var curve: [Segment] = []
   private var segment: Totals
 
-  /// The time and the energy at a state of charge.
+  /// The time and the charged energy at one percent of the state of charge.
   private struct Segment {
     var stateOfCharge: Int
     var time: Int64
@@ -87,7 +87,7 @@ struct OpenCharge: Sendable {
     (last, segment) = (start, start)
   }
 
-  /// Handles a sample of charging with this power in kW, positive into the battery.
+  /// Handles a sample that shows charging with this power in kW, positive into the battery.
   mutating func charge(_ totals: Totals, power: Double?, _ rules: PeriodRules) {
     let elapsed = totals.time - last.time
     if elapsed <= Limits.sampleAge {
@@ -121,7 +121,7 @@ struct OpenCharge: Sendable {
     }
   }
 
-  /// The charge as reported; it ended with the last charging if it `isClosed`.
+  /// The charge as reported. If it `isClosed`, it ended when the vehicle was last charging.
   func period(isClosed: Bool, _ meter: Meter, _ rules: PeriodRules) -> Period {
     var period = Period(id: id, kind: .charge, start: start.time, end: isClosed ? last.time : nil)
     period.marks = marks

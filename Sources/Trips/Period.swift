@@ -9,17 +9,17 @@ public struct Period: Sendable, Equatable, Identifiable {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// The vehicle does not report charging: it is derived from the current.
+    /// The charge was derived from the battery current, because the vehicle does not report charging.
     public static let derived = Marks(rawValue: 1)
-    /// It was derived from the odometer or the state of charge after a time without data. It happened between `start` and `end`.
+    /// The period was derived from the odometer or the state of charge after a time without data. It took place between `start` and `end`.
     public static let unrecorded = Marks(rawValue: 2)
-    /// Data is missing for more than a minute within the period.
+    /// More than a minute of data is missing within the period.
     public static let interrupted = Marks(rawValue: 4)
     /// The vehicle moved with the ignition off.
     public static let towed = Marks(rawValue: 8)
-    /// The recording starts within the period.
+    /// Recording started during the period.
     public static let startUnknown = Marks(rawValue: 16)
-    /// A step of the clock ended the period.
+    /// A clock step ended the period.
     public static let clockStep = Marks(rawValue: 32)
   }
 
@@ -39,9 +39,9 @@ public struct Period: Sendable, Equatable, Identifiable {
   /// nil while the period is open.
   public var end: Int64?
   public var marks: Marks = []
-  /// The start of the first trip of the journey that a trip is part of.
+  /// For a trip, the start of the first trip of its journey.
   public var journey: Int64?
-  /// Stops of a trip, or times without charging, of more than a minute.
+  /// The stops during a trip, or the interruptions of a charge, that last at least `PeriodRules.minPause`.
   public var pauses: [Pause] = []
   public var statistics = Statistics()
 }
@@ -50,6 +50,6 @@ public struct Period: Sendable, Equatable, Identifiable {
 public enum Change: Sendable, Equatable {
   /// The period is new, or replaces the one with its `id`.
   case stored(Period)
-  /// The period with this `id` no longer exists: it was part of another one, or too short.
+  /// The period with this `id` no longer exists: it turned out to be part of another one, or too short.
   case removed(Int)
 }

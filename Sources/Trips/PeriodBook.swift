@@ -1,16 +1,16 @@
-// The open periods of a device and their transitions. There is always a trip or a parked period; a charge is within a parked period.
-// The detector decides when they start and end.
+// The open periods of a device and their transitions. A trip or a parked period is always open; a charge lies within a parked period.
+// PeriodDetector decides when they start and end.
 
 struct PeriodBook: Sendable {
   private var trip: OpenTrip?
   private var parking: OpenParking?
   private var charge: OpenCharge?
-  /// A trip or charge that ended because the data did: it continues if later data shows that it went on.
+  /// A trip or charge that ended for lack of data. It resumes if later data shows that it continued.
   private var suspendedTrip: OpenTrip?
   private var suspendedCharge: OpenCharge?
   /// The parked period before the trip; restored if the trip turns out to be too short.
   private var previousParking: OpenParking?
-  /// The end of the last trip, and its journey.
+  /// The end and the journey of the last trip.
   private var lastTrip: (end: Int64, journey: Int64)?
   private var changes: [Change] = []
   private var nextID = 1
@@ -23,7 +23,7 @@ struct PeriodBook: Sendable {
   /// When the vehicle was last charging; nil if there is no open charge.
   var lastChargingAt: Int64? { charge?.last.time }
 
-  /// The changes since the last call.
+  /// Returns the changes since the last call.
   mutating func takeChanges() -> [Change] {
     guard !changes.isEmpty else { return [] }
     defer { changes.removeAll(keepingCapacity: true) }
@@ -47,7 +47,7 @@ struct PeriodBook: Sendable {
 
   mutating func storeOpen(_ meter: Meter) { for period in open(meter) { store(period) } }
 
-  /// Completes readings at the start of the open periods.
+  /// Fills in readings that were missing at the start of the open periods.
   mutating func fill(from totals: Totals) {
     trip?.start.fill(from: totals)
     parking?.start.fill(from: totals)
@@ -79,7 +79,7 @@ struct PeriodBook: Sendable {
 
   // MARK: Trips
 
-  /// Starts a trip, at the earliest when the previous trip or the open charge ended.
+  /// Starts a trip, but not before the end of the previous trip or of the open charge.
   mutating func startTrip(_ start: Totals, motion: Totals, _ meter: Meter) {
     var start = start
     if let charge, start.time < charge.last.time { start = charge.last }
@@ -93,7 +93,7 @@ struct PeriodBook: Sendable {
     store(new.period(isClosed: false, meter, rules))
   }
 
-  /// Handles a sample of motion with this speed in km/h.
+  /// Handles a sample that shows motion with this speed in km/h.
   @inline(__always)
   mutating func move(_ totals: Totals, speed: Double?, ignition: Bool?) {
     trip?.move(totals, speed: speed, ignition: ignition, rules.minPause)
@@ -104,7 +104,7 @@ struct PeriodBook: Sendable {
     trip?.hasGap = true
   }
 
-  /// Ends the trip with its last motion, at which a parked period starts.
+  /// Ends the trip at its last motion, where a parked period starts.
   mutating func endTrip(isSuspended: Bool, _ meter: Meter) {
     guard let old = trip else { return }
     trip = nil
@@ -133,7 +133,7 @@ struct PeriodBook: Sendable {
     return distance.value < rules.minTripDistance
   }
 
-  /// The vehicle was driven through the gap between two snapshots.
+  /// Adds a drive that lasted throughout the gap between two snapshots.
   mutating func addDrive(from start: Totals, to end: Totals, _ meter: Meter) {
     if suspendedTrip != nil {
       resumeTrip(until: end, meter)
@@ -144,7 +144,7 @@ struct PeriodBook: Sendable {
     }
   }
 
-  /// The suspended trip went on during the gap: the parked period and a trip since are part of it.
+  /// Resumes the suspended trip, which continued during the gap. The parked period and any trip since then become part of it.
   private mutating func resumeTrip(until resumed: Totals, _ meter: Meter) {
     guard var old = suspendedTrip else { return }
     old.marks.insert(.interrupted)
@@ -161,7 +161,7 @@ struct PeriodBook: Sendable {
     store(old.period(isClosed: false, meter, rules))
   }
 
-  /// The trip began in the gap before it, at `start`.
+  /// Moves the start of the trip back to `start`, because the trip began in the gap before it.
   private mutating func extendTrip(backTo start: Totals, _ meter: Meter) {
     guard var current = trip else { return }
     if let old = previousParking {
@@ -174,10 +174,10 @@ struct PeriodBook: Sendable {
     store(current.period(isClosed: false, meter, rules))
   }
 
-  /// There was a trip between two snapshots without data in between. The parked period ends before it; another one starts after it.
+  /// Inserts a trip between two snapshots without data in between. The parked period ends before it, and another one starts after it.
   mutating func insertTrip(from start: Totals, to end: Totals, _ meter: Meter) {
     if let later = trip {
-      // The parked period before the current trip was really two.
+      // The parked period before the current trip was actually two.
       if let old = previousParking {
         if start.time > old.start.time { store(old.period(end: start, meter, rules)) } else { changes.append(.removed(old.id)) }
       }
@@ -188,7 +188,7 @@ struct PeriodBook: Sendable {
       } else {
         previousParking = nil
       }
-      // The odometer reading before the gap does not hold at the start of the current trip.
+      // The odometer reading from before the gap does not apply to the start of the current trip.
       var current = later
       current.start.odometer = end.odometer
       trip = current
@@ -215,8 +215,8 @@ struct PeriodBook: Sendable {
   mutating func startCharge(_ start: Totals, _ detection: ChargeDetection, _ meter: Meter) {
     endTrip(isSuspended: false, meter)
     if var old = suspendedCharge {
-      let rose = meter.totals.chargeRise(since: old.last) ?? 0
-      if start.time - old.last.time <= rules.chargePause || rose >= Limits.continuedChargeRise {
+      let rise = meter.totals.chargeRise(since: old.last) ?? 0
+      if start.time - old.last.time <= rules.chargePause || rise >= Limits.continuedChargeRise {
         old.marks.insert(.interrupted)
         (charge, suspendedCharge) = (old, nil)
         return store(old.period(isClosed: false, meter, rules))
@@ -233,7 +233,7 @@ struct PeriodBook: Sendable {
     if let type = detection.type { charge?.type = type }
   }
 
-  /// The state of charge rose during a gap: the charge continued until now, or there was one that was not recorded.
+  /// Handles a rise of the state of charge during a gap: the charge continued until now, or there was an unrecorded one.
   mutating func addCharge(rise: Double, since before: Totals, _ meter: Meter) {
     if var old = charge ?? suspendedCharge {
       guard rise >= Limits.continuedChargeRise else { return }
@@ -256,7 +256,7 @@ struct PeriodBook: Sendable {
     store(old.period(isClosed: true, meter, rules))
   }
 
-  /// Ends all periods at `end`, because the clock steps.
+  /// Ends all periods at `end` because of a clock step.
   mutating func endAll(_ end: Totals, _ meter: Meter) {
     trip?.marks.insert(.clockStep)
     charge?.marks.insert(.clockStep)

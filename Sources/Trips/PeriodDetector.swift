@@ -1,11 +1,11 @@
-// Detects trips, charges and parked periods in the values of one device. The same code handles values as they arrive and a
-// year of them at once: it reads no clock, and its memory is bounded. Filters and sums are in Meter, the periods in PeriodBook.
+// Detects trips, charges and parked periods from the values of one device. The same code handles live values and a recorded year: it reads
+// no clock, and its memory use is bounded. Filters and sums are in Meter, the periods in PeriodBook.
 
 /// Detects the periods of one device.
 ///
-/// Pass every sample in the order of time, and call `advance(to:)` now and then while none arrive: whether a period has ended depends on
-/// the time alone, not on when these calls are made. To continue after a restart, pass the samples since the start of the earliest open
-/// period.
+/// Pass all samples in chronological order, and call `advance(to:)` regularly while none arrive. When a period ends depends only on the
+/// times that are passed, not on when these calls are made. To continue after a restart, pass the samples since the start of the earliest
+/// open period.
 public struct PeriodDetector: Sendable {
   public let rules: PeriodRules
   private var now: Int64?
@@ -14,9 +14,9 @@ public struct PeriodDetector: Sendable {
   private var charging = ChargeDetection()
   private var book: PeriodBook
   private var gap: Gap?
-  /// The time of the last value of the vehicle itself.
+  /// The time of the last value from the vehicle itself, rather than a device state.
   private var lastDataAt: Int64?
-  /// When the vehicle was switched on, or began to respond: a trip starts here if the vehicle moves soon after.
+  /// The totals when the vehicle was switched on, or began to respond: a trip starts here if the vehicle moves soon after.
   private var readyAt: Totals?
   private var reportedAt = Int64.min
 
@@ -29,10 +29,10 @@ public struct PeriodDetector: Sendable {
   /// The open periods as of now.
   public var openPeriods: [Period] { book.open(meter) }
 
-  /// Handles a sample. A sample before the last one is a step of the clock, which ends all periods.
+  /// Handles a sample. A sample earlier than the last one is a clock step, which ends all periods.
   public mutating func add(_ sample: Sample) -> [Change] {
     let time = sample.time
-    // Accept only times that cannot overflow a calculation, and finite values.
+    // Accept only finite values, and times that cannot overflow a calculation.
     guard time.magnitude < 1 << 61, sample.value?.isFinite ?? true else { return [] }
     if time != now { start(time) }
     if sample.role == .state {
@@ -44,7 +44,7 @@ public struct PeriodDetector: Sendable {
     return book.takeChanges()
   }
 
-  /// Advances to a time: a period can end, or be reported.
+  /// Advances to a time. This can end periods, and reports open ones when they are due.
   public mutating func advance(to time: Int64) -> [Change] {
     if let now, time > now, time - now <= Limits.clockStep { start(time) }
     return book.takeChanges()

@@ -4,29 +4,29 @@
 public struct PeriodRules: Sendable, Equatable {
   /// A pause up to this length is part of a trip.
   public var tripPause = Int64.minutes(5)
-  /// A trip ends if no data arrives for this time, unless the odometer shows later that it continued.
+  /// A trip ends if no data arrives for this long, unless the odometer later shows that it continued.
   public var dataTimeout = Int64.minutes(15)
   /// A stop of this length ends a trip of a vehicle that reports neither gear nor ignition.
   public var idleTimeout = Int64.minutes(15)
   /// How long the gear must be in park to count as the end of a trip.
   public var parkTime = Int64.seconds(60)
-  /// The speed at which a vehicle counts as moving, in km/h.
+  /// The speed in km/h from which a vehicle counts as moving.
   public var movingSpeed = 3.0
-  /// How long it must move for a trip to start.
+  /// How long the vehicle must move for a trip to start.
   public var movingTime = Int64.seconds(2)
-  /// Shorter trips are dropped, in km.
+  /// The minimum distance of a trip in km; shorter trips are dropped.
   public var minTripDistance = 0.05
-  /// A stop of this length is listed as a pause.
+  /// A stop of at least this length is listed as a pause.
   public var minPause = Int64.seconds(60)
-  /// A parked period of this length ends a journey.
+  /// A parked period longer than this ends a journey.
   public var journeyBreak = Int64.minutes(120)
   /// A pause up to this length is part of a charge; a longer one only while a plug is reported.
   public var chargePause = Int64.minutes(30)
-  /// The battery current in A, negative into the battery, at or below which the vehicle counts as charging, if it does not report this.
+  /// The battery current in A, negative into the battery, at or below which a vehicle that does not report charging counts as charging.
   public var chargingCurrentThreshold = -1.0
   /// How long the vehicle must be stationary for such a current to count as charging rather than regeneration.
   public var chargeStationaryTime = Int64.seconds(60)
-  /// The volume of the fuel tank in litres, to compute the consumption from its level if nothing better is reported.
+  /// The volume of the fuel tank in litres, to compute the consumption from the fuel level if nothing better is reported.
   public var tankVolume: Double?
   /// How often an open period is reported.
   public var updateInterval = Int64.seconds(10)
@@ -36,18 +36,18 @@ public struct PeriodRules: Sendable, Equatable {
 
 /// Limits that are not configurable rules.
 enum Limits {
-  /// A value is valid for this time, and integrals bridge it; vehicled repeats unchanged values every second.
+  /// How long a value is valid; integrals bridge this time. vehicled repeats unchanged values every second.
   static let sampleAge = Int64.seconds(15)
-  /// After this time without values from the vehicle, it may have been used in the meantime.
+  /// After this long without values from the vehicle, it may have been used in the meantime.
   static let gap = Int64.seconds(60)
-  /// A time step beyond this is a wrong clock, not a parked period.
+  /// A larger time step indicates a wrong clock, not a parked period.
   static let clockStep = Int64.minutes(400 * 24 * 60)
-  /// A vehicle that was driven through a gap had at least this mean speed, in km/h; otherwise it was also parked.
+  /// The mean speed in km/h from which a vehicle was driven throughout a gap; below it, the vehicle was also parked.
   static let minGapSpeed = 10.0
-  /// A derived charge is reported if it lasts this time.
+  /// How long a derived charge must last to be reported.
   static let chargeConfirmation = Int64.seconds(10)
-  /// A rise of the state of charge in a gap that shows an unrecorded charge, and one that shows that a charge continued, in %. The state of
-  /// charge of a longboard rises by a few percent when it rests.
+  /// The rise of the state of charge during a gap, in %, that shows an unrecorded charge, and the one that shows that a charge continued.
+  /// The state of charge of a longboard rises by a few percent at rest.
   static let unrecordedChargeRise = 10.0
   static let continuedChargeRise = 0.5
   /// AC chargers in cars have at most 22 kW.

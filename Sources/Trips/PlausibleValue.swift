@@ -1,4 +1,4 @@
-// Filters garbage out of measured values: a value out of range is dropped, and an implausible step only counts once it is confirmed.
+// Filters measured values: a value out of range is dropped, and an implausible step counts only once a second value confirms it.
 
 struct PlausibleValue: Sendable, Equatable {
   private(set) var value: Double?
@@ -13,7 +13,7 @@ struct PlausibleValue: Sendable, Equatable {
     (self.range, self.slack, self.slope) = (range, slack, slope)
   }
 
-  /// Handles a value; returns whether it is accepted.
+  /// Handles a value. Returns whether it is accepted.
   @inline(__always)
   mutating func update(_ new: Double, at now: Int64) -> Bool {
     guard range.contains(new) else { return false }

@@ -1,5 +1,5 @@
-// The properties from which periods are computed, by the names, types and units that the kinds of devices declare. All other properties are
-// ignored.
+// Selects the properties from which periods are computed, by the names, types and units that the kinds of devices declare. All other
+// properties are ignored.
 
 import Protocols
 
@@ -46,7 +46,7 @@ public enum Role: UInt8, Sendable, CaseIterable {
 enum Gear: Double, Sendable {
   case park, neutral, driving
 
-  /// Park-or-neutral counts as park, because such a car reports nothing else when it is parked.
+  /// Park-or-neutral counts as park, because a car that uses it reports nothing else when parked.
   init(_ name: String) {
     switch name {
     case "park", "park-or-neutral", "p": self = .park
@@ -67,7 +67,7 @@ public enum DeviceState: Double, Sendable {
   /// There is no link.
   case down
 
-  /// The meaning of a state name of any kind of device. An unknown name means that the device responds.
+  /// Creates the state for a state name of any kind of device. An unknown name means that the device responds.
   public init(_ name: String) {
     switch name {
     case "parked", "car-asleep", "adapter-asleep", "asleep": self = .resting
@@ -83,7 +83,7 @@ public struct Signal: Sendable, Equatable {
   public let role: Role
   public let scale: Double
 
-  /// The signal of a property of this name, type and unit; nil if periods do not depend on it.
+  /// Creates the signal of a property with this name, type and unit; nil if periods do not depend on the property.
   public init?(property: String, type: ValueType, unit: String?) {
     guard let role = Self.role(property, type, unit), let scale = Self.scale(role, unit) else { return nil }
     (self.role, self.scale) = (role, scale)
@@ -94,7 +94,7 @@ public struct Signal: Sendable, Equatable {
 
   private init(role: Role, scale: Double) { (self.role, self.scale) = (role, scale) }
 
-  /// A sample of a reading; a value that this signal cannot have counts as absent.
+  /// Converts a reading to a sample; a value that is invalid for this signal counts as absent.
   public func sample(_ content: Reading.Content, at time: Int64) -> Sample {
     guard case .value(let value) = content else { return Sample(time, role, nil) }
     return Sample(time, role, number(value))
@@ -123,7 +123,7 @@ public struct Signal: Sendable, Equatable {
     switch property {
     case "speed": .speed
     case "speed-brakes": .fallbackSpeed
-    // Motors report whole revolutions, with a sign; the engine speed of SAE J1979 has quarters.
+    // Motors report signed integers; the engine speed of SAE J1979 has a resolution of 0.25 rpm.
     case "rpm": type == .int ? .motorSpeed : .engineSpeed
     case "rpm-2": .secondMotorSpeed
     case "gear": type == .string ? .gear : nil

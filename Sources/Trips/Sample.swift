@@ -1,4 +1,4 @@
-// The input of the detector: plain numbers, because a year of them can be read at once.
+// The input of the detector: plain numbers, for speed, because a year of samples can be read at once.
 
 /// One value of a device, or its absence.
 public struct Sample: Sendable, Equatable {

@@ -1,6 +1,6 @@
-// The figures of a period. What the vehicle does not report is nil, never 0.
+// The figures of a period. A figure that the vehicle does not report is nil, never 0.
 
-/// A measured quantity with the bound of its error.
+/// A measured quantity with its error bound.
 public struct Quantity: Sendable, Equatable {
   public enum Source: String, Sendable {
     /// The difference of the odometer, refined by the integral of speed.
@@ -46,7 +46,7 @@ public struct Statistics: Sendable, Equatable {
     public init(_ start: Double? = nil, _ end: Double? = nil) { (self.start, self.end) = (start, end) }
   }
 
-  /// A charge at one percent of the state of charge.
+  /// The charging power at one percent of the state of charge.
   public struct CurvePoint: Sendable, Equatable {
     /// The state of charge, in whole percent.
     public var stateOfCharge: Int
@@ -65,13 +65,13 @@ public struct Statistics: Sendable, Equatable {
   /// km/h; the mean is over the driven time.
   public var maxSpeed: Double?
   public var meanSpeed: Double?
-  /// kWh out of the battery less those into it; negative if more was charged.
+  /// kWh out of the battery minus kWh into it; negative if more was charged.
   public var energy: Quantity?
   /// kWh into the battery during a trip.
   public var regenerated: Quantity?
-  /// kWh used while stationary, by the integral of power.
+  /// kWh used while stationary, from the integral of power.
   public var standingEnergy: Double?
-  /// kWh per 100 km; multiplied by 10, Wh per km.
+  /// kWh per 100 km; multiply by 10 for Wh per km.
   public var energyPer100Kilometres: Quantity?
   /// Litres, and litres per 100 km.
   public var fuel: Quantity?
@@ -82,12 +82,12 @@ public struct Statistics: Sendable, Equatable {
   public var fuelLevel = StartEnd()
   public var batteryTemperature = StartEnd()
   public var outdoorTemperature = StartEnd()
-  /// kWh into the battery by a charger.
+  /// kWh into the battery from a charger.
   public var charged: Quantity?
   /// kW into the battery; the mean is over the time of charging.
   public var maxChargePower: Double?
   public var meanChargePower: Double?
-  /// Microseconds in which data showed the battery charging.
+  /// Microseconds during which the data showed the battery charging.
   public var chargingTime: Int64?
   public var chargeType: ChargeType?
   public var chargeCurve: [CurvePoint] = []

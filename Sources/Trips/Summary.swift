@@ -1,5 +1,5 @@
-// Computes the figures of a period from the snapshots at its start and end. Where a counter and an integral exist, the integral decides
-// within the bounds of the counter: it has the finer resolution, and the counter has no gaps.
+// Computes the figures of a period from the snapshots at its start and end. Where both a counter and an integral exist, the integral is
+// used, limited to the bounds of the counter: the integral has the finer resolution, and the counter has no gaps.
 
 struct Summary {
   private let start: Totals
@@ -7,10 +7,10 @@ struct Summary {
   private let meter: Meter
   private let rules: PeriodRules
 
-  /// The error of integrals relative to their value: sensors and sampling.
+  /// The error of integrals relative to their value, due to sensors and sampling.
   private static let integralError = 0.03
   private static let airFlowError = 0.1
-  /// The error of a fuel level, relative to the tank: its resolution, and fuel slosh.
+  /// The error of a fuel level relative to the tank, due to resolution and fuel slosh.
   private static let levelError = 0.03
 
   init(_ start: Totals, _ end: Totals, _ meter: Meter, _ rules: PeriodRules) {
@@ -52,7 +52,7 @@ struct Summary {
     return figures
   }
 
-  /// The distance of a trip. The odometer readings are not taken exactly at its start and end.
+  /// The distance of a trip. The odometer is not read exactly at the start and the end.
   var distance: Quantity? {
     let driven = end.distance - start.distance
     let unknown = end.unknownDistance - start.unknownDistance
@@ -63,7 +63,7 @@ struct Summary {
     let counted = to.total - from.total
     let resolution = meter.odometer.resolution
     let between = to.distance - from.distance
-    // If the speed is missing for a part of the way, only the odometer covers that part.
+    // If the speed is missing for part of the way, only the odometer covers that part.
     let hasGap = to.unknownTime > from.unknownTime
     let refined = hasGap ? max(counted, between) : min(max(between, counted - resolution), counted + resolution)
     let outside = (end.distance - to.distance) - (start.distance - from.distance)
@@ -108,7 +108,8 @@ struct Summary {
     return Quantity(integral, bound: bound, source: .power)
   }
 
-  /// The fuel, from the best source that covers nearly as much time as the longest one; if there is none, from the level.
+  /// The fuel used, from the best source that covers at least 90 % of the time that the longest one covers. If no source covers any
+  /// time, from the fuel level.
   private var fuel: Quantity? {
     let sums = [
       (end.fuelByRate - start.fuelByRate, Self.integralError, Quantity.Source.fuelRate),

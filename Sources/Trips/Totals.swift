@@ -1,5 +1,5 @@
-// What a device has measured since the detector started, as sums that only grow, and the latest readings. A period is the difference of two
-// such snapshots, so that its start can be moved back and two periods can be joined.
+// The sums of a device's values since the detector started, which only grow, and the latest readings. A period is the difference between
+// two such snapshots, so that its start can be moved back and two periods can be joined.
 
 struct Totals: Sendable {
   /// When the snapshot was taken.
@@ -8,7 +8,7 @@ struct Totals: Sendable {
   /// The integral of |speed|, in km, and the time in motion.
   var distance = 0.0
   var drivenTime: Int64 = 0
-  /// The time without a known state of motion, and the distance that would be driven in it at the higher of the speeds before and after.
+  /// The time without a known state of motion, and the distance driven in it if the speed was the higher of the speeds before and after.
   var unknownTime: Int64 = 0
   var unknownDistance = 0.0
 
@@ -16,7 +16,7 @@ struct Totals: Sendable {
   var energyOut = 0.0
   var energyIn = 0.0
   var powerTime: Int64 = 0
-  /// The part of `energyOut` less `energyIn` while the vehicle was stationary.
+  /// The part of `energyOut` minus `energyIn` that accrued while the vehicle was stationary.
   var standingEnergy = 0.0
 
   /// The fuel in litres by each source, and the time that it covers.
@@ -52,7 +52,7 @@ struct Totals: Sendable {
 
   init(time: Int64) { self.time = time }
 
-  /// Completes readings that were unknown when the snapshot was taken.
+  /// Fills in readings that were missing when the snapshot was taken.
   mutating func fill(from later: Totals) {
     countedOut = countedOut ?? later.countedOut
     countedIn = countedIn ?? later.countedIn
@@ -64,7 +64,7 @@ struct Totals: Sendable {
     outdoorTemperature = outdoorTemperature ?? later.outdoorTemperature
   }
 
-  /// Marks the readings as out of date: the vehicle may have been used since.
+  /// Discards the readings, because the vehicle may have been used since.
   mutating func forgetReadings() {
     (countedOut, countedIn, odometer, stateOfCharge, displayedStateOfCharge) = (nil, nil, nil, nil, nil)
     (fuelLevel, batteryTemperature, outdoorTemperature) = (nil, nil, nil)
@@ -83,7 +83,7 @@ struct Totals: Sendable {
     return nil
   }
 
-  /// The kilometres from another snapshot to this one that the odometer counted and the speed does not explain.
+  /// The distance in km since another snapshot that the odometer counted but the speed does not account for.
   func unexplainedDistance(since other: Totals) -> Double? {
     guard let odometer, let before = other.odometer else { return nil }
     return odometer.total - before.total - (odometer.distance - before.distance)

@@ -11,7 +11,7 @@ struct Trapezoid: Sendable {
     var time: Int64
   }
 
-  /// Adds a sample; returns the step since the last one, nil if that is too long ago. A sample at the same time replaces the last one.
+  /// Adds a sample. Returns the step since the last one, or nil if that is too long ago. A sample at the same time replaces the last one.
   @inline(__always)
   mutating func update(_ new: Double, at now: Int64) -> Step? {
     defer { (value, time) = (new, now) }
