@@ -1,4 +1,4 @@
-// The program: its options, and the errors that end it at the start.
+// The program: its options, and errors at startup.
 
 import ArgumentParser
 import ConfigurationFiles
@@ -10,7 +10,7 @@ import ServiceRuntime
 @main struct HistoryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "vehicled-history", abstract: "Record the values of vehicled, and compute trips, charges and parkings from them.",
-    discussion: "vehicled-history(8) describes the configuration. vehiclectl(1) shows what is recorded.", version: Protocols.version)
+    discussion: "vehicled-history(8) describes the configuration. vehiclectl(1) shows the recorded values.", version: Protocols.version)
 
   @ArgumentParser.Option(help: ArgumentHelp("Read this configuration file, then FILE.d/*.toml.", valueName: "file"))
   var config: String?
@@ -36,8 +36,8 @@ import ServiceRuntime
   var checkConfig = false
 
   func validate() throws {
-    if socket == "" { throw ValidationError("--socket is empty: give a path, or omit the option") }
-    if daemon == "" { throw ValidationError("--daemon is empty: give a path, or omit the option") }
+    if socket == "" { throw ValidationError("--socket is empty; specify a path, or omit the option") }
+    if daemon == "" { throw ValidationError("--daemon is empty; specify a path, or omit the option") }
   }
 
   func run() throws {
@@ -50,15 +50,15 @@ import ServiceRuntime
       throw ExitCode(2)
     }
     if checkConfig { return reportValid(configuration) }
-    // If SIGXFSZ is ignored, a write beyond the file size limit fails like a write to a full disk.
+    // Ignore SIGXFSZ, so that a write beyond the file size limit fails like a write to a full disk.
     signal(SIGXFSZ, SIG_IGN)
     Journal.bootstrap(identifier: "vehicled-history", level: configuration.logLevel)
-    let places = HistoryService.Places(
+    let paths = HistoryService.Paths(
       socket: socket ?? configuration.socket, daemon: daemon ?? environment("VEHICLED_SOCKET") ?? configuration.daemon,
       directory: state ?? environment("STATE_DIRECTORY") ?? configuration.directory ?? "/var/lib/vehicled-history",
       alerts: environment("RUNTIME_DIRECTORY") ?? "/run/vehicled-alerts")
     do {
-      try HistoryService(configuration, places, loop: EventLoop()).run()
+      try HistoryService(configuration, paths, loop: EventLoop()).run()
     } catch {
       printError("\(error)")
       throw ExitCode(1)
@@ -79,7 +79,7 @@ private func environment(_ name: String) -> String? {
   return String(cString: value)
 }
 
-/// Prints one line on standard error.
+/// Prints a line to standard error.
 private func printError(_ text: String) {
   let line = Array("vehicled-history: \(text)\n".utf8)
   _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }

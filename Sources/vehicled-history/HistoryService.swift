@@ -1,5 +1,5 @@
-// The service as a whole: creates its parts and connects them. Values go from the daemon through the intake to the recorder, the trackers of
-// periods, and the alerts.
+// The service as a whole: creates its parts and connects them. Values pass from the daemon through WatchIntake to the recorder, the period
+// trackers and the alerts.
 
 import Glibc
 import HistoryStore
@@ -9,53 +9,53 @@ import ServiceRuntime
 import Trips
 
 final class HistoryService {
-  /// Where the service finds and puts things; the command line can override the configuration.
-  struct Places {
+  /// The paths of sockets and directories; the command line can override the configuration.
+  struct Paths {
     var socket: String
     var daemon: String
     var directory: String
-    /// Where the files for path units are created.
+    /// The directory in which files for path units are created.
     var alerts: String
   }
 
   private let loop: EventLoop
-  private let places: Places
+  private let paths: Paths
   private let configuration: HistoryConfiguration
   private let logger = Logger(label: "vehicled-history")
   private let store: StoreThread
   private let queue: BatchQueue
   private let recorder: Recorder
-  private let keeper: PeriodKeeper
-  private let alerts: AlertKeeper
+  private let periodManager: PeriodManager
+  private let alerts: AlertManager
   private let maintenance: Maintenance
   private let server: HistoryServer
   private let access: ServiceAccess
-  private let clock: ClockKeeper
+  private let clock: ClockMonitor
   private var watch: DaemonWatch?
   private var intake = WatchIntake()
-  /// Why there are no values.
+  /// The reason why no values arrive, if any.
   private var failure: String? = "not connected yet"
   private var isOutageLogged = false
 
   /// Opens the store.
-  init(_ configuration: HistoryConfiguration, _ places: Places, loop: EventLoop) throws {
-    (self.configuration, self.places, self.loop) = (configuration, places, loop)
-    let opened = try HistoryStore(directory: places.directory)
-    let clock = try ClockKeeper(opened, loop: loop)
+  init(_ configuration: HistoryConfiguration, _ paths: Paths, loop: EventLoop) throws {
+    (self.configuration, self.paths, self.loop) = (configuration, paths, loop)
+    let opened = try HistoryStore(directory: paths.directory)
+    let clock = try ClockMonitor(opened, loop: loop)
     store = StoreThread(opened, loop: loop)
-    let reads = ReaderThread(name: "reads", directory: places.directory, loop: loop)
-    let replays = ReaderThread(name: "replays", directory: places.directory, loop: loop)
-    let checks = ReaderThread(name: "checks", directory: places.directory, loop: loop)
+    let reads = ReaderThread(name: "reads", directory: paths.directory, loop: loop)
+    let replays = ReaderThread(name: "replays", directory: paths.directory, loop: loop)
+    let checks = ReaderThread(name: "checks", directory: paths.directory, loop: loop)
     queue = BatchQueue(store, boot: clock.boot, loop: loop)
     recorder = Recorder(queue, selection: configuration.selection, loop: loop)
-    keeper = PeriodKeeper(
+    periodManager = PeriodManager(
       store: store, replays: replays, rules: configuration.rules, axis: LiveAxis(boot: clock.boot, offset: clock.offset.stored), loop: loop)
-    alerts = AlertKeeper(configuration.alerts, directory: places.alerts, state: "\(places.directory)/alerts", loop: loop)
+    alerts = AlertManager(configuration.alerts, directory: paths.alerts, state: "\(paths.directory)/alerts", loop: loop)
     maintenance = Maintenance(store: store, keep: configuration.keep, maxSize: configuration.maxSize, loop: loop)
     access = ServiceAccess(observe: configuration.observe, control: configuration.control, section: "[history]", loop: loop)
     self.clock = clock
     server = HistoryServer(
-      store: store, reads: reads, checks: checks, keeper: keeper, alerts: alerts, maintenance: maintenance, loop: loop,
+      store: store, reads: reads, checks: checks, periodManager: periodManager, alerts: alerts, maintenance: maintenance, loop: loop,
       limit: configuration.maxSize)
     connectParts()
   }
@@ -63,31 +63,31 @@ final class HistoryService {
   private func connectParts() {
     server.state = { [unowned self] in (queue.failure?.description ?? failure, queue.dropped + maintenance.dropped) }
     server.flush = { [unowned self] in recorder.flush() }
-    keeper.flush = { [unowned self] in recorder.flush() }
-    keeper.canStore = { [unowned self] in queue.failure == nil }
-    keeper.changed = { [unowned self] device, kind, hasEnded in
-      alerts.change(device, kind, hasEnded: hasEnded)
+    periodManager.flush = { [unowned self] in recorder.flush() }
+    periodManager.canStore = { [unowned self] in queue.failure == nil }
+    periodManager.changed = { [unowned self] device, kind, hasEnded in
+      alerts.periodChanged(of: device, kind, hasEnded: hasEnded)
       guard kind == .trip, hasEnded else { return }
       recorder.flush()
       maintenance.tripEnded()
     }
     maintenance.wall = { [unowned self] in clock.offset.isFinal ? SystemClock.wall : nil }
-    maintenance.recut = { [unowned self] device, range in keeper.recut(device, in: range, progress: Progress()) { _ in } }
+    maintenance.recut = { [unowned self] device, range in periodManager.recut(device, in: range, progress: Progress()) { _ in } }
     clock.changed = { [unowned self] offset, isFinal in
       store.run { [boot = clock.boot] (store) throws(HistoryError) in
         try store.setOffset(offset, synchronised: isFinal, ofBoot: boot)
       } then: { [weak self] result in
-        if case .failure(let error) = result { self?.logger.error("cannot store the time of this boot: \(error)") }
-        self?.keeper.setOffset(offset)
+        if case .failure(let error) = result { self?.logger.error("cannot store the clock offset of this boot: \(error)") }
+        self?.periodManager.setOffset(offset)
       }
     }
   }
 
   /// Serves the socket, and records until the loop ends.
   func run() throws {
-    try server.start(path: places.socket, access: access)
-    watch = DaemonWatch(socket: places.daemon, loop: loop) { [unowned self] event, _ in handle(event) }
-    logger.notice("serving \(places.socket), storing in \(places.directory)")
+    try server.start(path: paths.socket, access: access)
+    watch = DaemonWatch(socket: paths.daemon, loop: loop) { [unowned self] event, _ in handle(event) }
+    logger.notice("serving \(paths.socket), storing in \(paths.directory)")
     try loop.runAsService()
     stop()
   }
@@ -97,9 +97,9 @@ final class HistoryService {
     watch?.close()
     server.close()
     recorder.interrupt()
-    keeper.saveOpen()
+    periodManager.saveOpen()
     queue.submitAll()
-    if !store.wait(seconds: 10) { logger.error("the disk does not respond; the latest values may be lost") }
+    if !store.wait(seconds: 10) { logger.error("disk does not respond: the latest values may be lost") }
   }
 
   // MARK: Values
@@ -109,19 +109,19 @@ final class HistoryService {
     case .result(let result):
       if failure != nil { connected() }
       let reading = clock.read()
-      recorder.heard(at: reading.boot)
+      recorder.daemonResponded(at: reading.boot)
       let (observations, removed) = intake.read(result, at: reading)
       for observation in observations {
         guard let kind = intake.kind(of: observation.device) else { continue }
-        if recorder.record(observation, kind: kind) { keeper.observe(observation) }
+        if recorder.record(observation, kind: kind) { periodManager.observe(observation) }
       }
       for device in removed {
         recorder.remove(device)
-        alerts.disconnect(device)
+        alerts.discardValues(of: device)
       }
       alerts.observe(observations)
     case .gap(let missing):
-      logger.warning("vehicled has skipped \(missing) replies: the service reads too slowly")
+      logger.warning("vehicled skipped \(missing) replies: this service reads too slowly")
       recorder.interrupt()
     case .disconnected(let failure, _): disconnected(failure)
     }
@@ -130,14 +130,14 @@ final class HistoryService {
   private func connected() {
     failure = nil
     isOutageLogged = false
-    logger.notice("connected to \(places.daemon)")
+    logger.notice("connected to \(paths.daemon)")
     Notify.status("recording")
   }
 
   private func disconnected(_ failure: DaemonFailure) {
     recorder.interrupt()
     intake.restart()
-    alerts.disconnect()
+    alerts.discardValues()
     self.failure = failure.message
     guard !isOutageLogged else { return }
     isOutageLogged = true
@@ -146,18 +146,18 @@ final class HistoryService {
   }
 }
 
-/// The clock of this boot: reads it, and notices when it is corrected.
-final class ClockKeeper: EventSource {
+/// Reads the clock of this boot, and detects corrections of it.
+final class ClockMonitor: EventSource {
   private static let interval: Nanoseconds = 10 * .second
-  /// Readings of the clocks differ by the time between them, in µs.
+  /// The maximum difference in µs that is due to reading the two clocks one after the other.
   private static let tolerance: Int64 = 1000
 
-  /// The number of this boot in the store.
+  /// The ID of this boot in the store.
   let boot: Int
   private(set) var offset: ClockOffset
-  /// The offset by which times of the daemon are converted: the same for a while, so that equal times stay equal.
+  /// The offset for converting times of the daemon. Differences within the tolerance do not change it, so that equal times stay equal.
   private var current: Int64
-  /// The offset to store.
+  /// Called with a new offset to store.
   var changed: (_ offset: Int64, _ isFinal: Bool) -> Void = { _, _ in }
 
   init(_ store: HistoryStore, loop: EventLoop) throws {

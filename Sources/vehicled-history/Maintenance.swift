@@ -1,4 +1,4 @@
-// What is done now and then: merges blocks, drops what is older or larger than configured, and computes the periods of imported values.
+// Periodic maintenance: merges blocks, drops blocks that exceed the configured age or size, and computes the periods of imported values.
 
 import HistoryStore
 import Logging
@@ -7,7 +7,7 @@ import ServiceRuntime
 
 final class Maintenance: EventSource {
   private static let interval: Nanoseconds = 3600 * .second
-  /// After the last import of a device, its periods are computed.
+  /// The delay after the last import for a device before its periods are computed.
   private static let importDelay: Nanoseconds = 3 * .second
   /// The number of imported blocks after which blocks are merged.
   private static let importCount = 200
@@ -21,12 +21,12 @@ final class Maintenance: EventSource {
   private var importCount = 0
   /// The number of blocks that were dropped to limit the size.
   private(set) var dropped = 0
-  /// The wall-clock time in µs; nil while it is not known for sure: no value may be dropped because of a wrong clock.
+  /// The wall-clock time in µs; nil until it is certain, because a wrong clock must not cause values to be dropped.
   var wall: () -> Int64? = { nil }
-  /// Computes the periods of a device in a range again.
+  /// Recomputes the periods of a device in a range.
   var recut: (_ device: String, _ range: ClosedRange<Int64>) -> Void = { _, _ in }
 
-  /// Drops blocks that are older than `keep` (µs), and the oldest of more than `maxSize` bytes.
+  /// Drops blocks that are older than `keep` (µs), and the oldest blocks while the data exceeds `maxSize` bytes.
   init(store: StoreThread, keep: Int64?, maxSize: Int, loop: EventLoop) {
     (self.store, self.keep, self.maxSize) = (store, keep, maxSize)
     nextRun = SystemClock.monotonic + 60 * .second
@@ -35,10 +35,10 @@ final class Maintenance: EventSource {
     loop.add(self)
   }
 
-  /// Merges blocks soon: a trip has ended.
+  /// Merges blocks, because a trip has ended.
   func tripEnded() { compact(all: true) }
 
-  /// Notes that values were imported.
+  /// Handles an import of values.
   func imported(_ device: String, _ range: ClosedRange<Int64>) {
     let known = imports[device]?.range ?? range
     let union = min(known.lowerBound, range.lowerBound)...max(known.upperBound, range.upperBound)
@@ -69,7 +69,7 @@ final class Maintenance: EventSource {
       try store.compact(all: all)
     } then: { [weak self] result in
       switch result {
-      case .success(let damage): damage.forEach { self?.logger.warning("not merged: \($0)") }
+      case .success(let damage): damage.forEach { self?.logger.warning("damaged block not merged: \($0)") }
       case .failure(let error): self?.logger.error("cannot merge blocks: \(error)")
       }
     }
@@ -83,10 +83,10 @@ final class Maintenance: EventSource {
     } then: { [weak self] result in
       switch result {
       case .success(let count):
-        if count.old > 0 { self?.logger.info("\(count.old) blocks are older than keep and were dropped") }
+        if count.old > 0 { self?.logger.info("dropped \(count.old) blocks that are older than keep") }
         guard count.large > 0 else { return }
         self?.dropped += count.large
-        self?.logger.notice("\(count.large) of the oldest blocks were dropped: the history is larger than max-size")
+        self?.logger.notice("dropped the \(count.large) oldest blocks: the history exceeds max-size")
       case .failure(let error): self?.logger.error("cannot drop old blocks: \(error)")
       }
     }

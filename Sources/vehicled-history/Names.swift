@@ -1,4 +1,4 @@
-// Names for types that HistoryStore and Trips both have: those of the store. TripNames.swift has the others.
+// Aliases for types of HistoryStore whose names also exist in Trips. TripNames.swift contains those for Trips.
 
 import HistoryStore
 

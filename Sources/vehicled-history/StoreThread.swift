@@ -1,4 +1,4 @@
-// The store on a thread of its own: work is done in the order in which it is requested, and a slow disk delays nothing else.
+// Runs the store on a thread of its own: tasks run in the order of submission, and a slow disk delays nothing else.
 
 import CLinux
 import Glibc
@@ -6,14 +6,14 @@ import HistoryStore
 import Protocols
 import ServiceRuntime
 
-/// The writer of the store, used on its thread only.
+/// The writer of the store. The store is used only on this thread.
 final class StoreThread {
   private struct Box: @unchecked Sendable { let store: HistoryStore }
 
   private let box: Box
   private let thread: BackgroundThread
 
-  /// Takes over the store.
+  /// Takes ownership of the store.
   init(_ store: HistoryStore, loop: EventLoop) {
     box = Box(store: store)
     thread = BackgroundThread(name: "store", loop: loop)
@@ -31,7 +31,7 @@ final class StoreThread {
     }
   }
 
-  /// Blocks until all work is done. Returns false if that takes longer.
+  /// Blocks until all work is done. Returns false if this takes longer than `seconds`.
   func wait(seconds: Int32) -> Bool {
     let done = eventfd(0, Int32(EFD_CLOEXEC))
     thread.run {
@@ -44,7 +44,7 @@ final class StoreThread {
   }
 }
 
-/// A reader of the store on a thread of its own, which is opened with the first work.
+/// A reader of the store on a thread of its own. The first task opens it.
 final class ReaderThread {
   private final class Box: @unchecked Sendable { var reader: HistoryReader? }
 

@@ -1,4 +1,4 @@
-// Names for types that HistoryStore and Trips both have: those of the detector. Names.swift has the others.
+// Aliases for types of Trips whose names also exist in HistoryStore. Names.swift contains those for HistoryStore.
 
 import Trips
 

@@ -302,7 +302,7 @@ extension EndToEnd {
       }
       #expect(isFull, "\(service.stderr)")
       #expect(history.status()?["recording"] as? Bool == false)
-      #expect(service.stderr.contains("values wait in memory: cannot write"), "\(service.stderr)")
+      #expect(service.stderr.contains("values are buffered in memory: cannot write"), "\(service.stderr)")
       #expect(history.status() != nil, "it still replies")
       try handle.truncate(atOffset: 0)
       #expect(wait(seconds: 30) { history.status()?["recording"] as? Bool == true })

@@ -86,7 +86,7 @@ import Trips
     rig.observe("dtc-count", .int(1))
     #expect(rig.state == .ok)
     rig.observe("dtc-count", .absent("link down"))
-    rig.evaluator.disconnect()
+    rig.evaluator.discardValues()
     rig.update()
     #expect(rig.state == .unknown)
     rig.observe("dtc-count", .int(2))
@@ -131,12 +131,12 @@ import Trips
     var rig = try Rig("ev.charge ended")
     rig.update()
     #expect(rig.state == .ok)
-    rig.evaluator.change("other", .charge, hasEnded: true, at: rig.now)
-    rig.evaluator.change("ev", .charge, hasEnded: false, at: rig.now)
-    rig.evaluator.change("ev", .trip, hasEnded: true, at: rig.now)
+    rig.evaluator.periodChanged(of: "other", .charge, hasEnded: true, at: rig.now)
+    rig.evaluator.periodChanged(of: "ev", .charge, hasEnded: false, at: rig.now)
+    rig.evaluator.periodChanged(of: "ev", .trip, hasEnded: true, at: rig.now)
     rig.update()
     #expect(rig.state == .ok)
-    rig.evaluator.change("ev", .charge, hasEnded: true, at: rig.now)
+    rig.evaluator.periodChanged(of: "ev", .charge, hasEnded: true, at: rig.now)
     rig.update()
     #expect(rig.state == .raised && rig.reports == 1)
     rig.wait(60)
@@ -144,13 +144,13 @@ import Trips
   }
 
   @Test(arguments: [
-    ("", 0, "a property is missing"), ("speed", 5, "a comparison is missing"), ("speed >", 7, "a number is missing"),
+    ("", 0, "missing property"), ("speed", 5, "missing comparison"), ("speed >", 7, "missing number"),
     ("speed > fast", 8, "\"fast\" is not a number"), ("speed above 5", 6, "unknown comparison \"above\""),
-    ("speed > 5 for", 13, "no time after for"), ("speed > 5 for 10x", 14, "\"10x\" is not a time"),
-    ("speed > 5 for 400d", 14, "is not a time"), ("speed > 5 for 10 min more", 21, "unexpected \"more\""),
-    ("speed > 5 speed", 10, "unexpected \"speed\""), ("mil is", 6, "a word is missing"), ("speed started", 0, "only a trip"),
-    ("a.b.c > 1", 0, "is not a property"), ("speed > 5 and", 13, "a property is missing"), ("-5 > 1", 0, "is not a property"),
-    ("ev is not down", 10, "cannot be compared with not"), ("speed > inf", 8, "is not a number"),
+    ("speed > 5 for", 13, "missing duration after for"), ("speed > 5 for 10x", 14, "invalid duration \"10x\""),
+    ("speed > 5 for 400d", 14, "invalid duration"), ("speed > 5 for 10 min more", 21, "unexpected \"more\""),
+    ("speed > 5 speed", 10, "unexpected \"speed\""), ("mil is", 6, "missing value"), ("speed started", 0, "requires a period"),
+    ("a.b.c > 1", 0, "invalid property"), ("speed > 5 and", 13, "missing property"), ("-5 > 1", 0, "invalid property"),
+    ("ev is not down", 10, "is not supported"), ("speed > inf", 8, "is not a number"),
   ])
   func `a mistake is reported at its place`(_ text: String, _ offset: Int, _ message: String) {
     let error = #expect(throws: AlertSyntaxError.self) { try AlertCondition(text) }

@@ -58,7 +58,7 @@ import Trips
     #expect(configuration.rules == rules)
     #expect(configuration.observe == AccessList(groups: ["a"], users: ["u"]))
     #expect(configuration.control == AccessList(groups: [], users: ["1000"]))
-    #expect(configuration.alerts == [.init(name: "full", condition: try AlertCondition("state-of-charge >= 80"), command: true)])
+    #expect(configuration.alerts == [.init(name: "full", condition: try AlertCondition("state-of-charge >= 80"), startsCommand: true)])
   }
 
   @Test(arguments: [

@@ -63,8 +63,8 @@ import Testing
   }
 
   @Test func `the page and the documentation name the identifier of alerts`() throws {
-    #expect(try page().contains { $0.contains(AlertKeeper.messageID) })
+    #expect(try page().contains { $0.contains(AlertManager.messageID) })
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..").standardized
-    #expect(try String(contentsOf: root.appendingPathComponent("docs/history.md"), encoding: .utf8).contains(AlertKeeper.messageID))
+    #expect(try String(contentsOf: root.appendingPathComponent("docs/history.md"), encoding: .utf8).contains(AlertManager.messageID))
   }
 }

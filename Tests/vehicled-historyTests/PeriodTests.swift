@@ -60,12 +60,12 @@ import Varlink
     try Self.record(observations, in: store, boot: boot, to: 1800 * Self.second)
 
     let tracker = PeriodTracker()
-    tracker.resume()
+    tracker.beginReplay()
     var live: [Int: DetectedPeriod] = [:]
     func apply(_ actions: [PeriodTracker.Action]) {
       for action in actions { if case .save(let period) = action { live[period.id] = period } }
     }
-    apply(tracker.go(PeriodDetector(), periods: [], at: .min))
+    apply(tracker.goLive(with: PeriodDetector(), periods: [], at: .min))
     for observation in observations { apply(tracker.observe(observation, at: observation.time + Self.offset)) }
     apply(tracker.advance(to: 1800 * Self.second + Self.offset))
     for period in tracker.openPeriods { live[period.id] = period }
@@ -84,12 +84,12 @@ import Varlink
 
   @Test func `values that arrive while recorded ones are read wait, and late ones are no step of the clock`() throws {
     let tracker = PeriodTracker()
-    tracker.resume()
+    tracker.beginReplay()
     let observations = Self.drive(seconds: 0..<300)
     var actions: [PeriodTracker.Action] = []
     for observation in observations { actions += tracker.observe(observation, at: observation.time) }
     #expect(actions.isEmpty && tracker.openPeriods.isEmpty)
-    actions = tracker.go(PeriodDetector(), periods: [], at: .min)
+    actions = tracker.goLive(with: PeriodDetector(), periods: [], at: .min)
     #expect(tracker.openPeriods.map(\.kind).contains(.trip))
     let late = Observation(device: "ev", property: "speed", unit: "km/h", time: 0, content: .value(.float(50)))
     actions = tracker.observe(late, at: 200 * Self.second)
@@ -99,8 +99,8 @@ import Varlink
 
   @Test func `an open period is stored when it starts, then rarely, and when it ends`() {
     let tracker = PeriodTracker()
-    tracker.resume()
-    _ = tracker.go(PeriodDetector(), periods: [], at: .min)
+    tracker.beginReplay()
+    _ = tracker.goLive(with: PeriodDetector(), periods: [], at: .min)
     var saved: [DetectedPeriod] = []
     for observation in Self.drive() {
       for action in tracker.observe(observation, at: observation.time) {
@@ -186,9 +186,9 @@ import Varlink
     try add(.trip, 100, 200)
     try add(.parking, 200, 900, isOpen: true)
     let reader = store.reader
-    #expect(try ReplayRange.closed(reader, device: "ev", 120...130, isLive: true) == 100...200)
-    #expect(try ReplayRange.closed(reader, device: "ev", 120...300, isLive: true) == nil)
-    #expect(try ReplayRange.closed(reader, device: "ev", 120 ... .max, isLive: false) == 100 ... .max)
+    #expect(try ReplayRange.extended(reader, device: "ev", 120...130, isLive: true) == 100...200)
+    #expect(try ReplayRange.extended(reader, device: "ev", 120...300, isLive: true) == nil)
+    #expect(try ReplayRange.extended(reader, device: "ev", 120 ... .max, isLive: false) == 100 ... .max)
     #expect(try ReplayRange(reader, device: "ev", from: nil, boot: boot + 1).start == 200)
     #expect(try ReplayRange(reader, device: "ev", from: 150, boot: boot + 1).start == 100)
     #expect(try ReplayRange(reader, device: "other", from: nil, boot: boot).start == .min)

@@ -1,22 +1,22 @@
-// The condition of an alert, from its text. Pure.
+// Parses the condition of an alert. Pure.
 //
 //   condition = clauses ["for" DURATION]         aux-battery-voltage < 11.9 for 10min
 //   clauses   = clause { ("and" | "or") clause }  "and" binds more closely
 //   clause    = REFERENCE (< | <= | > | >= | = | !=) NUMBER
-//             | REFERENCE "is" ["not"] WORD      on, off, or a word that the property can have
+//             | REFERENCE "is" ["not"] WORD      on, off, or a possible value of the property
 //             | REFERENCE "rose" | "fell" | "changed"
 //             | DEVICE "is" "down"               there is no connection to the vehicle
 //             | [DEVICE "."] ("trip" | "charge" | "parking") ("started" | "ended")
 //
-// A reference is DEVICE.PROPERTY, or PROPERTY of any device.
+// A reference is DEVICE.PROPERTY, or PROPERTY for any device.
 
 import Protocols
 import ServiceRuntime
 import Trips
 
-/// Why a condition is invalid.
+/// The reason why a condition is invalid.
 struct AlertSyntaxError: Error, Equatable {
-  /// The byte of the text.
+  /// The byte offset in the text.
   var offset: Int
   var message: String
 }
@@ -50,9 +50,9 @@ struct AlertCondition: Equatable, Sendable {
   }
 
   let text: String
-  /// One of these must hold, with all its clauses.
+  /// The condition holds if all clauses of one of these hold.
   let alternatives: [[Clause]]
-  /// How long it must hold, in µs.
+  /// How long the condition must hold, in µs.
   let duration: Int64
 
   init(_ text: String) throws(AlertSyntaxError) {
@@ -112,32 +112,32 @@ private struct AlertParser {
   mutating func duration() throws(AlertSyntaxError) -> Int64 {
     guard let token = tokens.popFirst() else { return 0 }
     guard token.text == "for" else {
-      throw failure(at: token, "unexpected \(quoted(token.text)); write and, or, or for with a time, as in for 10min")
+      throw failure(at: token, "unexpected \(quoted(token.text)); continue with and, or, or for and a duration, as in for 10min")
     }
     guard let time = tokens.popFirst() else {
-      throw AlertSyntaxError(offset: end, message: "no time after for; write one, as in for 10min")
+      throw AlertSyntaxError(offset: end, message: "missing duration after for; add one, as in for 10min")
     }
     var text = time.text
     if Double(text) != nil, let unit = tokens.popFirst() { text += unit.text }
     let digits = text.prefix { $0.isNumber || $0 == "." }
     guard let number = Double(digits), let unit = Self.durations.first(where: { $0.name == text.dropFirst(digits.count) }),
       (0...31_536_000).contains(number * Double(unit.microseconds) / 1e6)
-    else { throw failure(at: time, "\(quoted(text)) is not a time; write it as in 30s, 10min, 1h or 2d, at most a year") }
-    if let rest = tokens.first { throw failure(at: rest, "unexpected \(quoted(rest.text)) after the time; remove it") }
+    else { throw failure(at: time, "invalid duration \(quoted(text)); use one such as 30s, 10min, 1h or 2d, up to a year") }
+    if let rest = tokens.first { throw failure(at: rest, "unexpected \(quoted(rest.text)) after the duration; remove it") }
     return Int64(number * Double(unit.microseconds))
   }
 
   private mutating func clause() throws(AlertSyntaxError) -> AlertCondition.Clause {
     guard let subject = tokens.popFirst() else {
-      throw AlertSyntaxError(offset: end, message: "a property is missing; write a condition, as in state-of-charge >= 80")
+      throw AlertSyntaxError(offset: end, message: "missing property; write a condition such as state-of-charge >= 80")
     }
     let parts = subject.text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard parts.count <= 2, parts.allSatisfy({ isName($0) }) else {
-      throw failure(at: subject, "\(quoted(subject.text)) is not a property; write DEVICE.PROPERTY or PROPERTY, as in ev.speed")
+      throw failure(at: subject, "invalid property \(quoted(subject.text)); use DEVICE.PROPERTY or PROPERTY, as in ev.speed")
     }
     let reference = AlertCondition.Reference(device: parts.count == 2 ? parts[0] : nil, property: parts[parts.count - 1])
     guard let verb = tokens.popFirst() else {
-      throw AlertSyntaxError(offset: end, message: "a comparison is missing; write one of <, <=, >, >=, =, !=, is, rose, fell, changed")
+      throw AlertSyntaxError(offset: end, message: "missing comparison; use one of <, <=, >, >=, =, !=, is, rose, fell, changed")
     }
     switch verb.text {
     case "is": return try isClause(subject, reference)
@@ -146,20 +146,20 @@ private struct AlertParser {
       return .change(reference, change)
     case "started", "ended":
       guard let kind = DetectedPeriod.Kind(rawValue: reference.property) else {
-        throw failure(at: subject, "only a trip, a charge or a parking has \(verb.text); write trip, charge or parking")
+        throw failure(at: subject, "\(verb.text) requires a period; use trip, charge or parking")
       }
       return .period(device: reference.device, kind, hasEnded: verb.text == "ended")
     default:
       guard let comparison = AlertCondition.Comparison(rawValue: verb.text == "==" ? "=" : verb.text) else { break }
       guard let number = tokens.popFirst() else {
-        throw AlertSyntaxError(offset: end, message: "a number is missing after \(verb.text)")
+        throw AlertSyntaxError(offset: end, message: "missing number after \(verb.text); add one")
       }
       guard let value = Double(number.text), value.isFinite else {
-        throw failure(at: number, "\(quoted(number.text)) is not a number; compare words with is, as in gear is park")
+        throw failure(at: number, "\(quoted(number.text)) is not a number; use is to compare words, as in gear is park")
       }
       return .compare(reference, comparison, value)
     }
-    throw failure(at: verb, "unknown comparison \(quoted(verb.text)); write one of <, <=, >, >=, =, !=, is, rose, fell, changed")
+    throw failure(at: verb, "unknown comparison \(quoted(verb.text)); use one of <, <=, >, >=, =, !=, is, rose, fell, changed")
   }
 
   private mutating func isClause(_ subject: Token, _ reference: AlertCondition.Reference) throws(AlertSyntaxError) -> AlertCondition.Clause
@@ -167,10 +167,10 @@ private struct AlertParser {
     let isNegated = tokens.first?.text == "not"
     if isNegated { tokens = tokens.dropFirst() }
     guard let word = tokens.popFirst() else {
-      throw AlertSyntaxError(offset: end, message: "a word is missing after is; write one, as in mil is on")
+      throw AlertSyntaxError(offset: end, message: "missing value after is; add one, as in mil is on")
     }
     if word.text == "down", reference.device == nil {
-      guard !isNegated else { throw failure(at: word, "a device cannot be compared with not; write \(subject.text) is down") }
+      guard !isNegated else { throw failure(at: word, "\"is not down\" is not supported; use \(subject.text) is down") }
       return .isDown(device: reference.property)
     }
     if let number = Double(word.text), number.isFinite { return .compare(reference, isNegated ? .notEqual : .equal, number) }

@@ -1,4 +1,4 @@
-// Evaluates the condition of one alert as values arrive. Time is an argument, in µs. Pure.
+// Evaluates the condition of one alert as values arrive. The time is an argument, in µs. Pure.
 
 import Protocols
 import Trips
@@ -8,30 +8,30 @@ struct AlertEvaluator {
     case ok, raised, unknown
   }
 
-  /// How long a change, or the start or end of a period, holds.
+  /// How long a clause holds after a change, or after the start or end of a period, in µs.
   static let eventDuration: Int64 = 60_000_000
 
-  private struct Known {
+  private struct CurrentValue {
     var content: Reading.Content
     var unit: String?
   }
 
   let condition: AlertCondition
   private(set) var state = State.unknown
-  /// When the state changed last.
+  /// When the state last changed.
   private(set) var since: Int64
-  /// Whether the alert was reported since the condition did not hold: it is reported again only after that.
+  /// Whether the alert was reported since the condition last stopped holding. It is reported again only after that.
   private(set) var isReported: Bool
-  /// Since when the condition holds.
+  /// When the condition began to hold; nil if it does not hold.
   private var trueSince: Int64?
   /// The values of each property, by device.
-  private var values: [String: [String: Known]] = [:]
-  /// The latest values of properties whose changes matter: a connection can be lost between two of them.
+  private var values: [String: [String: CurrentValue]] = [:]
+  /// The latest values of properties, also after they became absent: a change counts even if the connection was lost in between.
   private var latest: [String: [String: Value]] = [:]
-  /// When each clause that is an event happened last.
+  /// When the event of each clause last happened; nil for other clauses.
   private var events: [[Int64?]]
 
-  /// An alert that was reported before a restart is not reported again.
+  /// Creates an evaluator. An alert that was reported before a restart is not reported again.
   init(_ condition: AlertCondition, isReported: Bool = false, at now: Int64) {
     (self.condition, self.isReported, since) = (condition, isReported, now)
     events = condition.alternatives.map { $0.map { _ in nil } }
@@ -52,7 +52,7 @@ struct AlertEvaluator {
   /// Handles a value.
   mutating func observe(_ observation: Observation, at now: Int64) {
     guard uses(observation.device, observation.property) else { return }
-    values[observation.property, default: [:]][observation.device] = Known(content: observation.content, unit: observation.unit)
+    values[observation.property, default: [:]][observation.device] = CurrentValue(content: observation.content, unit: observation.unit)
     guard case .value(let new) = observation.content else { return }
     guard let old = latest[observation.property, default: [:]].updateValue(new, forKey: observation.device) else { return }
     for (row, clauses) in condition.alternatives.enumerated() {
@@ -75,7 +75,7 @@ struct AlertEvaluator {
   }
 
   /// Handles the start or the end of a period.
-  mutating func change(_ device: String, _ kind: DetectedPeriod.Kind, hasEnded: Bool, at now: Int64) {
+  mutating func periodChanged(of device: String, _ kind: DetectedPeriod.Kind, hasEnded: Bool, at now: Int64) {
     for (row, clauses) in condition.alternatives.enumerated() {
       for (column, clause) in clauses.enumerated()
       where clause == .period(device: nil, kind, hasEnded: hasEnded)
@@ -86,8 +86,8 @@ struct AlertEvaluator {
     }
   }
 
-  /// Forgets the values of a device, or of all: the daemon is not connected.
-  mutating func disconnect(_ device: String? = nil) {
+  /// Discards the values of a device that is gone or, without a device, all values, because the daemon is disconnected.
+  mutating func discardValues(of device: String? = nil) {
     guard let device else { return values = [:] }
     for property in values.keys { values[property]?[device] = nil }
   }
@@ -111,7 +111,7 @@ struct AlertEvaluator {
     return (hasChanged, isRaised)
   }
 
-  /// When the state can change without a value.
+  /// When the state may next change without a new value.
   var due: Int64? {
     let held = trueSince.flatMap { state == .raised ? nil : $0 + condition.duration }
     let ends = events.joined().compactMap { $0.map { $0 + Self.eventDuration } }.filter { $0 > since || state == .raised }
@@ -188,7 +188,7 @@ struct AlertEvaluator {
     }
   }
 
-  /// The condition with the values that it has now.
+  /// The condition with the current values of its properties.
   var text: String {
     let shown = condition.alternatives.joined().flatMap { clause -> [String] in
       switch clause {

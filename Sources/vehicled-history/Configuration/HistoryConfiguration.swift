@@ -1,4 +1,4 @@
-// The checked configuration of the history. A plain value; the keys are in HistoryKeys.swift.
+// The checked configuration of the history, as a plain value. HistoryKeys.swift lists the keys.
 
 import ConfigurationFiles
 import Logging
@@ -13,10 +13,10 @@ struct HistoryConfiguration {
   var socket = "/run/vehicled-history/io.vehicled.history"
   /// The socket of the daemon.
   var daemon = "/run/vehicled/io.vehicled"
-  /// Where values are stored; nil for the default.
+  /// The directory in which values are stored; nil for the default.
   var directory: String?
   var selection = Selection()
-  /// The age from which on values are dropped, in µs; nil for no limit.
+  /// The maximum age of values, in µs; nil for no limit.
   var keep: Int64?
   /// The maximum size, in bytes.
   var maxSize = 4_000_000_000
@@ -29,11 +29,11 @@ struct HistoryConfiguration {
   struct Alert: Equatable {
     var name: String
     var condition: AlertCondition
-    /// Whether `vehicled-alert@NAME.service` is started.
-    var command = false
+    /// Whether a raised alert starts `vehicled-alert@NAME.service`.
+    var startsCommand = false
   }
 
-  /// Reads FILE, then FILE.d/*.toml. Without any file, everything has its default unless the file `isRequired`.
+  /// Reads FILE, then FILE.d/*.toml. If none exists, all keys have their defaults, unless the file `isRequired`.
   static func load(_ path: String = defaultPath, isRequired: Bool = true) throws(ConfigurationError) -> HistoryConfiguration {
     var root = TOML.Table()
     var problems: [ConfigurationProblem] = []
@@ -98,7 +98,7 @@ struct HistoryCheck: TableCheck {
     guard case .string(let path) = value(key, of: HistoryConfiguration.historyKeys, in: table), let entry = table[key] else { return nil }
     if !path.hasPrefix("/") || path.utf8.count > limit || path.utf8.contains(0) {
       report(
-        entry.value.location, "\(key): \(quoted(path)) is not an absolute path of at most \(limit) bytes; write one, as in \(example)")
+        entry.value.location, "\(key): \(quoted(path)) is not an absolute path of at most \(limit) bytes; use one such as \(example)")
     }
     return path
   }
@@ -108,7 +108,7 @@ struct HistoryCheck: TableCheck {
     for text in texts where text.isEmpty || !text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-.*?[]!".contains($0)) }) {
       report(
         entry.value.location,
-        "\(key): \(quoted(text)) is not a name or pattern of devices and properties; write it as in \"ev\", \"ev.speed\" or \"*.cell-*\"")
+        "\(key): \(quoted(text)) is not a name or pattern of devices and properties; use one such as \"ev\", \"ev.speed\" or \"*.cell-*\"")
     }
     return texts.map { ReferencePattern($0) }
   }
@@ -120,7 +120,7 @@ struct HistoryCheck: TableCheck {
   private mutating func names(_ key: String, of what: String, in table: TOML.Table) -> [String]? {
     guard case .list(let names) = value(key, of: HistoryConfiguration.historyKeys, in: table), let entry = table[key] else { return nil }
     for name in names where name.isEmpty || name.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 }) {
-      report(entry.value.location, "\(key): \(quoted(name)) is not the name of a \(what); write names without spaces, as in [\"vehicled\"]")
+      report(entry.value.location, "\(key): \(quoted(name)) is not the name of a \(what); use names without spaces, such as [\"vehicled\"]")
     }
     return names
   }
@@ -141,7 +141,7 @@ struct HistoryCheck: TableCheck {
     }
     guard case .string(let text) = value("condition", of: keys, in: table) else { return nil }
     do throws(AlertSyntaxError) {
-      return HistoryConfiguration.Alert(name: entry.key, condition: try AlertCondition(text), command: command)
+      return HistoryConfiguration.Alert(name: entry.key, condition: try AlertCondition(text), startsCommand: command)
     } catch {
       report(node.location(at: error.offset), "condition: \(error.message)")
       return nil

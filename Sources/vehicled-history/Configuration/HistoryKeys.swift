@@ -1,4 +1,4 @@
-// The keys of history.toml. Checks, suggestions and the tests of the example and of the manual page use these tables.
+// The keys of history.toml. The checks, the suggestions, and the tests of the example file and the manual page use these tables.
 
 import ConfigurationFiles
 import Logging
@@ -6,7 +6,7 @@ import Protocols
 import Trips
 
 extension HistoryConfiguration {
-  /// The keys outside of any section.
+  /// The keys outside any section.
   static let generalKeys = [
     Option(
       "log-level", ValueRule(.string, choices: Logger.Level.allCases.map(\.rawValue)), default: .string("info"),
@@ -19,7 +19,7 @@ extension HistoryConfiguration {
       Option(
         "socket", ValueRule(.string), default: .string("/run/vehicled-history/io.vehicled.history"), help: "path of the history's socket"),
       Option("daemon", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the daemon's socket"),
-      Option("directory", ValueRule(.string), default: .string("/var/lib/vehicled-history"), help: "where values are stored"),
+      Option("directory", ValueRule(.string), default: .string("/var/lib/vehicled-history"), help: "directory of recorded values"),
       Option("record", ValueRule(.list), default: .list([]), help: "values to record besides those of vehicles"),
       Option("exclude", ValueRule(.list), default: .list([]), help: "values not to record"),
       Option("keep", ValueRule(.float, unit: "days", range: 1...36_500), help: "maximum age of recorded values"),
@@ -31,27 +31,27 @@ extension HistoryConfiguration {
       Option("control-users", ValueRule(.list), default: .list([]), help: "users that may also delete, import and recompute"),
     ]
 
-  /// A rule of trips, and how to set it.
+  /// A key of `[history]` that sets a rule for periods.
   struct RuleKey {
     var option: Option
     var set: @Sendable (inout PeriodRules, Double) -> Void
   }
 
-  /// The rules by which trips, charges and parkings are cut.
+  /// The rules that delimit trips, charges and parked periods.
   static let ruleKeys: [RuleKey] = [
-    time("trip-pause", 0...86_400, \.tripPause, "longest pause within a trip"),
+    time("trip-pause", 0...86_400, \.tripPause, "maximum pause within a trip"),
     time("data-timeout", 60...86_400, \.dataTimeout, "time without values after which a trip ends"),
-    time("idle-timeout", 60...86_400, \.idleTimeout, "stop that ends a trip of a vehicle without gear and ignition"),
+    time("idle-timeout", 60...86_400, \.idleTimeout, "stop that ends a trip if the vehicle reports neither gear nor ignition"),
     time("park-time", 0...3600, \.parkTime, "time in park that ends a trip"),
-    number("moving-speed", "km/h", 0.1...50, \.movingSpeed, "speed from which a vehicle moves"),
+    number("moving-speed", "km/h", 0.1...50, \.movingSpeed, "speed from which a vehicle counts as moving"),
     time("moving-time", 0...60, \.movingTime, "time of motion that starts a trip"),
     number("min-trip-distance", "km", 0...100, \.minTripDistance, "shorter trips are dropped"),
     time("min-pause", 1...3600, \.minPause, "stop that is listed as a pause"),
-    time("journey-break", 0...604_800, \.journeyBreak, "parking that ends a journey"),
-    time("charge-pause", 0...86_400, \.chargePause, "longest pause within a charge"),
+    time("journey-break", 0...604_800, \.journeyBreak, "parked period that ends a journey"),
+    time("charge-pause", 0...86_400, \.chargePause, "maximum pause within a charge"),
     number(
-      "charge-current", "A", -1000 ... -0.1, \.chargingCurrentThreshold, "current that charges, if the vehicle does not report charging"),
-    time("charge-standing-time", 0...3600, \.chargeStationaryTime, "time of standing before a current counts as charging"),
+      "charge-current", "A", -1000 ... -0.1, \.chargingCurrentThreshold, "current of a charge if the vehicle does not report charging"),
+    time("charge-standing-time", 0...3600, \.chargeStationaryTime, "time at a standstill before a current counts as charging"),
     RuleKey(
       option: Option("tank-volume", ValueRule(.float, unit: "L", range: 1...1000), help: "volume of the fuel tank"),
       set: { $0.tankVolume = $1 }),
@@ -81,7 +81,7 @@ extension HistoryConfiguration {
     Option("command", ValueRule(.bool), default: .bool(false), help: "start vehicled-alert@NAME.service"),
   ]
 
-  /// What messages show as an example.
+  /// The examples in messages.
   static let examples = ConfigurationFile.Examples(
     missing: "create it, or omit --config", file: "[history]\nkeep = 3650", section: "[history]", string: "condition = \"mil is on\"")
 }

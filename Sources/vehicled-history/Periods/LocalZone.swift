@@ -3,7 +3,7 @@
 import Glibc
 
 enum LocalZone {
-  /// The name, as `Europe/Berlin`: from $TZ, or the target of /etc/localtime; UTC if neither has one.
+  /// The name, such as `Europe/Berlin`, from $TZ or the target of /etc/localtime; UTC if neither contains one.
   static func current() -> String {
     name(environment: getenv("TZ").map { String(cString: $0) }, link: target(of: "/etc/localtime"))
   }
@@ -13,7 +13,7 @@ enum LocalZone {
     return link.flatMap { name(ofFile: $0) } ?? "UTC"
   }
 
-  /// The zone of a file below zoneinfo, or of a plain name. A rule such as `CET-1CEST` has none.
+  /// The zone name from a path below zoneinfo, or from a plain name. A POSIX rule such as `CET-1CEST` has none.
   private static func name(ofFile path: String) -> String? {
     var name = path[...]
     if let start = path.split(separator: "/").firstIndex(of: "zoneinfo") {

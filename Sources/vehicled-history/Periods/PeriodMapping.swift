@@ -1,15 +1,15 @@
-// A detected period as the store and the contract have it. The figures are stored as the reply of the method Period; what the store
-// knows better (number, times, state) is filled in when it is read. Pure.
+// Converts detected periods to rows of the store and to types of the contract. The figures are stored as the reply of the method Period;
+// number, times and state are taken from the row when it is read. Pure.
 
 import HistoryStore
 import Trips
 import Varlink
 
-/// Wall-clock times as times of boots.
+/// Converts times of boots to wall-clock times.
 struct TimeAxis: Sendable {
   var boots: [Int: Int64]
 
-  /// The boots of the store, by number.
+  /// Reads the offsets of the boots in the store.
   init(_ reader: HistoryReader) throws(HistoryError) {
     boots = Dictionary(try reader.allBoots().map { ($0.id, $0.offset) }) { first, _ in first }
   }
@@ -78,7 +78,7 @@ enum PeriodMapping {
         period: .init(number: 0, device: "", kind: "", start: 0, end: 0, zone: "", open: false, marks: [], distance: nil), pauses: [],
         curve: [])
     let (start, end) = (axis.wall(row.start), axis.wall(row.end))
-    // The clock can have been corrected since.
+    // The clock may have been corrected since.
     let correction = stored.map { Int(start) - $0.period.start } ?? 0
     if correction != 0 {
       result.period.journey = result.period.journey.map { $0 + correction }
@@ -112,6 +112,6 @@ enum PeriodMapping {
 
   private static func seconds(_ microseconds: Int64) -> Double { Double(microseconds) / 1e6 }
 
-  /// The number with six decimals, so that sums of floats do not show their errors.
+  /// The number rounded to six decimals, to hide the rounding errors of sums.
   private static func rounded(_ number: Double) -> Double { (number * 1e6).rounded() / 1e6 }
 }

@@ -1,15 +1,15 @@
-// Computes periods from the recorded values: when the service starts, and for Recut.
+// Computes periods from recorded values, when the service starts and for Recut.
 
 import HistoryStore
 import Protocols
 import Trips
 
-/// The result: a detector that goes on with live values, and what it has found.
+/// A replay of recorded values. Its results are the periods, and a detector that can continue with live values.
 struct PeriodReplay: Sendable {
   private(set) var detector: PeriodDetector
-  /// By the numbers of the detector.
+  /// The periods, by the IDs of the detector.
   private(set) var periods: [Int: DetectedPeriod] = [:]
-  /// The time to which there were values.
+  /// The time up to which values were recorded.
   private(set) var end: Int64?
   /// The blocks that could not be read.
   private(set) var damage: [String] = []
@@ -17,7 +17,7 @@ struct PeriodReplay: Sendable {
   /// Starts without values.
   init(rules: PeriodRules) { detector = PeriodDetector(rules: rules) }
 
-  /// Reads the values of a device in a range of wall-clock time (µs). `progress` receives the time that was reached.
+  /// Reads the values of a device in a range of wall-clock time (µs). `progress` receives the time reached so far.
   mutating func read(
     _ reader: HistoryReader, device: String, in range: ClosedRange<Int64>, progress: (Int64) -> Void = { _ in }
   ) throws(HistoryError) {
@@ -45,7 +45,7 @@ struct PeriodReplay: Sendable {
     }
   }
 
-  /// All periods as of a time, in the order of their start.
+  /// Returns all periods as of a time, ordered by start.
   mutating func finish(at time: Int64?) -> [DetectedPeriod] {
     if let time { apply(detector.advance(to: time)) }
     apply(detector.finish())

@@ -1,18 +1,18 @@
-// The periods of one device as they happen. After a start it reads the values since the beginning of the open periods again; live values
-// wait meanwhile. Times are those of the wall clock, by the offset that the boot has when the tracker resumes.
+// Tracks the periods of one device live. After a start, PeriodReplay reads the values since the beginning of the open periods again; live
+// values are buffered in the meantime. Times are wall-clock times, computed with the offset of the boot at the beginning of the replay.
 
 import HistoryStore
 import Protocols
 import Trips
 
 final class PeriodTracker {
-  /// How often an open period is stored, in µs: readers get its figures from here, and a restart computes them again.
+  /// How often an open period is stored, in µs. This can be rare: readers get its figures from the tracker, and a restart recomputes them.
   private static let tripInterval: Int64 = 300_000_000
   private static let parkingInterval: Int64 = 3_600_000_000
-  /// Values arrive later than the clock, at most by this time, in µs.
+  /// The maximum delay with which values arrive, in µs.
   private static let delay: Int64 = 2_000_000
 
-  /// What to store, in order.
+  /// A change to store. Changes must be stored in order.
   enum Action {
     case save(DetectedPeriod)
     case remove(Int)
@@ -26,12 +26,12 @@ final class PeriodTracker {
   }
 
   private enum Mode {
-    /// The values that arrived since the tracker resumed.
-    case resuming([TripSample])
+    /// Recorded values are being read. These are the live values since then.
+    case replaying([TripSample])
     case live(PeriodDetector)
   }
 
-  private var mode: Mode = .resuming([])
+  private var mode: Mode = .replaying([])
   private var stored: [Int: Stored] = [:]
   private var now = Int64.min
   /// The signal of each property, for its latest type and unit.
@@ -39,25 +39,25 @@ final class PeriodTracker {
 
   var isLive: Bool { if case .live = mode { true } else { false } }
 
-  /// Live values wait from now on.
-  func resume() {
-    if case .live = mode { mode = .resuming([]) }
+  /// Buffers live values from now on, while recorded values are read.
+  func beginReplay() {
+    if case .live = mode { mode = .replaying([]) }
     stored = [:]
     now = .min
   }
 
-  /// Goes on with a detector that has read the recorded values, then with those that waited.
-  func go(_ detector: PeriodDetector, periods: [DetectedPeriod], at time: Int64) -> [Action] {
-    guard case .resuming(let waiting) = mode else { return [] }
+  /// Continues with a detector that has read the recorded values, and passes it the buffered ones.
+  func goLive(with detector: PeriodDetector, periods: [DetectedPeriod], at time: Int64) -> [Action] {
+    guard case .replaying(let buffered) = mode else { return [] }
     for period in periods {
       stored[period.id] = Stored(time: time, start: period.start, marks: period.marks, isOpen: period.end == nil)
     }
     now = time
     mode = .live(detector)
-    return waiting.flatMap { add($0) }
+    return buffered.flatMap { add($0) }
   }
 
-  /// Handles an observation; `time` is that of the wall clock.
+  /// Handles an observation at this wall-clock time.
   func observe(_ observation: Observation, at time: Int64) -> [Action] {
     guard let signal = signal(of: observation) else { return [] }
     return add(signal.sample(observation.content, at: time))
@@ -75,14 +75,15 @@ final class PeriodTracker {
 
   private func add(_ sample: TripSample) -> [Action] {
     switch mode {
-    case .resuming(var waiting):
-      mode = .resuming([])
-      waiting.append(sample)
-      mode = .resuming(waiting)
+    case .replaying(var buffered):
+      mode = .replaying([])
+      buffered.append(sample)
+      mode = .replaying(buffered)
       return []
     case .live(var detector):
-      mode = .resuming([])
-      // A value that arrives late is no step of the clock, which resumes the tracker.
+      // Release the copy in `mode`, so that the detector is changed in place.
+      mode = .replaying([])
+      // A time before `now` is a late value, not a clock step: a step begins a replay.
       var sample = sample
       sample.time = max(sample.time, now)
       now = sample.time
@@ -92,11 +93,11 @@ final class PeriodTracker {
     }
   }
 
-  /// Handles the time.
+  /// Advances to this wall-clock time.
   func advance(to time: Int64) -> [Action] {
     let time = time - Self.delay
     guard case .live(var detector) = mode, time > now else { return [] }
-    mode = .resuming([])
+    mode = .replaying([])
     now = time
     let changes = detector.advance(to: time)
     mode = .live(detector)
@@ -105,7 +106,7 @@ final class PeriodTracker {
 
   /// The open periods as of now.
   var openPeriods: [DetectedPeriod] { if case .live(let detector) = mode { detector.openPeriods } else { [] } }
-  /// The time to which the open periods are known.
+  /// The time up to which the open periods are known.
   var latest: Int64 { now }
 
   private func actions(_ changes: [Change]) -> [Action] {

@@ -1,22 +1,22 @@
-// Writes detected periods into the store: on the thread of the store, which alone knows their numbers.
+// Writes detected periods to the store. This runs on the thread of the store, where their numbers are assigned.
 
 import HistoryStore
 import Protocols
 import Varlink
 
-/// The number in the store of each period of one detector. Used on the store's thread only.
+/// The numbers in the store of the periods of one detector. Use only on the thread of the store.
 final class PeriodNumbers: @unchecked Sendable {
   fileprivate var ids: [Int: Int] = [:]
 }
 
-/// A detected period on its way to the store.
+/// A detected period to store.
 struct PeriodRecord: Sendable {
-  /// The number that the detector uses.
+  /// The ID that the detector uses.
   var detected: Int
   var details: HistoryContract.PeriodMethod.Result
 }
 
-/// What turns wall-clock times of a detector into times of boots: the boot that runs, and its offset when the detector was created.
+/// The current boot, and its offset when the detector was created. They convert wall-clock times of the detector to times of boots.
 struct LiveAxis: Equatable, Sendable {
   var boot: Int
   var offset: Int64
@@ -32,12 +32,12 @@ extension HistoryStore {
     numbers.ids[record.detected] = try store(row)
   }
 
-  /// Removes a period that does not exist after all.
+  /// Removes a period that turned out not to exist.
   func remove(_ detected: Int, _ numbers: PeriodNumbers) throws(HistoryError) {
     if let id = numbers.ids.removeValue(forKey: detected) { try removePeriod(id) }
   }
 
-  /// Replaces the periods of a device between two wall-clock times (µs) by these. Returns how many there are.
+  /// Replaces the periods of a device between two wall-clock times (µs) with these. Returns the number of periods in the range afterwards.
   @discardableResult
   func replace(
     _ device: String, in range: ClosedRange<Int64>, with records: [PeriodRecord], _ numbers: PeriodNumbers, _ axis: LiveAxis
@@ -60,10 +60,10 @@ extension HistoryStore {
       record.details, kind: kind, start: try bootTime(Int64(period.start), axis), end: try bootTime(Int64(period.end), axis))
   }
 
-  /// The boot in which a wall-clock time was, and the time in it.
+  /// Converts a wall-clock time to a time of the boot that contains it.
   private func bootTime(_ wall: Int64, _ axis: LiveAxis) throws(HistoryError) -> BootTime {
     if wall >= axis.offset { return BootTime(boot: axis.boot, time: wall - axis.offset) }
-    // Between two boots the earlier one is as good as the later one.
+    // A time between two boots is assigned to the earlier one; either would do.
     let during = try reader.boots(from: wall, to: wall).first
     let boot = if let during { during } else { try reader.boots(to: wall).last }
     return boot.map { BootTime(boot: $0.id, time: wall - $0.offset) } ?? BootTime(boot: axis.boot, time: wall - axis.offset)

@@ -1,4 +1,4 @@
-// The progress of work on another thread.
+// The progress of a task on another thread.
 
 import Synchronization
 
@@ -10,7 +10,7 @@ final class Progress: Sendable {
 
   func set(_ value: Double) { thousandths.store(Int(min(max(value, 0), 1) * 1000), ordering: .relaxed) }
 
-  /// Sets the part of a range of time that was reached.
+  /// Sets the progress to the position of a time in a range.
   func set(_ time: Int64, in range: ClosedRange<Int64>) {
     let length = Double(range.upperBound) - Double(range.lowerBound)
     set(length > 0 ? (Double(time) - Double(range.lowerBound)) / length : 1)

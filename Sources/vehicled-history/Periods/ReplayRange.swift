@@ -1,4 +1,4 @@
-// From when on to read recorded values so that no period is cut in two, and the time zones of the periods that are computed again.
+// Determines the time from which recorded values must be read so that no period is cut in two, and the time zones of recomputed periods.
 
 import HistoryStore
 
@@ -8,21 +8,22 @@ struct ReplayRange: Sendable {
   private let zones: [(span: ClosedRange<Int64>, zone: String)]
   private let zone = LocalZone.current()
 
-  /// The range of what can go on: from the first open period, or the last one that ended, on. Periods of this boot, and the last one before
-  /// it, are included, because their clock can have been corrected. With `from`, the periods since that time are included.
-  init(_ reader: HistoryReader, device: String, from wanted: Int64?, boot: Int) throws(HistoryError) {
+  /// Creates the range of the periods that can continue, which begins with the first open period or the last one that ended. It includes
+  /// the periods of this boot and the last one before it, because their clock may have been corrected. With `from`, it also includes the
+  /// periods since that time.
+  init(_ reader: HistoryReader, device: String, from requestedStart: Int64?, boot: Int) throws(HistoryError) {
     let axis = try TimeAxis(reader)
     let isRecorded = try reader.devices().contains(device)
-    let periods = isRecorded ? try reader.periods(of: device, limit: wanted == nil ? 1000 : .max) : []
+    let periods = isRecorded ? try reader.periods(of: device, limit: requestedStart == nil ? 1000 : .max) : []
     var starts = periods.filter { period in
       if period.isFrozen { return false }
       if period.isOpen || period.start.boot == boot { return true }
-      return wanted.map { axis.wall(period.end) > $0 } ?? false
+      return requestedStart.map { axis.wall(period.end) > $0 } ?? false
     }.map { axis.wall($0.start) }
     if let last = periods.first(where: { $0.start.boot != boot && !$0.isFrozen }) { starts.append(axis.wall(last.start)) }
     if periods.isEmpty { starts.append(.min) }
-    if let wanted { starts.append(wanted) }
-    // What is before the end of a frozen period stays as it is.
+    if let requestedStart { starts.append(requestedStart) }
+    // Periods before the end of a frozen period are not recomputed.
     let frozen = periods.filter(\.isFrozen).map { axis.wall($0.end) }.max() ?? .min
     start = max(starts.min() ?? frozen, frozen)
     zones = periods.map { period in
@@ -31,11 +32,11 @@ struct ReplayRange: Sendable {
     }
   }
 
-  /// The zone of the period that contained this time before, or the current one.
+  /// The time zone of the stored period that contains this time, or the current one.
   func zone(at time: Int64) -> String { zones.first { $0.span.contains(time) }?.zone ?? zone }
 
-  /// The range extended to whole periods, or nil if it reaches what a live tracker continues.
-  static func closed(
+  /// The range extended to whole periods, or nil if it reaches periods that a live tracker may still change.
+  static func extended(
     _ reader: HistoryReader, device: String, _ range: ClosedRange<Int64>, isLive: Bool
   ) throws(HistoryError) -> ClosedRange<Int64>? {
     let axis = try TimeAxis(reader)

@@ -1,4 +1,4 @@
-// The samples of a chunk that periods are computed from, in the order of time: a year of them is read in seconds. Pure.
+// Merges the samples of a chunk that periods depend on, in chronological order. Reading a year of them takes seconds. Pure.
 
 import HistoryStore
 import Protocols
@@ -7,10 +7,10 @@ import Trips
 
 struct SampleMerge {
   private let signals: [Int: Signal]
-  /// The time of the latest sample: a merged block repeats what came before.
+  /// The time of the latest sample: a merged block repeats earlier values.
   private var position = Int64.min
 
-  /// Reads these series.
+  /// Creates a merge of these series.
   init(_ signals: [Int: Signal]) { self.signals = signals }
 
   /// Calls `body` for each sample of the chunk, with its wall-clock time.
@@ -24,7 +24,7 @@ struct SampleMerge {
         time = min(time, columns[index].column.times[next[index]])
       }
       guard time < .max else { return }
-      // Values that are valid at the start of a chunk after a gap can be older.
+      // After a gap, values that are valid at the start of a chunk may be older than the chunk.
       let wall = chunk.continues ? time &+ offset : max(time, chunk.start) &+ offset
       let isNew = wall > position || !chunk.continues
       for index in columns.indices where next[index] < columns[index].column.count {

@@ -1,4 +1,5 @@
-// The batches that wait for the store. While the disk is full or read-only they wait in memory, up to a limit; then the oldest are lost.
+// The queue of batches for the store. While the disk is full or read-only, they are buffered in memory up to a limit; beyond it, the oldest
+// are lost.
 
 import HistoryStore
 import Logging
@@ -6,7 +7,7 @@ import Protocols
 import ServiceRuntime
 
 final class BatchQueue: EventSource {
-  /// The number of samples that wait at most: some minutes of a car, 16 MB.
+  /// The maximum number of buffered samples: a few minutes of a car's values, 16 MB.
   static let maxWaiting = 200_000
   private static let retryInterval: Nanoseconds = 10 * .second
 
@@ -15,14 +16,14 @@ final class BatchQueue: EventSource {
   private let logger = Logger(label: "recorder")
   private var waiting: [SampleBatch] = []
   private var isWriting = false
-  /// The devices whose next batch follows a lost one.
+  /// The devices whose next batch follows a lost one, and thus a gap.
   private var interrupted: Set<String> = []
   private var lostCount = 0
-  /// Why nothing can be stored.
+  /// The reason why nothing can be stored, if any.
   private(set) var failure: HistoryError?
-  /// The number of blocks that the store has dropped because the disk was full.
+  /// The number of blocks that the store dropped because the disk was full.
   private(set) var dropped = 0
-  /// Called after each batch that was stored.
+  /// Called after each stored batch.
   var stored: () -> Void = {}
 
   init(_ store: StoreThread, boot: Int, loop: EventLoop) {
@@ -39,7 +40,7 @@ final class BatchQueue: EventSource {
 
   private func limit() {
     var count = waiting.reduce(0) { $0 + $1.entries.count }
-    // The first batch may be with the store.
+    // The first batch may be in use by the store.
     let first = isWriting ? 1 : 0
     while count > Self.maxWaiting, waiting.count > first + 1 {
       let lost = waiting.remove(at: first)
@@ -72,7 +73,7 @@ final class BatchQueue: EventSource {
     switch result {
     case .success(let count):
       if !waiting.isEmpty { waiting.removeFirst() }
-      if count > 0 { logger.warning("disk full: \(count) of the oldest blocks were dropped; free some space or lower max-size") }
+      if count > 0 { logger.warning("disk full: dropped the \(count) oldest blocks; free some space, or lower max-size") }
       dropped += count
       if failure != nil {
         let lost = lostCount == 0 ? "nothing was lost" : "\(lostCount) samples were lost"
@@ -82,7 +83,7 @@ final class BatchQueue: EventSource {
       stored()
       write()
     case .failure(let error):
-      if failure?.kind != error.kind { logger.error("values wait in memory: \(error)") }
+      if failure?.kind != error.kind { logger.error("values are buffered in memory: \(error)") }
       failure = error
       wake = SystemClock.monotonic + Self.retryInterval
     }
@@ -93,7 +94,7 @@ final class BatchQueue: EventSource {
     write()
   }
 
-  /// Hands everything to the store at once: the service ends.
+  /// Submits all batches to the store at once, because the service is stopping.
   func submitAll() {
     for batch in waiting.dropFirst(isWriting ? 1 : 0) {
       store.run { [boot] (store) throws(HistoryError) in try store.append(batch, boot: boot) }

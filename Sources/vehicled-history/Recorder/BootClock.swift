@@ -1,4 +1,4 @@
-// The time axis of recorded samples: CLOCK_BOOTTIME in µs of one boot, and its offset to the wall clock.
+// The time axis of recorded samples: CLOCK_BOOTTIME in µs within one boot, and its offset from the wall clock.
 
 import CLinux
 import Glibc
@@ -20,27 +20,27 @@ struct ClockReading: Equatable {
   var offset: Int64 { wall - boot }
 }
 
-/// The offset of this boot, as it is stored: the latest one, until the clock is synchronised for the first time.
+/// The stored offset of this boot. It follows the wall clock until the clock is synchronised for the first time, and is then final.
 struct ClockOffset {
-  /// A smaller difference is not worth a write.
+  /// While the clock is not synchronised, smaller changes of the offset are not stored, in µs.
   private static let tolerance: Int64 = 1000
   private(set) var stored: Int64
   private(set) var isFinal = false
 
   init(_ reading: ClockReading) { stored = reading.offset }
 
-  /// The offset to store, or nil if the stored one is right. `isFinal`: it was set from a synchronised clock.
+  /// Returns the offset to store, or nil if the stored one is correct. `isFinal`: whether it comes from a synchronised clock.
   mutating func update(_ reading: ClockReading) -> (offset: Int64, isFinal: Bool)? {
     guard !isFinal, reading.isSynchronised || abs(reading.offset - stored) > Self.tolerance else { return nil }
     (stored, isFinal) = (reading.offset, reading.isSynchronised)
     return (stored, isFinal)
   }
 
-  /// Adopts what an earlier process of the same boot has stored.
+  /// Adopts the offset that an earlier process stored in the same boot.
   mutating func restore(_ offset: Int64, isFinal: Bool) { (stored, self.isFinal) = (offset, isFinal) }
 }
 
-/// The boot that runs.
+/// The identity of the current boot.
 enum BootID {
   /// The kernel's identifier of this boot.
   static func current() throws(ValueError) -> String {

@@ -1,4 +1,4 @@
-// What the daemon reports of one property at one time.
+// A report from the daemon about one property at one time.
 
 import Protocols
 
@@ -11,6 +11,6 @@ struct Observation: Equatable {
   var time: Int64
   var content: Reading.Content
 
-  /// The name under which the state of a device is recorded.
+  /// The property name under which the state of a device is recorded.
   static let state = "state"
 }

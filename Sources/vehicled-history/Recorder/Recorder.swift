@@ -1,4 +1,4 @@
-// Records the selected observations: assigns them to series, and hands batches of some seconds to the store.
+// Records the selected observations: assigns them to series, and passes batches of a few seconds to the queue of the store.
 
 import HistoryStore
 import Protocols
@@ -11,8 +11,8 @@ final class Recorder: EventSource {
   private var builders: [String: BatchBuilder] = [:]
   /// Whether each property is recorded, and its latest series.
   private var properties: [String: [String: (isSelected: Bool, key: SeriesKey?)]] = [:]
-  /// When the daemon was last heard from: the latest values were valid until then. µs of the boot.
-  private var heardAt: Int64 = 0
+  /// When the daemon last responded, in µs of the boot: the latest values were valid until then.
+  private var lastResponse: Int64 = 0
 
   init(_ queue: BatchQueue, selection: Selection, loop: EventLoop) {
     (self.queue, self.selection) = (queue, selection)
@@ -20,8 +20,8 @@ final class Recorder: EventSource {
     loop.add(self)
   }
 
-  /// Handles that the daemon was heard from.
-  func heard(at now: Int64) { heardAt = now }
+  /// Handles any response of the daemon.
+  func daemonResponded(at now: Int64) { lastResponse = now }
 
   /// Records an observation of a device of this kind, and returns whether it is selected.
   @discardableResult
@@ -37,21 +37,21 @@ final class Recorder: EventSource {
       key = new
     }
     if known == nil || known?.key != key { properties[observation.device, default: [:]][observation.property] = (isSelected, key) }
-    // An absence belongs to the series of the last value; without one there is nothing to end.
+    // An absence ends the last value, and belongs to its series; without a value there is nothing to end.
     if isSelected, let key { append(observation.content, of: key, at: observation.time) }
     return isSelected
   }
 
   private func append(_ content: Reading.Content, of key: SeriesKey, at time: Int64) {
-    var builder = builders.removeValue(forKey: key.device) ?? BatchBuilder(device: key.device, at: heardAt)
+    var builder = builders.removeValue(forKey: key.device) ?? BatchBuilder(device: key.device, at: lastResponse)
     let due = builder.due
-    builder.append(content, of: key, at: time, now: heardAt)
+    builder.append(content, of: key, at: time, now: lastResponse)
     let isSooner = builder.due < due || wake == nil
     builders[key.device] = builder
     if isSooner { updateTimer() }
   }
 
-  /// Stores what was collected, and ends recording of a device that was removed.
+  /// Stores the collected samples of a removed device, and stops recording it.
   func remove(_ device: String) {
     cut(device)
     builders[device] = nil
@@ -59,21 +59,21 @@ final class Recorder: EventSource {
     updateTimer()
   }
 
-  /// Stores what was collected. The next values follow a gap.
+  /// Stores the collected samples. The next values follow a gap.
   func interrupt() {
     flush()
     builders = [:]
     wake = nil
   }
 
-  /// Stores what was collected until now.
+  /// Stores the samples collected so far.
   func flush() {
     for device in builders.keys.sorted() { cut(device) }
     updateTimer()
   }
 
   private func cut(_ device: String) {
-    if let batch = builders[device]?.cut(at: heardAt) { queue.append(batch) }
+    if let batch = builders[device]?.cut(at: lastResponse) { queue.append(batch) }
   }
 
   override func timerFired(at now: Instant) {
@@ -85,7 +85,7 @@ final class Recorder: EventSource {
   private func updateTimer() {
     guard let due = builders.values.map(\.due).min() else { return wake = nil }
     let delay = due == .min ? 0 : max(0, due - SystemClock.boot / 1000)
-    // A device without new values and without a heartbeat has nothing to store yet.
+    // Wait at least 100 ms: a device can be due although it has nothing to store.
     wake = SystemClock.monotonic + max(delay * .microsecond, due == .min ? 0 : 100 * .millisecond)
   }
 }

@@ -1,11 +1,11 @@
-// The samples of one device for some seconds, on their way to the store. A device that reports nothing writes nothing but, now and then,
-// that its last values are still valid. Pure.
+// Batches of samples of one device that cover a few seconds. For a device that reports nothing, only a periodic record that its last values
+// are still valid is stored. Pure.
 
 import HistoryStore
 import Protocols
 import SampleBlocks
 
-/// Samples to store, with what a block needs besides.
+/// The samples to store, and the further data that a block requires.
 struct SampleBatch: Sendable {
   struct Entry: Sendable {
     var key: Int
@@ -17,7 +17,7 @@ struct SampleBatch: Sendable {
   /// In µs of the boot.
   var start: Int64
   var end: Int64
-  /// Whether recording went on since the previous batch.
+  /// Whether recording continued without a gap since the previous batch.
   var continues: Bool
   var keys: [SeriesKey]
   var entries: [Entry]
@@ -25,7 +25,7 @@ struct SampleBatch: Sendable {
 
 /// Collects the samples of one device.
 struct BatchBuilder {
-  /// The time that a sample waits at most, and the time after which a device without samples is stored again, in µs.
+  /// The maximum time before a sample is stored, and the time after which a device without samples is stored again, in µs.
   static let maxDelay: Int64 = 10_000_000
   static let idleInterval: Int64 = 600_000_000
   /// The number of samples after which a batch is stored early.
@@ -37,10 +37,10 @@ struct BatchBuilder {
   private var keys: [SeriesKey] = []
   private var indexes: [SeriesKey: Int] = [:]
   private var entries: [SampleBatch.Entry] = []
-  /// When the first of the samples arrived.
+  /// When the first sample arrived.
   private var waitingSince: Int64?
 
-  /// Recording of the device starts.
+  /// Starts recording of a device.
   init(device: String, at now: Int64) { (self.device, start) = (device, now) }
 
   mutating func append(_ content: Reading.Content, of key: SeriesKey, at time: Int64, now: Int64) {
@@ -62,7 +62,7 @@ struct BatchBuilder {
     return waitingSince.map { $0 + Self.maxDelay } ?? start + Self.idleInterval
   }
 
-  /// Returns what was collected; its last values were valid until `end`. nil if there is nothing to store.
+  /// Returns the collected samples, whose last values were valid until `end`, or nil if there is nothing to store.
   mutating func cut(at end: Int64) -> SampleBatch? {
     let end = entries.reduce(end) { max($0, $1.time) }
     guard !entries.isEmpty || continues && end > start else { return nil }
@@ -87,7 +87,7 @@ extension HistoryStore {
       (start, continues) = (end, true)
     }
     for entry in batch.entries {
-      // The type of a value is that of its series, and there are fewer columns than a block can have.
+      // This cannot fail: the type of a value matches its series, and there are fewer columns than a block can have.
       try? builder.append(entry.content, series: ids[entry.key], at: entry.time)
       if builder.isFull { try flush(max(start, min(entry.time, batch.end))) }
     }

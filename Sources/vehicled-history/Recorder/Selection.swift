@@ -1,8 +1,8 @@
-// Which values are recorded: by default those of vehicles. Pure.
+// Selects the values to record, by default those of vehicles. Pure.
 
 import Protocols
 
-/// A name or pattern of devices and properties, as `ev`, `ev.speed`, `*.odometer`.
+/// A name or pattern of devices and properties, such as `ev`, `ev.speed` or `*.odometer`.
 struct ReferencePattern: Equatable {
   private let device: Glob
   private let property: Glob?
@@ -13,14 +13,14 @@ struct ReferencePattern: Equatable {
     property = parts.count == 2 ? Glob(parts[1]) : nil
   }
 
-  /// Without a property, all of them match.
+  /// Whether a property matches. A pattern without a property matches all properties of its devices.
   func matches(_ device: String, _ property: String) -> Bool {
     self.device.matches(device) && (self.property?.matches(property) ?? true)
   }
 }
 
 struct Selection: Equatable {
-  /// The kinds whose values are recorded without being named: vehicles.
+  /// The kinds whose values are recorded by default: vehicles.
   static let kinds: Set<String> = ["obd", "longboard", "car"]
 
   var record: [ReferencePattern] = []

@@ -1,11 +1,11 @@
-// Turns the replies of Watch into observations: each value once, with its time on the axis of this boot. It remembers the latest
-// observation of each property, because a snapshot repeats values. Pure.
+// Converts the replies of Watch to observations: each value once, with its time on the axis of this boot. It stores the latest observation
+// of each property, because a snapshot repeats values. Pure.
 
 import Protocols
 import Varlink
 
 struct WatchIntake {
-  /// A difference up to this one between the time of a reading and its age is that of the transport, in µs.
+  /// The maximum difference between the time and the age of a reading that the transport explains, in µs.
   private static let tolerance: Int64 = 1_000_000
 
   private struct Latest {
@@ -14,18 +14,18 @@ struct WatchIntake {
     var unit: String?
   }
 
-  /// A device of the daemon.
-  private struct Known {
+  /// A device that the daemon has reported.
+  private struct KnownDevice {
     var kind: String
     var properties: [String: Latest] = [:]
   }
 
-  private var devices: [String: Known] = [:]
+  private var devices: [String: KnownDevice] = [:]
 
-  /// The kind of a device, or nil if the daemon has none of this name.
+  /// The kind of a device, or nil if the daemon has no device with this name.
   func kind(of device: String) -> String? { devices[device]?.kind }
 
-  /// Forgets everything: after a disconnection every value is new.
+  /// Discards all state: after a disconnection, every value is new.
   mutating func restart() { devices = [:] }
 
   /// The observations in a reply, by device in the order of the reply, and the devices that were removed.
@@ -43,12 +43,12 @@ struct WatchIntake {
   }
 
   private mutating func add(_ device: Contract.Device, at clock: ClockReading, to observations: inout [Observation]) {
-    devices[device.name, default: Known(kind: device.kind)].kind = device.kind
+    devices[device.name, default: KnownDevice(kind: device.kind)].kind = device.kind
     let state = Contract.Reading(device: device.name, property: Observation.state, value: .string(device.state))
     let declared = Set(device.readings.map(\.property))
     if !declared.contains(Observation.state), let changed = observe(state, at: clock) { observations.append(changed) }
     for reading in device.readings { if let changed = observe(reading, at: clock) { observations.append(changed) } }
-    // A new schema can lack properties of the old one.
+    // A new schema may lack properties of the old one.
     for (name, latest) in devices[device.name]?.properties ?? [:] where name != Observation.state && !declared.contains(name) {
       devices[device.name]?.properties[name] = nil
       observations.append(
@@ -61,17 +61,17 @@ struct WatchIntake {
     let content: Reading.Content = reading.value.map { .value($0) } ?? .absent(reading.reason ?? "unknown")
     var time = Self.time(of: reading, at: clock)
     if let latest {
-      // Only a value with a later time of measurement was measured again.
+      // An equal value is a new sample only if it was measured later.
       if latest.content == content, reading.value == nil || reading.time == nil || time <= latest.time { return nil }
-      // A value that was replaced before it arrived, or an absence within the same microsecond.
+      // Times must increase: the value may have been replaced before it arrived, or become absent within the same microsecond.
       if time <= latest.time { time = latest.time + 1 }
     }
     devices[reading.device]?.properties[reading.property] = Latest(time: time, content: content, unit: reading.unit)
     return Observation(device: reading.device, property: reading.property, unit: reading.unit, time: time, content: content)
   }
 
-  /// The time of a reading on the axis of the boot. The age is exact to a millisecond, and the wall-clock time to a microsecond, but only
-  /// if the clock was not set since.
+  /// The time of a reading on the axis of the boot. The age is exact to 1 ms. The wall-clock time is exact to 1 µs, but only if the
+  /// clock was not set since.
   private static func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
     guard reading.value != nil else { return clock.boot }
     let age = (reading.age ?? 0) * 1e6

@@ -1,4 +1,5 @@
-// The Varlink server of the history: its methods, by file. Reading has a thread of its own, so that it delays nothing that is recorded.
+// The Varlink server of the history. Its methods are in extensions. Reads run on a thread of their own, so that they do not delay
+// recording.
 
 import HistoryStore
 import Protocols
@@ -6,17 +7,17 @@ import ServiceRuntime
 import Varlink
 
 final class HistoryServer {
-  /// The size of a call in bytes: blocks to import are large.
+  /// The maximum size of a call in bytes: blocks to import are large.
   private static let callLimit = 1 << 20
 
   let store: StoreThread
   let reads: ReaderThread
   let checks: ReaderThread
-  let keeper: PeriodKeeper
-  let alerts: AlertKeeper
+  let periodManager: PeriodManager
+  let alerts: AlertManager
   let maintenance: Maintenance
   let loop: EventLoop
-  /// The state of the recorder: why it does not record, and the number of dropped blocks.
+  /// The state of the recorder: the reason why it is not recording, if any, and the number of dropped blocks.
   var state: () -> (failure: String?, dropped: Int) = { (nil, 0) }
   /// Stores what was recorded until now.
   var flush: () -> Void = {}
@@ -24,14 +25,14 @@ final class HistoryServer {
   private var server: VarlinkServer?
 
   init(
-    store: StoreThread, reads: ReaderThread, checks: ReaderThread, keeper: PeriodKeeper, alerts: AlertKeeper, maintenance: Maintenance,
-    loop: EventLoop, limit: Int
+    store: StoreThread, reads: ReaderThread, checks: ReaderThread, periodManager: PeriodManager, alerts: AlertManager,
+    maintenance: Maintenance, loop: EventLoop, limit: Int
   ) {
-    (self.store, self.reads, self.checks, self.keeper, self.alerts, self.maintenance) = (store, reads, checks, keeper, alerts, maintenance)
-    (self.loop, self.limit) = (loop, limit)
+    (self.store, self.reads, self.checks, self.periodManager) = (store, reads, checks, periodManager)
+    (self.alerts, self.maintenance, self.loop, self.limit) = (alerts, maintenance, loop, limit)
   }
 
-  /// Serves the socket at this path, or the one that systemd has passed.
+  /// Serves the socket at this path, or the one passed by systemd.
   func start(path: String, access: ServiceAccess) throws(ValueError) {
     var limits = VarlinkServer.Limits()
     limits.call = Self.callLimit
@@ -45,7 +46,7 @@ final class HistoryServer {
 
   func close() { server?.close() }
 
-  /// Replies with what `work` reads.
+  /// Replies with the result of `work`, which runs on the reading thread.
   func read<M>(_ call: MethodCall<M>, argument: String = "", _ work: @escaping @Sendable (HistoryReader) throws -> M.Result) {
     reads.run(work) { Self.reply($0, to: call, argument: argument) }
   }

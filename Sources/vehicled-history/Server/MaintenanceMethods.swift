@@ -1,4 +1,4 @@
-// The methods that change or check what is stored: Delete, Check, Compact, Import.
+// The methods that change or check the stored values: Delete, Check, Compact, Import.
 
 import ConfigurationFiles
 import HistoryStore
@@ -33,8 +33,8 @@ extension HistoryServer {
     } then: { [weak self] result in
       switch result {
       case .success(.success(let damage)):
-        // An open period must not go on with values that are deleted.
-        if parameters.property == nil { self?.keeper.restart(parameters.device) }
+        // An open period must not continue with deleted values.
+        if parameters.property == nil { self?.periodManager.reset(parameters.device) }
         call.reply(.init(damage: damage))
       case .success(.failure(let error)): call.fail(error)
       case .failure(let error): Self.fail(call, error, argument: "device")
@@ -87,29 +87,30 @@ extension ImportedBlock {
       throw invalid("device", "invalid device name \(quoted(parameters.device)); \(rule)")
     }
     guard (1...200).contains(parameters.source.utf8.count) else {
-      throw invalid("source", "the source has \(parameters.source.utf8.count) bytes: use 1 to 200, for example the name of the file")
+      throw invalid("source", "the source has \(parameters.source.utf8.count) bytes; use 1 to 200, for example the name of the file")
     }
-    guard let bytes = Base64.decode(parameters.block) else { throw invalid("block", "the block is not Base64: encode it as RFC 4648") }
+    guard let bytes = Base64.decode(parameters.block) else { throw invalid("block", "the block is not Base64; encode it as in RFC 4648") }
     let block: Block
     do { block = try Block(bytes) } catch { throw invalid("block", "the block is damaged: \(error)") }
-    // Times of a century or more before and after the epoch are no recorded values.
+    // Reject times that are 1 << 52 µs (143 years) or more from the epoch.
     guard block.start.magnitude < 1 << 52, block.end.magnitude < 1 << 52 else {
-      throw invalid("block", "the times of the block are not microseconds since the Unix epoch")
+      throw invalid("block", "the times of the block are out of range; use microseconds since the Unix epoch")
     }
     var series: [Int: SeriesKey] = [:]
-    for one in parameters.series {
-      guard one.device == parameters.device else {
+    for entry in parameters.series {
+      guard entry.device == parameters.device else {
         throw invalid(
-          "series", "series \(one.id) is of device \(quoted(one.device)), not \(parameters.device): import one device at a time")
+          "series", "series \(entry.id) belongs to device \(quoted(entry.device)), not \(parameters.device); import one device at a time")
       }
-      guard let type = ValueType(rawValue: one.type) else {
+      guard let type = ValueType(rawValue: entry.type) else {
         let known = ValueType.allCases.map(\.rawValue).joined(separator: ", ")
-        throw invalid("series", "series \(one.id) has the unknown type \(quoted(one.type)): use one of \(known)")
+        throw invalid("series", "series \(entry.id) has the unknown type \(quoted(entry.type)); use one of \(known)")
       }
-      guard (1...64).contains(one.property.utf8.count), one.unit?.utf8.count ?? 0 <= 32 else {
-        throw invalid("series", "series \(one.id) has no valid name or unit: a name has 1 to 64 bytes, a unit at most 32")
+      guard (1...64).contains(entry.property.utf8.count), entry.unit?.utf8.count ?? 0 <= 32 else {
+        throw invalid(
+          "series", "series \(entry.id) has an invalid name or unit; use 1 to 64 bytes for the name, and at most 32 for the unit")
       }
-      series[one.id] = SeriesKey(device: one.device, property: one.property, type: type, unit: one.unit)
+      series[entry.id] = SeriesKey(device: entry.device, property: entry.property, type: type, unit: entry.unit)
     }
     self.init(device: parameters.device, source: parameters.source, series: series, block: block, continues: parameters.continues)
   }

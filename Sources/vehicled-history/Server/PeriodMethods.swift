@@ -1,4 +1,5 @@
-// The methods about trips, charges and parkings: Periods, Period, Recut. What is open is taken from the detectors, which know it as of now.
+// The methods for trips, charges and parked periods: Periods, Period, Recut. Open periods are taken from the detectors, which have their
+// current figures.
 
 import HistoryStore
 import Protocols
@@ -20,15 +21,15 @@ extension HistoryServer {
     let kind = try parameters.kind.map { name in
       guard let kind = StoredPeriod.Kind(rawValue: name) else {
         let known = StoredPeriod.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-        throw HistoryContractError.invalidArgument(argument: "kind", message: "unknown kind \"\(printable(name))\": use one of \(known)")
+        throw HistoryContractError.invalidArgument(argument: "kind", message: "unknown kind \"\(printable(name))\"; use one of \(known)")
       }
       return kind
     }
     let limit = parameters.limit ?? .max
     guard limit > 0 else {
-      throw HistoryContractError.invalidArgument(argument: "limit", message: "limit is \(limit): use a number above 0")
+      throw HistoryContractError.invalidArgument(argument: "limit", message: "limit is \(limit); use a number above 0")
     }
-    read(call) { [open = keeper.openPeriods] reader in
+    read(call) { [open = periodManager.openPeriods] reader in
       if let device = parameters.device { _ = try reader.recorded(device) }
       let axis = try TimeAxis(reader)
       let rows = try reader.periods(of: parameters.device, kind: kind, in: range, limit: limit)
@@ -38,13 +39,13 @@ extension HistoryServer {
 
   private func period(_ call: MethodCall<HistoryContract.PeriodMethod>) {
     let number = call.parameters.number
-    read(call) { [open = keeper.openPeriods] reader in
+    read(call) { [open = periodManager.openPeriods] reader in
       guard let row = try reader.period(number) else { throw HistoryContractError.noSuchPeriod(number: number) }
       return Self.details(row, try TimeAxis(reader), open)
     }
   }
 
-  /// A stored period. If it is open, its figures are those of now.
+  /// A stored period. If it is open, its figures are the current ones.
   private static func details(
     _ row: StoredPeriod, _ axis: TimeAxis, _ open: [HistoryContract.PeriodMethod.Result]
   ) -> HistoryContract.PeriodMethod.Result {
@@ -87,7 +88,7 @@ extension HistoryServer {
     guard !call.hasEnded else { return reporter.isClosed = true }
     let progress = Progress()
     reporter.watch(progress, part: total - devices.count, of: total)
-    keeper.recut(device, in: range, progress: progress) { [weak self] result in
+    periodManager.recut(device, in: range, progress: progress) { [weak self] result in
       switch result {
       case .success(let found): self?.recut(call, devices.dropFirst(), total, range, count + found, reporter)
       case .failure(let error):
@@ -98,7 +99,7 @@ extension HistoryServer {
   }
 }
 
-/// Reports the progress of work on another thread to a client, five times a second while it changes.
+/// Reports the progress of a task on another thread to a client, up to five times a second while it changes.
 final class ProgressReporter: EventSource {
   private static let interval: Nanoseconds = 200 * .millisecond
   private let report: (Double) -> Void

@@ -32,7 +32,7 @@ extension HistoryServer {
     }
   }
 
-  /// Used on the thread of the readers only.
+  /// Use only on the reading thread.
   private final class Streaming: @unchecked Sendable { var stream: SampleStream? }
 
   private func samples(_ call: MethodCall<HistoryContract.SamplesMethod>) throws {
@@ -83,7 +83,7 @@ extension HistoryServer {
     let range = try TimeRange.range(parameters.start, parameters.end)
     guard (1...100_000).contains(parameters.points) else {
       throw HistoryContractError.invalidArgument(
-        argument: "points", message: "\(parameters.points) points: use a number from 1 to 100000")
+        argument: "points", message: "points is \(parameters.points); use a number from 1 to 100000")
     }
     read(call, argument: "start") { reader in
       let series = try reader.recorded(parameters.device, [parameters.property])
@@ -92,7 +92,7 @@ extension HistoryServer {
   }
 }
 
-/// Plots of a property, which can have several series.
+/// Plots of a property, which may have several series.
 enum Plotting {
   static func plot(
     _ series: [StoredSeries], in range: ClosedRange<Int64>, points: Int, _ reader: HistoryReader
@@ -105,9 +105,9 @@ enum Plotting {
     var (start, width): (Int64, Int64) = (range.lowerBound, 1)
     var merged: [Int: HistoryContract.PlotPoint] = [:]
     var damage: [String] = []
-    // The type of a property can have changed; numbers of other units cannot be in one plot.
-    for one in numbers.reversed() where one.key.unit == newest.key.unit {
-      let plot = try reader.plot(one, in: range, points: points)
+    // The type of a property may have changed. Series with another unit are left out, because a plot has one unit.
+    for candidate in numbers.reversed() where candidate.key.unit == newest.key.unit {
+      let plot = try reader.plot(candidate, in: range, points: points)
       (start, width) = (plot.start, plot.width)
       damage += plot.damage
       for (index, aggregate) in plot.points.enumerated() where merged[index] == nil {

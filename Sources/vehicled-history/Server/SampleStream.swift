@@ -1,4 +1,4 @@
-// The samples of some series of one device as the method Samples returns them: a limited number at a time, in the order of blocks.
+// Streams the samples of series of one device for the method Samples: a limited number at a time, in the order of the blocks.
 
 import HistoryStore
 import Protocols
@@ -10,9 +10,9 @@ struct SampleStream {
   static let count = 4000
 
   private struct State {
-    /// On the axis of the boot.
+    /// The time of the last sample, on the axis of the boot.
     var last: Int64?
-    /// The latest sample at or before the start of the range, not sent yet.
+    /// The latest sample at or before the start of the range, if it has not been sent yet.
     var initial: HistoryContract.Sample?
   }
 
@@ -25,7 +25,7 @@ struct SampleStream {
   private var hasEnded = false
   private var reported = 0
 
-  /// Reads these series of a device. `span` is the time that is recorded.
+  /// Creates a stream of these series of a device. `span` is the recorded time.
   init(
     _ reader: HistoryReader, device: String, series: [StoredSeries], in range: ClosedRange<Int64>, span: ClosedRange<Int64>?
   ) throws(HistoryError) {
@@ -96,7 +96,7 @@ struct SampleStream {
     return newEnd >= range.lowerBound ? initials() + samples : samples
   }
 
-  /// The samples that are valid at the start of the range.
+  /// Returns the samples that are valid at the start of the range and have not been sent yet.
   private mutating func initials() -> [HistoryContract.Sample] {
     var samples: [HistoryContract.Sample] = []
     for series in states.keys.sorted() {
@@ -115,7 +115,7 @@ struct SampleStream {
 }
 
 extension Value {
-  /// JSON cannot express other numbers.
+  /// The value, or nil for a number that JSON cannot represent.
   fileprivate var finiteValue: Value? { if case .float(let number) = self, !number.isFinite { nil } else { self } }
   fileprivate var finiteReason: String? { finiteValue == nil ? "not a number" : nil }
 }

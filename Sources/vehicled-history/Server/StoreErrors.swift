@@ -1,11 +1,11 @@
-// The errors of the store as errors of the contract.
+// Converts errors of the store to errors of the contract.
 
 import HistoryStore
 import Protocols
 import Varlink
 
 extension HistoryError {
-  /// The error for a client. `argument` is what an invalid argument belongs to.
+  /// The error for a client. `argument` is the name of the argument that an `invalid` error refers to.
   func contractError(argument: String) -> HistoryContractError {
     switch kind {
     case .invalid: .invalidArgument(argument: argument, message: description)
@@ -37,7 +37,7 @@ enum TimeRange {
   static func range(_ start: Int?, _ end: Int?) throws(HistoryContractError) -> ClosedRange<Int64> {
     let (start, end) = (Int64(start ?? .min), Int64(end ?? .max))
     guard start <= end else {
-      throw .invalidArgument(argument: "end", message: "end is before start: exchange them")
+      throw .invalidArgument(argument: "end", message: "end is before start; swap them")
     }
     return start...end
   }

@@ -1,4 +1,5 @@
-// The periods of all devices: feeds the trackers, stores what they find, and computes periods again from recorded values.
+// Manages the periods of all devices: passes observations to the trackers, stores the resulting periods, and recomputes periods from
+// recorded values.
 
 import HistoryStore
 import Logging
@@ -7,18 +8,18 @@ import ServiceRuntime
 import Trips
 import Varlink
 
-final class PeriodKeeper: EventSource {
+final class PeriodManager: EventSource {
   private static let interval: Nanoseconds = 10 * .second
 
   private struct Device {
     var tracker = PeriodTracker()
     var axis: LiveAxis
     var numbers = PeriodNumbers()
-    /// The time zones of the periods that are open, by the numbers of the detector.
+    /// The time zones of the open periods, by the IDs of the detector.
     var zones: [Int: String] = [:]
-    /// Counts how often it has resumed: a result that is overtaken is ignored.
+    /// The number of replays and resets so far: the result of an outdated replay is ignored.
     var generation = 0
-    /// Whether something could not be stored, so that the periods are computed again.
+    /// Whether a period could not be stored, so that the periods must be recomputed.
     var hasFailed = false
   }
 
@@ -29,11 +30,11 @@ final class PeriodKeeper: EventSource {
   private var axis: LiveAxis
   private var devices: [String: Device] = [:]
 
-  /// Stores all values that were observed, before they are read.
+  /// Stores all observed values, so that a replay can read them.
   var flush: () -> Void = {}
-  /// Whether the store can be written.
+  /// Whether the store is writable.
   var canStore: () -> Bool = { true }
-  /// A period of a device has started or ended.
+  /// Called when a period of a device has started or ended.
   var changed: (_ device: String, _ kind: DetectedPeriod.Kind, _ hasEnded: Bool) -> Void = { _, _, _ in }
 
   init(store: StoreThread, replays: ReaderThread, rules: PeriodRules, axis: LiveAxis, loop: EventLoop) {
@@ -47,25 +48,25 @@ final class PeriodKeeper: EventSource {
   func observe(_ observation: Observation) {
     if devices[observation.device] == nil {
       devices[observation.device] = Device(axis: axis)
-      resume(observation.device)
+      replay(observation.device)
     }
     guard let device = devices[observation.device] else { return }
     perform(device.tracker.observe(observation, at: device.axis.wall(observation.time)), observation.device)
   }
 
-  /// Handles a new offset of this boot: times of the detectors are wrong if it differs by more than a second.
+  /// Handles a new clock offset of this boot. If it differs by more than a second, the times of the detectors are wrong.
   func setOffset(_ offset: Int64) {
     axis.offset = offset
-    for (name, device) in devices where abs(device.axis.offset - offset) > 1_000_000 { resume(name) }
+    for (name, device) in devices where abs(device.axis.offset - offset) > 1_000_000 { replay(name) }
   }
 
   override func timerFired(at now: Instant) {
     wake = now + Self.interval
     let time = SystemClock.boot / 1000
     for (name, device) in devices {
-      // What could not be stored is computed again once it can be.
+      // Periods that could not be stored are recomputed once the store is writable.
       if device.hasFailed {
-        if canStore() { resume(name) }
+        if canStore() { replay(name) }
       } else {
         perform(device.tracker.advance(to: device.axis.wall(time)), name)
       }
@@ -129,67 +130,69 @@ final class PeriodKeeper: EventSource {
     devices[name]?.hasFailed = true
   }
 
-  // MARK: Computing again
+  // MARK: Recomputing
 
-  /// Forgets a device whose values were deleted: its next period starts now.
-  func restart(_ name: String) {
+  /// Resets a device whose values were deleted: its next period starts now.
+  func reset(_ name: String) {
     guard devices[name] != nil else { return }
     devices[name] = Device(axis: axis, generation: (devices[name]?.generation ?? 0) + 1)
-    devices[name]?.tracker.resume()
-    perform(devices[name]?.tracker.go(PeriodDetector(rules: rules), periods: [], at: .min) ?? [], name)
+    devices[name]?.tracker.beginReplay()
+    perform(devices[name]?.tracker.goLive(with: PeriodDetector(rules: rules), periods: [], at: .min) ?? [], name)
   }
 
-  /// Computes the periods of a device again: those since `start` (µs since the epoch), or those that can go on after a restart.
-  func resume(
+  /// Recomputes the periods of a device since `start` (µs since the epoch) or, without `start`, those that can continue after a restart.
+  func replay(
     _ name: String, from start: Int64? = nil, progress: Progress = Progress(),
     finish: @escaping (Result<Int, any Error>) -> Void = { _ in }
   ) {
     flush()
     let old = devices[name]
     let device = Device(tracker: old?.tracker ?? PeriodTracker(), axis: axis, generation: (old?.generation ?? 0) + 1)
-    device.tracker.resume()
+    device.tracker.beginReplay()
     devices[name] = device
     let (axis, rules, generation) = (axis, rules, device.generation)
     let now = axis.wall(SystemClock.boot / 1000)
-    // After what was flushed is stored.
+    // Wait until the flushed values are stored.
     store.run { (_) throws(HistoryError) in
     } then: { [weak self] _ in
       self?.replays.run { reader in
-        let known = try ReplayRange(reader, device: name, from: start, boot: axis.boot)
+        let replayRange = try ReplayRange(reader, device: name, from: start, boot: axis.boot)
         var replay = PeriodReplay(rules: rules)
-        if known.start <= now { try replay.read(reader, device: name, in: known.start...now) { progress.set($0, in: known.start...now) } }
+        if replayRange.start <= now {
+          try replay.read(reader, device: name, in: replayRange.start...now) { progress.set($0, in: replayRange.start...now) }
+        }
         let periods = replay.finish(at: nil)
-        return (replay: replay, periods: periods, known: known)
+        return (replay: replay, periods: periods, replayRange: replayRange)
       } then: { [weak self] result in
         guard let self, self.devices[name]?.generation == generation else { return finish(.success(0)) }
         switch result {
         case .success(let found):
-          found.replay.damage.forEach { self.logger.warning("skipped: \($0)") }
-          self.go(name, found.replay, found.periods, found.known, at: now, finish)
+          found.replay.damage.forEach { self.logger.warning("skipped damaged block: \($0)") }
+          self.finishReplay(name, found.replay, found.periods, found.replayRange, at: now, finish)
         case .failure(let error):
-          self.logger.error("cannot compute the periods of \(name) again: \(error)")
-          self.perform(self.devices[name]?.tracker.go(PeriodDetector(rules: rules), periods: [], at: .min) ?? [], name)
+          self.logger.error("cannot recompute the periods of \(name): \(error)")
+          self.perform(self.devices[name]?.tracker.goLive(with: PeriodDetector(rules: rules), periods: [], at: .min) ?? [], name)
           finish(.failure(error))
         }
       }
     }
   }
 
-  private func go(
-    _ name: String, _ replay: PeriodReplay, _ periods: [DetectedPeriod], _ known: ReplayRange, at now: Int64,
+  private func finishReplay(
+    _ name: String, _ replay: PeriodReplay, _ periods: [DetectedPeriod], _ replayRange: ReplayRange, at now: Int64,
     _ finish: @escaping (Result<Int, any Error>) -> Void
   ) {
     guard let device = devices[name] else { return finish(.success(0)) }
     let records = periods.map { period in
-      let zone = known.zone(at: period.start)
+      let zone = replayRange.zone(at: period.start)
       if period.end == nil { devices[name]?.zones[period.id] = zone }
       return PeriodRecord(
         detected: period.id,
         details: PeriodMapping.details(period, device: name, zone: zone, end: period.end ?? max(period.start, now)))
     }
     if !records.isEmpty {
-      // A period that ended when the first one starts stays.
-      let range = min(known.start, now - 1) &+ 1...Int64.max
+      // Preserve a period that ends exactly when the first new one starts.
+      let range = min(replayRange.start, now - 1) &+ 1...Int64.max
       store.run { [numbers = device.numbers, axis = device.axis] (store) throws(HistoryError) in
         try store.replace(name, in: range, with: records, numbers, axis)
       } then: { [weak self] result in
@@ -199,10 +202,10 @@ final class PeriodKeeper: EventSource {
     } else {
       finish(.success(0))
     }
-    perform(device.tracker.go(replay.detector, periods: periods, at: now), name)
+    perform(device.tracker.goLive(with: replay.detector, periods: periods, at: now), name)
   }
 
-  /// Computes the periods of a device that overlap a range of wall-clock time (µs) again. `finish` receives their number.
+  /// Recomputes the periods of a device that overlap a range of wall-clock time (µs). `finish` receives their number.
   func recut(
     _ name: String, in range: ClosedRange<Int64>, progress: Progress, finish: @escaping (Result<Int, any Error>) -> Void
   ) {
@@ -211,24 +214,24 @@ final class PeriodKeeper: EventSource {
     store.run { (_) throws(HistoryError) in
     } then: { [weak self] _ in
       self?.replays.run { reader -> (range: ClosedRange<Int64>, records: [PeriodRecord])? in
-        guard let closed = try ReplayRange.closed(reader, device: name, range, isLive: isLive) else { return nil }
-        let known = try ReplayRange(reader, device: name, from: closed.lowerBound, boot: axis.boot)
+        guard let extended = try ReplayRange.extended(reader, device: name, range, isLive: isLive) else { return nil }
+        let replayRange = try ReplayRange(reader, device: name, from: extended.lowerBound, boot: axis.boot)
         var replay = PeriodReplay(rules: rules)
-        try replay.read(reader, device: name, in: closed) { progress.set($0, in: closed) }
-        let last = min(closed.upperBound, replay.end ?? closed.upperBound)
+        try replay.read(reader, device: name, in: extended) { progress.set($0, in: extended) }
+        let last = min(extended.upperBound, replay.end ?? extended.upperBound)
         let records = replay.finish(at: nil).map { period in
-          // What is open at the end of the range is followed by the period that follows the range, or by nothing.
+          // A period that is still open at the end of the range ends there: the next stored period, if any, follows.
           var period = period
           period.end = period.end ?? max(period.start, last)
           return PeriodRecord(
             detected: period.id,
-            details: PeriodMapping.details(period, device: name, zone: known.zone(at: period.start), end: period.end ?? period.start))
+            details: PeriodMapping.details(period, device: name, zone: replayRange.zone(at: period.start), end: period.end ?? period.start))
         }
-        return (closed, records)
+        return (extended, records)
       } then: { [weak self] result in
         guard let self else { return }
         switch result {
-        case .success(nil): self.resume(name, from: range.lowerBound, progress: progress, finish: finish)
+        case .success(nil): self.replay(name, from: range.lowerBound, progress: progress, finish: finish)
         case .success(let found?):
           let first = found.range.lowerBound &+ 1
           let inner = first...max(first, found.range.upperBound - 1)

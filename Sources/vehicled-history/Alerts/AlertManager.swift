@@ -1,4 +1,5 @@
-// The configured alerts: reports the raised ones to the journal and to clients, and leaves a file for the path unit that starts a command.
+// Manages the configured alerts: reports raised ones to the journal and to clients, and creates a file for the path unit that starts a
+// command.
 
 import Glibc
 import HistoryStore
@@ -7,20 +8,20 @@ import Protocols
 import ServiceRuntime
 import Varlink
 
-final class AlertKeeper: EventSource {
-  /// The MESSAGE_ID of the journal record about a raised alert.
+final class AlertManager: EventSource {
+  /// The MESSAGE_ID of the journal record for a raised alert.
   static let messageID = "3f5c1d8e0b7a4c62a9d4f1e6b2087c95"
 
   private struct Entry {
     let name: String
-    let command: Bool
+    let startsCommand: Bool
     var evaluator: AlertEvaluator
   }
 
   private let logger = Logger(label: "alerts")
-  /// Where the files for path units are created.
+  /// The directory in which files for path units are created.
   private let directory: String
-  /// Where the names of the reported alerts are stored, so that they are not reported again after a restart.
+  /// The file that stores the reported alerts, so that they are not reported again after a restart.
   private let stateFile: String
   private var entries: [Entry]
   private var reported: [String]
@@ -33,11 +34,11 @@ final class AlertKeeper: EventSource {
       String(decoding: $0, as: UTF8.self).split(separator: "\n").map(String.init)
     }
     let now = SystemClock.boot / 1000
-    // The condition is part of the line: a changed one is a new alert.
+    // The stored line contains the condition: an alert with a changed condition counts as new.
     entries = alerts.map { alert in
       let isReported = stored?.contains("\(alert.name) \(alert.condition.text)") ?? false
       return Entry(
-        name: alert.name, command: alert.command, evaluator: AlertEvaluator(alert.condition, isReported: isReported, at: now))
+        name: alert.name, startsCommand: alert.startsCommand, evaluator: AlertEvaluator(alert.condition, isReported: isReported, at: now))
     }
     reported = stored ?? []
     super.init()
@@ -45,7 +46,7 @@ final class AlertKeeper: EventSource {
     if entries.contains(where: { !$0.evaluator.condition.usesValues }) { wake = SystemClock.monotonic }
   }
 
-  /// Handles the values of a turn.
+  /// Handles the observations of one reply.
   func observe(_ observations: [Observation]) {
     guard !entries.isEmpty else { return }
     let now = SystemClock.boot / 1000
@@ -60,15 +61,15 @@ final class AlertKeeper: EventSource {
   }
 
   /// Handles the start or the end of a period.
-  func change(_ device: String, _ kind: DetectedPeriod.Kind, hasEnded: Bool) {
+  func periodChanged(of device: String, _ kind: DetectedPeriod.Kind, hasEnded: Bool) {
     let now = SystemClock.boot / 1000
-    for index in entries.indices { entries[index].evaluator.change(device, kind, hasEnded: hasEnded, at: now) }
+    for index in entries.indices { entries[index].evaluator.periodChanged(of: device, kind, hasEnded: hasEnded, at: now) }
     update(Set(entries.indices), at: now)
   }
 
-  /// Handles that there are no values of a device, or of any.
-  func disconnect(_ device: String? = nil) {
-    for index in entries.indices { entries[index].evaluator.disconnect(device) }
+  /// Discards the values of a device or, without a device, all values.
+  func discardValues(of device: String? = nil) {
+    for index in entries.indices { entries[index].evaluator.discardValues(of: device) }
     update(Set(entries.indices), at: SystemClock.boot / 1000)
   }
 
@@ -91,10 +92,10 @@ final class AlertKeeper: EventSource {
   private func report(_ entry: Entry) {
     logger.warning(
       "alert \(entry.name): \(entry.evaluator.text)", metadata: ["alert": "\(entry.name)", Journal.messageID: "\(Self.messageID)"])
-    guard entry.command else { return }
+    guard entry.startsCommand else { return }
     let text = Array((alert(entry, at: SystemClock.boot / 1000).json + "\n").utf8)
     do throws(ValueError) {
-      // Written in place: the path unit is notified when the file is closed.
+      // Write in place: closing the file triggers the path unit.
       try Files.write("\(directory)/\(entry.name)", text, flags: O_CREAT | O_TRUNC)
     } catch {
       logger.error("cannot start the command of alert \(entry.name): \(error); check RuntimeDirectory= of the unit")
@@ -108,7 +109,7 @@ final class AlertKeeper: EventSource {
     do throws(ValueError) {
       try Files.replace(stateFile, with: Array(names.map { $0 + "\n" }.joined().utf8))
     } catch {
-      logger.warning("a raised alert may be reported again after a restart: \(error)")
+      logger.warning("cannot store the reported alerts, which may be reported again after a restart: \(error)")
     }
   }
 
@@ -121,7 +122,7 @@ final class AlertKeeper: EventSource {
 
   // MARK: Clients
 
-  /// Returns all alerts, then each change to a client that accepts more.
+  /// Returns all alerts, and streams changes to a client that accepts more replies.
   func answer(_ call: MethodCall<HistoryContract.AlertsMethod>) {
     let now = SystemClock.boot / 1000
     let all = HistoryContract.AlertsMethod.Result(alerts: entries.map { alert($0, at: now) })
@@ -135,7 +136,7 @@ final class AlertKeeper: EventSource {
 }
 
 extension AlertCondition {
-  /// Whether it depends on values, and is unknown without them.
+  /// Whether the condition depends on values, and is unknown without them.
   var usesValues: Bool {
     alternatives.joined().contains { if case .period = $0 { false } else { true } }
   }
