@@ -1,9 +1,9 @@
-// The types of the interface io.vehicled.history, shared by vehicled-history and the client. The text io.vehicled.history.varlink is the
-// contract; a test compares these structs with it.
+// The types of the interface io.vehicled.history, shared by vehicled-history and its clients. The contract is io.vehicled.history.varlink;
+// a test compares these structs with it.
 
 import Protocols
 
-/// The types that the history's socket carries.
+/// The types of the messages on the socket of the history.
 public enum HistoryContract {
   /// The interface that the methods belong to.
   public static let interface = "io.vehicled.history"
@@ -11,7 +11,7 @@ public enum HistoryContract {
   /// One value: on the wire an object with exactly one field, whose name is the type.
   public typealias Value = Protocols.Value
 
-  /// The recorded values of one property.
+  /// The recorded values of one property with one type and unit.
   public struct Series: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case id, device, property, type, unit }
     public var id: Int
@@ -66,7 +66,7 @@ public enum HistoryContract {
     }
   }
 
-  /// A measured quantity with the bound of its error.
+  /// A measured quantity with its error bound.
   public struct Quantity: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case value, bound, source }
     public var value: Double
@@ -81,7 +81,7 @@ public enum HistoryContract {
     }
   }
 
-  /// A trip, a charge or a parked period. The interface text documents the units.
+  /// A trip, a charge or a parked period. io.vehicled.history.varlink documents the units.
   public struct Period: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable {
       case number, device, kind, start, end, zone, open, marks, journey, distance, drivenTime, standingTime, unknownTime, maximumSpeed
@@ -190,7 +190,7 @@ public enum HistoryContract {
     }
   }
 
-  /// The power of a charge at a state of charge.
+  /// The charging power at a state of charge.
   public struct CurvePoint: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable { case stateOfCharge, power }
     public var stateOfCharge: Int

@@ -4,10 +4,10 @@ import Protocols
 
 /// An error of io.vehicled.history.
 public enum HistoryContractError: VarlinkError, Equatable {
-  /// There are no recorded values of the device, or of its property. `known`: the names that have recorded values.
+  /// The device, or its property, has no recorded values. `known`: the names that have recorded values.
   case notRecorded(device: String, property: String? = nil, known: [String])
   case noSuchPeriod(number: Int)
-  /// `message` describes the problem first, and then the remedy.
+  /// `message` describes the problem and then the remedy.
   case invalidArgument(argument: String, message: String)
   /// `code`: disk-full, read-only, damaged, failed.
   case storeError(code: String, message: String)
@@ -22,7 +22,7 @@ public enum HistoryContractError: VarlinkError, Equatable {
     }
   }
 
-  /// The parameters on the wire, without absent ones.
+  /// The parameters on the wire; absent ones are omitted.
   public var parameters: JSON {
     switch self {
     case .notRecorded(let device, let property, let known):

@@ -3,7 +3,7 @@
 import Protocols
 
 extension HistoryContract {
-  /// Every method; each one must have a handler.
+  /// All methods. Each one must have a handler.
   public static let methods: [any VarlinkMethod.Type] = [
     StatusMethod.self, SeriesMethod.self, SamplesMethod.self, PlotMethod.self, PeriodsMethod.self, PeriodMethod.self, RecutMethod.self,
     DeleteMethod.self, CheckMethod.self, CompactMethod.self, ImportMethod.self, AlertsMethod.self,
