@@ -101,6 +101,6 @@ struct ByteReader {
   }
 
   func finish() throws(BlockError) {
-    guard remaining == 0 else { throw failure("\(remaining) trailing bytes") }
+    guard remaining == 0 else { throw failure("\(remaining) B of trailing data") }
   }
 }

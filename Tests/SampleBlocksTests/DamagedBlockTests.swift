@@ -40,7 +40,7 @@ import Testing
       #expect(failure(changed) != nil, "byte \(index)")
       #expect(failure(Array(bytes[..<index])) != nil, "\(index) bytes")
     }
-    #expect(failure(bytes + [0])?.description == "head of the block: 1 trailing bytes")
+    #expect(failure(bytes + [0])?.description == "head of the block: 1 B of trailing data")
   }
 
   @Test func `errors name the place`() throws {
