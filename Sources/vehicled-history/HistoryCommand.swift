@@ -9,7 +9,7 @@ import ServiceRuntime
 
 @main struct HistoryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "vehicled-history", abstract: "Record the values of vehicled, and compute trips, charges and parkings from them.",
+    commandName: "vehicled-history", abstract: "Record the values of vehicled, and compute trips, charges and parked periods from them.",
     discussion: "vehicled-history(8) describes the configuration. vehiclectl(1) shows the recorded values.", version: Protocols.version)
 
   @ArgumentParser.Option(help: ArgumentHelp("Read this configuration file, then FILE.d/*.toml.", valueName: "file"))
