@@ -56,11 +56,11 @@ extension HistoryContractError {
   public var message: String {
     switch self {
     case .notRecorded(let device, nil, let known):
-      "nothing is recorded of device \"\(device)\"; "
+      "nothing is recorded for device \"\(device)\"; "
         + (nearest(to: device, among: known).map { "did you mean \($0)?" }
           ?? (known.isEmpty ? "nothing was recorded yet: run \"vehiclectl history status\"" : "recorded: \(known.joined(separator: ", "))"))
     case .notRecorded(let device, let property?, let known):
-      "nothing is recorded of \(device).\(property); "
+      "nothing is recorded for \(device).\(property); "
         + (nearest(to: property, among: known).map { "did you mean \(device).\($0)?" }
           ?? "run \"vehiclectl history series \(device)\" for a list")
     case .noSuchPeriod(let number): "no trip, charge or parking has the number \(number); run \"vehiclectl trips\" for a list"

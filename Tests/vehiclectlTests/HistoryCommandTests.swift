@@ -70,8 +70,8 @@ import Varlink
   }
 
   @Test(arguments: [
-    (["plot", "sped"], 4, "did you mean speed?"), (["plot", "ev.sped"], 4, "nothing is recorded of ev.sped; did you mean ev.speed?"),
-    (["plot", "evv.speed"], 4, "nothing is recorded of device \"evv\"; did you mean ev?"),
+    (["plot", "sped"], 4, "did you mean speed?"), (["plot", "ev.sped"], 4, "nothing is recorded for ev.sped; did you mean ev.speed?"),
+    (["plot", "evv.speed"], 4, "nothing is recorded for device \"evv\"; did you mean ev?"),
     (["plot", "gear"], 2, "cannot plot gear: its values are not numbers"), (["plot", "x*"], 4, "no recorded number matches"),
     (["plot", "speed", "--last", "1h", "--trip", "1"], 2, "more than one range"),
     (["plot", "speed", "--last", "soon"], 2, "is not a duration"),
@@ -111,14 +111,14 @@ import Varlink
         "the disk is full; free space"
       ),
       (.invalidArgument(argument: "start", message: "the range is empty; use a later end"), 2, "the range is empty; use a later end"),
-      (.notRecorded(device: "x", known: ["ev", "van"]), 4, "nothing is recorded of device \"x\"; recorded: ev, van"),
+      (.notRecorded(device: "x", known: ["ev", "van"]), 4, "nothing is recorded for device \"x\"; recorded: ev, van"),
       (
         .notRecorded(device: "x", known: []), 4,
-        "nothing is recorded of device \"x\"; nothing was recorded yet: run \"vehiclectl history status\""
+        "nothing is recorded for device \"x\"; nothing was recorded yet: run \"vehiclectl history status\""
       ),
       (
         .notRecorded(device: "ev", property: "x", known: ["speed"]), 4,
-        "nothing is recorded of ev.x; run \"vehiclectl history series ev\" for a list"
+        "nothing is recorded for ev.x; run \"vehiclectl history series ev\" for a list"
       ),
     ] {
       let server = try SocketServer { _, _ in .send(VarlinkReply.message(error: error)) }

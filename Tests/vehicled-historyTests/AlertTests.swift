@@ -150,6 +150,7 @@ import Trips
     ("speed > 5 for 400d", 14, "invalid duration"), ("speed > 5 for 10 min more", 21, "unexpected \"more\""),
     ("speed > 5 speed", 10, "unexpected \"speed\""), ("mil is", 6, "missing value"), ("speed started", 0, "requires a period"),
     ("a.b.c > 1", 0, "invalid property"), ("speed > 5 and", 13, "missing property"), ("-5 > 1", 0, "invalid property"),
+    ("é > 1", 0, "invalid property \"é\""), ("speed > 5 é", 10, "unexpected \"é\""),
     ("ev is not down", 10, "is not supported"), ("speed > inf", 8, "is not a number"),
   ])
   func `a mistake is reported at its place`(_ text: String, _ offset: Int, _ message: String) {

@@ -79,8 +79,9 @@ private struct AlertParser {
   init(_ text: String) {
     var tokens: [Token] = []
     var isOperator = false
-    for (offset, byte) in text.utf8.enumerated() {
-      let character = Character(Unicode.Scalar(byte))
+    var offset = 0
+    for character in text {
+      defer { offset += character.utf8.count }
       if character == " " || character == "\t" {
         isOperator = false
         if tokens.last?.text.isEmpty == false { tokens.append(Token(text: "", offset: offset)) }
