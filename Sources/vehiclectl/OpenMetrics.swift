@@ -45,10 +45,9 @@ enum OpenMetrics {
         let unit = reading.unit.map(unitName).flatMap { $0.isEmpty ? nil : $0 }
         // Two properties can map to one name, such as temp in °C and temp-celsius. The first one gets it; a number is added to the others.
         let preferred = propertyName(reading.property, unit)
-        guard
-          let name = ([preferred] + (2...9).map { "vehicle_\(letters(reading.property))_\($0)" + (unit.map { "_\($0)" } ?? "") })
-            .first(where: { taken.insert($0).inserted })
-        else { continue }
+        let suffix = unit.map { "_\($0)" } ?? ""
+        var (name, next) = (preferred, 2)
+        while !taken.insert(name).inserted { (name, next) = ("vehicle_\(letters(reading.property))_\(next)\(suffix)", next + 1) }
         let help = schema?.properties.first { $0.name == reading.property }?.help ?? ""
         add(Family(name: name, kind: "gauge", help: help, unit: unit), name, [("device", device.name)], number)
       }

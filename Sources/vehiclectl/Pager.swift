@@ -53,8 +53,8 @@ enum Pager {
     setenv("LESS", lessOptions(Environment["LESS"]), 1)
     setenv("LESSCHARSET", "utf-8", 0)
     // Ctrl-C must reach only the pager.
-    for number in [SIGINT, SIGQUIT] { signal(number, SIG_IGN) }
-    defer { for number in [SIGINT, SIGQUIT] { signal(number, SIG_DFL) } }
+    let handlers = [SIGINT, SIGQUIT].map { ($0, signal($0, SIG_IGN)) }
+    defer { for (number, handler) in handlers { signal(number, handler) } }
     let words = command.map { strdup($0) } + [nil]
     defer { words.forEach { free($0) } }
     var child = pid_t()

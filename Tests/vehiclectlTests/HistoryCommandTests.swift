@@ -75,8 +75,11 @@ import Varlink
     (["plot", "gear"], 2, "cannot plot gear: its values are not numbers"), (["plot", "x*"], 4, "no recorded number matches"),
     (["plot", "speed", "--last", "1h", "--trip", "1"], 2, "more than one range"),
     (["plot", "speed", "--last", "soon"], 2, "is not a duration"),
-    (["plot", "speed", "--until", "1970-01-02", "--since", "1970-01-03"], 2, "swap them"), (["plot"], 2, "missing expected argument"),
+    (["plot", "speed", "--until", "1970-01-02", "--since", "1970-01-03"], 2, "--since is not before --until"),
+    (["plot"], 2, "missing expected argument"),
     (["history", "export", "--csv", "--property", "sped"], 4, "did you mean speed?"),
+    (["plot", "speed", "--until", "1970-01-02", "--since", "1970-01-02"], 2, "--since is not before --until"),
+    (["history", "export", "--csv", "--json", "--output", "-"], 2, "use --output FILE"),
     (["history", "delete", "evv", "--yes"], 4, "did you mean ev?"), (["history", "delete", "ev"], 2, "use --yes"),
     (["history", "exprot"], 2, "did you mean history export?"), (["trip", "x"], 2, "x"),
   ]) func `mistakes have a remedy`(_ arguments: [String], _ status: Int, _ message: String) throws {
@@ -160,7 +163,7 @@ import Varlink
     let pty = try PTY()
     let pid = try Program.start(["history", "delete", "gps"], on: pty, environment: ["VEHICLED_HISTORY_SOCKET": rig.path])
     var talk = Conversation(pty)
-    talk.when("Delete all values and trips of gps in the entire history? [y/N]", type: "n\n")
+    talk.when("Delete all values, trips, charges and parkings of gps in the entire history? [y/N]", type: "n\n")
     #expect(talk.end(of: pid) == 1 && talk.shown.contains("nothing deleted: not confirmed"))
     #expect(rig.changes.count == 1)
   }

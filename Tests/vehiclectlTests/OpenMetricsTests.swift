@@ -65,6 +65,12 @@ import Varlink
       ])
   }
 
+  @Test func `any number of properties of a device can map to one name`() {
+    let names = (0..<16).map { bits in (0..<4).map { bits >> $0 & 1 == 0 ? "a-" : "a." }.joined() }
+    let text = OpenMetrics.text([Self.device("ev", names.map { Self.reading("ev", $0, .int(1)) })], [], [])
+    #expect(Set(text.filter { $0.hasPrefix("vehicle_") }).count == names.count)
+  }
+
   @Test(arguments: [
     ("battery-voltage", "V", "vehicle_battery_voltage_volts"), ("rpm", "rpm", "vehicle_rpm"),
     ("speed", "m/fortnight", "vehicle_speed_m_per_fortnight"),

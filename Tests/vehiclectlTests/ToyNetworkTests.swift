@@ -34,7 +34,7 @@ import Testing
       lines[0] == "   network  signal  security" && lines[1] == "1  Café       80 %  open" && lines[2] == "2  Home       71 %  password")
     #expect(
       lines[3]
-        == "Not shown, because the toy cannot join them: 1 on 5 GHz only, 1 with an enterprise login, "
+        == "Not shown, because the toy cannot join them: 1 not on 2.4 GHz, 1 with an enterprise login, "
         + "1 with WPA3, WEP or other unsupported security, 2 with hidden names")
     #expect(NearbyNetworks([]).lines(paint: plain) == ["No network in range that the toy can join"])
   }

@@ -17,6 +17,14 @@ import Testing
     #expect(offset.seconds == seconds && offset.abbreviation == abbreviation, "\(name) \(time): \(offset)")
   }
 
+  @Test(arguments: [
+    ("2024-02-29T23:59:59Z", true), ("2026-11-23T08:12:05.25+01:00", true), ("2026-02-29T08:00:00Z", false),
+    ("2026-02-31T08:00:00Z", false), ("2026-13-01T08:00:00Z", false), ("2026-01-01T24:00:00Z", false), ("2026-01-01T08:60:00Z", false),
+    ("2026-01-01T99:00:00Z", false), ("2026-01-00T08:00:00Z", false),
+  ]) func `only existing dates and times are imported`(_ text: String, _ isValid: Bool) {
+    #expect((CivilTime.parse(text) != nil) == isValid)
+  }
+
   @Test(arguments: ["", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe"])
   func `other names are no zones`(_ name: String) { #expect(Zone(named: name) == nil) }
 

@@ -46,8 +46,8 @@ struct HistoryExportCommand: Subcommand {
 
   func perform(_ terminal: Output) throws {
     try range.check()
-    if terminal.json, output == nil { throw Failure.usage("--json prints a summary: use --output FILE to write the values to a file") }
     let path = output == "-" ? nil : output
+    if terminal.json, path == nil { throw Failure.usage("--json prints a summary: use --output FILE to write the values to a file") }
     if let path { try AtomicFile.check(path, force: force) }
     Interrupt.catchSignals()
     let recorded = RecordedProperties(

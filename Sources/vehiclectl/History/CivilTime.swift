@@ -42,6 +42,12 @@ struct CivilTime: Equatable {
     return (Self.days(year, months - year * 12 + 1, 1) + day - 1) * 86_400 + hour * 3600 + minute * 60 + second - offset
   }
 
+  /// Whether there is such a date and time of day, 31 February for example not.
+  var isValid: Bool {
+    (0..<24).contains(hour) && (0..<60).contains(minute) && (0..<60).contains(second) && (1...12).contains(month)
+      && Self.date(Self.days(year, month, day)) == (year, month, day)
+  }
+
   /// The days from 1970-01-01 to a date.
   static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
     let year = month <= 2 ? year - 1 : year

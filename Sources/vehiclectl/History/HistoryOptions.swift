@@ -29,6 +29,8 @@ struct RangeOptions: ParsableArguments {
 
   /// Throws unless the range ends after it starts.
   func check() throws(Failure) {
-    if let since, let until, until <= since { throw .usage("invalid range: --until is not after --since; swap them") }
+    if let since, let until, until <= since {
+      throw .usage("invalid range: --since is not before --until; use an earlier --since or a later --until")
+    }
   }
 }

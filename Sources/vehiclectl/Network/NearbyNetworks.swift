@@ -13,7 +13,7 @@ struct NearbyNetworks: Equatable {
 
   /// Strongest first.
   private(set) var offered: [Network] = []
-  /// The counts of the other networks by reason, such as `2 on 5 GHz only`.
+  /// The counts of the other networks by reason, such as `2 not on 2.4 GHz`.
   private(set) var excluded: [String] = []
 
   init(_ points: [AccessPoint]) {
@@ -31,7 +31,7 @@ struct NearbyNetworks: Equatable {
   }
 
   private enum Reason: String, Error, CaseIterable {
-    case band = "on 5 GHz only"
+    case band = "not on 2.4 GHz"
     case enterprise = "with an enterprise login"
     case security = "with WPA3, WEP or other unsupported security"
     case name = "with unsupported names"

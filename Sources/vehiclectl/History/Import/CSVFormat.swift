@@ -138,13 +138,14 @@ extension CivilTime {
     let pattern = /(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:(Z)|([+-])(\d\d):?(\d\d))/
     guard let match = text.wholeMatch(of: pattern)?.output else { return nil }
     let numbers = [match.1, match.2, match.3, match.4, match.5, match.6].compactMap { Int($0) }
-    guard numbers.count == 6, (1...12).contains(numbers[1]), (1...31).contains(numbers[2]) else { return nil }
+    guard numbers.count == 6 else { return nil }
     var offset = 0
     if let hours = match.10.flatMap({ Int($0) }), let minutes = match.11.flatMap({ Int($0) }) {
       offset = (hours * 3600 + minutes * 60) * (match.9 == "-" ? -1 : 1)
     }
     let fraction = match.7.map { String(($0 + "000000").prefix(6)) }.flatMap { Int($0) } ?? 0
     let time = CivilTime(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], offset: offset)
+    guard time.isValid else { return nil }
     return time.seconds * 1_000_000 + fraction
   }
 }
