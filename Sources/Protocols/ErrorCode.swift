@@ -38,7 +38,7 @@ public enum ErrorCode: String, Sendable, CaseIterable {
   case notPolling = "not-polling"
   case outcomeUnknown = "outcome-unknown"
   case rawNotAllowed = "raw-not-allowed"
-  // Kind car
+  // Kind rc-car
   case noButtons = "no-buttons"
   case noHost = "no-host"
   case noModes = "no-modes"

@@ -1,8 +1,10 @@
-// Old names of properties and configuration keys, and their current names. The use of an old name is an error, whose message contains the
-// current name.
+// Old names of device kinds, properties and configuration keys, and their current names. The use of an old name is an error, whose message
+// contains the current name.
 
 /// Looks up old names.
 public enum Renames {
+  /// Old names of kinds.
+  static let kinds = ["car": "rc-car"]
   /// Old names of properties.
   static let properties = [
     "converter-temperature": "dc-dc-temperature", "converter-voltage": "dc-dc-voltage", "converter-current": "dc-dc-current",
@@ -14,6 +16,9 @@ public enum Renames {
     "ask": "poll", "pages": "poll", "probe-pause": "probe-interval", "heart-rate-fresh": "heart-rate-max-age",
     "estimate-distance": "step-length", "motion-current": "max-motor-current", "motion-duty": "max-duty-cycle",
   ]
+
+  /// The current name of a kind, or nil if this is not an old name.
+  public static func kind(_ old: String) -> String? { kinds[old] }
 
   /// The current name of a property, or nil if this is not an old name.
   public static func property(_ old: String) -> String? { properties[old] }

@@ -54,7 +54,7 @@ def connect(path, user):
 def flood(seconds, users, driver):
     """Polls and drives while these users flood the socket, with or without access rights."""
     car = Car()
-    more = f'[device.car]\nkind = "car"\nlink = "tcp:127.0.0.1:{car.port}"\nstatus-interval = 0\n[control]\ncontrol-users = ["{driver}"]\n'
+    more = f'[device.car]\nkind = "rc-car"\nlink = "tcp:127.0.0.1:{car.port}"\nstatus-interval = 0\n[control]\ncontrol-users = ["{driver}"]\n'
     with rig.running(Adapters(rig.same)) as adapters, rig.running(Daemon(adapters.port, 1, HZ, rig.same, more=more)) as daemon:
         adapters.wait_for(1, daemon.process)
         car.wait_for(b"Stop", 0)  # the end of the greeting

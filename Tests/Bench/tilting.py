@@ -119,7 +119,7 @@ def run_direct(seconds):
 
 def run_daemon(seconds, stops):
     car = Car()
-    with rig.running(Daemon(devices=1, link=f"tcp:127.0.0.1:{car.port}", kind='kind = "car"\nstatus-interval = 0', rate=None)) as daemon:
+    with rig.running(Daemon(devices=1, link=f"tcp:127.0.0.1:{car.port}", kind='kind = "rc-car"\nstatus-interval = 0', rate=None)) as daemon:
         car.wait_for(b"Stop", 0)  # the end of the greeting
         time.sleep(0.3)
         holder, driver = Client(daemon.socket), Client(daemon.socket)

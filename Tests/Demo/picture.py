@@ -17,7 +17,7 @@ FOREGROUND, BACKGROUND = "#d8dee9", "#14181f"
 COLOURS = {"default": FOREGROUND, "green": "#8fce7a", "brown": "#e5b567", "red": "#ef6b73", "cyan": "#67b7d1", "blue": "#7aa2f7", "brightblack": "#7a8494"}
 DEVICES = (("ev", "obd", ("obd",), "rate = 20"), ("board", "longboard", ("vesc",), 'protocol = "vesc"'),
            ("torq", "longboard", ("longboard",), 'protocol = "elcomm"'), ("golf", "obd", ("obd", "--car", "petrol"), "rate = 10"),
-           ("rover", "car", ("car",), ""))
+           ("rover", "rc-car", ("rc-car",), ""))
 
 
 def start(programs, directory):

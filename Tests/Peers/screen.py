@@ -118,7 +118,7 @@ DEVICES = [
     ("torq", "longboard", "ready", "ble:Torq", None, [
         (prop("speed", "drive", 1, "km/h"), 0, 0), (prop("battery", "battery", 1, "%", low=0, high=100), 15, 0),
         (prop("mode", "drive", 2, type="string"), "eco", 0)]),
-    ("rover", "car", "ready", "tcp:rover:12345", None, [
+    ("rover", "rc-car", "ready", "tcp:rover:12345", None, [
         (prop("running", "drive", 1, type="bool"), False, 0), (prop("motor-battery-voltage", "battery", 1, "V"), 7.4, 0)]),
     ("mirror", "mirror", "down", "ble:Mirror", "no advertisement received", [(prop("led", "settings", 1, "%", low=0, high=100), "link down: no advertisement received", 0)]),
     ("home", "weather", "ready", None, None, [

@@ -323,8 +323,8 @@ def furnish(house, air, soak):
         faults=(*linked, "cut", "shut"), rough=VESC, growing=COUNTERS,
         variants=("rate = 20\n[device.board.mode.eco]\ncurrent = 50\nspeed = 15", "rate = 30\n[device.board.mode.eco]\ncurrent = 40"))
     first = free_ports(2)  # The camera's is the second.
-    add("car", f'kind = "car"\nlink = "tcp:127.0.0.1:{first}"',
-        Simulator(house, "car", "car", "--restart", "0.5", "-v", port=first, heard=soak.car_says),
+    add("car", f'kind = "rc-car"\nlink = "tcp:127.0.0.1:{first}"',
+        Simulator(house, "car", "rc-car", "--restart", "0.5", "-v", port=first, heard=soak.car_says),
         states=("ready", "driving", "starting-camera"), lively={"temperature": 18.0}, while_up=("connected", "running", "mode"),
         faults=linked, rough=CAR, growing=COUNTERS,
         variants=("status-interval = 5", "status-interval = 6"), wants=lambda device, look: look.value("connected") is True,

@@ -1,4 +1,4 @@
-// `vehiclesim car` over sockets: two ports, one client at a time, a restart after Disconnect, and video over HTTP. Frames are
+// `vehiclesim rc-car` over sockets: two ports, one client at a time, a restart after Disconnect, and video over HTTP. Frames are
 // tested in virtual time.
 
 import CLinux
@@ -16,7 +16,7 @@ extension EndToEnd {
       init(_ arguments: String...) throws {
         rig = try Rig()
         let program = try Program(
-          "\(Rig.programs)/vehiclesim", ["car", "--on", "tcp:127.0.0.1:0", "-v"] + arguments, in: rig.directory)
+          "\(Rig.programs)/vehiclesim", ["rc-car", "--on", "tcp:127.0.0.1:0", "-v"] + arguments, in: rig.directory)
         try #require(wait { program.stdout.contains("\n") }, "the simulator prints nothing: \(program.stderr)")
         self.program = program
         let link = program.stdout.split(separator: "\n").first ?? ""

@@ -7,7 +7,7 @@ extension EndToEnd {
   @Suite("Disconnect") struct DisconnectTests {
     /// A device of each kind that has a link; the other ends do not exist.
     private static let kinds = [
-      ("ev", "obd", "tcp:127.0.0.1:1", ""), ("torq", "longboard", "tcp:127.0.0.1:1", ""), ("rover", "car", "tcp:127.0.0.1:1", ""),
+      ("ev", "obd", "tcp:127.0.0.1:1", ""), ("torq", "longboard", "tcp:127.0.0.1:1", ""), ("rover", "rc-car", "tcp:127.0.0.1:1", ""),
       ("mirror", "mirror", "ble:ESP32-BLE-Server", "profile = \"plain\""), ("strap", "heart-rate", "ble:Strap", ""),
       ("pod", "running", "ble:Pod", ""),
     ]

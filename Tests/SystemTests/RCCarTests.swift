@@ -15,11 +15,11 @@ extension EndToEnd {
       init(_ arguments: String..., options: String = "", ready: Bool = true) throws {
         rig = try Rig()
         car = try Program(
-          "\(Rig.programs)/vehiclesim", ["car", "--on", "tcp:127.0.0.1:0", "--restart", "0.5", "-v"] + arguments, in: rig.directory)
+          "\(Rig.programs)/vehiclesim", ["rc-car", "--on", "tcp:127.0.0.1:0", "--restart", "0.5", "-v"] + arguments, in: rig.directory)
         let car = car
         try #require(wait { car.stdout.contains("\n") }, "the simulator prints nothing: \(car.stderr)")
         let link = car.stdout.split(separator: "\n").first.map(String.init) ?? ""
-        try rig.write("[device.car]\nkind = \"car\"\nlink = \"\(link)\"\n\(options)\n")
+        try rig.write("[device.car]\nkind = \"rc-car\"\nlink = \"\(link)\"\n\(options)\n")
         daemon = try rig.daemon()
         let rig = rig
         if ready { try #require(wait { rig.get("car.connected") == "on" }, "\(rig.vehiclectl("status").output)") }

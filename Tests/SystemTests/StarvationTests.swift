@@ -52,7 +52,7 @@ extension EndToEnd {
       let rig = try Rig()
       chmod(rig.directory, 0o755)
       let adapter = try rig.simulator()
-      let car = try rig.start("vehiclesim", ["car", "--on", "tcp:127.0.0.1:0", "-v"])
+      let car = try rig.start("vehiclesim", ["rc-car", "--on", "tcp:127.0.0.1:0", "-v"])
       try #require(wait { car.stdout.contains("\n") }, "\(car.stderr)")
       let link = car.stdout.split(separator: "\n").first.map(String.init) ?? ""
       try rig.write(
@@ -63,7 +63,7 @@ extension EndToEnd {
         kind = "obd"
         link = "\(adapter.link)"
         [device.car]
-        kind = "car"
+        kind = "rc-car"
         link = "\(link)"
 
         """)

@@ -217,9 +217,9 @@ def gamepad():
 
 def motion():
     with open("/run/car.log", "w") as log:
-        car = subprocess.Popen(["vehiclesim", "car", "--on", "tcp:127.0.0.1:12345", "--restart", "1", "-v"], stderr=log, stdout=subprocess.DEVNULL)
+        car = subprocess.Popen(["vehiclesim", "rc-car", "--on", "tcp:127.0.0.1:12345", "--restart", "1", "-v"], stderr=log, stdout=subprocess.DEVNULL)
     with open("/etc/vehicled/vehicled.toml", "w") as file:
-        file.write('[device.car]\nkind = "car"\nlink = "tcp:127.0.0.1:12345"\n')
+        file.write('[device.car]\nkind = "rc-car"\nlink = "tcp:127.0.0.1:12345"\n')
     sh("systemctl start vehicled.socket vehicled.service")
     try:
         for run in (guardian, gamepad):

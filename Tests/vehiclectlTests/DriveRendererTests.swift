@@ -43,7 +43,7 @@ import Varlink
 
   @Test func `a car: state, tilt, event`() {
     let schema = Contract.Schema(
-      device: "rover", kind: "car",
+      device: "rover", kind: "rc-car",
       Schema(properties: [
         Property("running", .bool, group: .drive, rank: .headline, help: ""), Property("messages", .int, group: .statistics, help: ""),
         Property("mode", .string, group: .drive, rank: .headline, help: ""), Property("roll", .float, group: .drive, help: ""),
@@ -52,7 +52,7 @@ import Varlink
     var display = DriveDisplay(device: "rover", schema, help: ["keys"], limitName: "tilt limit", limit: 0.4)
     func device(_ running: Value?, _ reason: String? = nil) -> Contract.Device {
       Contract.Device(
-        name: "rover", kind: "car", state: "x",
+        name: "rover", kind: "rc-car", state: "x",
         readings: [
           Contract.Reading(device: "rover", property: "running", value: running, age: 0, reason: reason),
           Contract.Reading(device: "rover", property: "mode", value: .string("Tilt Steering"), age: 0),

@@ -33,12 +33,12 @@ final class DrivenCar: Sendable {
   }
 
   static let schema = Contract.Schema(
-    device: "rover", kind: "car",
+    device: "rover", kind: "rc-car",
     Schema(
       properties: [Property("left-button", .bool, access: .write, help: ""), Property("right-button", .bool, access: .write, help: "")],
       actions: [DriveSchemaTests.tilt, Action("continue", motion: true, help: ""), Action("stop", help: "")]))
   private static let snapshot = Contract.Device(
-    name: "rover", kind: "car", state: "ready",
+    name: "rover", kind: "rc-car", state: "ready",
     readings: ["left-button", "right-button"].map { Contract.Reading(device: "rover", property: $0) })
   static let driveSchema = DriveSchema(device: "rover", schema)
   static let answered = Answer.send(VarlinkReply.message(Contract.Call.Result(Report())))

@@ -15,7 +15,7 @@ import Varlink
         return .send(VarlinkReply.message(Contract.Get.Result(readings: [reading])))
       }
       let links = [("main", main), ("video", video)].map { Contract.Link(name: $0, url: "tcp:car:1", state: $1, since: 0) }
-      let car = Contract.Device(name: "car", kind: "car", state: "ready", links: links)
+      let car = Contract.Device(name: "car", kind: "rc-car", state: "ready", links: links)
       return .send(VarlinkReply.message(Contract.Status.Result(devices: [car])))
     }
     defer { server.stop() }

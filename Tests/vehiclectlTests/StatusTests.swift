@@ -93,10 +93,10 @@ import Varlink
   @Test func `lines are cut to the width, and a value without a unit has its name`() {
     #expect(summary([device("ev", ["speed": nil], link: down)], width: 52) == ["ev  polling  link down: no ad…; next attempt in 12 s"])
     let car = Contract.Device(
-      name: "car", kind: "car", state: "ready",
+      name: "car", kind: "rc-car", state: "ready",
       readings: [Contract.Reading(device: "car", property: "running", value: .bool(false), age: 1)])
     let declared = Contract.Schema(
-      device: "car", kind: "car", Schema(properties: [Property("running", .bool, rank: .headline, help: "")], actions: []))
+      device: "car", kind: "rc-car", Schema(properties: [Property("running", .bool, rank: .headline, help: "")], actions: []))
     #expect(summary([DeviceStatus(car, declared, now: 0)]) == ["car  ready  running off"])
   }
 
@@ -172,7 +172,7 @@ import Varlink
 
   @Test func `a value that is too long for its column is shown in the last one`() {
     let reading = Contract.Reading(device: "car", property: "modes", value: .list(["Tilt, Lights", "Follow line"]), age: 1)
-    let car = Contract.Device(name: "car", kind: "car", state: "ready", readings: [reading])
+    let car = Contract.Device(name: "car", kind: "rc-car", state: "ready", readings: [reading])
     #expect(
       StatusTable.lines(DeviceStatus(car, nil, now: 100), width: nil, paint: plain) == [
         "car (car): ready", "  property    age", "  general", "    modes   1.0 s  Tilt, Lights; Follow line",

@@ -51,7 +51,7 @@ import Varlink
     return try SocketServer { method, parameters in
       switch method {
       case Contract.Describe.name:
-        let schemas = devices.map { Contract.Schema(device: $0, kind: "car", Schema(properties: properties + toggle)) }
+        let schemas = devices.map { Contract.Schema(device: $0, kind: "rc-car", Schema(properties: properties + toggle)) }
         return .send(VarlinkReply.message(Contract.Describe.Result(schemas: schemas)))
       case Contract.Status.name: return .send(VarlinkReply.message(Contract.Status.Result(devices: [])))
       default:

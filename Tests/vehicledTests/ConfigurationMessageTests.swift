@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("obd", "\"serial:/dev/ttyUSB0\" or \"ble:Veepeak\""), ("car", "\"tcp:192.168.0.10:35000\""), ("heart-rate", "\"ble:Heart Rate\""),
+    ("obd", "\"serial:/dev/ttyUSB0\" or \"ble:Veepeak\""), ("rc-car", "\"tcp:192.168.0.10:35000\""), ("heart-rate", "\"ble:Heart Rate\""),
     ("longboard", "\"ble:MLT-BT05\" or \"serial:/dev/ttyUSB0\""),
   ])
   func `the example in the message about a missing link is valid`(kind: String, links: String) throws {
@@ -84,6 +84,12 @@ import Testing
     #expect(found.first == "1:1: link is missing; add link = \(links)", "\(found)")
     let link = try #require(links.components(separatedBy: " or ").first)
     #expect(try !problems("[device.x]\nkind = \"\(kind)\"\nlink = \(link)").contains { $0.contains("link") })
+  }
+
+  @Test(arguments: [("car", "rc-car")])
+  func `a kind that was renamed is an error that names the new one`(old: String, new: String) throws {
+    let found = try problems("[device.x]\nkind = \"\(old)\"")
+    #expect(found == ["2:8: unknown kind \"\(old)\"; it has been renamed to \(new)"], "\(found)")
   }
 
   @Test func `unknown groups and users are warnings, except the default groups`() {

@@ -1,11 +1,11 @@
-// The configuration of the `car` kind: an RC car with a Raspberry Pi that listens on TCP, as driven by AutoTTApp. The app's documentation
+// The configuration of the `rc-car` kind: an RC car with a Raspberry Pi that listens on TCP, as driven by AutoTTApp. The app's documentation
 // and the program in the car describe different protocols; the option `dialect` selects one of them.
 // Source: task123/AutoTT and task123/AutoTTApp (as built), the app's README (documented).
 
 extension Kind {
   /// RC cars that are driven by tilt.
-  public static let car = Kind(
-    name: "car",
+  public static let rcCar = Kind(
+    name: "rc-car",
     summary: "The RC car AutoTT, with a Raspberry Pi, driven by tilt",
     links: [LinkRole(schemes: ["tcp"], disconnectsUnresponsivePeer: false)],
     options: [

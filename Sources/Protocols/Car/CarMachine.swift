@@ -1,4 +1,4 @@
-// The `car` machine: passes inputs to its components; `CarRouter` passes the results of one component to the others. The car has no
+// The `rc-car` machine: passes inputs to its components; `CarRouter` passes the results of one component to the others. The car has no
 // watchdog, does not reassemble split segments, discards the data after a command that it cannot handle, and keeps driving when its client
 // disconnects. So each frame is one write, commands are sent alone, no tilt is repeated after the lease has ended, and Stop is the first
 // message whenever driving ends.
@@ -10,7 +10,7 @@ public struct CarMachine: Machine {
 
   public var schema: Schema { router.features.status.schema }
 
-  /// Creates a machine from the options of `Kind.car`.
+  /// Creates a machine from the options of `Kind.rcCar`.
   public init(_ setup: Setup) { router = CarRouter(CarOptions(setup)) }
 
   public var nextWake: Instant? {

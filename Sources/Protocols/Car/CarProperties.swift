@@ -1,7 +1,7 @@
 // The properties and actions of a car. The order of the cases is the order of the schema; properties from unknown status lines are
 // appended at run time.
 
-/// A property of a `car`; its raw value is its position in the schema.
+/// A property of an `rc-car` device; its raw value is its position in the schema.
 enum CarProperty: Int, CaseIterable, Sendable {
   case connected, running, mode, modeNumber, modes
   case roll, pitch, yaw, tiltRate
@@ -123,7 +123,7 @@ enum CarProperty: Int, CaseIterable, Sendable {
   private func row(_ name: String, _ type: ValueType, _ help: String) -> Property { row(name, type, nil, nil, help) }
 }
 
-/// An action of a `car`; its raw value is its position in the schema.
+/// An action of an `rc-car` device; its raw value is its position in the schema.
 enum CarAction: Int, CaseIterable, Sendable {
   case tilt, proceed, stop, modeInfo, refresh, neutral, sendMessage, shutDown
 

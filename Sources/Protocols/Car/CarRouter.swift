@@ -1,5 +1,5 @@
-// Owns the components of the `car` machine, and passes the results of one to the others: session changes, timeouts, the car's messages and
-// completed writes. It has no state of its own.
+// Owns the components of the `rc-car` machine, and passes the results of one to the others: session changes, timeouts, the car's messages
+// and completed writes. It has no state of its own.
 
 struct CarRouter: Sendable {
   private(set) var session = CarSession()

@@ -31,7 +31,7 @@ struct SetupKind: Sendable {
           candidate.isVESC || candidate.transport != "ble" ? "vesc" : "elcomm"
         }
       ]),
-    SetupKind(name: "car", schemes: ["tcp"], deviceName: "rc-car"),
+    SetupKind(name: "rc-car", schemes: ["tcp"], deviceName: "rc-car"),
     SetupKind(
       name: "mirror", schemes: ["ble"], deviceName: "mirror",
       questions: [

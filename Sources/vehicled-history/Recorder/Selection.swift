@@ -21,7 +21,7 @@ struct ReferencePattern: Equatable {
 
 struct Selection: Equatable {
   /// The kinds whose values are recorded by default: vehicles.
-  static let kinds: Set<String> = ["obd", "longboard", "car"]
+  static let kinds: Set<String> = ["obd", "longboard", "rc-car"]
 
   var record: [ReferencePattern] = []
   var exclude: [ReferencePattern] = []

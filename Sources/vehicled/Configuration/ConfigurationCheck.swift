@@ -196,7 +196,8 @@ struct ConfigurationCheck: TableCheck {
     }
     guard case .string(let name) = value("kind", of: Configuration.deviceKeys, in: table) else { return nil }
     if let kind = kinds.first(where: { $0.name == name }) { return kind }
-    report(entry.value.location, "unknown kind \(quoted(name)); \(suggestion(for: name, among: names))")
+    let remedy = Renames.kind(name).map { "it has been renamed to \($0)" } ?? suggestion(for: name, among: names)
+    report(entry.value.location, "unknown kind \(quoted(name)); \(remedy)")
     return nil
   }
 

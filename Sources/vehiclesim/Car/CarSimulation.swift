@@ -1,4 +1,4 @@
-// `vehiclesim car`: options of the simulated AutoTT RC car.
+// `vehiclesim rc-car`: options of the simulated AutoTT RC car.
 
 import ArgumentParser
 import Peers
@@ -7,7 +7,7 @@ import ServiceRuntime
 
 struct CarSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "car",
+    commandName: "rc-car",
     abstract: "Simulate the AutoTT RC car and its video server.",
     discussion: """
       Like the real one, the car serves a single client, keeps driving if that client disappears, and restarts after Disconnect. \
@@ -23,8 +23,8 @@ struct CarSimulation: ParsableCommand {
       \(helpTable(CarFlaw.table))
 
       Examples:
-        vehiclesim car --on tcp:127.0.0.1:12345 -v
-        vehiclesim car --on tcp:127.0.0.1:0 --restart 0.5 --fault lag:50:800 --without ignores-close
+        vehiclesim rc-car --on tcp:127.0.0.1:12345 -v
+        vehiclesim rc-car --on tcp:127.0.0.1:0 --restart 0.5 --fault lag:50:800 --without ignores-close
 
       -v also prints the motors (motors LEFT RIGHT, in % of full speed), the lights, the camera, every frame that the \
       car executes, and the bytes that it loses.
