@@ -4,7 +4,7 @@
 /// Looks up old names.
 public enum Renames {
   /// Old names of kinds.
-  static let kinds = ["car": "rc-car"]
+  static let kinds = ["car": "rc-car", "running": "foot-pod"]
   /// Old names of properties.
   static let properties = [
     "converter-temperature": "dc-dc-temperature", "converter-voltage": "dc-dc-voltage", "converter-current": "dc-dc-current",

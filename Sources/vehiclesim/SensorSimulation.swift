@@ -1,4 +1,4 @@
-// `vehiclesim heart-rate` and `vehiclesim running`: options of the simulated heart rate strap and foot pod.
+// `vehiclesim heart-rate` and `vehiclesim foot-pod`: options of the simulated heart rate strap and foot pod.
 
 import ArgumentParser
 import Peers
@@ -27,9 +27,9 @@ struct HeartRateSimulation: SensorSimulation {
   static var model: WearableSensor.Model { .strap }
 }
 
-struct RunningSimulation: SensorSimulation {
+struct FootPodSimulation: SensorSimulation {
   static let configuration = CommandConfiguration(
-    commandName: "running", abstract: "Simulate a foot pod worn by a runner.",
+    commandName: "foot-pod", abstract: "Simulate a foot pod worn by a runner.",
     discussion: faultHelp(SensorFaultKind.allCases.filter { !$0.isStrapOnly }))
 
   @OptionGroup var options: PeerOptions
@@ -37,7 +37,7 @@ struct RunningSimulation: SensorSimulation {
   @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try SensorFault($0) })
   var fault: [SensorFault] = []
 
-  static var gatt: GATTRole { .running }
+  static var gatt: GATTRole { .footPod }
   static var defaultName: String { "Stryd" }
   static var model: WearableSensor.Model { .footPod }
 }

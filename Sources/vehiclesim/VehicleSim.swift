@@ -16,7 +16,7 @@ struct VehicleSim: ParsableCommand {
       """,
     subcommands: [
       OBDSimulation.self, LongboardSimulation.self, VESCSimulation.self, CarSimulation.self, MirrorSimulation.self,
-      HeartRateSimulation.self, RunningSimulation.self,
+      HeartRateSimulation.self, FootPodSimulation.self,
       WeatherSimulation.self, ToySimulation.self, TriviaSimulation.self,
     ])
 }

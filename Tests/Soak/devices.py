@@ -339,7 +339,7 @@ def furnish(house, air, soak):
     add("strap", 'kind = "heart-rate"\nlink = "ble:Polar*"',
         Simulator(house, "strap", "heart-rate", "--address", "AA:BB:CC:00:00:03", air=air), states=("live",), lively={"heart-rate": 5.0},
         known=truth.strap, faults=linked, rough=SENSOR, rough_air=AIR, variants=("", "record = true"), growing=("bad-messages",))
-    add("foot", 'kind = "running"\nlink = "ble:Stryd*"', Simulator(house, "foot", "running", "--address", "AA:BB:CC:00:00:04", air=air),
+    add("foot", 'kind = "foot-pod"\nlink = "ble:Stryd*"', Simulator(house, "foot", "foot-pod", "--address", "AA:BB:CC:00:00:04", air=air),
         states=("live",), lively={"speed": 5.0, "cadence": 5.0, "stride-length": 5.0}, while_up=("distance",), known=truth.foot,
         faults=linked, rough=SENSOR[4:], rough_air=AIR, variants=("", "record = true"), growing=("bad-messages",))
     line = tcp()

@@ -20,9 +20,9 @@ extension EndToEnd {
       let rig = try Rig()
       func help(_ sensor: String) -> String { rig.run("\(Rig.programs)/vehiclesim", [sensor, "--help"]).output }
       for fault in ["no-contact", "intervals", "energy"] {
-        #expect(help("heart-rate").contains(fault) && !help("running").contains(fault), "\(fault)")
+        #expect(help("heart-rate").contains(fault) && !help("foot-pod").contains(fault), "\(fault)")
       }
-      #expect(help("running").contains("overlong") && help("running").contains("silence"))
+      #expect(help("foot-pod").contains("overlong") && help("foot-pod").contains("silence"))
     }
 
     @Test func `values that a script sets are published and survive a restart`() throws {
@@ -119,13 +119,13 @@ extension EndToEnd {
 
     @Test func `a scan identifies sensors by their services`() throws {
       let rig = try Rig()
-      let environment = try Self.startSensor(rig, ["running", "--name", "Nameless", "--also", "Polar H9 77"])
-      try rig.write("[device.foot]\nkind = \"running\"\nlink = \"ble:Nameless\"\n")
+      let environment = try Self.startSensor(rig, ["foot-pod", "--name", "Nameless", "--also", "Polar H9 77"])
+      try rig.write("[device.foot]\nkind = \"foot-pod\"\nlink = \"ble:Nameless\"\n")
       let daemon = try rig.daemon(environment: environment)
       #expect(wait(seconds: 20) { rig.get("distance") != nil && rig.get("cadence") == "160" })
       #expect(rig.vehiclectl("disconnect", "foot").status == 0)
       let scan = try rig.start("vehiclectl", ["--socket", rig.socket, "scan", "ble", "--json"])
-      #expect(wait { scan.stdout.contains("\"kind\":\"running\"") && scan.stdout.contains("\"kind\":\"heart-rate\"") }, "\(scan.stdout)")
+      #expect(wait { scan.stdout.contains("\"kind\":\"foot-pod\"") && scan.stdout.contains("\"kind\":\"heart-rate\"") }, "\(scan.stdout)")
       scan.end(SIGINT)
       #expect(daemon.end() == 0)
     }

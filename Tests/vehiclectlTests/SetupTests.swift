@@ -13,7 +13,7 @@ import Varlink
   }
 
   @Test func `the table of kinds agrees with the kinds of the daemon`() throws {
-    let kinds: [Kind] = [.obd, .longboard, .rcCar, .mirror, .heartRate, .running]
+    let kinds: [Kind] = [.obd, .longboard, .rcCar, .mirror, .heartRate, .footPod]
     #expect(SetupKind.all.map(\.name) == kinds.map(\.name))
     for (mine, kind) in zip(SetupKind.all, kinds) {
       #expect(Set(mine.schemes) == Set(kind.links.flatMap(\.schemes)), "\(kind.name)")

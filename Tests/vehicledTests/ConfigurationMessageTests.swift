@@ -86,7 +86,7 @@ import Testing
     #expect(try !problems("[device.x]\nkind = \"\(kind)\"\nlink = \(link)").contains { $0.contains("link") })
   }
 
-  @Test(arguments: [("car", "rc-car")])
+  @Test(arguments: [("car", "rc-car"), ("running", "foot-pod")])
   func `a kind that was renamed is an error that names the new one`(old: String, new: String) throws {
     let found = try problems("[device.x]\nkind = \"\(old)\"")
     #expect(found == ["2:8: unknown kind \"\(old)\"; it has been renamed to \(new)"], "\(found)")

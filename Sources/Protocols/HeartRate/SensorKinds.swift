@@ -11,10 +11,10 @@ extension Kind {
   ) { _ throws(OptionError) in SensorMachine<HeartRateMeasurement>() }
 
   /// Foot pods, and watches that act as one.
-  public static let running = Kind(
-    name: "running",
+  public static let footPod = Kind(
+    name: "foot-pod",
     summary: "A foot pod, or a watch that acts as one, over Bluetooth Low Energy",
-    links: [LinkRole(schemes: ["ble"], gatt: .running)], options: []
+    links: [LinkRole(schemes: ["ble"], gatt: .footPod)], options: []
   ) { _ throws(OptionError) in SensorMachine<RunningMeasurement>() }
 }
 
@@ -22,7 +22,7 @@ extension GATTRole {
   public static let heartRate = GATTRole(
     profiles: [GATTProfile("180D", notify: "2A37", write: nil)],
     names: ["Polar H", "HRM", "TICKR", "Heart Rate", "CooSpo"], isStream: false)
-  public static let running = GATTRole(
+  public static let footPod = GATTRole(
     profiles: [GATTProfile("1814", notify: "2A53", write: nil)],
     names: ["Stryd", "Foot Pod", "Footpod", "RUNN"], isStream: false)
 }

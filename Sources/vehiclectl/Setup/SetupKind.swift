@@ -46,7 +46,7 @@ struct SetupKind: Sendable {
           isNeeded: { $0["profile"] == "stock" }),
       ]),
     SetupKind(name: "heart-rate", schemes: ["ble"], deviceName: "strap"),
-    SetupKind(name: "running", schemes: ["ble"], deviceName: "foot"),
+    SetupKind(name: "foot-pod", schemes: ["ble"], deviceName: "foot"),
   ]
 
   static subscript(_ name: String) -> SetupKind? { all.first { $0.name == name } }
