@@ -46,6 +46,7 @@ extension ValueRule {
   private func problem(with content: TOML.Content, for key: String) -> String {
     switch (content, type) {
     case (.string(let text), .string):
+      if let name = Renames.value(text, of: key) { return "unknown value \(quoted(text)); it has been renamed to \(name)" }
       let remedy = nearest(to: text, among: choices).map { "did you mean \($0)?" } ?? "use \(expected)"
       return "unknown value \(quoted(text)); \(remedy)"
     case (.string(let text), .list): return "\(content.description); write \(key) = [\(quoted(text))]"

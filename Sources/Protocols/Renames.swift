@@ -1,5 +1,5 @@
-// Old names of device kinds, properties and configuration keys, and their current names. The use of an old name is an error, whose message
-// contains the current name.
+// Old names of device kinds, properties, configuration keys and their values, with the current names. The use of an old name is an error,
+// whose message contains the current name.
 
 /// Looks up old names.
 public enum Renames {
@@ -16,6 +16,8 @@ public enum Renames {
     "ask": "poll", "pages": "poll", "probe-pause": "probe-interval", "heart-rate-fresh": "heart-rate-max-age",
     "estimate-distance": "step-length", "motion-current": "max-motor-current", "motion-duty": "max-duty-cycle",
   ]
+  /// Old names of values, by configuration key.
+  static let values = ["vehicle": ["ice": "generic"]]
 
   /// The current name of a kind, or nil if this is not an old name.
   public static func kind(_ old: String) -> String? { kinds[old] }
@@ -25,4 +27,7 @@ public enum Renames {
 
   /// The current name of a configuration key, or nil if this is not an old name.
   public static func option(_ old: String) -> String? { options[old] }
+
+  /// The current name of a value of a configuration key, or nil if this is not an old name.
+  public static func value(_ old: String, of option: String) -> String? { values[option]?[old] }
 }

@@ -8,7 +8,7 @@ extension EndToEnd {
     /// A daemon with a petrol car whose ignition is on, or which drives.
     private func car(_ rig: Rig, _ key: String...) throws -> Program {
       let (_, link) = try rig.simulator("--car", "petrol", "--key", key.first ?? "on@0")
-      try rig.write("[device.car]\nkind = \"obd\"\nlink = \"\(link)\"\nvehicle = \"ice\"\n")
+      try rig.write("[device.car]\nkind = \"obd\"\nlink = \"\(link)\"\nvehicle = \"generic\"\n")
       let daemon = try rig.daemon()
       try #require(wait { rig.get("mil") == "on" })
       return daemon

@@ -52,6 +52,7 @@ import Testing
     ("rate = -0.5", "4:8: rate: -0.5 is out of range; use a number from 0 to "),
     ("rate = inf", "4:8: rate: inf is not a finite number; use a number from 0 to "),
     ("vehicle = \"ev6\"", "4:11: vehicle: unknown value \"ev6\"; use one of "),
+    ("vehicle = \"ice\"", "4:11: vehicle: unknown value \"ice\"; it has been renamed to generic"),
     ("vehicle = 6", "4:11: vehicle: 6 is an integer; use one of "),
     ("record = \"true\"", "4:10: record: \"true\" is a string; remove the quotes"),
     ("record = 1", "4:10: record: 1 is an integer; use true or false"),

@@ -12,7 +12,7 @@ extension Kind {
         help: "Maximum polls per second; 0: as fast as possible"),
       Option(
         "vehicle", ValueRule(.string, choices: VehicleChoice.allCases.map(\.rawValue)), default: .string(VehicleChoice.auto.rawValue),
-        help: "Vehicle type: auto (detected), e-gmp (Ioniq 5, EV6), hkmc-ev (other electric Hyundai and Kia), ice (standard OBD-II)"),
+        help: "Vehicle type: auto (detected), e-gmp (Ioniq 5, EV6), hkmc-ev (other electric Hyundai and Kia), generic (OBD-II only)"),
       Option(
         "poll", ValueRule(.string, choices: ["all", "fast"]), default: .string("all"),
         help: "Properties to poll: all (every supported one), or fast (only custom signals and those that are polled at rate)"),

@@ -103,7 +103,7 @@ import Testing
   }
 
   @Test mutating func `another VIN is another vehicle, once until it is silent`() {
-    var detection = ProtocolDetection(.ice)
+    var detection = ProtocolDetection(.generic)
     var found = ECUDiscovery(on: .can)
     found.add([0x18, 0x18, 0, 0], base: 0, from: 0x7E8)
     found.setVINHash(ECUDiscovery.vinHash(of: "first"))

@@ -99,9 +99,9 @@ import Testing
   }
 
   @Test func `a configured vehicle gets no other requests`() throws {
-    var ice = try VehicleRig(PetrolCar(.can11), vehicle: .ice)
-    ice.run(for: 5 * .second)
-    #expect(ice.number("rpm") != nil && !ice.sentCommands.contains { $0.command.hasPrefix("22") || $0.command == "2101" })
+    var generic = try VehicleRig(PetrolCar(.can11), vehicle: .generic)
+    generic.run(for: 5 * .second)
+    #expect(generic.number("rpm") != nil && !generic.sentCommands.contains { $0.command.hasPrefix("22") || $0.command == "2101" })
     var electric = try VehicleRig(PetrolCar(.can11), vehicle: .eGMP)
     electric.run(for: 20 * .second)
     #expect(electric.status == "car-silent" && !electric.sentCommands.contains { $0.command.hasPrefix("01") || $0.command == "2101" })

@@ -10,7 +10,7 @@ enum VehicleChoice: String, CaseIterable, Sendable {
   case auto
   case eGMP = "e-gmp"
   case hkmcEV = "hkmc-ev"
-  case ice
+  case generic
 
   /// The protocol candidates, in the order in which they are tried.
   var candidates: [ProtocolCandidate] {
@@ -22,7 +22,7 @@ enum VehicleChoice: String, CaseIterable, Sendable {
       ]
     case .eGMP: [ProtocolCandidate(.can, .bmsUDS)]
     case .hkmcEV: [ProtocolCandidate(.can, .bmsUDS), ProtocolCandidate(.can, .bmsKWP)]
-    case .ice: [ProtocolCandidate(discoveryOn: .can), ProtocolCandidate(discoveryOn: .automatic)]
+    case .generic: [ProtocolCandidate(discoveryOn: .can), ProtocolCandidate(discoveryOn: .automatic)]
     }
   }
 }
@@ -101,7 +101,7 @@ struct ProtocolDetection: Sendable {
 
   /// Parses the stored ECUs; nil if they are invalid, or do not fit the configured vehicle type.
   func ecus(in bytes: [UInt8]?) -> ECUDiscovery? {
-    guard choice == .auto || choice == .ice else { return nil }
+    guard choice == .auto || choice == .generic else { return nil }
     return bytes.flatMap { ECUDiscovery(stored: $0) }
   }
 

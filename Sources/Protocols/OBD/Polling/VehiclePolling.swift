@@ -23,7 +23,7 @@ struct VehiclePolling: Sendable {
     scheduler = PollScheduler(rate: rate, phase: phase, first: choice.candidates[0].request)
     (self.isFastOnly, self.signals, self.overrides) = (isFastOnly, signals, overrides)
     let layouts = layouts(of: choice == .eGMP ? .eGMP : nil)
-    scheduler.apply(values.placeProperties(hasBatteryRecord: choice != .ice, fast: nil, layouts, period: scheduler.pace.period))
+    scheduler.apply(values.placeProperties(hasBatteryRecord: choice != .generic, fast: nil, layouts, period: scheduler.pace.period))
   }
 
   /// The requests other than the fast request for an electric car of this family; nil: unknown family.
