@@ -46,7 +46,7 @@ import Testing
     #expect(rig.sentCommands.contains { $0.command.hasPrefix("2101") })
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.status == "polling" && rig.number("rpm") != nil)
     #expect(rig.seen["state-of-charge"] == nil && rig.seen["energy-out"] == nil && rig.seen["vehicle"] == ["standard OBD-II (7E8, 7E9)"])
-    #expect(rig.disk["request"] == nil && rig.disk["controllers"] != nil)
+    #expect(rig.disk["request"] == nil && rig.disk["ecus"] != nil)
   }
 
   @Test func `an adapter moved from an electric car detects the new car`() throws {

@@ -51,7 +51,7 @@ import Testing
       let failing = "01" + String(decoding: hexText([parameter]), as: UTF8.self)
       #expect((1...8).contains(rig.count(failing, last: 30 * .second)), "\(rig.count(failing, last: 30 * .second))")
       // The ECU does not count as one that answers one PID at a time.
-      #expect(!String(decoding: rig.disk["controllers"] ?? [], as: UTF8.self).contains("most 1"))
+      #expect(!String(decoding: rig.disk["ecus"] ?? [], as: UTF8.self).contains("most 1"))
     }
   }
 

@@ -101,7 +101,7 @@ import Testing
 
   @Test func `another car's stored protocol does not hide this one`() throws {
     for stored in ["bus 7\n18DAF110 0C0D\n", "bus 3\n10 0C0D\n", "18DAF110 0C", "bus 0\n7E8 0C", "bus X\n7E8 0C", "bus 7\n"] {
-      var rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(stored.utf8)])
+      var rig = try VehicleRig(PetrolCar(.can11), disk: ["ecus": Array(stored.utf8)])
       rig.run(for: 60 * .second)
       #expect(
         rig.status == "polling" && rig.number("coolant-temperature") != nil,

@@ -92,9 +92,22 @@ import Testing
     #expect(other.number("state-of-charge") != nil && other.text("vehicle") == "electric Hyundai or Kia (e-gmp)")
     // Damaged, without a known PID, or without an ECU address.
     for damaged in ["", "7E8", "XYZ 0C", "7E8 0C0", "7E8 0C\n7E8", "7E8 FE", "5 0C", "FFFFFFFF 0C"] {
-      var rig = try VehicleRig(PetrolCar(.can11), disk: ["controllers": Array(damaged.utf8)])
+      var rig = try VehicleRig(PetrolCar(.can11), disk: ["ecus": Array(damaged.utf8)])
       rig.run(for: 20 * .second)
       #expect(rig.number("rpm") != nil, "\(damaged)")
+    }
+  }
+
+  @Test func `ECUs that an earlier version stored as controllers are moved and used`() throws {
+    var first = try VehicleRig(PetrolCar(.can11))
+    first.run(for: 20 * .second)
+    let ecus = try #require(first.disk["ecus"])
+    // If both exist, the new one is used.
+    for disk in [["controllers": ecus], ["controllers": Array("7E8 0C\n".utf8), "ecus": ecus]] {
+      var rig = try VehicleRig(PetrolCar(.can11), disk: disk)
+      rig.run(for: 5 * .second)
+      #expect(rig.number("rpm") != nil && rig.declared == 1 && !rig.sentCommands.contains { $0.command == "0120" })
+      #expect(rig.disk["ecus"] == ecus && rig.disk["controllers"] == nil)
     }
   }
 
@@ -141,7 +154,7 @@ import Testing
       #expect(rig.number("coolant-temperature") == 60 && rig.number("engine-load") == 50.2)
       #expect(rig.count("010C", last: 10 * .second) >= 190 && rig.count("010D", last: 10 * .second) >= 90)
       if !alone.isEmpty { continue }
-      #expect(String(decoding: rig.disk["controllers"] ?? [], as: UTF8.self).contains("most 1"))
+      #expect(String(decoding: rig.disk["ecus"] ?? [], as: UTF8.self).contains("most 1"))
       var again = try VehicleRig(Self.car(answers), disk: rig.disk)
       again.run(for: 20 * .second)
       #expect(again.number("speed") == 50 && !again.sentCommands.contains { $0.command.hasPrefix("010C0D") })
@@ -162,11 +175,11 @@ import Testing
   @Test func `an ECU that was missed at first is found later`() throws {
     var first = try VehicleRig(PetrolCar(.can11))
     first.run(for: 20 * .second)
-    let stored = ["controllers": Array("bus 6\n7E8 0C0D05\n".utf8)]
+    let stored = ["ecus": Array("bus 6\n7E8 0C0D05\n".utf8)]
     var rig = try VehicleRig(PetrolCar(.can11), disk: stored)
     rig.run(for: 30 * .second)
     #expect(rig.text("vehicle") == "standard OBD-II (7E8, 7E9)" && rig.number("fuel-level") != nil && rig.status == "polling")
-    #expect(rig.disk["controllers"] == first.disk["controllers"])
+    #expect(rig.disk["ecus"] == first.disk["ecus"])
     // However many ECUs have responded, the adapter waits for the others as well.
     var check = try #require(rig.machine.router.vehicle.polling.scheduler.queue.requests.first { $0.isSupportCheck })
     check.recordResponse(at: rig.now, took: .millisecond, frames: 2, from: nil)
@@ -243,13 +256,13 @@ import Testing
     standard.run(for: 5 * .second)
     var rig = try VehicleRig(ElectricCar(.eGMP), disk: standard.disk)
     rig.run(for: 5 * .second)
-    #expect(rig.text("vehicle") == "electric Hyundai or Kia (e-gmp)" && rig.disk["controllers"] == nil)
+    #expect(rig.text("vehicle") == "electric Hyundai or Kia (e-gmp)" && rig.disk["ecus"] == nil)
   }
 
   @Test func `another vehicle with the same ECUs is detected by its VIN`() throws {
     var first = try VehicleRig(PetrolCar(.can11))
     first.run(for: 20 * .second)
-    let stored = String(decoding: try #require(first.disk["controllers"]), as: UTF8.self)
+    let stored = String(decoding: try #require(first.disk["ecus"]), as: UTF8.self)
     #expect(stored.contains("\nmark ") && !stored.contains("WVWZZZ1KZAW000042"))
     let answers: [String: [(UInt32, String)]] = [
       "0100": [(0x7E8, "410000180000")], "010C": [(0x7E8, "410C0D74")], "010C0D": [(0x7E8, "410C0D740D32")],

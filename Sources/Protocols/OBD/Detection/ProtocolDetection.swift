@@ -48,6 +48,9 @@ struct ProtocolDetection: Sendable {
   /// If a known vehicle does not respond, the adapter may be in another vehicle: after this many pauses, all protocols are tried once.
   private static let pausesPerSearch = 10
   private static let maxForeignRecords = 3
+  private static let ecusKey = "ecus"
+  /// The key of the ECUs in earlier versions.
+  private static let oldECUsKey = "controllers"
 
   private let choice: VehicleChoice
   private let candidates: [ProtocolCandidate]
@@ -99,10 +102,15 @@ struct ProtocolDetection: Sendable {
     return index
   }
 
-  /// Parses the stored ECUs; nil if they are invalid, or do not fit the configured vehicle type.
-  func ecus(in bytes: [UInt8]?) -> ECUDiscovery? {
+  /// Parses the stored ECUs; nil if they are invalid, or do not fit the configured vehicle type. ECUs under the old key are moved.
+  func ecus(in stored: [String: [UInt8]], _ effects: inout Effects) -> ECUDiscovery? {
+    let old = stored[Self.oldECUsKey]
+    if let old {
+      if stored[Self.ecusKey] == nil { effects.append(.store(key: Self.ecusKey, old)) }
+      effects.append(.store(key: Self.oldECUsKey, []))
+    }
     guard choice == .auto || choice == .generic else { return nil }
-    return bytes.flatMap { ECUDiscovery(stored: $0) }
+    return (stored[Self.ecusKey] ?? old).flatMap { ECUDiscovery(stored: $0) }
   }
 
   /// Uses the stored ECUs as those of the vehicle. Returns the index of the candidate to begin with.
@@ -183,7 +191,7 @@ struct ProtocolDetection: Sendable {
   private mutating func storeECUs(_ effects: inout Effects) {
     guard case .standard(let found) = vehicle, storedECUs != found else { return }
     storedECUs = found
-    effects.append(.store(key: "controllers", found.storedForm))
+    effects.append(.store(key: Self.ecusKey, found.storedForm))
   }
 
   // MARK: Supported PIDs
@@ -267,7 +275,7 @@ struct ProtocolDetection: Sendable {
   mutating func setVehicle(_ family: VehicleFamily?, _ effects: inout Effects) -> Bool {
     guard vehicle != .electric(family) else { return false }
     vehicle = .electric(family)
-    if storedECUs != nil { effects.append(.store(key: "controllers", [])) }
+    if storedECUs != nil { effects.append(.store(key: Self.ecusKey, [])) }
     storedECUs = nil
     return true
   }

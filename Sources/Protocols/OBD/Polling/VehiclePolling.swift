@@ -37,7 +37,7 @@ struct VehiclePolling: Sendable {
   mutating func restore(_ stored: [String: [UInt8]], _ values: inout ValueTable, _ effects: inout Effects) {
     timeout.restore(stored[ResponseTimeout.key])
     if let candidate = detection.restore(request: stored["request"]) { begin(candidate) }
-    if let found = detection.ecus(in: stored["controllers"]), recognise(found, &values, &effects) {
+    if let found = detection.ecus(in: stored, &effects), recognise(found, &values, &effects) {
       begin(detection.useStored(found))
     }
   }
