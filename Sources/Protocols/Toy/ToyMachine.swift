@@ -101,7 +101,7 @@ public struct ToyMachine: Machine {
     }
     // Another server assigns different user numbers, and must not receive the token of this server.
     if let known = user, known.server != settings.server {
-      effects.append(.event(name: "server", text: "user \(known.id) belongs to another server: log in to the configured one"))
+      effects.append(.event(name: "server-mismatch", text: "user \(known.id) belongs to another server: log in to the configured one"))
       user = nil
     }
     if history?.user != user?.id { history = nil }

@@ -199,6 +199,7 @@ import Testing
     #expect(rig.requests.count == before && rig.status == "logged-out" && rig.text("pending-votes") == "0")
     #expect(rig.code(rig.run("whoami")) == "needs-login" && rig.absence("facts") != nil)
     #expect(rig.events.contains { $0.hasPrefix("user 18 belongs to another server") })
+    #expect(rig.eventNames.contains("server-mismatch"))
     #expect(rig.events.contains { $0.hasPrefix("1 pending vote of other users or servers") })
     // With the first server again, no vote is lost.
     try rig.restart()
