@@ -33,7 +33,7 @@ struct VehicleCtl: ParsableCommand {
       CommandGroup(
         name: "History",
         subcommands: [
-          TripsCommand.self, TripCommand.self, ChargesCommand.self, ChargeCommand.self, ParkingsCommand.self, PlotCommand.self,
+          TripsCommand.self, TripCommand.self, ChargesCommand.self, ChargeCommand.self, ParkedCommand.self, PlotCommand.self,
           HistoryCommand.self,
         ]),
       CommandGroup(name: "Driving and RC car", subcommands: [DriveCommand.self, CarCommand.self]),

@@ -18,7 +18,7 @@ import Varlink
     #expect(outcome.stdout.contains("3 trips:") && outcome.stdout.contains("interrupted: data is missing"))
     let quiet = try rig.run("trips", "-q", "-n", "1", "--device", "ev").stdout.split(separator: "\n")
     #expect(quiet.count == 2 && quiet[1].hasPrefix("  14"), "\(quiet)")
-    #expect(try rig.run("charges").stdout.contains("76.2") && rig.run("parkings").stderr == "no parkings yet\n")
+    #expect(try rig.run("charges").stdout.contains("76.2") && rig.run("parked").stderr == "no parked periods yet\n")
     #expect(try rig.run("trips", "--since", "2d", "--until", "3d").stderr.contains("--until is not after --since"))
   }
 
@@ -148,7 +148,7 @@ import Varlink
     let check = try rig.run("history", "check")
     #expect(check.status == 1 && check.stdout == "block 7 of ev: checksum mismatch\n9 blocks checked, 1 damaged\n")
     #expect(try rig.run("history", "compact").stdout == "size 1.2 MB\n")
-    #expect(try rig.run("history", "recut", "--device", "ev").stdout == "412 trips, charges and parkings\n")
+    #expect(try rig.run("history", "recut", "--device", "ev").stdout == "412 trips, charges and parked periods\n")
     #expect(try rig.run("history", "recut", "--json").stdout == "{\"periods\":412}\n")
   }
 

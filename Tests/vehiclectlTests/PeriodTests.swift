@@ -1,4 +1,4 @@
-// Trips, charges and parkings as text: lists in every width, details, figures with their bounds.
+// Trips, charges and parked periods as text: lists in every width, details, figures with their bounds.
 
 import Testing
 import Varlink

@@ -1,11 +1,11 @@
-// charge: shows one recorded charge.
+// charge: shows one recorded charging session.
 
 import ArgumentParser
 
 struct ChargeCommand: PeriodCommand {
   static let kind = PeriodTable.Kind.charge
   static let configuration = CommandConfiguration(
-    commandName: "charge", abstract: "Show a charge.",
+    commandName: "charge", abstract: "Show a charging session.",
     discussion: """
       Shows its figures with their error bounds, and power against state of charge. With --json: {"period":…,"pauses":[…],"curve":[…]} in \
       the units of vehicled-history(8).

@@ -9,7 +9,7 @@ struct HistoryDeleteCommand: Subcommand {
     commandName: "delete", abstract: "Permanently delete recorded values of a device.",
     discussion: """
       Deletes all values of the device or those of one property, in a time range or in the entire history. Without --property, trips, \
-      charges and parkings within the range are deleted as well. Asks for confirmation; without a terminal, --yes is required. With \
+      charges and parked periods within the range are deleted as well. Asks for confirmation; without a terminal, --yes is required. With \
       --json, which requires --yes: {"damage":[…]}, the damaged blocks that were deleted entirely.
       """)
 

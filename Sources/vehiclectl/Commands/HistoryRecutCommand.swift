@@ -1,4 +1,4 @@
-// history recut: recomputes trips, charges and parkings from the recorded values.
+// history recut: recomputes trips, charges and parked periods from the recorded values.
 
 import ArgumentParser
 import Protocols
@@ -6,7 +6,7 @@ import Varlink
 
 struct HistoryRecutCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "recut", abstract: "Recompute trips, charges and parkings.",
+    commandName: "recut", abstract: "Recompute trips, charges and parked periods.",
     discussion: """
       Use this after changing the rules in the configuration of vehicled-history. Periods whose values have been deleted since stay as \
       they are. With --json: {"periods":N}.
@@ -25,6 +25,6 @@ struct HistoryRecutCommand: Subcommand {
     let result = try client.callShowingProgress(
       HistoryContract.RecutMethod.self, parameters, "computing", common, output, progress: \.progress)
     let count = result.periods ?? 0
-    output.json ? output.json(["periods": .int(count)]) : output.line("\(count) trips, charges and parkings")
+    output.json ? output.json(["periods": .int(count)]) : output.line("\(count) trips, charges and parked periods")
   }
 }

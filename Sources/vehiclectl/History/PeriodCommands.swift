@@ -1,4 +1,4 @@
-// The shared part of the commands that list trips, charges or parkings, or show one of them.
+// The shared part of the commands that list trips, charges or parked periods, or show one of them.
 
 import ArgumentParser
 import Protocols
@@ -33,7 +33,7 @@ extension PeriodListCommand {
     if output.json { return output.json(Self.newestFirst(try client.json(HistoryContract.PeriodsMethod.self, parameters))) }
     let periods = try client.call(HistoryContract.PeriodsMethod.self, parameters).periods
     guard !periods.isEmpty else {
-      return output.note("no \(Self.kind.rawValue)s\(parameters.start == nil && parameters.end == nil ? " yet" : " in this range")")
+      return output.note("no \(Self.kind.noun)s\(parameters.start == nil && parameters.end == nil ? " yet" : " in this range")")
     }
     let table = PeriodTable(Self.kind, periods.reversed(), units, now: Clock.wall, local: .local())
     let width = Help.width

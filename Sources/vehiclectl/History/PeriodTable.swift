@@ -1,10 +1,15 @@
-// A table of trips, charges or parkings that fits the width of the terminal. If the terminal is too narrow, the table first omits bounds,
-// then prints notes as footnotes, and so on (see `Detail.all`). Pure: the current time and the local zone are arguments.
+// A table of trips, charges or parked periods that fits the width of the terminal. If the terminal is too narrow, the table first omits
+// bounds, then prints notes as footnotes, and so on (see `Detail.all`). Pure: the current time and the local zone are arguments.
 
 import Varlink
 
 struct PeriodTable {
-  enum Kind: String { case trip, charge, parking }
+  enum Kind: String {
+    case trip, charge, parking
+
+    /// The noun for one period, in the singular.
+    var noun: String { self == .parking ? "parked period" : rawValue }
+  }
 
   /// A column. If all values share a unit, the title contains it; otherwise each cell does.
   private struct Column {
@@ -80,7 +85,7 @@ struct PeriodTable {
 
   private var totals: String {
     let count = periods.count
-    let plural = count == 1 ? kind.rawValue : "\(kind.rawValue)s"
+    let plural = count == 1 ? kind.noun : "\(kind.noun)s"
     let seconds = periods.reduce(0) { $0 + $1.duration }
     var sums = ["\(count) \(plural)", Format.span(seconds)]
     switch kind {
