@@ -36,7 +36,7 @@ struct VehicleCtl: ParsableCommand {
           TripsCommand.self, TripCommand.self, ChargesCommand.self, ChargeCommand.self, ParkedCommand.self, PlotCommand.self,
           HistoryCommand.self,
         ]),
-      CommandGroup(name: "Driving and RC car", subcommands: [DriveCommand.self, CarCommand.self]),
+      CommandGroup(name: "Driving and RC car", subcommands: [DriveCommand.self, CameraCommand.self]),
       CommandGroup(name: "Vehicle diagnostics", subcommands: [DtcCommand.self, MonitorsCommand.self]),
       CommandGroup(name: "Toy", subcommands: [ToyCommand.self]),
       CommandGroup(

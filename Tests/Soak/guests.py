@@ -245,7 +245,7 @@ class Guests:
         arguments = {
             "status": ["status", name], "get": ["get", "ev.rpm", "torq.speed"], "watch": ["watch", "--json", "--count", "30", "ev.rpm", "board.erpm", "torq.speed"],
             "describe": ["describe", name], "scan": ["scan", "ble", "--seconds", "2"], "doctor": ["doctor"],
-            "toy": ["toy", random.choice(("history", "whoami", "votes"))], "snapshot": ["car", "snapshot", "--force", self.house.path("picture.jpg")]}[what]
+            "toy": ["toy", random.choice(("history", "whoami", "votes"))], "snapshot": ["camera", "snapshot", "--force", self.house.path("picture.jpg")]}[what]
         await self.vehiclectl(*arguments)
 
     async def vehiclectl(self, *arguments, seconds=60, **options):

@@ -237,7 +237,7 @@ extension EndToEnd {
       let setup = try CarRig()
       let rig = setup.rig
       let file = "\(rig.directory)/picture.jpg"
-      let early = rig.vehiclectl("car", "snapshot", file)
+      let early = rig.vehiclectl("camera", "snapshot", file)
       #expect(early.status == 1 && early.errors.contains("video on"), "\(early.errors)")
       #expect(rig.vehiclectl("set", "car.video-quality", "low").status == 0)
       let on = rig.vehiclectl("set", "car.video", "on")
@@ -245,11 +245,11 @@ extension EndToEnd {
       // The first frame was fetched: the car reads commands again.
       #expect(rig.vehiclectl("do", "car.stop").status == 0)
       #expect(wait { setup.lines("car: frame ").suffix(2).contains("Stop") })
-      #expect(rig.vehiclectl("car", "snapshot", file).status == 0)
+      #expect(rig.vehiclectl("camera", "snapshot", file).status == 0)
       let picture = try Data(contentsOf: URL(fileURLWithPath: file))
       #expect(picture.starts(with: [0xFF, 0xD8]) && picture.suffix(2) == Data([0xFF, 0xD9]) && picture.count > 500)
       let film = "\(rig.directory)/film.mjpeg"
-      let record = rig.vehiclectl("car", "record-video", "car", film, "--seconds", "2")
+      let record = rig.vehiclectl("camera", "record", "car", film, "--seconds", "2")
       #expect(record.status == 0, "\(record.errors)")
       let frames = try Data(contentsOf: URL(fileURLWithPath: film))
       #expect(frames.count > picture.count)

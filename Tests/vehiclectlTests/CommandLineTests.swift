@@ -144,7 +144,7 @@ import Varlink
       (["rmp"], "no device \"rmp\"; run \"vehiclectl status\" for a list", 4),
       (["evv"], "no device \"evv\"; did you mean ev?", 4), (["status", "stauts"], "no device \"stauts\"; run", 4),
       (["dtc", "claer"], "unknown command \"dtc claer\"; did you mean dtc clear?", 2),
-      (["car", "snapsot", "-"], "unknown command \"car snapsot\"; did you mean car snapshot?", 2),
+      (["camera", "snapsot", "-"], "unknown command \"camera snapsot\"; did you mean camera snapshot?", 2),
       (["toy", "--json", "histroy"], "unknown command \"toy histroy\"; did you mean toy history?", 2),
       (["gett", "ev.rpm"], "unknown command \"gett\"; did you mean get?", 2),
       (["frobnicate", "ev"], "unknown command \"frobnicate\"; list commands: vehiclectl --help", 2),
@@ -178,7 +178,7 @@ import Varlink
   @Test func `every command takes the common options`() throws {
     let operands = [
       "get": ["x"], "set": ["x", "1"], "do": ["x"], "connect": ["x"], "disconnect": ["x"], "drive": ["x"], "record": ["x", "-"],
-      "car": ["snapshot", "-"], "toy": ["history"], "import": ["x"], "bugreport": ["x"], "plot": ["x"],
+      "camera": ["snapshot", "-"], "toy": ["history"], "import": ["x"], "bugreport": ["x"], "plot": ["x"],
       "call": ["x"],
       "completions": ["bash"],
     ]
@@ -198,7 +198,7 @@ import Varlink
   @Test(arguments: [
     ["get"], ["set", "x"], ["status", "a", "b"], ["watch", "--count", "0"], ["--timeout", "x", "status"], ["--color", "red"],
     ["get", "--x", "y"], ["watch", "--interval", "3600001"], ["watch", "--interval=-1"], ["watch", "--interval", "soon"],
-    ["car", "snapshot"], ["car", "snapshot", "a", "b", "c"], ["car", "record-video", "a", "--seconds", "0"], ["car", "wash"],
+    ["camera", "snapshot"], ["camera", "snapshot", "a", "b", "c"], ["camera", "record", "a", "--seconds", "0"], ["camera", "wash"],
     ["drive", "car", "--deadline", "99"],
   ])
   func `usage errors differ from help`(_ arguments: [String]) {
@@ -248,20 +248,20 @@ import Varlink
     #expect(try VehicleCtl.command(of: ["--json"]) is StatusCommand)
   }
 
-  @Test func `car has subcommands, without one it is the status of that device`() throws {
-    #expect(try VehicleCtl.command(of: ["car"]) is CarCommand)
-    #expect((try VehicleCtl.command(of: ["--json", "car"]) as? CarCommand)?.common.json == true)
+  @Test func `camera has subcommands`() throws {
+    #expect(try VehicleCtl.command(of: ["camera"]) is CameraCommand)
+    #expect((try VehicleCtl.command(of: ["--json", "camera"]) as? CameraCommand)?.common.json == true)
     for arguments in [
-      ["--json", "car", "snapshot", "a.jpg"], ["car", "--json", "snapshot", "a.jpg"], ["car", "snapshot", "a.jpg", "--json"],
+      ["--json", "camera", "snapshot", "a.jpg"], ["camera", "--json", "snapshot", "a.jpg"], ["camera", "snapshot", "a.jpg", "--json"],
     ] {
-      let command = try #require(try VehicleCtl.command(of: arguments) as? CarSnapshotCommand)
+      let command = try #require(try VehicleCtl.command(of: arguments) as? CameraSnapshotCommand)
       #expect(command.common.json && command.target.first == "a.jpg" && command.target.second == nil && !command.target.force)
     }
-    let video = try #require(try VehicleCtl.command(of: ["car", "record-video", "rover", "-", "--seconds", "5"]) as? CarRecordVideoCommand)
+    let video = try #require(try VehicleCtl.command(of: ["camera", "record", "rover", "-", "--seconds", "5"]) as? CameraRecordCommand)
     #expect(video.target.first == "rover" && video.target.second == "-" && video.seconds == 5)
-    for name in ["web-page", "open"] { #expect((try VehicleCtl.command(of: ["-q", name, "car"]) as? WebPageCommand)?.device == "car") }
+    #expect((try VehicleCtl.command(of: ["-q", "web-page", "car"]) as? WebPageCommand)?.device == "car")
     #expect((try VehicleCtl.command(of: ["drive", "car", "--input", "gamepad"]) as? DriveCommand)?.input == "gamepad")
-    #expect(help(["help", "car", "snapshot"]).contains("USAGE: vehiclectl car snapshot [<options>] [<device>] <file>"))
+    #expect(help(["help", "camera", "snapshot"]).contains("USAGE: vehiclectl camera snapshot [<options>] [<device>] <file>"))
   }
 
   @Test func `method names may be short`() {

@@ -59,7 +59,7 @@ import Varlink
     try #require(isReady, "\(talk.shown)")
     for (typed, completed) in [
       ("--json ge\t", "--json get"), ("--timeout 2 --color never descr\t", "--timeout 2 --color never describe"),
-      ("-q dtc cle\t", "-q dtc clear"), ("--json car snap\t", "--json car snapshot"), ("toy --json logo\t", "toy --json logout"),
+      ("-q dtc cle\t", "-q dtc clear"), ("--json camera snap\t", "--json camera snapshot"), ("toy --json logo\t", "toy --json logout"),
       ("--tim\t", "--timeout"), ("get --lo\t", "get --long"),
       ("--json watch --inter\t", "--json watch --interval"),
       ("--socket \(server.path) get ev.sp\t", "--socket \(server.path) get ev.speed"),

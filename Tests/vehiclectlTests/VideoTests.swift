@@ -101,18 +101,18 @@ import Varlink
     }
     let left = try inDirectory { directory in
       let file = "\(directory)/a.jpg"
-      try run(server, "car", "snapshot", file)
+      try run(server, "camera", "snapshot", file)
       #expect(contents(file) == Self.picture)
       #expect(camera.request.hasPrefix("GET /video_feed?q=1 HTTP/1.0\r\nHost: 127.0.0.1:\(camera.port)\r\n"))
-      let refused = failure { try run(server, "car", "snapshot", "rover", file) }
+      let refused = failure { try run(server, "camera", "snapshot", "rover", file) }
       #expect(refused?.exitCode == 2 && refused?.message.contains("use --force to overwrite it") == true)
       close(open(file, O_WRONLY | O_TRUNC))
-      try run(server, "car", "snapshot", "rover", file, "--force")
+      try run(server, "camera", "snapshot", "rover", file, "--force")
       #expect(contents(file) == Self.picture)
-      try run(server, "car", "snapshot", "/dev/null", "--force")
+      try run(server, "camera", "snapshot", "/dev/null", "--force")
       var state = stat()
       #expect(stat("/dev/null", &state) == 0 && state.st_mode & S_IFMT == S_IFCHR, "what is no file is not replaced by one")
-      #expect(failure { try run(server, "car", "snapshot", "\(directory)/none/b.jpg") }?.message.contains("cannot write") == true)
+      #expect(failure { try run(server, "camera", "snapshot", "\(directory)/none/b.jpg") }?.message.contains("cannot write") == true)
     }
     #expect(left == ["a.jpg"])
   }
@@ -126,7 +126,7 @@ import Varlink
       let camera = try HTTPServer(answer)
       let server = try daemon(url: .string("http://localhost:\(camera.port)/"), video: nil)
       let left = try inDirectory { directory in
-        let failed = failure { try run(server, "car", "snapshot", "\(directory)/a.jpg") }
+        let failed = failure { try run(server, "camera", "snapshot", "\(directory)/a.jpg") }
         #expect(failed?.exitCode == 1 && failed?.message.contains(words) == true, "\(String(describing: failed))")
       }
       #expect(left.isEmpty)
@@ -146,7 +146,7 @@ import Varlink
       (["rover", "truck"], .string("http://127.0.0.1:1/"), true, "rover.video-url, truck.video-url", 2),
     ] as [([String], Value?, Bool, String, Int32)] {
       let server = try daemon(devices, url: url, video: video)
-      let failed = failure { try run(server, "car", "snapshot", "/tmp/never-\(getpid()).jpg") }
+      let failed = failure { try run(server, "camera", "snapshot", "/tmp/never-\(getpid()).jpg") }
       #expect(failed?.exitCode == code && failed?.message.contains(words) == true, "\(String(describing: failed))")
       server.stop()
     }
@@ -163,10 +163,10 @@ import Varlink
       server.stop()
     }
     let left = try inDirectory { directory in
-      let failed = failure { try run(server, "car", "record-video", "\(directory)/a.mjpg", "--seconds", "60") }
+      let failed = failure { try run(server, "camera", "record", "\(directory)/a.mjpg", "--seconds", "60") }
       #expect(failed?.message.contains("ended the stream") == true)
       #expect(contents("\(directory)/a.mjpg") == (0..<40).flatMap { _ in Self.picture })
-      #expect(failure { try run(server, "car", "record-video", "\(directory)/a.mjpg") }?.exitCode == 2)
+      #expect(failure { try run(server, "camera", "record", "\(directory)/a.mjpg") }?.exitCode == 2)
     }
     #expect(left == ["a.mjpg"])
   }
@@ -182,14 +182,14 @@ import Varlink
 
   @Test(arguments: [(1, 500, 0.0, "1 picture, 0.5 kB in 0.0 s"), (121, 4_300_000, 8.0, "121 pictures, 4.3 MB in 8.0 s, 15.0 pictures/s")])
   func `a recording has a summary`(_ frames: Int, _ bytes: Int, _ seconds: Double, _ words: String) {
-    #expect(CarRecordVideoCommand.summary(frames, bytes, seconds) == words)
+    #expect(CameraRecordCommand.summary(frames, bytes, seconds) == words)
   }
 
   @Test func `an unknown web page is an error with the reason`() throws {
     let server = try daemon(url: nil)
     defer { server.stop() }
-    let failed = failure { try run(server, "open") }
+    let failed = failure { try run(server, "web-page") }
     #expect(failed?.message.hasPrefix("rover.web-page has no value: link down") == true && failed?.exitCode == 1)
-    #expect(failure { try run(server, "open", "truck") } == .rejected(.noSuchProperty(device: "truck", property: "web-page")))
+    #expect(failure { try run(server, "web-page", "truck") } == .rejected(.noSuchProperty(device: "truck", property: "web-page")))
   }
 }

@@ -7,8 +7,8 @@ struct ChargesCommand: PeriodListCommand {
   static let configuration = CommandConfiguration(
     commandName: "charges", abstract: "List charging sessions, newest first.",
     discussion: """
-      Times are in the time zone in which the charging session started. The notes are explained below the list. With --json: {"periods":[…]} in \
-      the units of vehicled-history(8).
+      Times are in the time zone in which the charging session started. The notes are explained below the list. With --json: \
+      {"periods":[…]} in the units of vehicled-history(8).
       """)
 
   @OptionGroup var common: CommonOptions

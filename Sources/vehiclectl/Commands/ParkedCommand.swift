@@ -7,8 +7,8 @@ struct ParkedCommand: PeriodListCommand {
   static let configuration = CommandConfiguration(
     commandName: "parked", abstract: "List parked periods, newest first.",
     discussion: """
-      Times are in the time zone in which the parked period started. The notes are explained below the list. With --json: {"periods":[…]} in \
-      the units of vehicled-history(8).
+      Times are in the time zone in which the parked period started. The notes are explained below the list. With --json: \
+      {"periods":[…]} in the units of vehicled-history(8).
       """)
 
   @OptionGroup var common: CommonOptions

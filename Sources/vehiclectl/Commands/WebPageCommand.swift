@@ -6,8 +6,7 @@ import Protocols
 struct WebPageCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "web-page", abstract: "Print the URL of a device's web page.",
-    discussion: "To open it in a browser: xdg-open \"$(vehiclectl web-page)\". To change it: vehiclectl set car.web-page URL",
-    aliases: ["open"])
+    discussion: "To open it in a browser: xdg-open \"$(vehiclectl web-page)\". To change it: vehiclectl set car.web-page URL")
 
   private static let property = "web-page"
 

@@ -1,13 +1,13 @@
-// car record-video: writes the JPEG pictures of a camera's stream to a file, which ffmpeg and mpv can read as MJPEG.
+// camera record: writes the JPEG pictures of a camera's stream to a file, which ffmpeg and mpv can read as MJPEG.
 
 import ArgumentParser
 import Glibc
 import Protocols
 
-struct CarRecordVideoCommand: Subcommand {
+struct CameraRecordCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "record-video", abstract: "Record video from an RC car's camera.",
-    usage: "vehiclectl car record-video [<options>] [<device>] <file>",
+    commandName: "record", abstract: "Record video from an RC car's camera.",
+    usage: "vehiclectl camera record [<options>] [<device>] <file>",
     discussion: """
       Runs until interrupted, or for --seconds. The file is a sequence of JPEG images (MJPEG); play it with mpv FILE or \
       ffplay -f mjpeg FILE.

@@ -1,13 +1,13 @@
-// car snapshot: writes the first picture of a camera's stream to a file.
+// camera snapshot: writes the first picture of a camera's stream to a file.
 
 import ArgumentParser
 import Glibc
 import Protocols
 
-struct CarSnapshotCommand: Subcommand {
+struct CameraSnapshotCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "snapshot", abstract: "Save a picture from an RC car's camera as JPEG.",
-    usage: "vehiclectl car snapshot [<options>] [<device>] <file>",
+    usage: "vehiclectl camera snapshot [<options>] [<device>] <file>",
     discussion: "Switch the video on first: vehiclectl set car.video on")
 
   @OptionGroup var common: CommonOptions
