@@ -13,7 +13,7 @@ enum Help {
     var entries: [String] = []
   }
 
-  /// Arranges a help text of ArgumentParser; returns any other text unchanged.
+  /// Rearranges ArgumentParser's help text; returns any other text unchanged.
   static func arranged(_ text: String, width: Int) -> String {
     let parts = text.split(separator: "\nUSAGE: ", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, let end = parts[1].firstRange(of: "\n\n") else { return text }
@@ -44,7 +44,8 @@ enum Help {
     var footer: [Substring] = []
     for line in text.split(separator: "\n") {
       if line.hasSuffix(":"), !line.hasPrefix(" ") {
-        sections.append(Section(title: String(line.dropLast())))
+        // The title of a group of subcommands is `GROUP SUBCOMMANDS`.
+        sections.append(Section(title: String(line.dropLast()).replacing(" SUBCOMMANDS", with: "")))
       } else if line.hasPrefix("  See ") {
         footer.append(line)
       } else if line.hasPrefix("   "), let last = sections.last?.entries.indices.last {
@@ -80,7 +81,7 @@ enum Help {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Splits `get [--count <n>] <ref> ...` into its words; brackets hold together.
+  /// Splits `get [--count <n>] <ref> ...` into its words; bracketed groups are not split.
   private static func elements(of line: Substring) -> [String] {
     var elements: [String] = []
     var depth = 0

@@ -1,5 +1,5 @@
-// vehiclectl: the command line client of vehicled's control socket. It knows of devices only what the daemon describes; only setup knows kinds.
-// One command per file in Commands/; exit codes are in Failure.swift.
+// vehiclectl: the command line client of vehicled's control socket. It learns about devices only from the daemon's descriptions; only `setup`
+// has code for specific kinds. One command per file in Commands/; exit codes are in Failure.swift.
 
 import ArgumentParser
 import CLinux
@@ -20,12 +20,12 @@ struct VehicleCtl: ParsableCommand {
     version: version,
     groupedSubcommands: [
       CommandGroup(
-        name: "Value",
+        name: "Values",
         subcommands: [
           StatusCommand.self, GetCommand.self, SetCommand.self, WatchCommand.self, DescribeCommand.self, MetricsCommand.self,
         ]),
       CommandGroup(
-        name: "Device",
+        name: "Devices",
         subcommands: [
           SetupCommand.self, ScanCommand.self, ConnectCommand.self, DisconnectCommand.self, DoCommand.self, WebPageCommand.self,
           RecordCommand.self,
@@ -36,9 +36,9 @@ struct VehicleCtl: ParsableCommand {
           TripsCommand.self, TripCommand.self, ChargesCommand.self, ChargeCommand.self, ParkedCommand.self, PlotCommand.self,
           HistoryCommand.self,
         ]),
-      CommandGroup(name: "Driving and RC car", subcommands: [DriveCommand.self, CameraCommand.self]),
+      CommandGroup(name: "Driving and RC cars", subcommands: [DriveCommand.self, CameraCommand.self]),
       CommandGroup(name: "Vehicle diagnostics", subcommands: [DtcCommand.self, MonitorsCommand.self]),
-      CommandGroup(name: "Toy", subcommands: [ToyCommand.self]),
+      CommandGroup(name: "Toys", subcommands: [ToyCommand.self]),
       CommandGroup(
         name: "Maintenance",
         subcommands: [
@@ -67,7 +67,7 @@ struct VehicleCtl: ParsableCommand {
     }
   }
 
-  /// The failure for a message of ArgumentParser, which starts with a capital.
+  /// The failure for an ArgumentParser message, which starts with a capital letter.
   private static func usageFailure(_ message: String) -> Failure {
     let command = ["vehiclectl"] + CommandNames.existing(words) + ["--help"]
     return .usage("\(message.prefix(1).lowercased())\(message.dropFirst()); see \"\(command.joined(separator: " "))\"")
@@ -98,7 +98,7 @@ struct VehicleCtl: ParsableCommand {
     let rest = Arguments.commandFirst(Array(arguments.dropFirst()), commands: inner.flatMap { $0.configuration.names })
     if let name = rest.first, let command = inner.first(where: { $0.configuration.names.contains(name) }) {
       if let command = try? command.parse(Array(rest.dropFirst())) { return command }
-      // With an argument of the outer command, ArgumentParser would print that one's help.
+      // With an argument of the outer command, ArgumentParser would print the outer command's help.
       if rest.contains("--help") || rest.contains("-h") { return try parseAsRoot(["help", arguments[0], name]) }
     }
     if let command = try? subcommand.parse(rest) { return command }

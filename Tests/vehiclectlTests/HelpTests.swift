@@ -34,7 +34,7 @@ import Testing
   @Test func `the help of the program explains the common options last`() throws {
     let lines = try Self.help("")
     let sections = lines.filter { $0.hasSuffix(":") && !$0.hasPrefix(" ") }
-    #expect(sections.first == "VALUE SUBCOMMANDS:" && sections.last == "COMMON OPTIONS:", "\(sections)")
+    #expect(sections.first == "VALUES:" && sections.last == "COMMON OPTIONS:", "\(sections)")
     #expect(lines.contains("USAGE: vehiclectl [<options>] <subcommand>"))
     for option in ["--json", "--quiet", "--verbose", "--timeout", "--color", "--units", "--socket", "--version", "--help"] {
       #expect(lines.filter { $0.hasPrefix("  -") && $0.contains(option) }.count == 1, "\(option)")
