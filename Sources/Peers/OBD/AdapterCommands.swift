@@ -38,7 +38,7 @@ extension ELM327Adapter {
 
   /// The supply voltage in tenths of a volt, `14.4V`.
   private func voltage(at now: Instant) -> String {
-    let tenths = (car.supply(at: now) + 50) / 100
+    let tenths = (car.supplyMillivolts(at: now) + 50) / 100
     return "\(tenths / 10).\(tenths % 10)V"
   }
 

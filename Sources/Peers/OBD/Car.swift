@@ -12,7 +12,7 @@ public protocol Car: Sendable {
   /// The ignition over time.
   var ignition: Ignition { get }
   /// The voltage at the connector in mV.
-  func supply(at now: Instant) -> Int
+  func supplyMillivolts(at now: Instant) -> Int
   /// Returns the responses of all ECUs to a request at this address. Mutating because a request can clear trouble codes.
   mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply]
 }

@@ -75,7 +75,7 @@ public struct ElectricCar: Car {
   func sample(at now: Instant) -> DriveCycle.Sample { cycle.sample(Double(ignition.drivingTime(at: now)) / 1e9) }
 
   /// The voltage at the connector in mV. The DC-DC converter charges the 12 V battery while the ignition is on.
-  public func supply(at now: Instant) -> Int { ignition.supply(14_400, in: [.on, .run], at: now) }
+  public func supplyMillivolts(at now: Instant) -> Int { ignition.supply(14_400, in: [.on, .run], at: now) }
 
   /// Returns the responses to a request. ECUs do not send negative responses to functional requests.
   public func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
@@ -102,7 +102,7 @@ public struct ElectricCar: Car {
     guard service &+ 0x40 == header[0] else { return Reply.negativeResponse(service, 0x11) }
     guard request.count == header.count else { return Reply.negativeResponse(service, 0x13) }
     let identifier = request.dropFirst().reduce(0) { $0 << 8 | UInt16($1) }
-    let (sample, supply) = (sample(at: now), supply(at: now))
+    let (sample, supply) = (sample(at: now), supplyMillivolts(at: now))
     if ecu == ElectricCar.bms, request.dropFirst() == header.dropFirst() {
       return record.bytes(sample, cells: cells, supplyMillivolts: supply)
     }
@@ -140,7 +140,7 @@ public struct ElectricCar: Car {
     case 0x0D: value.add(UInt8(clamping: Int(abs(sample.speed).rounded())))
     case 0x20: value.add(UInt32(0x0000_0001))
     case 0x40: value.add(UInt32(0x4000_0000))  // 42
-    case 0x42: value.add(UInt16(clamping: supply(at: now)))
+    case 0x42: value.add(UInt16(clamping: supplyMillivolts(at: now)))
     default: return []
     }
     return value.bytes

@@ -43,7 +43,7 @@ public struct PetrolCar: Car {
   }
 
   /// The engine charges the 12 V battery.
-  public func supply(at now: Instant) -> Int { ignition.supply(14_200, in: [.run], at: now) }
+  public func supplyMillivolts(at now: Instant) -> Int { ignition.supply(14_200, in: [.run], at: now) }
 
   public mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
     guard let service = request.first else { return [] }
@@ -76,7 +76,7 @@ public struct PetrolCar: Car {
     let time = ignition.duration(in: [.run], at: now)
     return PetrolState(
       sample: PetrolDrive.sample(Double(ignition.drivingTime(at: now)) / 1e9, isRunning: time != nil), memory: ecu.memory,
-      supplyMillivolts: supply(at: now), runTime: Double(time ?? 0) / 1e9)
+      supplyMillivolts: supplyMillivolts(at: now), runTime: Double(time ?? 0) / 1e9)
   }
 
   /// The response messages of an ECU; on a K-line there may be several.

@@ -14,7 +14,7 @@ extension Methods {
 
   func describe(_ call: Call) throws {
     let parameters = try call.request.parameters(as: Contract.Describe.Parameters.self)
-    call.reply(Contract.Describe.Result(schemas: try states(of: parameters.device, for: call).map(\.contractSchema)))
+    call.reply(Contract.Describe.Result(schemas: try states(of: parameters.device, for: call).map(\.wireSchema)))
   }
 
   func get(_ call: Call) throws {

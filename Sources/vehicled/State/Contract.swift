@@ -40,7 +40,7 @@ extension DeviceState {
   }
 
   /// The device in the interface's type, with the readings at the selected positions, or with all readings if `selected` is nil.
-  func contract(only selected: [Bool]? = nil) -> Contract.Device {
+  func wireDevice(only selected: [Bool]? = nil) -> Contract.Device {
     let boot = Clock.boot()
     return Contract.Device(
       name: device.name, kind: device.kind, state: status, links: device.ports.map(\.contract), holder: device.lease?.holder,
@@ -49,7 +49,7 @@ extension DeviceState {
   }
 
   /// The schema that the device declares.
-  var contractSchema: Contract.Schema { Contract.Schema(device: device.name, kind: device.kind, schema) }
+  var wireSchema: Contract.Schema { Contract.Schema(device: device.name, kind: device.kind, schema) }
 }
 
 extension Port {

@@ -1,5 +1,5 @@
-// All devices with their latest values, and the watchers and devices that observe them. The changes of a turn are encoded
-// once for all watchers of the same references.
+// All devices with their latest values, and the watchers and devices that observe them. Changes made in one turn of the event
+// loop are encoded once for all watchers of the same references.
 
 import Protocols
 import Varlink
@@ -38,12 +38,12 @@ import Varlink
     states.sort { positions[$0.device.name] ?? .max < positions[$1.device.name] ?? .max }
   }
 
-  /// The shared schema for this schema. Devices with equal schemas get the same one.
+  /// Returns the shared instance that is equal to `schema`.
   func sharedSchema(_ schema: Schema) -> SharedSchema {
     states.lazy.map(\.sharedSchema).first { $0.schema == schema } ?? SharedSchema(schema)
   }
 
-  // MARK: Looking up
+  // MARK: Lookup
 
   func state(of device: String) throws(ContractError) -> DeviceState {
     guard let state = states.first(where: { $0.device.name == device }) else { throw .noSuchDevice(device: device) }
@@ -99,7 +99,7 @@ import Varlink
     feed.watchers.append(watcher)
     watcher.feed = feed
     let covered = states.filter { feed.covers($0) }
-    watcher.notify(snapshot: covered.map { $0.contract(only: feed.selection(of: $0)) }, of: covered)
+    watcher.notify(snapshot: covered.map { $0.wireDevice(only: feed.selection(of: $0)) }, of: covered)
   }
 
   func unsubscribe(_ watcher: Watcher) {
@@ -108,7 +108,7 @@ import Varlink
     if feeds.isEmpty { heartbeat.set(nil) }
   }
 
-  /// Publishes the changes of a device's turn.
+  /// Publishes what the device changed in this turn of the event loop.
   func flush(_ state: DeviceState) {
     guard !state.changed.isEmpty else { return }
     if !feeds.isEmpty {
@@ -122,7 +122,7 @@ import Varlink
   /// Sends a new snapshot of a device after a change of its links or state.
   func deviceChanged(_ state: DeviceState) {
     for feed in feeds where feed.covers(state) {
-      let device = state.contract(only: feed.selection(of: state))
+      let device = state.wireDevice(only: feed.selection(of: state))
       for watcher in feed.watchers { watcher.notify(snapshot: [device], of: [state]) }
     }
   }
@@ -132,7 +132,7 @@ import Varlink
     for feed in feeds {
       feed.resolveReferences(in: self)
       guard feed.covers(state) else { continue }
-      let schema = state.contractSchema
+      let schema = state.wireSchema
       for watcher in feed.watchers { watcher.notify(schema: schema, of: state) }
     }
   }

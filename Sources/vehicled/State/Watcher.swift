@@ -101,8 +101,8 @@ import Varlink
     pendingRemovals = [:]
     pendingEvents = []
     if !events.isEmpty { send(Contract.Watch.Result(sequence: sequence, events: events)) }
-    let snapshots = devices.filter(\.snapshot).map { $0.state.contract(only: feed?.selection(of: $0.state)) }
-    let schemas = devices.filter(\.schema).map(\.state.contractSchema)
+    let snapshots = devices.filter(\.snapshot).map { $0.state.wireDevice(only: feed?.selection(of: $0.state)) }
+    let schemas = devices.filter(\.schema).map(\.state.wireSchema)
     if !snapshots.isEmpty || !schemas.isEmpty {
       send(
         Contract.Watch.Result(sequence: sequence, snapshot: snapshots.isEmpty ? nil : snapshots, schemas: schemas.isEmpty ? nil : schemas))

@@ -13,7 +13,7 @@ import Testing
       var bus: DiagnosticBus { car.bus }
       var padding: UInt8? { car.padding }
       var ignition: Ignition { car.ignition }
-      func supply(at now: Instant) -> Int { car.supply(at: now) }
+      func supplyMillivolts(at now: Instant) -> Int { car.supplyMillivolts(at: now) }
       mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
         address == 0x7E5 || request == [0x09, 0x02] ? [] : car.replies(to: request, at: address, now)
       }

@@ -13,7 +13,7 @@ import Testing
   }
 
   /// A Kona while driving: obd-pids V1.
-  static let kona = CapturedCar(answers: [
+  static let kona = ScriptedCar(responses: [
     [0x22, 0x01, 0x01]: [
       Reply(
         id: 0x7EC,

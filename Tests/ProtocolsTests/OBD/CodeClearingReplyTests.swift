@@ -74,7 +74,7 @@ import Testing
     var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
     var ignition: Ignition { car.ignition }
-    func supply(at now: Instant) -> Int { car.supply(at: now) }
+    func supplyMillivolts(at now: Instant) -> Int { car.supplyMillivolts(at: now) }
     mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
       car.replies(to: request, at: address, now).compactMap { reply in
         var reply = reply
@@ -102,7 +102,7 @@ import Testing
     var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
     var ignition: Ignition { car.ignition }
-    func supply(at now: Instant) -> Int { car.supply(at: now) }
+    func supplyMillivolts(at now: Instant) -> Int { car.supplyMillivolts(at: now) }
     mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
       car.replies(to: request, at: address, now).flatMap { reply -> [Reply] in
         guard request == [0x07], reply.id == 0x7E9 else { return [reply] }

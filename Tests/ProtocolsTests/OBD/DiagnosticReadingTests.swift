@@ -49,7 +49,7 @@ import Testing
       var bus: DiagnosticBus { car.bus }
       var padding: UInt8? { car.padding }
       var ignition: Ignition { car.ignition }
-      func supply(at now: Instant) -> Int { car.supply(at: now) }
+      func supplyMillivolts(at now: Instant) -> Int { car.supplyMillivolts(at: now) }
       mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
         guard request.first == 0x02, request.count > 3 else { return car.replies(to: request, at: address, now) }
         return answersFirst ? car.replies(to: Array(request.prefix(3)), at: address, now) : []

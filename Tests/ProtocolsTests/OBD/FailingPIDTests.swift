@@ -18,7 +18,7 @@ import Testing
     var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
     var ignition: Ignition { car.ignition }
-    func supply(at now: Instant) -> Int { car.supply(at: now) }
+    func supplyMillivolts(at now: Instant) -> Int { car.supplyMillivolts(at: now) }
     mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
       let replies = car.replies(to: request, at: address, now)
       guard now >= from, now < until, request.first == 0x01, request.dropFirst().contains(parameter) else { return replies }
@@ -116,7 +116,7 @@ import Testing
 
   // MARK: Several responses in one reply
 
-  private func car(_ answers: [(UInt32, String)], alone: [(UInt32, String)] = []) -> CapturedCar {
+  private func car(_ answers: [(UInt32, String)], alone: [(UInt32, String)] = []) -> ScriptedCar {
     VehiclePollingTests.car(["0100": [(0x7E8, "410000180000")], "010C0D": answers, "010C": alone, "010D": [(0x7E8, "410D32")]])
   }
 

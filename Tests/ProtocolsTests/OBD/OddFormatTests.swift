@@ -35,7 +35,7 @@ import Testing
     let kona = AdapterQuirkPollingTests.kona
     let answers = (0..<3).map { Reply(id: 0x7E8 + $0, payload: [0x7F, 0x22, 0x12]) } + kona.replies(to: [0x22, 0x01, 0x01], at: 0x7E4, 0)
     var rig = try VehicleRig(
-      CapturedCar(answers: [[0x22, 0x01, 0x01]: answers]), faults: ["ignore-headers", "ignore-filter", "ignore-spaces", "no-lf-cr"])
+      ScriptedCar(responses: [[0x22, 0x01, 0x01]: answers]), faults: ["ignore-headers", "ignore-filter", "ignore-spaces", "no-lf-cr"])
     rig.run(for: 20 * .second)
     #expect(rig.seen["rpm"] == ["824"] && rig.status == "polling", "\(rig.fault ?? "")")
   }

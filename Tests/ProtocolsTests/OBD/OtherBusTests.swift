@@ -112,9 +112,9 @@ import Testing
   /// Volkswagen's MEB: 17FC007B responds as 17FE007B. Automatic flow control would go to 17FE7B00.
   @Test func `a long response from a manufacturer's own address is read to its end`() throws {
     func reply(_ id: UInt32, _ bytes: UInt8...) -> Reply { Reply(id: id, payload: bytes) }
-    let car = CapturedCar(
+    let car = ScriptedCar(
       .can29,
-      answers: [
+      responses: [
         [0x01, 0x00]: [reply(0x18DA_F110, 0x41, 0x00, 0x00, 0x18, 0x00, 0x00)],
         [0x01, 0x0C, 0x0D]: [reply(0x18DA_F110, 0x41, 0x0C, 0x0D, 0x74, 0x0D, 0x32)],
         [0x22, 0x1E, 0x3B]: [reply(0x17FE_007B, 0x62, 0x1E, 0x3B, 1, 2, 3, 4, 5, 6, 7, 8, 9, 42)],

@@ -174,7 +174,7 @@ import Testing
     var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
     var ignition: Ignition { car.ignition }
-    func supply(at now: Instant) -> Int { volts(now) }
+    func supplyMillivolts(at now: Instant) -> Int { volts(now) }
     mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
       isDead ? [] : car.replies(to: request, at: address, now)
     }

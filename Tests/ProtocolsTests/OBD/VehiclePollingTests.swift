@@ -121,13 +121,13 @@ import Testing
   }
 
   /// A car with two ECUs that support some PIDs each.
-  static func car(_ answers: [String: [(UInt32, String)]]) -> CapturedCar {
+  static func car(_ answers: [String: [(UInt32, String)]]) -> ScriptedCar {
     func bytes(_ hex: String) -> [UInt8] {
       let digits = Array(hex.utf8)
       return stride(from: 0, to: digits.count - 1, by: 2).map { hexValue(digits[$0]) << 4 | hexValue(digits[$0 + 1]) }
     }
     let all = answers.map { (bytes($0.key), $0.value.map { Reply(id: $0.0, payload: bytes($0.1)) }) }
-    return CapturedCar(.can11, answers: Dictionary(uniqueKeysWithValues: all))
+    return ScriptedCar(.can11, responses: Dictionary(uniqueKeysWithValues: all))
   }
 
   @Test func `engine speed of one ECU and road speed of another are both polled`() throws {
@@ -287,20 +287,20 @@ import Testing
 
   /// One car until some time, nothing for a while, then another.
   struct SwappedCar: Car {
-    var cars: [CapturedCar]
+    var cars: [ScriptedCar]
     let gone: Range<Instant>
 
     var bus: DiagnosticBus { .can11 }
     var padding: UInt8? { 0 }
     var ignition: Ignition { cars[0].ignition }
-    func supply(at now: Instant) -> Int { gone.contains(now) ? 100 : 14_200 }
+    func supplyMillivolts(at now: Instant) -> Int { gone.contains(now) ? 100 : 14_200 }
     mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
       if gone.contains(now) { return [] }
       return cars[now < gone.lowerBound ? 0 : 1].replies(to: request, at: address, now)
     }
   }
 
-  private func carWithVIN(_ vin: String, _ parameters: String) -> CapturedCar {
+  private func carWithVIN(_ vin: String, _ parameters: String) -> ScriptedCar {
     Self.car([
       "0100": [(0x7E8, "4100\(parameters)")], "010C0D": [(0x7E8, "410C0D740D32")], "010C": [(0x7E8, "410C0D74")],
       "010D": [(0x7E8, "410D32")],
@@ -357,7 +357,7 @@ import Testing
     var bus: DiagnosticBus { car.bus }
     var padding: UInt8? { car.padding }
     var ignition: Ignition { car.ignition }
-    func supply(at now: Instant) -> Int { car.supply(at: now) }
+    func supplyMillivolts(at now: Instant) -> Int { car.supplyMillivolts(at: now) }
     mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
       guard request == [0x09, 0x02] else { return car.replies(to: request, at: address, now) }
       number += 1

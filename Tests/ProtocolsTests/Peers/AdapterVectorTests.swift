@@ -11,8 +11,8 @@ struct AdapterVectorTests {
   /// A car with a single reply.
   private func car(
     _ request: String, _ answer: [UInt8], from id: UInt32 = 0x7EC, padding: UInt8? = 0, on bus: DiagnosticBus = .can11
-  ) -> CapturedCar {
-    CapturedCar(bus, padding: padding, answers: [Self.bytes(request): [Reply(id: id, payload: answer)]])
+  ) -> ScriptedCar {
+    ScriptedCar(bus, padding: padding, responses: [Self.bytes(request): [Reply(id: id, payload: answer)]])
   }
 
   private static func bytes(_ text: String) -> [UInt8] {
@@ -67,7 +67,7 @@ struct AdapterVectorTests {
       Reply(id: 0x7EB, payload: payload(22, [3, 3, 3, 2]), delay: 300 * tick),
       Reply(id: 0x7E8, payload: [0x7F, 0x21, 0x12], delay: 1680 * tick),
     ]
-    var host = try VirtualHost.open(CapturedCar(answers: [[0x21, 0x01]: answers]), after: ["ATE0", "ATS0"])
+    var host = try VirtualHost.open(ScriptedCar(responses: [[0x21, 0x01]: answers]), after: ["ATE0", "ATS0"])
     #expect(host.ask("2101") == Self.text(Vector.interleaved))
     host.ask("ATH1")
     host.ask("ATCRA7EC")
@@ -87,7 +87,7 @@ struct AdapterVectorTests {
   @Test("two ECUs with 29-bit identifiers and unpadded frames")
   func longIdentifiers() throws {
     let answers = [0x18DA_F111, 0x18DA_F11D].map { Reply(id: $0, payload: [0x41, 0x0C, 0x0D, 0x74]) }
-    var host = try VirtualHost.open(CapturedCar(.can29, padding: nil, answers: [[0x01, 0x0C]: answers]), after: ["ATE0", "ATH1"])
+    var host = try VirtualHost.open(ScriptedCar(.can29, padding: nil, responses: [[0x01, 0x0C]: answers]), after: ["ATE0", "ATH1"])
     #expect(host.ask("010C") == Self.text(Vector.long))
   }
 

@@ -1,6 +1,7 @@
-// Tuning of the adapter's timeout. The fast request is sent a number of times with each setting, the safest first. It is sent without its
-// frame count, because the frame count avoids the timeout. Settings that lose a response are rejected. Of the others, the safest that is
-// nearly as fast as the fastest is stored with the adapter's name.
+// Tuning of the adapter's timeout. The fast request, the request that is polled at `rate`, is sent `pollsPerTrial` times with each setting,
+// safest first. It is sent without the response count (`0101 2`, see FrameCount.swift), because with it the adapter returns without waiting
+// for the timeout. Settings that lose a response are rejected. Of the others, the safest that is nearly as fast as the fastest is stored
+// with the adapter's name.
 
 /// The settings and their results.
 struct TimeoutTuning: Sendable {
@@ -89,7 +90,7 @@ struct TimeoutTuning: Sendable {
     let (old, new) = (trials.first { $0.timing == previous }?.median ?? .max, trials.first { $0.timing == best }?.median ?? .max)
     return Report(
       text:
-        "a response without a frame count took \(milliseconds(old)) ms before (\(previous.text)) and takes \(milliseconds(new)) ms now (\(best.text))",
+        "a request without a response count took \(milliseconds(old)) ms before (\(previous.text)) and takes \(milliseconds(new)) ms now (\(best.text))",
       columns: ["setting", "median ms", "max ms", "answered", ""], rows: rows)
   }
 }

@@ -41,7 +41,7 @@ import Testing
   }
 
   /// An engine ECU with intake pressure, air flow and speeds, and further responses.
-  private func car(_ more: [String: [(UInt32, String)]]) -> CapturedCar {
+  private func car(_ more: [String: [(UInt32, String)]]) -> ScriptedCar {
     var answers: [String: [(UInt32, String)]] = [
       "0100": [(0x7E8, "410000390001")], "0120": [(0x7E8, "412000000001")], "0140": [(0x7E8, "414000030000")],
       "010C0D": [(0x7E8, "410C0D740D32")], "010B10": [(0x7E8, "410B7F101000")],
