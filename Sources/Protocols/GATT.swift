@@ -58,8 +58,8 @@ extension GATTProfile {
     "6E400001-B5A3-F393-E0A9-E50E24DCCA9E", notify: "6E400003-B5A3-F393-E0A9-E50E24DCCA9E", write: "6E400002-B5A3-F393-E0A9-E50E24DCCA9E")
 }
 
-/// The BLE properties of the peers of a link role.
-public struct GATTRole: Sendable {
+/// What the peers of a kind look like on BLE: their services, names and kind of writes.
+public struct PeripheralDescription: Sendable {
   /// The profiles that such peers are known to have, the most likely first.
   public var profiles: [GATTProfile]
   /// Parts of the names that such peers advertise, for `ble:auto` and `vehiclectl scan`. Case-insensitive.
@@ -68,13 +68,13 @@ public struct GATTRole: Sendable {
   public var isStream: Bool
   /// Whether acknowledged writes are used if the characteristic supports both kinds. They are slower, but report every loss.
   public var prefersResponse: Bool
-  /// How `ble:auto` verifies that a peer has this role.
+  /// How `ble:auto` verifies that a peer matches.
   public var probe: Probe?
 
   /// A harmless request, and a check of the reply to it.
   public struct Probe: Sendable {
     public var request: [UInt8]
-    /// Checks all bytes received so far: true if the peer has this role, false if it does not, nil while the reply is incomplete.
+    /// Checks all bytes received so far: true if the peer matches, false if it does not, nil while the reply is incomplete.
     public var accepts: @Sendable ([UInt8]) -> Bool?
 
     /// Creates a probe.
@@ -84,7 +84,7 @@ public struct GATTRole: Sendable {
     }
   }
 
-  /// Creates a role; `ble:auto` requires a probe.
+  /// Creates a description; `ble:auto` requires a probe.
   public init(profiles: [GATTProfile], names: [String], isStream: Bool, prefersResponse: Bool = true, probe: Probe? = nil) {
     self.profiles = profiles
     self.names = names
@@ -96,10 +96,10 @@ public struct GATTRole: Sendable {
   /// Whether the daemon never writes to such peers.
   public var isNotifyOnly: Bool { !profiles.isEmpty && profiles.allSatisfy { $0.write == nil } }
 
-  /// Whether one of these services belongs to this role.
+  /// Whether one of these services belongs to such peers.
   public func matches(services: [GATTUUID]) -> Bool { profiles.contains { services.contains($0.service) } }
 
-  /// Whether a peer with this name may have this role.
+  /// Whether such a peer may have this name.
   public func matches(name: String) -> Bool {
     let name = name.lowercased()
     return names.contains { name.contains($0.lowercased()) }

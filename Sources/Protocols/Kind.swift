@@ -45,7 +45,7 @@ public struct LinkRole: Sendable {
   /// The URL schemes that can reach it, the usual one first: `serial`, `tcp`, `ble`.
   public var schemes: [String]
   /// The BLE properties of its peers, if `ble` is one of the schemes.
-  public var gatt: GATTRole?
+  public var gatt: PeripheralDescription?
   public var required: Bool
   /// Whether a peer that acknowledges nothing for 30 s is disconnected. False for a peer that accepts no other client after a lost
   /// connection and that must receive the shutdown sequence as soon as it is reachable again.
@@ -53,7 +53,7 @@ public struct LinkRole: Sendable {
 
   /// Declares a link. `replay:` is always accepted.
   public init(
-    _ name: LinkName = .main, key: String = "link", schemes: [String], gatt: GATTRole? = nil, required: Bool = true,
+    _ name: LinkName = .main, key: String = "link", schemes: [String], gatt: PeripheralDescription? = nil, required: Bool = true,
     disconnectsUnresponsivePeer: Bool = true
   ) {
     self.name = name

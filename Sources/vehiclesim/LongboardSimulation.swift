@@ -35,7 +35,7 @@ struct LongboardSimulation: Simulation {
   @Flag(help: "Reply without delay.")
   var instant = false
 
-  static var gatt: GATTRole { .longboard }
+  static var gatt: PeripheralDescription { .longboard }
   static var defaultName: String { "HMSoft" }
   /// The Arduino keeps running when the connection to its module ends.
   static var traits: PeripheralTraits { PeripheralTraits(outlivesConnections: true) }

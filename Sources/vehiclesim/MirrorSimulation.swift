@@ -42,7 +42,7 @@ struct MirrorSimulation: Simulation {
 
   enum Firmware: String, ExpressibleByArgument, CaseIterable { case stock, plain }
 
-  static var gatt: GATTRole { .mirror }
+  static var gatt: PeripheralDescription { .mirror }
   static var defaultName: String { ESP32Mirror.name }
   static var traits: PeripheralTraits {
     PeripheralTraits(writes: .withResponse, advertisesService: false, initialValue: ESP32Mirror.initialValue, outlivesConnections: true)

@@ -50,7 +50,7 @@ struct OBDSimulation: Simulation {
   @Flag(help: "Reply without delay.")
   var instant = false
 
-  static var gatt: GATTRole { .elm327 }
+  static var gatt: PeripheralDescription { .elm327 }
   static var defaultName: String { "Veepeak" }
 
   func validate() throws {

@@ -7,7 +7,7 @@ import Glibc
 import Protocols
 import ServiceRuntime
 
-final class Pty<Peer: Machine>: MachineHost<Peer> {
+final class Pty<Peer: Machine>: MachineRunner<Peer> {
   private let symlink: String?
   private var path = ""
   private var slave: Int32 = -1

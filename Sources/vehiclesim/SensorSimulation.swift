@@ -22,7 +22,7 @@ struct HeartRateSimulation: SensorSimulation {
   @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try SensorFault($0) })
   var fault: [SensorFault] = []
 
-  static var gatt: GATTRole { .heartRate }
+  static var gatt: PeripheralDescription { .heartRate }
   static var defaultName: String { "Polar H10 12345678" }
   static var model: WearableSensor.Model { .strap }
 }
@@ -37,7 +37,7 @@ struct FootPodSimulation: SensorSimulation {
   @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try SensorFault($0) })
   var fault: [SensorFault] = []
 
-  static var gatt: GATTRole { .footPod }
+  static var gatt: PeripheralDescription { .footPod }
   static var defaultName: String { "Stryd" }
   static var model: WearableSensor.Model { .footPod }
 }

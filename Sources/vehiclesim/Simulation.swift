@@ -15,7 +15,7 @@ protocol Simulation: ParsableCommand {
   /// Creates the machine for client `number`, counted from 0. `start` is the start of the program.
   func machine(number: UInt64, start: Instant) -> Peer
   /// The GATT profiles of the device.
-  static var gatt: GATTRole { get }
+  static var gatt: PeripheralDescription { get }
   /// The BLE name, unless `--name` is given.
   static var defaultName: String { get }
   /// Other BLE properties.

@@ -31,7 +31,7 @@ struct VESCSimulation: Simulation {
   var instant = false
 
   /// VESC's own Bluetooth modules use the Nordic UART service. Source: bleuart.cpp of vedderb/vesc_tool.
-  static var gatt: GATTRole { GATTRole(profiles: [.nordicUART], names: ["VESC"], isStream: true) }
+  static var gatt: PeripheralDescription { PeripheralDescription(profiles: [.nordicUART], names: ["VESC"], isStream: true) }
   static var defaultName: String { "VESC BLE UART" }
 
   func machine(number: UInt64, start: Instant) -> VESC {

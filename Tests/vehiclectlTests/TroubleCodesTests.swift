@@ -123,7 +123,7 @@ import Varlink
     #expect(outcome.status == 0 && outcome.stdout.contains("C1000-64") && outcome.stderr == "no codes of SAE J1979\n", "\(outcome)")
   }
 
-  @Test func `a clearing that would be refused asks no question`() throws {
+  @Test func `a clear operation that would be refused asks no question`() throws {
     let daemon = ToyDaemon(devices: [("toy", "obd")], actions: [Action("dtc", help: ""), Action("dtc-clear", help: "")]) { _, _ in
       ToyDaemon.refused("moving", "it moves")
     }

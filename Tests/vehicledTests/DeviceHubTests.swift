@@ -100,7 +100,8 @@ import Varlink
     let rig = Rig()
     rig.publish((0, .value(.int(824))), (1, .value(.float(12.5))))
     let links = LinkOpener(disk: Disk(directory: "/nonexistent/vehicled-tests"), blueZ: BlueZ(SystemBus()))
-    let port = Port(LinkRole(schemes: []), .tcp(host: "127.0.0.1", port: 1), device: rig.device, links: links, guardian: Guardian())
+    let port = LinkSupervisor(
+      LinkRole(schemes: []), .tcp(host: "127.0.0.1", port: 1), device: rig.device, links: links, guardian: Guardian())
     port.close("unplugged")
     #expect(try rig.get("rpm").reason == "link down: unplugged")
     #expect(try rig.get("odometer").value == .float(12.5))

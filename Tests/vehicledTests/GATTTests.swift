@@ -32,8 +32,8 @@ import Testing
     ("aa:bb:cc:dd:ee:ff", "anything", true), ("aa:bb:cc:dd:ee:fe", "AA:BB:CC:DD:EE:FF", false),
   ]) func `a peripheral matches by its name or address`(_ text: String, _ name: String, _ matches: Bool) {
     let target = BLETarget(match: BLETarget.Match(text))
-    #expect(target.matches(address: "AA:BB:CC:DD:EE:FF", name: name, role: .elm327) == matches)
-    #expect(target.matches(address: "AA:BB:CC:DD:EE:FF", name: nil, role: .elm327) == text.hasPrefix("aa:bb:cc:dd:ee:ff"))
+    #expect(target.matches(address: "AA:BB:CC:DD:EE:FF", name: name, description: .elm327) == matches)
+    #expect(target.matches(address: "AA:BB:CC:DD:EE:FF", name: nil, description: .elm327) == text.hasPrefix("aa:bb:cc:dd:ee:ff"))
   }
 
   /// OBDLink CX: the first pair that can notify and be written is its firmware update.
@@ -44,9 +44,9 @@ import Testing
     ]
   }
 
-  private func choose(_ link: String, _ all: [Characteristic], _ role: GATTRole = .elm327) throws -> String {
+  private func choose(_ link: String, _ all: [Characteristic], _ description: PeripheralDescription = .elm327) throws -> String {
     guard case .ble(let target) = try LinkURL(link) else { return "" }
-    let choice = try GATTChoice(target, role, among: all)
+    let choice = try GATTChoice(target, description, among: all)
     return
       "\(choice.notify.map { "\($0.uuid)" } ?? "-") \(choice.write.map { "\($0.uuid)" } ?? "-") \(choice.isAcknowledged ? "acknowledged" : "plain")"
   }
@@ -65,7 +65,7 @@ import Testing
     #expect(try choose("ble:x?service=ABCD", odd) == "0001 0002 acknowledged")
     #expect(try choose("ble:x?write=0002", odd) == "0001 0002 acknowledged")
     #expect(try choose("ble:x?write=0002&notify=0001", odd) == "0001 0002 acknowledged")
-    let silent = GATTRole(profiles: [GATTProfile("C0FE", notify: nil, write: "3DEE")], names: [], isStream: false)
+    let silent = PeripheralDescription(profiles: [GATTProfile("C0FE", notify: nil, write: "3DEE")], names: [], isStream: false)
     #expect(try choose("ble:x", [characteristic("C0FE", "3DEE", "read", "write")], silent) == "- 3DEE acknowledged")
   }
 
@@ -78,16 +78,16 @@ import Testing
   }
 
   @Test func `a read-only peripheral needs no writable characteristic`() throws {
-    let role = GATTRole(profiles: [GATTProfile("180D", notify: "2A37", write: nil)], names: [], isStream: false)
-    #expect(try choose("ble:x", strap, role) == "2A37 - plain")
-    #expect(try choose("ble:x?response=yes", strap, role) == "2A37 - plain")
-    #expect(try choose("ble:x?service=180F", strap, role) == "2A19 - plain")
-    #expect(try choose("ble:x?write=2A39&notify=2A37", strap, role) == "2A37 2A39 acknowledged")
-    #expect(throws: ValueError.self) { try choose("ble:x?service=180A", strap, role) }
-    #expect(throws: ValueError.self) { try choose("ble:x", [characteristic("180D", "2A37", "read")], role) }
+    let description = PeripheralDescription(profiles: [GATTProfile("180D", notify: "2A37", write: nil)], names: [], isStream: false)
+    #expect(try choose("ble:x", strap, description) == "2A37 - plain")
+    #expect(try choose("ble:x?response=yes", strap, description) == "2A37 - plain")
+    #expect(try choose("ble:x?service=180F", strap, description) == "2A19 - plain")
+    #expect(try choose("ble:x?write=2A39&notify=2A37", strap, description) == "2A37 2A39 acknowledged")
+    #expect(throws: ValueError.self) { try choose("ble:x?service=180A", strap, description) }
+    #expect(throws: ValueError.self) { try choose("ble:x", [characteristic("180D", "2A37", "read")], description) }
     // The writable characteristic is chosen as usual.
     #expect(throws: ValueError.self) { try choose("ble:x?service=180F", strap) }
-    let nothing = GATTRole(profiles: [GATTProfile("180D", notify: nil, write: nil)], names: [], isStream: false)
+    let nothing = PeripheralDescription(profiles: [GATTProfile("180D", notify: nil, write: nil)], names: [], isStream: false)
     #expect(throws: ValueError.self) { try choose("ble:x", strap, nothing) }
   }
 
@@ -120,7 +120,7 @@ import Testing
   }
 
   @Test func `an adapter is recognised by its reply to ATI`() throws {
-    let accepts = try #require(GATTRole.elm327.probe).accepts
+    let accepts = try #require(PeripheralDescription.elm327.probe).accepts
     #expect(accepts(Array("ATI\rELM327 v1.5\r\r>".utf8)) == true)
     #expect(accepts(Array("ELM327 v1".utf8)) == nil)
     #expect(accepts(Array("hello>".utf8)) == false)

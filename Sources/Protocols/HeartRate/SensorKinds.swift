@@ -18,11 +18,11 @@ extension Kind {
   ) { _ throws(OptionError) in SensorMachine<RunningMeasurement>() }
 }
 
-extension GATTRole {
-  public static let heartRate = GATTRole(
+extension PeripheralDescription {
+  public static let heartRate = PeripheralDescription(
     profiles: [GATTProfile("180D", notify: "2A37", write: nil)],
     names: ["Polar H", "HRM", "TICKR", "Heart Rate", "CooSpo"], isStream: false)
-  public static let footPod = GATTRole(
+  public static let footPod = PeripheralDescription(
     profiles: [GATTProfile("1814", notify: "2A53", write: nil)],
     names: ["Stryd", "Foot Pod", "Footpod", "RUNN"], isStream: false)
 }

@@ -26,10 +26,10 @@ extension Kind {
   ) { setup throws(OptionError) in
     let isVESC = setup.options["protocol"] == .string("vesc")
     for option in isVESC ? elcommOptions : vescOptions where setup.options[option.name] != nil {
-      throw OptionError(option.name, "only with protocol = \"\(isVESC ? "elcomm" : "vesc")\"; remove it")
+      throw OptionError(option.name, "valid only with protocol = \"\(isVESC ? "elcomm" : "vesc")\"; remove it")
     }
     if !isVESC, let modes = setup.sections["mode"], !modes.isEmpty {
-      throw OptionError("mode", "only with protocol = \"vesc\"; remove it")
+      throw OptionError("mode", "valid only with protocol = \"vesc\"; remove it")
     }
     return isVESC ? try VESCMachine(setup) : try ELCommMachine(setup)
   }
@@ -37,7 +37,7 @@ extension Kind {
   private static let elcommOptions = [
     Option(
       "dialect", ValueRule(.string, choices: ["auto", "as-built", "documented"]),
-      help: "Which side sends first: the daemon (as-built), the board (documented), or detected (auto, the default)"),
+      help: "Side that sends first: as-built (the daemon), documented (the board), or auto (detect; default)"),
     Option("buzzer-on", ValueRule(.int, range: 0...999), help: "Value that switches the buzzer on (documented dialect); default: 1"),
     Option("buzzer-off", ValueRule(.int, range: 0...999), help: "Value that switches the buzzer off (documented dialect); default: 0"),
     Option(
@@ -60,9 +60,9 @@ extension Kind {
   ]
 }
 
-extension GATTRole {
+extension PeripheralDescription {
   /// HM-10 modules and their clones; Nordic UART as on VESC's own modules. Source: Torq's app, vesc_tool's bleuart.cpp.
-  public static let longboard = GATTRole(
+  public static let longboard = PeripheralDescription(
     profiles: [.hm10, .nordicUART],
     names: ["HMSoft", "HM-10", "BT05", "MLT-BT05", "VESC"], isStream: true, prefersResponse: false)
 }

@@ -63,7 +63,7 @@ struct Odometer: Sendable, Equatable {
     return (total, self.last) != (before.total, before.last)
   }
 
-  /// The distance between two readings. A decrease is either a reset or rolling back: the smaller distance counts.
+  /// The distance between two readings. A decrease means that the board was reset or rolled backwards; the smaller distance is used.
   private func distance(from last: Int, to counter: Int) -> Int {
     if counter >= last { return counter - last }
     if let wrap, last - counter > wrap / 2, last - counter < wrap { return counter + wrap - last }

@@ -39,9 +39,9 @@ extension Kind {
   ) { setup throws(OptionError) in try MirrorMachine(setup) }
 }
 
-extension GATTRole {
+extension PeripheralDescription {
   /// The ESP32 in the mirror.
-  public static let mirror = GATTRole(
+  public static let mirror = PeripheralDescription(
     profiles: [GATTProfile("C0FE", notify: nil, write: "3DEE")], names: ["ESP32-BLE-Server"], isStream: false, prefersResponse: true)
 }
 

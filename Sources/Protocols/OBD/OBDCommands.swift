@@ -36,15 +36,15 @@ extension OBDQuery {
   /// The query of an action. Throws if its arguments are invalid, or the vehicle's protocol does not allow it. `isResponding`:
   /// the vehicle responds to the daemon's own requests.
   init(
-    _ id: CommandID, _ action: Action, _ arguments: [String: Value], _ vehicle: VehicleSession, _ diagnostics: Diagnostics,
+    _ id: CommandID, _ action: Action, _ arguments: [String: Value], _ vehicle: VehicleSession, _ clearingSequence: CodeClearingSequence,
     _ scales: Scales, _ motion: Motion, isResponding: Bool, allowRaw: Bool
   ) throws(CommandError) {
     let (bus, ecus) = (vehicle.bus, vehicle.polling.detection.ecus)
     switch action {
-    case OBDMachine.codes: self.init(id, CodeList(mustAnswer: bus.isCAN, isResponding: isResponding))
+    case OBDMachine.codes: self.init(id, CodeList(requiresResponse: bus.isCAN, isResponding: isResponding))
     case OBDMachine.clear:
       let isConfirmed = arguments[OBDMachine.confirm] == .bool(true)
-      let preview = try diagnostics.preview(
+      let preview = try clearingSequence.preview(
         isConfirmed: isConfirmed, motion, ecus: ecus.map(\.identifier), isResponding: isResponding)
       self.init(id, preview)
     case OBDMachine.frames: self.init(id, FrameList(isCAN: bus.isCAN, scales: scales))

@@ -1,8 +1,8 @@
 // ELM327 adapters on Bluetooth Low Energy. Source: published GATT tables (Veepeak, KONNWEI and OBDLink CX; HM-10 and LELink; Vgate iCar Pro
 // and vLinker; Microchip and Nordic modules). Other devices use the same services, so a device found by name only must answer ATI first.
 
-extension GATTRole {
-  public static let elm327 = GATTRole(
+extension PeripheralDescription {
+  public static let elm327 = PeripheralDescription(
     profiles: [
       GATTProfile("FFF0", notify: "FFF1", write: "FFF2"),
       GATTProfile("18F0", notify: "2AF0", write: "2AF1"),

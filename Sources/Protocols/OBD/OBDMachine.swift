@@ -5,7 +5,7 @@
 //   OBDMachine ─ OBDRouter ┬ AdapterSession      dialogue, setup, addressing, voltage, low power
 //                          ├ VehicleSession      ┬ VehiclePolling ┬ ProtocolDetection, PollScheduler, ResponseTimeout
 //                          │                     └ SleepPolicy
-//                          ├ ClientSession       ┬ Queries, Diagnostics
+//                          ├ ClientSession       ┬ Queries, CodeClearingSequence
 //                          └ ValueTable          schema, published values, status and fault
 
 /// Communicates with a vehicle through an ELM327 or compatible adapter.
@@ -95,7 +95,7 @@ public struct OBDMachine: Machine {
       }
       let motion = Motion(router.values.speeds, at: now)
       let query = try OBDQuery(
-        id, action, arguments, router.vehicle, router.clients.diagnostics, router.values.scales, motion,
+        id, action, arguments, router.vehicle, router.clients.clearingSequence, router.values.scales, motion,
         isResponding: router.values.status == .polling, allowRaw: allowRaw)
       if let unavailable { throw unavailable }
       try router.append(query)

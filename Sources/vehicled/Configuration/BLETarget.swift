@@ -25,13 +25,13 @@ struct BLETarget: Hashable, Sendable {
   static let defaultAdapter = "hci0"
 
   /// Whether a peer with this address and name matches.
-  func matches(address: String, name: String?, role: GATTRole) -> Bool {
+  func matches(address: String, name: String?, description: PeripheralDescription) -> Bool {
     switch match {
     case .address(let wanted): address.uppercased() == wanted
     case .name(let wanted): name == wanted
     case .prefix(let wanted): name?.hasPrefix(wanted) ?? false
     case .part(let wanted): name?.contains(wanted) ?? false
-    case .auto: name.map(role.matches(name:)) ?? false
+    case .auto: name.map(description.matches(name:)) ?? false
     }
   }
 }

@@ -83,7 +83,9 @@ import Varlink
 
   /// The kind of device that a peripheral looks like.
   private func kind(of peripheral: Peripheral) -> String? {
-    func first(_ fits: (GATTRole) -> Bool) -> String? { kinds.first { $0.links.compactMap(\.gatt).contains(where: fits) }?.name }
+    func first(_ fits: (PeripheralDescription) -> Bool) -> String? {
+      kinds.first { $0.links.compactMap(\.gatt).contains(where: fits) }?.name
+    }
     // Several kinds use the same service, so the name is checked first.
     return peripheral.name.flatMap { name in first { $0.matches(name: name) } } ?? first { $0.matches(services: peripheral.services) }
   }

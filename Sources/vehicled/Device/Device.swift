@@ -10,7 +10,7 @@ import Protocols
   /// A safety notice for the owner, if the kind has one.
   let warning: String?
   let log: Logger
-  private(set) var ports: [Port] = []
+  private(set) var ports: [LinkSupervisor] = []
   /// The schema that the machine declares now.
   private(set) var schema: Schema
   weak var observer: (any DeviceObserver)?
@@ -142,13 +142,13 @@ import Protocols
   }
 
   /// Passes bytes from a link to the machine.
-  func received(_ bytes: [UInt8], from port: Port) {
+  func received(_ bytes: [UInt8], from port: LinkSupervisor) {
     if !monitor.isIdle { monitor.record(.received, port.name, bytes) }
     handle(.received(port.name, bytes))
   }
 
   /// Handles a change of a link's state. Reports `down` to the machine; the port itself reports `up`, which has arguments.
-  func portChanged(_ port: Port, from old: Port.State) {
+  func portChanged(_ port: LinkSupervisor, from old: LinkSupervisor.State) {
     switch (old, port.state) {
     case (.down(let before), .down(let reason)) where before == reason: return
     case (_, .down(let reason)):
@@ -171,7 +171,7 @@ import Protocols
   }
 
   /// Handles changed details of a link. Each wait reason is logged once, however often the link retries.
-  func portDetailsChanged(_ port: Port) {
+  func portDetailsChanged(_ port: LinkSupervisor) {
     if let reason = port.waitReason, loggedWaitReasons[port.name, default: []].count < Self.maxLoggedWaitReasons,
       loggedWaitReasons[port.name, default: []].insert(reason).inserted
     {
@@ -261,13 +261,13 @@ import Protocols
     }
   }
 
-  private func port(_ name: LinkName) -> Port? {
+  private func port(_ name: LinkName) -> LinkSupervisor? {
     for port in ports where port.name == name { return port }
     return nil
   }
 
-  private func port(as role: LinkRole, to url: LinkURL) -> Port {
-    Port(role, url, device: self, links: services.links, guardian: services.guardian)
+  private func port(as role: LinkRole, to url: LinkURL) -> LinkSupervisor {
+    LinkSupervisor(role, url, device: self, links: services.links, guardian: services.guardian)
   }
 
   private func open(_ name: LinkName, _ url: () throws(LinkURLError) -> LinkURL) {
@@ -334,7 +334,7 @@ import Protocols
   }
 
   /// Handles new last-will frames of a link.
-  func lastWillChanged(_ port: Port) {
+  func lastWillChanged(_ port: LinkSupervisor) {
     if lease != nil { updateGuardian() }
   }
 

@@ -8,7 +8,7 @@ import Protocols
   func deviceStateChanged(_ state: String)
   func deviceSchemaChanged(_ schema: Schema)
   func deviceReports(event: String, text: String)
-  func deviceLinkChanged(_ port: Port)
+  func deviceLinkChanged(_ port: LinkSupervisor)
   /// `fault` or `lease` has changed.
   func deviceFaultOrLeaseChanged()
   /// The device subscribes to another device's property.

@@ -23,7 +23,7 @@ import ServiceRuntime
   }
 
   private let target: BLETarget
-  private let role: GATTRole
+  private let description: PeripheralDescription
   private let blueZ: BlueZ
   private weak var owner: (any LinkOwner)?
   private var stage = Stage.searching
@@ -51,9 +51,9 @@ import ServiceRuntime
   private static let subscribeTimeout: Nanoseconds = 20 * .second
   private static let probeTimeout: Nanoseconds = 3 * .second
 
-  init(_ target: BLETarget, role: GATTRole, blueZ: BlueZ, owner: any LinkOwner) {
+  init(_ target: BLETarget, description: PeripheralDescription, blueZ: BlueZ, owner: any LinkOwner) {
     self.target = target
-    self.role = role
+    self.description = description
     self.blueZ = blueZ
     self.owner = owner
     blueZ.add(self)
@@ -119,11 +119,12 @@ import ServiceRuntime
     }
     let now = Clock.monotonic()
     let connectsUnseen = now - began >= Self.connectUnseenAfter
-    let matching = blueZ.peripherals(of: adapter).filter { target.matches(address: $0.address, name: $0.name, role: role) }
+    let matching = blueZ.peripherals(of: adapter).filter { target.matches(address: $0.address, name: $0.name, description: description) }
     let isAuto = target.match == .auto
     let inRange = matching.filter {
       !blueZ.isDisconnecting($0.path) && !blueZ.isClaimed($0.path, byOtherThan: self)
-        && ($0.isConnected ? !isAuto || role.matches(services: $0.services) : isInRange($0, now) || connectsUnseen && target.isAddress)
+        && ($0.isConnected
+          ? !isAuto || description.matches(services: $0.services) : isInRange($0, now) || connectsUnseen && target.isAddress)
     }
     let candidates = isAuto ? inRange.filter { blueZ.rejection(of: $0.address, at: now) == nil } : inRange
     guard let best = candidates.max(by: { ($0.isConnected ? 0 : $0.rssi ?? -200) < ($1.isConnected ? 0 : $1.rssi ?? -200) }) else {
@@ -199,8 +200,8 @@ import ServiceRuntime
     stage = .subscribing(peer.path)
     peripheral = peer
     do throws(ValueError) {
-      let choice = try GATTChoice(target, role, among: blueZ.characteristics(of: peer.path))
-      let channel = GATTChannel(choice, role, blueZ) { [weak self] in
+      let choice = try GATTChoice(target, description, among: blueZ.characteristics(of: peer.path))
+      let channel = GATTChannel(choice, description, blueZ) { [weak self] in
         self?.received($0)
       } failed: { [weak self] in
         self?.fail($0)
@@ -216,7 +217,7 @@ import ServiceRuntime
   /// Handles a completed subscription: brings the link up, but with `ble:auto` probes the peer first.
   private func subscribed() {
     guard case .subscribing(let path) = stage else { return }
-    guard target.match == .auto, let probe = role.probe else { return cameUp(path) }
+    guard target.match == .auto, let probe = description.probe else { return cameUp(path) }
     stage = .probing(path, [])
     timer.set(Clock.monotonic() + Self.probeTimeout)
     wait(for: "probing \(peripheral?.label ?? "the peer")")
@@ -243,7 +244,7 @@ import ServiceRuntime
       // The probe is repeated once, because the first notification may have been lost.
       hasRepeatedProbe = true
       timer.set(Clock.monotonic() + Self.probeTimeout)
-      if let probe = role.probe { channel?.send(probe.request) }
+      if let probe = description.probe { channel?.send(probe.request) }
     case .probing: reject("it does not respond")
     case .up, .ended: break
     }
@@ -262,7 +263,7 @@ import ServiceRuntime
     case .probing(let path, let before):
       let all = before + bytes
       stage = .probing(path, all)
-      switch role.probe?.accepts(all) {
+      switch description.probe?.accepts(all) {
       case true: cameUp(path)
       case false: reject("it replied \(quoted(String(decoding: all.prefix(40), as: UTF8.self)))")
       default: break

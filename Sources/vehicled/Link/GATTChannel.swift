@@ -6,7 +6,7 @@ import Protocols
 
 @Loop final class GATTChannel {
   private let choice: GATTChoice
-  private let role: GATTRole
+  private let description: PeripheralDescription
   private let blueZ: BlueZ
   private let received: @Loop ([UInt8]) -> Void
   private let failed: @Loop (String) -> Void
@@ -25,11 +25,11 @@ import Protocols
 
   /// `received` gets every notification. `failed` is called at most once, with the reason.
   init(
-    _ choice: GATTChoice, _ role: GATTRole, _ blueZ: BlueZ, received: @escaping @Loop ([UInt8]) -> Void,
+    _ choice: GATTChoice, _ description: PeripheralDescription, _ blueZ: BlueZ, received: @escaping @Loop ([UInt8]) -> Void,
     failed: @escaping @Loop (String) -> Void
   ) {
     self.choice = choice
-    self.role = role
+    self.description = description
     self.blueZ = blueZ
     self.received = received
     self.failed = failed
@@ -41,7 +41,7 @@ import Protocols
   var isAvailable: Bool { [choice.notify, choice.write].compactMap(\.self).allSatisfy { blueZ.objects[$0.path] != nil } }
 
   /// The maximum size of a message in bytes; nil if messages may be split anywhere.
-  var maxMessageSize: Int? { choice.write == nil ? 0 : role.isStream ? nil : choice.isAcknowledged ? Self.maxValueLength : mtu - 3 }
+  var maxMessageSize: Int? { choice.write == nil ? 0 : description.isStream ? nil : choice.isAcknowledged ? Self.maxValueLength : mtu - 3 }
 
   var details: [String: String] {
     [
@@ -134,7 +134,7 @@ import Protocols
     }
     var rest = bytes[...]
     repeat {
-      let piece = role.isStream ? rest.prefix(mtu - 3) : rest
+      let piece = description.isStream ? rest.prefix(mtu - 3) : rest
       rest = rest.dropFirst(piece.count)
       queue.append((Array(piece), rest.isEmpty ? done : nil))
     } while !rest.isEmpty

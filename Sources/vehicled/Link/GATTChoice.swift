@@ -12,10 +12,10 @@ struct GATTChoice {
   let isAcknowledged: Bool
 
   /// Selects the characteristics. The error states what is missing and lists what the peripheral has.
-  init(_ target: BLETarget, _ role: GATTRole, among all: [Characteristic]) throws(ValueError) {
+  init(_ target: BLETarget, _ description: PeripheralDescription, among all: [Characteristic]) throws(ValueError) {
     let candidates: [(GATTUUID?, GATTUUID?, GATTUUID?)] =
       target.write.map { [(target.service, target.notify, $0)] }
-      ?? role.profiles.filter { $0.service == target.service ?? $0.service }
+      ?? description.profiles.filter { $0.service == target.service ?? $0.service }
       .map { ($0.service, $0.notify, $0.write) }
     for (service, notify, write) in candidates {
       let inService = all.filter { $0.service == service ?? $0.service }
@@ -27,7 +27,7 @@ struct GATTChoice {
         continue
       }
       guard writer != nil || notifier != nil else { continue }
-      try self.init(notifier ?? (target.write != nil ? Self.notifier(beside: writer, inService) : nil), writer, target, role)
+      try self.init(notifier ?? (target.write != nil ? Self.notifier(beside: writer, inService) : nil), writer, target, description)
       return
     }
     if let write = target.write {
@@ -37,20 +37,22 @@ struct GATTChoice {
       throw ValueError("no known service for this kind; \(Self.inventory(all)): set service=, notify= and write=")
     }
     let inService = all.filter { $0.service == service }
-    if role.isNotifyOnly {
+    if description.isNotifyOnly {
       guard let notifier = Self.notifier(beside: nil, inService) else {
         throw ValueError("no characteristic with notify in service \(service); \(Self.inventory(all))")
       }
-      try self.init(notifier, nil, target, role)
+      try self.init(notifier, nil, target, description)
       return
     }
     guard let writer = inService.first(where: \.isWritable) else {
       throw ValueError("no writable characteristic in service \(service); \(Self.inventory(all))")
     }
-    try self.init(Self.notifier(beside: writer, inService), writer, target, role)
+    try self.init(Self.notifier(beside: writer, inService), writer, target, description)
   }
 
-  private init(_ notify: Characteristic?, _ write: Characteristic?, _ target: BLETarget, _ role: GATTRole) throws(ValueError) {
+  private init(
+    _ notify: Characteristic?, _ write: Characteristic?, _ target: BLETarget, _ description: PeripheralDescription
+  ) throws(ValueError) {
     if let notify, notify.flags.isDisjoint(with: ["notify", "indicate"]) {
       throw ValueError("characteristic \(notify.uuid) does not support notify: it has \(notify.properties)")
     }
@@ -65,7 +67,7 @@ struct GATTChoice {
     if let response = target.response, response ? !acknowledged : !unacknowledged {
       throw ValueError("characteristic \(write.uuid) has only \(write.properties): remove response=")
     }
-    isAcknowledged = target.response ?? (role.prefersResponse ? acknowledged : !unacknowledged)
+    isAcknowledged = target.response ?? (description.prefersResponse ? acknowledged : !unacknowledged)
   }
 
   /// The first characteristic that can notify or indicate, preferably the writable one itself.

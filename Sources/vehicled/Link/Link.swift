@@ -1,5 +1,5 @@
 // The interface of links: a link is opened, comes up, transfers bytes, and goes down with a reason. To add a transport, add a file
-// here and a case in `open`. A link does not reconnect; Port does.
+// here and a case in `open`. A link does not reconnect; LinkSupervisor does.
 
 import Protocols
 
@@ -42,20 +42,20 @@ extension Link {
   func linkDetailsChanged()
   /// The peer has disconnected, and the link waits for another one.
   func linkLostPeer(_ reason: String)
-  /// A peer outside the permitted network was rejected. `peer` is its address and the reason, for the user. The link still listens.
-  func linkRejectedPeer(_ peer: String)
+  /// A peer outside the permitted network was rejected. `description` is its address and the reason, for the user. The link still listens.
+  func linkRejectedPeer(_ description: String)
   /// The link is down. If `final` is true, the owner does not open it again (for example because a recording has ended).
   func linkWentDown(_ reason: String, final: Bool)
 }
 
 extension LinkOwner {
   func linkLostPeer(_ reason: String) { linkWentDown(reason, final: false) }
-  func linkRejectedPeer(_ peer: String) {}
+  func linkRejectedPeer(_ description: String) {}
 }
 
-extension GATTRole {
-  /// The role of a peer that is described only by its URL.
-  static let unknown = GATTRole(profiles: [], names: [], isStream: false)
+extension PeripheralDescription {
+  /// The description of a peer of which only the URL is known.
+  static let unknown = PeripheralDescription(profiles: [], names: [], isStream: false)
 }
 
 /// Opens the links of devices.
@@ -73,7 +73,7 @@ struct LinkOpener {
     case .listening(let host, let port, let network):
       ListeningLink(host: host, port: port, network: network, disk: disk, owner: owner)
     case .ble(let target):
-      BLELink(target, role: role.gatt ?? .unknown, blueZ: blueZ, owner: owner)
+      BLELink(target, description: role.gatt ?? .unknown, blueZ: blueZ, owner: owner)
     }
   }
 
@@ -85,7 +85,7 @@ struct LinkOpener {
     case .ble(let target):
       blueZ.monitor.begin(for: client, on: BlueZ.path(ofAdapter: target.adapter)) { [blueZ] path in
         guard let peer = blueZ.peripheral(path) else { return }
-        if target.matches(address: peer.address, name: peer.name, role: role.gatt ?? .unknown) { changed() }
+        if target.matches(address: peer.address, name: peer.name, description: role.gatt ?? .unknown) { changed() }
       }
     case .replay: break
     }

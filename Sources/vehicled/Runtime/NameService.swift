@@ -22,7 +22,7 @@ import ServiceRuntime
     var at: Instant?
   }
 
-  /// A waiting caller, the answers so far, and the queries without one.
+  /// A waiting caller, the answers so far, and the queries that are still unanswered.
   private struct Waiter {
     var answers: Answers
     var missing: Set<Query>

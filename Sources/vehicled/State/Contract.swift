@@ -52,7 +52,7 @@ extension DeviceState {
   var wireSchema: Contract.Schema { Contract.Schema(device: device.name, kind: device.kind, schema) }
 }
 
-extension Port {
+extension LinkSupervisor {
   /// The link in the interface's type.
   var contract: Contract.Link {
     let (state, reason): (String, String?) =

@@ -113,7 +113,7 @@ import Varlink
 
   private static let (unknown, linkDown) = ("not known yet", "link down: ")
 
-  func deviceLinkChanged(_ port: Port) {
+  func deviceLinkChanged(_ port: LinkSupervisor) {
     if port.name == .main, case .down(let reason) = port.state {
       let boot = Clock.boot()
       for index in slots.indices where sharedSchema.freshness(index) != nil { withdraw(index, Self.linkDown + reason, boot) }

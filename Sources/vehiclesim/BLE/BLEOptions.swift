@@ -85,8 +85,10 @@ struct BLEOptions: ParsableArguments {
 
 extension PeerOptions {
   /// The settings of the peripheral. Throws if this kind of device has no BLE profile and `--gatt` is missing.
-  func peripheral(_ role: GATTRole, named defaultName: String, traits: PeripheralTraits, isInstant: Bool) throws -> PeripheralSettings {
-    guard let profile = ble.gatt ?? role.profiles.first else { throw SimulatorError("this kind has no BLE profile: add --gatt") }
+  func peripheral(
+    _ description: PeripheralDescription, named defaultName: String, traits: PeripheralTraits, isInstant: Bool
+  ) throws -> PeripheralSettings {
+    guard let profile = ble.gatt ?? description.profiles.first else { throw SimulatorError("this kind has no BLE profile: add --gatt") }
     return PeripheralSettings(
       name: name ?? defaultName, address: (ble.address ?? "AA:BB:CC:00:11:22").uppercased(),
       isAddressGiven: ble.address != nil, profile: profile,

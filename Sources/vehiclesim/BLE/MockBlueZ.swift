@@ -17,10 +17,10 @@ final class MockBlueZ: SimulatedRadio {
   private var discoveryClients: Set<String> = []
   private let monitors: MockMonitors
   private let joined: JoinedSimulators
-  /// Whether advertisements are received: during a discovery, or for monitors.
-  private var isReceiving = false
-  /// Incremented whenever the reception starts or stops, so that the advertisements for an earlier reception stop.
-  private var receptionGeneration = 0
+  /// Whether the adapter scans for advertisements: during a discovery, or for monitors.
+  private var isScanning = false
+  /// Incremented whenever scanning starts or stops, so that advertising for an earlier scan stops.
+  private var scanGeneration = 0
   /// The number of StartDiscovery calls.
   private var discoveryStarts = 0
 
@@ -29,7 +29,7 @@ final class MockBlueZ: SimulatedRadio {
     monitors = MockMonitors(bus, isFull: settings.faults.contains(.fullMonitor))
     joined = JoinedSimulators(bus, address: settings.address)
     super.init(settings, on: bus, loop: loop, log: log)
-    monitors.changed = { [unowned self] in updateReception() }
+    monitors.changed = { [unowned self] in updateScanning() }
     tree.emit = { [bus] in bus.send($0) }
     joined.radio = self
     var interfaces: [String: [String: DBusValue]] = [
@@ -77,7 +77,7 @@ final class MockBlueZ: SimulatedRadio {
     }
   }
 
-  /// Handles Set: only Powered of the adapter is writable.
+  /// Handles Set: only the adapter's Powered property is writable.
   private func set(_ path: String, _ message: DBusMessage) {
     guard message.body.count == 3, path == Self.adapter, message.body[1].string == "Powered", let isOn = message.body[2].bool else {
       return reject(message, "InvalidArguments")
@@ -133,20 +133,20 @@ final class MockBlueZ: SimulatedRadio {
       tree.set(Self.adapter, Self.adapterInterface, "Discovering", .bool(isSearching))
       if !isSearching { for path in tree.objects.keys.sorted() { tree.set(path, Self.deviceInterface, "RSSI", nil) } }
     }
-    updateReception()
+    updateScanning()
   }
 
-  /// Starts or stops receiving. Devices advertise every 100 ms.
-  private func updateReception() {
+  /// Starts or stops scanning. Devices advertise every 100 ms.
+  private func updateScanning() {
     let isNeeded = isPowered && (!discoveryClients.isEmpty || monitors.isActive)
-    guard isNeeded != isReceiving else { return }
-    isReceiving = isNeeded
-    receptionGeneration += 1
-    if isNeeded { advertise(in: receptionGeneration) }
+    guard isNeeded != isScanning else { return }
+    isScanning = isNeeded
+    scanGeneration += 1
+    if isNeeded { advertise(in: scanGeneration) }
   }
 
   private func advertise(in generation: Int) {
-    guard generation == receptionGeneration else { return }
+    guard generation == scanGeneration else { return }
     peripheral?.advertise()
     advertiseOthers(simulator: 0)
     joined.advertise()

@@ -295,7 +295,7 @@ private protocol PeripheralMachine: EventSource {
 }
 
 /// Runs the machine of the peripheral, and sends its output as notifications.
-private final class PeripheralHost<Peer: Machine>: MachineHost<Peer>, PeripheralMachine {
+private final class PeripheralHost<Peer: Machine>: MachineRunner<Peer>, PeripheralMachine {
   private unowned let peripheral: SimulatedPeripheral
 
   init(_ machine: Peer, of peripheral: SimulatedPeripheral, name: String, loop: EventLoop, log: ActivityLog) {

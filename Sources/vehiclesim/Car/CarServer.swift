@@ -8,7 +8,7 @@ import Protocols
 import ServiceRuntime
 
 /// The simulated car with its clients and timers.
-final class CarServer: MachineHost<AutoTTCar> {
+final class CarServer: MachineRunner<AutoTTCar> {
   private(set) var url = ""
   private let host: String
   /// The time between two runs of the program, during which the car does not listen.

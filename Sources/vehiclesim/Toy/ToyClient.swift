@@ -9,7 +9,7 @@ import Peers
 import Protocols
 import ServiceRuntime
 
-final class ToyClient: MachineHost<TriviaToy> {
+final class ToyClient: MachineRunner<TriviaToy> {
   private let card: CardFolder?
   /// Addresses by URL. The next attempt uses the first address.
   private var addresses: [String: [TCPAddress]] = [:]

@@ -1,4 +1,4 @@
-// What ECUs reply to a clearing, and on which bus: late, pending, rejected, damaged or lost replies, and the results for the client.
+// What ECUs reply to a clear request, and on which bus: late, pending, rejected, damaged or lost replies, and the results for the client.
 
 import Testing
 
@@ -29,7 +29,7 @@ import Testing
     ("7E8037F0478\r\r>", "7E8 refused (response pending: completion not confirmed); 7E9 no response"),
     ("NO DATA\r\r>", "7E8 no response; 7E9 no response"),
   ])
-  func `a clearing without success is an error and is not repeated`(_ reply: String, _ message: String) {
+  func `a clear operation without success is an error and is not repeated`(_ reply: String, _ message: String) {
     var rig = AdapterRig.stationary()
     rig.adapter.answer("04", reply)
     rig.clearCodes()
@@ -197,7 +197,7 @@ import Testing
   }
 
   @Test(arguments: ["7E8064302013304\r\r>", "LV RESET\r\r>", ""])
-  func `a clearing is reported even if the remaining codes cannot be read`(_ reply: String) {
+  func `a clear operation is reported even if the remaining codes cannot be read`(_ reply: String) {
     var rig = AdapterRig.stationary()
     rig.storeCodes()
     rig.adapter.answer("03", reply)
@@ -233,7 +233,7 @@ import Testing
     #expect(loss.message == "10 P0133 (stored), P0171 (stored), P0300 (stored), P0420 (stored), freeze frame of P0133; 18 no code")
     #expect(loss.abortError == nil && loss.motion.isKnown)
     let clearing = try Self.processed(
-      CodeClearing(loss.ecus, Motion(), mustAnswer: false),
+      CodeClearing(loss.ecus, Motion(), requiresResponse: false),
       [none, none, Vector.reply(frame(0x81, 0xF1, 0x10, 0x44), frame(0x83, 0xF1, 0x18, 0x7F, 0x04, 0x22)), none, none, none])
     #expect(clearing.report.rows.map { $0.prefix(3).joined(separator: " ") } == ["10 clearing cleared", "18 clearing refused"])
     #expect(clearing.report.text?.hasSuffix("no trouble codes remain") == true)
@@ -242,10 +242,10 @@ import Testing
   @Test func `a silent or busy ECU is not reported without codes after clearing`() throws {
     let none = Vector.reply("NO DATA")
     let cleared = [none, none, Vector.reply("7E80144")]
-    let silent = try Self.processed(CodeClearing([0x7E8], Motion(), mustAnswer: true), cleared + [none, none, none])
+    let silent = try Self.processed(CodeClearing([0x7E8], Motion(), requiresResponse: true), cleared + [none, none, none])
     #expect(silent.report.text?.hasSuffix("cannot read which codes remain; read them again") == true)
     let busy = try Self.processed(
-      CodeClearing([0x7E8], Motion(), mustAnswer: true), cleared + ["7E8037F0321", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
+      CodeClearing([0x7E8], Motion(), requiresResponse: true), cleared + ["7E8037F0321", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
     #expect(busy.report.text?.contains("7E8 does not report its stored codes: busy") == true)
     #expect(busy.report.text?.contains("no trouble code") == false)
   }
@@ -254,22 +254,23 @@ import Testing
     throws
   {
     let replies = ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) }
-    let codes = try Self.processed(CodeList(mustAnswer: true), replies)
+    let codes = try Self.processed(CodeList(requiresResponse: true), replies)
     #expect(codes.report.text?.contains("7E8 does not report its stored codes") == true)
     #expect(try Self.processed(ClearingPreview(isConfirmed: true), replies).abortError != nil)
   }
 
   @Test(arguments: ["11", "12", "31"]) func `an ECU without the service has no such codes`(_ code: String) throws {
-    let codes = try Self.processed(CodeList(mustAnswer: true), ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
+    let codes = try Self.processed(
+      CodeList(requiresResponse: true), ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
     #expect(codes.report.text == "no trouble codes: none stored, pending or permanent")
   }
 
   @Test func `without headers a pending ECU is not mistaken for the one that responded`() throws {
     let codes = try Self.processed(
-      CodeList(mustAnswer: true), [Vector.reply("43010133", "7F0378"), Vector.reply("4700"), Vector.reply("4A00")])
+      CodeList(requiresResponse: true), [Vector.reply("43010133", "7F0378"), Vector.reply("4700"), Vector.reply("4A00")])
     #expect(codes.problems.count == 1 && codes.entries.count == 1)
     let same = try Self.processed(
-      CodeList(mustAnswer: true), [Vector.reply("7F0378", "43010133"), Vector.reply("4700"), Vector.reply("4A00")])
+      CodeList(requiresResponse: true), [Vector.reply("7F0378", "43010133"), Vector.reply("4700"), Vector.reply("4A00")])
     #expect(same.problems.isEmpty && same.entries.count == 1)
   }
 
@@ -295,13 +296,13 @@ import Testing
       ClearingPreview(isConfirmed: true), [Vector.reply("18DAF1100443010133000000", "18DAF118024300")] + quiet)
     #expect(long.message == "18DAF110 P0133 (stored); 18DAF118 no code" && long.abortError == nil)
     let cleared = try Self.processed(
-      CodeClearing(long.ecus, Motion(), mustAnswer: true),
+      CodeClearing(long.ecus, Motion(), requiresResponse: true),
       [none, none, Vector.reply("18DAF1180144", "18DAF110037F0422")] + quiet.prefix(3))
     #expect(cleared.message.hasPrefix("18DAF110 refused (conditions not correct") && cleared.message.hasSuffix("; 18DAF118 cleared"))
     let nameless = try Self.processed(ClearingPreview(isConfirmed: true), [Vector.reply("43010133", "430104 20")] + quiet)
     #expect(nameless.message == "P0133 (stored), P0420 (stored)")
     let both = try Self.processed(
-      CodeClearing(nameless.ecus, Motion(), mustAnswer: true), [none, none, Vector.reply("44", "7F0422")] + quiet.prefix(3))
+      CodeClearing(nameless.ecus, Motion(), requiresResponse: true), [none, none, Vector.reply("44", "7F0422")] + quiet.prefix(3))
     #expect(both.hasCleared && both.report.rows.map { $0[2] } == ["cleared", "refused"])
   }
 }

@@ -1,4 +1,4 @@
-// A stationary car whose trouble codes are to be cleared, and the steps of a clearing.
+// A stationary car whose trouble codes are to be cleared, and the steps of a clear operation.
 
 @testable import Protocols
 

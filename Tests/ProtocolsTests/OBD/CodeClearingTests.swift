@@ -59,7 +59,7 @@ import Testing
     #expect(isPolledAfterwards && rig.heard("04") == 1 && rig.results[1]?.count == 1 && rig.fault == nil)
   }
 
-  @Test func `the last twenty clearings are stored, one line each`() {
+  @Test func `the last twenty clear operations are stored, one line each`() {
     let earlier = (1...30).map { "line \($0)" }.joined(separator: "\n")
     var rig = AdapterRig.stationary(stored: ["cleared-codes": Array(earlier.utf8)])
     rig.clearCodes()
@@ -178,7 +178,7 @@ import Testing
     #expect(rig.stored["cleared-codes"] == nil && rig.clearingEvents.isEmpty)
   }
 
-  @Test func `the completed write of an abandoned clearing starts no other one`() {
+  @Test func `the completed write of an abandoned clear operation starts no other one`() {
     for ending in [Input.cancelled(1), .linkChanged(.main, .down("unplugged"))] {
       var rig = AdapterRig.stationary()
       rig.storeCodes()
@@ -221,7 +221,7 @@ import Testing
     #expect(rig.heard("04") == 1 && rig.code(2) == "busy" && rig.rows(1)?.first?[2] == "cleared" && rig.rows(3) != nil)
   }
 
-  @Test func `a broken link ends a clearing once, at any stage`() {
+  @Test func `a broken link ends a clear operation once, at any stage`() {
     for ending in [Input.linkChanged(.main, .down("unplugged")), .stopping, .linkChanged(.main, .up(maximumSend: nil))] {
       for stop in ["03", "010C", "time", "disk", "010D again", "04", "0A again"] {
         var rig = AdapterRig.stationary()

@@ -103,7 +103,7 @@ import Testing
     #expect(rows.contains("\(first)|test|oxygen sensor bank 1 sensor 1|rich to lean threshold|passed|449.692|0|7995.27|mV"), "\(rows)")
     #expect(rows.contains("\(first)|test|oxygen sensor bank 1 sensor 1|rich to lean switch time|failed|125|0|100|ms"))
     #expect(rows.contains { $0.hasPrefix("\(first)|test|catalyst bank 1|test 80|failed") })
-    #expect(rows.contains("\(first)|test|misfire cylinder 1|misfires, last driving cycle|passed|0|0|65535|"))
+    #expect(rows.contains("\(first)|test|misfire cylinder 1|misfire counts, last driving cycle|passed|0|0|65535|"))
     #expect(rows.contains("\(second)|lamp|malfunction indicator lamp (MIL)||off||||"))
     let isPolled = Self.polls(&rig)
     #expect(isPolled)
@@ -159,7 +159,7 @@ import Testing
       guard case .failure(.refused(_, let again))? = other.act("dtc", for: 30 * .second) else { Issue.record("no refusal"); continue }
       #expect(again == message)
     }
-    var silent = CodeList(mustAnswer: true)
+    var silent = CodeList(requiresResponse: true)
     for index in silent.requests.indices { silent.process([], index) }
     #expect(silent.abortError == .refused(code: .noAnswer, "no ECU responds; switch the ignition on"))
     let ecus = [Target(CANIdentifier(0x7E0))]
@@ -242,7 +242,7 @@ import Testing
     #expect(codes.map(\.text) == ["U0100-87", "P0133"])
     #expect(codes.map(\.states) == [["stored", "active", "warning lamp"], ["pending"]])
     for broken: [UInt8] in [[], [0x59], [0x59, 0x02], [0x59, 0x03, 0xFF], [0x59, 0x02, 0xFF, 0xC1], [0x7F, 0x19, 0x11]] {
-      guard case .broken = UDSTroubleCode.read(broken) else { Issue.record("\(broken)"); continue }
+      guard case .malformed = UDSTroubleCode.read(broken) else { Issue.record("\(broken)"); continue }
     }
   }
 

@@ -169,20 +169,20 @@ import Testing
 
   // MARK: Clients
 
-  @Test mutating func `a clearing waits for clock and disk, and an abandoned one clears nothing`() throws {
-    var diagnostics = Diagnostics()
-    let query = OBDQuery(7, try diagnostics.preview(isConfirmed: true, Motion(), ecus: [], isResponding: false))
+  @Test mutating func `a clear operation waits for clock and disk, and an abandoned one clears nothing`() throws {
+    var sequence = CodeClearingSequence()
+    let query = OBDQuery(7, try sequence.preview(isConfirmed: true, Motion(), ecus: [], isResponding: false))
     for isAbandoned in [false, true] {
-      diagnostics.begin(7)
-      #expect(throws: CommandError.self) { _ = try diagnostics.preview(isConfirmed: true, Motion(), ecus: [], isResponding: false) }
-      diagnostics.codesRead(by: query, &effects)
-      diagnostics.timeReceived(WallTime(microseconds: 0), &effects)
-      if isAbandoned { diagnostics.cancelled(7) }
-      let next = diagnostics.stored(Diagnostics.key, nil, Motion(), mustAnswer: true, &effects)
+      sequence.begin(7)
+      #expect(throws: CommandError.self) { _ = try sequence.preview(isConfirmed: true, Motion(), ecus: [], isResponding: false) }
+      sequence.codesRead(by: query, &effects)
+      sequence.timeReceived(WallTime(microseconds: 0), &effects)
+      if isAbandoned { sequence.cancelled(7) }
+      let next = sequence.stored(CodeClearingSequence.key, nil, Motion(), requiresResponse: true, &effects)
       #expect((next?.multiECU is CodeClearing) == !isAbandoned)
-      diagnostics.completed(7)
+      sequence.completed(7)
     }
-    #expect(effects.list.filter { if case .store(Diagnostics.key, _) = $0 { true } else { false } }.count == 2)
+    #expect(effects.list.filter { if case .store(CodeClearingSequence.key, _) = $0 { true } else { false } }.count == 2)
   }
 
   @Test mutating func `queries beyond the limit are rejected, and all fail with the link`() throws {

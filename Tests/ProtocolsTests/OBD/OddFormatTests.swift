@@ -87,7 +87,8 @@ import Testing
     #expect(codes.map { $0[1] } == ["P0133"])
     for damaged in ["43030133000000", "43010133000001", "430101330000"] {
       let bytes = stride(from: 0, to: damaged.count, by: 2).compactMap { UInt8(damaged.dropFirst($0).prefix(2), radix: 16) }
-      #expect(TroubleCode.read(bytes[...], onCAN: true) == .broken("the number of codes does not match the response length"), "\(damaged)")
+      #expect(
+        TroubleCode.read(bytes[...], onCAN: true) == .malformed("the number of codes does not match the response length"), "\(damaged)")
     }
     // With headers, or with other bytes than zeros, the length is wrong.
     for (bytes, hasNoHeaders) in [

@@ -60,7 +60,7 @@ enum ELCommProperty: Int, CaseIterable, Sendable {
     case .name: ("name", .string, nil, nil, "Name of the board, at most \(Self.maxNameLength) characters; stored by the daemon")
     case .mode: ("mode", .string, nil, nil, "Speed mode; not supported by ELComm")
     case .extra: ("extra", .list, nil, nil, "Fields after the fourth, if the board sends any")
-    case .dialect: ("dialect", .string, nil, nil, "Which side sends first: the daemon (as-built) or the board (documented)")
+    case .dialect: ("dialect", .string, nil, nil, "Side that sends first: as-built (the daemon) or documented (the board)")
     case .cycleRate: ("cycle-rate", .float, "Hz", nil, "Messages per second, over the last 10 s")
     case .roundTrip: ("round-trip", .float, "ms", nil, "Median round-trip time")
     case .missed: ("missed", .int, nil, nil, "Messages that did not arrive in time")

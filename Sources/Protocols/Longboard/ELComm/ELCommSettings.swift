@@ -1,6 +1,6 @@
 // The configuration of a board that speaks ELComm, with defaults.
 
-/// Which side sends first.
+/// The side that sends first.
 enum ELCommDialect: String, Sendable {
   /// The host sends one byte, and the board responds.
   case asBuilt = "as-built"

@@ -1,11 +1,11 @@
 // Reads the data that clearing would erase: codes, freeze frames and readiness monitors. Last, it checks whether the vehicle moves. If so,
-// it fails, so that users do not confirm a clearing that would then be rejected. A confirmed clearing also fails if an ECU does not
+// it fails, so that users do not confirm a clear operation that would then be rejected. A confirmed one also fails if an ECU does not
 // respond. Source: SAE J1979 service 04, which resets everything except permanent codes.
 
 struct ClearingPreview: MultiECUQuery {
   static let columns = ["ecu", "what", "value", "state", "meaning"]
 
-  /// The client has confirmed the clearing.
+  /// The client has confirmed the clear operation.
   let isConfirmed: Bool
   private(set) var codes = CodeList()
   private(set) var freezeFrames: [(source: UInt32?, code: TroubleCode)] = []

@@ -34,8 +34,8 @@ struct CodeClearing: MultiECUQuery {
     }
   }
 
-  init(_ ecus: [UInt32?], _ motion: Motion, mustAnswer: Bool) {
-    (self.ecus, self.motion, remaining) = (ecus, motion, CodeList(mustAnswer: mustAnswer))
+  init(_ ecus: [UInt32?], _ motion: Motion, requiresResponse: Bool) {
+    (self.ecus, self.motion, remaining) = (ecus, motion, CodeList(requiresResponse: requiresResponse))
   }
 
   var requests: [[UInt8]] { Motion.requests + [[0x04]] + remaining.requests }
@@ -71,7 +71,7 @@ struct CodeClearing: MultiECUQuery {
     return parts.isEmpty ? "no ECU responds" : parts.joined(separator: "; ")
   }
 
-  /// Whether no ECU has confirmed the clearing, and at least one has not responded.
+  /// Whether no ECU has confirmed the clear operation, and at least one has not responded.
   var isOutcomeUnknown: Bool { !hasCleared && outcomes?.contains { $0.outcome == .silent || $0.outcome == .refused(0x78) } ?? false }
 
   var abortError: CommandError? {
@@ -87,7 +87,7 @@ struct CodeClearing: MultiECUQuery {
   func report(hasReadRemaining: Bool) -> Report {
     let cleared = (outcomes ?? []).map { [ReplyReader.name(of: $0), "clearing", $1.message.result, "", $1.message.reason] }
     let codes = remaining.entries.map { [ReplyReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
-    var text = "the cleared data is stored in the journal, and in the state directory as \(Diagnostics.key)"
+    var text = "the cleared data is stored in the journal, and in the state directory as \(CodeClearingSequence.key)"
     if !hasReadRemaining || remaining.abortError != nil {
       text += "\ncannot read which codes remain; read them again"
     } else if !remaining.problems.isEmpty {

@@ -21,15 +21,15 @@ struct CodeList: MultiECUQuery {
   private var found: [Entry] = []
   /// Messages about codes that could not be read.
   private(set) var problems: [String] = []
-  /// At least one ECU must respond (CAN).
-  private let mustAnswer: Bool
+  /// At least one ECU must respond. Only on CAN: there, an ECU without codes reports that it has none; on older buses it may not respond.
+  private let requiresResponse: Bool
   /// The vehicle responds to other requests.
   private let isResponding: Bool
   private var isAnswered = false
   private var processed = 0
 
-  init(mustAnswer: Bool = false, isResponding: Bool = false) {
-    (self.mustAnswer, self.isResponding) = (mustAnswer, isResponding)
+  init(requiresResponse: Bool = false, isResponding: Bool = false) {
+    (self.requiresResponse, self.isResponding) = (requiresResponse, isResponding)
   }
 
   /// Sorted by ECU, then by code.
@@ -43,7 +43,7 @@ struct CodeList: MultiECUQuery {
 
   var requests: [[UInt8]] { Self.services.map { [$0] } }
   var abortError: CommandError? {
-    guard mustAnswer, processed == Self.services.count, !isAnswered else { return nil }
+    guard requiresResponse, processed == Self.services.count, !isAnswered else { return nil }
     guard isResponding else { return .refused(code: .noAnswer, "no ECU responds; switch the ignition on") }
     return .refused(
       code: .noAnswer,
@@ -55,8 +55,8 @@ struct CodeList: MultiECUQuery {
     if !answers.isEmpty { isAnswered = true }
     for (source, message) in answers.failedECUs { addProblem(source, message, index) }
     for answer in answers where answer.isPositive {
-      switch TroubleCode.read(answer.bytes[...], onCAN: mustAnswer) {
-      case .broken(let reason): addProblem(answer.source, reason, index)
+      switch TroubleCode.read(answer.bytes[...], onCAN: requiresResponse) {
+      case .malformed(let reason): addProblem(answer.source, reason, index)
       case .codes(let codes): for code in codes { add(code, Self.states[index], from: answer.source) }
       }
     }

@@ -36,7 +36,7 @@ struct ECUCodeList: MultiECUQuery {
     if let (_, message) = answers.failedECUs.first { return problems.append("\(name) does not report its codes: \(message)") }
     guard let answer = answers.first(where: { $0.isPositive }) else { return unsupported.append(name) }
     switch UDSTroubleCode.read(answer.bytes) {
-    case .broken(let reason): problems.append("\(name) does not report its codes: \(reason)")
+    case .malformed(let reason): problems.append("\(name) does not report its codes: \(reason)")
     case .codes(let codes):
       reportedECUs += 1
       found += codes.map { (name, $0) }

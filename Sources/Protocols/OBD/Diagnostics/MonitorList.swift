@@ -84,7 +84,7 @@ struct MonitorList: MultiECUQuery {
 
   private mutating func addResults(_ answer: ECUAnswer) throws(Unreadable) {
     switch TestResult.read(answer.bytes[...]) {
-    case .broken(let reason): throw Unreadable(reason)
+    case .malformed(let reason): throw Unreadable(reason)
     case .results(let results):
       for result in results {
         add(

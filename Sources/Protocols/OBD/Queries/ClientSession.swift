@@ -2,27 +2,27 @@
 
 struct ClientSession: Sendable {
   private(set) var queries = Queries()
-  private(set) var diagnostics = Diagnostics()
+  private(set) var clearingSequence = CodeClearingSequence()
 
-  mutating func restore(_ stored: [String: [UInt8]]) { diagnostics.restore(stored[Diagnostics.key]) }
+  mutating func restore(_ stored: [String: [UInt8]]) { clearingSequence.restore(stored[CodeClearingSequence.key]) }
 
   mutating func append(_ query: OBDQuery) throws(CommandError) {
     try queries.append(query)
-    if query.confirmedPreview != nil { diagnostics.begin(query.id) }
+    if query.confirmedPreview != nil { clearingSequence.begin(query.id) }
   }
 
   /// Cancels the query of a client that has disconnected.
   mutating func cancel(_ id: CommandID) {
     queries.cancel(id)
-    diagnostics.cancelled(id)
+    clearingSequence.cancelled(id)
   }
 
   /// Handles the requested wall-clock time.
-  mutating func timeReceived(_ wall: WallTime, _ effects: inout Effects) { diagnostics.timeReceived(wall, &effects) }
+  mutating func timeReceived(_ wall: WallTime, _ effects: inout Effects) { clearingSequence.timeReceived(wall, &effects) }
 
   /// Handles the result of storing a value.
   mutating func stored(_ key: String, _ failure: String?, _ motion: Motion, on bus: OBDProtocol, _ effects: inout Effects) {
-    if let query = diagnostics.stored(key, failure, motion, mustAnswer: bus.isCAN, &effects) { queries.prepend(query) }
+    if let query = clearingSequence.stored(key, failure, motion, requiresResponse: bus.isCAN, &effects) { queries.prepend(query) }
   }
 
   /// Begins the next query; `fastAddressing` is the addressing of polls. Returns its first command; nil: it was rejected.
@@ -47,20 +47,20 @@ struct ClientSession: Sendable {
   }
 
   private mutating func notifyDiagnostics(of outcome: Queries.Outcome, _ effects: inout Effects) -> Queries.Outcome {
-    if let id = outcome.completed { diagnostics.completed(id) }
-    if let query = outcome.codesRead { diagnostics.codesRead(by: query, &effects) }
+    if let id = outcome.completed { clearingSequence.completed(id) }
+    if let query = outcome.codesRead { clearingSequence.codesRead(by: query, &effects) }
     return outcome
   }
 
   /// Ends the running query, because the adapter is initialised again. `command` is in flight.
   mutating func interrupt(_ error: CommandError, _ command: [UInt8], _ effects: inout Effects) {
-    if let id = queries.failRunning(error, command: command, &effects) { diagnostics.completed(id) }
+    if let id = queries.failRunning(error, command: command, &effects) { clearingSequence.completed(id) }
   }
 
   /// Ends all queries, because the adapter cannot be used.
   mutating func failAll(_ error: CommandError, _ command: [UInt8], _ effects: inout Effects) {
     interrupt(error, command, &effects)
-    for id in queries.failWaiting(error, &effects) { diagnostics.completed(id) }
-    diagnostics.linkLost(error, &effects)
+    for id in queries.failWaiting(error, &effects) { clearingSequence.completed(id) }
+    clearingSequence.linkLost(error, &effects)
   }
 }

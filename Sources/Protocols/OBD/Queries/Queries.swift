@@ -30,7 +30,7 @@ struct Queries: Sendable {
     fileprivate(set) var demand = AdapterDemand.none
     /// The query that was completed.
     fileprivate(set) var completed: CommandID?
-    /// The query that has read the codes of a confirmed clearing. The codes must be stored before they are cleared.
+    /// The query that has read the codes of a confirmed clear operation. The codes must be stored before they are cleared.
     fileprivate(set) var codesRead: OBDQuery?
     /// Codes were cleared, or may have been. This changes other values.
     fileprivate(set) var hasCleared = false
@@ -125,7 +125,7 @@ struct Queries: Sendable {
     return outcome
   }
 
-  /// Handles the result of the query: completes it, or passes on the codes of a confirmed clearing.
+  /// Handles the result of the query: completes it, or passes on the codes of a confirmed clear operation.
   private mutating func finish(
     _ query: inout OBDQuery, _ result: Result<Report, CommandError>, command: [UInt8], _ outcome: inout Outcome, _ effects: inout Effects
   ) {

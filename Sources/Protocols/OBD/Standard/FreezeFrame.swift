@@ -20,7 +20,7 @@ struct FreezeFrame: Sendable, Equatable {
 
   /// Adds the values of a response, with the scaling of its ECU. Returns an error message if the response is invalid.
   mutating func add(_ answer: ArraySlice<UInt8>, _ scales: Scales = Scales(), from source: UInt32? = nil) -> String? {
-    guard answer.first == 0x42 else { return "not a response of service 02" }
+    guard answer.first == 0x42 else { return "not a service 02 response" }
     guard answer.count >= 3 else { return "response without a frame number" }
     var code = code
     var items = items

@@ -45,7 +45,7 @@ struct StandardParameter: Sendable {
     _ answer: ArraySlice<UInt8>, where isRequested: (UInt8) -> Bool = { _ in true },
     _ body: (_ number: UInt8, _ data: Range<Int>) -> Void
   ) -> String? {
-    guard answer.first == 0x41 || answer.first == 0x42 else { return "not a response of service 01 or 02" }
+    guard answer.first == 0x41 || answer.first == 0x42 else { return "not a service 01 or 02 response" }
     // Service 02 has the frame number after each PID.
     let headerLength = answer.first == 0x42 ? 2 : 1
     var position = answer.startIndex + 1

@@ -21,14 +21,14 @@ struct TestResult: Sendable, Equatable {
 
   enum Answer: Equatable {
     case results([TestResult])
-    case broken(String)
+    case malformed(String)
   }
 
   /// Parses one message: `46` and nine bytes per test.
   static func read(_ message: ArraySlice<UInt8>) -> Answer {
     let bytes = Array(message)
-    guard bytes.first == 0x46 else { return .broken("not a response of service 06") }
-    guard bytes.count > 1, bytes.count % 9 == 1 else { return .broken("truncated test result") }
+    guard bytes.first == 0x46 else { return .malformed("not a service 06 response") }
+    guard bytes.count > 1, bytes.count % 9 == 1 else { return .malformed("truncated test result") }
     return .results(stride(from: 1, to: bytes.count, by: 9).map { TestResult(bytes[$0..<$0 + 9]) })
   }
 
@@ -52,8 +52,8 @@ struct TestResult: Sendable, Equatable {
     switch monitor {
     case 0x01...0x10: "oxygen sensor bank \((monitor - 1) / 4 + 1) sensor \((monitor - 1) % 4 + 1)"
     case 0x21...0x24: "catalyst bank \(monitor - 0x20)"
-    case 0x31...0x34: "egr bank \(monitor - 0x30)"
-    case 0x35...0x38: "valve timing bank \(monitor - 0x34)"
+    case 0x31...0x34: "EGR bank \(monitor - 0x30)"
+    case 0x35...0x38: "VVT bank \(monitor - 0x34)"
     case 0x39: "evaporative system, cap off"
     case 0x3A: "evaporative system, 2.3 mm leak"
     case 0x3B: "evaporative system, 1 mm leak"
@@ -73,8 +73,8 @@ struct TestResult: Sendable, Equatable {
   var testName: String? {
     switch (monitor, test) {
     case (0x01...0x10, 0x01...0x0A): Self.sensorTests[Int(test) - 1]
-    case (0xA1...0xAD, 0x0B): "misfires, mean of 10 driving cycles"
-    case (0xA1...0xAD, 0x0C): "misfires, last driving cycle"
+    case (0xA1...0xAD, 0x0B): "misfire counts, EWMA of the last 10 driving cycles"
+    case (0xA1...0xAD, 0x0C): "misfire counts, last driving cycle"
     default: nil
     }
   }

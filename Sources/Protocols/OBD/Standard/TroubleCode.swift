@@ -45,7 +45,7 @@ struct TroubleCode: Sendable, Hashable, Comparable {
   /// The result of parsing a response of services 03, 07 and 0A.
   enum Answer: Equatable {
     case codes([TroubleCode])
-    case broken(String)
+    case malformed(String)
   }
 
   /// Parses one message. On CAN the number of codes follows the service; older protocols have three codes per line,
@@ -53,20 +53,20 @@ struct TroubleCode: Sendable, Hashable, Comparable {
   static func read(_ message: ArraySlice<UInt8>, onCAN: Bool = false) -> Answer {
     let bytes = Array(message)
     guard let service = bytes.first, service == 0x43 || service == 0x47 || service == 0x4A else {
-      return .broken("not a trouble code response")
+      return .malformed("not a trouble code response")
     }
     let pairs: ArraySlice<UInt8>
     if bytes.count % 2 == 0 {
-      guard bytes.count == 2 + 2 * Int(bytes[1]) else { return .broken("the number of codes does not match the response length") }
+      guard bytes.count == 2 + 2 * Int(bytes[1]) else { return .malformed("the number of codes does not match the response length") }
       pairs = bytes[2...]
     } else if onCAN {
       let end = bytes.count == 7 ? 2 + 2 * Int(bytes[1]) : .max
       guard end < bytes.count, bytes[end...].allSatisfy({ $0 == 0 }) else {
-        return .broken("the number of codes does not match the response length")
+        return .malformed("the number of codes does not match the response length")
       }
       pairs = bytes[2..<end]
     } else {
-      guard bytes.count == 7 else { return .broken("truncated line of trouble codes") }
+      guard bytes.count == 7 else { return .malformed("truncated line of trouble codes") }
       pairs = bytes[1...]
     }
     return .codes(

@@ -25,13 +25,13 @@ struct UDSTroubleCode: Sendable, Equatable {
   /// The result of parsing a response.
   enum Answer: Equatable {
     case codes([UDSTroubleCode])
-    case broken(String)
+    case malformed(String)
   }
 
   /// Parses one message: `59 02`, the status availability mask, and four bytes per code. Codes that the mask does not select are skipped.
   static func read(_ message: [UInt8]) -> Answer {
-    guard message.starts(with: [0x59, 0x02]), message.count >= 3 else { return .broken("not a response of service 19 02") }
-    guard (message.count - 3) % 4 == 0 else { return .broken("truncated trouble code") }
+    guard message.starts(with: [0x59, 0x02]), message.count >= 3 else { return .malformed("not a service 19 02 response") }
+    guard (message.count - 3) % 4 == 0 else { return .malformed("truncated trouble code") }
     let all = stride(from: 3, to: message.count, by: 4).map { at in
       UDSTroubleCode(code: TroubleCode(message[at], message[at + 1]), failureType: message[at + 2], status: message[at + 3])
     }

@@ -6,7 +6,7 @@ enum VehicleInformation {
   /// The result of parsing a response.
   enum Answer: Equatable {
     case texts([String])
-    case broken(String)
+    case malformed(String)
   }
 
   static let vinRequest: [UInt8] = [0x09, 0x02]
@@ -18,29 +18,29 @@ enum VehicleInformation {
 
   /// Parses the messages with which one ECU responds to a request of service 09 or to 22 F190.
   static func read(_ messages: [ArraySlice<UInt8>]) -> Answer {
-    guard let first = messages.first else { return .broken("no response") }
+    guard let first = messages.first else { return .malformed("no response") }
     if first.starts(with: [0x62, 0xF1, 0x90]) {
-      return messages.count == 1 ? vin(Array(first.dropFirst(3))) : .broken("several responses from one ECU")
+      return messages.count == 1 ? vin(Array(first.dropFirst(3))) : .malformed("several responses from one ECU")
     }
-    guard first.count >= 3, first.first == 0x49 else { return .broken("not a response of service 09") }
+    guard first.count >= 3, first.first == 0x49 else { return .malformed("not a service 09 response") }
     let type = first[first.startIndex + 1]
     let isNumbered = first.count == 7 && first[first.startIndex + 2] == 1 && type != 0x0A
     let data: [UInt8]
     var count: Int?
     if isNumbered {
-      guard let joined = join(messages, type) else { return .broken("lines missing or out of order") }
+      guard let joined = join(messages, type) else { return .malformed("lines missing or out of order") }
       data = joined
     } else {
-      guard messages.count == 1 else { return .broken("several responses from one ECU") }
+      guard messages.count == 1 else { return .malformed("several responses from one ECU") }
       data = Array(first.dropFirst(3))
       count = Int(first[first.startIndex + 2])
     }
     switch type {
-    case 0x02: return count ?? 1 == 1 ? vin(data) : .broken("more than one VIN")
+    case 0x02: return count ?? 1 == 1 ? vin(data) : .malformed("more than one VIN")
     case 0x04: return items(data, of: 16, count, text)
     case 0x06: return items(data, of: 4, count) { spacedHex($0).filter { $0 != " " } }
     case 0x0A: return items(data, of: 20, count, text)
-    default: return .broken("unknown information type")
+    default: return .malformed("unknown information type")
     }
   }
 
@@ -57,20 +57,20 @@ enum VehicleInformation {
   /// Parses a VIN: seventeen letters and digits except I, O and Q, with optional padding around them.
   static func vin(_ bytes: [UInt8]) -> Answer {
     let text = trimmed(bytes)
-    guard text.count == 17 else { return .broken("a VIN has 17 characters, not \(text.count)") }
+    guard text.count == 17 else { return .malformed("a VIN has 17 characters, not \(text.count)") }
     guard text.allSatisfy({ isDigit($0) || (0x41...0x5A).contains($0) && !"IOQ".utf8.contains($0) }) else {
-      return .broken("a VIN has digits and capital letters without I, O and Q")
+      return .malformed("a VIN has digits and capital letters without I, O and Q")
     }
     return .texts([String(decoding: text, as: UTF8.self)])
   }
 
   private static func items(_ data: [UInt8], of size: Int, _ count: Int?, _ read: (ArraySlice<UInt8>) -> String?) -> Answer {
     guard !data.isEmpty, data.count % size == 0, count == nil || count == data.count / size else {
-      return .broken("the response length does not match its item count")
+      return .malformed("the response length does not match its item count")
     }
     var found: [String] = []
     for start in stride(from: 0, to: data.count, by: size) {
-      guard let item = read(data[start..<start + size]) else { return .broken("the response contains no plain text") }
+      guard let item = read(data[start..<start + size]) else { return .malformed("the response contains no plain text") }
       found.append(item)
     }
     return .texts(found)

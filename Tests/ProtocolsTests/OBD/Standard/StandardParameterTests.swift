@@ -155,8 +155,8 @@ import Testing
   @Test func aResponseOfWrongLengthIsRejected() {
     let cases: [([UInt8], String)] = [
       ([0x41, 0x0C, 0x0D], "PID 0C is truncated"), ([0x41, 0x0C, 0x0D, 0x0D, 0x7D], "PID 7D is unknown"),
-      ([0x41], "response without a PID"), ([0x7F, 0x01, 0x12], "not a response of service 01 or 02"),
-      ([], "not a response of service 01 or 02"), ([0x41, 0x7E, 0x80], "PID 7E is unknown"),
+      ([0x41], "response without a PID"), ([0x7F, 0x01, 0x12], "not a service 01 or 02 response"),
+      ([], "not a service 01 or 02 response"), ([0x41, 0x7E, 0x80], "PID 7E is unknown"),
       ([0x42, 0x0C, 0x00, 0x0D], "PID 0C is truncated"),
     ]
     for (bytes, reason) in cases {

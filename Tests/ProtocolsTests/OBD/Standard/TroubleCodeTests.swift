@@ -42,7 +42,7 @@ import Testing
       [0x41, 0x00], [0x43, 1, 2, 3, 4, 5, 6, 7, 8],
     ]
     for answer in answers {
-      guard case .broken(let reason) = TroubleCode.read(answer) else {
+      guard case .malformed(let reason) = TroubleCode.read(answer) else {
         Issue.record("\(answer)")
         continue
       }

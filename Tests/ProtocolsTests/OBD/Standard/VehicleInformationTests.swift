@@ -8,7 +8,7 @@ import Testing
   static func read(_ messages: [UInt8]...) -> VehicleInformation.Answer { VehicleInformation.read(messages.map { $0[...] }) }
 
   static func reason(_ messages: [UInt8]...) -> String? {
-    if case .broken(let reason) = VehicleInformation.read(messages.map { $0[...] }) { reason } else { nil }
+    if case .malformed(let reason) = VehicleInformation.read(messages.map { $0[...] }) { reason } else { nil }
   }
 
   static func results(_ message: [UInt8]) -> [TestResult]? {
@@ -68,7 +68,7 @@ import Testing
       var swapped = lines
       if index > 0 { swapped.swapAt(index, index - 1) }
       for changed in [others, twice, swapped] where changed != lines {
-        guard case .broken = VehicleInformation.read(changed) else {
+        guard case .malformed = VehicleInformation.read(changed) else {
           Issue.record("\(changed)")
           continue
         }
@@ -105,7 +105,7 @@ import Testing
     let raw = try #require(Self.results([0x46, 0xF0, 0x01, 0x77, 0x00, 0x10, 0x00, 0x00, 0xFF, 0xFF]))
     #expect(raw.first?.isScaled == false && raw.first?.value == 16 && raw.first?.monitorName == nil && raw.first?.hasPassed == true)
     for count in [0, 1, 5, 9, 11, 18] {
-      guard case .broken = TestResult.read(bytes[..<count]) else {
+      guard case .malformed = TestResult.read(bytes[..<count]) else {
         Issue.record("\(count) bytes")
         continue
       }

@@ -1,11 +1,11 @@
-// Clearing of trouble codes: the codes are read and shown. After confirmation they are stored in the journal and on disk. Only then, and
+// Clears trouble codes: the codes are read and shown. After confirmation they are stored in the journal and on disk. Only then, and
 // only while the vehicle is stationary, service 04 is sent once. Nothing else clears codes.
 //
 //   idle ─ confirmed ─▶ requesting ─ codes read ─▶ awaitingTime ─ time ─▶ storing ─ stored ─▶ requesting (service 04) ─ completed ─▶ idle
 //                                                                            └─ cancelled ─▶ abandoned ─ stored or failed ─▶ idle
 
-struct Diagnostics: Sendable {
-  /// The key under which the last clearings are stored, one line each.
+struct CodeClearingSequence: Sendable {
+  /// The key under which the last clear operations are stored, one line each.
   static let key = "cleared-codes"
   private static let maxLines = 20
 
@@ -22,10 +22,10 @@ struct Diagnostics: Sendable {
   }
 
   private(set) var state = State.idle
-  /// The stored lines of earlier clearings.
+  /// The stored lines of earlier clear operations.
   private var lines: [UInt8] = []
 
-  /// The command of the clearing in progress.
+  /// The command of the clear operation in progress.
   private var id: CommandID? {
     switch state {
     case .idle: nil
@@ -39,15 +39,15 @@ struct Diagnostics: Sendable {
   /// responds to other requests.
   func preview(isConfirmed: Bool, _ motion: Motion, ecus: [UInt32], isResponding: Bool) throws(CommandError) -> ClearingPreview {
     if isConfirmed, id != nil {
-      throw .refused(code: .busy, "the codes are already being cleared; read the remaining ones when it is done")
+      throw .refused(code: .busy, "the codes are already being cleared; read them again afterwards")
     }
     return ClearingPreview(isConfirmed: isConfirmed, motion, knownECUs: ecus, isResponding: isResponding)
   }
 
-  /// Begins a confirmed clearing, whose requests are queued.
+  /// Begins a confirmed clear operation, whose requests are queued.
   mutating func begin(_ id: CommandID) { state = .requesting(id) }
 
-  /// Requests the wall-clock time after the codes of a confirmed clearing were read.
+  /// Requests the wall-clock time after the codes of a confirmed clear operation were read.
   mutating func codesRead(by query: OBDQuery, _ effects: inout Effects) {
     guard id == query.id, let preview = query.confirmedPreview else { return }
     state = .awaitingTime(query.id, preview)
@@ -67,7 +67,7 @@ struct Diagnostics: Sendable {
 
   /// Handles the result of storing the codes. Returns the query that clears them; nil: there is none.
   mutating func stored(
-    _ key: String, _ failure: String?, _ motion: Motion, mustAnswer: Bool, _ effects: inout Effects
+    _ key: String, _ failure: String?, _ motion: Motion, requiresResponse: Bool, _ effects: inout Effects
   ) -> OBDQuery? {
     guard key == Self.key else { return nil }
     switch state {
@@ -84,7 +84,7 @@ struct Diagnostics: Sendable {
       }
       lines = stored
       state = .requesting(id)
-      return OBDQuery(id, CodeClearing(preview.ecus, motion, mustAnswer: mustAnswer))
+      return OBDQuery(id, CodeClearing(preview.ecus, motion, requiresResponse: requiresResponse))
     }
   }
 
@@ -99,7 +99,7 @@ struct Diagnostics: Sendable {
     if case .storing = state { state = .abandoned(id) } else { state = .idle }
   }
 
-  /// Ends a clearing that waits for the time or the disk, because the link is lost. Queries end on their own.
+  /// Ends a clear operation that is waiting for the wall-clock time or the disk write, because the link is lost. Queries end on their own.
   mutating func linkLost(_ error: CommandError, _ effects: inout Effects) {
     switch state {
     case .idle, .requesting, .abandoned: break
@@ -121,7 +121,7 @@ extension CodeClearing {
 }
 
 extension OBDQuery {
-  /// The codes that a confirmed clearing has read; nil for any other query.
+  /// The codes that a confirmed clear operation has read; nil for any other query.
   var confirmedPreview: ClearingPreview? { (multiECU as? ClearingPreview).flatMap { $0.isConfirmed ? $0 : nil } }
 
   /// The result for the client. Once service 04 was sent, its outcome takes precedence over later errors.

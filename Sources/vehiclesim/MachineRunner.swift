@@ -1,15 +1,15 @@
-// The base class for running a machine on the event loop: passes inputs to the machine in order, executes its effects, and has at most one
-// connection per link. Subclasses open the connections and handle their end.
+// The base class for running a machine, a protocol state machine, on the event loop: passes inputs to the machine in order, executes its
+// effects, and has at most one connection per link. Subclasses open the connections and handle their closing.
 
 import Peers
 import Protocols
 import ServiceRuntime
 
-class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
+class MachineRunner<Peer: Machine>: EventSource, ConnectionOwner {
   final let loop: EventLoop
   final let log: ActivityLog
   final var machine: Peer
-  /// The source of the machine's events in the log.
+  /// The name under which the machine's events are logged.
   final var name: String
   final private(set) var connections: [LinkName: Connection] = [:]
   private var effects = Effects()
@@ -42,8 +42,8 @@ class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
 
   /// Adds a connection that is up, and reports it to the machine.
   @discardableResult
-  final func open(_ file: Int32, _ link: LinkName = .main, name: String, readSize: Int = 1024) -> Connection {
-    let connection = Connection(file, link: link, name: name, owner: self, readSize: readSize)
+  final func open(_ descriptor: Int32, _ link: LinkName = .main, name: String, readSize: Int = 1024) -> Connection {
+    let connection = Connection(descriptor, link: link, name: name, owner: self, readSize: readSize)
     add(connection)
     cameUp(connection)
     return connection
@@ -88,10 +88,10 @@ class MachineHost<Peer: Machine>: EventSource, ConnectionOwner {
   /// Sets the timer. Called after every input.
   func updateTimer() { wake = machine.nextWake }
 
-  /// Whether bytes of this connection are read now.
+  /// Whether to read from this connection now.
   func mayRead(from connection: Connection) -> Bool { true }
 
-  /// Handles the end of the input: the other side has closed the connection or its sending direction.
+  /// Handles the end of the input: the other side has closed or half-closed the connection.
   func ended(_ connection: Connection, at now: Instant) {}
 
   /// Formats bytes for the log. Only the first `printable` bytes are shown; the others are secret.

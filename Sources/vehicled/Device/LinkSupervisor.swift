@@ -5,7 +5,7 @@
 import CLinux
 import Protocols
 
-@Loop final class Port: LinkOwner {
+@Loop final class LinkSupervisor: LinkOwner {
   /// The state of the link. `down` has a reason for the user.
   enum State {
     case down(String)
@@ -175,7 +175,7 @@ import Protocols
   }
 
   func linkDetailsChanged() { device.portDetailsChanged(self) }
-  func linkRejectedPeer(_ peer: String) { device.handle(.linkChanged(name, .refused(peer))) }
+  func linkRejectedPeer(_ description: String) { device.handle(.linkChanged(name, .refused(description))) }
 
   func linkLostPeer(_ reason: String) {
     setLastWill(nil)
