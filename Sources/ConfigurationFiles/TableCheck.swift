@@ -37,7 +37,7 @@ extension TableCheck {
   public mutating func rejectUnknown(in table: TOML.Table, known: [String], sections: [String] = [], of owner: String? = nil) {
     for entry in table.entries where !known.contains(entry.key) && !sections.contains(entry.key) {
       guard problems.count < 1000 else { return }
-      let suffix = owner.map { " of \($0)" } ?? ""
+      let suffix = owner.map { " for \($0)" } ?? ""
       if case .table = entry.value.content {
         let remedy = sections.isEmpty ? "remove it" : suggestion(for: entry.key, among: sections)
         report(entry.location, "unknown section \(quoted(entry.key))\(suffix); \(remedy)")

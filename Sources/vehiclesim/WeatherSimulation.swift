@@ -8,7 +8,7 @@ import ServiceRuntime
 struct WeatherSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "weather",
-    abstract: "Simulate the weather service Open-Meteo: forecasts and geocoding.",
+    abstract: "Simulate the Open-Meteo weather service: forecasts and geocoding.",
     discussion: """
       The first line on standard output is the URL for url and geocoding-url of a weather device. Geocoding finds Berlin, \
       Trondheim, Zürich, Quito and San Francisco. The temperature depends on the latitude only.

@@ -72,7 +72,7 @@ import Trips
     ("[alert.Full]\ncondition = \"mil is on\"", "f:1:8: invalid alert name \"Full\""),
     ("[alert.full]\ncommand = true", "f:1:1: condition is missing"),
     ("[alert.full]\ncondition = \"speed > fast\"", "f:2:22: condition: \"fast\" is not a number"),
-    ("[alert.full]\ncondition = \"mil is on\"\nrun = \"x\"", "f:3:1: unknown key \"run\" of alert full"),
+    ("[alert.full]\ncondition = \"mil is on\"\nrun = \"x\"", "f:3:1: unknown key \"run\" for alert full"),
     ("keep = 1", "f:1:1: unknown key \"keep\""),
     ("x = ", "f:1:5: syntax error in key-value pair"),
   ])

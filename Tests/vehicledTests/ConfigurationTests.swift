@@ -195,7 +195,7 @@ func problems(_ text: String) throws -> [String] {
     ("[device.a]\nkind = \"still\"\nlink = \"serial:/dev/x\"\ndrive-users = [\"\"]", "4:15: drive-users: \"\" is not the name of a user"),
     (
       "[device.a]\nkind = \"still\"\nlink = \"serial:/dev/x\"\ncontrol-user = []",
-      "4:1: unknown key \"control-user\" of kind still; did you mean control-users?"
+      "4:1: unknown key \"control-user\" for kind still; did you mean control-users?"
     ),
     ("[control]\nsocket = \"run/s\"", "2:10: socket: \"run/s\" is not an absolute path"),
     ("[control.x]", "1:10: unknown section \"x\"; remove it"),
@@ -217,8 +217,8 @@ func problems(_ text: String) throws -> [String] {
     ("kind = \"stil\"\nlink = \"tcp:h:1\"", "2:8: unknown kind \"stil\"; did you mean still?"),
     ("kind = \"submarine\"", "2:8: unknown kind \"submarine\"; use one of still"),
     ("kind = \"still\"", "1:1: link is missing; add link = \"serial:/dev/ttyUSB0\""),
-    ("link = \"tcp:h:1\"\nkind = \"still\"\nrat = 4", "4:1: unknown key \"rat\" of kind still; did you mean rate?"),
-    ("link = \"tcp:h:1\"\nkind = \"still\"\npressure = 4", "4:1: unknown key \"pressure\" of kind still; use one of kind, record, link"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\nrat = 4", "4:1: unknown key \"rat\" for kind still; did you mean rate?"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\npressure = 4", "4:1: unknown key \"pressure\" for kind still; use one of kind, record, link"),
     ("link = \"tcp:h:1\"\nkind = \"still\"\nrate = 51", "4:8: rate: 51 is out of range; use a number from 0 to 50 polls/s"),
     ("link = \"tcp:h:1\"\nkind = \"still\"\nrate = nan", "4:8: rate: "),
     ("link = \"tcp:h:1\"\nkind = \"still\"\ncells = 1.5", "4:9: cells: 1.5 has a fraction; use a whole number from 1 to 200"),
@@ -230,9 +230,9 @@ func problems(_ text: String) throws -> [String] {
     ("link = \"tcp:h:1\"\nkind = \"still\"\nmode = 3", "4:1: mode is a section, not a key; write [device.ev.mode.NAME]"),
     ("link = \"tcp:h:1\"\nkind = \"still\"\nmode.eco = 3", "4:6: eco is a section, not a key; write [device.ev.mode.NAME]"),
     ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.mode.Eco]", "4:17: invalid mode name \"Eco\"; use at most 32"),
-    ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.mode.eco]\nsped = 3", "5:1: unknown key \"sped\" of mode eco; did you mean speed?"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.mode.eco]\nsped = 3", "5:1: unknown key \"sped\" for mode eco; did you mean speed?"),
     ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.mode.eco]\nspeed = 300", "5:9: speed: 300 is out of range; use a number from 1"),
-    ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.mod.eco]", "4:12: unknown section \"mod\" of kind still; did you mean mode?"),
+    ("link = \"tcp:h:1\"\nkind = \"still\"\n[device.ev.mod.eco]", "4:12: unknown section \"mod\" for kind still; did you mean mode?"),
     (
       "link = \"tcp:h:1\"\nvideo-link = \"serial:/dev/a\"\nkind = \"still\"",
       "3:15: video-link: kind still does not support serial: links; use one of tcp:, replay:"

@@ -128,6 +128,6 @@ private struct Keeper: Machine {
   }
 
   @Test func `a kind without links has no record key`() throws {
-    #expect(try problems("record = true").first?.hasPrefix("3:1: unknown key \"record\" of kind keeper") == true)
+    #expect(try problems("record = true").first?.hasPrefix("3:1: unknown key \"record\" for kind keeper") == true)
   }
 }

@@ -83,7 +83,7 @@ import Testing
     ("[signal.x]\nrequest = \"22010\"\nvalue = \"A\"", "2:11: request: not a request; write two hex digits"),
     ("[signal.x]\nvalue = \"A\"", "1:9: request is missing; add request = "),
     ("[signal.x]\nrequest = \"2101\"", "1:9: value is missing; add value = "),
-    ("[signal.x]\nreqest = \"2101\"", "2:1: unknown key \"reqest\" of signal x; did you mean request?"),
+    ("[signal.x]\nreqest = \"2101\"", "2:1: unknown key \"reqest\" for signal x; did you mean request?"),
     ("[signal.x]\nheader = 700", "2:10: header: 700 is an integer; put it in quotes"),
     ("[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\nheader = \"7E\"", "4:10: header: not a CAN identifier; write 3 or 8"),
     ("[signal.x]\nperiod = 0", "2:10: period: 0 is out of range; use a number from 0.05 to 3600 s"),

@@ -6,7 +6,7 @@ extension Kind {
   /// RC cars that are driven by tilt.
   public static let rcCar = Kind(
     name: "rc-car",
-    summary: "The RC car AutoTT, with a Raspberry Pi, driven by tilt",
+    summary: "The AutoTT RC car, with a Raspberry Pi, driven by tilt",
     links: [LinkRole(schemes: ["tcp"], disconnectsUnresponsivePeer: false)],
     options: [
       Option(

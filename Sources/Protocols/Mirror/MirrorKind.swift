@@ -6,12 +6,12 @@ extension Kind {
   /// Smart mirrors.
   public static let mirror = Kind(
     name: "mirror",
-    summary: "The smart mirror of ISM-App: light, name, health and weather",
+    summary: "The ISM-App smart mirror: light, name, health and weather",
     links: [LinkRole(schemes: ["ble"], gatt: .mirror)],
     options: [
       Option(
         "profile", ValueRule(.string, choices: ["stock", "plain"]), default: .string("stock"),
-        help: "Firmware: stock (encrypted, since April 2024) or plain (unencrypted, March 2024 to 1 April 2024)"),
+        help: "Firmware: stock (released after 1 April 2024, which encrypts) or plain (earlier, which does not)"),
       Option("username", ValueRule(.string), help: "Name that the mirror greets, until the property username is set"),
       Option(
         "interval", ValueRule(.int, unit: "s", range: MirrorProperty.intervals), default: .int(60),
