@@ -13,11 +13,11 @@ enum RollupResolution: Int, CaseIterable {
   /// The width of a row in microseconds.
   var rowWidth: Int64 { self == .minute ? 86_400_000_000 : 64 * 86_400_000_000 }
 
-  /// The start of the row that contains this interval.
+  /// The start of the row that contains this interval; at the earliest, that of the first whole row.
   func rowStart(of index: Int) -> Int64 {
     let start = Int64(index) * width
     let remainder = start % rowWidth
-    return start - (remainder < 0 ? remainder + rowWidth : remainder)
+    return start.subtractingClamped(remainder < 0 ? remainder + rowWidth : remainder)
   }
 }
 

@@ -78,3 +78,24 @@ struct CallConnection {
 
   func close() { Glibc.close(descriptor) }
 }
+
+/// A source that makes calls to the daemon, with a connection while it has one.
+public class DaemonSource: EventSource {
+  var connection: CallConnection?
+
+  /// Abandons the calls. No event follows.
+  public final func close() {
+    connection?.close()
+    connection = nil
+    isClosed = true
+  }
+
+  public final override var descriptor: Int32 { connection?.descriptor ?? -1 }
+  public final override var interest: Int16 { connection?.interest ?? 0 }
+
+  /// Sends and receives what is possible without blocking.
+  final func exchange() {
+    connection?.send()
+    connection?.receive()
+  }
+}

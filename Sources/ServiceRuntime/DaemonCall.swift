@@ -5,11 +5,10 @@ import Glibc
 import Protocols
 import Varlink
 
-public final class DaemonCall<M: VarlinkMethod>: EventSource {
+public final class DaemonCall<M: VarlinkMethod>: DaemonSource {
   /// The time after which the call fails.
   private static var timeout: Nanoseconds { 10 * .second }
 
-  private var connection: CallConnection?
   private var failure: DaemonFailure?
   private let finish: (Result<M.Result, DaemonFailure>) -> Void
 
@@ -35,23 +34,12 @@ public final class DaemonCall<M: VarlinkMethod>: EventSource {
     do { return try VarlinkCall.message(method, parameters) } catch { throw .unavailable("cannot encode the call: \(error)") }
   }
 
-  /// Abandons the call.
-  public func cancel() {
-    connection?.close()
-    connection = nil
-    isClosed = true
-  }
-
-  public override var descriptor: Int32 { connection?.descriptor ?? -1 }
-  public override var interest: Int16 { connection?.interest ?? 0 }
-
   public override func timerFired(at now: Instant) {
     end(.failure(failure ?? .unavailable("no reply from vehicled for \(Self.timeout / .second) s; see \"systemctl status vehicled\"")))
   }
 
   public override func ready(_ events: Int16, at now: Instant) {
-    connection?.send()
-    connection?.receive()
+    exchange()
     do throws(DaemonFailure) {
       guard let reply = try connection?.next() else { return }
       do { end(.success(try reply.parameters(as: M.Result.self))) } catch { throw .unavailable("\(error)") }
@@ -62,7 +50,7 @@ public final class DaemonCall<M: VarlinkMethod>: EventSource {
 
   private func end(_ result: Result<M.Result, DaemonFailure>) {
     guard !isClosed else { return }
-    cancel()
+    close()
     finish(result)
   }
 }

@@ -6,7 +6,7 @@ import Glibc
 import Protocols
 import Varlink
 
-public final class DaemonWatch: EventSource {
+public final class DaemonWatch: DaemonSource {
   public enum Event: Sendable {
     /// A reply from the daemon. The first one after connecting is a snapshot.
     case result(Contract.Watch.Result)
@@ -23,7 +23,6 @@ public final class DaemonWatch: EventSource {
   private let call: [UInt8]
   private let timeout: Nanoseconds
   private let handle: (Event, Instant) -> Void
-  private var connection: CallConnection?
   private var delay = RetryDelay()
   private var sequence: Int?
 
@@ -52,16 +51,6 @@ public final class DaemonWatch: EventSource {
     loop.add(self)
   }
 
-  /// Ends the watch. No event follows.
-  public func close() {
-    connection?.close()
-    connection = nil
-    isClosed = true
-  }
-
-  public override var descriptor: Int32 { connection?.descriptor ?? -1 }
-  public override var interest: Int16 { connection?.interest ?? 0 }
-
   public override func timerFired(at now: Instant) {
     guard connection == nil else {
       return disconnect(.unavailable("no reply from vehicled for \(timeout / .second) s; see \"systemctl status vehicled\""), at: now)
@@ -76,8 +65,7 @@ public final class DaemonWatch: EventSource {
   }
 
   public override func ready(_ events: Int16, at now: Instant) {
-    connection?.send()
-    connection?.receive()
+    exchange()
     do throws(DaemonFailure) {
       while let reply = try connection?.next() { try deliver(reply, at: now) }
     } catch {
@@ -89,14 +77,15 @@ public final class DaemonWatch: EventSource {
     guard reply.continues else { throw .unavailable("vehicled has ended the watch") }
     let result: Contract.Watch.Result
     do { result = try reply.parameters(as: Contract.Watch.Result.self) } catch { throw .unavailable("\(error)") }
-    let expected = sequence.map { $0 + 1 } ?? result.sequence
-    guard result.sequence >= expected else {
-      throw .unavailable("invalid reply from vehicled: sequence \(result.sequence) after \(expected - 1)")
+    // Both are at least 0, so that the difference does not overflow.
+    let missing = result.sequence < 0 ? -1 : sequence.map { result.sequence - $0 - 1 } ?? 0
+    guard missing >= 0 else {
+      throw .unavailable("invalid reply from vehicled: sequence \(result.sequence)\(sequence.map { " after \($0)" } ?? "")")
     }
     sequence = result.sequence
     delay.reset()
     wake = now + timeout
-    if result.sequence > expected { handle(.gap(missing: result.sequence - expected), now) }
+    if missing > 0 { handle(.gap(missing: missing), now) }
     if connection != nil { handle(.result(result), now) }
   }
 

@@ -51,6 +51,18 @@ import Testing
     #expect(try store.reader.check().damage == [])
   }
 
+  @Test func `a range can begin or end at any time`() throws {
+    let store = try store(compacting: true)
+    for range in [.min ... -1, (.max - 1)...(.max), Int64.min ... .min, .max ... .max] {
+      try store.delete(HistoryStore.Deletion(device: "ev", range: range))
+    }
+    #expect(try store.reader.samples("speed").count > 500)
+    try store.delete(HistoryStore.Deletion(device: "ev", property: "place", range: .min ... .max))
+    try store.delete(HistoryStore.Deletion(device: "ev", range: .min...(300 * second)))
+    let plot = try #require(try store.reader.plot("speed", in: 0...(600 * second - 1), points: 60))
+    #expect(plot.points[29] == nil && plot.points[31] != nil)
+  }
+
   @Test(arguments: [false, true]) func `a device`(compacting: Bool) throws {
     let store = try store(compacting: compacting)
     try store.delete(HistoryStore.Deletion(device: "ev"))

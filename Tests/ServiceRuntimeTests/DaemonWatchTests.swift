@@ -121,6 +121,21 @@ import Varlink
     #expect(rig.results.count == 2)
   }
 
+  @Test(arguments: [
+    ([-1], "sequence -1"), ([Int.min], "sequence \(Int.min)"), ([0, Int.min], "sequence \(Int.min) after 0"),
+    ([0, Int.max, Int.max], "sequence \(Int.max) after \(Int.max)"), ([Int.max, 0], "sequence 0 after \(Int.max)"),
+  ]) func `a sequence out of range ends the connection only`(_ sequences: [Int], _ message: String) throws {
+    let rig = try Rig()
+    let daemon = try rig.daemon()
+    defer { daemon.close() }
+    let client = try rig.client(0, of: daemon)
+    for sequence in sequences { client.send(Self.reply(sequence)) }
+    #expect(try rig.failure(0) == .unavailable("invalid reply from vehicled: \(message)"))
+    #expect(rig.gaps == (sequences.dropFirst().first == .max ? [.max - 1] : []))
+    try rig.client(1, of: daemon).send(Self.reply(0))
+    #expect(try rig.loop.run { rig.results.last?.sequence == 0 && daemon.clients.count == 2 })
+  }
+
   @Test func `an error of the daemon is reported with its message`() throws {
     let rig = try Rig()
     let daemon = try rig.daemon()

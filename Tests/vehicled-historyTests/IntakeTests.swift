@@ -50,6 +50,9 @@ import Varlink
     #expect(intake.read(Self.snapshot([reading]), at: Self.clock(10)).observations.last?.time == 7_000_000)
     let absurd = Contract.Reading(device: "ev", property: "rpm", value: .int(1), time: .min, age: 1e300)
     #expect(intake.read(Self.changes(absurd), at: Self.clock(11)).observations.map(\.time) == [11_000_000])
+    // The difference between its times is the smallest number.
+    let smallest = Contract.Reading(device: "ev", property: "soc", value: .int(1), time: .min + 12_000_000 + Int(Self.offset), age: 0)
+    #expect(intake.read(Self.changes(smallest), at: Self.clock(12)).observations.map(\.time) == [12_000_000])
   }
 
   @Test func `absence has a reason, and the time at which it was reported`() {

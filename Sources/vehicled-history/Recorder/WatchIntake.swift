@@ -78,6 +78,6 @@ struct WatchIntake {
     let byAge = clock.boot - (abs(age) < 1e15 ? Int64(age) : 0)
     guard let wall = reading.time else { return byAge }
     let (byWall, overflows) = Int64(wall).subtractingReportingOverflow(clock.offset)
-    return overflows || abs(byWall &- byAge) > tolerance ? byAge : byWall
+    return overflows || (byWall &- byAge).magnitude > tolerance ? byAge : byWall
   }
 }

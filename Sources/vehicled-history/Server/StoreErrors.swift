@@ -34,12 +34,15 @@ extension HistoryReader {
 
 /// A range of time from the arguments of a method.
 enum TimeRange {
+  /// All times, in µs: no stored time is near the ends, and a width or an interval more or less does not overflow.
+  private static let all: ClosedRange<Int64> = -1 << 62...1 << 62
+
   static func range(_ start: Int?, _ end: Int?) throws(HistoryContractError) -> ClosedRange<Int64> {
     let (start, end) = (Int64(start ?? .min), Int64(end ?? .max))
     guard start <= end else {
       throw .invalidArgument(argument: "end", message: "end is before start; swap them")
     }
-    return start...end
+    return (start...end).clamped(to: all)
   }
 }
 
