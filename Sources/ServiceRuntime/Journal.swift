@@ -1,7 +1,6 @@
 // Log output: to journald with metadata fields if standard error is the journal, otherwise one line per record on standard error.
 // Thread-safe; one level for the whole process. Control characters are escaped, because messages can contain untrusted text.
 
-import CSystemd
 import Glibc
 import Logging
 import Protocols
@@ -107,24 +106,32 @@ extension RecordHandler {
   }
 }
 
-/// Journald's native protocol: each metadata value is a field, as for `journalctl VEHICLED_DEVICE=ev`.
+/// Journald's native protocol: each metadata value is a field, as for `journalctl VEHICLED_DEVICE=ev`. Never blocks: a record for which
+/// journald has no room is dropped, and the next one gives the number of dropped records.
+/// Source: systemd's page "Native Journal Protocol". Values contain no line breaks, so that each field is one line.
 struct JournalHandler: RecordHandler {
   let identifier: String
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
   var observer: Journal.Observer?
+  /// The socket of journald.
+  var path = "/run/systemd/journal/socket"
+
+  private static let socket = DatagramSocket()
+  private static let dropped = Atomic(0)
 
   func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
-    let fields = JournalHandler.fields(identifier, level, message, metadata).map { Array($0.utf8) }
-    let bytes = fields.flatMap { $0 }
-    bytes.withUnsafeBytes { buffer in
-      var offset = 0
-      let vectors = fields.map { field in
-        defer { offset += field.count }
-        return iovec(iov_base: UnsafeMutableRawPointer(mutating: buffer.baseAddress?.advanced(by: offset)), iov_len: field.count)
-      }
-      _ = sd_journal_sendv(vectors, Int32(vectors.count))
-    }
+    let dropped = JournalHandler.dropped.exchange(0, ordering: .relaxed)
+    let note = dropped == 0 ? "" : " (\(dropped) earlier records were dropped: journald did not read them)"
+    let fields = JournalHandler.fields(identifier, level, message + note, metadata)
+    var code = JournalHandler.send(fields, to: path)
+    // The first three are those without metadata.
+    if code == EMSGSIZE { code = JournalHandler.send(fields.prefix(3), to: path) }
+    if code != 0 { JournalHandler.dropped.add(dropped + 1, ordering: .relaxed) }
+  }
+
+  private static func send(_ fields: some Sequence<String>, to path: String) -> CInt {
+    socket.send(fields.joined(separator: "\n") + "\n", to: path)
   }
 
   /// The journal fields of a record, each as NAME=VALUE.

@@ -2,12 +2,26 @@
 // hangs. Source: sd_notify(3), sd_watchdog_enabled(3).
 
 import CSystemd
+import Glibc
 import Protocols
 
 public enum Notify {
+  /// How long a change of state waits if systemd does not read its socket, in microseconds. It must not be lost: systemd ends a service
+  /// that does not report its start. A status and a keep-alive are repeated, and do not wait.
+  private static let timeout = 100_000
+
   /// Sends the assignments to systemd; does nothing without systemd.
   public static func send(_ assignments: String) {
-    sd_notify(0, assignments)
+    guard let path = getenv("NOTIFY_SOCKET") else { return }
+    _ = send(assignments, to: String(cString: path))
+  }
+
+  /// Sends the assignments to this socket. Returns 0 or the error code.
+  static func send(_ assignments: String, to path: String) -> CInt {
+    let isRepeated = assignments.hasPrefix("STATUS=") || assignments.hasPrefix("WATCHDOG=")
+    let socket = DatagramSocket(timeout: isRepeated ? 0 : timeout)
+    defer { socket.close() }
+    return socket.send(assignments, to: path)
   }
 
   /// Sends a status. Line breaks become spaces, because they separate assignments.

@@ -52,6 +52,25 @@ import Testing
     #expect(String(decoding: bytes.prefix(max(end, 0)), as: UTF8.self).contains(/after \(\d+ earlier lines were dropped/))
   }
 
+  @Test func `a journald that is absent or does not read blocks no program, and the number of lost records is logged`() throws {
+    let directory = try Directory()
+    let logger = Logger(label: "test") { _ in JournalHandler(identifier: "test", path: directory.socket) }
+    logger.notice("lost")
+    let journald = try Receiver(at: directory.socket)
+    defer { journald.close() }
+    logger.notice("found", metadata: ["device": "ev"])
+    #expect(
+      journald.next()
+        == "MESSAGE=found (1 earlier records were dropped: journald did not read them)\nPRIORITY=5\nSYSLOG_IDENTIFIER=test\nVEHICLED_DEVICE=ev\n"
+    )
+    for _ in 0..<5000 { logger.notice("a record that is not read") }
+    while journald.next() != nil {}
+    // A record that is too long for the socket is sent without its metadata.
+    let long = String(repeating: "\u{1f697}", count: 4096)
+    logger.notice("after", metadata: Logger.Metadata(uniqueKeysWithValues: (0..<40).map { ("key\($0)", "\(long)") }))
+    #expect(journald.next()?.contains(/MESSAGE=after \(\d+ earlier records were dropped/) == true)
+  }
+
   @Test func `the log level can be changed at run time`() {
     defer { Journal.level = .info }
     let lines = written { logger in

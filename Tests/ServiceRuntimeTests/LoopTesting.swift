@@ -127,3 +127,32 @@ final class MockDaemon: EventSource {
     clients.forEach { $0.close() }
   }
 }
+
+/// A datagram socket in place of journald or systemd.
+final class Receiver {
+  private let socket: CInt
+
+  /// `@` stands for the first byte of an abstract name.
+  init(at path: String) throws {
+    socket = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) {
+      $0.copyBytes(from: path.utf8)
+      if path.hasPrefix("@") { $0[0] = 0 }
+    }
+    let bound = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(socket, $0, socklen_t(2 + path.utf8.count)) }
+    }
+    try #require(bound == 0)
+  }
+
+  /// The next datagram, if there is one.
+  func next() -> String? {
+    var bytes = [UInt8](repeating: 0, count: 1 << 20)
+    let count = recv(socket, &bytes, bytes.count, 0)
+    return count < 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self)
+  }
+
+  func close() { Glibc.close(socket) }
+}

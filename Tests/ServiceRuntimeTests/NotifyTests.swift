@@ -1,5 +1,6 @@
 // The notifications of a service to systemd.
 
+import Glibc
 import Protocols
 import Testing
 
@@ -41,5 +42,18 @@ import Testing
 
   @Test func `without a watchdog there are no keep-alives`() throws {
     #expect(try sent(watchdogInterval: nil, count: 10) == ["READY=1", "STOPPING=1"])
+  }
+
+  @Test(arguments: [false, true]) func `a systemd that does not read its socket blocks no service`(isAbstract: Bool) throws {
+    let directory = try Directory()
+    let path = isAbstract ? "@\(directory.socket)" : directory.socket
+    #expect(Notify.send("READY=1", to: path) == (isAbstract ? ECONNREFUSED : ENOENT))
+    let systemd = try Receiver(at: path)
+    #expect(Notify.send("READY=1", to: path) == 0 && systemd.next() == "READY=1")
+    while Notify.send("WATCHDOG=1", to: path) == 0 {}
+    for assignments in ["WATCHDOG=1", "STATUS=idle", "STOPPING=1"] { #expect(Notify.send(assignments, to: path) == EAGAIN) }
+    systemd.close()
+    #expect(Notify.send("STOPPING=1", to: path) == ECONNREFUSED)
+    #expect(Notify.send("READY=1", to: String(repeating: "x", count: 200)) == ENAMETOOLONG)
   }
 }

@@ -1,0 +1,41 @@
+// Sends datagrams to the journal and to systemd, which libsystemd does with calls that block: a journald or a systemd that does not read its
+// socket would stop the whole program.
+
+import CLinux
+import Glibc
+
+/// A socket that sends datagrams to Unix sockets.
+struct DatagramSocket: Sendable {
+  private let descriptor: CInt
+
+  /// Creates a socket. A send waits at most this long for room, in microseconds; 0: it never waits.
+  init(timeout: Int = 0) {
+    let flags = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | (timeout == 0 ? Int32(SOCK_NONBLOCK.rawValue) : 0)
+    descriptor = socket(AF_UNIX, flags, 0)
+    var limit = timeval(tv_sec: 0, tv_usec: timeout)
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var size: CInt = 8 << 20
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+  }
+
+  func close() { Glibc.close(descriptor) }
+
+  /// Sends the text to the socket at this path; `@` stands for the first byte of an abstract name. Returns 0 or the error code: EAGAIN if
+  /// there is no room, EMSGSIZE if the text is too long.
+  func send(_ text: String, to path: String) -> CInt {
+    var address = sockaddr_un()
+    guard path.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else { return ENAMETOOLONG }
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) {
+      $0.copyBytes(from: path.utf8)
+      if path.utf8.first == UInt8(ascii: "@") { $0[0] = 0 }
+    }
+    // The zeros after the name would be part of an abstract one.
+    let length = socklen_t(MemoryLayout<sa_family_t>.size + path.utf8.count)
+    let bytes = Array(text.utf8)
+    let count = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL), $0, length) }
+    }
+    return count < 0 ? errno : 0
+  }
+}
