@@ -68,6 +68,14 @@ int clinux_peer(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid, uint32_t *gr
   return error == ERANGE ? -ERANGE : 0;
 }
 
+int clinux_peer_user(int fd, uint32_t *uid) {
+  struct ucred c;
+  socklen_t n = sizeof c;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &n) < 0) return -errno;
+  *uid = c.uid;
+  return 0;
+}
+
 int clinux_window(int fd, unsigned *columns, unsigned *rows) {
   struct winsize w;
   if (ioctl(fd, TIOCGWINSZ, &w) < 0) return -errno;

@@ -73,6 +73,23 @@ public enum Files {
     }
   }
 
+  /// Locks a file until the returned descriptor is closed, or returns nil if another process has locked it. Creates the file with mode 0600:
+  /// a file or directory that other users can open can also be locked by them. On a file system without locks there is no lock.
+  public static func lock(_ path: String) throws(FileError) -> CInt? {
+    while true {
+      let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+      guard descriptor >= 0 else { throw FileError(code: errno) }
+      var (opened, named) = (stat(), stat())
+      if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
+        close(descriptor)
+        return nil
+      }
+      // The process that held the lock before may have removed the file.
+      if fstat(descriptor, &opened) == 0, lstat(path, &named) == 0, opened.st_ino == named.st_ino { return descriptor }
+      close(descriptor)
+    }
+  }
+
   /// Creates a directory and its parents, with mode 0700.
   public static func makeDirectory(_ path: String) throws(ValueError) {
     guard mkdir(path, 0o700) != 0, errno != EEXIST else { return }

@@ -35,6 +35,12 @@ public struct Peer: Sendable {
     self.groups = Set(groups.prefix(Int(count))).union([group])
   }
 
+  /// The user at the other end of this socket, which costs less than all credentials; nil if the kernel reports none.
+  public static func user(of socket: CInt) -> UInt32? {
+    var user: UInt32 = 0
+    return clinux_peer_user(socket, &user) == 0 ? user : nil
+  }
+
   /// Whether the peer is root or the user of this process, who always have all rights.
   public var isOwner: Bool { user == 0 || user == geteuid() }
 }

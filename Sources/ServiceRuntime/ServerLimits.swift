@@ -2,28 +2,85 @@
 
 import Protocols
 
-/// Counts connections. A user can have at most as many connections as remain free for others.
+/// Counts connections. A user can have at most as many connections as remain free for others, and users who are not known to have a right
+/// share a part of them, so that they cannot lock out those who have one.
 struct ConnectionCounts {
-  /// The maximum number of connections, and how many of them are reserved for root and the user of the service.
+  /// The maximum number of connections, how many of them are reserved for root and the user of the service, and how many users without a
+  /// right can have together.
   let limit: Int
   let reserved: Int
+  let guests: Int
   private var total = 0
+  private var guestTotal = 0
   private var users: [UInt32: Int] = [:]
 
-  init(limit: Int, reserved: Int) { (self.limit, self.reserved) = (limit, reserved) }
+  init(limit: Int, reserved: Int, guests: Int) { (self.limit, self.reserved, self.guests) = (limit, reserved, guests) }
 
-  /// Counts a connection of the user and returns true, or returns false if a limit is reached.
-  mutating func admit(user: UInt32, isOwner: Bool) -> Bool {
+  /// Counts a connection of the user and returns true, or returns false if a limit is reached. A guest is not known to have a right.
+  mutating func admit(user: UInt32, isOwner: Bool, isGuest: Bool) -> Bool {
     let free = limit - total
-    guard isOwner ? free > 0 : users[user, default: 0] < free - reserved else { return false }
+    let available = isGuest ? min(free - reserved, guests - guestTotal) : free - reserved
+    guard isOwner ? free > 0 : users[user, default: 0] < available else { return false }
     total += 1
+    guestTotal += isGuest ? 1 : 0
     users[user, default: 0] += 1
     return true
   }
 
-  mutating func leave(user: UInt32) {
+  mutating func leave(user: UInt32, isGuest: Bool) {
     total -= 1
+    guestTotal -= isGuest ? 1 : 0
     users[user] = users[user].flatMap { $0 > 1 ? $0 - 1 : nil }
+  }
+}
+
+/// Limits how often users who are not known to have a right connect: each of them, and all of them together. A connection above the limit
+/// can be closed before it costs anything.
+public struct ConnectionRate: Sendable {
+  /// Tokens that are taken by connections, and refilled over time.
+  private struct Bucket {
+    /// The maximum number of tokens, and the number that is refilled in a second.
+    let capacity: Double
+    var tokens: Double
+    var at: Instant
+
+    init(_ capacity: Double, at now: Instant) { (self.capacity, tokens, at) = (capacity, capacity, now) }
+
+    mutating func refill(at now: Instant) {
+      tokens = min(capacity, tokens + capacity * Double(now - at) / Double(Nanoseconds.second))
+      at = now
+    }
+  }
+
+  /// The number of connections in a second: of one user, and of all together.
+  static let perUser = 64.0
+  static let total = 256.0
+  private static let maxUsers = 1024
+
+  private var all = Bucket(Self.total, at: 0)
+  private var users: [UInt32: Bucket] = [:]
+
+  public init() {}
+
+  /// Whether this user has connected as a guest, and too often for now. Costs less than to find out the rights of a client.
+  public mutating func isExhausted(_ user: UInt32, at now: Instant) -> Bool {
+    guard users[user] != nil else { return false }
+    users[user]?.refill(at: now)
+    return users[user].map { $0.tokens < 1 } ?? false
+  }
+
+  /// Whether this user may connect now as a guest.
+  public mutating func admit(user: UInt32, at now: Instant) -> Bool {
+    all.refill(at: now)
+    var bucket = users[user] ?? Bucket(Self.perUser, at: now)
+    bucket.refill(at: now)
+    guard bucket.tokens >= 1, all.tokens >= 1 else { return false }
+    bucket.tokens -= 1
+    all.tokens -= 1
+    users[user] = bucket
+    // A bucket that was not used for a second is full, like a new one.
+    if users.count > Self.maxUsers { users = users.filter { now - $0.value.at < .second } }
+    return true
   }
 }
 

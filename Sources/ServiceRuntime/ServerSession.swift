@@ -11,6 +11,8 @@ final class ServerSession: EventSource {
   private static let readSize = 8 << 10
 
   let peer: Peer
+  /// Whether the client was not known to have a right when it connected.
+  let isGuest: Bool
   private let socket: CInt
   private weak var server: VarlinkServer?
   private let limits: VarlinkServer.Limits
@@ -29,19 +31,19 @@ final class ServerSession: EventSource {
   /// Whether the client has closed the connection. Pending oneway calls are still carried out.
   private var isGone = false
 
-  init(_ socket: CInt, peer: Peer, server: VarlinkServer) {
-    (self.socket, self.peer, self.server, limits) = (socket, peer, server, server.limits)
+  init(_ socket: CInt, peer: Peer, isGuest: Bool, server: VarlinkServer) {
+    (self.socket, self.peer, self.isGuest, self.server, limits) = (socket, peer, isGuest, server, server.limits)
     framing = VarlinkFraming(limit: limits.call)
   }
 
   // MARK: The connection
 
-  override var descriptor: Int32 { isGone ? -1 : socket }
+  override var descriptor: Int32 { isGone || isClosed ? -1 : socket }
   override var interest: Int16 { (mayRead ? Int16(POLLIN) : 0) | (unsent > 0 ? Int16(POLLOUT) : 0) }
-  private var mayRead: Bool { !inputEnded && !hasCall }
+  private var mayRead: Bool { !inputEnded && !hasCall && !isClosed }
   private var unsent: Int { output.count - sent }
   /// Whether the client reads fast enough for more replies.
-  var hasRoom: Bool { unsent < limits.output }
+  var hasRoom: Bool { !isClosed && unsent < limits.output }
 
   override func ready(_ events: Int16, at now: Instant) {
     if events & Int16(POLLHUP | POLLERR | POLLNVAL) != 0 { clientLeft() }
@@ -121,14 +123,18 @@ final class ServerSession: EventSource {
 
   /// Logs a protocol error of the client and closes the connection.
   private func reject(_ message: String) {
+    guard !isClosed else { return }
     server?.log("client connection closed: protocol error: \(message)", peer)
     close()
   }
 
+  /// Closes the connection. The descriptor can belong to another client from now on, so that nothing may use it, and no call is answered.
   func close() {
     guard !isClosed else { return }
     isClosed = true
     Glibc.close(socket)
+    framing = VarlinkFraming()
+    (hasCall, output, sent) = (false, [], 0)
     call?.abandon()
     call = nil
     server?.ended(self)

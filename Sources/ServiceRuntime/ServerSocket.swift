@@ -8,10 +8,10 @@ import Logging
 import Protocols
 
 final class ServerSocket: EventSource {
-  private static let pause: Nanoseconds = .second
+  private static let failurePause: Nanoseconds = .second
   private static let minLogInterval: Nanoseconds = 60 * .second
-  /// The maximum number of connections that are accepted in one turn.
-  private static let maxAccepted = 4
+  /// The maximum time for accepting connections in one turn. The queue must empty faster than clients that connect in a loop can fill it.
+  private static let turnSlice: Nanoseconds = 500 * .microsecond
 
   var accepted: (CInt) -> Void = { _ in }
   private let socket: CInt
@@ -34,12 +34,13 @@ final class ServerSocket: EventSource {
     }
   }
 
-  /// Checks a descriptor from systemd, which passes it in blocking mode.
+  /// Checks a descriptor from systemd, which passes it in blocking mode, and with a queue of thousands of clients.
   static func prepare(passed descriptor: CInt, program: String) throws(ValueError) {
     guard sd_is_socket_unix(descriptor, Int32(SOCK_STREAM.rawValue), 1, nil, 0) > 0 else {
       throw ValueError("systemd passed a descriptor that is not a listening Unix stream socket: check \(program).socket")
     }
     _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+    listen(descriptor, UnixSocket.backlog)
   }
 
   override var descriptor: Int32 { wake == nil ? socket : -1 }
@@ -47,17 +48,18 @@ final class ServerSocket: EventSource {
   override func timerFired(at now: Instant) { wake = nil }
 
   override func ready(_ events: Int16, at now: Instant) {
-    for _ in 0..<Self.maxAccepted {
+    let end = SystemClock.monotonic + Self.turnSlice
+    repeat {
       guard let client = UnixSocket.accept(socket) else {
         if errno != EAGAIN { pause(errno, at: now) }
         return
       }
       accepted(client)
-    }
+    } while !isClosed && SystemClock.monotonic < end
   }
 
   private func pause(_ code: CInt, at now: Instant) {
-    wake = now + Self.pause
+    wake = now + Self.failurePause
     guard lastLogged.map({ now - $0 > Self.minLogInterval }) ?? true else { return }
     lastLogged = now
     logger.error("cannot accept a connection: \(errnoMessage(code)); close some clients, or raise LimitNOFILE= of the unit")

@@ -1,5 +1,6 @@
 // The access check of a service: root and the service's own user have all rights; other users have those that the lists grant. Names
-// are looked up on a separate thread, because the name service can hang.
+// are looked up on separate threads, because the name service can hang: those in the lists on one, and those of users without a right, which
+// only messages need, on another. Many such users do not delay the others.
 
 import Protocols
 
@@ -8,18 +9,32 @@ public final class ServiceAccess: EventSource {
   static let maxAge: Nanoseconds = .second
   /// The maximum time that a check waits for a lookup.
   static let timeout: Nanoseconds = 5 * .second
+  /// The maximum number of users without a right whose names are looked up at the same time. Messages to others have their IDs.
+  static let maxPendingNames = 16
+
+  private struct Check {
+    let right: Right
+    let peer: Peer
+    let deadline: Instant
+    let decide: (String?) -> Void
+  }
 
   private let observers: AccessList
   private let controllers: AccessList
   private let section: String
   private let timeout: Nanoseconds
   private let maxAge: Nanoseconds
-  private let thread: BackgroundThread
+  private let listThread: BackgroundThread
+  private let nameThread: BackgroundThread
   private let resolve: @Sendable (Accounts.Query) -> Accounts.Answer
-  private var answers: [Accounts.Query: (answer: Accounts.Answer, at: Instant)] = [:]
-  /// The checks that wait for a lookup, by number.
-  private var waiting: [Int: (deadline: Instant, decide: (String?) -> Void)] = [:]
-  private var nextNumber = 0
+  /// The IDs of the lists, and when they were received.
+  private var lists: (answers: Accounts.Answers, at: Instant)?
+  private var isLookingUp = false
+  private var names: [UInt32: (answer: Accounts.Answer, at: Instant)] = [:]
+  private var pendingNames: Set<UInt32> = []
+  /// The checks that wait for the lists, and those that are denied and wait for the name of the user.
+  private var waiting: [Check] = []
+  private var denied: [(check: Check, answers: Accounts.Answers)] = []
 
   /// Controllers have both rights. `section` is the section of the configuration that contains the lists, for messages.
   public convenience init(observe observers: AccessList, control controllers: AccessList, section: String, loop: EventLoop) {
@@ -32,7 +47,8 @@ public final class ServiceAccess: EventSource {
   ) {
     (self.observers, self.controllers, self.section) = (observers, controllers, section)
     (self.timeout, self.maxAge, self.resolve) = (timeout, maxAge, resolve)
-    thread = BackgroundThread(name: "names", loop: loop)
+    listThread = BackgroundThread(name: "names", loop: loop)
+    nameThread = BackgroundThread(name: "guest names", loop: loop)
     super.init()
     loop.add(self)
   }
@@ -42,50 +58,84 @@ public final class ServiceAccess: EventSource {
   public func check(_ right: Right, for peer: Peer, decide: @escaping (_ denial: String?) -> Void) {
     if peer.isOwner { return decide(nil) }
     let now = SystemClock.monotonic
-    answers = answers.filter { now - $0.value.at <= maxAge }
-    let queries = observers.queries + controllers.queries + [.userName(peer.user)]
-    let missing = queries.filter { answers[$0] == nil }
-    let known = answers.mapValues(\.answer)
-    if missing.isEmpty { return decide(denial(of: right, for: peer, known)) }
-    nextNumber += 1
-    let number = nextNumber
-    waiting[number] = (now + timeout, decide)
+    let check = Check(right: right, peer: peer, deadline: now + timeout, decide: decide)
+    if let lists, now - lists.at <= maxAge { return finish(check, lists.answers) }
+    waiting.append(check)
+    lookUpLists()
     updateTimer()
-    thread.run { [resolve] in
-      missing.map { (query: $0, answer: resolve($0)) }
-    } then: { [weak self] found in
-      self?.received(found, number, right, peer, known)
+  }
+
+  /// Whether the peer has a right by the latest answers, however old. Never waits.
+  public func isKnown(_ peer: Peer) -> Bool {
+    if lists == nil { lookUpLists() }
+    return peer.isOwner || has(.observe, peer, lists?.answers ?? [:])
+  }
+
+  private func lookUpLists() {
+    guard !isLookingUp else { return }
+    isLookingUp = true
+    listThread.run { [resolve, queries = Set(observers.queries + controllers.queries)] in
+      Accounts.Answers(uniqueKeysWithValues: queries.map { ($0, resolve($0)) })
+    } then: { [weak self] answers in
+      guard let self else { return }
+      isLookingUp = false
+      lists = (answers, SystemClock.monotonic)
+      let checks = waiting
+      waiting = []
+      for check in checks { finish(check, answers) }
+      updateTimer()
     }
   }
 
-  private func received(
-    _ found: [(query: Accounts.Query, answer: Accounts.Answer)], _ number: Int, _ right: Right, _ peer: Peer, _ known: Accounts.Answers
-  ) {
-    let now = SystemClock.monotonic
-    // An answer that has expired since is still used: it was valid when the check began.
-    var known = known
-    for (query, answer) in found {
-      answers[query] = (answer, now)
-      known[query] = answer
-    }
-    guard let check = waiting.removeValue(forKey: number) else { return }
+  /// Decides with these answers about the lists. The message of a denial waits for the name of the user.
+  private func finish(_ check: Check, _ answers: Accounts.Answers) {
+    if has(check.right, check.peer, answers) { return check.decide(nil) }
+    let (user, now) = (check.peer.user, SystemClock.monotonic)
+    names = names.filter { now - $0.value.at <= maxAge }
+    if let name = names[user] { return deny(check, answers, name.answer) }
+    guard pendingNames.contains(user) || pendingNames.count < Self.maxPendingNames else { return deny(check, answers, .absent) }
+    denied.append((check, answers))
     updateTimer()
-    check.decide(denial(of: right, for: peer, known))
+    guard pendingNames.insert(user).inserted else { return }
+    nameThread.run { [resolve] in
+      resolve(.userName(user))
+    } then: { [weak self] name in
+      guard let self else { return }
+      pendingNames.remove(user)
+      names[user] = (name, SystemClock.monotonic)
+      end { $0.peer.user == user }
+      updateTimer()
+    }
+  }
+
+  /// Denies the checks that wait for a name and meet the condition.
+  private func end(where condition: (Check) -> Bool) {
+    let ended = denied.filter { condition($0.check) }
+    denied.removeAll { condition($0.check) }
+    for (check, answers) in ended { deny(check, answers, names[check.peer.user]?.answer ?? .absent) }
   }
 
   public override func timerFired(at now: Instant) {
-    for (number, check) in waiting where check.deadline <= now {
-      waiting[number] = nil
-      check.decide("the name service does not respond; try again, or check with getent(1)")
-    }
+    let late = waiting.filter { $0.deadline <= now }
+    waiting.removeAll { $0.deadline <= now }
+    for check in late { check.decide("the name service does not respond; try again, or check with getent(1)") }
+    end { $0.deadline <= now }
     updateTimer()
   }
 
-  private func updateTimer() { wake = waiting.values.map(\.deadline).min() }
+  private func updateTimer() { wake = (waiting + denied.map(\.check)).map(\.deadline).min() }
 
-  private func denial(of right: Right, for peer: Peer, _ answers: Accounts.Answers) -> String? {
-    let lists = right == .observe ? [observers, controllers] : [controllers]
-    if lists.contains(where: { $0.matches(peer, answers) }) { return nil }
-    return AccessList.denial(of: right, for: peer, lists: lists, key: "\(right)-users", section: section, answers)
+  private func lists(for right: Right) -> [AccessList] { right == .observe ? [observers, controllers] : [controllers] }
+
+  private func has(_ right: Right, _ peer: Peer, _ answers: Accounts.Answers) -> Bool {
+    lists(for: right).contains { $0.matches(peer, answers) }
+  }
+
+  private func deny(_ check: Check, _ answers: Accounts.Answers, _ name: Accounts.Answer) {
+    var answers = answers
+    answers[.userName(check.peer.user)] = name
+    check.decide(
+      AccessList.denial(
+        of: check.right, for: check.peer, lists: lists(for: check.right), key: "\(check.right)-users", section: section, answers))
   }
 }

@@ -20,25 +20,28 @@ public enum UnixSocket {
     }
   }
 
+  /// The length of the queue of clients that are not accepted yet. Clients that connect in a loop can fill a queue of any length, if they get
+  /// more of the processor than the server; the others then wait behind all of it.
+  public static let backlog: CInt = 128
+
   /// Listens on a non-blocking socket at this path, with this mode of the file. Replaces the file of a dead process. The errors name
   /// the process that serves the path already, and the option that selects another path.
-  public static func listen(at path: String, mode: mode_t, backlog: CInt = 128, program: String, option: String) throws(ValueError) -> CInt
-  {
+  public static func listen(at path: String, mode: mode_t, program: String, option: String) throws(ValueError) -> CInt {
     try checkLength(path)
-    let lock = try lockDirectory(of: path, program: program)
-    defer { close(lock) }
-    try removeStale(path, program: program, option: option)
-    let descriptor = try newSocket()
-    guard callWithAddress(path, with: descriptor, by: bind) == 0, chmod(path, mode) == 0, Glibc.listen(descriptor, backlog) == 0 else {
-      let reason = errno
-      close(descriptor)
-      throw ValueError("cannot listen on \(path): \(errnoMessage(reason))")
+    return try locked(path, program: program) { () throws(ValueError) in
+      try removeStale(path, program: program, option: option)
+      let descriptor = try newSocket()
+      guard callWithAddress(path, with: descriptor, by: bind) == 0, chmod(path, mode) == 0, Glibc.listen(descriptor, backlog) == 0 else {
+        let reason = errno
+        close(descriptor)
+        throw ValueError("cannot listen on \(path): \(errnoMessage(reason))")
+      }
+      return descriptor
     }
-    return descriptor
   }
 
   /// Accepts the next client, on a non-blocking socket. Returns nil and sets errno on failure: EAGAIN if there is none.
-  static func accept(_ socket: CInt) -> CInt? {
+  public static func accept(_ socket: CInt) -> CInt? {
     while true {
       let client = Glibc.accept(socket, nil, nil)
       if client < 0, errno == EINTR || errno == ECONNABORTED { continue }
@@ -49,17 +52,19 @@ public enum UnixSocket {
     }
   }
 
-  /// Locks the socket's directory until the descriptor is closed: two processes that start at once would each take the other's new
-  /// socket for a stale one.
-  private static func lockDirectory(of path: String, program: String) throws(ValueError) -> CInt {
-    let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw ValueError("cannot listen on \(path): \(directory): \(errnoMessage(errno))") }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
-      close(descriptor)
-      throw ValueError("\(path) is locked: another \(program) is starting; try again")
+  /// Locks the path while `body` runs: two processes that start at once would each take the other's new socket for a stale one.
+  private static func locked(_ path: String, program: String, _ body: () throws(ValueError) -> CInt) throws(ValueError) -> CInt {
+    let file = path + ".lock"
+    let lock: CInt?
+    do throws(FileError) { lock = try Files.lock(file) } catch {
+      throw ValueError("cannot listen on \(path): \(file): \(errnoMessage(error.code))")
     }
-    return descriptor
+    guard let lock else { throw ValueError("\(path) is locked: another \(program) is starting; try again") }
+    defer {
+      unlink(file)
+      close(lock)
+    }
+    return try body()
   }
 
   private static func removeStale(_ path: String, program: String, option: String) throws(ValueError) {

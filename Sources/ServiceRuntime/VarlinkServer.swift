@@ -8,9 +8,11 @@ import Varlink
 
 public final class VarlinkServer {
   public struct Limits: Sendable {
-    /// The maximum number of connections, and how many of them are reserved for root and the user of the service.
+    /// The maximum number of connections, how many of them are reserved for root and the user of the service, and how many users who are
+    /// not known to have a right can have together.
     public var connections = 64
     public var reserved = 4
+    public var guests = 24
     /// The maximum size of a call, in bytes.
     public var call = 64 << 10
     /// A client with this much unread output, in bytes, gets no further replies.
@@ -32,24 +34,27 @@ public final class VarlinkServer {
   private var methods: [String: ServerMethod] = [:]
   private let loop: EventLoop
   private let authorize: Authorize
+  private let isKnown: (Peer) -> Bool
   private var counts: ConnectionCounts
+  private var rate = ConnectionRate()
   private var sessions: [ObjectIdentifier: ServerSession] = [:]
   private var socket: ServerSocket?
   private var logLimit = LogLimit()
   private let logger: Logger
 
   /// A server of these interfaces besides org.varlink.service. `product` is the name of the program. Each declared method needs one
-  /// implementation.
+  /// implementation. `isKnown` returns at once whether a client is known to have a right: others have fewer connections.
   public init(
     product: String, interfaces: [Interface], methods: [ServerMethod], limits: Limits = Limits(), loop: EventLoop,
-    authorize: @escaping Authorize
+    isKnown: @escaping (Peer) -> Bool, authorize: @escaping Authorize
   ) {
     self.product = product
     self.interfaces = [.service] + interfaces
     self.limits = limits
     self.loop = loop
     self.authorize = authorize
-    counts = ConnectionCounts(limit: limits.connections, reserved: limits.reserved)
+    self.isKnown = isKnown
+    counts = ConnectionCounts(limit: limits.connections, reserved: limits.reserved, guests: limits.guests)
     logger = Logger(label: product)
     for method in methods + serviceMethods {
       precondition(self.methods.updateValue(method, forKey: method.name) == nil, "\(method.name) has two implementations")
@@ -79,23 +84,30 @@ public final class VarlinkServer {
   // MARK: Sessions
 
   private func accept(_ client: CInt) {
-    guard let peer = Peer(socket: client) else {
+    // First what costs the least: there can be thousands of these in a second.
+    let now = SystemClock.monotonic
+    guard let user = Peer.user(of: client), !rate.isExhausted(user, at: now), let peer = Peer(socket: client) else {
       Glibc.close(client)
       return
     }
-    guard counts.admit(user: peer.user, isOwner: peer.isOwner) else {
-      log("client connection rejected: user \(peer.user) has too many connections; close some of them", peer)
+    let isGuest = !peer.isOwner && !isKnown(peer)
+    guard !isGuest || rate.admit(user: user, at: now) else {
       Glibc.close(client)
       return
     }
-    let session = ServerSession(client, peer: peer, server: self)
+    guard counts.admit(user: user, isOwner: peer.isOwner, isGuest: isGuest) else {
+      log("client connection rejected: user \(user) has too many connections; close some of them", peer)
+      Glibc.close(client)
+      return
+    }
+    let session = ServerSession(client, peer: peer, isGuest: isGuest, server: self)
     sessions[ObjectIdentifier(session)] = session
     loop.add(session)
   }
 
   func ended(_ session: ServerSession) {
     guard sessions.removeValue(forKey: ObjectIdentifier(session)) != nil else { return }
-    counts.leave(user: session.peer.user)
+    counts.leave(user: session.peer.user, isGuest: session.isGuest)
   }
 
   /// Logs what a client did wrong, rate limited so that clients cannot fill the journal.

@@ -68,26 +68,43 @@ import Testing
     #expect(decisions == [nil, nil])
   }
 
-  @Test func `a check is decided by the answers at its start, even if they expire while it waits`() throws {
+  @Test func `users without a right do not delay the checks of others, however slow the lookup of their names is`() throws {
     let isBlocked = Mutex(true)
     defer { isBlocked.withLock { $0 = false } }
+    let lookups = Mutex(0)
     let loop = try EventLoop(handlesSignals: false)
     let access = ServiceAccess(
-      AccessList(groups: ["family"]), AccessList(), section: "[access]", timeout: 20 * .second, maxAge: 200 * .millisecond, loop: loop
+      AccessList(groups: ["family"]), AccessList(), section: "[access]", timeout: 20 * .second, maxAge: 1, loop: loop
     ) { query in
-      while query == .userName(1001), isBlocked.withLock({ $0 }) { usleep(1000) }
+      if case .userName = query {
+        lookups.withLock { $0 += 1 }
+        while isBlocked.withLock({ $0 }) { usleep(1000) }
+      }
       return Self.resolve(query)
     }
-    var decisions: [String?] = []
-    access.check(.observe, for: Self.ada) { decisions.append($0) }
-    #expect(try loop.run { decisions.count == 1 })
-    access.check(.observe, for: Peer(pid: 2, user: 1001, groups: [50])) { decisions.append($0) }
-    let expiry = SystemClock.monotonic + 201 * .millisecond
-    #expect(try loop.run { SystemClock.monotonic > expiry })
-    access.check(.observe, for: Self.ada) { decisions.append($0) }
+    var denials: [String?] = []
+    for user in UInt32(2000)..<2100 { access.check(.observe, for: Peer(pid: 1, user: user, groups: [])) { denials.append($0) } }
+    // The number of waiting lookups is limited; further messages have the ID.
+    #expect(try loop.run { denials.count == 100 - ServiceAccess.maxPendingNames })
+    #expect(denials.allSatisfy { $0?.hasPrefix("user 20") == true })
+    var granted = 0
+    for _ in 0..<3 {
+      access.check(.observe, for: Self.ada) { if $0 == nil { granted += 1 } }
+      let before = granted
+      #expect(try loop.run { granted > before })
+    }
     isBlocked.withLock { $0 = false }
-    #expect(try loop.run { decisions.count == 3 })
-    #expect(decisions == [nil, nil, nil])
+    #expect(try loop.run { denials.count == 100 })
+    #expect(granted == 3 && lookups.withLock { $0 } == ServiceAccess.maxPendingNames)
+  }
+
+  @Test func `who is known to have a right is decided at once, by the latest answers`() throws {
+    let loop = try EventLoop(handlesSignals: false)
+    let access = ServiceAccess(
+      AccessList(groups: ["family"]), AccessList(), section: "[access]", timeout: .second, maxAge: 1, loop: loop, resolve: Self.resolve)
+    #expect(access.isKnown(Peer(pid: 1, user: 0, groups: [])) && !access.isKnown(Self.ada))
+    #expect(try loop.run { access.isKnown(Self.ada) })
+    #expect(!access.isKnown(Peer(pid: 1, user: 1001, groups: [51])))
   }
 
   @Test func `a name service that fails or does not respond denies`() throws {

@@ -80,7 +80,7 @@ private final class Rig {
     directory = try Directory()
     loop = try EventLoop(handlesSignals: false)
     let server = VarlinkServer(
-      product: "test", interfaces: [Interface(Test.text)], methods: methods, limits: limits, loop: loop
+      product: "test", interfaces: [Interface(Test.text)], methods: methods, limits: limits, loop: loop, isKnown: { _ in true }
     ) { [unowned self] right, _, decide in
       #expect(right == .control)
       if let denial { decide(denial) } else { self.decide = decide }
@@ -280,6 +280,62 @@ private func result(_ text: String) -> String { #"{"parameters":{"text":"\#(text
     #expect(try rig.loop.run { rig.cancelled == 1 && rig.server?.connections == 0 })
   }
 
+  @Test func `replies that wait when the client shuts down its sending side are sent`() throws {
+    let rig = try Rig()
+    let client = try rig.client()
+    defer { client.close() }
+    client.isReading = false
+    client.send(later("a"))
+    shutdown(client.socket, Int32(SHUT_WR))
+    #expect(try rig.loop.run { rig.postponed.count == 1 })
+    let long = String(repeating: "x", count: 4 << 20)
+    rig.postponed[0].reply(.init(text: long))
+    var turns = 0
+    #expect(
+      try rig.loop.run {
+        turns += 1
+        return turns > 20
+      })
+    #expect(rig.server?.connections == 1)
+    client.isReading = true
+    #expect(try rig.loop.run { client.hasEnded && rig.server?.connections == 0 })
+    #expect(client.messages == [result(long)])
+  }
+
+  @Test func `a client that shuts down its sending side and reads nothing is disconnected`() throws {
+    var limits = VarlinkServer.Limits()
+    limits.slowReader = 30 * .millisecond
+    let rig = try Rig(limits: limits)
+    let client = try rig.client()
+    defer { client.close() }
+    client.isReading = false
+    client.send(later("a"))
+    shutdown(client.socket, Int32(SHUT_WR))
+    #expect(try rig.loop.run { rig.postponed.count == 1 })
+    rig.postponed[0].reply(.init(text: String(repeating: "x", count: 4 << 20)))
+    #expect(try rig.loop.run { rig.server?.connections == 0 })
+  }
+
+  /// The descriptor of a closed session can belong to the next client.
+  @Test func `a session that was closed neither reads nor writes`() throws {
+    let rig = try Rig()
+    let client = try rig.client()
+    client.isReading = false
+    client.send(stream(2000), echo("a"))
+    #expect(try rig.loop.run { rig.streams.first.map { !$0.hasRoom } ?? false })
+    let sent = rig.sent
+    let stream = rig.streams[0]
+    // While a reply is written, the client exceeds the limit of unread output, and its session is closed.
+    stream.onRoom { stream.send(.init(text: String(repeating: "x", count: VarlinkFraming.replyLimit + 1 << 20))) }
+    client.isReading = true
+    #expect(try rig.loop.run { rig.server?.connections == 0 })
+    #expect(rig.cancelled == 1 && stream.hasEnded && !stream.hasRoom && rig.echoed.isEmpty && rig.sent == sent)
+    stream.send(.init(text: "late"))
+    stream.reply(.init(text: "late"))
+    client.close()
+    #expect(try rig.replies(to: echo("b")) == [result("b")])
+  }
+
   @Test func `a stream ends when its client leaves, even with calls behind it`() throws {
     let rig = try Rig()
     let client = try rig.client()
@@ -376,13 +432,38 @@ private func result(_ text: String) -> String { #"{"parameters":{"text":"\#(text
   }
 
   @Test func `no user takes the connections of others`() {
-    var counts = ConnectionCounts(limit: 20, reserved: 4)
-    func admitted(_ user: UInt32) -> Int { (0..<100).count { _ in counts.admit(user: user, isOwner: user == 0) } }
+    var counts = ConnectionCounts(limit: 20, reserved: 4, guests: 8)
+    func admitted(_ user: UInt32) -> Int { (0..<100).count { _ in counts.admit(user: user, isOwner: user == 0, isGuest: false) } }
     #expect(admitted(1000) == 8 && admitted(1001) == 4 && admitted(1002) == 2)
     #expect(admitted(0) == 6)
-    counts.leave(user: 0)
-    counts.leave(user: 1000)
+    counts.leave(user: 0, isGuest: false)
+    counts.leave(user: 1000, isGuest: false)
     #expect(admitted(0) == 2)
+  }
+
+  @Test func `users without a right leave connections for those with one, however many they are`() {
+    var counts = ConnectionCounts(limit: 20, reserved: 4, guests: 8)
+    let guests = (1000..<1100).map { user in (0..<100).count { _ in counts.admit(user: user, isOwner: false, isGuest: true) } }
+    #expect(guests.prefix(4) == [4, 2, 1, 1] && guests.reduce(0, +) == 8)
+    #expect((0..<100).count { _ in counts.admit(user: 2000, isOwner: false, isGuest: false) } == 4)
+    counts.leave(user: 1000, isGuest: true)
+    #expect((1004..<1006).map { counts.admit(user: $0, isOwner: false, isGuest: true) } == [true, false])
+  }
+
+  @Test func `how often users without a right connect is limited, for each and for all`() {
+    var rate = ConnectionRate()
+    func admitted(_ users: ClosedRange<UInt32>, _ count: Int, at now: Instant) -> Int {
+      (0..<count).reduce(0) { sum, _ in sum + users.count { rate.admit(user: $0, at: now) } }
+    }
+    func exhausted() -> [Bool] { [1, 2].map { rate.isExhausted($0, at: 5 * .second) } }
+    #expect(exhausted() == [false, false])
+    #expect(admitted(1...1, 1000, at: 5 * .second) == 64)
+    #expect(exhausted() == [true, false])
+    // One user does not delay another, but all users together are limited.
+    #expect(admitted(2...2, 1, at: 5 * .second) == 1)
+    #expect(admitted(3...100_000, 1, at: 5 * .second) == 256 - 65)
+    #expect(admitted(1...1, 1000, at: 5 * .second + 500 * .millisecond) == 32)
+    #expect(admitted(200_000...205_000, 1, at: 100 * .second) == 256)
   }
 
   @Test func `messages about clients are limited`() {
@@ -402,12 +483,32 @@ private func result(_ text: String) -> String { #"{"parameters":{"text":"\#(text
     }
     Glibc.close(stale)
     let loop = try EventLoop(handlesSignals: false)
-    let server = VarlinkServer(product: "test", interfaces: [], methods: [], loop: loop) { _, _, decide in decide(nil) }
+    let server = VarlinkServer(product: "test", interfaces: [], methods: [], loop: loop, isKnown: { _ in true }) { _, _, decide in
+      decide(nil)
+    }
     try server.start(path: directory.socket, mode: 0o666)
     var status = stat()
     #expect(lstat(directory.socket, &status) == 0 && status.st_mode & 0o777 == 0o666)
     server.close()
     #expect(lstat(directory.socket, &status) != 0)
+  }
+
+  @Test func `another user cannot prevent the start by locking the directory`() throws {
+    let directory = try Directory()
+    let held = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    defer { Glibc.close(held) }
+    #expect(flock(held, LOCK_EX | LOCK_NB) == 0)
+    let socket = try UnixSocket.listen(at: directory.socket, mode: 0o600, program: "test", option: "--socket")
+    defer { Glibc.close(socket) }
+    #expect(Files.list(directory.path) == ["socket"])
+    // The file of the lock is readable by its owner only, and its lock is respected.
+    let lock = try #require(try Files.lock("\(directory.path)/other.lock"))
+    var status = stat()
+    #expect(fstat(lock, &status) == 0 && status.st_mode & 0o777 == 0o600)
+    #expect(throws: ValueError("\(directory.path)/other is locked: another test is starting; try again")) {
+      try UnixSocket.listen(at: "\(directory.path)/other", mode: 0o600, program: "test", option: "--socket")
+    }
+    Glibc.close(lock)
   }
 
   @Test func `a descriptor from systemd must be a listening socket`() throws {

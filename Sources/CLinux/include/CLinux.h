@@ -26,6 +26,8 @@ int clinux_serial_lock(int fd);
 // Gets the credentials of a Unix socket's peer. groups has room for *count supplementary groups; *count becomes their number. 0, or
 // -errno (-ERANGE: groups is too small).
 int clinux_peer(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid, uint32_t *groups, int *count);
+// Gets the user of a Unix socket's peer. 0, or -errno.
+int clinux_peer_user(int fd, uint32_t *uid);
 // Gets the window size of a terminal in characters. 0, or -errno.
 int clinux_window(int fd, unsigned *columns, unsigned *rows);
 // poll(2) with a timeout in nanoseconds; a negative one never expires. Returns the number of ready descriptors, or -errno.

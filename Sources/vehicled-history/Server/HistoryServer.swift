@@ -38,7 +38,7 @@ final class HistoryServer {
     limits.call = Self.callLimit
     let server = VarlinkServer(
       product: "vehicled-history", interfaces: [.history], methods: readMethods + periodMethods + maintenanceMethods + alertMethods,
-      limits: limits, loop: loop
+      limits: limits, loop: loop, isKnown: { access.isKnown($0) }
     ) { access.check($0, for: $1, decide: $2) }
     try server.start(path: path, mode: 0o666)
     self.server = server

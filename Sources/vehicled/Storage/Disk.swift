@@ -27,7 +27,7 @@ import ServiceRuntime
   func lock() async throws(ValueError) {
     let directory = directory
     let result: Result<Void, ValueError> = await withCheckedContinuation { continuation in
-      run({ () throws(ValueError) in try Files.lock(directory) }, then: { continuation.resume(returning: $0) })
+      run({ () throws(ValueError) in try Files.lockState(directory) }, then: { continuation.resume(returning: $0) })
     }
     try result.get()
   }
