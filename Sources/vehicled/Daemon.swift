@@ -2,7 +2,6 @@
 // configuration changed. Independent of the kinds of device.
 
 import Logging
-import NIOCore
 import Protocols
 import ServiceRuntime
 import Varlink
@@ -43,11 +42,7 @@ import Varlink
 
   /// Serves the socket, then opens the devices: clients get replies even while links are down.
   func start() async throws(ValueError) {
-    let methods = methods
-    listener = try await Listener.start(path: socket) { channel in
-      let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { Peer(socket: $0) }
-      try channel.pipeline.syncOperations.addHandler(Session(methods, peer: peer ?? nil))
-    }
+    listener = try await Listener.start(path: socket, methods)
     do { try await disk.lock() } catch {
       await listener?.close()
       throw error

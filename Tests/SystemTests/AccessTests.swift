@@ -12,16 +12,20 @@ extension EndToEnd {
     /// A mock polkitd that answers each query as the test sets, and records the queries.
     private final class Authority: Sendable {
       let questions = Mutex([DBusMessage]())
-      let answer = Mutex((isAuthorized: true, isChallenge: false))
+      /// nil: it waits, as for a password.
+      let answer = Mutex((isAuthorized: Bool, isChallenge: Bool)?.some((true, false)))
+      let cancelled = Mutex([String]())
       private let connection = Mutex(DBusConnection?.none)
 
       init(_ bus: String) throws {
         let isNamed = Mutex(false)
         let connection = DBusConnection(to: bus) { _ in
         } received: { [weak self] message in
-          guard let self, message.kind == .call, message.member == "CheckAuthorization" else { return }
+          guard let self, message.kind == .call else { return }
+          if message.member == "CancelCheckAuthorization" { cancelled.withLock { $0.append(message.body.first?.string ?? "") } }
+          guard message.member == "CheckAuthorization" else { return }
           questions.withLock { $0.append(message) }
-          let (isAuthorized, isChallenge) = answer.withLock { $0 }
+          guard let (isAuthorized, isChallenge) = answer.withLock({ $0 }) else { return }
           let reply = message.reply([.structure([.bool(isAuthorized), .bool(isChallenge), .array(of: "{ss}", [])])])
           self.connection.withLock { $0?.send(reply) }
         } ended: { _ in
@@ -156,6 +160,33 @@ extension EndToEnd {
       authority.answer.withLock { $0 = (false, true) }
       let challenged = stranger(rig, "status")
       #expect(challenged.status == 7 && challenged.errors.contains("authentication for io.vehicled.observe"), "\(challenged.errors)")
+      withExtendedLifetime((bus, daemon)) {}
+    }
+
+    @Test func `a query to polkit is cancelled when its client leaves, and a user has a limited number of them`() throws {
+      let rig = try Rig()
+      chmod(rig.directory, 0o755)
+      let (bus, environment) = try rig.bus()
+      let authority = try Authority(environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "")
+      authority.answer.withLock { $0 = nil }
+      try rig.write(configuration("authorization = \"polkit\""))
+      let daemon = try rig.daemon(environment: environment)
+      func waiting() throws -> Program {
+        try Program(
+          "/usr/bin/setpriv",
+          ["--reuid=65534", "--regid=65534", "--clear-groups", "\(Rig.programs)/vehiclectl", "--socket", rig.socket, "status"],
+          in: rig.directory)
+      }
+      let clients = try (0..<4).map { _ in try waiting() }
+      try #require(wait { authority.actions.count == 4 })
+      let refused = stranger(rig, "status")
+      #expect(refused.status == 7 && refused.errors.contains("too many requests for authorization"), "\(refused.errors)")
+      clients[0].end(SIGKILL)
+      #expect(wait { authority.cancelled.withLock { $0.count } == 1 })
+      let number = authority.questions.withLock { $0.first?.body.last?.string }
+      #expect(authority.cancelled.withLock { $0.first } == number && number?.isEmpty == false)
+      clients.dropFirst().forEach { $0.end(SIGKILL) }
+      #expect(wait { authority.cancelled.withLock { Set($0).count } == 4 })
       withExtendedLifetime((bus, daemon)) {}
     }
 

@@ -146,18 +146,35 @@ import Testing
       if case .denied(let message) = decide(Self.family, right, on: .device(device), for: user, Self.names) { message } else { "" }
     }
     #expect(
-      denial(.drive, "rover", peer(1000))
+      denial(.drive, "rover", peer(1000, 50))
         == "eve lacks the drive right for rover, which requires group kids; sudo usermod -aG kids eve, then log in again")
     #expect(
       denial(.control, "mirror", peer(1000))
         == "eve lacks the control right for mirror, which requires group drivers or user 4711; sudo usermod -aG drivers eve, "
         + "then log in again")
-    let open = Configuration.Control(lists: .init(), devices: ["rover": .init(controlUsers: ["4711"])])
+    let open = Configuration.Control(lists: .init(observeUsers: ["eve"]), devices: ["rover": .init(controlUsers: ["4711"])])
     #expect(
       decide(open, .drive, on: .device("rover"), for: peer(1000), Self.names)
         == .denied(
           "eve lacks the drive right for rover, which requires user 4711; add eve to control-users in [device.rover] of the configuration"))
     #expect(denial(.observe, "ev", peer(1000)).hasPrefix("eve lacks the observe right for ev, which requires group family"))
+  }
+
+  /// It named the lists of the device, so that a client could find out the names of devices.
+  @Test func `the message to a client that may not see a device is the same if there is no such device`() {
+    for user in [peer(1000), peer(61_003), peer(Self.nobody, 70)] {
+      for right in [Right.observe, .control, .drive] {
+        let messages = ["rover", "mirror", "unknown"].compactMap { device in
+          if case .denied(let message) = decide(Self.family, right, on: .device(device), for: user, Self.names) {
+            rights(of: user)?.canSee(device) == true ? nil : message.replacing(" for \(device)", with: "")
+          } else {
+            nil
+          }
+        }
+        #expect(messages.count > 1 && Set(messages).count == 1, "\(messages)")
+        #expect(messages.allSatisfy { !$0.contains("[device.") && !$0.contains("kids") }, "\(messages)")
+      }
+    }
   }
 
   @Test func `problems name the section of a device`() {

@@ -19,7 +19,9 @@ import Varlink
     var methods: Methods { driving.methods }
 
     init() async {
-      driving = await DrivingRig(control: Configuration.Control(lists: .init(), devices: ["board": DeviceRightsTests.lists]))
+      let hidden = Configuration.AccessLists(observe: ["root"], controlUsers: ["5009"])
+      driving = await DrivingRig(
+        control: Configuration.Control(lists: .init(), devices: ["board": DeviceRightsTests.lists, "other": hidden]))
       let probe = Probe()
       probe.onInput { input, _, effects in
         if case .started = input { effects.publish(0, .string("hidden")) }
@@ -87,6 +89,13 @@ import Varlink
           #expect(!reply.contains("hidden") && !reply.contains("led"), "\(reply)")
         }
       }
+      // An unknown device cannot be told apart from one that the client may not see, neither by this client nor by one without any right.
+      for client in [user, 4711] {
+        for (hidden, unknown) in zip(Self.calls(about: "other"), Self.calls(about: "unknown")) {
+          let replies = [try await rig.ask(client, hidden.call), try await rig.ask(client, unknown.call)]
+          #expect(replies[0].replacing("other", with: "unknown") == replies[1], "\(replies)")
+        }
+      }
       for method in Self.daemonCalls {
         #expect(try await rig.ask(user, Self.call(method, more: method == Contract.Scan.name)).contains("PermissionDenied"), "\(method)")
       }
@@ -125,7 +134,8 @@ import Varlink
     let rig = await Rig()
     let calls = [
       Self.call(Contract.Watch.name, more: true), Self.call(Contract.Watch.name, #"{"references":["board.led"]}"#, more: true),
-      Self.call(Contract.Record.name, #"{"device":"board"}"#, more: true),
+      Self.call(Contract.Record.name, #"{"device":"board"}"#, more: true), Self.call(Contract.Log.name, more: true),
+      Self.call(Contract.Log.name, #"{"device":"board"}"#, more: true),
     ]
     var streams: [SocketClient] = []
     for call in calls {

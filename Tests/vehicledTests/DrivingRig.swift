@@ -21,12 +21,15 @@ import Testing
     var ends: [CInt] = [0, 0]
     try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
     descriptor = ends[0]
-    let peer = Peer(pid: getpid(), user: user, groups: [])
+    guard let session = methods.session(for: Peer(pid: getpid(), user: user, groups: [])) else {
+      close(ends[1])
+      return
+    }
     _ = ClientBootstrap(group: Loop.group)
       .channelOption(.allowRemoteHalfClosure, value: true)
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandler(Session(methods, peer: peer)) }
+          try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandler(session) }
         }
       }
       .withConnectedSocket(ends[1])

@@ -81,6 +81,29 @@ final class FakeNameService: Sendable {
     #expect(await until { nameService.cachedAnswers([Self.drivers]) == [Self.drivers: .number(60)] })
   }
 
+  @Test func `users without a right do not delay the lookups of others`() async {
+    let service = FakeNameService([Self.drivers: .number(60), .userName(1000): .name("ada")])
+    let hangs = Mutex(true)
+    defer { hangs.withLock { $0 = false } }
+    let nameService = NameService { query in
+      if case .userName(let user) = query, user >= 2000 { while hangs.withLock({ $0 }) { usleep(1000) } }
+      return service.resolve(query)
+    }
+    var names: [NameService.Answer] = []
+    for user in 2000..<2100 as Range<UInt32> { nameService.findName(of: user, isGuest: true) { names.append($0) } }
+    // The number of waiting lookups is limited; the names of further users count as unknown.
+    #expect(names == Array(repeating: .absent, count: 100 - NameService.maxPendingGuests))
+    let found = Found()
+    found.find(nameService, [Self.drivers])
+    var name: NameService.Answer?
+    nameService.findName(of: 1000, isGuest: false) { name = $0 }
+    #expect(await until { found.answers == [Self.drivers: .number(60)] && name == .name("ada") })
+    #expect(names.count == 100 - NameService.maxPendingGuests)
+    hangs.withLock { $0 = false }
+    #expect(await until { names.count == 100 })
+    #expect(nameService.lastAnswers([Self.drivers, .userName(1000)]).count == 2)
+  }
+
   @Test func `a changed ID is reported, and a failed lookup is not`() async {
     let service = FakeNameService([Self.drivers: .number(60)])
     let nameService = NameService(resolve: service.resolve)

@@ -149,6 +149,81 @@ import Varlink
     rig.end()
   }
 
+  /// Nine users took all connections, and a user with a right got none.
+  @Test func `users without a right leave connections for those with one, however many they are`() async throws {
+    let service = FakeNameService([.user("owner"): .number(9000)])
+    let nameService = NameService(resolve: service.resolve)
+    let methods = methods(.init(lists: .init(observeUsers: ["owner"])), nameService: nameService)
+    // As when the daemon starts.
+    var isStarted = false
+    nameService.find(methods.access.queries) { _ in isStarted = true }
+    #expect(await until { isStarted })
+    let guests = try (1..<40).flatMap { user in try (0..<20).map { _ in try SocketClient(methods, user: 8000 + user) } }
+    let count = methods.admission.sessions.count
+    #expect(count > 60 && count <= Admission.maxGuests && guests.count { $0.isClosed } == guests.count - count)
+    let known = try (0..<60).map { _ in try SocketClient(methods, user: 9000) }
+    #expect(known.allSatisfy { !$0.isClosed } && methods.admission.sessions.count == count + 60)
+    #expect(await known[0].ask(Self.status).contains("devices"))
+    // A name that can no longer be looked up takes no connection away.
+    service.answers.withLock { $0 = [:] }
+    nameService.invalidate()
+    #expect(try !SocketClient(methods, user: 9000).isClosed)
+    (guests + known).forEach { $0.disconnect() }
+    #expect(await until { methods.admission.sessions.count <= 1 })
+  }
+
+  @Test func `connections of a user without a right that come too often are closed at once`() async throws {
+    let methods = methods()
+    var closed = 0
+    for _ in 0..<500 {
+      let client = try SocketClient(methods, user: Self.stranger)
+      if client.isClosed { closed += 1 }
+      client.disconnect()
+      #expect(await until { methods.admission.sessions.isEmpty })
+    }
+    #expect(closed > 0 && methods.admission.rejected == closed)
+    // Another user, and the owner, are served.
+    for user in [Self.stranger + 1, geteuid()] {
+      #expect(await SocketClient(methods, user: user).ask(Self.info).contains("vehicled"))
+    }
+  }
+
+  @Test(arguments: [
+    ("Watch", "minimumIntervalMilliseconds", ""), ("Scan", "seconds", ""), ("Drive", "deadlineMilliseconds", #","device":"board""#),
+  ]) func `an integer out of range is an invalid parameter`(_ method: String, _ name: String, _ others: String) async throws {
+    let rig = await DrivingRig()
+    for number in [Int.min, -1, .max] {
+      let call = #"{"method":"io.vehicled.\#(method)","parameters":{"\#(name)":\#(number)\#(others)},"more":true}"#
+      let reply = try await SocketClient(rig.methods).ask(call)
+      #expect(reply.contains("InvalidParameter") && reply.contains(name), "\(reply)")
+    }
+    rig.end()
+  }
+
+  @Test func `a client that shuts down its sending side gets what is unread, and must read it`() async throws {
+    let methods = Methods(
+      hub: DeviceHub(), access: Access(.init(lists: .init())), blueZ: BlueZ(SystemBus()), directory: "/tmp",
+      admission: Admission(maxUnreadTime: 300 * .millisecond))
+    for reads in [true, false] {
+      let client = try SocketClient(methods)
+      // More than the kernel's buffer takes, and less than makes a client slow.
+      let call = #"{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"io.vehicled"}}"#
+      let count = 25
+      client.send([[UInt8]](repeating: Array(call.utf8) + [0], count: count).flatMap { $0 }[...])
+      client.halfClose()
+      if reads {
+        var answers = 0
+        #expect(
+          await until {
+            answers += client.messages()
+            return answers == count
+          }, "\(answers)")
+      }
+      #expect(await until { methods.admission.sessions.isEmpty }, "\(reads)")
+      client.disconnect()
+    }
+  }
+
   @Test func `oneway calls are executed after their client has disconnected`() async throws {
     let rig = await DrivingRig()
     let client = try SocketClient(rig.methods)

@@ -109,26 +109,33 @@ struct Access: Sendable {
     (self.queries, self.sections) = (queries, sections)
   }
 
-  /// The lookups that a decision about this peer needs.
+  /// The lookups that a decision about this peer needs; its name is for messages.
   func queries(for peer: Peer) -> Set<NameService.Query> { queries.union([.userName(peer.user)]) }
+
+  /// The rights that the lists grant, by these lookups; those of names that are not among them are missing.
+  func rights(of peer: Peer, _ answers: NameService.Answers) -> Rights {
+    if peer.isOwner { return Rights(everywhere: .drive) }
+    if usesPolkit { return Rights() }
+    return Rights(everywhere: general.right(of: peer, answers), devices: devices.compactMapValues { $0.right(of: peer, answers) })
+  }
 
   /// Decides whether the peer has the right. `known` returns the cached lookups.
   func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ known: (Set<NameService.Query>) -> NameService.Answers) -> Decision {
     guard let peer else { return .denied("no peer credentials from the kernel") }
-    if peer.isOwner { return .granted(Rights(everywhere: .drive)) }
+    if peer.isOwner { return .granted(rights(of: peer, [:])) }
     if usesPolkit { return .needsLookup }
     let queries = queries(for: peer)
     let answers = known(queries)
     guard queries.allSatisfy({ answers[$0] != nil }) else { return .needsLookup }
-    let rights = Rights(
-      everywhere: general.right(of: peer, answers), devices: devices.compactMapValues { $0.right(of: peer, answers) })
-    return rights.include(right, on: scope) ? .granted(rights) : .denied(denial(of: right, on: scope, for: peer, answers))
+    let rights = rights(of: peer, answers)
+    return rights.include(right, on: scope) ? .granted(rights) : .denied(denial(of: right, on: scope, for: peer, rights, answers))
   }
 
-  /// The message: which right the peer lacks, and how to get it.
-  func denial(of right: Right, on scope: Scope, for peer: Peer, _ answers: NameService.Answers) -> String {
+  /// The message: which right the peer with these rights lacks, and how to get it. The lists of a device that the peer may not see are not
+  /// mentioned, so that the message is the same if there is no such device.
+  func denial(of right: Right, on scope: Scope, for peer: Peer, _ rights: Rights, _ answers: NameService.Answers) -> String {
     let device: String? = if case .device(let name) = scope { name } else { nil }
-    let rules = device.flatMap { devices[$0] } ?? general
+    let rules = device.flatMap { rights.canSee($0) ? devices[$0] : nil } ?? general
     return AccessList.denial(
       of: right, for: peer, lists: rules.lists(for: right),
       key: "\(right == .drive && rules.drivers == nil ? .control : right)-users", section: rules.section,

@@ -1,5 +1,6 @@
-// Limits on connections. No user takes more connections than are left for the others, and connections without a right
-// are rejected with a probability that grows with their number, as with sshd's MaxStartups.
+// Limits on connections. No user takes more connections than are left for the others. Guests, clients that are not known to have a right,
+// share a part of the connections, are limited in how often they connect, and are rejected with a probability that grows with the number of
+// their user's connections, as with sshd's MaxStartups.
 
 import Glibc
 import Logging
@@ -13,9 +14,9 @@ import ServiceRuntime
   let user: UInt32?
   /// Root, or the daemon's own user.
   let isOwner: Bool
-  /// The number of the user's connections, and of those on which no call was granted yet.
+  /// The number of the user's connections, and of those of guests.
   fileprivate(set) var sessionCount = 0
-  fileprivate(set) var unauthorizedCount = 0
+  fileprivate(set) var guestCount = 0
   /// Sessions with a pending call, and whether the account is in the queue. Only the scheduler uses them.
   var pendingSessions = CircularBuffer<Session>()
   var isQueued = false
@@ -51,43 +52,65 @@ import ServiceRuntime
 }
 
 @Loop final class Admission {
-  /// The maximum number of connections, which leaves descriptors for the links, and how many of them are reserved for root and the
-  /// daemon's user.
+  /// The maximum number of connections, which leaves descriptors for the links, how many of them are reserved for root and the daemon's
+  /// user, and how many guests can have together.
   private static let maxSessions = 256
   private static let reserved = 16
-  /// Random early rejection of a user's connections without a right: the count at which it starts, the probability there, and the count
-  /// at which it is certain.
+  static let maxGuests = 96
+  /// Random early rejection of a user's connections as a guest: the count at which it starts, the probability there, and the count at which
+  /// it is certain.
   private static let earlyRejection = (start: 16, rate: 0.3, full: 64)
   /// With fewer free connections than this, the connections of clients that make no call within `maxIdleTime` are closed.
   private static let scarceBelow = 64
   private let maxIdleTime: Nanoseconds
+  /// How long a client may leave its replies unread before its connection is closed.
+  let maxUnreadTime: Nanoseconds
 
   private(set) var sessions: [ObjectIdentifier: Session] = [:]
   /// The number of clients that were rejected because of a limit.
   private(set) var rejected = 0
   private var accounts: [UInt32?: Account] = [:]
+  private var guestCount = 0
+  private var guestRate = ConnectionRate()
+  private var idleClosedAt: Instant = 0
+  /// The users of whom a call was granted under the current access rules.
+  private(set) var grantedUsers: Set<UInt32> = []
   /// Log lines about misbehaving clients per minute.
   private static let maxViolations = 20
   private var violations = 0
   private var violationsSince: Instant = 0
   private let log = Logger(label: "vehicled")
 
-  init(maxIdleTime: Nanoseconds = 10 * .second) {
-    self.maxIdleTime = maxIdleTime
+  init(maxIdleTime: Nanoseconds = 10 * .second, maxUnreadTime: Nanoseconds = 60 * .second) {
+    (self.maxIdleTime, self.maxUnreadTime) = (maxIdleTime, maxUnreadTime)
+  }
+
+  /// Whether a user has connected as a guest, and too often for now. Costs little, so that a client that connects in a loop costs little.
+  func isExhausted(_ user: UInt32) -> Bool {
+    guard guestRate.isExhausted(user, at: Clock.monotonic()) else { return false }
+    rejected += 1
+    return true
+  }
+
+  /// Whether a guest may connect now.
+  func mayConnectNow(_ user: UInt32?) -> Bool {
+    if guestRate.admit(user: user ?? .max, at: Clock.monotonic()) { return true }
+    rejected += 1
+    return false
   }
 
   /// Admits a client and returns its user's account, or nil if a limit is reached. The caller must report the end of each admitted client
-  /// to `recordEnd`. `hasRight` returns whether the client has a right, and `holdsLease` whether a user holds a motion lease.
-  func admit(_ session: Session, hasRight: @Loop () -> Bool, holdsLease: @Loop (UInt32) -> Bool) -> Account? {
+  /// to `recordEnd`. `holdsLease` returns whether a user holds a motion lease.
+  func admit(_ session: Session, holdsLease: @Loop (UInt32) -> Bool) -> Account? {
     let account = accounts[session.peer?.user] ?? Account(user: session.peer?.user)
     if !account.isOwner { closeIdle(account, unless: holdsLease) }
-    guard hasCapacity(for: account, hasRight: hasRight) else {
+    guard hasCapacity(for: account, isGuest: session.isGuest) else {
       rejected += 1
       return nil
     }
     accounts[account.user] = account
     account.sessionCount += 1
-    if !session.isTrusted { account.unauthorizedCount += 1 }
+    if session.isGuest { countGuest(account, 1) }
     sessions[ObjectIdentifier(session)] = session
     if sessions.count == Self.maxSessions { log.warning("\(sessions.count) clients connected: rejecting more until one disconnects") }
     return account
@@ -97,12 +120,23 @@ import ServiceRuntime
   func recordEnd(of session: Session, _ account: Account) {
     guard sessions.removeValue(forKey: ObjectIdentifier(session)) != nil else { return }
     account.sessionCount -= 1
-    if !session.isTrusted { account.unauthorizedCount -= 1 }
+    if session.isGuest { countGuest(account, -1) }
     if account.sessionCount == 0 { accounts[account.user] = nil }
   }
 
-  /// Records that a client's first call was granted.
-  func recordGrant(_ account: Account) { account.unauthorizedCount -= 1 }
+  /// Records that a call of a client was granted, which is no guest from now on if it was one.
+  func recordGrant(_ account: Account, wasGuest: Bool) {
+    if let user = account.user { grantedUsers.insert(user) }
+    if wasGuest { countGuest(account, -1) }
+  }
+
+  /// Forgets which users had a right: the access rules have changed.
+  func forgetGrants() { grantedUsers = [] }
+
+  private func countGuest(_ account: Account, _ change: Int) {
+    account.guestCount += change
+    guestCount += change
+  }
 
   /// Logs a client's protocol violation, rate limited so that clients cannot fill the journal.
   func logViolation(_ message: String, by peer: Peer?) {
@@ -114,36 +148,46 @@ import ServiceRuntime
     log.notice("\(message)\(more)", metadata: ["pid": "\(peer?.pid ?? 0)"])
   }
 
-  private func hasCapacity(for account: Account, hasRight: @Loop () -> Bool) -> Bool {
+  private func hasCapacity(for account: Account, isGuest: Bool) -> Bool {
     if account.isOwner { return sessions.count < Self.maxSessions }
     guard account.sessionCount < freeConnections else { return false }
+    guard isGuest else { return true }
+    guard account.guestCount < Self.maxGuests - guestCount else { return false }
     let (start, rate, full) = Self.earlyRejection
-    guard account.unauthorizedCount >= start, !hasRight() else { return true }
-    let chance = rate + (1 - rate) * Double(account.unauthorizedCount - start) / Double(full - start)
-    return Double.random(in: 0..<1) >= chance
+    guard account.guestCount >= start else { return true }
+    return Double.random(in: 0..<1) >= rate + (1 - rate) * Double(account.guestCount - start) / Double(full - start)
   }
 
   private var freeConnections: Int { Self.maxSessions - Self.reserved - sessions.count }
 
-  /// Closes connections without a call when connections are scarce, for all users or for this one. The holder of a motion lease keeps
-  /// an idle connection, which it needs for Stop.
+  /// Closes connections without a call when connections are scarce, for all users or for this one, at most ten times a second. The holder
+  /// of a motion lease keeps an idle connection, which it needs for Stop.
   private func closeIdle(_ account: Account, unless holdsLease: @Loop (UInt32) -> Bool) {
-    let isScarce = freeConnections < Self.scarceBelow
-    guard isScarce || account.unauthorizedCount >= Self.earlyRejection.start || account.sessionCount >= freeConnections else { return }
-    let before = Clock.monotonic() - maxIdleTime
+    let (isScarce, areGuestsScarce) = (freeConnections < Self.scarceBelow, guestCount >= Self.maxGuests / 2)
+    guard isScarce || areGuestsScarce || account.guestCount >= Self.earlyRejection.start || account.sessionCount >= freeConnections else {
+      return
+    }
+    let now = Clock.monotonic()
+    guard now - idleClosedAt >= 100 * .millisecond else { return }
+    idleClosedAt = now
+    let before = now - maxIdleTime
     for session in sessions.values where session.isIdle(since: before) {
       let user = session.peer?.user
-      if isScarce || user == account.user, !(user.map(holdsLease) ?? false) { session.close() }
+      if isScarce || areGuestsScarce && session.isGuest || user == account.user, !(user.map(holdsLease) ?? false) { session.close() }
     }
   }
 }
 
 extension Methods {
+  /// The session of a client that has connected, or nil if a limit is reached.
+  func session(for peer: Peer?) -> Session? {
+    let isGuest = !isKnown(peer)
+    return isGuest && !admission.mayConnectNow(peer?.user) ? nil : Session(self, peer: peer, isGuest: isGuest)
+  }
+
   /// Admits a client and returns its user's account, or nil if a limit is reached.
   func admit(_ session: Session) -> Account? {
-    admission.admit(session, hasRight: { hasRight(session) }) { user in
-      hub.states.contains { $0.device.lease?.user == user }
-    }
+    admission.admit(session) { user in hub.states.contains { $0.device.lease?.user == user } }
   }
 
   /// Stops reading from all clients and waits until the calls already sent are answered, at most this long.

@@ -13,6 +13,8 @@ import Varlink
   private var session: Session?
   /// Called when the client disconnects before the end.
   var cancel: (@Loop () -> Void)?
+  /// Cancels the pending decision about the caller's right; called when the client disconnects.
+  var cancelDecision: (@Loop () -> Void)?
   /// Called when a slow client has read its pending output.
   var hasRoomAgain: (@Loop () -> Void)?
   /// When the last byte of the call arrived. The call may have waited behind others of the same client since then.
@@ -89,6 +91,8 @@ import Varlink
   /// Ends the call because the client has disconnected.
   func abandon() {
     session = nil
+    cancelDecision?()
+    cancelDecision = nil
     cancel?()
     cancel = nil
     hasRoomAgain = nil

@@ -21,22 +21,26 @@ import ServiceRuntime
     file = isBoundHere ? (path, Self.inode(path)) : nil
   }
 
-  /// Starts to serve. The error names the process that serves the socket already.
-  static func start(path: String, serve: @escaping @Loop (any Channel) throws -> Void) async throws(ValueError) -> Listener {
+  /// Starts to serve with these methods. `peer` returns the credentials of a client. The error names the process that serves the socket
+  /// already.
+  static func start(
+    path: String, _ methods: Methods, peer: @escaping @Loop (CInt) -> Peer? = { Peer(socket: $0) }
+  ) async throws(ValueError) -> Listener {
     let bootstrap = ServerBootstrap(group: Loop.group)
-      .serverChannelOption(.backlog, value: 128)
-      .serverChannelInitializer(AcceptPause.add)
-      .childChannelOption(.allowRemoteHalfClosure, value: true)
-      .childChannelOption(.writeBufferWaterMark, value: .init(low: 1 << 12, high: Session.maxUnread))
-      // The maximum number of connections that are accepted in one turn.
-      .serverChannelOption(.maxMessagesPerRead, value: 4)
-      .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture { try Loop.assumeIsolated { try serve(channel) } }
+      .serverChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandlers([AcceptPause(), Acceptor(methods, peer)]) }
+        }
       }
+      .serverChannelOption(.maxMessagesPerRead, value: 1)
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelOption(.writeBufferWaterMark, value: Session.waterMark)
     do {
       let passed = sd_listen_fds(1)
       if passed > 1 { throw ValueError("systemd passed \(passed) sockets, expected 1: check vehicled.socket") }
       if passed == 1 {
+        // systemd's queue has thousands of places.
+        listen(SD_LISTEN_FDS_START, UnixSocket.backlog)
         return Listener(channel: try await bootstrap.withBoundSocket(SD_LISTEN_FDS_START).get(), path: path, isBoundHere: false)
       }
       // Bound here because NIO would unlink the path at the end, even if it is another daemon's socket by then.
@@ -56,7 +60,7 @@ import ServiceRuntime
     // Another daemon may have replaced the file. The inode number of our socket is not reused while the socket is bound.
     if let file {
       if file.inode == Self.inode(file.path) { unlink(file.path) }
-      for _ in 0..<128 where hasPendingConnection { await Timer.pause(0) }
+      for _ in 0..<UnixSocket.backlog where hasPendingConnection { await Timer.pause(0) }
     }
     try? await channel.close().get()
   }

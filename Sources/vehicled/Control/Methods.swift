@@ -18,6 +18,7 @@ import Varlink
   var access: Access {
     didSet {
       accessGeneration += 1
+      admission.forgetGrants()
       recheckStreams()
     }
   }
@@ -85,7 +86,7 @@ import Varlink
       }
       guard let peer = call.peer else { return call.fail(.permissionDenied()) }
       let generation = accessGeneration
-      authorize(right, on: scope, for: peer) { [weak self] decision in
+      call.cancelDecision = authorize(right, on: scope, for: peer) { [weak self] decision in
         call.resume {
           guard let self, call.isAlive else { return }
           // The rules may have changed while the lookup ran.

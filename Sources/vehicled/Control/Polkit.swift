@@ -1,5 +1,5 @@
 // Authorization queries to polkit, which may ask the user for a password or a fingerprint first. Source: polkit's D-Bus
-// reference (org.freedesktop.PolicyKit1.Authority, CheckAuthorization, 0.105 and later).
+// reference (org.freedesktop.PolicyKit1.Authority, CheckAuthorization and CancelCheckAuthorization, 0.105 and later).
 
 import DBus
 import Protocols
@@ -11,6 +11,12 @@ import ServiceRuntime
   /// The timeout in ms, which is long enough for the user to authenticate.
   private static let timeout = 60_000
   private static let name = "org.freedesktop.PolicyKit1"
+  /// The maximum number of queries without an answer: of one user, and of all users.
+  static let maxPerUser = 4
+  private static let maxPending = 64
+  /// The user of each query without an answer, by the number that cancels it.
+  private var pending: [Int: UInt32] = [:]
+  private var lastNumber = 0
 
   /// Uses this bus connection, which opens with the first query.
   init(_ bus: SystemBus) { self.bus = bus }
@@ -18,9 +24,19 @@ import ServiceRuntime
   /// The polkit action of a right in the shipped policy.
   static func action(_ right: Right) -> String { "io.vehicled.\(right)" }
 
-  /// Queries polkit; `answer` gets the reason of a refusal, or nil if the right is granted.
-  func authorize(_ right: Right, for peer: Peer, answer: @escaping @Loop @Sendable (_ refusal: String?) -> Void) {
+  /// Queries polkit; `answer` gets the reason of a refusal, or nil if the right is granted. Returns a function that cancels the query, for
+  /// which polkit may be showing a dialog; it has no effect after the answer.
+  func authorize(
+    _ right: Right, for peer: Peer, answer: @escaping @Loop @Sendable (_ refusal: String?) -> Void
+  ) -> @Loop () -> Void {
+    guard pending.count < Self.maxPending, pending.values.count(where: { $0 == peer.user }) < Self.maxPerUser else {
+      answer("too many requests for authorization are waiting; answer or cancel them, then try again")
+      return {}
+    }
     bus.open()
+    lastNumber += 1
+    let number = lastNumber
+    pending[number] = peer.user
     let subject = DBusValue.structure([
       .string("unix-process"),
       .properties([
@@ -28,11 +44,25 @@ import ServiceRuntime
       ]),
     ])
     let allowUserInteraction: UInt32 = 1
-    var request = DBusMessage.call(
-      Self.name, "/org/freedesktop/PolicyKit1/Authority", "\(Self.name).Authority", "CheckAuthorization",
-      [subject, .string(Self.action(right)), .array(of: "{ss}", []), .uint32(allowUserInteraction), .string("")])
+    let arguments: [DBusValue] = [
+      subject, .string(Self.action(right)), .array(of: "{ss}", []), .uint32(allowUserInteraction), .string("\(number)"),
+    ]
+    call("CheckAuthorization", arguments) { [weak self] result in
+      self?.pending[number] = nil
+      answer(Self.refusal(result, right))
+    }
+    return { [weak self] in
+      guard let self, pending[number] != nil else { return }
+      call("CancelCheckAuthorization", [.string("\(number)")]) { _ in }
+    }
+  }
+
+  private func call(
+    _ method: String, _ arguments: [DBusValue], then reply: @escaping @Loop @Sendable (Result<DBusMessage, DBusError>) -> Void
+  ) {
+    var request = DBusMessage.call(Self.name, "/org/freedesktop/PolicyKit1/Authority", "\(Self.name).Authority", method, arguments)
     request.startsService = true
-    bus.call(request, milliseconds: Self.timeout) { answer(Self.refusal($0, right)) }
+    bus.call(request, milliseconds: Self.timeout, then: reply)
   }
 
   private static func refusal(_ result: Result<DBusMessage, DBusError>, _ right: Right) -> String? {

@@ -6,25 +6,40 @@ import ServiceRuntime
 import Varlink
 
 extension Methods {
-  /// Decides after a name lookup or a query to polkit.
-  func authorize(_ right: Right, on scope: Scope, for peer: Peer, answer: @escaping @Loop @Sendable (Access.Decision) -> Void) {
+  /// Decides after a name lookup or a query to polkit. Returns a function that cancels the query.
+  @discardableResult
+  func authorize(
+    _ right: Right, on scope: Scope, for peer: Peer, answer: @escaping @Loop @Sendable (Access.Decision) -> Void
+  ) -> @Loop () -> Void {
     let access = access
     if access.usesPolkit {
-      polkit.authorize(right, for: peer) { answer($0.map { .denied($0) } ?? .granted(Rights(everywhere: right))) }
-    }
-    nameService.find(access.queries(for: peer)) { [weak self] answers in
       // Polkit needs no names, but status shows the name of the lease holder.
-      if let self, !access.usesPolkit { answer(decide(right, on: scope, for: peer, answers)) }
+      nameService.findName(of: peer.user, isGuest: true) { _ in }
+      return polkit.authorize(right, for: peer) { answer($0.map { .denied($0) } ?? .granted(Rights(everywhere: right))) }
     }
+    nameService.find(access.queries) { [weak self] answers in
+      guard let self else { return }
+      // Users without a right cannot delay the lookups of the others.
+      let isGuest = !access.rights(of: peer, answers).include(right, on: scope)
+      nameService.findName(of: peer.user, isGuest: isGuest) { [weak self] name in
+        guard let self else { return }
+        answer(decide(right, on: scope, for: peer, answers.merging([.userName(peer.user): name]) { $1 }))
+      }
+    }
+    return {}
   }
 
   /// Looks up all names again, then checks every stream against the access rules.
   func recheckStreams() {
     nameService.invalidate()
-    let peers = access.usesPolkit ? [] : admission.sessions.values.compactMap(\.peer)
-    nameService.find(peers.reduce(into: access.queries) { $0.formUnion(access.queries(for: $1)) }) { [weak self] answers in
+    nameService.find(access.queries) { [weak self] answers in
       guard let self else { return }
-      for session in admission.sessions.values { session.recheckStream(answers) }
+      for session in admission.sessions.values {
+        // The name of a user whose call was granted may be unknown; a message then has the ID.
+        let name = session.peer.map { NameService.Query.userName($0.user) }
+        let known = name.map { nameService.lastAnswers([$0]).merging([$0: .absent]) { known, _ in known } } ?? [:]
+        session.recheckStream(answers.merging(known) { $1 })
+      }
     }
   }
 
@@ -57,7 +72,7 @@ extension Methods {
     case .granted(let rights) where call.updateRights(rights): return nil
     case .granted(let rights):
       let lost = call.devices.union(call.rights.visibleDevices ?? []).sorted().first { !rights.include(right, on: .device($0)) }
-      return access.denial(of: right, on: lost.map { .device($0) } ?? .daemon, for: peer, answers)
+      return access.denial(of: right, on: lost.map { .device($0) } ?? .daemon, for: peer, rights, answers)
     case .needsLookup: return nil
     }
   }
@@ -71,7 +86,7 @@ extension Methods {
     }
     guard let peer = call.peer else { throw .permissionDenied() }
     let answers = nameService.cachedAnswers(access.queries(for: peer))
-    throw .permissionDenied(missing: access.denial(of: right, on: .device(device), for: peer, answers))
+    throw .permissionDenied(missing: access.denial(of: right, on: .device(device), for: peer, call.rights, answers))
   }
 
   /// The states of one device, or for nil of all devices that the caller may see.
@@ -87,23 +102,28 @@ extension Methods {
     return property
   }
 
-  /// Whether the client is known to have a right. If the names are not cached, starts a lookup and returns false; a later call succeeds.
-  func hasRight(_ session: Session) -> Bool {
-    if session.hasPolkitGrant(of: .observe) { return true }
-    switch access.decide(.observe, on: .someDevice, for: session.peer, nameService.cachedAnswers) {
-    case .granted: return true
-    case .denied: return false
-    case .needsLookup:
-      if !access.usesPolkit { session.peer.map { nameService.find(access.queries(for: $0)) { _ in } } }
-      return false
-    }
+  /// Whether the client is known to have a right: by the latest answers about the names in the lists, however old, or because a call of the
+  /// same user was granted. Never waits, and looks up no name of the client.
+  func isKnown(_ peer: Peer?) -> Bool {
+    guard let peer else { return false }
+    if peer.isOwner || admission.grantedUsers.contains(peer.user) { return true }
+    let answers = nameService.lastAnswers(access.queries)
+    if answers.count < access.queries.count { nameService.find(access.queries) { _ in } }
+    return access.rights(of: peer, answers).include(.observe, on: .someDevice)
   }
 
   /// Decides whether the client may make calls of more than `Backlog.unauthorizedLimit`. `finish` gets nil, or the reason why it may not.
-  func decideLargeCalls(for session: Session, then finish: @escaping @Loop @Sendable (String?) -> Void) {
-    if hasRight(session) { return finish(nil) }
-    guard let peer = session.peer else { return finish("no peer credentials from the kernel") }
-    authorize(.observe, on: .someDevice, for: peer) { decision in
+  /// Returns a function that cancels the decision.
+  func decideLargeCalls(for session: Session, then finish: @escaping @Loop @Sendable (String?) -> Void) -> @Loop () -> Void {
+    guard let peer = session.peer else {
+      finish("no peer credentials from the kernel")
+      return {}
+    }
+    if session.hasPolkitGrant(of: .observe) {
+      finish(nil)
+      return {}
+    }
+    return authorize(.observe, on: .someDevice, for: peer) { decision in
       if case .denied(let missing) = decision { finish(missing) } else { finish(nil) }
     }
   }

@@ -13,9 +13,9 @@ import Varlink
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  /// The unread output in bytes at which a client counts as slow, and how long it may be slow before its connection is closed.
-  static let maxUnread = 256 << 10
-  static let maxWait: Nanoseconds = 60 * .second
+  /// The unread output in bytes at which a client counts as slow.
+  private static let maxUnread = 256 << 10
+  static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 1 << 12, high: maxUnread)
   /// The maximum number of bytes per read. Reading pauses while as many bytes are unanswered.
   static let readAhead = 8 << 10
   /// The maximum time from a call's first byte to its last.
@@ -26,7 +26,7 @@ import Varlink
   private let log = Logger(label: "vehicled")
   private var context: ChannelHandlerContext?
   private var writer: ChannelWriter?
-  /// The account of the client's user; nil if the client was not admitted or has left.
+  /// The account of the client's user; nil once the client has left.
   private var account: Account?
   private var backlog = Backlog()
   /// Unanswered bytes that count against the user's shared limit.
@@ -38,8 +38,9 @@ import Varlink
   /// The rest of the current call, while it waits for the session's turn.
   private var continuation: (@Loop () -> Void)?
   private var isAnswering = false
-  /// Whether the decision whether the client may make large calls is pending.
+  /// Whether the decision whether the client may make large calls is pending, and what cancels it.
   private var isDeciding = false
+  private var cancelDecision: @Loop () -> Void = {}
   /// Whether the session is in the scheduler's queue.
   private var isQueued = false
   private let connectedAt = Clock.monotonic()
@@ -49,8 +50,10 @@ import Varlink
   /// Whether this session's calls take precedence while the lease is valid. At most `maxDrivers` connections of a lease have precedence.
   private var hasPrecedence = false
   private static let maxDrivers = 2
-  /// Whether a call on this connection was granted, under the current or earlier access rules.
-  private(set) var isTrusted = false
+  /// Whether the client is not known to have a right: no call on this connection was granted yet, and the lists did not name its user.
+  private(set) var isGuest: Bool
+  /// The generation of the access rules under which a call was granted last.
+  private var grantedGeneration: Int?
   /// The right that polkit granted, and the generation of the access rules at that time.
   private var polkitGrant: (right: Right?, generation: Int) = (nil, 0)
   /// Whether the client has shut down its sending side. It may still read.
@@ -64,10 +67,11 @@ import Varlink
   private lazy var incompleteCallTimer = Timer { [weak self] _ in self?.reject("incomplete call for 10 s") }
   private lazy var slowReaderTimer = Timer { [weak self] _ in self?.closeSlow() }
 
-  /// A session that answers with these methods.
-  init(_ methods: Methods, peer: Peer?) {
-    self.methods = methods
-    self.peer = peer
+  /// A session that answers with these methods; nil if a limit on connections is reached.
+  init?(_ methods: Methods, peer: Peer?, isGuest: Bool) {
+    (self.methods, self.peer, self.isGuest) = (methods, peer, isGuest)
+    guard let account = methods.admit(self) else { return nil }
+    self.account = account
   }
 
   // MARK: The channel
@@ -81,12 +85,9 @@ import Varlink
     try? options?.setOption(.maxMessagesPerRead, value: 1)
     let allocator = AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: Self.readAhead)
     try? options?.setOption(.recvAllocator, value: allocator)
-    account = methods.admit(self)
   }
 
-  func channelActive(context: ChannelHandlerContext) {
-    if account == nil { context.close(promise: nil) } else { advance() }
-  }
+  func channelActive(context: ChannelHandlerContext) { advance() }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard let account, !isRejected else { return }
@@ -106,8 +107,8 @@ import Varlink
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    guard context.channel.isWritable else { return slowReaderTimer.set(Clock.monotonic() + Self.maxWait) }
-    slowReaderTimer.set(nil)
+    guard context.channel.isWritable else { return startSlowReaderTimer() }
+    if isEnding { startSlowReaderTimer() } else { slowReaderTimer.set(nil) }
     call?.hasRoomAgain?()
     advance()
   }
@@ -121,6 +122,7 @@ import Varlink
     incompleteCallTimer.set(nil)
     isGone = true
     endInput()
+    cancelDecision()
     if let call, !call.request.oneway {
       call.abandon()
       self.call = nil
@@ -141,6 +143,8 @@ import Varlink
 
   /// Whether there is room for more replies.
   var hasRoom: Bool { writer?.hasRoom ?? false }
+
+  private func startSlowReaderTimer() { slowReaderTimer.set(Clock.monotonic() + methods.admission.maxUnreadTime) }
 
   private func closeSlow() {
     log.notice("client connection closed: its replies were not read for 60 s", metadata: ["pid": "\(peer?.pid ?? 0)"])
@@ -202,7 +206,7 @@ import Varlink
       return false
     }
     isDeciding = true
-    methods.decideLargeCalls(for: self) { [weak self] missing in self?.applyDecision(missing) }
+    cancelDecision = methods.decideLargeCalls(for: self) { [weak self] missing in self?.applyDecision(missing) }
     return checkForCall()
   }
 
@@ -237,8 +241,13 @@ import Varlink
   private func closeAfterOutput() {
     guard !isEnding, let context else { return }
     isEnding = true
+    // Less unread output than makes a client slow must not keep the connection either.
+    startSlowReaderTimer()
     context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
   }
+
+  /// Ends a session for which there is no channel.
+  func end() { account.map(leave) }
 
   /// Ends the session once its connection is closed and no oneway call is pending.
   private func leave(_ account: Account) {
@@ -309,9 +318,9 @@ import Varlink
 
   /// Records that a call was granted. `right` is set if polkit granted it; it is then cached for the connection.
   func grant(_ right: Right?) {
-    if !isTrusted {
-      isTrusted = true
-      account.map(methods.admission.recordGrant)
+    if let account, isGuest || grantedGeneration != methods.accessGeneration {
+      methods.admission.recordGrant(account, wasGuest: isGuest)
+      (isGuest, grantedGeneration) = (false, methods.accessGeneration)
     }
     guard let right else { return }
     polkitGrant = (hasPolkitGrant(of: right) ? polkitGrant.right : right, methods.accessGeneration)

@@ -33,6 +33,11 @@ import ServiceRuntime
   private let timeout: Nanoseconds
   private let maxAge: Nanoseconds
   private lazy var worker = Worker()
+  /// Looks up the names of users without a right, so that many of them delay no other lookup.
+  private lazy var guestWorker = Worker()
+  private var pendingGuests = 0
+  /// The maximum number of such lookups at a time. Messages to further users have their IDs.
+  static let maxPendingGuests = 16
   private var entries: [Query: Entry] = [:]
   /// The start time of each lookup without an answer yet.
   private var pending: [Query: Instant] = [:]
@@ -59,8 +64,25 @@ import ServiceRuntime
     }
   }
 
+  /// The latest answers, however old.
+  func lastAnswers(_ queries: Set<Query>) -> Answers {
+    queries.reduce(into: [:]) { answers, query in answers[query] = entries[query]?.answer }
+  }
+
+  /// Calls `finish` with the name of a user, like `find`. A guest has no right, and gets no name while too many of them wait.
+  func findName(of user: UInt32, isGuest: Bool, then finish: @escaping @Loop @Sendable (Answer) -> Void) {
+    let query = Query.userName(user)
+    let needsLookup = cachedAnswers([query]).isEmpty && pending[query] == nil
+    if isGuest, needsLookup, pendingGuests >= Self.maxPendingGuests { return finish(.absent) }
+    find([query], isGuest: isGuest) { finish($0[query] ?? .absent) }
+  }
+
   /// Calls `finish` with an answer to each query: at once if all are cached, otherwise after the lookup or the timeout.
   func find(_ queries: Set<Query>, then finish: @escaping @Loop @Sendable (Answers) -> Void) {
+    find(queries, isGuest: false, then: finish)
+  }
+
+  private func find(_ queries: Set<Query>, isGuest: Bool, then finish: @escaping @Loop @Sendable (Answers) -> Void) {
     let now = Clock.monotonic()
     var answers = cachedAnswers(queries)
     var missing = queries.filter { answers[$0] == nil }
@@ -75,9 +97,11 @@ import ServiceRuntime
     for query in new { pending[query] = now }
     if !timer.isSet { timer.set(now + timeout) }
     if new.isEmpty { return }
-    worker.run { [resolve] () throws(ValueError) in
+    pendingGuests += isGuest ? 1 : 0
+    (isGuest ? guestWorker : worker).run { [resolve] () throws(ValueError) in
       Answers(uniqueKeysWithValues: new.map { ($0, resolve($0)) })
     } then: { [weak self] result in
+      if isGuest { self?.pendingGuests -= 1 }
       self?.received((try? result.get()) ?? [:])
     }
   }
@@ -100,7 +124,9 @@ import ServiceRuntime
   private func received(_ answers: Answers) {
     let now = Clock.monotonic()
     var hasChanged = false
-    if entries.count > Self.maxAnswers { entries = entries.filter { $0.value.at.map { now - $0 <= maxAge } ?? false } }
+    if entries.count > Self.maxAnswers {
+      entries = entries.filter { !$0.key.isUserName || $0.value.at.map { now - $0 <= maxAge } ?? false }
+    }
     for (query, answer) in answers {
       pending[query] = nil
       if let before = entries[query]?.answer, before != answer, !before.isFailed, !answer.isFailed { hasChanged = true }
@@ -130,6 +156,10 @@ import ServiceRuntime
     if waiters.isEmpty { timer.set(nil) }
     for waiter in finished { waiter.finish(waiter.answers) }
   }
+}
+
+extension NameService.Query {
+  fileprivate var isUserName: Bool { if case .userName = self { true } else { false } }
 }
 
 extension NameService.Answer {

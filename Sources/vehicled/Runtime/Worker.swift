@@ -1,4 +1,4 @@
-// A thread for blocking work. There are four: for the disk, for long reads, for names of users and groups, and for host names.
+// A thread for blocking work. There are five: for the disk, for long reads, two for names of users and groups, and one for host names.
 
 import NIOPosix
 import Protocols
