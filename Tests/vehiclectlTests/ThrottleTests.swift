@@ -18,8 +18,8 @@ import Varlink
     #expect([0, 0.1, 0.3, 2].allSatisfy { throttle(at: 0).value(at: $0) == 0 })
     let held = throttle(at: 0, 0.5, 0.53, 0.56, 0.59)
     #expect(held.value(at: 0.5) == 0 && abs(held.value(at: 0.6) - 0.1) < 1e-9, "it rises")
-    let long = throttle(at: 0, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7)
-    #expect(long.value(at: 1.7) == 1)
+    let long = throttle(at: 0, 0.5, 0.68, 0.86, 1.04, 1.22, 1.4, 1.58)
+    #expect(long.value(at: 1.58) == 1)
     #expect(throttle(at: 0, 1.1).value(at: 1.2) == 0, "too late for a repeat")
   }
 
@@ -30,6 +30,31 @@ import Varlink
     // An open throttle stays open.
     #expect(throttle(at: 0, 0.5, 0.6, 0.6).value(at: 0.7) > 0)
     #expect(throttle(at: 0, 0.5, 0.5).value(at: 0.6) > 0)
+  }
+
+  @Test(arguments: 0..<200) func `the set-point zero is sent at most a quarter of a second after the last key event`(_ seed: Int) throws {
+    var random = Seeded(state: UInt64(seed))
+    var board = try #require(control(Self.current, Self.brake))
+    var scheduler = SetPointScheduler(at: 0)
+    // A key that repeats 6 to 30 times a second, and a device that replies within 45 ms. The loop wakes up to 2 ms late.
+    let interval = Double.random(in: 1 / 30.0...0.16, using: &random)
+    let keys = [0.0] + (0..<Int.random(in: 1...60, using: &random)).map { 0.5 + Double($0) * interval }
+    let last = keys[keys.count - 1]
+    var (now, pressed, repliedAt) = (0.0, 0, 0.0)
+    var sent: [(at: Double, DriveRequest)] = []
+    while now < last + 1 {
+      now += Double.random(in: 0.0005...0.002, using: &random)
+      while pressed < keys.count, keys[pressed] <= now {
+        board.press(.forward, isDown: false, at: keys[pressed])
+        pressed += 1
+      }
+      if scheduler.sentAt != nil, now >= repliedAt { scheduler.replyReceived() }
+      guard scheduler.markSentIfDue(at: now) else { continue }
+      sent.append((now, board.setPoint(nil, limit: 1, at: now)))
+      repliedAt = now + Double.random(in: 0.001...0.045, using: &random)
+    }
+    let zero = try #require(sent.last { $0.1 != board.neutral }.flatMap { open in sent.first { $0.at > open.at } })
+    #expect(zero.1 == board.neutral && zero.at <= last + Throttle.release && Throttle.release <= 0.25, "\(zero.at - last)")
   }
 
   @Test(arguments: 0..<200) func `it is zero at the latest a quarter of a second after the last key event`(_ seed: Int) {
@@ -96,7 +121,7 @@ import Varlink
     var throttle = Throttle()
     throttle.press(1, isDown: true, brakes: false, at: 0)
     throttle.press(1, isDown: false, brakes: false, at: 0.5)
-    #expect(throttle.value(at: 0.7) > 0 && throttle.value(at: 0.76) == 0)
+    #expect(throttle.value(at: 0.69) > 0 && throttle.value(at: 0.71) == 0)
   }
 
   // MARK: Set-points
@@ -110,7 +135,7 @@ import Varlink
   @Test func `a schema with a target has a throttle, its range is the maximum`() throws {
     var board = try #require(control(Self.current, Self.brake, Self.duty))
     #expect(board.neutral == .set(property: "target-current", .float(0)) && board.setPoint(nil, limit: 1, at: 0) == board.neutral)
-    for time in [0, 0.5, 0.7] { board.press(.forward, isDown: false, at: time) }
+    for time in [0, 0.5, 0.65, 0.8] { board.press(.forward, isDown: false, at: time) }
     #expect(board.setPoint(nil, limit: 0.5, at: 0.9) == .set(property: "target-current", .float(2)))
     board.press(.left, isDown: false, at: 0.9)
     #expect(board.setPoint(nil, limit: 0.5, at: 0.94) == .set(property: "target-current", .float(2.2)))
@@ -125,7 +150,7 @@ import Varlink
   @Test func `without a brake the other key drives backwards, if the target allows it`() throws {
     var board = try #require(control(Self.duty))
     for time in [0, 0.5] { board.press(.backward, isDown: false, at: time) }
-    #expect(board.setPoint(nil, limit: 0.5, at: 0.7) == .set(property: "target-duty", .float(-10)))
+    #expect(board.setPoint(nil, limit: 0.5, at: 0.6) == .set(property: "target-duty", .float(-5)))
     let ahead = try #require(control(Property("target-speed", .float, range: 0...5, access: .motion, help: ""), Self.brake))
     #expect(
       ahead.setPoint(Heading(forward: -1), limit: 1, at: 0) == .set(property: "target-speed", .float(0)), "the brake has another unit")

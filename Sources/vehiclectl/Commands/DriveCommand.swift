@@ -16,7 +16,7 @@ struct DriveCommand: Subcommand {
       A longboard (a device with a motion property target-…): hold the up key for throttle, which rises to its limit within a second, and \
       the down key to brake. Space sets zero; the limit starts at 20 %. If a keyboard in /dev/input can be read (group input), releasing the \
       key sets zero at once. A terminal reports no releases: without such a keyboard, the throttle opens when the key repeats, and is zero \
-      at most 0.25 s after the last key event (the brake: 0.6 s). Over ssh, a key whose release is delayed looks like a held key; the \
+      at most 0.25 s after the last key event (the brake: 0.65 s). Over ssh, a key whose release is delayed looks like a held key; the \
       command therefore refuses to control a throttle with keys unless --force is given.
       If stdin is not a terminal, each line of it is a JSON object: a set-point or an action. A set-point is a motion property, such as \
       {"target-current": 2.5}, or the arguments of a motion action, such as {"roll": 0.1, "pitch": 0}. An object such as {"do": "stop"} \

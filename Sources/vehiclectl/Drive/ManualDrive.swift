@@ -65,7 +65,7 @@ struct ManualDrive {
     if control.needsPromptRelease, !isStick {
       help.append(
         inputs.keyboard == nil
-          ? "key repeat: zero at most \(Value.text(Throttle.hold)) s after the last key event"
+          ? "key repeat: zero at most \(Value.text(Throttle.release)) s after the last key event"
           : "keyboard: zero when the key is released")
     }
     return help
