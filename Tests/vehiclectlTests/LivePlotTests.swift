@@ -50,6 +50,18 @@ import Varlink
     #expect(Self.values(plot, at: 110.5)[9]?.mean == 40)
   }
 
+  @Test func `a lost connection ends the lines and is shown until the next snapshot`() throws {
+    var plot = try Self.live("rpm")
+    Self.feed(&plot, "rpm", .int(10), at: 100)
+    plot.lose("daemon restarting; reconnecting", at: 105)
+    #expect(Self.values(plot, at: 110).keys.max() == 4)
+    #expect(plot.frame(columns: 60, rows: 8, now: 110, zone: .utc).line(0) == " daemon restarting; reconnecting")
+    let ev = Contract.Device(name: "ev", kind: "obd", state: "polling", readings: [Self.reading("rpm", .int(20), at: 110)])
+    plot.apply(Contract.Watch.Result(sequence: 0, snapshot: [ev]), at: 110)
+    #expect(Self.values(plot, at: 112)[9]?.mean == 20)
+    #expect(!plot.frame(columns: 60, rows: 8, now: 112, zone: .utc).line(0).contains("reconnecting"))
+  }
+
   @Test func `what is not a number or not selected is not shown`() throws {
     var plot = try Self.live("ev.*")
     Self.feed(&plot, "gear", .string("park"), at: 100)

@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 import Protocols
+import Synchronization
 import Testing
 import Varlink
 
@@ -58,10 +59,70 @@ import Varlink
     #expect(end.status == 0 && !end.isRaw && end.shown.contains(Self.left))
   }
 
-  @Test func `a lost connection restores the terminal before the error is printed`() throws {
-    let server = try Self.server(after: .sendAndClose([]))
+  /// A daemon that restarts: each Watch call gets another speed, and the first `closing` ones are closed after that; later ones without a reply
+  /// if `isGone`.
+  private static func restarting(closing: Int = 1, isGone: Bool = false) throws -> SocketServer {
+    let calls = Mutex(0)
+    return try SocketServer { connection, method, _ in
+      if method == Contract.Describe.name { return .send(VarlinkReply.message(Contract.Describe.Result(schemas: [schema]))) }
+      let call = calls.withLock {
+        $0 += 1
+        return $0
+      }
+      if isGone, call > closing { return .sendAndClose([]) }
+      let reading = Contract.Reading(device: "ev", property: "rpm", value: .int(1111 * call), unit: "rpm", age: 0)
+      let ev = Contract.Device(name: "ev", kind: "obd", state: "polling", readings: [reading])
+      let reply = VarlinkReply.message(Contract.Watch.Result(sequence: 0, snapshot: [ev]), continues: true)
+      return call <= closing ? .sendAndClose(reply) : .send(reply)
+    }
+  }
+
+  @Test(arguments: [[], ["--plot", "rpm"]]) func `the view reconnects after a restart of the daemon`(_ arguments: [String]) throws {
+    let server = try Self.restarting()
     defer { server.stop() }
-    let end = try run(server)
+    let end = try run(server, arguments) { _, pty, shown in
+      // The first letter may be that of the row before.
+      let notice = shown.firstRange(of: "aemon restarting; reconnecting")
+      if let notice, shown[notice.upperBound...].contains("2222") { pty.type("q") }
+    }
+    #expect(end.status == 0 && !end.isRaw, "\(end.shown)")
+  }
+
+  @Test func `lines reconnect, and --count goes on`() throws {
+    let server = try Self.restarting(closing: 2)
+    defer { server.stop() }
+    let outcome = try Program.run(["watch", "--count", "3", "--socket", server.path, "rpm"])
+    let values = outcome.stdout.split(separator: "\n").compactMap { JSON(String($0))?["value"] }
+    #expect(outcome.status == 0 && values == [.int(1111), .int(2222), .int(3333)], "\(outcome)")
+    let notes = ["daemon restarting; reconnecting", "reconnected"]
+    #expect(outcome.stderr.split(separator: "\n").map(String.init) == notes + notes)
+  }
+
+  @Test func `--timeout limits the time without a connection`() throws {
+    let server = try Self.restarting(isGone: true)
+    defer { server.stop() }
+    let outcome = try Program.run(["watch", "-q", "--timeout", "1", "--socket", server.path])
+    #expect(outcome.status == 3 && outcome.stderr.hasPrefix("vehiclectl: vehicled closed the connection; see"), "\(outcome)")
+  }
+
+  @Test func `Ctrl-L draws everything again`() throws {
+    let server = try Self.server()
+    defer { server.stop() }
+    var typed = false
+    let end = try run(server) { _, pty, shown in
+      if shown.ranges(of: "3308 rpm").count == 2 { pty.type("q") }
+      if !typed, shown.contains("3308 rpm") {
+        typed = true
+        pty.type("\u{c}")
+      }
+    }
+    #expect(end.status == 0 && end.shown.ranges(of: "\u{1b}[2J").count == 2)
+  }
+
+  @Test func `a lost connection restores the terminal before the error is printed`() throws {
+    let server = try Self.restarting(isGone: true)
+    defer { server.stop() }
+    let end = try run(server, ["--timeout", "1"])
     #expect(end.status == 3 && !end.isRaw)
     let after = try #require(end.shown.firstRange(of: Self.left))
     #expect(end.shown[after.upperBound...].contains("vehiclectl: vehicled closed the connection"))

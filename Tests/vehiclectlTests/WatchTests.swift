@@ -240,6 +240,27 @@ import Varlink
     #expect(lines(model, view, now: 1030).contains { $0.contains("4000 rpm") && $0.hasSuffix("10 s") })
   }
 
+  @Test func `a lost connection greys out all values until the next snapshot, which may lack devices`() {
+    var other = Self.ev
+    other.name = "torq"
+    var model = Self.model([Self.ev, other])
+    model.lose("daemon restarting; reconnecting", at: 1002)
+    for columns in [80, 120] {
+      let grid = WatchRenderer(model, WatchView(), columns: columns, rows: 18, now: 1003, wall: 103).grid
+      let shown = (0..<18).map(grid.line)
+      let row = shown.firstIndex { $0.contains("daemon restarting; reconnecting") } ?? 0
+      #expect(row == (columns == 80 ? 2 : 1), "\(shown)")
+      #expect(shown.contains { $0.contains("3308 rpm") && $0.hasSuffix("3 s") }, "its age")
+      let inks = Swift.Set(grid.cells[..<(17 * columns)].filter { !$0.isBlank }.map(\.ink))
+      #expect(inks == [.dim, .warn], "\(inks)")
+    }
+    #expect(model.devices[0].row("rpm")?.history.samples(step: 60, until: 3) == [nil])
+    model.apply(.init(sequence: 0, snapshot: [Self.ev]), at: 1010, wall: 110)
+    #expect(model.outage == nil && model.devices.map(\.device.name) == ["ev"])
+    model.lose("gone", at: 1011)
+    #expect(lines(WatchModel(), rows: 4)[0].contains("no devices"))
+  }
+
   @Test func `problems are marked and explained`() {
     var broken = Self.ev
     broken.name = "torq"

@@ -1,5 +1,6 @@
 // watch: values as they change. On a terminal the full-screen view of Watch/; otherwise, and with --json, one JSON object per line: a flat
-// reading, or an event {"event","device","text","time"}. The first lines are the current values. Exits with 0 on SIGINT.
+// reading, or an event {"event","device","text","time"}. The first lines are the current values. Reconnects if the daemon restarts. Exits with 0 on
+// SIGINT.
 
 import ArgumentParser
 import Glibc
@@ -12,7 +13,7 @@ struct WatchCommand: Subcommand {
     discussion: """
       On a terminal, shows a full-screen view; ? lists its keys, q quits. With --plot, plots numbers as they change. Otherwise, and with --json, prints one reading per line, as \
       in "get --json", or one event: {"event":NAME,"device":DEVICE,"text":TEXT,"time":MICROSECONDS}. The first lines are the current \
-      values. A pattern such as 'ev.cell*' selects every property that it matches.
+      values. If the daemon restarts, the command reconnects; --timeout limits the time without a connection. A pattern such as 'ev.cell*' selects every property that it matches.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -42,22 +43,37 @@ struct WatchCommand: Subcommand {
     let schemas = isView || !references.isEmpty ? try client.call(Contract.Describe.self, .init(device: nil)).schemas : []
     let selected = references.isEmpty ? nil : try References(references, in: schemas)
     if isView, plot, let selected {
-      var screen = PlotScreen(client, units, output, LivePlot(selected, in: schemas, span: last))
       let parameters = parameters(selected, in: schemas, interval: interval ?? Self.frameInterval)
-      let lines = try screen.run(parameters, first: common.replyTimeout, count: count)
-      if count != nil { output.lines(lines.filter { !$0.isEmpty }) }
+      try show(PlotScreen(units, LivePlot(selected, in: schemas, span: last)), client, parameters, output)
     } else if isView {
-      try view(client, schemas, selected, units, output)
+      let parameters = parameters(selected, in: schemas, interval: interval ?? Self.frameInterval, withHeader: true)
+      let view = WatchScreen(units, schemas, selecting: selected) { device in
+        try? common.connect(output).call(Contract.Describe.self, .init(device: device)).schemas.first
+      }
+      try show(view, client, parameters, output)
     } else {
       try lines(client, parameters(selected, in: schemas, interval: interval), selected, units, output)
     }
   }
 
   /// The parameters for these references. For a device or a pattern, the command watches everything and filters the replies itself, because
-  /// a device declares more properties once it has detected its vehicle.
-  private func parameters(_ references: References?, in schemas: [Contract.Schema], interval: Int?) -> Contract.Watch.Parameters {
-    let names = references.flatMap { $0.areExact ? $0.expanded(in: schemas) : nil }
+  /// a device declares more properties once it has detected its vehicle. `withHeader` adds what the headers of the devices show.
+  private func parameters(
+    _ references: References?, in schemas: [Contract.Schema], interval: Int?, withHeader: Bool = false
+  ) -> Contract.Watch.Parameters {
+    var names = references.flatMap { $0.areExact ? $0.expanded(in: schemas) : nil }
+    if withHeader, let references, let selected = names {
+      let header = schemas.filter { references.selects(device: $0.device) }.flatMap { schema in
+        schema.properties.filter { WatchModel.headerProperties.contains($0.name) }.map { "\(schema.device).\($0.name)" }
+      }
+      names = selected + header.filter { !selected.contains($0) }
+    }
     return Contract.Watch.Parameters(references: names, minimumIntervalMilliseconds: interval)
+  }
+
+  private func stream(tick: Double, _ output: Output) -> WatchStream {
+    WatchStream(
+      connect: { () throws(Failure) in try common.connect(output) }, firstReply: common.replyTimeout, limit: common.timeout, tick: tick)
   }
 
   private func lines(
@@ -66,11 +82,18 @@ struct WatchCommand: Subcommand {
     var remaining = count ?? .max
     // Without devices the first reply has no values. An explicit timeout also limits the wait for the first value.
     let deadline = common.timeout.map { Clock.monotonic + $0 }
-    try client.stream(Contract.Watch.self, parameters, firstReply: common.replyTimeout, tick: 1, laterReplies: Client.watchTimeout) {
-      result in
+    var (isLate, isLost) = (false, false)
+    try stream(tick: 1, output).run(client, parameters) { update in
       if Interrupt.received { return false }
-      if remaining == count ?? .max, let deadline, Clock.monotonic >= deadline { throw Failure.timeout(seconds: common.replyTimeout) }
-      guard let result else { return true }
+      isLate = remaining == count ?? .max && deadline.map { Clock.monotonic >= $0 } ?? false
+      if isLate { return false }
+      if case .lost(let failure) = update, !isLost {
+        isLost = true
+        output.note(failure.reconnecting)
+      }
+      guard case .reply(let result) = update else { return true }
+      if isLost { output.note("reconnected") }
+      isLost = false
       let readings = ((result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])).filter {
         references?.selects($0.device, $0.property) ?? true
       }
@@ -80,18 +103,14 @@ struct WatchCommand: Subcommand {
       remaining -= lines.count
       return remaining > 0
     }
+    if isLate { throw Failure.timeout(seconds: common.replyTimeout) }
   }
 
-  /// The full-screen view. With --count the last frame is printed at the end, because the terminal then restores its previous content.
-  private func view(
-    _ client: Client, _ schemas: [Contract.Schema], _ references: References?, _ units: Units, _ output: Output
-  ) throws {
-    var screen = WatchScreen(client, units, output, selecting: references)
-    let parameters = parameters(references, in: schemas, interval: interval ?? Self.frameInterval)
-    let last = try screen.run(parameters, schemas: schemas, first: common.replyTimeout, count: count) { device in
-      try? common.connect(output).call(Contract.Describe.self, .init(device: device)).schemas.first
-    }
-    if count != nil { output.lines(last.filter { !$0.isEmpty }) }
+  /// Shows a full-screen view. With --count the last frame is printed at the end, because the terminal then restores its previous content.
+  private func show(_ view: some LiveView, _ client: Client, _ parameters: Contract.Watch.Parameters, _ output: Output) throws {
+    var screen = LiveScreen(view, colour: output.colour)
+    let lines = try screen.run(stream(tick: FullScreen.period, output), client, parameters, count: count)
+    if count != nil { output.lines(lines.filter { !$0.isEmpty }) }
   }
 
   /// The time between two frames in ms: the daemon merges changes that no frame would show.

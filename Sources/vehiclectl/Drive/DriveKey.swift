@@ -13,6 +13,8 @@ enum Key: Equatable {
   case limit(Double)
   /// The terminal has lost the focus.
   case focusLost
+  /// Draw the screen again.
+  case repaint
   case end
 }
 
@@ -32,6 +34,7 @@ extension Key {
     case .character(let digit) where ("1"..."9").contains(digit): self = .limit(Double(digit.value - 0x30) / 10)
     case .character("q"), .character("Q"), .control("C"), .control("D"): self = .end
     case .focusLost: self = .focusLost
+    case .control("L"): self = .repaint
     default: return nil
     }
   }

@@ -203,6 +203,7 @@ struct ManualDrive {
       try press(property, !(connections.requestedState(of: property) ?? display.isOn(property)), &connections)
     case .limit(let limit): display.limit = limit
     case .focusLost: control.release()
+    case .repaint: screen?.repaint()
     case .end: quitRequested = true
     }
   }

@@ -47,6 +47,9 @@ final class FullScreen {
     return pending.isEmpty && now - lastDrawn >= Self.period
   }
 
+  /// Draws the next frame as a whole, because other programs may have written on the terminal.
+  func repaint() { shown = nil }
+
   /// Draws a frame; call it only when `isReady`.
   func draw(_ grid: Grid, at now: Double) {
     lastDrawn = now

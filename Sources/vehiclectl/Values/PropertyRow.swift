@@ -71,6 +71,9 @@ struct PropertyRow {
   /// Adds the value to the history.
   mutating func record(at second: Int) { history.add(value?.number, at: second) }
 
+  /// Ends the value in the history.
+  mutating func withdraw(at second: Int) { history.add(nil, at: second) }
+
   /// Takes over the value and the history of a row of the same property.
   mutating func continueFrom(_ old: PropertyRow) {
     (history, changedAt, value, text) = (old.history, old.changedAt, old.value, old.text)

@@ -29,6 +29,8 @@ struct LivePlot {
   private(set) var span: Double
   /// The time at which the plot was frozen.
   private(set) var frozenAt: Double?
+  /// Why there are no new values: the connection to the daemon is lost.
+  private var outage: String?
   /// Values that are older than this are dropped.
   private let limit: Double
   /// At most this many properties are shown.
@@ -47,6 +49,7 @@ struct LivePlot {
 
   /// Adds the readings of a reply of Watch.
   mutating func apply(_ result: Contract.Watch.Result, at now: Double) {
+    if result.snapshot != nil { outage = nil }
     for reading in (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? []) { add(reading, at: now) }
     let oldest = now - limit
     for index in lines.indices {
@@ -54,6 +57,14 @@ struct LivePlot {
       let first = lines[index].samples.lastIndex { $0.time <= oldest } ?? 0
       if first > 1000 { lines[index].samples.removeFirst(first) }
     }
+  }
+
+  /// Withdraws all values until the next snapshot; `notice` is the reason.
+  mutating func lose(_ notice: String, at now: Double) {
+    if outage == nil {
+      for index in lines.indices { lines[index].samples.append(Sample(time: max(now, lines[index].samples.last?.time ?? now))) }
+    }
+    outage = notice
   }
 
   private mutating func add(_ reading: Contract.Reading, at now: Double) {
@@ -134,11 +145,12 @@ struct LivePlot {
   /// Draws the plot in a window of this size.
   func frame(columns: Int, rows: Int, now: Double, zone: Zone) -> Grid {
     var grid = Grid(columns: columns, rows: rows)
-    let footer = rows - 1
+    let (top, footer) = (outage == nil ? 0 : 1, rows - 1)
+    if let outage { grid.put(outage, 1, 0, .warn) }
     if lines.isEmpty {
-      grid.put("no values yet", 1, 0, .dim)
+      grid.put("no values yet", 1, top, .dim)
     } else {
-      plot(at: now, zone: zone, columns: columns * 2).draw(on: &grid, y: 0, rows: footer)
+      plot(at: now, zone: zone, columns: columns * 2).draw(on: &grid, y: top, rows: footer - top)
     }
     let state = (frozenAt == nil ? "" : "FROZEN  ") + Format.span(span)
     var x = 0

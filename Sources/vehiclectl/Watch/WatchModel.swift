@@ -11,15 +11,19 @@ struct WatchModel {
     fileprivate(set) var device: Contract.Device
     fileprivate(set) var rows: [PropertyRow] = []
     fileprivate var positions: [String: Int] = [:]
+    /// Properties of the header that are not selected.
+    fileprivate var unlisted: [String: PropertyRow] = [:]
 
     fileprivate mutating func index() {
       positions = Dictionary(rows.indices.map { (rows[$0].name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    func row(_ name: String) -> PropertyRow? { positions[name].map { rows[$0] } }
+    func row(_ name: String) -> PropertyRow? { positions[name].map { rows[$0] } ?? unlisted[name] }
   }
 
   private(set) var devices: [Watched] = []
+  /// Why all values are outdated: the connection to the daemon is lost.
+  private(set) var outage: String?
   /// The last event, and when it was received.
   private(set) var event: (event: Contract.Event, at: Double)?
   /// The declared properties of each device.
@@ -32,6 +36,9 @@ struct WatchModel {
   private let references: References?
   /// When the first reply was received: the slots of histories, of one second each, are counted from here.
   private var startedAt: Double?
+
+  /// The properties that the header of a device shows, whether they are selected or not.
+  static let headerProperties: Swift.Set = ["poll-rate", "mil", "dtc-count"]
 
   /// Creates an empty model of the selected properties; nil selects all.
   init(_ references: References? = nil) { self.references = references }
@@ -53,18 +60,34 @@ struct WatchModel {
   /// Applies a reply of Watch.
   mutating func apply(_ result: Contract.Watch.Result, at now: Double, wall: Double) {
     if startedAt == nil { startedAt = now }
+    if outage != nil, let snapshot = result.snapshot {
+      let names = snapshot.map(\.name)
+      devices.removeAll { !names.contains($0.device.name) }
+      outage = nil
+    }
     for event in result.events ?? [] where event.name == Contract.Event.removed {
       devices.removeAll { $0.device.name == event.device }
     }
     for schema in result.schemas ?? [] { declare(schema) }
     for device in result.snapshot ?? [] { place(device, now, wall) }
     for reading in result.changes ?? [] {
-      guard let position = position(of: reading.device), selects(reading) else { continue }
-      if let index = devices[position].positions[reading.property] {
+      guard let position = position(of: reading.device) else { continue }
+      noteUnlisted(reading, position, now, wall)
+      if selects(reading), let index = devices[position].positions[reading.property] {
         note(reading, &devices[position].rows[index], now, wall)
       }
     }
     if let last = result.events?.last(where: { $0.name != Contract.Event.removed }) { event = (last, now) }
+  }
+
+  /// Withdraws all values until the next snapshot; `notice` is the reason.
+  mutating func lose(_ notice: String, at now: Double) {
+    if outage == nil {
+      for position in devices.indices {
+        for index in devices[position].rows.indices { devices[position].rows[index].withdraw(at: historySlot(of: now)) }
+      }
+    }
+    outage = notice
   }
 
   /// The devices whose schemas must be requested, once per snapshot: they became visible after the schemas were requested.
@@ -102,6 +125,14 @@ struct WatchModel {
     for reading in readings {
       if let index = devices[position].positions[reading.property] { note(reading, &devices[position].rows[index], now, wall) }
     }
+    for reading in snapshot.readings { noteUnlisted(reading, position, now, wall) }
+  }
+
+  private mutating func noteUnlisted(_ reading: Contract.Reading, _ position: Int, _ now: Double, _ wall: Double) {
+    guard Self.headerProperties.contains(reading.property), !selects(reading) else { return }
+    var row = PropertyRow(reading, declarations[reading.device]?[reading.property])
+    note(reading, &row, now, wall)
+    devices[position].unlisted[reading.property] = row
   }
 
   /// Sorts the rows of a device after new declarations or readings.

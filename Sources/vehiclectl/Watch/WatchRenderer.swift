@@ -19,6 +19,9 @@ struct WatchRenderer {
   /// The next free row.
   private var y = 0
 
+  /// Why all values are outdated, and the row that says so.
+  private let outage: String?
+  private var outageRow = 0
   /// The width of the list of devices, and of the window from which on there is one.
   private static let (listWidth, listFrom) = (30, 110)
   /// Windows with fewer rows have no blank lines between groups.
@@ -34,12 +37,17 @@ struct WatchRenderer {
     self.view = view
     self.now = view.frozen?.now ?? now
     self.wall = view.frozen?.wall ?? wall
+    outage = model.outage
     draw()
+    guard outage != nil else { return }
+    for row in 0..<(grid.rows - 1) { grid.paint(.dim, 0, row, width: row == outageRow ? left : grid.columns) }
   }
 
   private mutating func draw() {
     guard let selected = view.selected(of: model) else {
       grid.put("no devices are configured; add one to /etc/vehicled/vehicled.toml", 1, 0, .dim)
+      y = 1
+      drawOutage()
       return drawFooter(hidden: 0)
     }
     if grid.columns >= Self.listFrom, model.devices.count > 1 {
@@ -120,6 +128,12 @@ struct WatchRenderer {
     return text.isEmpty ? nil : text
   }
 
+  private mutating func drawOutage() {
+    guard let outage else { return }
+    grid.put(outage, left, y, .warn)
+    (outageRow, y) = (y, y + 1)
+  }
+
   /// Name, kind, state, poll rate and link of a device; its problem and the last event below.
   private mutating func drawHeader(_ watched: WatchModel.Watched) {
     let device = watched.device
@@ -135,6 +149,7 @@ struct WatchRenderer {
       x = grid.put("  \(link.url) \(link.state) \(duration)", x, y, ink)
     }
     y += 1
+    drawOutage()
     if let problem = device.problem {
       grid.put(problem + device.nextAttempt(at: wall), left, y, .bad)
       y += 1
@@ -260,7 +275,8 @@ struct WatchRenderer {
     ("q, Ctrl-C", "quit"), ("Tab, →", "next device"), ("Shift-Tab, ←", "previous device"), ("1 to 9", "select a device"),
     ("↑ ↓, PgUp PgDn", "scroll"), ("Home, End", "go to the first or last line"), ("/", "filter by name or group; Esc clears"),
     ("s", "sort: group, name, age (newest first), change (latest first)"), ("space", "freeze the view; values are still received"),
-    ("a", "show all: statistics, and what this vehicle does not report"), ("?", "this help"), ("", ""),
+    ("a", "show all: statistics, and what this vehicle does not report"), ("Ctrl-L", "draw the screen again"), ("?", "this help"),
+    ("", ""),
     ("▁▃▅▇", "the last minute of a number"), ("██··", "a percentage"), ("now", "age of the value: the time since it was measured"),
     ("●", "poll rate of the device"), ("!", "the device has a problem"),
   ]

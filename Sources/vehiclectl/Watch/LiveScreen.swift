@@ -1,0 +1,112 @@
+// The loop of a full-screen view of Watch: replies of the daemon, keys, signals, frames.
+
+import Glibc
+import Protocols
+import Varlink
+
+/// What a full-screen view of Watch shows.
+protocol LiveView {
+  /// The time after which the same values look different, in seconds.
+  var lifetime: Double { get }
+  mutating func apply(_ result: Contract.Watch.Result)
+  /// The values are outdated; `notice` is the reason.
+  mutating func lose(_ notice: String)
+  /// Handles a key press; returns false if the user quits.
+  mutating func handle(_ key: KeyPress) -> Bool
+  /// The frame for a window of this size; nil before the first reply.
+  mutating func frame(columns: Int, rows: Int) -> Grid?
+}
+
+struct LiveScreen<View: LiveView> {
+  private var view: View
+  private let screen: FullScreen
+  private let terminal = RawTerminal(STDIN_FILENO)
+  private var keys = KeyDecoder()
+  /// When keys were last received. ESC without anything else after `escapeTime` seconds is the key.
+  private var inputAt = 0.0
+  private let escapeTime = 0.05
+  /// The last frame, and its time.
+  private var drawn: (grid: Grid, at: Double)?
+  private var hasNews = true
+  private var hasQuit = false
+
+  init(_ view: View, colour: Bool) {
+    self.view = view
+    screen = FullScreen(colour: colour)
+  }
+
+  /// Shows values until the user quits or `count` updates were received. Returns the lines of the last frame.
+  mutating func run(_ stream: WatchStream, _ client: Client, _ parameters: Contract.Watch.Parameters, count: Int?) throws -> [String] {
+    JobControl.catchSignals()
+    WindowChange.catchSignal()
+    terminal?.enter()
+    defer { leave() }
+    let input = terminal.map { [$0.descriptor] } ?? []
+    var updates = 0
+    try stream.run(client, parameters, watching: { input }) { update in
+      if Interrupt.received { return false }
+      if JobControl.isPending || JobControl.wasResumed() { suspend() }
+      readKeys()
+      switch update {
+      case .reply(let result):
+        view.apply(result)
+        hasNews = true
+        if result.snapshot != nil || result.changes != nil { updates += 1 }
+      case .lost(let failure):
+        view.lose(failure.reconnecting)
+        hasNews = true
+      case .nothing: break
+      }
+      let isLast = updates >= count ?? .max
+      draw(isLast: isLast)
+      return !isLast && !hasQuit && !screen.isLost
+    }
+    return drawn?.grid.lines() ?? []
+  }
+
+  private func leave() {
+    screen.restore()
+    terminal?.leave()
+  }
+
+  /// Restores the terminal, lets the pending signal take effect, and continues on the terminal afterwards.
+  private mutating func suspend() {
+    if JobControl.isPending { JobControl.handlePending { leave() } } else { screen.restore() }
+    terminal?.enter()
+    hasNews = true
+    drawn = nil
+  }
+
+  private mutating func readKeys() {
+    guard let terminal else { return }
+    var entry = pollfd(fd: terminal.descriptor, events: Int16(POLLIN), revents: 0)
+    guard poll(&entry, 1, 0) > 0 else {
+      if Clock.monotonic - inputAt >= escapeTime, let key = keys.finishEscape() { handle(key) }
+      return
+    }
+    inputAt = Clock.monotonic
+    var bytes = [UInt8](repeating: 0, count: 1024)
+    let count = read(terminal.descriptor, &bytes, bytes.count)
+    if count > 0 {
+      for key in keys.decode(bytes[..<count]) where !hasQuit { handle(key) }
+    } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
+      hasQuit = true  // the terminal is closed
+    }
+  }
+
+  private mutating func handle(_ key: KeyPress) {
+    if key == .control("L") { screen.repaint() } else { hasQuit = !view.handle(key) }
+    hasNews = true
+  }
+
+  private mutating func draw(isLast: Bool) {
+    let now = Clock.monotonic
+    let window = Terminal.window
+    let isReady = screen.isReady(at: now)
+    let isOld = drawn.map { ($0.grid.columns, $0.grid.rows) != window || now - $0.at >= view.lifetime } ?? true
+    guard isLast || isReady && (hasNews || isOld), let grid = view.frame(columns: window.columns, rows: window.rows) else { return }
+    if isReady { screen.draw(grid, at: now) }
+    drawn = (grid, now)
+    hasNews = false
+  }
+}
