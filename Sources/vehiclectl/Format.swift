@@ -1,5 +1,6 @@
 // Text and flat JSON for readings, links and declarations. Pure: `now` is an argument.
 
+import Glibc
 import Protocols
 import Varlink
 
@@ -29,6 +30,14 @@ enum Format {
     let rounded = Int((number.magnitude * Double(scale)).rounded())
     let fraction = places > 0 ? ".\(String(scale + rounded % scale).dropFirst())" : ""
     return "\(number < 0 && rounded > 0 ? "-" : "")\(rounded / scale)\(fraction)"
+  }
+
+  /// A number for a view: five significant digits, but at least one decimal place of a number that has any.
+  static func rounded(_ number: Double) -> String {
+    guard abs(number) >= 1e-6, abs(number) < 1e9 else { return Value.text(number) }
+    let places = min(9, max(1, 4 - Int(log10(abs(number)).rounded(.down))))
+    let scale = (0..<places).reduce(1.0) { scale, _ in scale * 10 }
+    return Value.text((number * scale).rounded() / scale)
   }
 
   /// A span of time: `45 s`, `42 min`, `1 h 02 min`, `3 d 4 h`.

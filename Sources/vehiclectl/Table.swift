@@ -35,6 +35,18 @@ struct Table {
     self.rows = rows
   }
 
+  /// Shortens texts of the first column so that all columns but the last one fit into this width, if at least `minWidth` cells remain.
+  mutating func shortenFirstColumn(to width: Int, indent: Int) {
+    let others = titles.indices.dropFirst().dropLast().map { column in
+      ([titles[column]] + rows.compactMap { column < $0.count ? $0[column].text : nil }).map(\.cells).max() ?? 0
+    }
+    let room = max(Self.minFirstWidth, width - indent - others.reduce(0) { $0 + $1 + 2 })
+    for row in rows.indices where rows[row].count > 1 { rows[row][0].text = rows[row][0].text.shortened(to: room) }
+  }
+
+  /// The first column is not shortened below this width.
+  private static let minFirstWidth = 12
+
   /// The lines, without empty columns and trailing spaces. With a width, the last column wraps.
   func lines(indent: Int = 0, width: Int? = nil, paint: (String, Style) -> String = { text, _ in text }) -> [String] {
     let header = titles.map { Cell($0, .bold) }
@@ -46,19 +58,20 @@ struct Table {
     let shown = titles.indices.filter { widths[$0] > 0 }
     let before = indent + shown.dropLast().reduce(0) { $0 + widths[$1] + 2 }
     return withTitles.flatMap { row -> [String] in
-      guard let last = shown.last, last < row.count, let width, before + row[last].text.cells > width, width - before >= Self.minWrapWidth
-      else {
+      guard let last = shown.last, last < row.count, !row[last].text.isEmpty, let width, before + row[last].text.cells > width else {
         return [line(row, shown, widths, indent, paint)]
       }
-      let parts = row[last].text.wrapped(to: width - before)
+      let isNarrow = width - before < Self.minWrapWidth && shown.count > 1
+      let start = isNarrow ? indent + 4 : before
+      let parts = row[last].text.wrapped(to: width - start)
       var first = row
-      first[last].text = parts[0]
-      let rest = parts.dropFirst().map { String(repeating: " ", count: before) + paint($0, row[last].style) }
+      first[last].text = isNarrow ? "" : parts[0]
+      let rest = parts.dropFirst(isNarrow ? 0 : 1).map { String(repeating: " ", count: start) + paint($0, row[last].style) }
       return [line(first, shown, widths, indent, paint)] + rest
     }
   }
 
-  /// If the last column would be narrower than this, it is not wrapped here: the terminal wraps the whole line.
+  /// If the last column would be narrower than this, its text is on lines of its own.
   private static let minWrapWidth = 16
 
   private func line(_ row: [Cell], _ shown: [Int], _ widths: [Int], _ indent: Int, _ paint: (String, Style) -> String) -> String {
@@ -99,6 +112,13 @@ extension String {
   func truncated(to limit: Int?) -> String {
     guard let limit, visibleCells > limit else { return self }
     return cut(to: max(0, limit - 1)) + "…"
+  }
+
+  /// Returns the text with at most `limit` cells; a longer one loses its middle, because the ends of names differ.
+  func shortened(to limit: Int) -> String {
+    guard limit > 2, cells > limit else { return truncated(to: limit) }
+    let end = String(String(reversed()).cut(to: (limit - 1) / 2).reversed())
+    return cut(to: limit - 1 - end.cells) + "…" + end
   }
 
   /// Returns the text cut to `limit` cells. Colour sequences take no cells and are kept.

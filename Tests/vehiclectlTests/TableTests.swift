@@ -54,7 +54,23 @@ import Varlink
     var table = Table("name", "")
     table.rows = [["cells", "3.76; 3.76; 3.76; 3.78"], ["rpm", "short"]]
     #expect(table.lines(indent: 2, width: 26) == ["  name", "  cells  3.76; 3.76; 3.76;", "         3.78", "  rpm    short"])
-    #expect(table.lines(indent: 2) == table.lines(indent: 2, width: 20))
+    // Without room for the last column, its text is below, and no word is cut.
+    #expect(
+      table.lines(indent: 2, width: 22) == ["  name", "  cells", "      3.76; 3.76;", "      3.76; 3.78", "  rpm    short"])
+  }
+
+  @Test func `a name loses its middle, because names differ at their ends`() {
+    #expect("tyre-pressure-front-left".shortened(to: 14) == "tyre-pr…t-left" && "rpm".shortened(to: 3) == "rpm")
+    #expect("日本語日本語".shortened(to: 7) == "日…本語" || "日本語日本語".shortened(to: 7).cells <= 7)
+    #expect("abcdef".shortened(to: 2) == "a…" && "abcdef".shortened(to: 3) == "a…f")
+  }
+
+  @Test(arguments: [
+    (12.345678, "12.346"), (12345.67, "12345.7"), (0.99871, "0.99871"), (3.8, "3.8"), (20, "20"), (-0.000123456, "-0.00012346"),
+    (1e-7, "1e-07"), (1e12, "1000000000000"),
+  ])
+  func `views show no more digits than matter`(_ number: Double, _ text: String) {
+    #expect(Format.rounded(number) == text)
   }
 
   @Test func `list entries may contain commas`() {

@@ -88,7 +88,7 @@ struct DriveRenderer {
     let height = max(0, end - y)
     for (index, row) in rows.prefix(height * max(1, grid.columns / Self.columnWidth)).enumerated() {
       let (x, y) = (2 + index / height * Self.columnWidth, y + index % height)
-      let name = grid.put(row.name, x, y, width: Self.nameWidth - 1)
+      let name = grid.put(row.name.shortened(to: Self.nameWidth - 1), x, y)
       let text = row.value == nil ? "- \(row.reason ?? "")" : row.text + (row.unit.map { " \($0)" } ?? "")
       grid.put(
         text, max(name + 1, x + Self.nameWidth), y, row.value == nil ? .dim : Meaning.ink(of: row),

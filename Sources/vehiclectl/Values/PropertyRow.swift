@@ -12,7 +12,7 @@ struct PropertyRow {
   private(set) var range: ClosedRange<Double>?
   private(set) var value: Contract.Value?
   private(set) var reason: String?
-  /// The value as text, without unit; empty if there is none.
+  /// The value as text, without unit and without more digits than matter; empty if there is none.
   private(set) var text = ""
   /// When the value was measured; nil: unknown.
   private(set) var measuredAt: Double?
@@ -62,7 +62,7 @@ struct PropertyRow {
     if value != reading.value {
       value = reading.value
       changedAt = measuredAt ?? now
-      text = reading.value.map { Format.text($0) } ?? ""
+      text = reading.value.map { if case .float(let number) = $0 { Format.rounded(number) } else { Format.text($0) } } ?? ""
     }
     reason = reading.reason
     self.measuredAt = measuredAt
