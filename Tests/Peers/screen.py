@@ -123,7 +123,13 @@ DEVICES = [
     ("mirror", "mirror", "down", "ble:Mirror", "no advertisement received", [(prop("led", "settings", 1, "%", low=0, high=100), "link down: no advertisement received", 0)]),
     ("home", "weather", "ready", None, None, [
         (prop("temperature", "weather", 1, "°C"), 11.5, 200), (prop("condition", "weather", 1, type="string"), "light rain", 200)]),
+    ("golf", "obd", "parked", "tcp:192.168.0.11:35000", None, [
+        (prop(name, group, rank, unit), "the vehicle has not been used for 600 s: it is polled every 30 s", 0)
+        for name, group, rank, unit in [("speed", "drive", 1, "km/h"), ("rpm", "engine", 1, "rpm"), ("engine-load", "engine", 2, "%"),
+                                        ("fuel-level", "engine", 1, "%"), ("coolant-temperature", "temperatures", 2, "°C")]] + [
+        (prop("adapter-voltage", "adapter", 2, "V"), 12.345678, 0)]),
 ]
+FAULTS = {"golf": "the vehicle has not been used for 600 s: it is polled every 30 s"}
 # The log of each device: level, link, message. All records are of one time.
 LOG = {"ev": [("notice", "main", "link is up: tcp:192.168.0.10:35000"), ("notice", None, "vehicle detected: electric Hyundai or Kia (e-gmp)"),
               ("warning", "main", "no reply to 220101 within 200 ms")]}
@@ -154,7 +160,8 @@ def snapshot():
         link = {"name": "main", "url": url, "state": "down" if problem else "up", "since": int((time.time() - 3630) * 1e6)}
         if problem:
             link["reason"] = problem
-        made.append({"name": name, "kind": kind, "state": state, "links": [link] if url else [], "readings": [reading(name, *row) for row in rows]})
+        made.append({"name": name, "kind": kind, "state": state, "links": [link] if url else [], "readings": [reading(name, *row) for row in rows],
+                     **({"fault": FAULTS[name]} if name in FAULTS else {})})
     return made
 
 

@@ -91,13 +91,34 @@ import Varlink
   }
 
   @Test func `lines are cut to the width, and a value without a unit has its name`() {
-    #expect(summary([device("ev", ["speed": nil], link: down)], width: 52) == ["ev  polling  link down: no ad…; next attempt in 12 s"])
+    #expect(summary([device("ev", ["speed": nil], link: down)], width: 52) == ["ev  polling  no advertisement; next attempt in 12 s"])
+    // The reason matters more than the next attempt.
+    #expect(summary([device("ev", ["speed": nil], link: down)], width: 45) == ["ev  polling  link down: no advertisement"])
+    #expect(summary([device("ev", ["speed": nil], link: down)], width: 30) == ["ev  polling  no advertisement"])
+    #expect(summary([device("ev", ["speed": nil], link: down)], width: 24) == ["ev  polling  no adverti…"])
     let car = Contract.Device(
       name: "car", kind: "rc-car", state: "ready",
       readings: [Contract.Reading(device: "car", property: "running", value: .bool(false), age: 1)])
     let declared = Contract.Schema(
       device: "car", kind: "rc-car", Schema(properties: [Property("running", .bool, rank: .headline, help: "")], actions: []))
     #expect(summary([DeviceStatus(car, declared, now: 0)]) == ["car  ready  running off"])
+  }
+
+  @Test func `a narrow window leaves out values before health and trouble codes`() {
+    let ev = device(
+      "ev", ["speed": .float(50.4), "battery": .float(78), "poll-rate": .int(20), "mil": .bool(true), "dtc-count": .int(2)])
+    #expect(summary([ev], width: 60) == ["ev  polling  50.4 km/h  78 %  ● 20 Hz  MIL on, 2 DTCs"])
+    #expect(summary([ev], width: 50) == ["ev  polling  50.4 km/h  ● 20 Hz  MIL on, 2 DTCs"])
+    #expect(summary([ev], width: 40) == ["ev  polling  50.4 km/h  78 %  ●  MIL"])
+    #expect(summary([ev], width: 30) == ["ev  polling  50.4 km/h  ●  MIL"])
+    #expect(summary([ev], width: 24) == ["ev  polling  ●  MIL"])
+  }
+
+  @Test func `a vehicle at rest is no problem`() {
+    var parked = device("golf", ["speed": nil], fault: "the vehicle has not been used for 600 s: it is polled every 30 s").device
+    parked.state = "parked"
+    let lines = summary([device("ev", ["speed": .int(5)]), DeviceStatus(parked, schema, now: 100)])
+    #expect(lines == ["ev    polling  5 km/h  ●", "golf  parked   the vehicle has not been used for 600 s: it is polled every 30 s"])
   }
 
   @Test func `a device without headline values gives the reason`() {
@@ -145,6 +166,24 @@ import Varlink
     #expect(!lines.contains { $0.contains("odometer") } && lines.contains("  cells         64 cells  3.80–3.82 V, Δ 20 mV"))
   }
 
+  @Test func `a screen with less lines than groups shows the most important values of all`() {
+    let lines = detail(full, rows: 7, log: ["10:00:00 notice   link is up"])
+    #expect(lines[4].hasPrefix("  speed      ") && lines[4].contains(" 50.4 km/h  battery      ") && lines[4].hasSuffix(" 9 %"))
+    #expect(Array(lines[5...]) == ["  tyre-pressure: no reply", "  12 more; see: vehiclectl status ev --all"])
+  }
+
+  @Test func `a reason that the header has is not repeated`() {
+    let fault = "the adapter does not respond"
+    let readings = ["speed", "rpm"].map { Contract.Reading(device: "ev", property: $0, reason: fault) }
+    let status = DeviceStatus(
+      Contract.Device(
+        name: "ev", kind: "obd", state: "degraded", links: [Contract.Link(name: "main", url: "tcp:h:1", state: "up", since: 40_000_000)],
+        readings: readings, fault: fault), schema, now: 100)
+    for lines in [detail(status), StatusTable.lines(status, width: 80, paint: plain)] {
+      #expect(lines.filter { $0.contains(fault) } == ["  fault: \(fault)"])
+    }
+  }
+
   @Test func `without a terminal there is one property on a line, and nothing is cut`() {
     let lines = detail(full, width: nil, rows: nil)
     #expect(lines[4].hasPrefix("  drive         speed ") && lines[4].hasSuffix("50.4 km/h"))
@@ -167,6 +206,15 @@ import Varlink
         "ev (obd): polling  ●", "  main tcp:h:1  up for 60 s", "  property    value  unit    age", "  drive",
         "    rpm        3737  rpm   1.0 s",
         "    odometer      -  km           no reply", "  statistics", "    polls         7        1.0 s",
+      ])
+  }
+
+  @Test func `in a narrow window names are shortened, and reasons are on lines of their own`() {
+    let status = device("ev", ["module-temperature-1": .int(21), "odometer": nil])
+    #expect(
+      StatusTable.lines(status, width: 36, paint: plain)[2...] == [
+        "  property        value  unit    age", "  drive", "    odometer          -  km", "      no reply", "  temperatures",
+        "    modul…ture-1     21  °C    1.0 s",
       ])
   }
 

@@ -261,6 +261,90 @@ import Varlink
     #expect(lines(WatchModel(), rows: 4)[0].contains("no devices"))
   }
 
+  @Test func `the header keeps poll rate and trouble codes if other properties are selected`() throws {
+    let schema = Contract.Schema(
+      device: "ev", kind: "obd",
+      Schema(
+        properties: [
+          Property("speed", .float, group: .drive, rank: .headline, help: ""), Property("mil", .bool, group: .diagnostics, help: ""),
+          Property("poll-rate", .float, unit: "Hz", group: .statistics, rank: .detail, help: ""),
+        ], actions: []))
+    var model = WatchModel(try References(["ev.speed"], in: [schema]))
+    model.declare(schema)
+    var device = Self.ev
+    device.readings = [Self.reading("speed", .float(50)), Self.reading("mil", .bool(true)), Self.reading("poll-rate", .float(19.95))]
+    model.apply(.init(sequence: 0, snapshot: [device]), at: 1000, wall: 100)
+    #expect(lines(model)[1].hasPrefix("ev obd  polling  ● 19.95 Hz  MIL on  tcp:h:1") && model.devices[0].rows.map(\.name) == ["speed"])
+    model.apply(.init(sequence: 1, changes: [Self.reading("mil", .bool(false))]), at: 1000, wall: 100)
+    #expect(lines(model)[0] == "[ev]" && !lines(model)[1].contains("MIL"))
+  }
+
+  @Test func `the selected device is in the list, however many there are`() {
+    let many = (0..<40).map { number in
+      var device = Self.ev
+      device.name = "car-\(number)"
+      return device
+    }
+    let model = Self.model(many)
+    var view = WatchView()
+    for number in 0..<40 {
+      let shown = lines(model, view, columns: 120, rows: 12)
+      #expect(shown.contains { $0.hasPrefix("› car-\(number) ") }, "\(shown)")
+      #expect(shown[10].contains(" more ") && !shown.contains { $0.hasPrefix("› ") && !$0.hasPrefix("› car-\(number) ") })
+      _ = view.handle(.tab, model, at: 1000, wall: 100)
+    }
+  }
+
+  @Test func `trouble codes are marked in tabs and list`() {
+    let schema = Contract.Schema(
+      device: "ev", kind: "obd",
+      Schema(
+        properties: [Property("mil", .bool, group: .diagnostics, help: ""), Property("dtc-count", .int, group: .diagnostics, help: "")],
+        actions: []))
+    func model(_ name: String) -> WatchModel {
+      var (model, device, other) = (WatchModel(), Self.ev, Self.ev)
+      model.declare(schema)
+      device.readings = [Self.reading("mil", .bool(true)), Self.reading("dtc-count", .int(2))]
+      (device.name, other.name, other.readings) = (name, "b", [])
+      model.apply(.init(sequence: 0, snapshot: [device, other]), at: 1000, wall: 100)
+      return model
+    }
+    #expect(lines(model("ev"))[0] == "[ev!] b" && lines(model("ev"))[1].contains("polling  MIL on, 2 DTCs"))
+    #expect(lines(model("ev"), columns: 120)[0].hasPrefix("› ev polling MIL on, 2 DTCs   │"))
+    #expect(lines(model("a-very-long-name"), columns: 120)[0].hasPrefix("› a-very-long-name polling MIL│"))
+    #expect(lines(model("a-very-very-very-long-name-of-it"), columns: 120)[0].contains("MIL│"))
+  }
+
+  @Test func `a fault is shown once, a vehicle at rest is no problem`() {
+    let fault = "the vehicle has not been used for 600 s: it is polled every 30 s"
+    var parked = Self.ev
+    (parked.state, parked.fault) = ("parked", fault)
+    parked.readings = Self.ev.readings.map { Self.reading($0.property, nil, fault) }
+    var model = Self.model([parked])
+    let grid = WatchRenderer(model, WatchView(), columns: 100, rows: 30, now: 1000, wall: 100).grid
+    let shown = (0..<30).map(grid.line)
+    #expect(shown[0] == "[ev]" && shown.filter { $0.contains("polled every") } == [fault], "\(shown)")
+    #expect(shown.contains { $0.hasPrefix("  speed") && $0.hasSuffix(" –") } && !shown.contains { $0.contains("▀▀▀") })
+    #expect(!grid.cells.contains { $0.ink == .bad || $0.ink == .good })
+    #expect(DeviceStatus(parked, nil, now: 100).header(detailed: false, width: 100) { "\($1):\($0)" }.last == "  dim:\(fault)")
+    parked.fault = "the 12 V battery is low (min-voltage = 11.8): polling is suspended until it reaches 12.1 V"
+    model = Self.model([parked])
+    #expect(lines(model)[0] == "[ev!]" && parked.needsAttention)
+  }
+
+  @Test func `names are cut only if there is no room, and in the middle`() {
+    let name = "tyre-pressure-of-the-front-left-wheel"
+    let schema = Contract.Schema(
+      device: "ev", kind: "obd", Schema(properties: [Property(name, .float, unit: "kPa", group: .tyres, help: "")], actions: []))
+    var device = Self.ev
+    device.readings = [Contract.Reading(device: "ev", property: name, value: .float(12.345678), unit: "kPa", age: 0)]
+    var model = WatchModel()
+    model.declare(schema)
+    model.apply(.init(sequence: 0, snapshot: [device]), at: 1000, wall: 100)
+    #expect(lines(model)[3].hasPrefix("  \(name)    12.346 kPa"))
+    #expect(lines(model, columns: 40)[3] == "  tyre-pr…t-wheel    12.346 kPa      now")
+  }
+
   @Test func `problems are marked and explained`() {
     var broken = Self.ev
     broken.name = "torq"

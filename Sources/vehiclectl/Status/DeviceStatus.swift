@@ -25,12 +25,7 @@ struct DeviceStatus {
   }
 
   /// What the vehicle itself reports as wrong: `MIL on, 2 DTCs`; nil if it reports nothing.
-  var warning: String? {
-    var parts: [String] = []
-    if case .bool(true)? = row("mil")?.value { parts.append("MIL on") }
-    if case .int(let count)? = row("dtc-count")?.value, count > 0 { parts.append("\(count) DTC\(count == 1 ? "" : "s")") }
-    return parts.isEmpty ? nil : parts.joined(separator: ", ")
-  }
+  var warning: String? { Meaning.warning(row) }
 
   /// The client that holds the motion lease.
   var holder: String? { device.holder.map { "held by \($0)" } }
@@ -49,7 +44,10 @@ struct DeviceStatus {
         lines.append(paint(detailed ? text : text.truncated(to: width), .dim))
       }
     }
-    if let fault = device.fault { lines += Self.paragraph("fault:", fault, .bad, width, paint) }
+    if let fault = device.fault {
+      let (label, style): (String, Style) = device.isAtRest ? ("", .dim) : ("fault:", .bad)
+      lines += Self.paragraph(label, fault, style, width, paint)
+    }
     if let warning { lines += Self.paragraph("", "\(warning); see: vehiclectl dtc \(device.name)", .warning, width, paint) }
     return lines
   }

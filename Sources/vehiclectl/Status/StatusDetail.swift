@@ -1,5 +1,6 @@
 // `status` of one device on a screen: the links, and its values by group, the most important of each group and as many as fit, in columns
-// beside the names of their groups. Details and statistics are left out; cells and numbered families are summarised. Pure.
+// beside the names of their groups. If there are fewer lines than groups, the most important values of all groups. Details and statistics
+// are left out; cells and numbered families are summarised. Pure.
 
 import Varlink
 
@@ -15,6 +16,8 @@ struct StatusDetail {
     let name: String
     let value: String
     var style = Style.plain
+    /// 1 headline, 2 main.
+    var rank = 2
     /// The number of properties that it stands for.
     var properties = 1
     /// Whether it has a line of its own.
@@ -34,12 +37,20 @@ struct StatusDetail {
   /// The lines, at most `rows` if it is not nil. The log is the last part.
   mutating func lines(rows: Int?, log: [String]) -> [String] {
     let header = status.header(detailed: false, width: width, paint: paint)
+    var groups = groups()
+    // One line for each group, those around the values, and the log, as much of it as fits.
+    let missing = reasons()
+    let room = rows.map { max(1, $0 - header.count - 2) }
+    let least = groups.count + missing.count
+    let log = room.map { log.suffix(max(0, $0 - least - 1)) } ?? log[...]
     let end = log.isEmpty ? [] : [""] + log.map { $0.truncated(to: width) }
-    let groups = groups()
+    if let room, room < groups.count {
+      let items = groups.flatMap(\.items)
+      groups = [("", items.filter { $0.rank == 1 } + items.filter { $0.rank != 1 })]
+    }
     layOut(groups)
-    let parts = groups.map { self.lines($0.name, $0.items) } + [reasons().map { ($0, 0) }]
-    // The blank line before the values, and the line about those that are left out.
-    let body = Self.fit(parts, into: rows.map { max(0, $0 - header.count - end.count - 2) })
+    let parts = groups.map { self.lines($0.name, $0.items) } + [missing.map { ($0, 0) }]
+    let body = Self.fit(parts, into: room.map { $0 - end.count })
     let hidden = status.rows.count - body.reduce(0) { $0 + $1.properties }
     var lines = header + (body.isEmpty ? [] : [""]) + body.map { $0.line.truncated(to: width) }
     if hidden > 0 {
@@ -81,13 +92,13 @@ struct StatusDetail {
         if let family = families[row.name] { return Item(name: family.name, value: family.range, properties: family.count) }
         guard row.rank < 3, !members.contains(row.name), !CellStrip.accepts(row) else { return nil }
         let value = row.unit.map { "\(row.text) \($0)" } ?? row.text
-        return Item(name: row.name, value: Output.oneLine(value), style: Meaning.ink(of: row).style)
+        return Item(name: row.name, value: Output.oneLine(value), style: Meaning.ink(of: row).style, rank: row.rank)
       }
   }
 
   /// Chooses the columns: as many as fit into the window, or one that is as wide as its longest entry.
   private mutating func layOut(_ groups: [(name: String, items: [Item])]) {
-    let hasLabels = width.map { $0 >= Self.labelsFrom } ?? true
+    let hasLabels = (width.map { $0 >= Self.labelsFrom } ?? true) && groups.contains { !$0.name.isEmpty }
     label = hasLabels ? (groups.map(\.name.cells).max() ?? 0) + 2 + Self.gap : 2
     let short = groups.flatMap(\.items).filter { !$0.isWide && $0.value.cells <= Self.minColumn / 2 }
     let longest = (short.map(\.name.cells).max() ?? 0) + Self.gap + (short.map(\.value.cells).max() ?? 0)
@@ -119,7 +130,7 @@ struct StatusDetail {
 
   /// Name and value at both ends of a column; a name that is too long is cut.
   private func cell(_ item: Item) -> String {
-    let name = item.name.truncated(to: max(1, column - item.value.cells - 1))
+    let name = item.name.shortened(to: max(1, column - item.value.cells - 1))
     return name + spaces(column - name.cells - item.value.cells) + paint(item.value, item.style)
   }
 
@@ -127,12 +138,12 @@ struct StatusDetail {
     (item.name + spaces(Self.gap) + paint(item.value, item.style)).truncated(to: width.map { max(1, $0 - label) })
   }
 
-  /// Why main values are missing, one line for each reason. The header has the reason if a link is not up.
+  /// Why main values are missing, one line for each reason that the header does not have.
   private func reasons() -> [String] {
     guard status.device.links.allSatisfy({ $0.state == "up" }) else { return [] }
     var reasons: [(reason: String, names: [String])] = []
     for row in status.rows where row.value == nil && row.rank < 3 && !row.isNotReported {
-      guard let reason = row.reason else { continue }
+      guard let reason = row.reason, !status.device.explains(reason) else { continue }
       if let index = reasons.firstIndex(where: { $0.reason == reason }) {
         reasons[index].names.append(row.name)
       } else {

@@ -1,5 +1,5 @@
 // `status` of all devices: one line each, in aligned columns: name, state, headline values, health and poll rate, warnings. Those with
-// problems come first, with the reason in place of the values. Pure.
+// problems come first, with the reason in place of the values. In a narrow window, values are left out before health and warnings. Pure.
 
 import Varlink
 
@@ -8,33 +8,64 @@ enum StatusSummary {
 
   /// The lines, cut to the width if there is one.
   static func lines(_ devices: [DeviceStatus], width: Int?, paint: (String, Style) -> String) -> [String] {
-    let hasProblem = { (status: DeviceStatus) in status.device.problem != nil && !status.device.isDisconnected }
-    let ordered = devices.filter(hasProblem) + devices.filter { !hasProblem($0) }
+    let ordered = devices.filter(\.device.needsAttention) + devices.filter { !$0.device.needsAttention }
     let names = ordered.map { Output.oneLine($0.device.name) }
     let values = ordered.map { $0.device.problem == nil ? headlines($0) : [] }
     let columns = (0..<maxValues).map { column in values.map { column < $0.count ? $0[column].text.cells : 0 }.max() ?? 0 }
       .filter { $0 > 0 }
     let nameWidth = names.map(\.cells).max() ?? 0
     // Lines with a problem have no columns after the state.
-    let stateWidth = { (isBad: Bool) in ordered.filter { hasProblem($0) == isBad }.map { Output.oneLine($0.device.state).cells }.max() ?? 0
+    let stateWidth = { (isBad: Bool) in
+      ordered.filter { $0.device.needsAttention == isBad }.map { Output.oneLine($0.device.state).cells }.max() ?? 0
     }
     return ordered.indices.map { index in
-      let (status, isBad) = (ordered[index], hasProblem(ordered[index]))
+      let (status, isBad) = (ordered[index], ordered[index].device.needsAttention)
       let state = Output.oneLine(status.device.state)
       var line = paint(names[index], isBad ? .bad : .bold) + spaces(nameWidth - names[index].cells + 2)
-      line += paint(state, isBad ? .bad : .plain) + spaces(stateWidth(isBad) - state.cells + 2)
-      if let problem = status.device.problem {
+      line += paint(state, isBad ? .bad : status.device.isAtRest ? .dim : .plain) + spaces(stateWidth(isBad) - state.cells + 2)
+      if status.device.problem != nil {
         if let warning = status.warning { line += paint(warning, .warning) + "  " }
-        // A long reason is cut so that the next attempt is visible.
-        let next = status.device.nextAttempt(at: status.now)
-        let room = width.map { max(10, $0 - line.visibleCells - next.cells) }
-        return (line + paint(Output.oneLine(problem).truncated(to: room) + next, isBad ? .bad : .dim)).truncated(to: width)
+        let text = reason(status, room: width.map { max(10, $0 - line.visibleCells) })
+        return (line + paint(Output.oneLine(text), isBad ? .bad : .dim)).truncated(to: width)
       }
-      line += middle(status, values[index], columns, paint)
-      if let health = status.health { line += "  " + paint(Output.oneLine(health.text), health.style) }
-      for warning in [status.warning, status.holder] { line += warning.map { "  " + paint(Output.oneLine($0), .warning) } ?? "" }
-      return line.withoutTrailingSpaces.truncated(to: width)
+      return fitted(line, status, values[index], columns, width: width, paint).withoutTrailingSpaces.truncated(to: width)
     }
+  }
+
+  /// The problem with the time of the next attempt, or the longest part of it that fits: the reason matters most.
+  private static func reason(_ status: DeviceStatus, room: Int?) -> String {
+    let (problem, short) = (status.device.problem ?? "", status.device.shortProblem ?? "")
+    let next = status.device.nextAttempt(at: status.now)
+    guard let room else { return problem + next }
+    return [problem + next, short + next, problem, short].first { $0.cells <= room } ?? short.truncated(to: room)
+  }
+
+  /// The line with as many headline values as fit before the health and the warnings, which are shortened before the first value is left out.
+  private static func fitted(
+    _ start: String, _ status: DeviceStatus, _ values: [Cell], _ columns: [Int], width: Int?, _ paint: (String, Style) -> String
+  ) -> String {
+    let (health, warning) = (status.health, status.warning)
+    let dot = health.map { ("●", $0.style) }
+    let warnings = warning.map { [$0, $0.prefix { $0 != " " } == "MIL" ? "MIL" : $0] } ?? [nil, nil]
+    let tails: [[(text: String, style: Style)?]] = [
+      [health, warnings[0].map { ($0, .warning) }, status.holder.map { ($0, .warning) }],
+      [dot, warnings[0].map { ($0, .warning) }, status.holder.map { ($0, .warning) }],
+      [dot, warnings[1].map { ($0, .warning) }, status.holder.map { ($0, .warning) }],
+      [dot, warnings[1].map { ($0, .warning) }],
+    ]
+    let counts = [Array(stride(from: columns.count, to: 0, by: -1)), [0]]
+    var line = ""
+    for counts in counts {
+      for tail in tails {
+        for count in counts {
+          line = start + middle(status, values, Array(columns.prefix(count)), paint)
+          if count == 0 { line = line.withoutTrailingSpaces }
+          for part in tail { line += part.map { "  " + paint(Output.oneLine($0.text), $0.style) } ?? "" }
+          if line.visibleCells <= width ?? .max { return line }
+        }
+      }
+    }
+    return line
   }
 
   /// The headline values in their columns, numbers to the right; if there is none, the reason.

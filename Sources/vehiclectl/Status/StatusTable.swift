@@ -1,5 +1,7 @@
 // `status --all`: every property of a device by group, with its age, or the reason why it has no value. Pure.
 
+import Varlink
+
 enum StatusTable {
   static func lines(_ status: DeviceStatus, width: Int?, paint: (String, Style) -> String) -> [String] {
     var table = Table("property", ">value", "unit", ">age", "")
@@ -8,16 +10,18 @@ enum StatusTable {
       if row.group != group { table.rows.append([Cell(row.group, .bold)]) }
       group = row.group
       let age = Cell(row.value == nil ? "" : row.age(at: status.now).map(Format.duration) ?? "", .dim)
-      let (value, remark) = cells(row)
+      let (value, remark) = cells(row, status.device)
       table.rows.append([Cell("  \(row.name)"), value, Cell(row.unit ?? ""), age, remark])
     }
+    if let width { table.shortenFirstColumn(to: width, indent: 2) }
     let header = status.header(detailed: true, width: width, paint: paint)
     return status.rows.isEmpty ? header : header + table.lines(indent: 2, width: width, paint: paint)
   }
 
   /// The value, and the last column, which has the reason for a missing value, or a value that is too long for the value column.
-  private static func cells(_ row: PropertyRow) -> (value: Cell, remark: Cell) {
-    guard row.value != nil else { return (Cell("-", .dim), Cell(row.reason ?? "", .dim)) }
+  private static func cells(_ row: PropertyRow, _ device: Contract.Device) -> (value: Cell, remark: Cell) {
+    // The header has the reasons that many properties share.
+    guard row.value != nil else { return (Cell("-", .dim), Cell(device.explains(row.reason) ? "" : row.reason ?? "", .dim)) }
     let style = Meaning.ink(of: row).style
     return row.text.cells <= maxColumnWidth ? (Cell(row.text, style), Cell(row.reason ?? "", .dim)) : (Cell(""), Cell(row.text, style))
   }

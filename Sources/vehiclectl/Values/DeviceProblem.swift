@@ -9,12 +9,32 @@ extension Contract.Device {
   /// Whether a client has closed the links with `disconnect`, which is no problem.
   var isDisconnected: Bool { fault == nil && mainLink?.state == "down" && mainLink?.reason?.hasPrefix("disconnected on request") == true }
 
+  /// Whether polling is paused because the vehicle is not in use, which is no problem, unless its battery is low.
+  var isAtRest: Bool {
+    SleepingVehicle.isAsleep(state) && mainLink.map { $0.state == "up" } ?? true && fault?.hasPrefix(Self.lowBattery) != true
+  }
+
   /// The fault, or why the main link is not up; nil if all is well.
   var problem: String? {
     if let fault { return fault }
     guard let link = mainLink, link.state != "up" else { return nil }
     return link.reason.map { "link \(link.state): \($0)" } ?? "link \(link.state)"
   }
+
+  /// The problem without the state of the link, for narrow columns.
+  var shortProblem: String? { fault ?? (problem == nil ? nil : mainLink?.reason ?? problem) }
+
+  /// Whether the problem is one that the user should look at.
+  var needsAttention: Bool { problem != nil && !isDisconnected && !isAtRest }
+
+  /// Whether `problem` already gives this reason for a missing value, so that it need not be repeated for each.
+  func explains(_ reason: String?) -> Bool {
+    guard let reason, !reason.isEmpty else { return true }
+    return reason == fault || reason == problem || problem != nil && reason.hasPrefix(Self.linkDown)
+  }
+
+  /// How the daemon's messages begin.
+  private static let (linkDown, lowBattery) = ("link down", "the 12 V battery is low")
 
   /// The time until the next attempt to open a link: `; next attempt in 12 s`; empty if none is planned. `now` is in seconds since the Unix
   /// epoch.

@@ -24,13 +24,13 @@ struct LargeNumbers {
     let height = scale == 2 ? 5 : 3
     for (index, row) in rows.enumerated() {
       let x = left + index * each
-      let ink: Ink = row.value == nil ? .dim : Meaning.ink(of: row) == .plain ? .bold : Meaning.ink(of: row)
-      var end = x
-      for (line, text) in Glyphs.large(row.value == nil ? "-" : row.shortText, scale: scale).enumerated() {
+      let ink: Ink = Meaning.ink(of: row) == .plain ? .bold : Meaning.ink(of: row)
+      var end = row.value == nil ? grid.put("– ", x, y + height - 1, .dim) : x
+      for (line, text) in Glyphs.large(row.value == nil ? "" : row.shortText, scale: scale).enumerated() {
         end = max(end, grid.put(text, x, y + line, ink, width: each - 1))
       }
       grid.put(row.unit ?? "", end, y + height - 1, .dim, width: x + each - end)
-      let name = grid.put(row.name, x, y + height, .plain, width: min(each - 1, 24)) + 1
+      let name = grid.put(row.name.shortened(to: min(each - 1, 24)), x, y + height) + 1
       let step = Glyphs.step(width: x + each - 2 - name)
       if History.length / step <= x + each - 2 - name {
         grid.put(Glyphs.sparkline(row.history.samples(step: step, until: second)), name, y + height, .accent)

@@ -27,6 +27,7 @@ struct WatchLines {
     let rows = relevant.filter(view.shows)
     if largest > 0, view.filter.isEmpty, view.order == .group {
       headlines = Array(rows.filter { $0.rank == 1 && Self.isNumber($0) }.prefix(largest))
+      if headlines.allSatisfy({ $0.value == nil }) { headlines = [] }
     }
     let large = Swift.Set(headlines.map(\.name))
     let small = rows.filter { !large.contains($0.name) }

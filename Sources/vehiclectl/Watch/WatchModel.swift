@@ -19,6 +19,9 @@ struct WatchModel {
     }
 
     func row(_ name: String) -> PropertyRow? { positions[name].map { rows[$0] } ?? unlisted[name] }
+
+    /// What the vehicle itself reports as wrong.
+    var warning: String? { Meaning.warning(row) }
   }
 
   private(set) var devices: [Watched] = []

@@ -22,13 +22,15 @@ struct WatchRenderer {
   /// Why all values are outdated, and the row that says so.
   private let outage: String?
   private var outageRow = 0
-  /// The width of the list of devices, and of the window from which on there is one.
-  private static let (listWidth, listFrom) = (30, 110)
+  /// The width of the window from which on there is a list of devices.
+  private static let listFrom = 110
   /// Windows with fewer rows have no blank lines between groups.
   static let airyFrom = 30
   /// The width of a column of values from which on there are several.
   private static let columnWidth = 54
   private static let gap = 2
+  /// The least width of the names of values, if there is room.
+  private static let nameWidth = 16
 
   /// Draws the view for a window of this size.
   init(_ model: WatchModel, _ view: WatchView, columns: Int, rows: Int, now: Double, wall: Double) {
@@ -51,10 +53,10 @@ struct WatchRenderer {
       return drawFooter(hidden: 0)
     }
     if grid.columns >= Self.listFrom, model.devices.count > 1 {
-      drawList(selected)
-      left = Self.listWidth + Self.gap
+      DeviceList(devices: model.devices, selected: selected).draw(on: &grid)
+      left = DeviceList.width + Self.gap
     } else {
-      drawTabs(selected)
+      DeviceList(devices: model.devices, selected: selected).drawTabs(on: &grid)
       y = 1
     }
     let device = model.devices[selected]
@@ -69,64 +71,11 @@ struct WatchRenderer {
     let headlines = LargeNumbers(width: width, rows: grid.rows)
     let lines = WatchLines(device, view, width: columnWidth, largest: headlines.count, isCompact: grid.rows < Self.airyFrom, now: now)
     if !lines.headlines.isEmpty { y = headlines.draw(lines.headlines, on: &grid, left, y, second: model.historySlot(of: now)) }
-    draw(lines.lines, count, columnWidth)
+    draw(lines.lines, of: device.device, count, columnWidth)
     drawFooter(hidden: lines.hidden)
   }
 
-  // MARK: Devices
-
-  /// One line of tabs; those that do not fit are left out at both ends.
-  private mutating func drawTabs(_ selected: Int) {
-    let texts = model.devices.enumerated().map { index, device in
-      let mark = device.device.problem == nil ? "" : "!"
-      return index == selected ? "[\(device.device.name)\(mark)]" : " \(device.device.name)\(mark) "
-    }
-    var first = selected
-    var width = texts[selected].cells
-    while first > 0, width + texts[first - 1].cells <= grid.columns - 4 {
-      first -= 1
-      width += texts[first].cells
-    }
-    var x = first > 0 ? grid.put("‹", 0, 0, .dim) : 0
-    for index in first..<texts.count {
-      if x + texts[index].cells > grid.columns - 1, index != selected {
-        grid.put("›", grid.columns - 1, 0, .dim)
-        break
-      }
-      let hasProblem = model.devices[index].device.problem != nil
-      x = grid.put(texts[index], x, 0, hasProblem ? .bad : index == selected ? .bold : .plain)
-    }
-  }
-
-  /// The list of devices in wide windows, each with its state and its problem.
-  private mutating func drawList(_ selected: Int) {
-    var row = 0
-    for (index, watched) in model.devices.enumerated() where row < grid.rows - 2 {
-      let (device, problem) = (watched.device, watched.device.problem)
-      let name = grid.put(index == selected ? "› " : "  ", 0, row, .bold)
-      let end = grid.put(device.name, name, row, index == selected ? .bold : .plain, width: Self.listWidth - name)
-      grid.put(device.state, end + 1, row, Meaning.ink(of: device), width: Self.listWidth - end - 1)
-      row += 1
-      if let problem {
-        grid.put(problem, 4, row, .bad, width: Self.listWidth - 4)
-        row += 1
-      } else if let summary = Self.summary(watched) {
-        grid.put(summary, 4, row, .dim)
-        row += 1
-      }
-    }
-    for row in 0..<(grid.rows - 1) { grid.put("│", Self.listWidth, row, .dim) }
-  }
-
-  /// The headline values of a device, as many as fit into its line; nil if it has none.
-  private static func summary(_ device: WatchModel.Watched) -> String? {
-    var text = ""
-    for row in device.rows where row.rank == 1 && row.value != nil {
-      let longer = text + (text.isEmpty ? "" : "  ") + row.headline
-      if longer.cells < listWidth - 4 { text = longer }
-    }
-    return text.isEmpty ? nil : text
-  }
+  // MARK: Header
 
   private mutating func drawOutage() {
     guard let outage else { return }
@@ -134,7 +83,7 @@ struct WatchRenderer {
     (outageRow, y) = (y, y + 1)
   }
 
-  /// Name, kind, state, poll rate and link of a device; its problem and the last event below.
+  /// Name, kind, state, poll rate, warning and link of a device; its problem and the last event below.
   private mutating func drawHeader(_ watched: WatchModel.Watched) {
     let device = watched.device
     let room = grid.columns - left
@@ -142,6 +91,7 @@ struct WatchRenderer {
     x = grid.put(" \(device.kind)  ", x, y, .dim)
     x = grid.put(device.state, x, y, Meaning.ink(of: device))
     if let rate = watched.row("poll-rate"), rate.value != nil { x = grid.put("  ● \(rate.text) \(rate.unit ?? "Hz")", x, y, .good) }
+    if let warning = watched.warning { x = grid.put("  \(warning)", x, y, .warn) }
     if let holder = device.holder { x = grid.put("  held by \(holder)", x, y, .warn) }
     for link in device.links {
       let duration = Format.duration(wall - Double(link.since) / 1e6)
@@ -151,8 +101,13 @@ struct WatchRenderer {
     y += 1
     drawOutage()
     if let problem = device.problem {
-      grid.put(problem + device.nextAttempt(at: wall), left, y, .bad)
-      y += 1
+      let next = device.nextAttempt(at: wall)
+      let whole = problem + next
+      let lines = whole.cells <= room ? [whole] : problem.wrapped(to: room) + (next.isEmpty ? [] : [String(next.dropFirst(2))])
+      for line in lines.prefix(max(1, grid.rows / 6)) {
+        grid.put(line, left, y, device.needsAttention ? .bad : .dim)
+        y += 1
+      }
     }
     if let (event, at) = model.event, now - at < Double(History.length) {
       let text = "\(event.device): \(event.text)"
@@ -166,18 +121,19 @@ struct WatchRenderer {
   // MARK: Values
 
   /// Lines flow down one column, then down the next one.
-  private mutating func draw(_ lines: [WatchLine], _ count: Int, _ width: Int) {
+  private mutating func draw(_ lines: [WatchLine], of device: Contract.Device, _ count: Int, _ width: Int) {
     let height = max(1, grid.rows - 1 - y)
     visible = height * count
     total = lines.count
     let first = min(view.scroll, max(0, total - visible))
+    let names = lines.map { if case .row(let row) = $0 { row.name.cells } else { 0 } }.max() ?? 0
     for (index, line) in lines[first..<min(total, first + visible)].enumerated() {
       let x = left + index / height * (width + Self.gap)
-      draw(line, x, y + index % height, width)
+      draw(line, of: device, x, y + index % height, width, names: names)
     }
   }
 
-  private mutating func draw(_ line: WatchLine, _ x: Int, _ y: Int, _ width: Int) {
+  private mutating func draw(_ line: WatchLine, of device: Contract.Device, _ x: Int, _ y: Int, _ width: Int, names: Int) {
     switch line {
     case .blank: break
     case .remark(let text): grid.put(text, x, y, .dim, width: width)
@@ -191,25 +147,22 @@ struct WatchRenderer {
       grid.putRight(age, before: x + width, y, .dim, width: 7)
     case .blocks(let blocks):
       for (index, block) in blocks.enumerated() where index < width - 2 { grid.put(String(block.scalar), x + 2 + index, y, block.ink) }
-    case .row(let row): draw(row, x, y, width)
+    case .row(let row): draw(row, of: device, x, y, width, names: names)
     }
   }
 
-  /// A value: name, value, unit, bar or graph, age. Narrow columns leave out the graph, then the age.
-  private mutating func draw(_ row: PropertyRow, _ x: Int, _ y: Int, _ width: Int) {
+  /// A value: name, value, unit, bar or graph, age. Narrow columns leave out the graph, then the age. `names` is the width of the longest name.
+  private mutating func draw(_ row: PropertyRow, of device: Contract.Device, _ x: Int, _ y: Int, _ width: Int, names: Int) {
     let hasAge = width >= 40
     let room = width - (hasAge ? 7 : 0)
-    let name = min(26, max(10, room * 40 / 100))
-    let number = 9
+    let (number, unitWidth) = (9, 5)
+    let name = min(max(names, Self.nameWidth), max(10, room - number - unitWidth - 4))
     let valueEnd = x + 2 + name + 1 + number
-    grid.put(row.name, x + 2, y, row.rank == 4 ? .dim : .plain, width: name)
+    grid.put(row.name.shortened(to: name), x + 2, y, row.rank == 4 ? .dim : .plain, width: name)
     if hasAge, row.value != nil { grid.putRight(Meaning.age(row.age(at: now)), before: x + width, y, .dim, width: 6) }
     guard row.value != nil else {
       grid.putRight("–", before: valueEnd, y, .dim, width: 1)
-      // The header gives the reason for all of these.
-      if let reason = row.reason, !reason.hasPrefix("link down") {
-        grid.put(reason, valueEnd + 1, y, .dim, width: x + width - valueEnd - 1)
-      }
+      if let reason = row.reason, !device.explains(reason) { grid.put(reason, valueEnd + 1, y, .dim, width: x + width - valueEnd - 1) }
       return
     }
     guard row.value?.number != nil else {
@@ -278,7 +231,7 @@ struct WatchRenderer {
     ("a", "show all: statistics, and what this vehicle does not report"), ("Ctrl-L", "draw the screen again"), ("?", "this help"),
     ("", ""),
     ("▁▃▅▇", "the last minute of a number"), ("██··", "a percentage"), ("now", "age of the value: the time since it was measured"),
-    ("●", "poll rate of the device"), ("!", "the device has a problem"),
+    ("●", "poll rate of the device"), ("!", "a problem (red), or a lit MIL or trouble codes (amber)"),
   ]
 
   private mutating func drawHelp() {
