@@ -226,7 +226,7 @@ struct LineHandler: RecordHandler {
 
   private static func parts(of metadata: Logger.Metadata) -> (subject: String, details: String) {
     let subject = ["device", "link"].compactMap { metadata[$0].map { printable("\($0)") } }.joined(separator: "/")
-    let further = metadata.filter { !["device", "link", Journal.messageID].contains($0.key) }.sorted { $0.key < $1.key }
+    let further = metadata.filter { !["device", "link", "event", Journal.messageID].contains($0.key) }.sorted { $0.key < $1.key }
     return (subject, further.map { " \(printable($0.key))=\(printable("\($0.value)"))" }.joined())
   }
 

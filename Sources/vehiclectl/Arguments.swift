@@ -4,16 +4,18 @@ enum Arguments {
   /// The options of all commands that are followed by a value.
   static let optionsWithValue: Set = [
     "--timeout", "--color", "--socket", "--units", "--config", "--count", "-n", "--deadline", "--delete", "--device", "--dial", "--ecu",
-    "--history-socket", "--input", "--interval", "--kind", "--last", "--level", "--lines", "-l", "--name", "--output", "-o", "--points",
+    "--history-socket", "--input", "--interval", "--kind", "--last", "--level", "--lines", "--name", "--output", "-o", "--points",
     "--property", "--seconds", "--since", "--svg", "--trip", "--until", "--year",
   ]
 
-  /// Turns `--offset -5` into `--offset=-5`: ArgumentParser takes a value with a leading dash for an option.
-  static func joiningNegativeNumbers(_ arguments: [String]) -> [String] {
+  /// Turns `--since -5min` into `--since=-5min`: ArgumentParser takes a value with a leading dash for an option.
+  static func joiningNegativeValues(_ arguments: [String]) -> [String] {
     var joined: [String] = []
     for (position, argument) in arguments.enumerated() {
       if argument == "--" { return joined + arguments[position...] }
-      if let last = joined.last, optionsWithValue.contains(last), argument.hasPrefix("-"), Double(argument) != nil {
+      if let last = joined.last, optionsWithValue.contains(last), argument.hasPrefix("-"),
+        Double(argument) != nil || TimeArgument.duration(String(argument.dropFirst())) != nil
+      {
         joined[joined.count - 1] = "\(last)=\(argument)"
       } else {
         joined.append(argument)

@@ -84,7 +84,7 @@ struct VehicleCtl: ParsableCommand {
   static func command(of given: [String]) throws -> any ParsableCommand {
     let commands = configuration.subcommands
     let names = commands.flatMap { $0.configuration.names } + ["help"]
-    let arguments = Arguments.commandFirst(Arguments.joiningNegativeNumbers(given), commands: names)
+    let arguments = Arguments.commandFirst(Arguments.joiningNegativeValues(given), commands: names)
     if arguments.first == "help" {
       let words = Arguments.withoutOptions(arguments)
       if let failure = CommandNames.failure(Array(words.dropFirst()), isHelp: true) { throw failure }

@@ -118,9 +118,10 @@ import Varlink
   }
 
   @Test func `negative numbers are values of options`() {
-    #expect(Arguments.joiningNegativeNumbers(["watch", "--interval", "-1"]) == ["watch", "--interval=-1"])
+    #expect(Arguments.joiningNegativeValues(["watch", "--interval", "-1"]) == ["watch", "--interval=-1"])
+    #expect(Arguments.joiningNegativeValues(["log", "--since", "-5min"]) == ["log", "--since=-5min"])
     for same in [["set", "x", "-5"], ["set", "--json", "-5"], ["set", "x", "--", "--count", "-5"], ["watch", "--count", "-q"]] {
-      #expect(Arguments.joiningNegativeNumbers(same) == same)
+      #expect(Arguments.joiningNegativeValues(same) == same)
     }
     let error = #expect(throws: (any Error).self) { _ = try VehicleCtl.command(of: ["watch", "--interval", "-1"]) }
     #expect(error.map { VehicleCtl.message(for: $0) }?.contains("\"-1\" is not an interval") == true)
@@ -268,6 +269,18 @@ import Varlink
     #expect(CallCommand.full("Status") == "io.vehicled.Status")
     #expect(CallCommand.full("org.varlink.service.GetInfo") == "org.varlink.service.GetInfo")
   }
+  @Test func `a word that resembles a command is reported as such without a daemon, a device is not`() throws {
+    let outcome = try Program.run(["--socket", "/nonexistent", "hlep"])
+    #expect(outcome.status == 2 && outcome.stderr.contains("unknown command or device: hlep; did you mean help?"), "\(outcome)")
+    for device in ["ev", "car2", "status"] { #expect(try Program.run(["--socket", "/nonexistent", device]).status == 3) }
+  }
+
+  @Test func `log takes -n, negative times and the levels of syslog`() throws {
+    let log = try #require(try VehicleCtl.command(of: ["log", "ev", "-n", "20", "--since", "-5min", "--level", "warn"]) as? LogCommand)
+    #expect(log.lines == 20 && log.device == "ev" && log.level == "warning" && log.since != nil)
+    #expect((try VehicleCtl.command(of: ["log-level", "err"]) as? LogLevelCommand)?.level == "error")
+  }
+
 
   @Test func `every failure has one line, an exit code and a name`() {
     let failures: [(Failure, Int32, String)] = [

@@ -17,7 +17,8 @@ struct LogCommand: Subcommand {
   @Flag(name: .shortAndLong, help: "Print new records as they occur.")
   var follow = false
   @Option(
-    name: .shortAndLong, help: ArgumentHelp("Print at most this many earlier records.", valueName: "n"), transform: WatchCommand.positive)
+    name: [.customShort("n"), .long], help: ArgumentHelp("Print at most this many earlier records.", valueName: "n"),
+    transform: WatchCommand.positive)
   var lines = 100
   @Option(help: ArgumentHelp("Print records since this time: \(TimeArgument.grammar).", valueName: "time"), transform: TimeArgument.option)
   var since: Int?
@@ -40,6 +41,7 @@ struct LogCommand: Subcommand {
     let parameters = Contract.Log.Parameters(device: device, level: level)
     guard follow else { return show(latest(try client.call(Contract.Log.self, parameters).records), output) }
     Interrupt.catchSignals()
+    var width = 0
     var earlier = journal
     var isFirst = true
     try client.stream(Contract.Log.self, parameters, firstReply: common.replyTimeout, tick: 1, laterReplies: nil) { result in
@@ -53,10 +55,10 @@ struct LogCommand: Subcommand {
           guard let last, record.time <= last else { return true }
           return record.time > last - 2_000_000 && !(earlier ?? []).suffix(20).contains { $0.message == record.message }
         }
-        show(earlier.map { $0 + result.records.filter(isNew) } ?? latest(result.records), output)
+        show(earlier.map { $0 + result.records.filter(isNew) } ?? latest(result.records), output, &width)
         (earlier, isFirst) = (nil, false)
       } else {
-        show(result.records, output)
+        show(result.records, output, &width)
       }
       return true
     }
@@ -68,10 +70,17 @@ struct LogCommand: Subcommand {
   }
 
   private func show(_ records: [Contract.LogRecord], _ output: Output) {
+    var width = 0
+    show(records, output, &width)
+  }
+
+  /// Prints the records. `width` is that of the column of subjects, which grows with them.
+  private func show(_ records: [Contract.LogRecord], _ output: Output, _ width: inout Int) {
     let now = Clock.wall
+    width = max(width, LogFormat.subjectWidth(records))
     output.lines(
       records.map { record in
-        output.json ? JSON(record).text : LogFormat.line(record, now: now, paint: output.paint)
+        output.json ? JSON(record).text : LogFormat.line(record, now: now, subjectWidth: width, paint: output.paint)
       })
   }
 }

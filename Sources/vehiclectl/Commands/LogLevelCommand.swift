@@ -19,7 +19,9 @@ struct LogLevelCommand: Subcommand {
     completion: .list(LogFormat.levels), transform: level)
   var level: String?
 
+  /// The level with this name, which can also be that of syslog.
   static func level(_ text: String) throws -> String {
+    let text = ["warn": "warning", "err": "error", "crit": "critical"][text] ?? text
     guard LogFormat.levels.contains(text) else {
       throw ValidationError("\"\(text)\" is not a log level; use one of \(LogFormat.levels.joined(separator: ", "))")
     }

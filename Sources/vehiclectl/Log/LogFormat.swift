@@ -5,13 +5,30 @@ import Varlink
 enum LogFormat {
   static let levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
 
+  /// Fields that repeat what the message reports; programs use them.
+  private static let hiddenFields: Set = ["event"]
+  /// A subject that is wider than this is not aligned.
+  private static let maxSubject = 24
+
+  /// The device and link that a record is about.
+  private static func subject(_ record: Contract.LogRecord) -> String {
+    Output.oneLine([record.device, record.link].compactMap(\.self).joined(separator: "/"))
+  }
+
+  /// The width of the column of the subjects of these records.
+  static func subjectWidth(_ records: [Contract.LogRecord]) -> Int {
+    records.map { subject($0).cells }.filter { $0 <= maxSubject }.max() ?? 0
+  }
+
   /// The line of a record: `Mar  1 14:30:05 warning  ev/main  no reply`. `now` in seconds since the epoch decides whether the date is shown.
-  static func line(_ record: Contract.LogRecord, now: Double, paint: (String, Style) -> String) -> String {
-    let subject = [record.device, record.link].compactMap(\.self).joined(separator: "/")
-    let details = (record.details ?? [:]).sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+  static func line(_ record: Contract.LogRecord, now: Double, subjectWidth: Int = 0, paint: (String, Style) -> String) -> String {
+    let subject = subject(record)
+    let fields = (record.details ?? [:]).filter { !hiddenFields.contains($0.key) }
+    let details = fields.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
     let level = record.level.padding(to: 8)
     return paint(time(record.time, now: now), .dim) + " " + paint(level, style(of: record.level)) + " "
-      + (subject.isEmpty ? "" : paint(Output.oneLine(subject), .bold) + "  ")
+      + paint(subject, .bold) + String(repeating: " ", count: max(0, subjectWidth - subject.cells))
+      + (subject.isEmpty && subjectWidth == 0 ? "" : "  ")
       + paint(Output.oneLine(record.message), style(of: record.level))
       + paint(Output.oneLine(details), .dim)
   }
