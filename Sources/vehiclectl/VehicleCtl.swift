@@ -51,8 +51,10 @@ struct VehicleCtl: ParsableCommand {
   static func main() {
     signal(SIGPIPE, SIG_IGN)
     Descriptors.fillStandard()
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    if arguments.first == Completion.request { return Output(json: false).lines(Completion.lines(Array(arguments.dropFirst()))) }
     do {
-      var command = try command(of: Array(CommandLine.arguments.dropFirst()))
+      var command = try command(of: arguments)
       try command.run()
     } catch let code as ExitCode {
       Glibc.exit(code.rawValue)

@@ -1,5 +1,6 @@
 // Completion in the real shells on a pseudo-terminal: what a line becomes after Tab. Shells that are not installed are skipped.
 
+import ArgumentParser
 import Foundation
 import Protocols
 import Testing
@@ -34,7 +35,40 @@ import Varlink
 
   private static let schema = Contract.Schema(
     device: "ev", kind: "obd",
-    Schema(properties: [Property("rpm", .int, help: ""), Property("speed", .float, help: "")], actions: [Action("query", help: "")]))
+    Schema(
+      properties: [Property("rpm", .int, help: ""), Property("speed", .float, help: "")],
+      actions: [Action("query", help: ""), Action("dtc-clear", help: "")]))
+
+  /// The words offered at the end of a line, without their descriptions.
+  private func offered(_ line: String) -> [String] {
+    let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+    return Completion.lines(words).map { String($0.prefix { $0 != "\t" }) }
+  }
+
+  @Test func `commands come first, options only after a dash`() {
+    let commands = VehicleCtl.configuration.subcommands.compactMap { $0.configuration.commandName }
+    #expect(offered("") == commands + ["help"])
+    #expect(offered("help ") == commands + ["help"] && offered("help toy wi") == ["wifi"] && offered("help get ").isEmpty)
+    #expect(Completion.lines(["stat"]) == ["status\tShow all devices, or one device with its values."])
+    #expect(offered("-").contains("--json") && offered("-").allSatisfy { $0.hasPrefix("-") })
+    #expect(offered("get --l") == ["--long"] && offered("get --long --l").isEmpty)
+    #expect(offered("--color ") == ["auto", "always", "never"] && offered("--color = al") == ["always"])
+    #expect(offered("--timeout ").isEmpty && offered("record ev ") == [Completion.files])
+    #expect(offered("dtc ").contains("clear") && offered("dtc ev ").isEmpty)
+    #expect(offered("completions ") == CompletionShell.allCases.map(\.rawValue))
+    #expect(offered("toy login --device toy ").isEmpty)
+  }
+
+  @Test func `the devices of cars are offered`() throws {
+    let car = Contract.Schema(device: "ev", kind: "obd", Schema(actions: [Action("dtc", help: ""), Action("dtc-clear", help: "")]))
+    let server = try SocketServer { _, _ in
+      .send(VarlinkReply.message(Contract.Describe.Result(schemas: [car, Contract.Schema(device: "toy", kind: "toy", Schema())])))
+    }
+    defer { server.stop() }
+    #expect(offered("--socket \(server.path) dtc clear ") == ["ev"])
+    #expect(offered("--socket \(server.path) dtc --json ") == ["clear", "ev"])
+    #expect(offered("--socket \(server.path) status t") == ["toy"] && offered("--socket \(server.path) monitors ").isEmpty)
+  }
 
   @Test(arguments: Shell.allCases.filter(\.isInstalled))
   func `commands, options and names are completed behind common options`(_ shell: Shell) throws {
@@ -63,6 +97,9 @@ import Varlink
       ("--tim\t", "--timeout"), ("get --lo\t", "get --long"),
       ("--json watch --inter\t", "--json watch --interval"),
       ("--socket \(server.path) get ev.sp\t", "--socket \(server.path) get ev.speed"),
+      ("--socket \(server.path) dtc clear e\t", "--socket \(server.path) dtc clear ev"), ("help histo\t", "help history"),
+      ("help toy regi\t", "help toy register"), ("log --level war\t", "log --level warning"),
+      ("import --output /etc/passw\t", "import --output /etc/passwd"),
       ("-v do --socket \(server.path) que\t", "-v do --socket \(server.path) query"),
     ] {
       // Ctrl-A puts the cursor in front of the line, so that it is printed instead of run.

@@ -18,7 +18,7 @@ struct CompletionsCommand: Subcommand {
       throw Failure.usage(
         "unsupported shell \"\(shell)\"; use one of \(CompletionShell.allCases.map(\.rawValue).joined(separator: ", "))")
     }
-    output.line(VehicleCtl.completionScript(for: shell))
+    output.line(CompletionScript.text(for: shell))
   }
 }
 
@@ -29,9 +29,9 @@ extension CompletionKind {
   static func devices(with property: String) -> CompletionKind {
     schemas { $0.filter { $0.properties.contains { $0.name == property } }.map(\.device) }
   }
-  /// Completes the names of devices that have this action, and these commands, which can appear in place of the device.
-  static func devices(doing action: String, commands: [String] = []) -> CompletionKind {
-    schemas { $0.filter { $0.actions.contains { $0.name == action } }.map(\.device) + commands }
+  /// Completes the names of devices that have this action.
+  static func devices(doing action: String) -> CompletionKind {
+    schemas { $0.filter { $0.actions.contains { $0.name == action } }.map(\.device) }
   }
   /// Completes the names of toys.
   static var toys: CompletionKind { schemas { $0.filter { $0.kind == Toy.kind }.map(\.device) } }
