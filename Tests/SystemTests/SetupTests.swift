@@ -92,6 +92,12 @@ extension EndToEnd {
       let marked = setup(rig, "--seconds", "2", input: "q\n")
       #expect(marked.status == 0 && marked.output.contains("configured as car"), "\(marked)")
       #expect(rig.vehiclectl("scan", "ble", "--toml", "--seconds", "1").output.contains("Veepeak: configured as car"))
+      let kind = setup(rig, "--yes", "--seconds", "5", "--timeout", "1", "ble:HMSoft")
+      #expect(kind.output.contains("kind = \"longboard\""), "\(kind)")
+      for link in ["ble:TV", "ble:Somewhere"] {
+        let unknown = setup(rig, "--yes", "--seconds", "1", link)
+        #expect(unknown.status == 2 && unknown.errors.contains("give its kind: --kind obd, longboard, mirror"), "\(unknown)")
+      }
       #expect(peripheral.isRunning)
     }
   }

@@ -53,6 +53,12 @@ import Varlink
     #expect(LinkText.body(of: link) == (link == "ble:AA:00" ? "AA:00" : name))
   }
 
+  @Test(arguments: [
+    ("ble:Polar%20H10?adapter=hci1", "ble:Polar H10?adapter=hci1"), ("ble:a%3Fb%25", "ble:a?b%"), ("serial:/dev/a%2", "serial:/dev/a%2"),
+  ]) func `people see the URL of a link without encoding`(_ url: String, _ shown: String) {
+    #expect(LinkText.readable(url) == shown)
+  }
+
   @Test func `values are quoted for TOML`() {
     #expect(DeviceSection.quoted("a\"b\\c\u{7}é") == "\"a\\\"b\\\\c\\u0007é\"")
   }

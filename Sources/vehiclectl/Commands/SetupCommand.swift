@@ -11,7 +11,8 @@ struct SetupCommand: Subcommand {
     commandName: "setup", abstract: "Find a device, add it to the configuration and connect it.",
     discussion: """
       Looks for Bluetooth devices in range, serial ports, and Wi-Fi adapters at their usual address, asks for what it cannot detect, \
-      appends the device's lines to the configuration, reloads it, and shows each step of the connection. With LINK, it does not search.
+      appends the device's lines to the configuration, reloads it, and shows each step of the connection. With LINK, \
+      it searches only for the kind of a Bluetooth device; with --yes, a device that it does not recognise requires --kind.
       Enter accepts the default in brackets. Answers can also be piped in, one per line; --yes accepts every default.
       If the file requires root, the lines are added with sudo, or printed.
       With --json (and --yes): {"device","file","lines"}.
@@ -54,7 +55,8 @@ struct SetupCommand: Subcommand {
       acceptsDefaults: yes, isAtTerminal: Prompt.isInteractive, ask: { prompt throws(Failure) in try Prompt.line(prompt) },
       remark: { output.promptText([$0]) })
     let search = DeviceSearch(common: common, output: output, seconds: seconds, devices: devices)
-    guard let candidate = try link.map({ url throws(Failure) in try search.candidate(of: url) }) ?? search.choose(dialogue) else { return }
+    guard var candidate = try link.map({ url throws(Failure) in try search.candidate(of: url) }) ?? search.choose(dialogue) else { return }
+    if let link, kind == nil, candidate.transport == "ble" { candidate.kind = try search.kind(of: link) }
     let section = try section(for: candidate, among: Set(devices.map(\.name)), dialogue)
     guard try add(section, to: file, dialogue, output) else { return }
     if output.json {
@@ -83,7 +85,13 @@ struct SetupCommand: Subcommand {
   /// Returns the section of the device; asks for each setting that is not known.
   private func section(for candidate: Candidate, among names: Set<String>, _ dialogue: SetupDialogue) throws -> DeviceSection {
     let possible = SetupKind.all.filter { $0.schemes.contains(candidate.transport) || candidate.transport == "replay" }.map(\.name)
-    let word = try kind ?? candidate.kind ?? dialogue.word("kind of device", of: possible, default: possible[0])
+    let recognised = kind ?? candidate.kind
+    guard recognised != nil || !yes || candidate.transport != "ble" else {
+      throw Failure.usage(
+        "cannot recognise \(candidate.name ?? candidate.address): it was not found within \(seconds) s, or advertises no known name or "
+          + "service; give its kind: --kind \(possible.joined(separator: ", "))")
+    }
+    let word = try recognised ?? dialogue.word("kind of device", of: possible, default: possible[0])
     guard let kind = SetupKind[word] else { throw Failure.usage("cannot set up a device of kind \(word); see vehicled.toml(5)") }
     var answers: [String: String] = [:]
     for question in kind.questions where question.isNeeded(answers) {

@@ -95,7 +95,7 @@ struct ConnectionSteps {
   func obstacle(wall: Double) -> String? {
     guard let link = state?.links.first(where: { $0.state != "up" }) else { return state == nil ? "no state received" : nil }
     let next = link.nextAttempt.map { "; next attempt in \(Format.duration(max(0, Double($0) / 1e6 - wall)))" } ?? ""
-    return (link.reason ?? "connecting to \(link.url)") + next
+    return (link.reason ?? "connecting to \(LinkText.readable(link.url))") + next
   }
 
   private func isKnown(_ property: String) -> Bool { readings[property]?.value != nil }
@@ -116,7 +116,7 @@ struct ConnectionSteps {
   }
 
   private static func text(_ link: Contract.Link) -> String {
-    guard link.state == "up" else { return link.reason ?? "connecting to \(link.url)" }
+    guard link.state == "up" else { return link.reason ?? "connecting to \(LinkText.readable(link.url))" }
     let details = link.details ?? [:]
     let signal = details["signal"].map { String($0.prefix { $0 != "m" }) + "m" }  // without "when found"
     return ["connected", signal, details["mtu"].map { "MTU \($0)" }, details["baud"].map { "\($0) baud" }].compactMap(\.self)

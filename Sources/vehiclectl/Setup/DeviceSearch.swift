@@ -25,6 +25,35 @@ struct DeviceSearch {
     return candidate
   }
 
+  /// The kind of the Bluetooth device in range to which this link leads, by its name and its services; nil if it is not in range or not
+  /// recognised.
+  func kind(of url: String) throws -> String? {
+    Interrupt.catchSignals()
+    defer { output.progress(nil) }
+    let (client, end) = (try common.connect(output), Clock.monotonic + Double(seconds))
+    var kind: String?
+    try bluetooth {
+      try client.stream(
+        Contract.Scan.self, .init(transport: "ble", seconds: seconds), firstReply: nil, tick: 0.5, laterReplies: nil
+      ) { result in
+        if Interrupt.received { throw Failure.other("interrupted") }
+        if let found = result?.found.map(Candidate.init), LinkText.leads(url, to: found) { kind = found.kind }
+        let left = max(0, end - Clock.monotonic)
+        output.progress("looking for \(LinkText.readable(url)): \(Int(left.rounded(.up))) s left")
+        return kind == nil && result?.searching ?? true && left > 0
+      }
+    }
+    return kind
+  }
+
+  /// Runs a scan. If Bluetooth is unavailable, the reason is a remark.
+  private func bluetooth(_ scan: () throws -> Void) throws {
+    do { try scan() } catch Failure.rejected(.deviceError("", _, let message)) {
+      output.progress(nil)
+      output.note("Bluetooth was not searched: \(Output.oneLine(message))")
+    }
+  }
+
   private static func isConfigured(_ link: String, _ owner: String) -> Failure {
     .usage("\(link) is configured already as device \(owner); connect it: vehiclectl connect \(owner)")
   }
@@ -101,7 +130,7 @@ struct DeviceSearch {
     return table.lines(paint: output.paint)
   }
 
-  /// Scans. If Bluetooth is unavailable, the reason is a remark.
+  /// Scans for devices of every transport.
   private func search() throws -> [Candidate] {
     Interrupt.catchSignals()
     output.progress("looking for adapters in the network")
@@ -109,7 +138,7 @@ struct DeviceSearch {
     var found = NetworkProbe.candidates { owner(of: $0) != nil }
     let client = try common.connect(output)
     var end = Clock.monotonic + Double(seconds)
-    do {
+    try bluetooth {
       try client.stream(Contract.Scan.self, .init(seconds: seconds), firstReply: nil, tick: 0.5, laterReplies: nil) { result in
         if Interrupt.received { throw Failure.other("interrupted") }
         if let discovery = result?.found {
@@ -121,9 +150,6 @@ struct DeviceSearch {
         output.progress("scanning: \(found.count) found, \(Int(left.rounded(.up))) s left")
         return result?.searching ?? true && left > 0
       }
-    } catch Failure.rejected(.deviceError("", _, let message)) {
-      output.progress(nil)
-      output.note("Bluetooth was not searched: \(Output.oneLine(message))")
     }
     return found
   }

@@ -11,6 +11,9 @@ enum LinkText {
     return decoded(url[url.index(after: colon)...].prefix { $0 != "?" })
   }
 
+  /// The URL for people: spaces instead of `%20`.
+  static func readable(_ url: String) -> String { decoded(url[...]) ?? url }
+
   private static func decoded(_ text: Substring) -> String? {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]
@@ -48,10 +51,15 @@ enum LinkText {
 
   /// Whether a configured link leads to this candidate. `ble:auto` does once it is connected to it.
   static func leads(_ link: Contract.Link, to candidate: Candidate) -> Bool {
-    guard link.url.hasPrefix("\(candidate.transport):"), let body = body(of: link.url) else { return false }
+    let isPeer = link.details?["peer"]?.uppercased().contains(candidate.address.uppercased()) == true
+    return candidate.transport == "ble" && link.url.hasPrefix("ble:") && isPeer || leads(link.url, to: candidate)
+  }
+
+  /// Whether a link URL leads to this candidate.
+  static func leads(_ url: String, to candidate: Candidate) -> Bool {
+    guard url.hasPrefix("\(candidate.transport):"), let body = body(of: url) else { return false }
     switch candidate.transport {
     case "ble":
-      if link.details?["peer"]?.uppercased().contains(candidate.address.uppercased()) == true { return true }
       return body.uppercased() == candidate.address.uppercased() || matches(body, candidate.name ?? "")
     case "serial": return file(body) == file(candidate.address)
     default: return body == candidate.address
