@@ -16,6 +16,8 @@ extension Failure {
   /// The failure with the nearest name that exists, if any. `words` is the command line without its options.
   func suggesting(from schemas: [Contract.Schema], words: [String]) -> Failure {
     switch self {
+    case .rejected(.noSuchDevice(let word)) where words == [word]:
+      return CommandNames.unknownWord(word, devices: schemas.map(\.device))
     case .rejected(.noSuchDevice(let device)):
       let commands = CommandNames.alternatives(to: device, in: words)
       guard let best = nearest(to: device, among: schemas.map(\.device) + commands) else { return self }
@@ -45,14 +47,14 @@ extension Failure {
 /// The names of commands, for a word that is none.
 enum CommandNames {
   private static let all = VehicleCtl.configuration.subcommands
+  private static let names = all.flatMap { $0.configuration.names } + ["help"]
 
   private static func inner(_ command: String) -> [String] {
     all.first { $0.configuration.names.contains(command) }?.configuration.subcommands.flatMap { $0.configuration.names } ?? []
   }
 
-  /// The commands that this word of the command line may mean: it is the first word, or follows a command with commands of its own.
+  /// The commands that this word of the command line may mean: it follows a command with commands of its own.
   static func alternatives(to word: String, in words: [String]) -> [String] {
-    if words.first == word { return all.flatMap { $0.configuration.names } }
     guard words.count > 1, words[1] == word else { return [] }
     return inner(words[0])
   }
@@ -61,6 +63,19 @@ enum CommandNames {
   static func existing(_ words: [String]) -> [String] {
     guard let first = words.first, all.contains(where: { $0.configuration.names.contains(first) }) else { return [] }
     return words.count > 1 && inner(first).contains(words[1]) ? [first, words[1]] : [first]
+  }
+
+  /// The failure for a command line of one word that is neither a command nor a device.
+  static func unknownWord(_ word: String, devices: [String]) -> Failure {
+    let suggestion = nearest(to: word, among: names + devices)
+    let remedy = suggestion.map { "did you mean \($0)?" } ?? "list commands: vehiclectl --help; list devices: vehiclectl"
+    return .usage("unknown command or device: \(word); \(remedy)")
+  }
+
+  /// The failure for a single word while no daemon can be asked for its devices: nil unless it resembles a command.
+  static func misspelt(_ words: [String]) -> Failure? {
+    guard words.count == 1, let word = words.first, !names.contains(word), let command = nearest(to: word, among: names) else { return nil }
+    return word.hasPrefix(command) ? nil : unknownWord(word, devices: [])
   }
 
   static func unknown(_ words: [String], suggestion: String?) -> Failure {
@@ -74,9 +89,8 @@ enum CommandNames {
   /// the name of a device.
   static func failure(_ words: [String], isHelp: Bool = false) -> Failure? {
     guard let first = words.first else { return nil }
-    let commands = all.flatMap { $0.configuration.names } + ["help"]
-    guard commands.contains(first) else {
-      return words.count > 1 || isHelp ? unknown(words, suggestion: nearest(to: first, among: commands)) : nil
+    guard names.contains(first) else {
+      return words.count > 1 || isHelp ? unknown(words, suggestion: nearest(to: first, among: names)) : nil
     }
     let inner = inner(first)
     guard words.count > 1, !inner.isEmpty, !inner.contains(words[1]), let best = nearest(to: words[1], among: inner) else { return nil }

@@ -69,10 +69,15 @@ struct VehicleCtl: ParsableCommand {
     }
   }
 
-  /// The failure for an ArgumentParser message, which starts with a capital letter.
-  private static func usageFailure(_ message: String) -> Failure {
+  /// The failure for an ArgumentParser message, which consists of sentences.
+  static func usageFailure(_ message: String) -> Failure {
+    var text = message.prefix(1).lowercased() + message.dropFirst()
+    if text.hasSuffix(".") { text.removeLast() }
+    for (sentence, clause) in [(". Did you mean ", "; did you mean "), (". Please provide one of ", "; use one of ")] {
+      text = text.replacing(sentence, with: clause)
+    }
     let command = ["vehiclectl"] + CommandNames.existing(words) + ["--help"]
-    return .usage("\(message.prefix(1).lowercased())\(message.dropFirst()); see \"\(command.joined(separator: " "))\"")
+    return .usage(text.hasSuffix("?") ? text : "\(text); see \"\(command.joined(separator: " "))\"")
   }
 
   /// For the help and for completion; every command parses its own.
@@ -133,7 +138,9 @@ extension Subcommand {
 
   private func fail(_ failure: Failure, _ output: Output) throws {
     var failure = failure
-    if failure.isUnknownName, let client = try? Client(path: common.socketPath, timeout: 1),
+    if case .notRunning = failure {
+      failure = CommandNames.misspelt(VehicleCtl.words) ?? failure
+    } else if failure.isUnknownName, let client = try? Client(path: common.socketPath, timeout: 1),
       let schemas = try? client.call(Contract.Describe.self, .init(device: nil)).schemas
     {
       failure = failure.suggesting(from: schemas, words: VehicleCtl.words)

@@ -141,9 +141,12 @@ import Varlink
 
   @Test(
     arguments: [
-      (["stauts"], "unknown command \"stauts\"; did you mean status?", 2),
-      (["rmp"], "no device \"rmp\"; run \"vehiclectl status\" for a list", 4),
-      (["evv"], "no device \"evv\"; did you mean ev?", 4), (["status", "stauts"], "no device \"stauts\"; run", 4),
+      (["stauts"], "unknown command or device: stauts; did you mean status?", 2),
+      (["hlep"], "unknown command or device: hlep; did you mean help?", 2),
+      (["ls"], "unknown command or device: ls; list commands: vehiclectl --help; list devices: vehiclectl", 2),
+      (["--json", "evv"], "unknown command or device: evv; did you mean ev?", 2),
+      (["status", "stauts"], "no device \"stauts\"; run", 4), (["status", "status"], "no device \"status\"; run", 4),
+      (["status", "evv"], "no device \"evv\"; did you mean ev?", 4),
       (["dtc", "claer"], "unknown command \"dtc claer\"; did you mean dtc clear?", 2),
       (["camera", "snapsot", "-"], "unknown command \"camera snapsot\"; did you mean camera snapshot?", 2),
       (["toy", "--json", "histroy"], "unknown command \"toy histroy\"; did you mean toy history?", 2),
@@ -155,7 +158,8 @@ import Varlink
       (["set", "vann.led", "5"], "no device \"vann\"; did you mean van?", 4),
       (["do", "ev.qery"], "ev has no action \"qery\"; did you mean ev.query?", 4),
       (["do", "rest"], "no such action \"rest\": no device has it; did you mean reset?", 4),
-      (["get", "--lng", "x"], "did you mean", 2),
+      (["get", "--lng", "x"], "vehiclectl: unknown option '--lng'; did you mean '--long'?\n", 2),
+      (["call", "Get", "--more=yes"], "vehiclectl: the option '--more' does not take any value, but 'yes' was specified; see", 2),
       (["status", "--bogus"], "vehiclectl: unknown option '--bogus'; see \"vehiclectl status --help\"", 2),
       (["toy", "login"], "vehiclectl: missing expected argument '<email>'; see \"vehiclectl toy login --help\"", 2),
       (["--bogus"], "vehiclectl: unknown option '--bogus'; see \"vehiclectl --help\"", 2),
@@ -265,10 +269,6 @@ import Varlink
     #expect(help(["help", "camera", "snapshot"]).contains("USAGE: vehiclectl camera snapshot [<options>] [<device>] <file>"))
   }
 
-  @Test func `method names may be short`() {
-    #expect(CallCommand.full("Status") == "io.vehicled.Status")
-    #expect(CallCommand.full("org.varlink.service.GetInfo") == "org.varlink.service.GetInfo")
-  }
   @Test func `a word that resembles a command is reported as such without a daemon, a device is not`() throws {
     let outcome = try Program.run(["--socket", "/nonexistent", "hlep"])
     #expect(outcome.status == 2 && outcome.stderr.contains("unknown command or device: hlep; did you mean help?"), "\(outcome)")
@@ -281,6 +281,10 @@ import Varlink
     #expect((try VehicleCtl.command(of: ["log-level", "err"]) as? LogLevelCommand)?.level == "error")
   }
 
+  @Test func `method names may be short`() {
+    #expect(CallCommand.full("Status") == "io.vehicled.Status")
+    #expect(CallCommand.full("org.varlink.service.GetInfo") == "org.varlink.service.GetInfo")
+  }
 
   @Test func `every failure has one line, an exit code and a name`() {
     let failures: [(Failure, Int32, String)] = [
