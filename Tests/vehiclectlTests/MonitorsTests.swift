@@ -64,6 +64,41 @@ import Testing
     #expect(outcome.status == 1 && outcome.stderr.contains("no ECU answers") && outcome.stdout.isEmpty)
   }
 
+  @Test func `without a device the monitors of each car are shown, except of one that sleeps`() throws {
+    let daemon = ToyDaemon(
+      devices: [("car", "obd"), ("van", "obd"), ("old", "obd")], states: ["old": "parked"], actions: [Action("monitors", help: "")]
+    ) { _, _ in ToyDaemon.done(Report(text: "none")) }
+    let server = try daemon.serve()
+    defer { server.stop() }
+    let all = try Program.run(["monitors", "--socket", server.path])
+    #expect(all.status == 0 && all.stdout == "car\nnone\n\nvan\nnone\n\nold\n" && daemon.called.map(\.device) == ["car", "van"], "\(all)")
+    #expect(all.stderr.hasSuffix("to query it: vehiclectl monitors old\n"), "\(all.stderr)")
+    let json = try Program.run(["monitors", "--json", "--socket", server.path])
+    #expect(json.stdout.hasPrefix(#"{"device":"car","ecus":[],"note":"none"}"# + "\n" + #"{"device":"van""#), "\(json)")
+    #expect(try Program.run(["monitors", "old", "--socket", server.path]).stdout == "none\n")
+  }
+
+  @Test(arguments: ["dtc", "monitors"]) func `without a car the error names the remedy`(_ command: String) throws {
+    let none = try ToyDaemon(devices: []).serve()
+    defer { none.stop() }
+    let empty = try Program.run([command, "--socket", none.path])
+    #expect(empty.status == 4 && empty.stderr == "vehiclectl: no devices are configured; add a car: vehiclectl setup\n", "\(empty)")
+    let toys = try ToyDaemon().serve()
+    defer { toys.stop() }
+    let other = try Program.run([command, "--socket", toys.path])
+    #expect(other.status == 4 && other.stderr.contains("no device is a car: none has the action \(command); add a car"), "\(other)")
+  }
+
+  @Test func `several codes are counted by state and ECU`() throws {
+    let report = TroubleReport(
+      text: nil, columns: ["ecu", "code", "state", "meaning"],
+      rows: [
+        ["7E8", "P0133", "stored, pending", ""], ["7E8", "P0420", "stored", ""], ["7E9", "P0715", "stored", ""],
+        ["7E9", "P0700", "permanent", ""],
+      ])
+    #expect(report.codeLines { text, _ in text }.last == "4 codes: 3 stored (7E8: 2, 7E9: 1), 1 pending, 1 permanent")
+  }
+
   @Test func `dtc shows the freeze frame of each code, and codes of further ECUs`() throws {
     let others = Report(
       text: "trouble codes over UDS (service 19) are not supported by 7E8", columns: ["ecu", "code", "state", "meaning"],
@@ -77,6 +112,7 @@ import Testing
         ecu  code      state    meaning
         7D9  U0121-87  pending  missing message
         7E8  P0133     stored   oxygen sensor slow
+        2 codes: 1 pending, 1 stored
         trouble codes over UDS (service 19) are not supported by 7E8
 
         freeze frame of P0133 (7E8, frame 0)

@@ -143,6 +143,7 @@ import Varlink
     for words in [["dtc", "clear"], ["dtc", "clear", "--json"], ["dtc", "clear", "-q"]] {
       let outcome = try Program.run(words + ["--socket", server.path], input: "y\n")
       #expect(outcome.status == 2 && outcome.stderr.contains("use --yes") && daemon.called.isEmpty, "\(outcome)")
+      #expect(outcome.stderr.contains("--json") == words.contains("--json") && outcome.stderr.contains("nothing cleared: "), "\(outcome)")
     }
     let plain = try Program.run(["dtc", "clear", "--yes", "--socket", server.path])
     #expect(plain.status == 0 && plain.stdout.hasPrefix("ecu  what      value    state      meaning\n7E8  clearing  cleared\n"))

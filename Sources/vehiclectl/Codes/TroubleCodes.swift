@@ -11,33 +11,13 @@ struct TroubleCodes {
   static let freezeFramesAction = "freeze-frames"
 
   let device: String
-  /// The state of the device.
-  let state: String
   let client: Client
   /// The actions of the device.
   private let actions: Set<String>
 
-  /// Selects the device with this name, or the only one that can read trouble codes.
-  init(of name: String?, _ client: Client) throws(Failure) {
-    let reference = Reference(device: name, name: Self.readAction)
-    let schemas = try reference.schemas(client)
-    let device = try reference.action(in: schemas).device
-    self.init(
-      device, schemas.first { $0.device == device }, try client.call(Contract.Status.self, .init(device: device)).devices.first, client)
-  }
-
-  private init(_ device: String, _ schema: Contract.Schema?, _ status: Contract.Device?, _ client: Client) {
-    (self.device, state, self.client) = (device, status?.state ?? "", client)
-    actions = Set(schema?.actions.map(\.name) ?? [])
-  }
-
-  /// All devices that can read trouble codes. Throws if there are none.
-  static func all(_ client: Client) throws(Failure) -> [TroubleCodes] {
-    let schemas = try client.call(Contract.Describe.self, .init(device: nil)).schemas
-    let devices = try client.call(Contract.Status.self, .init(device: nil)).devices
-    let all = schemas.filter { $0.actions.contains { $0.name == readAction } }
-    guard !all.isEmpty else { throw .noSuchAction(readAction) }
-    return all.map { schema in TroubleCodes(schema.device, schema, devices.first { $0.name == schema.device }, client) }
+  init(_ car: Cars.Car, _ client: Client) {
+    (device, self.client) = (car.device, client)
+    actions = Set(car.schema.actions.map(\.name))
   }
 
   /// Reads the codes of OBD-II ECUs (SAE J1979).
@@ -107,9 +87,38 @@ struct TroubleReport {
   }
 
   /// A table, then the remarks.
-  func lines(width: Int? = nil, paint: (String, Style) -> String) -> [String] {
-    let table = rows.isEmpty ? [] : Table(titles: columns, rows: rows.map { $0.map { Cell($0) } }).lines(width: width, paint: paint)
-    return table + remarks
+  func lines(width: Int? = nil, paint: (String, Style) -> String) -> [String] { table(width: width, paint: paint) + remarks }
+
+  private func table(width: Int?, paint: (String, Style) -> String) -> [String] {
+    rows.isEmpty ? [] : Table(titles: columns, rows: rows.map { $0.map { Cell($0) } }).lines(width: width, paint: paint)
+  }
+
+  /// The lines of a report of codes: with several, how many are in each state.
+  func codeLines(width: Int? = nil, paint: (String, Style) -> String) -> [String] {
+    table(width: width, paint: paint) + (rows.count > 1 ? [stateCounts] : []) + remarks
+  }
+
+  /// The number of codes by state, and by ECU if several have codes in that state: an ECU itself counts only its stored codes, as in
+  /// `dtc-count`.
+  private var stateCounts: String {
+    var counts: [(state: String, ecus: [(ecu: String, count: Int)])] = []
+    for row in rows {
+      for state in cell("state", of: row)?.split(separator: ",").map({ String($0.drop { $0 == " " }) }) ?? [] {
+        let index = counts.firstIndex { $0.state == state } ?? counts.count
+        if index == counts.count { counts.append((state, [])) }
+        let ecu = cell("ecu", of: row) ?? "unknown ECU"
+        if let known = counts[index].ecus.firstIndex(where: { $0.ecu == ecu }) {
+          counts[index].ecus[known].count += 1
+        } else {
+          counts[index].ecus.append((ecu, 1))
+        }
+      }
+    }
+    let parts = counts.map { state, ecus in
+      let total = ecus.reduce(0) { $0 + $1.count }
+      return "\(total) \(state)" + (ecus.count > 1 ? " (\(ecus.map { "\($0.ecu): \($0.count)" }.joined(separator: ", ")))" : "")
+    }
+    return Output.oneLine("\(rows.count) codes: \(parts.joined(separator: ", "))")
   }
 
   var remarks: [String] { text.map { $0.split(separator: "\n").map { Output.oneLine(String($0)) } } ?? [] }

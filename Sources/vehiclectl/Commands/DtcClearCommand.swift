@@ -23,11 +23,16 @@ struct DtcClearCommand: Subcommand {
   var device: String?
 
   func perform(_ output: Output) throws {
-    guard yes || (Prompt.isInteractive && !output.json) else {
-      throw Failure.usage("nothing cleared: not a terminal, or --json; use --yes to clear without confirmation")
+    guard yes || !output.json else {
+      throw Failure.usage("nothing cleared: --json does not ask for confirmation; use --yes to clear without it")
     }
-    let codes = try TroubleCodes(of: device, try common.connect(output))
-    if let note = SleepingVehicle.waking(codes.device, codes.state) { output.note(note) }
+    guard yes || Prompt.isInteractive else {
+      throw Failure.usage("nothing cleared: cannot ask for confirmation without a terminal; use --yes to clear without it")
+    }
+    let client = try common.connect(output)
+    let car = try Cars(device, doing: TroubleCodes.readAction, for: "dtc", client).only(TroubleCodes.readAction)
+    let codes = TroubleCodes(car, client)
+    if let note = SleepingVehicle.waking(car.device, car.state) { output.note(note) }
     let loss = try codes.previewClearing()
     if !output.json, !(output.quiet && yes) { output.promptText(["will be lost:"] + loss.lines(width: Output.width, paint: output.paint)) }
     if !yes {

@@ -10,8 +10,8 @@ struct DtcCommand: Subcommand {
     discussion: """
       Lists the stored, pending and permanent codes of all OBD-II ECUs (SAE J1979), with the meaning of standardised codes, and the \
       freeze frame of each code that has one. Also lists the codes of other ECUs, which are read with UDS and include a failure type \
-      (U0100-87). UDS queries go to the ECUs that the daemon polls, to the addresses 7E0-7E7, and to each \
-      --ecu.
+      (U0100-87). UDS queries go to the ECUs that the daemon polls, to the addresses 7E0-7E7, and to each --ecu.
+      "vehiclectl status" shows the number of stored codes that one ECU reports.
       Without a device, lists the codes of each car, except cars that are asleep or parked, because a query may wake them.
       With --json: {"device", "codes": [{"ecu", "code", "states", "meaning"}], "frames": [{"ecu", "frame", "code", "values": [{"name", \
       "value", "unit"}]}], "note"}; without a device one such line per car.
@@ -22,39 +22,16 @@ struct DtcCommand: Subcommand {
   @Option(help: ArgumentHelp("Also query the ECU with this CAN identifier, such as 7B0, with UDS. Repeatable.", valueName: "id"))
   var ecu: [String] = []
   @Argument(
-    help: "The device (default: each device with trouble codes).", completion: .devices(doing: TroubleCodes.readAction, commands: ["clear"])
-  )
+    help: "The device (default: each device with trouble codes).", completion: .devices(doing: TroubleCodes.readAction))
   var device: String?
 
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
-    let all = try device.map { device in [try TroubleCodes(of: device, client)] } ?? TroubleCodes.all(client)
-    guard all.count > 1 else {
-      if let note = SleepingVehicle.waking(all[0].device, all[0].state) { output.note(note) }
-      return try list(all[0], output)
+    let cars = try Cars(device, doing: TroubleCodes.readAction, for: "dtc", client)
+    guard ecu.isEmpty || cars.all.count == 1 else {
+      throw Failure.usage("--ecu applies to one device: \(cars.all.map(\.device).joined(separator: ", ")); add the device name")
     }
-    guard ecu.isEmpty else {
-      throw Failure.usage("--ecu applies to one device: \(all.map(\.device).joined(separator: ", ")); add the device name")
-    }
-    let statuses = try all.enumerated().map { position, codes in
-      if !output.json { output.lines((position > 0 ? [""] : []) + [output.paint(codes.device, .bold)]) }
-      return try listAmongOthers(codes, output)
-    }
-    if let status = statuses.max(), status > 0 { throw ExitCode(status) }
-  }
-
-  /// Lists the codes of one of several devices. Returns the exit code: a failure concerns this device only.
-  private func listAmongOthers(_ codes: TroubleCodes, _ output: Output) throws -> Int32 {
-    guard !SleepingVehicle.isAsleep(codes.state) else {
-      let note = "not queried: not in use (\(codes.state)), and a query may wake it; to query it: vehiclectl dtc \(codes.device)"
-      if output.json { output.json(["device": .string(codes.device), "note": .string(note)]) } else { output.note(note) }
-      return 0
-    }
-    do { try list(codes, output) } catch let failure as Failure {
-      output.fail(failure)
-      return failure.exitCode
-    }
-    return 0
+    try cars.forEach(output) { try list(TroubleCodes($0, client), output) }
   }
 
   private func list(_ codes: TroubleCodes, _ output: Output) throws {
@@ -75,7 +52,7 @@ struct DtcCommand: Subcommand {
           "note": notes.isEmpty ? nil : .string(notes.joined(separator: "\n")),
         ]))
     }
-    output.lines(report.lines(width: Output.width, paint: output.paint))
+    output.lines(report.codeLines(width: Output.width, paint: output.paint))
     if let frames { output.lines(frames.lines(width: Output.width, paint: output.paint)) }
     for remark in remarks { output.note(Output.oneLine(remark)) }
   }

@@ -1,0 +1,68 @@
+// The cars that a diagnostic command queries: the named one, or each that has the action. Without a name, a car that sleeps is not queried,
+// and the failure of one car does not hide the others.
+
+import ArgumentParser
+import Protocols
+import Varlink
+
+struct Cars {
+  struct Car {
+    let schema: Contract.Schema
+    let state: String
+    var device: String { schema.device }
+  }
+
+  let all: [Car]
+  /// The command, for messages.
+  private let command: String
+
+  /// At least one device that has the action; only the one with this name, if it is not nil.
+  init(_ name: String?, doing action: String, for command: String, _ client: Client) throws(Failure) {
+    self.command = command
+    let schemas = try client.call(Contract.Describe.self, .init(device: name)).schemas
+    let capable = schemas.filter { schema in (name ?? schema.device) == schema.device && schema.actions.contains { $0.name == action } }
+    guard !capable.isEmpty else { throw Self.none(name, action, schemas) }
+    let devices = try client.call(Contract.Status.self, .init(device: name)).devices
+    all = capable.map { schema in Car(schema: schema, state: devices.first { $0.name == schema.device }?.state ?? "") }
+  }
+
+  private static func none(_ name: String?, _ action: String, _ schemas: [Contract.Schema]) -> Failure {
+    if let name { return .rejected(.noSuchAction(device: name, action: action)) }
+    return .noSuchDevice(
+      schemas.isEmpty
+        ? "no devices are configured; add a car: vehiclectl setup"
+        : "no device is a car: none has the action \(action); add a car: vehiclectl setup")
+  }
+
+  /// The only car. Several are an error.
+  func only(_ action: String) throws(Failure) -> Car {
+    guard all.count == 1 else { throw .rejected(.ambiguous(reference: action, candidates: all.map { "\($0.device).\(action)" })) }
+    return all[0]
+  }
+
+  /// Shows the report of each car; of several under the name of each. Throws the greatest exit code.
+  func forEach(_ output: Output, _ show: (Car) throws -> Void) throws {
+    if all.count == 1 {
+      if let note = SleepingVehicle.waking(all[0].device, all[0].state) { output.note(note) }
+      return try show(all[0])
+    }
+    let statuses = try all.enumerated().map { position, car in
+      if !output.json { output.lines((position > 0 ? [""] : []) + [output.paint(car.device, .bold)]) }
+      return try status(of: car, output, show)
+    }
+    if let status = statuses.max(), status > 0 { throw ExitCode(status) }
+  }
+
+  private func status(of car: Car, _ output: Output, _ show: (Car) throws -> Void) throws -> Int32 {
+    guard !SleepingVehicle.isAsleep(car.state) else {
+      let note = "not queried: not in use (\(car.state)), and a query may wake it; to query it: vehiclectl \(command) \(car.device)"
+      if output.json { output.json(["device": .string(car.device), "note": .string(note)]) } else { output.note(note) }
+      return 0
+    }
+    do { try show(car) } catch let failure as Failure {
+      output.fail(failure)
+      return failure.exitCode
+    }
+    return 0
+  }
+}
