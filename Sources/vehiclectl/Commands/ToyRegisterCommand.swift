@@ -3,7 +3,7 @@
 import ArgumentParser
 import Protocols
 
-struct ToyRegisterCommand: ToySubcommand {
+struct ToyRegisterCommand: ToyAccountCommand {
   static let configuration = CommandConfiguration(
     commandName: "register", abstract: "Create an account and log in.", usage: usage,
     discussion: """
@@ -11,23 +11,18 @@ struct ToyRegisterCommand: ToySubcommand {
       stores it unencrypted.
       """)
 
-  private static let usage = "vehiclectl toy register [<options>] <name> <email>"
+  static let usage = "vehiclectl toy register [<options>] <name> <email>"
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var toy: ToyOptions
   @Argument(help: "Your name.")
   var name: String
-  @Argument(help: "Your e-mail address.")
-  var email: String
-  @Argument(parsing: .allUnrecognized, help: .hidden)
-  var extra: [String] = []
+  @OptionGroup var account: ToyAccount
 
-  func perform(_ output: Output) throws {
-    try Self.rejectExtra(extra, Self.usage)
-    let toy = try open(output)
+  var arguments: [String: Value] { ["name": .string(name)] }
+
+  func password(_ output: Output) throws(Failure) -> String {
     if Prompt.isInteractive { output.note("the original server stores passwords unencrypted; choose one that you use nowhere else") }
-    let password = try Password().new(output.note)
-    let arguments: [String: Value] = ["name": .string(name), "email": .string(email), "password": .string(password)]
-    report(toy, try toy.run("register", arguments), output)
+    return try Password().new(output.note)
   }
 }

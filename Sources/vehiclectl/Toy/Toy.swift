@@ -59,6 +59,32 @@ struct ToyOptions: ParsableArguments {
   var device: String?
 }
 
+/// The e-mail address of an account, as the last argument.
+struct ToyAccount: ParsableArguments {
+  @Argument(help: "The e-mail address of the account.")
+  var email: String
+  @Argument(parsing: .allUnrecognized, help: .hidden)
+  var extra: [String] = []
+}
+
+/// A toy command that sends a password, which is never an argument.
+protocol ToyAccountCommand: ToySubcommand {
+  static var usage: String { get }
+  var account: ToyAccount { get }
+  /// The arguments of the action in addition to the address and the password.
+  var arguments: [String: Value] { get }
+  func password(_ output: Output) throws(Failure) -> String
+}
+
+extension ToyAccountCommand {
+  func perform(_ output: Output) throws {
+    try Self.rejectExtra(account.extra, Self.usage)
+    let toy = try open(output)
+    let credentials = ["email": Value.string(account.email), "password": .string(try password(output))]
+    report(toy, try toy.run(Self.configuration.commandName ?? "", credentials.merging(arguments) { $1 }), output)
+  }
+}
+
 /// A toy command.
 protocol ToySubcommand: Subcommand {
   var toy: ToyOptions { get }
