@@ -63,8 +63,8 @@ import Varlink
       (["speed", "rmp", "van.speed"], "50.5\n-\n-\n", 4, "no device has a property \"rmp\"; did you mean rpm?"),
       (["rmp"], "", 4, "no device has a property \"rmp\"; did you mean rpm?"),
       (["crx.*"], "", 4, "no property matches \"crx.*\""), (["speed", "rmp", "--json"], "{", 4, "did you mean rpm?"),
-      (["car", "--long"], "car.speed  50.5  km/h\ncar.rpm    -\n", 0, nil), (["speed", "--long"], "car.speed  50.5  km/h\n", 0, nil),
-      (["speed", "x.y", "--long"], "car.speed  50.5  km/h\nx.y        -\n", 4, "no device \"x\""),
+      (["car", "--long"], "car.speed  50.5  km/h\ncar.rpm       -\n", 0, nil), (["speed", "--long"], "car.speed  50.5  km/h\n", 0, nil),
+      (["speed", "x.y", "--long"], "car.speed  50.5  km/h\nx.y           -\n", 4, "no device \"x\""),
       (["speed", "--long", "--units", "imperial"], "car.speed  31.4  mph\n", 0, nil),
     ] as [([String], String, Int32, String?)])
   func `several values have a line each`(_ arguments: [String], _ shown: String, _ status: Int32, _ error: String?) throws {
@@ -73,6 +73,19 @@ import Varlink
     let outcome = try Program.run(["get", "--socket", server.path] + arguments)
     #expect(outcome.status == status && (shown == "{" ? outcome.stdout.hasPrefix(shown) : outcome.stdout == shown), "\(outcome)")
     #expect(error.map(outcome.stderr.contains) ?? outcome.stderr.isEmpty, "\(outcome.stderr)")
+  }
+
+  @Test func `a long text does not move the units of other values`() throws {
+    let server = try SocketServer { _, _ in
+      let readings = [
+        Contract.Reading(device: "car", property: "vehicle", value: .string("a vehicle with a long name"), unit: nil),
+        Contract.Reading(device: "car", property: "rpm", value: .int(7), unit: "1/min"),
+      ]
+      return .send(VarlinkReply.message(Contract.Get.Result(readings: readings)))
+    }
+    defer { server.stop() }
+    let outcome = try Program.run(["get", "--long", "vehicle", "rpm", "--socket", server.path])
+    #expect(outcome.stdout == "car.vehicle     a vehicle with a long name\ncar.rpm      7  1/min\n", "\(outcome)")
   }
 
   @Test func `values of exact names need no schema`() throws {

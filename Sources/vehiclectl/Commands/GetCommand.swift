@@ -43,7 +43,8 @@ struct GetCommand: Subcommand {
     if output.json {
       output.json(["readings": .array(lines.compactMap(\.reading).map { JSON($0) })])
     } else if long {
-      let table = Table(titles: [], rows: lines.map(Self.row))
+      var table = Table("", ">", "")
+      table.rows = lines.map(Self.row)
       output.lines(table.lines(width: Output.width, paint: output.paint))
     } else {
       output.lines(lines.filter { $0.hasValue || lines.count > 1 }.map(Self.text))
@@ -88,14 +89,18 @@ struct GetCommand: Subcommand {
     entry.reading?.value.map { Output.oneLine(Format.text($0)) } ?? "-"
   }
 
+  /// The width of the column of values.
+  private static let maxColumnWidth = 20
+
   private static func row(_ entry: Entry) -> [Cell] {
     switch entry {
     case .unknown(let name, _): [Cell(name), Cell("-", .dim)]
+    case .reading(let reading) where reading.value == nil: [Cell(reading.reference), Cell("-", .dim)]
     case .reading(let reading):
-      [
-        Cell(reading.reference), Cell(text(entry), reading.value == nil ? .dim : .plain),
-        Cell(reading.value == nil ? "" : reading.unit ?? ""),
-      ]
+      // A long text would move the units of the other values to the right.
+      text(entry).cells > maxColumnWidth
+        ? [Cell(reading.reference), "", Cell(reading.unit.map { "\(text(entry)) \($0)" } ?? text(entry))]
+        : [Cell(reading.reference), Cell(text(entry)), Cell(reading.unit ?? "")]
     }
   }
 
