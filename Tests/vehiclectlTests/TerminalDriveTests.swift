@@ -61,6 +61,12 @@ import Varlink
     }
   }
 
+  @Test func `a terminal that cannot show the screen is rejected`() throws {
+    let pty = try PTY()
+    let (status, shown) = try Program.run(["drive", "board", "--socket", "/nonexistent"], on: pty, environment: ["TERM": "dumb"])
+    #expect(status == 2 && shown.contains("cannot drive board with keys") && shown.contains("--input"), "\(shown)")
+  }
+
   @Test(arguments: [([], "°C"), (["--units", "imperial"], "°F")])
   func `the screen shows values, the set-point that was sent and how fast a release acts`(_ arguments: [String], _ unit: String) throws {
     let board = DrivenBoard()

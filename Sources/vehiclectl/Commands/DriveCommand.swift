@@ -51,11 +51,18 @@ struct DriveCommand: Subcommand {
 
   func perform(_ output: Output) throws {
     Interrupt.catchSignals()
+    let isDumb = Environment["TERM"] == "dumb"
+    let hasTerminal = !output.json && Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDOUT_FILENO)
+    guard input != nil || !hasTerminal || !isDumb else {
+      throw Failure.usage(
+        "cannot drive \(device) with keys: this terminal cannot show the screen (TERM=dumb); use another terminal, or a gamepad with --input"
+      )
+    }
     let stick = try input.map { path throws(Failure) in try path == Self.anyInput ? Gamepad.first() : Gamepad(path: path) }
     let holder = try common.connect(output)
     let schema = try holder.call(Contract.Describe.self, Contract.Describe.Parameters(device: device)).schemas.first
     let driveSchema = DriveSchema(device: device, schema)
-    let isAtTerminal = !output.json && Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDOUT_FILENO)
+    let isAtTerminal = hasTerminal && !isDumb
     if isAtTerminal || stick != nil {
       let control = try control(driveSchema)
       if control.needsPromptRelease, stick == nil { try checkTerminalIsLocal() }

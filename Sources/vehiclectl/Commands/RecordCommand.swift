@@ -34,7 +34,7 @@ struct RecordCommand: Subcommand {
       if descriptor != nil, output.json, file != "-" {
         output.json(["lines": .int(count), "bytes": .int(size)])
       } else if descriptor != nil {
-        output.note("recorded \(count) lines, \(size) bytes in \(Format.duration(start.map { Clock.monotonic - $0 } ?? 0))")
+        output.note("recorded \(Self.amount(count, size)) in \(Format.duration(start.map { Clock.monotonic - $0 } ?? 0))")
       }
     }
     try client.stream(Contract.Record.self, .init(device: device), firstReply: common.replyTimeout, tick: 0.2, laterReplies: nil) {
@@ -62,11 +62,13 @@ struct RecordCommand: Subcommand {
       let elapsed = Clock.monotonic - start
       if file != "-", elapsed - reported >= 0.5 {
         reported = elapsed
-        output.progress("recording \(device): \(count) lines, \(size) bytes in \(Format.duration(elapsed)); press Ctrl-C to stop")
+        output.progress("recording \(device): \(Self.amount(count, size)) in \(Format.duration(elapsed)); press Ctrl-C to stop")
       }
       return !Interrupt.received && seconds.map { Clock.monotonic - start < Double($0) } ?? true
     }
   }
+
+  static func amount(_ lines: Int, _ bytes: Int) -> String { "\(lines) line\(lines == 1 ? "" : "s"), \(bytes) bytes" }
 
   /// Creates the file. Does not follow a symbolic link, which another user may have placed in a shared directory.
   static func create(_ path: String, force: Bool) throws(Failure) -> Int32 {
