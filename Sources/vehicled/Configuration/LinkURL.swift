@@ -82,13 +82,17 @@ extension LinkURL {
 
 extension LinkURL: CustomStringConvertible {
   /// The shortest URL of this link.
-  var description: String {
+  var description: String { text(percentEncoded) }
+  /// The URL for people: spaces instead of `%20`. It cannot be parsed again.
+  var readable: String { text { $0 } }
+
+  private func text(_ encoded: (String) -> String) -> String {
     switch self {
-    case .serial(let path, let baud): "serial:\(percentEncoded(path))" + (baud.map { "?baud=\($0)" } ?? "")
-    case .tcp(let host, let port): "tcp:" + (host.contains(":") ? "[\(percentEncoded(host))]" : host) + ":\(port)"
+    case .serial(let path, let baud): "serial:\(encoded(path))" + (baud.map { "?baud=\($0)" } ?? "")
+    case .tcp(let host, let port): "tcp:" + (host.contains(":") ? "[\(encoded(host))]" : host) + ":\(port)"
     case .listening(let host, let port, _): "listening:\(host):\(port)"
-    case .ble(let target): "ble:\(percentEncoded(target.match.description))\(query(target))"
-    case .replay(let path, let speed): "replay:\(percentEncoded(path))" + (speed == 1 ? "" : "?speed=\(Value.text(speed))")
+    case .ble(let target): "ble:\(encoded(target.match.description))\(query(target))"
+    case .replay(let path, let speed): "replay:\(encoded(path))" + (speed == 1 ? "" : "?speed=\(Value.text(speed))")
     }
   }
 }

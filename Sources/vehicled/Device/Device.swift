@@ -152,8 +152,9 @@ import Protocols
     switch (old, port.state) {
     case (.down(let before), .down(let reason)) where before == reason: return
     case (_, .down(let reason)):
-      // Repeated failures with the same reason are logged once.
-      if loggedDownReasons.updateValue(reason, forKey: port.name) != reason {
+      // Repeated failures with the same reason are logged once. The end of the device does not take down a link that was not up.
+      let wasUp = if case .up = old { true } else { false }
+      if loggedDownReasons.updateValue(reason, forKey: port.name) != reason, wasUp || !isClosing {
         logLimited(.notice, "link is down: \(reason)", of: port.name)
       }
       monitor.linkWentDown(port.name, reason)
@@ -163,7 +164,7 @@ import Protocols
     case (_, .up):
       loggedDownReasons[port.name] = nil
       loggedWaitReasons[port.name] = nil
-      logLimited(.notice, "link is up: \(port.url)", of: port.name, isRecovery: true)
+      logLimited(.notice, "link is up: \(port.url.readable)", of: port.name, isRecovery: true)
       monitor.linkCameUp(port.name)
     case (_, .connecting): break
     }

@@ -183,6 +183,7 @@ struct VehiclePolling: Sendable {
     scheduler.finish(poll, isFirst: isFirst, at: now)
     timeout.recordPoll(max(now &- poll.sent, 0), for: session.traits.name, &effects)
     if isFirst {
+      values.reportVehicle(&effects)
       values.publish(.request, .string(scheduler.fast.request.rawValue), &effects)
       detection.store(scheduler.fast.request, &effects)
     }
@@ -315,6 +316,7 @@ struct VehiclePolling: Sendable {
     scheduler.begin(request)
     scheduler.discoveryEnded()
     guard recognise(found, &values, &effects) else { return .tryOther("the vehicle supports no known PID", isFinal: false) }
+    values.reportVehicle(&effects)
     scheduler.resume(at: now)
     return .retry
   }

@@ -19,8 +19,8 @@ struct ValueTable: Sendable {
   private(set) var speeds = Motion.PolledSpeeds()
   private(set) var status = DeviceStatus?.none
   private(set) var fault: String?
-  /// The name of the vehicle that was published last.
-  private var vehicle: String?
+  /// The name of the vehicle that was published last, and the one that was last reported as an event.
+  private var (vehicle, reportedVehicle) = (String?.none, String?.none)
   private var timeouts = 0
   private var badReplies = 0
   private let actions: [Action]
@@ -137,11 +137,17 @@ struct ValueTable: Sendable {
   func publish(_ property: DeviceProperty, _ value: Value, _ effects: inout Effects) { effects.publish(position(property), value) }
   func withdraw(_ property: DeviceProperty, _ reason: String, _ effects: inout Effects) { effects.withdraw(position(property), reason) }
 
-  /// Publishes the detected vehicle, and reports it as an event if it differs from the previous one.
+  /// Publishes the vehicle. `reportVehicle` reports it once it has responded.
   mutating func publish(vehicle name: String, _ effects: inout Effects) {
     publish(.vehicle, .string(name), &effects)
-    if vehicle != name { effects.append(.event(name: "vehicle", text: "vehicle detected: \(name)")) }
     vehicle = name
+  }
+
+  /// Reports the published vehicle as an event if it differs from the previous one.
+  mutating func reportVehicle(_ effects: inout Effects) {
+    guard let vehicle, vehicle != reportedVehicle else { return }
+    effects.append(.event(name: "vehicle", text: "vehicle detected: \(vehicle)"))
+    reportedVehicle = vehicle
   }
 
   /// Publishes the value of a property, or its absence.
