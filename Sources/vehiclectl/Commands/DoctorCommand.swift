@@ -28,6 +28,10 @@ struct DoctorCommand: Subcommand {
     } else {
       output.lines(findings.map { Self.line($0, paint: output.paint) })
     }
+    // The findings may have reported the failure already.
+    if let failure, !output.json, findings.contains(where: { $0.subject == "socket" && $0.state == "failed" }) {
+      throw ExitCode(failure.exitCode)
+    }
     if let failure { throw failure }
     if findings.contains(where: { $0.state == "failed" }) { throw ExitCode.failure }
   }

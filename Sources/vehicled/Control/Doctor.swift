@@ -52,7 +52,9 @@ import Varlink
   private func conclude() {
     guard !isDone else { return }
     cancel()
-    finish(bluetooth() + [disk()] + serialPorts() + hub.states.flatMap(device))
+    let bluetooth = bluetooth()
+    let unavailable = Set(bluetooth.filter { $0.state == "failed" }.map(\.subject))
+    finish(bluetooth + [disk()] + serialPorts() + hub.states.flatMap { device($0, unavailable: unavailable) })
   }
 
   // MARK: Disk
@@ -119,19 +121,22 @@ import Varlink
     return stat(path, &state) == 0 ? .groupName(state.st_gid) : nil
   }
 
-  /// Whether the ports exist and are accessible. Does not open them: opening resets some devices.
+  /// Why a port cannot be opened, and the remedy; nil if it can. Does not open it: opening resets some devices.
+  private func problem(ofPort path: String) -> (text: String, remedy: String)? {
+    var state = stat()
+    guard stat(path, &state) == 0 else { return (errnoMessage(errno), "plug in the adapter; vehiclectl scan serial lists the ports") }
+    guard access(path, R_OK | W_OK) == 0 else {
+      let group = if case .name(let name)? = groups?[.groupName(state.st_gid)] { name } else { "\(state.st_gid)" }
+      return (
+        "permission denied: the port belongs to group \(group)", "sudo usermod -aG \(group) vehicled && sudo systemctl restart vehicled"
+      )
+    }
+    return nil
+  }
+
+  /// The ports that can be opened. The problem of any other is the finding of its link.
   private func serialPorts() -> [Contract.Finding] {
-    serialPaths.map { path in
-      var state = stat()
-      guard stat(path, &state) == 0 else {
-        return Contract.Finding(path, "failed", errnoMessage(errno), "plug in the adapter; vehiclectl scan serial lists the ports")
-      }
-      guard access(path, R_OK | W_OK) == 0 else {
-        let group = if case .name(let name)? = groups?[.groupName(state.st_gid)] { name } else { "\(state.st_gid)" }
-        return Contract.Finding(
-          path, "failed", "permission denied: the port belongs to group \(group)",
-          "sudo usermod -aG \(group) vehicled && sudo systemctl restart vehicled")
-      }
+    serialPaths.filter { problem(ofPort: $0) == nil }.map { path in
       guard path.hasPrefix("/dev/serial/") else {
         return Contract.Finding(
           path, "warning", "accessible, but the name can change when devices are plugged in again, and ModemManager probes the port",
@@ -186,7 +191,9 @@ import Varlink
     device.warning.map { [Contract.Finding(device.name, "warning", $0, nil)] } ?? []
   }
 
-  private func device(_ state: DeviceState) -> [Contract.Finding] {
+  /// The findings about a device. `unavailable` has the adapters that do not work, or `bluetooth`: what concerns all their links is reported
+  /// once.
+  private func device(_ state: DeviceState, unavailable: Set<String>) -> [Contract.Finding] {
     if state.device.ports.isEmpty {
       // A device without links that has a fault still works in part while it has values.
       let hasValues = state.slots.contains { if case .value = $0.content { true } else { false } }
@@ -194,18 +201,26 @@ import Varlink
       return warning(state.device) + [Contract.Finding(state.device.name, grade, state.device.fault ?? state.status, nil)]
     }
     return warning(state.device)
-      + state.device.ports.map { port in
-        let subject = "\(state.device.name) \(port.url)"
+      + state.device.ports.enumerated().compactMap { index, port in
+        // The fault is that of the device: it is reported with its first link.
+        let fault = index == 0 ? state.device.fault : nil
+        let subject = "\(state.device.name) \(port.url.readable)"
         let link = port.contract
         guard port.isUp else {
-          if state.device.disconnectRequest.isInForce, state.device.fault == nil {
+          if state.device.disconnectRequest.isInForce, fault == nil {
             return Contract.Finding(subject, "ok", link.reason ?? link.state, nil)
           }
+          if case .ble(let target) = port.url, fault == nil, !unavailable.isDisjoint(with: ["bluetooth", target.adapter]) {
+            return nil
+          }
+          if case .serial(let path, _) = port.url, fault == nil, let problem = problem(ofPort: path) {
+            return Contract.Finding(subject, "failed", "\(link.state): \(problem.text)", problem.remedy)
+          }
           // The fault comes first, because it matters more than the state of the link.
-          let fault = state.device.fault.map { "\($0); " } ?? ""
-          return Contract.Finding(subject, "failed", "\(fault)\(link.state)\(link.reason.map { ": \($0)" } ?? "")", Self.remedy(port.url))
+          let cause = fault.map { "\($0); " } ?? ""
+          return Contract.Finding(subject, "failed", "\(cause)\(link.state)\(link.reason.map { ": \($0)" } ?? "")", Self.remedy(port.url))
         }
-        return Contract.Finding(subject, state.device.fault == nil ? "ok" : "failed", state.device.fault ?? "up, \(state.status)", nil)
+        return Contract.Finding(subject, fault == nil ? "ok" : "failed", fault ?? "up, \(state.status)", nil)
       }
   }
 }
