@@ -44,6 +44,9 @@ public struct LinkRole: Sendable {
   public var key: String
   /// The URL schemes that can reach it, the usual one first: `serial`, `tcp`, `ble`.
   public var schemes: [String]
+  /// An example for messages, and what to check if the link is down; nil: the usual ones of the schemes.
+  public var example: String?
+  public var remedy: String?
   /// The BLE properties of its peers, if `ble` is one of the schemes.
   public var gatt: PeripheralDescription?
   public var required: Bool
@@ -53,12 +56,14 @@ public struct LinkRole: Sendable {
 
   /// Declares a link. `replay:` is always accepted.
   public init(
-    _ name: LinkName = .main, key: String = "link", schemes: [String], gatt: PeripheralDescription? = nil, required: Bool = true,
-    disconnectsUnresponsivePeer: Bool = true
+    _ name: LinkName = .main, key: String = "link", schemes: [String], example: String? = nil, remedy: String? = nil,
+    gatt: PeripheralDescription? = nil, required: Bool = true, disconnectsUnresponsivePeer: Bool = true
   ) {
     self.name = name
     self.key = key
     self.schemes = schemes
+    self.example = example
+    self.remedy = remedy
     self.gatt = gatt
     self.required = required
     self.disconnectsUnresponsivePeer = disconnectsUnresponsivePeer

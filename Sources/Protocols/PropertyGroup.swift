@@ -3,7 +3,7 @@
 /// The group that a property is shown in; the order of the cases is the order of display.
 public enum PropertyGroup: String, Sendable, CaseIterable {
   case drive, battery, engine, temperatures, tyres, body, cells
-  case weather, health, display, general
+  case position, weather, health, display, general
   case settings, emissions, diagnostics, identity, adapter, statistics
 }
 

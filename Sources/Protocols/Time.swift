@@ -33,7 +33,7 @@ public struct WallTime: Sendable, Equatable {
 extension WallTime {
   /// The ISO 8601 text of a time in microseconds since the Unix epoch: `2026-01-31T12:00:00Z`. The date is computed from the days as in
   /// Howard Hinnant's paper on chrono-compatible algorithms.
-  static func isoTime(_ microseconds: Int64) -> String {
+  package static func isoTime(_ microseconds: Int64) -> String {
     let seconds = Int((Double(microseconds) / 1_000_000).rounded(.down))
     let secondOfDay = seconds - floor(seconds, by: 86_400) * 86_400
     let days = floor(seconds, by: 86_400) + 719_468

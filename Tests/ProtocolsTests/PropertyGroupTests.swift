@@ -14,7 +14,7 @@ import Testing
   @Test func `a summary of a device has one to four values`() {
     let kinds = [
       OBDMachine().schema.properties, MirrorProperty.properties, ELCommProperty.properties(period: .second), ToyProperty.properties,
-      WeatherProperty.table(freshFor: .second), HealthMetric.properties(heartRateMaxAge: .second),
+      WeatherProperty.table(freshFor: .second), PositionProperty.table(maxAge: .second), HealthMetric.properties(heartRateMaxAge: .second),
       StandardParameter.all.values.flatMap(\.rows).map(\.property),
     ]
     for properties in kinds {

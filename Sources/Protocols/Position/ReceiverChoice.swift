@@ -1,0 +1,82 @@
+// The receivers of one gpsd, and which of them is used: the configured one, or the first one with a fix, for as long as it has one.
+
+struct ReceiverChoice: Sendable {
+  private struct Receiver {
+    var path: String
+    /// The time of its last fix, as it reported it.
+    var time: String?
+    /// When its last position expires; nil if it has none.
+    var expiry: Instant?
+    /// When it reported last, with or without a fix.
+    var lastReport: Instant?
+  }
+
+  /// The path of the configured receiver; nil: any.
+  private let configured: String?
+  private let maxAge: Nanoseconds
+  private var receivers: [Receiver] = []
+  /// The path of the receiver that is used; nil if none has reported.
+  private(set) var current: String?
+
+  /// More paths are not stored. gpsd is built for 6.
+  private static let maxCount = 16
+
+  init(_ settings: PositionSettings) { (configured, maxAge) = (settings.receiver, settings.maxAge) }
+
+  var paths: [String] { receivers.map(\.path) }
+  /// Whether there is a receiver that may be used.
+  var hasUsable: Bool { receivers.contains { isUsable($0.path) } }
+
+  private func isUsable(_ path: String) -> Bool { configured == nil || configured == path }
+
+  /// Replaces the receivers by these; what is known of a remaining one is retained.
+  mutating func replace(_ paths: [String]) {
+    receivers.removeAll { !paths.contains($0.path) }
+    for path in paths { _ = add(path) }
+    if let now = current, !paths.contains(now) { current = nil }
+  }
+
+  /// Adds a receiver; false if it is known.
+  mutating func add(_ path: String) -> Bool {
+    guard receivers.count < Self.maxCount, !receivers.contains(where: { $0.path == path }) else { return false }
+    receivers.append(Receiver(path: path))
+    return true
+  }
+
+  /// Removes a receiver; true if it was the current one.
+  mutating func remove(_ path: String) -> Bool {
+    receivers.removeAll { $0.path == path }
+    guard current == path else { return false }
+    current = nil
+    return true
+  }
+
+  /// The path of the receiver of a report. Without one, it is the only receiver.
+  private func path(_ reported: String?) -> String { reported ?? (receivers.count == 1 ? receivers[0].path : "") }
+
+  /// Whether a report of the sky is from the current receiver.
+  func isCurrent(_ reported: String?) -> Bool { path(reported) == current }
+
+  /// Records a fix. Returns when its position expires, if it is from the receiver that is used from now on; nil if it is from another one.
+  /// A receiver that reports the same time again has no new position, so the expiry remains.
+  mutating func record(_ fix: GPSDFix, at now: Instant) -> Instant? {
+    let path = path(fix.receiver)
+    guard isUsable(path) else { return nil }
+    _ = add(path)
+    guard let index = receivers.firstIndex(where: { $0.path == path }) else { return nil }
+    if fix.mode == .none {
+      receivers[index].expiry = nil
+    } else if fix.hasPosition, fix.time == nil || fix.time != receivers[index].time {
+      (receivers[index].time, receivers[index].expiry) = (fix.time, now &+ maxAge)
+    }
+    receivers[index].lastReport = now
+    let expiry = receivers[index].expiry ?? .min
+    if let used = receivers.first(where: { $0.path == current }) {
+      let isSilent = used.lastReport.map { now &- $0 >= maxAge } ?? true
+      if isSilent || expiry > now && used.expiry ?? .min <= now { current = path }
+    } else {
+      current = path
+    }
+    return current == path ? expiry : nil
+  }
+}
