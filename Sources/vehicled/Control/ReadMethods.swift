@@ -9,7 +9,7 @@ private let maxReferences = 1024
 extension Methods {
   func status(_ call: Call) throws {
     let parameters = try call.request.parameters(as: Contract.Status.Parameters.self)
-    call.reply(Contract.Status.Result(devices: try states(of: parameters.device, for: call).map { $0.contract() }))
+    call.reply(Contract.Status.Result(devices: try states(of: parameters.device, for: call).map { $0.wireDevice() }))
   }
 
   func describe(_ call: Call) throws {
