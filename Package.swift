@@ -39,7 +39,7 @@ let package = Package(
       name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),
     .target(name: "CLinux"),
     .target(name: "CCurl"),
-    .target(name: "CSQLiteLater"),
+    .target(name: "CSQLiteDynamic"),
     .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
     .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
@@ -55,7 +55,7 @@ let package = Package(
     .executableTarget(
       name: "vehicled",
       dependencies: [
-        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "DBus", "CCurl", "CLinux", "CSystemd", "CSQLiteLater",
+        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "DBus", "CCurl", "CLinux", "CSystemd", "CSQLiteDynamic",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),

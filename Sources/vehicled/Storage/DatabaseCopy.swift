@@ -2,7 +2,7 @@
 // time are limited. The copy itself is writable, because SQLite must roll back an interrupted transaction.
 // Source: SQLite's documentation of its C interface, and "Defense Against The Dark Arts".
 
-import CSQLiteLater
+import CSQLiteDynamic
 import Glibc
 import Protocols
 import ServiceRuntime

@@ -1,7 +1,7 @@
 // SQLite, loaded at the first query, so that a daemon without a database to import does not map it. The program defines none of SQLite's
 // symbols.
-#ifndef CSQLITELATER_H
-#define CSQLITELATER_H
+#ifndef CSQLITEDYNAMIC_H
+#define CSQLITEDYNAMIC_H
 
 #include <sqlite3.h>
 

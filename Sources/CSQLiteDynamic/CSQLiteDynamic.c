@@ -1,4 +1,4 @@
-#include "CSQLiteLater.h"
+#include "CSQLiteDynamic.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
