@@ -19,7 +19,9 @@ extension OBDMachine {
     help: "Read the malfunction indicator lamp (MIL), the readiness monitors and the on-board test results with their limits (service 06)")
   static let ecuCodes = Action(
     "ecu-codes",
-    arguments: [Argument(ECUCodeList.argument, .string, optional: true, help: "Additional ECUs, by CAN identifier, such as 7B0 760")],
+    arguments: [
+      Argument(UDSTroubleCodeQuery.argument, .string, optional: true, help: "Additional ECUs, by CAN identifier, such as 7B0 760")
+    ],
     help: "Read trouble codes with their failure types over UDS (service 19 02), also from ECUs that are not emission-related")
 
   static let confirm = "confirm"
@@ -41,18 +43,18 @@ extension OBDQuery {
   ) throws(CommandError) {
     let (bus, ecus) = (vehicle.bus, vehicle.polling.detection.ecus)
     switch action {
-    case OBDMachine.codes: self.init(id, CodeList(requiresResponse: bus.isCAN, isResponding: isResponding))
+    case OBDMachine.codes: self.init(id, TroubleCodeQuery(requiresResponse: bus.isCAN, isResponding: isResponding))
     case OBDMachine.clear:
       let isConfirmed = arguments[OBDMachine.confirm] == .bool(true)
       let preview = try clearingSequence.preview(
         isConfirmed: isConfirmed, motion, ecus: ecus.map(\.identifier), isResponding: isResponding)
       self.init(id, preview)
-    case OBDMachine.frames: self.init(id, FrameList(isCAN: bus.isCAN, scales: scales))
-    case OBDMachine.monitors: self.init(id, MonitorList(isCAN: bus.isCAN, isResponding: isResponding))
+    case OBDMachine.frames: self.init(id, FreezeFrameQuery(isCAN: bus.isCAN, scales: scales))
+    case OBDMachine.monitors: self.init(id, MonitorQuery(isCAN: bus.isCAN, isResponding: isResponding))
     case OBDMachine.ecuCodes:
       self.init(
         id,
-        try ECUCodeList(
+        try UDSTroubleCodeQuery(
           arguments, on: bus, ecus, polled: vehicle.polling.scheduler.queue.requests, fast: vehicle.polling.scheduler.fast.request.target,
           isResponding: isResponding))
     default: try self.init(id, arguments, allowRaw: allowRaw)

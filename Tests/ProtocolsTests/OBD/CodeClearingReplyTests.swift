@@ -254,23 +254,23 @@ import Testing
     throws
   {
     let replies = ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) }
-    let codes = try Self.processed(CodeList(requiresResponse: true), replies)
+    let codes = try Self.processed(TroubleCodeQuery(requiresResponse: true), replies)
     #expect(codes.report.text?.contains("7E8 does not report its stored codes") == true)
     #expect(try Self.processed(ClearingPreview(isConfirmed: true), replies).abortError != nil)
   }
 
   @Test(arguments: ["11", "12", "31"]) func `an ECU without the service has no such codes`(_ code: String) throws {
     let codes = try Self.processed(
-      CodeList(requiresResponse: true), ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
+      TroubleCodeQuery(requiresResponse: true), ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
     #expect(codes.report.text == "no trouble codes: none stored, pending or permanent")
   }
 
   @Test func `without headers a pending ECU is not mistaken for the one that responded`() throws {
     let codes = try Self.processed(
-      CodeList(requiresResponse: true), [Vector.reply("43010133", "7F0378"), Vector.reply("4700"), Vector.reply("4A00")])
+      TroubleCodeQuery(requiresResponse: true), [Vector.reply("43010133", "7F0378"), Vector.reply("4700"), Vector.reply("4A00")])
     #expect(codes.problems.count == 1 && codes.entries.count == 1)
     let same = try Self.processed(
-      CodeList(requiresResponse: true), [Vector.reply("7F0378", "43010133"), Vector.reply("4700"), Vector.reply("4A00")])
+      TroubleCodeQuery(requiresResponse: true), [Vector.reply("7F0378", "43010133"), Vector.reply("4700"), Vector.reply("4A00")])
     #expect(same.problems.isEmpty && same.entries.count == 1)
   }
 

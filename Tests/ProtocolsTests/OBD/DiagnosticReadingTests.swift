@@ -134,7 +134,7 @@ import Testing
       return
     }
     #expect(message.contains("no SAE J1979 (OBD-II) monitors") && !message.contains("ignition"))
-    #expect(try Self.refusal(of: MonitorList(isCAN: true)).contains("the ignition is off, or"))
+    #expect(try Self.refusal(of: MonitorQuery(isCAN: true)).contains("the ignition is off, or"))
   }
 
   /// The error of a query that no ECU responds to.
@@ -159,12 +159,12 @@ import Testing
       guard case .failure(.refused(_, let again))? = other.act("dtc", for: 30 * .second) else { Issue.record("no refusal"); continue }
       #expect(again == message)
     }
-    var silent = CodeList(requiresResponse: true)
+    var silent = TroubleCodeQuery(requiresResponse: true)
     for index in silent.requests.indices { silent.process([], index) }
     #expect(silent.abortError == .refused(code: .noAnswer, "no ECU responds; switch the ignition on"))
     let ecus = [Target(CANIdentifier(0x7E0))]
-    #expect(try Self.refusal(of: ECUCodeList(ecus, known: [])).hasSuffix("switch the ignition on"))
-    #expect(try Self.refusal(of: ECUCodeList(ecus, known: [], isResponding: true)).hasSuffix("give the identifiers of other ECUs"))
+    #expect(try Self.refusal(of: UDSTroubleCodeQuery(ecus, known: [])).hasSuffix("switch the ignition on"))
+    #expect(try Self.refusal(of: UDSTroubleCodeQuery(ecus, known: [], isResponding: true)).hasSuffix("give the identifiers of other ECUs"))
     guard case .failure(.refused(code: .noAnswer, let refusal))? = electric.act("dtc-clear", for: 30 * .second) else {
       Issue.record("a car without service 03 has codes to clear")
       return
@@ -250,7 +250,10 @@ import Testing
     var random = SeededRandom(seed: 19)
     let ecus = (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
     for round in 0..<600 {
-      var query: any MultiECUQuery = [FrameList(isCAN: round % 2 == 0), MonitorList(isCAN: true), ECUCodeList(ecus, known: [])][round % 3]
+      let queries: [any MultiECUQuery] = [
+        FreezeFrameQuery(isCAN: round % 2 == 0), MonitorQuery(isCAN: true), UDSTroubleCodeQuery(ecus, known: []),
+      ]
+      var query = queries[round % 3]
       var index = 0
       while index < query.requests.count, index < 5000, query.abortError == nil {
         let request = query.requests[index]

@@ -187,8 +187,8 @@ import Testing
 
   @Test mutating func `queries beyond the limit are rejected, and all fail with the link`() throws {
     var queries = Queries()
-    for id in 0..<CommandID(Queries.maxWaiting) { try queries.append(OBDQuery(id, CodeList())) }
-    #expect(throws: CommandError.self) { try queries.append(OBDQuery(99, CodeList())) }
+    for id in 0..<CommandID(Queries.maxWaiting) { try queries.append(OBDQuery(id, TroubleCodeQuery())) }
+    #expect(throws: CommandError.self) { try queries.append(OBDQuery(99, TroubleCodeQuery())) }
     queries.cancel(3)
     #expect(queries.failWaiting(.notConnected("gone"), &effects).count == Queries.maxWaiting - 1 && !queries.areWaiting)
   }

@@ -7,7 +7,7 @@ struct ClearingPreview: MultiECUQuery {
 
   /// The client has confirmed the clear operation.
   let isConfirmed: Bool
-  private(set) var codes = CodeList()
+  private(set) var codes = TroubleCodeQuery()
   private(set) var freezeFrames: [(source: UInt32?, code: TroubleCode)] = []
   /// The complete readiness monitors.
   private(set) var monitors: [(source: UInt32?, name: String)] = []
@@ -78,7 +78,7 @@ struct ClearingPreview: MultiECUQuery {
   }
 
   var report: Report {
-    let erasable = codes.entries.filter { $0.states != [CodeList.permanent] }
+    let erasable = codes.entries.filter { $0.states != [TroubleCodeQuery.permanent] }
     var rows = erasable.map { [ReplyReader.name(of: $0.source), "code", $0.code.text, $0.stateText, $0.meaning] }
     rows += freezeFrames.map { [ReplyReader.name(of: $0.source), "freeze frame", $0.code.text, "", "values when this code was stored"] }
     rows += monitors.map { [ReplyReader.name(of: $0.source), "readiness monitor", $0.name, "complete", ""] }

@@ -1,4 +1,4 @@
-// Clears the trouble codes after the codes that would be lost were stored: checks again that the vehicle is stationary, sends service 04
+// Clears the trouble codes after the data that will be lost has been saved: checks again that the vehicle is stationary, sends service 04
 // once, then reads the codes again. Service 04 is never repeated automatically. Source: SAE J1979 service 04: 44 is the positive response,
 // 7F 04 22 means that conditions are not correct.
 
@@ -12,7 +12,7 @@ struct CodeClearing: MultiECUQuery {
   /// The outcome by ECU; nil until the reply to service 04 was processed.
   private(set) var outcomes: [(source: UInt32?, outcome: Outcome)]?
   /// The codes that remain.
-  private var remaining: CodeList
+  private var remaining: TroubleCodeQuery
 
   enum Outcome: Sendable, Equatable {
     case cleared, silent
@@ -35,7 +35,7 @@ struct CodeClearing: MultiECUQuery {
   }
 
   init(_ ecus: [UInt32?], _ motion: Motion, requiresResponse: Bool) {
-    (self.ecus, self.motion, remaining) = (ecus, motion, CodeList(requiresResponse: requiresResponse))
+    (self.ecus, self.motion, remaining) = (ecus, motion, TroubleCodeQuery(requiresResponse: requiresResponse))
   }
 
   var requests: [[UInt8]] { Motion.requests + [[0x04]] + remaining.requests }

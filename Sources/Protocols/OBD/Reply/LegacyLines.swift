@@ -24,13 +24,15 @@ extension ReplyReader.Octets {
 extension ReplyReader {
   private static let maxMessageLength = 7
 
-  /// Adds a frame of ISO 14230: format and length, target, source, a length byte if the format has none, data, checksum.
-  mutating func addKLine(_ octets: Octets) throws(Unreadable) {
+  /// Adds an ISO 14230 frame: format and length, target, source, a length byte if the format has none, data, checksum.
+  mutating func addISO14230Frame(_ octets: Octets) throws(Unreadable) {
     let hasLengthByte = octets[0] & 0x3F == 0
     let headerLength = hasLengthByte ? 4 : 3
     let length = Int(hasLengthByte ? octets[3] : octets[0] & 0x3F)
     let hasChecksum = length >= 1 && octets.count == headerLength + length + 1 && octets.hasValidSum
-    guard hasChecksum || length >= 1 && octets.count == headerLength + length else { throw Unreadable("K-line frame with wrong checksum") }
+    guard hasChecksum || length >= 1 && octets.count == headerLength + length else {
+      throw Unreadable("ISO 14230 frame with wrong checksum")
+    }
     try recordChecksum(isPresent: hasChecksum)
     try begin(source: UInt32(octets[2]), length: length)
     append(octets, from: headerLength, to: messages.count - 1)

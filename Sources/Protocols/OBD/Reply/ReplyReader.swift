@@ -174,7 +174,7 @@ struct ReplyReader: Sendable {
     case 0..<0x20 where count >= 10:
       let source = UInt32(octets[0]) << 24 | UInt32(octets[1]) << 16 | UInt32(octets[2]) << 8 | UInt32(octets[3])
       try add(frame: Octets(digits, 8, count), from: source)
-    case 0x80..<0xC0 where octets.count >= 5: try addKLine(octets)
+    case 0x80..<0xC0 where octets.count >= 5: try addISO14230Frame(octets)
     case 0x48 where octets.count >= 2 && octets[1] == 0x6B, 0x41 where octets.count >= 5 && octets[1] == 0x6B && octets.hasValidCRC:
       try addLegacyFrame(octets)
     case 0x40..<0x80 where octets.count <= 7:

@@ -2,7 +2,7 @@
 // and then for their values: on CAN three PIDs per request, or one if that fails. Only complete responses count. An ECU may have no frame,
 // or may not support the service.
 
-struct FrameList: MultiECUQuery {
+struct FreezeFrameQuery: MultiECUQuery {
   static let columns = ["ecu", "frame", "code", "name", "value", "unit"]
   /// SAE J1979 defines frame 0 only; manufacturers may have more.
   private static let maxFrames: UInt8 = 8

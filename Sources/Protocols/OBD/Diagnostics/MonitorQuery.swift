@@ -1,7 +1,7 @@
 // The monitors of all ECUs (SAE J1979): MIL and readiness monitors (PIDs 01 and 41), and on CAN the test results (service 06) with values
 // and limits.
 
-struct MonitorList: MultiECUQuery {
+struct MonitorQuery: MultiECUQuery {
   static let columns = ["ecu", "what", "name", "test", "result", "value", "min", "max", "unit"]
   /// The values of column `what`.
   static let (lamp, codes, readiness, test) = ("lamp", "codes", "readiness", "test")

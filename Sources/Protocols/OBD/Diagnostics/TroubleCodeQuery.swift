@@ -2,7 +2,7 @@
 // to one service means that there are no codes or that the service is not supported. On CAN, an awake ECU responds even if it has no codes,
 // so it is an error if no service is answered. Source: SAE J1979, services 03, 07 and 0A.
 
-struct CodeList: MultiECUQuery {
+struct TroubleCodeQuery: MultiECUQuery {
   /// The requested services, in this order.
   static let services: [UInt8] = [0x03, 0x07, 0x0A]
   static let permanent = "permanent"

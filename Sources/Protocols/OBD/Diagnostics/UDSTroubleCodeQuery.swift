@@ -1,7 +1,7 @@
 // Trouble codes over UDS (ISO 14229-1, service 19 02), read from each ECU separately: the known ECUs, those at the eight addresses of ISO
 // 15765-4, and those that the client gives. ECUs without the service, and known ECUs that do not respond, are listed.
 
-struct ECUCodeList: MultiECUQuery {
+struct UDSTroubleCodeQuery: MultiECUQuery {
   /// The ECUs, in the order of the requests.
   let ecus: [Target]
   /// The ECUs that are known to exist. They are reported if they do not respond.
@@ -68,11 +68,12 @@ struct ECUCodeList: MultiECUQuery {
     }
     if !silent.isEmpty { lines.append("no response to UDS from \(silent.joined(separator: ", "))") }
     let rows = found.map { [$0.source, $0.code.text, $0.code.states.joined(separator: ", "), $0.code.meaning] }
-    return Report(text: lines.isEmpty ? nil : lines.joined(separator: "\n"), columns: rows.isEmpty ? [] : CodeList.columns, rows: rows)
+    let columns = rows.isEmpty ? [] : TroubleCodeQuery.columns
+    return Report(text: lines.isEmpty ? nil : lines.joined(separator: "\n"), columns: columns, rows: rows)
   }
 }
 
-extension ECUCodeList {
+extension UDSTroubleCodeQuery {
   static let argument = "ecus"
   private static let maxECUs = 64
 
@@ -110,7 +111,8 @@ extension ECUCodeList {
     let queried = sorted.filter { queriedIdentifiers.insert($0.request).inserted }
     guard !queried.isEmpty else {
       throw .refused(
-        code: .noECU, "no ECU of this vehicle is known yet; give ECUs, as in ecus 18DA10F1, or try again once the vehicle responds")
+        code: .noECU,
+        "no ECU of this vehicle is known yet; give CAN identifiers, such as 18DA10F1, or try again once the vehicle responds")
     }
     self.init(queried, known: known, isResponding: isResponding)
   }
