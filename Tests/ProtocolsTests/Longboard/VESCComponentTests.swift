@@ -90,13 +90,13 @@ import Testing
     polling.firmwareReceived()
     #expect(polling.next(at: 0).command == .setup)
     for _ in 0..<2 { polling.timedOut(.setup, noise: 0, at: 0, &publisher, &effects) }
-    #expect(polling.setup == .unknown(timeouts: 2) && !polling.lacksSetup)
+    #expect(polling.setup == .unknown(timeouts: 2) && !polling.lacksSetupValues)
     #expect(polling.next(at: 0).command == .values, "one that every firmware supports")
     let request = VESCSession.Request(command: .values, sent: 0, deadline: 1, lateness: nil)
     polling.responded(to: request, isFirst: false, noise: 0, at: 0, &publisher, &effects)
-    #expect(polling.lacksSetup && polling.selection == .unknown(timeouts: 0))
+    #expect(polling.lacksSetupValues && polling.selection == .unknown(timeouts: 0))
     polling.forgetFirmware()
-    #expect(!polling.lacksSetup)
+    #expect(!polling.lacksSetupValues)
   }
 
   // MARK: VESCMotion
@@ -203,11 +203,11 @@ import Testing
     #expect(queue.count == VESCCommandQueue.limit)
     let busy = CommandError.refused(code: .busy, "too many queued commands: try again later")
     #expect(effects.list == [.complete(17, .failure(busy))])
-    #expect(queue.nextRequest(lacksSetup: true, at: 0) == .pingCAN && queue.progressDue(.pingCAN) == .second)
+    #expect(queue.nextRequest(lacksSetupValues: true, at: 0) == .pingCAN && queue.progressDue(.pingCAN) == .second)
     effects.removeAll()
     queue.scanResultReceived([2], &effects)
     #expect(effects.list == [.complete(1, .success(Report(columns: ["can-id"], rows: [["2"]])))])
-    #expect(queue.nextRequest(lacksSetup: true, at: 0) == .limits)
+    #expect(queue.nextRequest(lacksSetupValues: true, at: 0) == .limits)
     effects.removeAll()
     queue.linkWentDown("gone", &effects)
     #expect(effects.list.count == 15 && queue.count == 0 && !queue.hasRequest)
@@ -233,7 +233,7 @@ import Testing
     var effects = Effects()
     queue.scan(for: 1, &effects)
     queue.cancel(1)
-    #expect(queue.nextRequest(lacksSetup: true, at: 0) == nil && queue.count == 0 && effects.isEmpty)
+    #expect(queue.nextRequest(lacksSetupValues: true, at: 0) == nil && queue.count == 0 && effects.isEmpty)
   }
 
   // MARK: VESCOdometer
@@ -248,9 +248,9 @@ import Testing
     var values = VESCValues()
     values[.distanceTravelled] = 5_000_000
     let drivetrain = VESCDrivetrain()
-    #expect(!odometer.read(values, drivetrain, lacksSetup: false, at: 0, &publisher, &effects))
+    #expect(!odometer.read(values, drivetrain, lacksSetupValues: false, at: 0, &publisher, &effects))
     values[.distanceTravelled] = 5_100_000
-    #expect(!odometer.read(values, drivetrain, lacksSetup: false, at: 10 * .second, &publisher, &effects))
+    #expect(!odometer.read(values, drivetrain, lacksSetupValues: false, at: 10 * .second, &publisher, &effects))
     #expect(odometer.total == 1300)
     let total = VESCProperty.totalDistance.rawValue
     #expect(!effects.readings.contains { $0.property == total })
@@ -264,11 +264,11 @@ import Testing
     var effects = Effects()
     var values = VESCValues()
     values[.uptime] = 5000
-    #expect(!odometer.read(values, VESCDrivetrain(), lacksSetup: false, at: 0, &publisher, &effects))
+    #expect(!odometer.read(values, VESCDrivetrain(), lacksSetupValues: false, at: 0, &publisher, &effects))
     values[.uptime] = 100
-    #expect(odometer.read(values, VESCDrivetrain(), lacksSetup: false, at: 1, &publisher, &effects))
+    #expect(odometer.read(values, VESCDrivetrain(), lacksSetupValues: false, at: 1, &publisher, &effects))
     odometer.forgetCounters()
     values[.uptime] = 50
-    #expect(!odometer.read(values, VESCDrivetrain(), lacksSetup: false, at: 2, &publisher, &effects))
+    #expect(!odometer.read(values, VESCDrivetrain(), lacksSetupValues: false, at: 2, &publisher, &effects))
   }
 }

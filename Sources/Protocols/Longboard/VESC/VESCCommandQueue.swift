@@ -134,10 +134,10 @@ struct VESCCommandQueue: Sendable {
     }
   }
 
-  /// Returns the next request of the current command. `lacksSetup`: the firmware cannot report the number of VESCs.
-  mutating func nextRequest(lacksSetup: Bool, at now: Instant) -> VESCCommand? {
+  /// Returns the next request of the current command. `lacksSetupValues`: the firmware cannot report the number of VESCs.
+  mutating func nextRequest(lacksSetupValues: Bool, at now: Instant) -> VESCCommand? {
     switch entries.first {
-    case .mode(let change): return change.request(needsCount: vescs == nil && !lacksSetup)
+    case .mode(let change): return change.request(needsCount: vescs == nil && !lacksSetupValues)
     case .scan(var scan):
       if scan.commandID == nil {
         entries.removeFirst()
@@ -180,9 +180,9 @@ struct VESCCommandQueue: Sendable {
   }
 
   /// Handles the timeout of a request, which may belong to the current command.
-  mutating func timedOut(_ command: VESCCommand, lacksSetup: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
+  mutating func timedOut(_ command: VESCCommand, lacksSetupValues: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     switch entries.first {
-    case .mode(var change) where command == change.request(needsCount: vescs == nil && !lacksSetup):
+    case .mode(var change) where command == change.request(needsCount: vescs == nil && !lacksSetupValues):
       perform(change.timedOut(command, timeout: timeout), of: change, &publisher, &effects)
     case .scan where command == .pingCAN: finish(.failure(.timeout(milliseconds: Int(VESCScan.timeout / .millisecond))), &effects)
     case .mode, .scan, nil: break

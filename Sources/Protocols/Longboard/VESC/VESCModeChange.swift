@@ -79,11 +79,11 @@ struct VESCModeChange: Sendable, Equatable {
       let own = storedLimits.flatMap { limits.isClose(to: $0.applied) ? $0.own : nil } ?? limits
       var target = own
       if let mode {
-        if mode.speed != nil, drivetrain.metresPerElectricalTurn == nil {
+        if mode.speed != nil, drivetrain.metresPerElectricalRevolution == nil {
           let message = "the drivetrain of the board is unknown: set \(drivetrain.missing)"
           return .failed(.refused(code: .notConfigured, message))
         }
-        let erpm = mode.speed.flatMap { speed in drivetrain.metresPerElectricalTurn.map { speed / 3.6 / $0 * 60 } }
+        let erpm = mode.speed.flatMap { speed in drivetrain.metresPerElectricalRevolution.map { speed / 3.6 / $0 * 60 } }
         target = own.reduced(current: mode.current, erpm: erpm)
       }
       if target.isClose(to: limits) { return .activated(limits, own: own) }

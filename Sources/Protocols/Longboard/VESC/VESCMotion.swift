@@ -37,7 +37,7 @@ struct VESCMotion: Sendable {
   private var hasLastWill = false
 
   init(_ options: VESCOptions) {
-    (isAllowed, allowsDuty, canID) = (options.allowsMotion, options.motionDuty != nil, options.canID)
+    (isAllowed, allowsDuty, canID) = (options.allowsMotion, options.maxDutyCycle != nil, options.canID)
   }
 
   var isLeaseHeld: Bool { deadmanTimer.isLeaseHeld }

@@ -28,17 +28,17 @@ struct VESCOdometer: Sendable {
     publisher.publish(.totalDistance, .float(Double(total) / 1000), &effects)
   }
 
-  /// Handles the counters of a response. Returns whether the VESC has restarted since the last response. `lacksSetup`: the firmware reports
-  /// only the counters of one motor.
+  /// Handles the counters of a response. Returns whether the VESC has restarted since the last response. `lacksSetupValues`: the firmware
+  /// does not support GET_VALUES_SETUP, so it reports only the counters of one motor.
   mutating func read(
-    _ values: VESCValues, _ drivetrain: VESCDrivetrain, lacksSetup: Bool, at now: Instant, _ publisher: inout VESCPublisher,
+    _ values: VESCValues, _ drivetrain: VESCDrivetrain, lacksSetupValues: Bool, at now: Instant, _ publisher: inout VESCPublisher,
     _ effects: inout Effects
   ) -> Bool {
-    // The tachometer counts sixths of an electrical turn.
-    let metresPerStep = drivetrain.metresPerElectricalTurn.map { $0 / 6 }
+    // The tachometer counts sixths of an electrical revolution.
+    let metresPerStep = drivetrain.metresPerElectricalRevolution.map { $0 / 6 }
     if let distance = values[.distance] {
       publisher.publish(.distance, .float((Double(distance) / 1000).rounded() / 1000), &effects)
-    } else if lacksSetup {
+    } else if lacksSetupValues {
       let metres = metresPerStep.flatMap { step in values[.tachometer].map { (Double($0) * step).rounded() } }
       publisher.publish(.distance, metres.map { .float($0 / 1000) }, &effects)
     }
@@ -46,9 +46,9 @@ struct VESCOdometer: Sendable {
       publisher.publish(.totalDistance, .float(Double(metres) / 1000), &effects)
     } else if let travelled = values[.distanceTravelled], travelled >= 0 {
       accumulate(travelled / 1000, at: now, &effects)
-    } else if lacksSetup, let metresPerStep, let steps = values[.tachometerTravelled], steps >= 0 {
+    } else if lacksSetupValues, let metresPerStep, let steps = values[.tachometerTravelled], steps >= 0 {
       accumulate(Int(Double(steps) * metresPerStep), at: now, &effects)
-    } else if lacksSetup, metresPerStep == nil, total == 0 {
+    } else if lacksSetupValues, metresPerStep == nil, total == 0 {
       publisher.withdraw(.totalDistance, unconfigured: drivetrain.missing, &effects)
     }
     guard hasRestarted(values) else { return false }

@@ -11,9 +11,9 @@ struct VESCOptions: Sendable {
   let cells: Int?
   let allowsMotion: Bool
   /// The maximum motor current, in A.
-  let motionCurrent: Double
+  let maxMotorCurrent: Double
   /// The maximum duty cycle, in %. nil (the default) forbids duty cycles, because no current limit applies to them.
-  let motionDuty: Double?
+  let maxDutyCycle: Double?
   let modes: [VESCMode]
 
   init(_ setup: Setup) throws(OptionError) {
@@ -25,8 +25,8 @@ struct VESCOptions: Sendable {
       polePairs: number("pole-pairs"), gearRatio: number("gear-ratio"), wheelDiameter: number("wheel-diameter").map { $0 / 1000 })
     cells = number("cells").map { Int($0) }
     allowsMotion = options["allow-motion"] == .bool(true)
-    motionCurrent = min(max(number("max-motor-current") ?? 10, 0.1), 300)
-    motionDuty = number("max-duty-cycle").map { min(max($0, 1), 100) }
+    maxMotorCurrent = min(max(number("max-motor-current") ?? 10, 0.1), 300)
+    maxDutyCycle = number("max-duty-cycle").map { min(max($0, 1), 100) }
     modes = (setup.sections["mode"] ?? []).map(VESCMode.init)
     if modes.contains(where: { $0.name == VESCMode.full }) {
       throw OptionError("mode", "\"full\" is a built-in mode (the VESC's own limits); use another name")
@@ -34,11 +34,11 @@ struct VESCOptions: Sendable {
   }
 }
 
-/// The conversion of electrical turns of the motor to distance.
+/// The conversion of electrical revolutions of the motor to distance.
 struct VESCDrivetrain: Sendable, Equatable {
-  /// Electrical turns per motor turn.
+  /// Electrical revolutions per motor revolution.
   let polePairs: Double?
-  /// Motor turns per wheel turn.
+  /// Motor revolutions per wheel revolution.
   let gearRatio: Double?
   /// Diameter of the wheel in m.
   let wheelDiameter: Double?
@@ -60,8 +60,8 @@ struct VESCDrivetrain: Sendable, Equatable {
       wheelDiameter: wheelDiameter ?? other?.wheelDiameter)
   }
 
-  /// The distance in m per electrical turn of the motor; nil if a value is missing.
-  var metresPerElectricalTurn: Double? {
+  /// The distance in m per electrical revolution of the motor; nil if a value is missing.
+  var metresPerElectricalRevolution: Double? {
     guard let polePairs, let gearRatio, let wheelDiameter else { return nil }
     return Double.pi * wheelDiameter / polePairs / gearRatio
   }

@@ -35,8 +35,8 @@ struct VESCPollScheduler: Sendable {
   var due: Instant { pace.due }
   /// The number of slots without a poll.
   var missed: Int { pace.missed }
-  /// Whether the firmware does not support GET_VALUES_SETUP, and reports only the values of one motor.
-  var lacksSetup: Bool { setup == .unsupported }
+  /// Whether the firmware does not support GET_VALUES_SETUP, so that it reports only one motor.
+  var lacksSetupValues: Bool { setup == .unsupported }
 
   mutating func linkCameUp(at now: Instant) {
     forgetFirmware()

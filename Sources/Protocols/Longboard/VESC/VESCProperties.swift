@@ -80,7 +80,7 @@ enum VESCProperty: Int, CaseIterable, Sendable {
   }
 
   private func declaration(_ options: VESCOptions) -> Row {
-    let (current, duty) = (options.motionCurrent, options.motionDuty ?? 100)
+    let (current, duty) = (options.maxMotorCurrent, options.maxDutyCycle ?? 100)
     return switch self {
     case .speed: ("speed", .float, "km/h", -500...500, "Speed; negative is backwards")
     case .battery: ("battery", .float, "%", 0...100, "State of charge")

@@ -17,7 +17,7 @@ struct VESCRequests: Sendable {
   /// Returns the request that is due, if any. Its frame is nil if the request has no arguments; its lateness is nil if it is not a poll in
   /// a slot. Commands are sent only to a VESC that responds (`isEstablished`).
   mutating func next(isEstablished: Bool, at now: Instant) -> (command: VESCCommand, frame: [UInt8]?, lateness: Nanoseconds?)? {
-    if isEstablished, let command = queue.nextRequest(lacksSetup: polling.lacksSetup, at: now) {
+    if isEstablished, let command = queue.nextRequest(lacksSetupValues: polling.lacksSetupValues, at: now) {
       return (command, queue.frame(command), nil)
     }
     guard now >= polling.due else { return nil }
@@ -41,14 +41,14 @@ struct VESCRequests: Sendable {
   mutating func linkWentDown(_ reason: String, _ effects: inout Effects) {
     queue.linkWentDown(reason, &effects)
     polling.forgetFirmware()
-    telemetry.forgetValues()
+    telemetry.forgetVESC()
     telemetry.store(&effects)
   }
 
   mutating func vescStoppedResponding(_ reason: String, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     queue.vescStoppedResponding(reason, &effects)
     polling.forgetFirmware()
-    telemetry.forgetValues()
+    telemetry.forgetVESC()
     publisher.vescStoppedResponding(reason, &effects)
     queue.publishMode(&publisher, &effects)
   }
@@ -73,7 +73,7 @@ struct VESCRequests: Sendable {
       polling.firmwareReceived()
       telemetry.publish(firmware, &publisher, &effects)
     case .values, .setup, .selectSetup:
-      let content = telemetry.read(command, payload, lacksSetup: polling.lacksSetup, at: now, &publisher, &effects)
+      let content = telemetry.read(command, payload, lacksSetupValues: polling.lacksSetupValues, at: now, &publisher, &effects)
       if content == .invalid { return false }
       if let count = telemetry.values[.vescs] { queue.setVESCCount(count) }
       if content == .valuesAfterRestart { queue.vescBeganToRespond(&publisher, &effects) }
@@ -106,7 +106,7 @@ struct VESCRequests: Sendable {
     _ command: VESCCommand, noise: Int, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {
     polling.timedOut(command, noise: noise, at: now, &publisher, &effects)
-    queue.timedOut(command, lacksSetup: polling.lacksSetup, &publisher, &effects)
+    queue.timedOut(command, lacksSetupValues: polling.lacksSetupValues, &publisher, &effects)
   }
 
   /// Reports the progress of a request in flight, if a report is due.

@@ -24,8 +24,8 @@ struct VESCTelemetry: Sendable {
     return reported != drivetrain
   }
 
-  /// Discards the last values, because another VESC may respond next.
-  mutating func forgetValues() {
+  /// Discards what the last VESC reported (drivetrain, fault, counters), because another VESC may respond next.
+  mutating func forgetVESC() {
     (reported, faultCode, fault) = (nil, 0, nil)
     odometer.forgetCounters()
   }
@@ -49,15 +49,15 @@ struct VESCTelemetry: Sendable {
   /// The content of a response.
   enum Content { case invalid, values, valuesAfterRestart }
 
-  /// Decodes the payload of a response after its ID, and publishes its values. `lacksSetup`: this firmware reports only the values of one
-  /// motor.
+  /// Decodes the payload of a response after its ID, and publishes its values. `lacksSetupValues`: the firmware does not support
+  /// GET_VALUES_SETUP, so it reports only one motor.
   mutating func read(
-    _ command: VESCCommand, _ payload: ArraySlice<UInt8>, lacksSetup: Bool, at now: Instant, _ publisher: inout VESCPublisher,
+    _ command: VESCCommand, _ payload: ArraySlice<UInt8>, lacksSetupValues: Bool, at now: Instant, _ publisher: inout VESCPublisher,
     _ effects: inout Effects
   ) -> Content {
     guard values.read(command, payload) else { return .invalid }
     // If the VESC reports sums over all VESCs of the board, do not mix them with the values of a single VESC.
-    let isWholeBoard = command != .values || lacksSetup
+    let isWholeBoard = command != .values || lacksSetupValues
     publish(.batteryVoltage, .voltage, 10, &publisher, &effects)
     publish(.duty, .duty, 10, &publisher, &effects)
     publishSpeed(isWholeBoard: isWholeBoard, &publisher, &effects)
@@ -71,13 +71,13 @@ struct VESCTelemetry: Sendable {
     }
     publishFault(onlyIfChanged: command == .selectSetup, &publisher, &effects)
     if command == .selectSetup { return .values }
-    publishDetails(command, isWholeBoard: isWholeBoard, lacksSetup: lacksSetup, &publisher, &effects)
-    let hasRestarted = odometer.read(values, drivetrain, lacksSetup: lacksSetup, at: now, &publisher, &effects)
+    publishDetails(command, isWholeBoard: isWholeBoard, lacksSetupValues: lacksSetupValues, &publisher, &effects)
+    let hasRestarted = odometer.read(values, drivetrain, lacksSetupValues: lacksSetupValues, at: now, &publisher, &effects)
     return hasRestarted ? .valuesAfterRestart : .values
   }
 
   private func publishDetails(
-    _ command: VESCCommand, isWholeBoard: Bool, lacksSetup: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects
+    _ command: VESCCommand, isWholeBoard: Bool, lacksSetupValues: Bool, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {
     publisher.publish(.connected, .bool(true), &effects)
     publish(.mosfetTemperature, .mosfetTemperature, 10, &publisher, &effects)
@@ -96,7 +96,7 @@ struct VESCTelemetry: Sendable {
       publisher.publish(.timedOut, values[.status].map { .bool($0 & 1 != 0) }, &effects)
       publisher.publish(.killSwitch, values[.status].map { .bool($0 & 2 != 0) }, &effects)
     }
-    if command == .setup || lacksSetup {
+    if command == .setup || lacksSetupValues {
       publisher.publish(.vescs, values[.vescs].map(Value.int), &effects)
       publish(.energyLeft, .energyLeft, 1000, &publisher, &effects)
       publisher.publish(.uptime, values[.uptime].map { .int($0 / 1000) }, &effects)
@@ -112,7 +112,7 @@ struct VESCTelemetry: Sendable {
     } else {
       publisher.withdraw(.rpm, unconfigured: "pole-pairs", &effects)
     }
-    if let metres = drivetrain.metresPerElectricalTurn, !configured.isEmpty || values[.speed] == nil {
+    if let metres = drivetrain.metresPerElectricalRevolution, !configured.isEmpty || values[.speed] == nil {
       publisher.publish(.speed, .float((Double(erpm) * metres * 6).rounded() / 100), &effects)
     } else if let speed = values[.speed] {
       publisher.publish(.speed, .float(Double(speed * 36 / 100) / 100), &effects)

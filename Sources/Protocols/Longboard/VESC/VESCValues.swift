@@ -21,7 +21,7 @@ enum VESCField: Int, CaseIterable, Sendable {
   case chargeUsed, chargeRegenerated, energyUsed, energyRegenerated
   // mm.
   case distance, distanceTravelled
-  // Sixths of an electrical turn.
+  // Sixths of an electrical revolution.
   case tachometer, tachometerTravelled
   case position, fault, controller, vescs
   // Thousandths of Wh, m, ms, V.
