@@ -49,7 +49,7 @@ import Testing
     rig.run(for: 4_999 * .millisecond)
     #expect(rig.status == "greeting" && rig.fault == nil)
     rig.run(for: .millisecond)
-    #expect(rig.status == "silent" && rig.fault?.hasPrefix("connected, but no response: another client holds the car") == true)
+    #expect(rig.status == "silent" && rig.fault?.hasPrefix("connected, but no response: another client is connected to the car") == true)
     #expect(rig.resets.isEmpty && rig.text("connected") == "off" && rig.machine.nextWake == nil)
     let id = rig.set("mode", .string("1"))
     #expect(rig.refusal(id) == CarSession.silentMessage)

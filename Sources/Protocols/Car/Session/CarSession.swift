@@ -1,5 +1,5 @@
-// The session with the car: the wait for its first message, the case that the car serves another client and does not respond, and the
-// shutdown sequence. The car attaches its receivers half a second after it accepts a connection, and serves one client at a time.
+// The session with the car: the wait for its first message, the state in which the car serves another client and does not respond, and
+// the shutdown sequence. The car attaches its receivers half a second after it accepts a connection, and serves one client at a time.
 // Source: AutoTT, TCP.py and mainLoop.py.
 
 struct CarSession: Sendable {
@@ -19,8 +19,8 @@ struct CarSession: Sendable {
   enum Expiry { case nothing, greeting, closing }
 
   static let silentMessage =
-    "connected, but no response: another client holds the car, or the last session ended without Disconnect; it may still be driving; "
-    + "close the other client, or restart the car's program"
+    "connected, but no response: another client is connected to the car, or the last session ended without Disconnect; the car may still "
+    + "be driving; close the other client, or restart the car's program"
   static let closingMessage = "the link is being closed"
   /// The timeout of the car's first message. It is long, because the car's program starts slowly.
   private static let greetingTimeout: Nanoseconds = 5 * .second
