@@ -66,7 +66,7 @@ extension EndToEnd {
 
     @Test func `its help names the configuration key`() throws {
       let help = try Rig().run("\(Rig.programs)/vehiclesim", ["trivia", "--help"]).output
-      #expect(help.contains("the value for the key server of a device") && !help.contains("for url of"), "\(help)")
+      #expect(help.contains("the URL to configure as `server = \"…\"`") && !help.contains("for url of"), "\(help)")
     }
 
     @Test func `accounts, votes and tokens survive a restart, and secrets are not stored in plain text`() throws {

@@ -80,7 +80,7 @@ enum ToyAnswer {
     default: break
     }
     guard let user = ToyUser(try object(response)) else {
-      throw .transient("no user number in the server's response: check server")
+      throw .transient("no user number in the server's response: check the key `server`")
     }
     return user
   }
@@ -105,7 +105,7 @@ enum ToyAnswer {
     default: break
     }
     guard let history = ToyHistory(try document(response), user: user) else {
-      throw .transient("no list of facts in the server's response: check server")
+      throw .transient("no list of facts in the server's response: check the key `server`")
     }
     return history
   }
@@ -125,7 +125,7 @@ enum ToyAnswer {
     default: break
     }
     guard let fact = ToyFact(try object(response)), fact.id == vote.fact else {
-      throw .transient("unexpected fact in the server's response to a vote: check server")
+      throw .transient("unexpected fact in the server's response to a vote: check the key `server`")
     }
     return .counted(fact)
   }
@@ -135,7 +135,7 @@ enum ToyAnswer {
 
   private static func object(_ response: HTTPResponse) throws(ToyError) -> JSONNode {
     let node = try document(response)
-    guard node.kind == .object else { throw .transient("the server returned JSON that is not an object: check server") }
+    guard node.kind == .object else { throw .transient("the server returned JSON that is not an object: check the key `server`") }
     return node
   }
 
@@ -144,19 +144,19 @@ enum ToyAnswer {
     switch response {
     case .failed(let message): throw .transient(message)
     case .answered(let status, _, _) where (300..<400).contains(status):
-      throw .transient("the server redirects (\(status)), which is not supported: check server")
+      throw .transient("the server redirects (\(status)), which is not supported: check the key `server`")
     case .answered(500, _, _):
       throw ToyError(isTransient: true, code: .noAnswer, message: "the server failed (500): try again later", isPerRequest: true)
     case .answered(let status, _, _) where status >= 500: throw .transient("the server failed (\(status)): try again later")
     case .answered(_, let type, _) where type?.hasSuffix("html") == true || type == "application/xhtml+xml":
-      throw .transient("the server returned a web page: check server, and whether the network requires a login")
+      throw .transient("the server returned a web page: check the key `server`, and whether the network requires a login")
     case .answered(200, _, let body), .answered(201, _, let body):
-      guard let node = JSONNode(untrusted: body) else { throw .transient("the server returned invalid JSON: check server") }
+      guard let node = JSONNode(untrusted: body) else { throw .transient("the server returned invalid JSON: check the key `server`") }
       return node
-    case .answered(404, _, _): throw .transient("not found (404): check server")
+    case .answered(404, _, _): throw .transient("not found (404): check the key `server`")
     case .answered(let status, _, let body) where (400..<500).contains(status):
-      throw .transient("request rejected (\(status)): \(message(body) ?? "check server")")
-    case .answered(let status, _, _): throw .transient("unexpected response (\(status)): check server")
+      throw .transient("request rejected (\(status)): \(message(body) ?? "check the key `server`")")
+    case .answered(let status, _, _): throw .transient("unexpected response (\(status)): check the key `server`")
     }
   }
 

@@ -103,25 +103,3 @@ struct ToyFactList: Sendable {
     }
   }
 }
-
-/// A long history that is being parsed or sent to the caller, one piece per turn of the loop.
-struct ToyLongHistory: Sendable {
-  /// The number of facts in one progress report.
-  static let factsPerPiece = 200
-
-  let command: CommandID
-  let user: Int
-  /// The requested fact; nil: all facts.
-  let fact: Int?
-  var reader: ToyHistoryReader
-  /// The parsed facts, which are sent in pieces.
-  var facts: [ToyFact] = []
-  /// The start of the next piece in `facts`.
-  var next = 0
-  /// The start of the last piece, which is sent with the reply instead of a progress report; nil: the facts are still being parsed.
-  var lastPiece: Int?
-
-  init(command: CommandID, user: Int, fact: Int?, body: [UInt8]) {
-    (self.command, self.user, self.fact, reader) = (command, user, fact, ToyHistoryReader(body))
-  }
-}

@@ -33,7 +33,7 @@ enum WeatherAnswer {
   static func weather(_ response: HTTPResponse) throws(WeatherError) -> WeatherReport {
     let root = try document(response, of: "the weather service", key: "url")
     guard let current = root["current"], current.kind == .object else {
-      throw WeatherError(message: "no weather in the response of the weather service: check url")
+      throw WeatherError(message: "no weather in the response of the weather service: check the key `url`")
     }
     let units = root["current_units"]
     let report = WeatherReport(
@@ -41,7 +41,7 @@ enum WeatherAnswer {
       humidity: number("relative_humidity_2m", .humidity, in: current, units, unit: "%"),
       condition: condition(in: current, units), uvIndex: number("uv_index", .uvIndex, in: current, units, unit: ""))
     let isEmpty = WeatherProperty.inResponse.allSatisfy { if case .value? = report[$0] { false } else { true } }
-    if isEmpty { throw WeatherError(message: "none of the requested values in the response of the weather service: check url") }
+    if isEmpty { throw WeatherError(message: "none of the requested values in the response of the weather service: check the key `url`") }
     return report
   }
 
@@ -53,12 +53,12 @@ enum WeatherAnswer {
       throw WeatherError(message: message, retry: .hourly)
     }
     guard let first = results.elements.first else {
-      throw WeatherError(message: "no results in the response of the geocoding service: check geocoding-url")
+      throw WeatherError(message: "no results in the response of the geocoding service: check the key `geocoding-url`")
     }
     guard let latitude = first["latitude"]?.float, let longitude = first["longitude"]?.float,
       (-90...90).contains(latitude), (-180...180).contains(longitude)
     else {
-      throw WeatherError(message: "no coordinates in the response of the geocoding service: check geocoding-url")
+      throw WeatherError(message: "no coordinates in the response of the geocoding service: check the key `geocoding-url`")
     }
     let names = [first["name"], first["country"]].compactMap { $0?.text }.map { visible($0, limit: 60) }.filter { !$0.isEmpty }
     return (Coordinates(latitude: latitude, longitude: longitude), names.joined(separator: ", "))
@@ -71,18 +71,22 @@ enum WeatherAnswer {
     case .failed(let message): throw WeatherError(message: message)
     case .answered(200, let type, let body):
       if let type, type.hasSuffix("html") || type == "application/xhtml+xml" {
-        throw WeatherError(message: "\(service) returned a web page: check \(key), and whether the network requires a login")
+        throw WeatherError(message: "\(service) returned a web page: check the key `\(key)`, and whether the network requires a login")
       }
-      guard let root = JSONNode(untrusted: body) else { throw WeatherError(message: "\(service) returned invalid JSON: check \(key)") }
-      guard root.kind == .object else { throw WeatherError(message: "\(service) returned JSON that is not an object: check \(key)") }
+      guard let root = JSONNode(untrusted: body) else {
+        throw WeatherError(message: "\(service) returned invalid JSON: check the key `\(key)`")
+      }
+      guard root.kind == .object else {
+        throw WeatherError(message: "\(service) returned JSON that is not an object: check the key `\(key)`")
+      }
       if let reason = refusal(in: root) { throw WeatherError(message: "\(service) rejected the request: \(reason)") }
       return root
     case .answered(429, _, _):
       throw WeatherError(message: "\(service) limits the request rate (429): next request in an hour", retry: .hourly)
     case .answered(let status, _, _) where (300..<400).contains(status):
-      throw WeatherError(message: "\(service) redirects (\(status)), which is not supported: check \(key)")
+      throw WeatherError(message: "\(service) redirects (\(status)), which is not supported: check the key `\(key)`")
     case .answered(let status, _, let body) where (400..<500).contains(status):
-      let reason = JSONNode(untrusted: body).flatMap { refusal(in: $0) } ?? "check \(key)"
+      let reason = JSONNode(untrusted: body).flatMap { refusal(in: $0) } ?? "check the key `\(key)`"
       throw WeatherError(message: "\(service) rejected the request (\(status)): \(reason)")
     case .answered(let status, _, _):
       throw WeatherError(message: "\(service) failed (\(status)); the request will be repeated")

@@ -11,9 +11,9 @@ struct TriviaSimulation: ParsableCommand {
     commandName: "trivia",
     abstract: "Run the web server of the Trivio trivia toy: accounts, facts, votes.",
     discussion: """
-      The first line on standard output is the value for the key server of a device of kind toy. Apps register, log in, read the \
-      history of their toy and vote; toys fetch facts and report the facts that they play. Passwords are stored salted and hashed. There \
-      is no TLS: use the server only on a trusted network.
+      The first line on standard output is the URL to configure as `server = "…"` for a device of kind toy. Apps register, log in, read \
+      the history of their toy and vote; toys fetch facts and report the facts that they play. Passwords are stored salted and hashed. \
+      There is no TLS: use the server only on a trusted network.
 
       A real toy connects only to triviotoy.azurewebsites.net, port 80. To redirect it to this server:
         1. Have the network's DNS server resolve that name to this computer. With dnsmasq, which many routers use: \

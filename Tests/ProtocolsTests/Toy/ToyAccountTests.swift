@@ -63,7 +63,7 @@ import Testing
     (.answered(status: 200, type: "application/json", body: Array("[]".utf8)), "not an object"),
     (.answered(status: 200, type: nil, body: Array("{".utf8)), "invalid JSON"),
     (.answered(status: 200, type: nil, body: []), "invalid JSON"),
-    (.answered(status: 405, type: "application/json", body: []), "request rejected (405): check server"),
+    (.answered(status: 405, type: "application/json", body: []), "request rejected (405): check the key `server`"),
   ]
 
   @Test(arguments: answers.indices) func `an invalid response is reported with its cause`(_ index: Int) throws {

@@ -63,19 +63,20 @@ import Testing
   }
 
   @Test func `a response without weather is rejected with the reason`() {
-    #expect(failure(ok("<html>", type: "text/html")).contains("a web page: check url, and whether the network requires a login"))
-    #expect(failure(ok("<html>", type: nil)) == "the weather service returned invalid JSON: check url")
-    #expect(failure(ok("[1,2]")) == "the weather service returned JSON that is not an object: check url")
-    #expect(failure(ok("{}")) == "no weather in the response of the weather service: check url")
-    #expect(failure(ok(#"{"current":[]}"#)) == "no weather in the response of the weather service: check url")
+    #expect(failure(ok("<html>", type: "text/html")).contains("a web page: check the key `url`, and whether the network requires a login"))
+    #expect(failure(ok("<html>", type: nil)) == "the weather service returned invalid JSON: check the key `url`")
+    #expect(failure(ok("[1,2]")) == "the weather service returned JSON that is not an object: check the key `url`")
+    #expect(failure(ok("{}")) == "no weather in the response of the weather service: check the key `url`")
+    #expect(failure(ok(#"{"current":[]}"#)) == "no weather in the response of the weather service: check the key `url`")
     #expect(failure(ok(#"{"current":{"temperature_2m":null}}"#)).contains("none of the requested values"))
     #expect(failure(ok(String(repeating: "[", count: 100_000))).contains("invalid JSON"))
     #expect(failure(ok(String(repeating: #"{"a":"#, count: 100_000))).contains("invalid JSON"))
     #expect(failure(ok(String(Self.vector.dropLast(30)))).contains("invalid JSON"))
-    #expect(failure(.answered(status: 301, type: nil, body: [])).contains("redirects (301), which is not supported: check url"))
+    #expect(failure(.answered(status: 301, type: nil, body: [])).contains("redirects (301), which is not supported: check the key `url`"))
     #expect(failure(.answered(status: 429, type: nil, body: [])).contains("(429)"))
     #expect(failure(.answered(status: 503, type: "text/html", body: [])).contains("failed (503)"))
-    #expect(failure(.answered(status: 404, type: "text/html", body: [])) == "the weather service rejected the request (404): check url")
+    #expect(
+      failure(.answered(status: 404, type: "text/html", body: [])) == "the weather service rejected the request (404): check the key `url`")
     #expect(failure(.failed("the name of x is not known")) == "the name of x is not known")
   }
 

@@ -1,5 +1,27 @@
 // Reads a long history and sends it to the caller, one piece per turn of the loop. The part that is kept in memory and on disk is bounded.
 
+/// A long history that is being parsed or sent to the caller, one piece per turn of the loop.
+struct ToyLongHistory: Sendable {
+  /// The number of facts in one progress report.
+  static let factsPerPiece = 200
+
+  let command: CommandID
+  let user: Int
+  /// The requested fact; nil: all facts.
+  let fact: Int?
+  var reader: ToyHistoryReader
+  /// The parsed facts, which are sent in pieces.
+  var facts: [ToyFact] = []
+  /// The start of the next piece in `facts`.
+  var next = 0
+  /// The start of the last piece, which is sent with the reply instead of a progress report; nil: the facts are still being parsed.
+  var lastPiece: Int?
+
+  init(command: CommandID, user: Int, fact: Int?, body: [UInt8]) {
+    (self.command, self.user, self.fact, reader) = (command, user, fact, ToyHistoryReader(body))
+  }
+}
+
 extension ToyMachine {
   /// Processes the next piece of the first history.
   mutating func readNextPiece(at now: Instant, _ effects: inout Effects) {
@@ -11,7 +33,7 @@ extension ToyMachine {
     case .done(let facts): finishParsing(facts, at: now, &effects)
     case .failed:
       let failed = longHistories.removeFirst()
-      let error = ToyError.transient("no list of facts in the server's response: check server")
+      let error = ToyError.transient("no list of facts in the server's response: check the key `server`")
       handleFailure(.history(failed.command, user: failed.user, fact: failed.fact), error, at: now, &effects)
     }
   }
@@ -36,7 +58,7 @@ extension ToyMachine {
     }
     let finished = longHistories.removeFirst()
     let last = finished.facts[lastPiece...]
-    let message = lastPiece == 0 ? nil : "the last \(last.count) of \(finished.facts.count) facts; call with more for all"
+    let message = lastPiece == 0 ? nil : "the last \(last.count) of \(finished.facts.count) facts; set the `more` flag to get all of them"
     effects.append(.complete(finished.command, .success(Report(text: message, columns: ToyFact.columns, rows: rows(of: last)))))
   }
 
