@@ -1,7 +1,7 @@
 // The BLE scan of each adapter, shared by all links and clients that need one. The scan pauses while a connection is being made, because
 // many Bluetooth controllers cannot do both. It restarts when the adapter comes back. BlueZ ends the scan when the daemon's bus connection
-// ends. While BlueZ monitors advertisements, the scan for searching links runs only periodically, because an active scan takes radio time
-// from the connections.
+// ends. While BlueZ monitors advertisements, the scan for links that are searching for their peer runs only periodically, because an
+// active scan takes radio time from the connections.
 
 import DBus
 import Protocols

@@ -2,7 +2,7 @@
 
 import Protocols
 
-/// The observer of a device. The changes of one input arrive in the same turn of the loop, `deviceTurnEnded` last.
+/// The observer of a device. All changes caused by one input arrive in the same turn of the loop, `deviceTurnEnded` last.
 @Loop protocol DeviceObserver: AnyObject {
   func deviceUpdated(_ readings: [Reading])
   func deviceStateChanged(_ state: String)

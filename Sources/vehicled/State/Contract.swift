@@ -12,7 +12,7 @@ extension DeviceState {
     case .value(let value):
       return Contract.Reading(
         device: device.name, property: property.name, value: value, unit: property.unit, time: Int(slot.wall),
-        age: Double((boot - slot.boot) / .millisecond) / 1000)
+        age: Double((boot - slot.measuredAt) / .millisecond) / 1000)
     case .absent(let reason):
       return Contract.Reading(device: device.name, property: property.name, unit: property.unit, reason: reason)
     }
@@ -33,7 +33,7 @@ extension DeviceState {
     switch content(index, at: boot) {
     case .value(let value):
       let slot = slots[index]
-      let age = Double((boot - slot.boot) / .millisecond) / 1000
+      let age = Double((boot - slot.measuredAt) / .millisecond) / 1000
       ReadingWriter.reading(readingStart, sharedSchema.heads[index], value: value, time: Int(slot.wall), age: age, to: &bytes)
     case .absent(let reason): ReadingWriter.reading(readingStart, sharedSchema.heads[index], value: nil, reason: reason, to: &bytes)
     }

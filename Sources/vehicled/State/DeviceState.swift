@@ -11,14 +11,15 @@ import Varlink
     /// Whether subscribers must be notified at the end of this turn.
     var changed = false
     /// When the value was measured: CLOCK_BOOTTIME in ns, and wall time in µs. 0: never.
-    var boot: Int64 = 0
+    var measuredAt: Int64 = 0
     var wall: Int64 = 0
-    /// When subscribers were last notified (boot time in ns).
+    /// When subscribers were last notified (CLOCK_BOOTTIME, ns).
     var notified: Int64 = 0
 
-    /// Marks the property as changed, so that subscribers are notified at the end of this turn. Returns false if it was marked before.
-    mutating func notify(at boot: Int64) -> Bool {
-      notified = boot
+    /// Marks the property as changed at this time (CLOCK_BOOTTIME, ns), so that subscribers are notified at the end of this turn. Returns
+    /// false if it was marked before.
+    mutating func markChanged(at now: Int64) -> Bool {
+      notified = now
       defer { changed = true }
       return !changed
     }
@@ -29,7 +30,7 @@ import Varlink
   private(set) var status = "starting"
   private(set) var sharedSchema: SharedSchema
   private(set) var slots: ContiguousArray<Slot> = []
-  /// The positions that changed in this turn.
+  /// The indices of the slots that changed in this turn.
   private(set) var changed: [Int] = []
   /// The constant start of each encoded reading.
   private(set) lazy var readingStart = EncodedDevice(device: device.name)
@@ -56,13 +57,13 @@ import Varlink
 
   var schema: Schema { sharedSchema.schema }
 
-  /// The position of a property, or nil if the device has no such property.
+  /// The slot index of a property, or nil if the device has no such property.
   func index(of property: String) -> Int? { sharedSchema.index(of: property) }
 
-  /// The content of a property at this boot time. A stale value is absent even before the expiry timer fires.
-  func content(_ index: Int, at boot: Int64) -> Reading.Content {
+  /// The content of a property at this time (CLOCK_BOOTTIME, ns). A stale value is absent even before the expiry timer fires.
+  func content(_ index: Int, at now: Int64) -> Reading.Content {
     let slot = slots[index]
-    if case .value = slot.content, let time = sharedSchema.freshness(index), boot - slot.boot >= time { return .absent("stale") }
+    if case .value = slot.content, let time = sharedSchema.freshness(index), now - slot.measuredAt >= time { return .absent("stale") }
     return slot.content
   }
 
@@ -77,7 +78,7 @@ import Varlink
         let index = reading.property
         let same = slots[index].content == reading.content
         if case .value = reading.content {
-          slots[index].boot = boot - max(0, reading.age)
+          slots[index].measuredAt = boot - max(0, reading.age)
           slots[index].wall = wall - max(0, reading.age) / .microsecond
           hasFreshValues = true
           if same, boot - slots[index].notified < Self.republishInterval { continue }
@@ -85,7 +86,7 @@ import Varlink
           continue
         }
         slots[index].content = reading.content
-        if slots[index].notify(at: boot) { changed.append(index) }
+        if slots[index].markChanged(at: boot) { changed.append(index) }
       }
     }
     if hasFreshValues, !expiryIsSet { scheduleExpiry(boot) }
@@ -146,11 +147,11 @@ import Varlink
   private func withdraw(_ index: Int, _ reason: String, _ boot: Int64) {
     guard slots[index].content != .absent(reason) else { return }
     slots[index].content = .absent(reason)
-    if slots[index].notify(at: boot) { changed.append(index) }
+    if slots[index].markChanged(at: boot) { changed.append(index) }
   }
 
-  /// Withdraws stale values and schedules the next check. While values keep arriving this runs once per lifetime, not once
-  /// per value.
+  /// Withdraws stale values and schedules the next check. While values keep arriving, this runs once per freshness period, not once per
+  /// value.
   private func expire() {
     let boot = Clock.boot()
     for index in slots.indices where content(index, at: boot) == .absent("stale") { withdraw(index, "stale", boot) }
@@ -162,7 +163,7 @@ import Varlink
     var next: Int64?
     for (index, slot) in slots.enumerated() {
       guard case .value = slot.content, let time = sharedSchema.freshness(index) else { continue }
-      next = min(next ?? .max, slot.boot + time)
+      next = min(next ?? .max, slot.measuredAt + time)
     }
     expiryIsSet = next != nil
     expiry.set(next.map { Clock.monotonic() + max($0 - boot, 0) + .millisecond })
