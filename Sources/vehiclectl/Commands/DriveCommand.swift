@@ -78,7 +78,7 @@ struct DriveCommand: Subcommand {
     try drive.run(holder: holder)
   }
   /// How to drive the device by hand.
-  private func control(_ schema: DriveSchema) throws(Failure) -> any HandControl {
+  private func control(_ schema: DriveSchema) throws(Failure) -> any ManualControl {
     if let control = schema.control { return control }
     guard schema.moves else {
       throw .usage(

@@ -48,7 +48,7 @@ struct DriveSchema {
   var tiltsRelatively: Bool { tilt?.arguments.contains { $0.name == "relative" } == true }
 
   /// How keys and sticks drive the device; nil if they cannot.
-  var control: (any HandControl)? { tilt != nil ? TiltControl(isRelative: tiltsRelatively) : ThrottleControl(properties) }
+  var control: (any ManualControl)? { tilt != nil ? TiltControl(isRelative: tiltsRelatively) : ThrottleControl(properties) }
 
   /// Whether it has an action that stops it.
   var stops: Bool { action("stop") != nil }

@@ -20,7 +20,7 @@ struct ManualDrive {
   /// nil if stdout is not a terminal.
   private let screen: FullScreen?
   private var display: DriveDisplay
-  private var control: any HandControl
+  private var control: any ManualControl
   private var scheduler = SetPointScheduler(at: 0)
   /// Whether the stick has no effect until it returns to its position at rest, because a stop was requested.
   private var isStickBlocked = false
@@ -38,7 +38,7 @@ struct ManualDrive {
 
   /// Drives the device that `schema` describes by `control`.
   init(
-    _ common: CommonOptions, _ output: Output, _ schema: DriveSchema, _ control: any HandControl, described: Contract.Schema?,
+    _ common: CommonOptions, _ output: Output, _ schema: DriveSchema, _ control: any ManualControl, described: Contract.Schema?,
     deadline: Int,
     inputs: DriveInputs, screen: FullScreen?
   ) throws(Failure) {
@@ -56,7 +56,7 @@ struct ManualDrive {
       limit: control.initialLimit)
   }
 
-  private static func help(_ schema: DriveSchema, _ control: any HandControl, _ inputs: DriveInputs) -> [String] {
+  private static func help(_ schema: DriveSchema, _ control: any ManualControl, _ inputs: DriveInputs) -> [String] {
     let isStick = inputs.stick != nil
     var help = [control.help(isStick: isStick), "1 to 9, 0 \(control.limitName)   \(isStick ? "START, " : "")q quit"]
     if ScreenHalf.allCases.contains(where: { schema.button($0) != nil }) {

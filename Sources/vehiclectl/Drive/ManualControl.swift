@@ -4,7 +4,7 @@ import Protocols
 import Varlink
 
 /// A way to drive a device by hand.
-protocol HandControl {
+protocol ManualControl {
   /// The limit at the start, as a fraction of the maximum.
   var initialLimit: Double { get }
   /// What the keys 1 to 9 limit.
@@ -39,7 +39,7 @@ struct DriveBar: Equatable {
 }
 
 /// Tilts a device with the motion action `tilt`.
-struct TiltControl: HandControl {
+struct TiltControl: ManualControl {
   /// Whether the angles count from the neutral position. Keys and sticks do.
   let isRelative: Bool
   private var steering = Steering()
@@ -89,7 +89,7 @@ struct TiltControl: HandControl {
 }
 
 /// Drives a device with motion properties: the first one named `target-…`, and `brake-…` of the same unit if there is one.
-struct ThrottleControl: HandControl {
+struct ThrottleControl: ManualControl {
   private struct Target {
     let name: String
     let unit: String?
