@@ -15,6 +15,7 @@ public enum Renames {
   static let options = [
     "ask": "poll", "pages": "poll", "probe-pause": "probe-interval", "heart-rate-fresh": "heart-rate-max-age",
     "estimate-distance": "step-length", "motion-current": "max-motor-current", "motion-duty": "max-duty-cycle",
+    "charge-standing-time": "charge-stationary-time", "command": "run-program",
   ]
   /// Old names of values, by configuration key.
   static let values = ["vehicle": ["ice": "generic"]]

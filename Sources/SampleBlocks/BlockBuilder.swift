@@ -2,10 +2,10 @@
 //
 //   block     = "VSB1", length of the head, head, CRC-32C:u32 of all bytes before it, sections
 //   head      = layout:u8, start, end - start, number of rows, then
-//               layout columns: entry(times), number of columns, then for each column its series ID and entry(column)
-//               layout whole: number of columns, entry(all)
-//   entry     = length, stored length, CRC-32C:u32 of the stored bytes
-//   sections  = the stored bytes of each entry, in the order of the entries: deflated if that makes them shorter
+//               layout columns: header(times), number of columns, then for each column its series ID and header(column)
+//               layout whole: number of columns, header(all)
+//   header    = length, stored length, CRC-32C:u32 of the stored bytes
+//   sections  = the stored bytes for each header, in the order of the headers: deflated if that makes them shorter
 //   all       = length of times, times, then for each column its series ID, length, column
 //   times     = the first time minus start, then the differences between successive times, each minus the previous difference
 //   column    = see ColumnEncoder

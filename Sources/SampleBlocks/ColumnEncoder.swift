@@ -3,8 +3,8 @@
 //
 //   column    = encoding:u8 rows absences values
 //   rows      = number of samples, the first row, then for each subsequent sample the number of rows skipped
-//   absences  = count; unless it is 0: reasons (count, strings), then for each absence the number of samples skipped since the last one and
-//               the index of its reason
+//   absences  = count; unless it is 0: reasons (count, strings), then for each absence the number of samples skipped since the previous
+//               absence, and the index of its reason
 //   values    = the values of the samples that are not absent, as defined by the encoding
 
 import Protocols

@@ -26,7 +26,8 @@ public struct PeriodRules: Sendable, Equatable {
   public var chargingCurrentThreshold = -1.0
   /// How long the vehicle must be stationary for such a current to count as charging rather than regeneration.
   public var chargeStationaryTime = Int64.seconds(60)
-  /// The volume of the fuel tank in litres, to compute the consumption from the fuel level if nothing better is reported.
+  /// The volume of the fuel tank in litres, used to compute consumption from the fuel level if the vehicle reports no more accurate
+  /// quantity.
   public var tankVolume: Double?
   /// How often an open period is reported.
   public var updateInterval = Int64.seconds(10)

@@ -228,7 +228,7 @@ extension EndToEnd {
       #expect(text as? String == (try String(contentsOf: file, encoding: .utf8)))
     }
 
-    @Test func `alerts are logged once, streamed, and leave a file for their command`() throws {
+    @Test func `alerts are logged once, streamed, and leave a file for their program`() throws {
       let rig = try Rig()
       _ = try rig.ev()
       let history = History(rig)
@@ -236,7 +236,8 @@ extension EndToEnd {
       let alerts = "\(rig.directory)/alerts"
       try FileManager.default.createDirectory(atPath: alerts, withIntermediateDirectories: true)
       try rig.write(
-        "[alert.moving]\ncondition = \"ev.speed > 5\"\ncommand = true\n[alert.hot]\ncondition = \"ev.speed > 900\"\n", to: configuration)
+        "[alert.moving]\ncondition = \"ev.speed > 5\"\nrun-program = true\n[alert.hot]\ncondition = \"ev.speed > 900\"\n",
+        to: configuration)
       let arguments = ["--socket", history.socket, "--daemon", rig.socket, "--state", history.directory, "--config", configuration]
       var service = try rig.start("vehicled-history", arguments, environment: ["RUNTIME_DIRECTORY": alerts])
       try #require(wait { history.status() != nil }, "\(service.stderr)")

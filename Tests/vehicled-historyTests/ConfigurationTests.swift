@@ -48,7 +48,7 @@ import Trips
       control-users = ["1000"]
       [alert.full]
       condition = "state-of-charge >= 80"
-      command = true
+      run-program = true
       """)
     #expect(configuration.logLevel == .debug && configuration.socket == "/run/s" && configuration.daemon == "/run/d")
     #expect(configuration.directory == "/srv/h" && configuration.keep == 864_000_000_000 && configuration.maxSize == 500_000_000)
@@ -58,7 +58,7 @@ import Trips
     #expect(configuration.rules == rules)
     #expect(configuration.observe == AccessList(groups: ["a"], users: ["u"]))
     #expect(configuration.control == AccessList(groups: [], users: ["1000"]))
-    #expect(configuration.alerts == [.init(name: "full", condition: try AlertCondition("state-of-charge >= 80"), startsCommand: true)])
+    #expect(configuration.alerts == [.init(name: "full", condition: try AlertCondition("state-of-charge >= 80"), runsProgram: true)])
   }
 
   @Test(arguments: [
@@ -70,9 +70,14 @@ import Trips
     ("[history]\nrecord = [\"a b\"]", "f:2:10: record: \"a b\" is not a name or pattern"),
     ("[history]\nobserve = \"vehicled\"", "f:2:11: observe: \"vehicled\" is a string; write observe = [\"vehicled\"]"),
     ("[alert.Full]\ncondition = \"mil is on\"", "f:1:8: invalid alert name \"Full\""),
-    ("[alert.full]\ncommand = true", "f:1:1: condition is missing"),
+    ("[alert.full]\nrun-program = true", "f:1:1: condition is missing"),
     ("[alert.full]\ncondition = \"speed > fast\"", "f:2:22: condition: \"fast\" is not a number"),
     ("[alert.full]\ncondition = \"mil is on\"\nrun = \"x\"", "f:3:1: unknown key \"run\" for alert full"),
+    (
+      "[alert.full]\ncondition = \"mil is on\"\ncommand = true",
+      "f:3:1: unknown key \"command\" for alert full; it has been renamed to run-program"
+    ),
+    ("[history]\ncharge-standing-time = 1", "f:2:1: unknown key \"charge-standing-time\"; it has been renamed to charge-stationary-time"),
     ("keep = 1", "f:1:1: unknown key \"keep\""),
     ("x = ", "f:1:5: syntax error in key-value pair"),
   ])
@@ -105,7 +110,7 @@ import Trips
       #expect(Set(table.entries.map(\.key)) == Set(options.map(\.name) + others))
       for option in options {
         guard let fallback = option.defaultValue, let value = table[option.name]?.value.content.value else { continue }
-        if option.name != "command" { #expect(try option.rule.accept(value) == fallback, "\(option.name)") }
+        if option.name != "run-program" { #expect(try option.rule.accept(value) == fallback, "\(option.name)") }
       }
     }
     try expect(root, holds: HistoryConfiguration.generalKeys, and: ["history", "alert"])

@@ -28,8 +28,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (".Ss General keys", HistoryConfiguration.generalKeys), (".Ss Section history", HistoryConfiguration.historyKeys),
-    (".Ss Section alert.NAME", HistoryConfiguration.alertKeys),
+    (".Ss General keys", HistoryConfiguration.generalKeys), (".Ss Section [history]", HistoryConfiguration.historyKeys),
+    (".Ss Section [alert.NAME]", HistoryConfiguration.alertKeys),
   ])
   func `every key is documented with its range and default`(_ heading: String, _ options: [Protocols.Option]) throws {
     let chapter = try chapter(heading)

@@ -69,8 +69,8 @@ import Varlink
   @Test func `the configuration page documents the daemon's own keys`() throws {
     let page = try page("vehicled.toml.5")
     try expect(chapter(".Ss General keys", of: page), documents: Configuration.generalKeys)
-    try expect(chapter(".Ss Section control", of: page), documents: Configuration.controlKeys)
-    try expect(chapter(".Ss Section device.NAME", of: page), documents: Configuration.deviceKeys + Configuration.deviceAccessKeys)
+    try expect(chapter(".Ss Section [control]", of: page), documents: Configuration.controlKeys)
+    try expect(chapter(".Ss Section [device.NAME]", of: page), documents: Configuration.deviceKeys + Configuration.deviceAccessKeys)
   }
 
   @Test(arguments: registry.map(\.name))
@@ -80,13 +80,13 @@ import Varlink
     let chapter = try chapter(".Ss Kind \(name)", of: page)
     try expect(chapter, documents: kind.options)
     for secret in kind.secrets { #expect(entry(secret.name, in: chapter) != nil, "\(secret.name)") }
-    let device = try self.chapter(".Ss Section device.NAME", of: page)
+    let device = try self.chapter(".Ss Section [device.NAME]", of: page)
     for role in kind.links {
       #expect(entry(role.key, in: device) != nil, "\(role.key)")
       for scheme in role.schemes + ["replay"] { #expect(chapter.contains { $0.hasPrefix(".Ql \(scheme) ") }, "\(scheme)") }
     }
     for section in kind.sections {
-      let heading = "Section device.NAME.\(section.name).NAME"
+      let heading = "Section [device.NAME.\(section.name).NAME]"
       #expect(chapter.contains { $0.hasPrefix(".Sx \(heading)") }, "\(heading)")
       try expect(self.chapter(".Ss \(heading)", of: page), documents: section.options)
     }

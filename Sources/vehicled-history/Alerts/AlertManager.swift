@@ -1,5 +1,5 @@
 // Manages the configured alerts: reports raised ones to the journal and to clients, and creates a file for the path unit that starts a
-// command.
+// program.
 
 import Glibc
 import HistoryStore
@@ -14,7 +14,7 @@ final class AlertManager: EventSource {
 
   private struct Entry {
     let name: String
-    let startsCommand: Bool
+    let runsProgram: Bool
     var evaluator: AlertEvaluator
   }
 
@@ -38,7 +38,7 @@ final class AlertManager: EventSource {
     entries = alerts.map { alert in
       let isReported = stored?.contains("\(alert.name) \(alert.condition.text)") ?? false
       return Entry(
-        name: alert.name, startsCommand: alert.startsCommand, evaluator: AlertEvaluator(alert.condition, isReported: isReported, at: now))
+        name: alert.name, runsProgram: alert.runsProgram, evaluator: AlertEvaluator(alert.condition, isReported: isReported, at: now))
     }
     reported = stored ?? []
     super.init()
@@ -92,13 +92,13 @@ final class AlertManager: EventSource {
   private func report(_ entry: Entry) {
     logger.warning(
       "alert \(entry.name): \(entry.evaluator.text)", metadata: ["alert": "\(entry.name)", Journal.messageID: "\(Self.messageID)"])
-    guard entry.startsCommand else { return }
+    guard entry.runsProgram else { return }
     let text = Array((alert(entry, at: SystemClock.boot / 1000).json + "\n").utf8)
     do throws(ValueError) {
       // Write in place: closing the file triggers the path unit.
       try Files.write("\(directory)/\(entry.name)", text, flags: O_CREAT | O_TRUNC)
     } catch {
-      logger.error("cannot start the command of alert \(entry.name): \(error); check RuntimeDirectory= of the unit")
+      logger.error("cannot start the program of alert \(entry.name): \(error); check RuntimeDirectory= of the unit")
     }
   }
 

@@ -30,7 +30,7 @@ struct HistoryConfiguration {
     var name: String
     var condition: AlertCondition
     /// Whether a raised alert starts `vehicled-alert@NAME.service`.
-    var startsCommand = false
+    var runsProgram = false
   }
 
   /// Reads FILE, then FILE.d/*.toml. If none exists, all keys have their defaults, unless the file `isRequired`.
@@ -134,14 +134,14 @@ struct HistoryCheck: TableCheck {
         "invalid alert name \(quoted(entry.key)); use at most 32 lower-case letters, digits and dashes, beginning with a letter")
     }
     rejectUnknown(in: table, known: keys.map(\.name), of: "alert \(printable(entry.key, limit: 32))")
-    let command = value("command", of: keys, in: table) == .bool(true)
+    let runsProgram = value("run-program", of: keys, in: table) == .bool(true)
     guard let node = table["condition"]?.value else {
       report(entry.value.location, "condition is missing; add condition = \"state-of-charge >= 80\"")
       return nil
     }
     guard case .string(let text) = value("condition", of: keys, in: table) else { return nil }
     do throws(AlertSyntaxError) {
-      return HistoryConfiguration.Alert(name: entry.key, condition: try AlertCondition(text), startsCommand: command)
+      return HistoryConfiguration.Alert(name: entry.key, condition: try AlertCondition(text), runsProgram: runsProgram)
     } catch {
       report(node.location(at: error.offset), "condition: \(error.message)")
       return nil

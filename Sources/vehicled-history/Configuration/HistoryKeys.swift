@@ -51,7 +51,7 @@ extension HistoryConfiguration {
     time("charge-pause", 0...86_400, \.chargePause, "maximum pause within a charge"),
     number(
       "charge-current", "A", -1000 ... -0.1, \.chargingCurrentThreshold, "current of a charge if the vehicle does not report charging"),
-    time("charge-standing-time", 0...3600, \.chargeStationaryTime, "time at a standstill before a current counts as charging"),
+    time("charge-stationary-time", 0...3600, \.chargeStationaryTime, "time at a standstill before a current counts as charging"),
     RuleKey(
       option: Option("tank-volume", ValueRule(.float, unit: "L", range: 1...1000), help: "volume of the fuel tank"),
       set: { $0.tankVolume = $1 }),
@@ -78,7 +78,7 @@ extension HistoryConfiguration {
   /// The keys of every `[alert.NAME]`.
   static let alertKeys = [
     Option("condition", ValueRule(.string), help: "when the alert is raised"),
-    Option("command", ValueRule(.bool), default: .bool(false), help: "start vehicled-alert@NAME.service"),
+    Option("run-program", ValueRule(.bool), default: .bool(false), help: "start vehicled-alert@NAME.service"),
   ]
 
   /// The examples in messages.

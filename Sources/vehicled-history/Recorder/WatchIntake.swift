@@ -1,11 +1,12 @@
-// Converts the replies of Watch to observations: each value once, with its time on the axis of this boot. It stores the latest observation
-// of each property, because a snapshot repeats values. Pure.
+// Converts the replies of Watch to observations: each value once, with its time on the boot clock. It stores the latest observation of
+// each property, because a snapshot repeats values. Pure.
 
 import Protocols
 import Varlink
 
 struct WatchIntake {
-  /// The maximum difference between the time and the age of a reading that the transport explains, in µs.
+  /// The largest difference between the measurement times computed from `time` and from `age` that transport delay can account for, in
+  /// µs.
   private static let tolerance: Int64 = 1_000_000
 
   private struct Latest {
@@ -70,8 +71,8 @@ struct WatchIntake {
     return Observation(device: reading.device, property: reading.property, unit: reading.unit, time: time, content: content)
   }
 
-  /// The time of a reading on the axis of the boot. The age is exact to 1 ms. The wall-clock time is exact to 1 µs, but only if the
-  /// clock was not set since.
+  /// The time of a reading on the boot clock. The age is exact to 1 ms. The wall-clock time is exact to 1 µs, but only if the clock has not
+  /// been set since.
   private static func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
     guard reading.value != nil else { return clock.boot }
     let age = (reading.age ?? 0) * 1e6

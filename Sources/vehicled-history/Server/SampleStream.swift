@@ -10,7 +10,7 @@ struct SampleStream {
   static let count = 4000
 
   private struct State {
-    /// The time of the last sample, on the axis of the boot.
+    /// The time of the last sample, on the boot clock.
     var last: Int64?
     /// The latest sample at or before the start of the range, if it has not been sent yet.
     var initial: HistoryContract.Sample?
