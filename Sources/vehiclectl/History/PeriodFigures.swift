@@ -63,7 +63,7 @@ extension HistoryContract.Period {
     "towed": "the vehicle moved with the ignition off",
     "start-unknown": "recording started within it",
     "clock-step": "ended by a clock step",
-    "frozen": "values were deleted since, so it is not computed again",
+    "frozen": "values have since been deleted, so it is not recomputed",
   ]
 
   /// `open` if the period is not finished, and its marks.
