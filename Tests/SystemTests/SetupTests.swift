@@ -96,7 +96,7 @@ extension EndToEnd {
       #expect(kind.output.contains("kind = \"longboard\""), "\(kind)")
       for link in ["ble:TV", "ble:Somewhere"] {
         let unknown = setup(rig, "--yes", "--seconds", "1", link)
-        #expect(unknown.status == 2 && unknown.errors.contains("give its kind: --kind obd, longboard, mirror"), "\(unknown)")
+        #expect(unknown.status == 2 && unknown.errors.contains("give its kind with --kind: obd, longboard, mirror"), "\(unknown)")
       }
       #expect(peripheral.isRunning)
     }

@@ -89,7 +89,7 @@ struct SetupCommand: Subcommand {
     guard recognised != nil || !yes || candidate.transport != "ble" else {
       throw Failure.usage(
         "cannot recognise \(candidate.name ?? candidate.address): it was not found within \(seconds) s, or advertises no known name or "
-          + "service; give its kind: --kind \(possible.joined(separator: ", "))")
+          + "service; give its kind with --kind: \(possible.joined(separator: ", "))")
     }
     let word = try recognised ?? dialogue.word("kind of device", of: possible, default: possible[0])
     guard let kind = SetupKind[word] else { throw Failure.usage("cannot set up a device of kind \(word); see vehicled.toml(5)") }
