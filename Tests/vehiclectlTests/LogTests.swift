@@ -51,7 +51,7 @@ import Varlink
     #expect(line(-5, "notice", "ev", nil, ["event": "vehicle"]) == "14:30:00 notice   ev  link [2J is up")
     #expect(line(-86_400, "warning", "ev", nil, ["b": "2", "a": "1"]) == "Feb 28 14:30:05 warning  ev  link [2J is up a=1 b=2")
     let subjects = [("ev", "main"), ("ev", nil), (nil, nil), ("a-device-with-a-very-long-name", nil)].map { device, link in
-      Contract.LogRecord(time: Int(now * 1e6), level: "info", device: device, link: link, message: "x")
+      Contract.LogRecord(time: Int(now * 1e6), level: "info", device: device, link: link, message: "x", details: nil)
     }
     let aligned = subjects.map { LogFormat.line($0, now: now, subjectWidth: LogFormat.subjectWidth(subjects)) { text, _ in text } }
     #expect(

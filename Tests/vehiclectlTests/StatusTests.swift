@@ -190,12 +190,17 @@ import Varlink
     #expect(lines[5].hasPrefix("                rpm ") && lines[5].hasSuffix("3308 rpm"))
   }
 
+  @Test func `a link is shown without percent-encoding`() {
+    let link = Contract.Link(name: "main", url: "ble:Polar%20H10", state: "up", since: 40_000_000)
+    #expect(detail(device("strap", [:], link: link))[1] == "  ble:Polar H10  up for 60 s")
+  }
+
   @Test func `a fault and the reason for a closed link are wrapped`() {
     let lines = detail(device("ev", ["speed": nil], link: down, fault: "the adapter does not respond; check its power"), width: 40)
     #expect(
       lines == [
         "ev (obd): polling  ●", "  ble:Torq", "    down for 10 s: no advertisement;", "    next attempt in 12 s", "  fault:",
-        "    the adapter does not respond; check", "    its power", "  1 more; see: vehiclectl status ev --a…",
+        "    the adapter does not respond; check", "    its power", "  1 more; see option --all",
       ])
   }
 

@@ -37,7 +37,8 @@ struct DeviceStatus {
     let state = Output.oneLine(" (\(device.kind)): \(device.state)")
     var lines = [(paint(Output.oneLine(device.name), .bold) + state + holder + health).truncated(to: width)]
     for link in device.links {
-      let name = device.links.count > 1 || detailed ? "\(link.name) \(link.url)" : link.url
+      let url = LinkText.readable(link.url)
+      let name = device.links.count > 1 || detailed ? "\(link.name) \(url)" : url
       lines += Self.paragraph(name, Format.link(link, now: now), device.isDisconnected ? .dim : Format.style(of: link), width, paint)
       if let details = Format.details(link) {
         let text = Output.oneLine("    \(details)")

@@ -54,7 +54,9 @@ struct StatusDetail {
     let hidden = status.rows.count - body.reduce(0) { $0 + $1.properties }
     var lines = header + (body.isEmpty ? [] : [""]) + body.map { $0.line.truncated(to: width) }
     if hidden > 0 {
-      lines.append(paint(Output.oneLine("  \(hidden) more; see: vehiclectl status \(status.device.name) --all").truncated(to: width), .dim))
+      // A command that is cut could not be run.
+      let hints = ["  \(hidden) more; see: vehiclectl status \(status.device.name) --all", "  \(hidden) more; see option --all"]
+      lines.append(paint(Output.oneLine(hints.first { $0.cells <= width ?? .max } ?? hints[1]).truncated(to: width), .dim))
     }
     return lines + end
   }
