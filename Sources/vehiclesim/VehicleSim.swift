@@ -16,7 +16,7 @@ struct VehicleSim: ParsableCommand {
       """,
     subcommands: [
       OBDSimulation.self, LongboardSimulation.self, VESCSimulation.self, CarSimulation.self, MirrorSimulation.self,
-      HeartRateSimulation.self, FootPodSimulation.self,
+      HeartRateSimulation.self, FootPodSimulation.self, GPSDSimulation.self,
       WeatherSimulation.self, ToySimulation.self, TriviaSimulation.self,
     ])
 }
