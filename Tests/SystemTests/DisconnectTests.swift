@@ -9,7 +9,7 @@ extension EndToEnd {
     private static let kinds = [
       ("ev", "obd", "tcp:127.0.0.1:1", ""), ("torq", "longboard", "tcp:127.0.0.1:1", ""), ("rover", "rc-car", "tcp:127.0.0.1:1", ""),
       ("mirror", "mirror", "ble:ESP32-BLE-Server", "profile = \"plain\""), ("strap", "heart-rate", "ble:Strap", ""),
-      ("pod", "foot-pod", "ble:Pod", ""),
+      ("pod", "foot-pod", "ble:Pod", ""), ("gps", "position", "tcp:127.0.0.1:1", ""),
     ]
 
     @Test(arguments: [SIGKILL, SIGTERM]) func `every kind stays disconnected across restarts`(_ signal: Int32) throws {

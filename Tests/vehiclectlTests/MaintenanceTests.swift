@@ -69,7 +69,8 @@ import Testing
     ("link = \"tcp:carpi:35000\"", "link = \"tcp:…:35000\"", "carpi"),
     ("link = \"tcp:[2001:db8::7]:35000\"", "link = \"tcp:…:35000\"", "2001:db8::7"),
     ("link = \"tcp:192.168.0.10:35000\"", "link = \"tcp:192.168.0.10:35000\"", nil),
-    ("key-file = \"/etc/k\"", "key-file = \"/etc/k\"", nil), ("[device.ev] # mine", "[device.ev] ", nil),
+    ("gps = \"/dev/ttyUSB0\"", "gps = \"/dev/ttyUSB0\"", nil), ("key-file = \"/etc/k\"", "key-file = \"/etc/k\"", nil),
+    ("[device.ev] # mine", "[device.ev] ", nil),
     ("devices = [\"ev\", \"ice\"]", "devices = [\"ev\", \"ice\"]", nil), ("allow-raw = true", "allow-raw = true", nil),
   ])
   func `names and places in the configuration are redacted`(_ line: String, _ shown: String, _ name: String?) {

@@ -53,6 +53,14 @@ import Varlink
       ])
   }
 
+  @Test func `positions are omitted unless their device is named`() {
+    var gps = Self.device("gps", ["latitude", "longitude", "altitude", "track", "speed"].map { Self.reading("gps", $0, .float(63.5)) })
+    gps.kind = "position"
+    let car = Self.device("car", [Self.reading("car", "altitude", .float(5), "m")])
+    let published = { (names: [String]) in MetricsCommand.published([gps, car], with: names).map { $0.readings.map(\.property) } }
+    #expect(published([]) == [["speed"], ["altitude"]] && published(["car"])[0] == ["speed"] && published(["gps"])[0].count == 5)
+  }
+
   @Test func `two properties of a device are two series`() {
     let readings = [
       Self.reading("ev", "temp", .int(20), "°C"), Self.reading("ev", "temp-celsius", .int(3)), Self.reading("ev", "temp.celsius", .int(4)),

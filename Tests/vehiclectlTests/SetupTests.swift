@@ -13,7 +13,7 @@ import Varlink
   }
 
   @Test func `the table of kinds agrees with the kinds of the daemon`() throws {
-    let kinds: [Kind] = [.obd, .longboard, .rcCar, .mirror, .heartRate, .footPod]
+    let kinds: [Kind] = [.obd, .longboard, .rcCar, .mirror, .heartRate, .footPod, .position]
     #expect(SetupKind.all.map(\.name) == kinds.map(\.name))
     for (mine, kind) in zip(SetupKind.all, kinds) {
       #expect(Set(mine.schemes) == Set(kind.links.flatMap(\.schemes)), "\(kind.name)")
@@ -74,6 +74,16 @@ import Varlink
     let list = found.arranged
     #expect(list.map(\.address) == ["4", "3", "/dev/ttyUSB0", "1"] && list[3].name == "TV set")
     #expect(list[0].link(kind: try #require(SetupKind["obd"])) == "ble:4", "two have this name")
+  }
+
+  @Test func `gpsd is recognised by its port, and listed after vehicles`() throws {
+    let gpsd = try Candidate(url: "tcp:127.0.0.1:2947")
+    #expect(try section(gpsd, "position") == ["[device.gps]", "kind = \"position\"", "link = \"tcp:127.0.0.1:2947\""])
+    #expect(gpsd.kind == "position" && Candidate(transport: "tcp", address: "127.0.0.1:29470").kind == nil)
+    let found = [
+      gpsd, Candidate(transport: "serial", address: "/dev/ttyUSB0"), Candidate(transport: "ble", address: "1", rssi: -60, kind: "obd"),
+    ]
+    #expect(found.arranged.map(\.kind) == ["obd", "position", nil])
   }
 
   @Test func `the printed configuration has one section for each new device`() {

@@ -80,6 +80,8 @@ import Varlink
   @Test func `vehicles are selected, others only when they are named`() {
     #expect(Selection().includes("ev", kind: "obd", "speed"))
     #expect(!Selection().includes("band", kind: "health", "heart-rate"))
+    #expect(!["latitude", "longitude", "speed", "state"].contains { Selection().includes("gps", kind: "position", $0) })
+    #expect(Selection(record: [ReferencePattern("gps")]).includes("gps", kind: "position", "latitude"))
     let selection = Selection(
       record: [ReferencePattern("band.heart-*"), ReferencePattern("mirror")],
       exclude: [ReferencePattern("*.cell-*"), ReferencePattern("old")])

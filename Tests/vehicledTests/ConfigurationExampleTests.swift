@@ -74,7 +74,9 @@ import Testing
     let root = try TOML.parse(Array(text.utf8), file: "example")
     try expect([root], hold: Configuration.generalKeys, and: ["control", "device"])
     try expect([section(root, "control")], hold: Configuration.controlKeys, and: [])
-    let kinds = ["obd", "longboard", "longboard", "rc-car", "mirror", "health", "heart-rate", "foot-pod", "weather", "weather", "toy"]
+    let kinds = [
+      "obd", "longboard", "longboard", "rc-car", "mirror", "health", "heart-rate", "foot-pod", "position", "weather", "weather", "toy",
+    ]
     #expect(configuration.devices.map(\.kind) == kinds, "every kind, a longboard for each protocol, weather for both ways to say where")
     let accessKeys = Configuration.deviceAccessKeys.map(\.name)
     func table(_ device: Configuration.Device, _ isShown: (TOML.Entry) -> Bool) throws -> TOML.Table {

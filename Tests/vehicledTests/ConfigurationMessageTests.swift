@@ -78,7 +78,7 @@ import Testing
 
   @Test(arguments: [
     ("obd", "\"serial:/dev/ttyUSB0\" or \"ble:Veepeak\""), ("rc-car", "\"tcp:192.168.0.10:35000\""), ("heart-rate", "\"ble:Heart Rate\""),
-    ("longboard", "\"ble:MLT-BT05\" or \"serial:/dev/ttyUSB0\""),
+    ("position", "\"tcp:localhost:2947\""), ("longboard", "\"ble:MLT-BT05\" or \"serial:/dev/ttyUSB0\""),
   ])
   func `the example in the message about a missing link is valid`(kind: String, links: String) throws {
     let found = try problems("[device.x]\nkind = \"\(kind)\"")
@@ -91,6 +91,18 @@ import Testing
   func `a kind that was renamed is an error that names the new one`(old: String, new: String) throws {
     let found = try problems("[device.x]\nkind = \"\(old)\"")
     #expect(found == ["2:8: unknown kind \"\(old)\"; it has been renamed to \(new)"], "\(found)")
+  }
+
+  @Test(arguments: [
+    ("gps = \"\"", "4:7: gps: not the path of a receiver; write it as gpsd lists it, as in \"/dev/ttyUSB0\""),
+    ("gps = 1", "4:7: gps: 1 is an integer; use a string"),
+    ("max-age = 1", "4:11: max-age: 1 is out of range; use a whole number from 2 to 60 s"),
+    ("max_age = 5", "4:1: unknown key"), ("rate = 1", "4:1: unknown key"),
+  ]) func `mistakes in the section of a position device are reported`(_ line: String, _ expected: String) throws {
+    let found = try problems("[device.gps]\nkind = \"position\"\nlink = \"tcp:localhost:2947\"\n\(line)\n")
+    #expect(found.count == 1 && found[0].hasPrefix(expected), "\(found)")
+    #expect(
+      try problems("[device.gps]\nkind = \"position\"\nlink = \"serial:/dev/ttyUSB0\"").first?.contains("use one of tcp:, replay:") == true)
   }
 
   @Test func `unknown groups and users are warnings, except the default groups`() {

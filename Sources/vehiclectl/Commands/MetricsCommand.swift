@@ -9,7 +9,7 @@ struct MetricsCommand: Subcommand {
     commandName: "metrics", abstract: "Print values and statistics as OpenMetrics text.",
     discussion: """
       Values of devices are named vehicle_PROPERTY_UNIT{device="NAME"}; statistics of the daemon start with vehicled_. Unavailable \
-      values are omitted.
+      values are omitted, and so are positions, unless --position names their device.
       To write a file every 15 s for the textfile collector of node_exporter: systemctl enable --now vehicled-metrics.timer
       """)
 
@@ -19,9 +19,16 @@ struct MetricsCommand: Subcommand {
     name: .shortAndLong, help: ArgumentHelp("Write to this file atomically (default: -, stdout).", valueName: "file"), completion: .file())
   var output: String?
 
+  @Option(
+    help: ArgumentHelp("Include the position of this device; can be given several times.", valueName: "device"), completion: .devices)
+  var position: [String] = []
+
+  /// The properties of a position, which is personal.
+  private static let personal: Swift.Set<String> = ["latitude", "longitude", "altitude", "track"]
+
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
-    let devices = try client.call(Contract.Status.self, .init()).devices
+    let devices = Self.published(try client.call(Contract.Status.self, .init()).devices, with: position)
     let schemas = try client.call(Contract.Describe.self, .init()).schemas
     let statistics = try client.call(Contract.Statistics.self, .init()).statistics
     let lines: [String]
@@ -34,5 +41,15 @@ struct MetricsCommand: Subcommand {
     guard let file = self.output, file != "-" else { return output.lines(lines) }
     // The user of node_exporter must be able to read the file.
     try AtomicFile.write(Array(lines.joined(separator: "\n").utf8) + [0x0A], to: file, force: true, mode: 0o644)
+  }
+
+  /// The devices without the positions of those that are not named.
+  static func published(_ devices: [Contract.Device], with named: [String]) -> [Contract.Device] {
+    devices.map { device in
+      guard device.kind == "position", !named.contains(device.name) else { return device }
+      var device = device
+      device.readings.removeAll { personal.contains($0.property) }
+      return device
+    }
   }
 }

@@ -7,7 +7,7 @@ import Varlink
 
 struct BugReport {
   /// The kinds with personal data, whose values are redacted.
-  private static let personalKinds: Swift.Set<String> = ["health", "heart-rate", "foot-pod", "mirror", "weather", "toy"]
+  private static let personalKinds: Swift.Set<String> = ["health", "heart-rate", "foot-pod", "position", "mirror", "weather", "toy"]
   private static let configurations = ["/etc/vehicled/vehicled.toml", "/etc/vehicled/vehicled.toml.d", "/etc/vehicled/signals.d"]
   private static let maxFileSize = 1 << 18
   private static let maxFiles = 64

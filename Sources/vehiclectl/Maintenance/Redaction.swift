@@ -32,7 +32,8 @@ enum Redaction {
 
   /// The keys whose strings are not personal.
   private static let publicKeys: Set<String> = [
-    "authorization", "control", "devices", "dialect", "header", "health", "iv-file", "key-file", "kind", "listen", "log-level", "observe",
+    "authorization", "control", "devices", "dialect", "gps", "header", "health", "iv-file", "key-file", "kind", "listen", "log-level",
+    "observe",
     "poll", "priority", "profile", "protocol", "reply", "request", "socket", "toy-network", "type", "unit", "value", "vehicle", "weather",
   ]
   private static let coordinates: Set<String> = ["latitude", "longitude"]

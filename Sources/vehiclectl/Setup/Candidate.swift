@@ -24,7 +24,11 @@ struct Candidate: Equatable {
 
   init(transport: String, address: String, name: String? = nil, rssi: Int? = nil, kind: String? = nil) {
     (self.transport, self.address, self.name, self.rssi) = (transport, address, name, rssi)
-    self.kind = kind ?? (transport == "serial" ? name.flatMap(SetupKind.kind(ofPort:)) : nil)
+    switch transport {
+    case "serial": self.kind = kind ?? name.flatMap(SetupKind.kind(ofPort:))
+    case "tcp": self.kind = kind ?? (address.hasSuffix(":2947") ? "position" : nil)  // the port of gpsd
+    default: self.kind = kind
+    }
   }
 
   init(_ found: Contract.Discovery) {
@@ -80,7 +84,7 @@ extension [Candidate] {
     }
   }
 
-  /// The order of the list: recognised ones first, then serial ports, then by signal. Peripherals without name and kind are left out,
+  /// The order of the list: recognised ones first, those of gpsd after the others, then serial ports, then by signal. Peripherals without name and kind are left out,
   /// and names that several have are marked.
   var arranged: [Candidate] {
     let names = Dictionary(filter { $0.transport == "ble" }.compactMap { $0.name.map { ($0, 1) } }, uniquingKeysWith: +)
@@ -89,7 +93,9 @@ extension [Candidate] {
       candidate.isNameShared = candidate.transport == "ble" && names[candidate.name ?? ""] ?? 0 > 1
       return candidate
     }
-    let rank = { (candidate: Candidate) in candidate.kind != nil ? 0 : candidate.transport == "serial" ? 1 : 2 }
+    let rank = { (candidate: Candidate) in
+      candidate.kind == "position" ? 1 : candidate.kind != nil ? 0 : candidate.transport == "serial" ? 2 : 3
+    }
     return shown.enumerated().sorted { one, other in
       let (left, right) = (one.element, other.element)
       if rank(left) != rank(right) { return rank(left) < rank(right) }

@@ -107,9 +107,10 @@ struct DeviceSearch {
     }
   }
 
-  /// The only recognised device, for --yes.
+  /// The only recognised device, for --yes; a vehicle or sensor rather than gpsd, which may run for other programs.
   private func only(_ recognised: [Candidate], among candidates: [Candidate]) throws(Failure) -> Candidate {
-    if recognised.count == 1 { return recognised[0] }
+    let others = recognised.filter { $0.kind != "position" }
+    if let only = others.isEmpty ? recognised.first : others.first, recognised.count == 1 || others.count == 1 { return only }
     let links = recognised.compactMap { candidate in
       candidate.kind.flatMap { SetupKind[$0] }.map { candidate.link(kind: $0) }
     }

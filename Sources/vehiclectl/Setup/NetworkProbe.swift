@@ -1,4 +1,4 @@
-// Looks for Wi-Fi adapters at their usual addresses in the local network. Connects and closes again; sends nothing. An address is tried
+// Looks for Wi-Fi adapters at their usual addresses in the local network, and for gpsd on this machine. Connects and closes again; sends nothing. An address is tried
 // only if an interface is in its network, so that nothing leaves this machine's own networks.
 
 import CLinux
@@ -7,7 +7,9 @@ import Protocols
 
 enum NetworkProbe {
   /// The usual addresses of adapters, with the kind of device. Source: docs/adapters.md.
-  static let addresses = [(host: "192.168.0.10", port: UInt16(35000), kind: "obd")]
+  static let addresses = [
+    (host: "192.168.0.10", port: UInt16(35000), kind: "obd"), (host: "127.0.0.1", port: UInt16(2947), kind: "position"),
+  ]
   /// Seconds that a connection may take.
   private static let timeout = 0.7
 

@@ -47,6 +47,7 @@ struct SetupKind: Sendable {
       ]),
     SetupKind(name: "heart-rate", schemes: ["ble"], deviceName: "strap"),
     SetupKind(name: "foot-pod", schemes: ["ble"], deviceName: "foot"),
+    SetupKind(name: "position", schemes: ["tcp"], deviceName: "gps"),
   ]
 
   static subscript(_ name: String) -> SetupKind? { all.first { $0.name == name } }

@@ -220,6 +220,7 @@ struct ConfigurationCheck: TableCheck {
 
   /// Example links that can be pasted. A TCP link needs an address that the user must look up, so it is shown only if there is no other.
   private static func examples(for role: LinkRole) -> String {
+    if let example = role.example { return "\"\(example)\"" }
     let schemes = role.schemes == ["tcp"] ? role.schemes : role.schemes.filter { $0 != "tcp" }
     let links = schemes.compactMap { scheme in
       switch scheme {

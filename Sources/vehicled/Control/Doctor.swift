@@ -218,7 +218,8 @@ import Varlink
           }
           // The fault comes first, because it matters more than the state of the link.
           let cause = fault.map { "\($0); " } ?? ""
-          return Contract.Finding(subject, "failed", "\(cause)\(link.state)\(link.reason.map { ": \($0)" } ?? "")", Self.remedy(port.url))
+          return Contract.Finding(
+            subject, "failed", "\(cause)\(link.state)\(link.reason.map { ": \($0)" } ?? "")", port.role.remedy ?? Self.remedy(port.url))
         }
         return Contract.Finding(subject, fault == nil ? "ok" : "failed", fault ?? "up, \(state.status)", nil)
       }
