@@ -1,4 +1,4 @@
-// Fuzzes the parsers of servers' responses, of sensors' notifications, of stored values, of formulas and of imported signals. Error
+// Fuzzes the parsers of servers' responses, of gpsd's reports, of sensors' notifications, of stored values, of formulas and of imported signals. Error
 // messages and other texts are bounded and free of control characters, values are valid for their property, and everything that is
 // stored is restored unchanged. Built together with Sources/Protocols and Sources/SignalImport as one module, outside the package.
 
@@ -64,6 +64,14 @@ private func checkSensor<Measurement: SensorMeasurement>(_ kind: Measurement.Typ
   machine.handleAndCheck(.received(.main, bytes), at: 1, maxStringLength: 400, &effects)
 }
 
+private func checkPosition(_ bytes: [UInt8]) {
+  var machine = PositionMachine()
+  var effects = Effects()
+  machine.handleAndCheck(.linkChanged(.main, .up(maximumSend: nil)), at: 1, maxStringLength: 400, &effects)
+  machine.handleAndCheck(.received(.main, Array("{\"class\":\"VERSION\"}\n".utf8)), at: 1, maxStringLength: 400, &effects)
+  machine.handleAndCheck(.received(.main, bytes + [lineFeed]), at: 2, maxStringLength: 400, &effects)
+}
+
 private func checkStored(_ bytes: [UInt8]) {
   var health = HealthStore()
   _ = health.restore(bytes, DayClock(WallTime(microseconds: 1_773_147_900_000_000), at: 5), at: 5)
@@ -116,7 +124,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   case 0...2: checkWeather(response)
   case 3: checkFormula(body)
   case 4: checkImport(body)
-  case 5...9: checkToy(response)
+  case 5...8: checkToy(response)
+  case 9: checkPosition(body)
   case 10, 11: checkSensor(HeartRateMeasurement.self, body)
   case 12, 13: checkSensor(RunningMeasurement.self, body)
   default: checkStored(body)

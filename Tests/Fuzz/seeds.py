@@ -71,6 +71,11 @@ def answers():
     yield "signals", bytes([0x40]) + json.dumps({"commands": [command]}).encode()
     yield "stored", bytes([0xE0]) + b"steps 4321 20522 1773147900000000\nheart-rate 72 20522 1773147900000000\n"
     yield "heart-rate", bytes([0xA0]) + bytes.fromhex("1E485F0040030003")
+    fix = {"class": "TPV", "device": "/dev/a", "mode": 3, "time": "2026-06-01T12:00:00.000Z", "lat": 63.43, "lon": 10.39, "altMSL": 123.0, "speed": 15.0, "eph": 3.8}
+    sky = {"class": "SKY", "device": "/dev/a", "nSat": 2, "uSat": 1, "satellites": [{"PRN": 1, "used": True}, {"PRN": 2, "used": False}]}
+    devices = {"class": "DEVICES", "devices": [{"class": "DEVICE", "path": "/dev/a", "activated": 0}]}
+    yield "gpsd", bytes([0x90]) + b"\r\n".join(json.dumps(one).encode() for one in (devices, fix, sky, {"class": "ERROR", "message": "no"}))
+    yield "gpsd-nan", bytes([0x90]) + b'{"class":"TPV","mode":2,"lat":1,"lon":2,"epx":nan,"epy":-inf,"time":1780315217.5}'
     yield "running", bytes([0xC0]) + bytes.fromhex("070003B4640039300000")
 
 

@@ -17,6 +17,8 @@ TORQ = ["split", "cut:20", "coalesce:10", "noise:15", "silence:60:4000", "reset:
 VESC = ["noise:15", "wrong-crc:15", "cut:20", "silence:80:3000", "coalesce:15", "prints:15", "reset:400", "gibberish:20"]
 CAR = ["lag:50:800", "ansi", "long-modes", "split", "coalesce", "warn", "odd-gyro", "message-marks", "flat", "endless"]
 SENSOR = ["no-contact:7", "wide", "intervals", "energy:5", "truncated:5", "overlong:6", "silence:15:8000", "drop:40"]
+GPSD = ["no-fix:25:5000", "silence:25:4000", "unplug:25:5000", "hang:25:4000", "restart:40", "split:3", "cut:6", "garbage:5", "long:15",
+        "nan:4", "sparse:4", "early:2", "error:20", "2d", "old", "second"]
 AIR = ["drop:60", "slow:3000", "abort:2", "empty:5", "odd-replies", "no-descriptors", "service-change:40", "churn"]
 MIRROR = ["reboot:15"]
 MIRROR_AIR = ["refuse:7", "no-answer:9", "drop-writes:6", "slow:3000", "abort:2"]
@@ -267,7 +269,7 @@ class Device:
         chosen = random.sample(self.rough, min(len(self.rough), random.choice((1, 1, 2, 3))))
         flown = random.sample(self.rough_air, 1) if self.rough_air and random.random() < 0.5 else []
         options = [word for fault in chosen for word in ("--fault", fault)] + [word for fault in flown for word in ("--radio-fault", fault)]
-        options += ["--seed", str(random.randint(1, 10**6))] if self.simulator.kind not in ("weather", "trivia") else []
+        options += ["--seed", str(random.randint(1, 10**6))] if self.simulator.kind not in ("weather", "trivia", "gpsd") else []
         record[0] = "rough " + " ".join([*chosen, *flown])
         soak.note(f"{self.name}: {record[0]}")
         await self.simulator.end()
@@ -342,6 +344,10 @@ def furnish(house, air, soak):
     add("foot", 'kind = "foot-pod"\nlink = "ble:Stryd*"', Simulator(house, "foot", "foot-pod", "--address", "AA:BB:CC:00:00:04", air=air),
         states=("live",), lively={"speed": 5.0, "cadence": 5.0, "stride-length": 5.0}, while_up=("distance",), known=truth.foot,
         faults=linked, rough=SENSOR[4:], rough_air=AIR, variants=("", "record = true"), growing=("bad-messages",))
+    line = tcp()
+    add("gps", f'kind = "position"\nlink = "tcp:127.0.0.1:{line.port}"', Simulator(house, "gps", "gpsd", line=line), states=("live",),
+        lively={"fix": 5.0, "latitude": 5.0, "longitude": 5.0, "fix-time": 5.0}, while_up=("receiver", "gpsd-version"), known=truth.position,
+        faults=(*linked, "cut", "shut"), rough=GPSD, variants=("", "record = true"), growing=("bad-messages",))
     line = tcp()
     add("weather", f'kind = "weather"\nurl = "http://127.0.0.1:{line.port}"\nlatitude = 52.52\nlongitude = 13.41\nproxy = ""',
         Simulator(house, "weather", "weather", line=line), states=("live",), known=truth.weather, faults=("kill", "stop", "rough", "shut"),
