@@ -149,11 +149,11 @@ import Varlink
 
   @Test func `blocks end where recording stopped, and cover the time up to the next one`() throws {
     let series = HistoryContract.Series(id: 1, device: "ev", property: "rpm", type: "int")
-    var assembler = BlockAssembler("ev", from: 1_000_000)
+    var assembler = BlockLines("ev", from: 1_000_000)
     var lines: [BlockLine] = []
     func add(_ time: Int, _ value: Int?) throws {
       let sample = HistoryContract.Sample(
-        series: 1, time: time, value: value.map { .int($0) }, reason: value == nil ? BlockAssembler.notRecorded : nil)
+        series: 1, time: time, value: value.map { .int($0) }, reason: value == nil ? BlockLines.notRecorded : nil)
       if let line = try assembler.append(sample, of: series) { lines.append(line) }
     }
     try add(500_000, 7)  // valid at the start of the export

@@ -73,7 +73,7 @@ struct ImportReader {
 
   private func readSamples(_ file: ImportFile, _ format: any SampleFormat, _ body: (BlockLine, Double) throws -> Void) throws {
     struct Device {
-      var assembler: BlockAssembler
+      var lines: BlockLines
       var series: [HistoryContract.Series] = []
       var last = Int.min
     }
@@ -81,7 +81,7 @@ struct ImportReader {
     var devices: [String: Device] = [:]
     while let samples = try format.next(file) {
       for sample in samples {
-        var device = devices[sample.device] ?? Device(assembler: BlockAssembler(sample.device))
+        var device = devices[sample.device] ?? Device(lines: BlockLines(sample.device))
         guard sample.time >= device.last else {
           throw file.failure("the time is before that of an earlier line for \(sample.device): sort the file by time")
         }
@@ -96,7 +96,7 @@ struct ImportReader {
         let reason: String? = if case .absent(let reason) = sample.content { reason } else { nil }
         let line: BlockLine?
         do throws(BlockError) {
-          line = try device.assembler.append(.init(series: series.id, time: sample.time, value: value, reason: reason), of: series)
+          line = try device.lines.append(.init(series: series.id, time: sample.time, value: value, reason: reason), of: series)
         } catch {
           throw file.failure("\(error)")
         }
@@ -105,22 +105,7 @@ struct ImportReader {
       }
     }
     for name in devices.keys.sorted() {
-      if let line = devices[name]?.assembler.flush() { try body(line, 1) }
+      if let line = devices[name]?.lines.flush() { try body(line, 1) }
     }
-  }
-}
-
-extension BlockLine {
-  /// Parses a line of a block file; nil if it is invalid.
-  init?(_ json: JSON) {
-    guard let device = json["device"]?.string, let block = json["block"]?.string, case .bool(let continues)? = json["continues"],
-      case .array(let elements)? = json["series"]
-    else { return nil }
-    let series = elements.compactMap { one -> HistoryContract.Series? in
-      guard case .int(let id)? = one["id"], let property = one["property"]?.string, let type = one["type"]?.string else { return nil }
-      return HistoryContract.Series(id: id, device: device, property: property, type: type, unit: one["unit"]?.string)
-    }
-    guard series.count == elements.count else { return nil }
-    self.init(device: device, series: series, block: block, continues: continues)
   }
 }

@@ -1,0 +1,46 @@
+// A file of blocks, which `vehiclectl history export` and `vehiclesim history` write: one JSON object per line, each a block of samples in
+// Base64 with its series, after a line that identifies the format. The smallest format, and the one that an import restores exactly.
+
+import Protocols
+
+/// A line of a file of blocks: the parameters of Import, without the source.
+public struct BlockLine: Sendable {
+  public var device: String
+  public var series: [HistoryContract.Series]
+  /// In Base64.
+  public var block: String
+  /// Whether recording went on since the previous block of this device in the file.
+  public var continues: Bool
+
+  public static let header = "{\"format\":\"vehicled-blocks\",\"version\":1}\n"
+
+  /// Creates a line.
+  public init(device: String, series: [HistoryContract.Series], block: String, continues: Bool) {
+    (self.device, self.series, self.block, self.continues) = (device, series, block, continues)
+  }
+
+  /// Parses a line; nil if it is none.
+  public init?(_ json: JSON) {
+    guard let device = json["device"]?.string, let block = json["block"]?.string, case .bool(let continues)? = json["continues"],
+      case .array(let elements)? = json["series"]
+    else { return nil }
+    let series = elements.compactMap { one -> HistoryContract.Series? in
+      guard case .int(let id)? = one["id"], let property = one["property"]?.string, let type = one["type"]?.string else { return nil }
+      return HistoryContract.Series(id: id, device: device, property: property, type: type, unit: one["unit"]?.string)
+    }
+    guard series.count == elements.count else { return nil }
+    self.init(device: device, series: series, block: block, continues: continues)
+  }
+
+  /// The line with its line feed.
+  public var text: String {
+    let series = series.map { one in
+      JSON.members([
+        "id": .int(one.id), "property": .string(one.property), "type": .string(one.type), "unit": one.unit.map(JSON.string),
+      ])
+    }
+    return JSON.members([
+      "device": .string(device), "continues": .bool(continues), "series": .array(series), "block": .string(block),
+    ]).text + "\n"
+  }
+}
