@@ -38,7 +38,7 @@ extension HistoryStore {
         [.int(device), .int(boot), .int(block.start), .int(block.end)])
       isNew = database.changes > 0
       guard isNew else { return }
-      try checkOverlap(imported, device, boot)
+      try checkOverlap(imported, device)
       try database.run(
         "INSERT INTO recent (device, boot, start, \"end\", continues, data) VALUES (?, ?, ?, ?, ?, ?)",
         [.int(device), .int(boot), .int(block.start), .int(block.end), .bool(imported.continues), .blob(bytes)])
@@ -73,18 +73,18 @@ extension HistoryStore {
   }
 
   /// Throws if the imported values overlap recorded ones in time.
-  private func checkOverlap(_ imported: ImportedBlock, _ device: Int, _ boot: Int) throws(HistoryError) {
+  private func checkOverlap(_ imported: ImportedBlock, _ device: Int) throws(HistoryError) {
     let block = imported.block
-    for table in ["block", "recent"] {
-      let sql = """
-        SELECT count(*) FROM \(table) t JOIN boot o ON o.id = t.boot WHERE t.device = ?1
-        AND t.start + o.offset < ?3 AND t."end" + o.offset > ?2
-        """
-      guard try database.number(sql, [.int(device), .int(block.start), .int(block.end)]) == 0 else {
-        throw HistoryError(
-          .invalid,
-          "values of \(imported.device) from \(block.start / 1_000_000) to \(block.end / 1_000_000) s are already recorded; delete them first"
-        )
+    for boot in try reader.boots(from: block.start, to: block.end) {
+      // The blocks of a boot do not overlap each other: the last one that begins before the end of this one also ends last.
+      for table in boot.hasRecent ? ["block", "recent"] : ["block"] {
+        let sql = "SELECT \"end\" FROM \(table) WHERE device = ? AND boot = ? AND start < ? ORDER BY start DESC LIMIT 1"
+        let ends = try database.rows(sql, [.int(device), .int(boot.id), .int(block.end.subtractingClamped(boot.offset))]) {
+          (row) throws(HistoryError) in row.int(0)
+        }
+        guard let end = ends.first, end + boot.offset > block.start else { continue }
+        let (from, to) = (isoTime(block.start), isoTime(block.end))
+        throw HistoryError(.invalid, "values of \(imported.device) from \(from) to \(to) are already recorded; delete them first")
       }
     }
   }

@@ -44,7 +44,18 @@ import Testing
     #expect(try store.add(imported(block(from: year))) == 3)
     let other = imported(try block(from: year + 5 * second), source: "other")
     let error = #expect(throws: HistoryError.self) { try store.add(other) }
-    #expect(error?.kind == .invalid && error?.description.contains("already recorded; delete them first") == true)
+    #expect(error?.kind == .invalid)
+    #expect(
+      error?.description == "values of ev from 2023-11-14T22:13:25Z to 2023-11-14T22:13:35Z are already recorded; delete them first")
+    try store.compact()
+    #expect(throws: HistoryError.self, "also after merging") { try store.add(other) }
+    #expect(throws: HistoryError.self) { try store.add(imported(block(from: year - 5 * second), source: "other")) }
+    var recorder = TestRecorder(store, boot: try store.boot("b", offset: year))
+    try recorder.wait(100 * second)
+    try recorder.record(1)
+    try recorder.wait(10 * second)
+    #expect(throws: HistoryError.self, "a boot with an offset") { try store.add(imported(block(from: year + 105 * second))) }
+    #expect(try store.add(imported(block(from: year + 20 * second))) == 3, "between the others")
     #expect(try store.add(imported(block(from: year + 5 * second), device: "other", source: "other")) == 3, "another device")
     try store.delete(HistoryStore.Deletion(device: "ev"))
     #expect(try store.add(other) == 3)
