@@ -29,7 +29,7 @@ enum HistoryFile {
       start_boot INTEGER NOT NULL REFERENCES boot, start INTEGER NOT NULL, end_boot INTEGER NOT NULL REFERENCES boot,
       "end" INTEGER NOT NULL, zone TEXT NOT NULL, open INTEGER NOT NULL, frozen INTEGER NOT NULL, distance REAL, energy REAL,
       charge_start REAL, charge_end REAL, odometer_start REAL, odometer_end REAL, statistics TEXT NOT NULL) STRICT;
-    CREATE INDEX period_device ON period (device, kind);
+    CREATE INDEX period_time ON period (kind, device, start_boot, start, end_boot, "end");
     CREATE TABLE imported (device INTEGER NOT NULL, boot INTEGER NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL,
       PRIMARY KEY (device, boot, start, "end")) STRICT, WITHOUT ROWID;
     """

@@ -13,17 +13,24 @@ extension HistoryReader {
   public func periods(
     of device: String? = nil, kind: Period.Kind? = nil, in range: ClosedRange<Int64> = .min ... .max, limit: Int = .max
   ) throws(HistoryError) -> [Period] {
+    var (conditions, arguments): ([String], [SQLValue]) = ([], [])
+    if let kind { (conditions, arguments) = (["p.kind = ?"], [.text(kind.rawValue)]) }
+    if let device {
+      conditions.append("p.device = (SELECT id FROM device WHERE name = ?)")
+      arguments.append(.text(device))
+    }
+    // The index has all columns of this query: rows are large, and only those of the result are read.
     let sql = """
-      SELECT \(Self.columns) FROM period p JOIN device d ON d.id = p.device JOIN boot s ON s.id = p.start_boot
-      JOIN boot e ON e.id = p.end_boot
-      WHERE (?1 IS NULL OR d.name = ?1) AND (?2 IS NULL OR p.kind = ?2) AND p.start + s.offset <= ?4 AND p."end" + e.offset >= ?3
-      ORDER BY p.start + s.offset DESC, p.id DESC LIMIT ?5
+      SELECT p.id FROM period p JOIN boot s ON s.id = p.start_boot JOIN boot e ON e.id = p.end_boot
+      WHERE \((conditions + ["p.start + s.offset <= ?", "p.\"end\" + e.offset >= ?"]).joined(separator: " AND "))
+      ORDER BY p.start + s.offset DESC, p.id DESC LIMIT ?
       """
-    let arguments: [SQLValue] = [
-      device.map { .text($0) } ?? .null, kind.map { .text($0.rawValue) } ?? .null, .int(range.lowerBound), .int(range.upperBound),
-      .int(limit),
-    ]
-    return try database.rows(sql, arguments, period)
+    arguments += [.int(range.upperBound), .int(range.lowerBound), .int(limit)]
+    var periods: [Period] = []
+    for id in try database.rows(sql, arguments, { (row) throws(HistoryError) in row.number(0) }) {
+      if let period = try period(id) { periods.append(period) }
+    }
+    return periods
   }
 
   /// The period with this ID, or nil if there is none.
