@@ -1,4 +1,4 @@
-// Streams the samples of series of one device for the method Samples: a limited number at a time, in the order of the blocks.
+// Streams the samples of series of one device for the method Samples: a limited number at a time, in chronological order.
 
 import HistoryStore
 import Protocols
@@ -93,7 +93,10 @@ struct SampleStream {
       states[column.series] = state
     }
     end = newEnd
-    return newEnd >= range.lowerBound ? initials() + samples : samples
+    if newEnd >= range.lowerBound { samples = initials() + samples }
+    // A block stores one series after the other.
+    samples.sort { $0.time < $1.time }
+    return samples
   }
 
   /// Returns the samples that are valid at the start of the range and have not been sent yet.
