@@ -72,7 +72,7 @@ let package = Package(
     .executableTarget(
       name: "vehiclesim",
       dependencies: [
-        "Protocols", "Peers", "ServiceRuntime", "DBus", "CLinux", "CSQLite",
+        "Protocols", "Peers", "Varlink", "SampleBlocks", "ServiceRuntime", "DBus", "CLinux", "CSQLite",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -104,7 +104,7 @@ let package = Package(
       name: "vehicled-historyTests",
       dependencies: [
         "vehicled-history", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "SampleBlocks", "HistoryStore", "Trips",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Peers", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .testTarget(

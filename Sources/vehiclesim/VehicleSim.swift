@@ -17,7 +17,7 @@ struct VehicleSim: ParsableCommand {
     subcommands: [
       OBDSimulation.self, LongboardSimulation.self, VESCSimulation.self, CarSimulation.self, MirrorSimulation.self,
       HeartRateSimulation.self, FootPodSimulation.self, GPSDSimulation.self,
-      WeatherSimulation.self, ToySimulation.self, TriviaSimulation.self,
+      WeatherSimulation.self, ToySimulation.self, TriviaSimulation.self, HistorySimulation.self,
     ])
 }
 

@@ -11,10 +11,16 @@ public protocol Car: Sendable {
   var padding: UInt8? { get }
   /// The ignition over time.
   var ignition: Ignition { get }
+  /// The state of the bus.
+  func busState(at now: Instant) -> Ignition.BusState
   /// The voltage at the connector in mV.
   func supplyMillivolts(at now: Instant) -> Int
   /// Returns the responses of all ECUs to a request at this address. Mutating because a request can clear trouble codes.
   mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply]
+}
+
+extension Car {
+  public func busState(at now: Instant) -> Ignition.BusState { ignition.busState(at: now) }
 }
 
 /// The response of one ECU.

@@ -30,6 +30,7 @@ struct DriveCycle: Sendable {
     var batteryTemperature: Double  // °C
     var coolantTemperature: Double  // °C
     var distance: Double  // km since the start, forward and backward
+    var outdoorTemperature = 11.5  // °C
   }
 
   /// The duration in s and the final speed in km/h of each leg.

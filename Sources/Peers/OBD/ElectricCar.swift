@@ -28,6 +28,8 @@ public struct ElectricCar: Car {
   private let cycle: DriveCycle
   private let record: BatteryRecord
   private let vin: String
+  /// The driving state in place of that of the drive cycle.
+  var state: DriveCycle.Sample?
   public var bus: DiagnosticBus { .can11 }
   /// The number of cells in series.
   var cells: Double { cycle.vehicle.cells }
@@ -58,7 +60,7 @@ public struct ElectricCar: Car {
     }
   }
 
-  private static let longRange = DriveCycle(
+  static let longRange = DriveCycle(
     .init(
       mass: 2050, rollingResistance: 180, drag: 0.42, motorRPMPerKmh: 78.9, cells: 192, packResistance: 0.11, capacity: 111,
       initialStateOfCharge: 78))
@@ -72,7 +74,7 @@ public struct ElectricCar: Car {
       initialStateOfCharge: 66))
 
   /// The driving state.
-  func sample(at now: Instant) -> DriveCycle.Sample { cycle.sample(Double(ignition.drivingTime(at: now)) / 1e9) }
+  func sample(at now: Instant) -> DriveCycle.Sample { state ?? cycle.sample(Double(ignition.drivingTime(at: now)) / 1e9) }
 
   /// The voltage at the connector in mV. The DC-DC converter charges the 12 V battery while the ignition is on.
   public func supplyMillivolts(at now: Instant) -> Int { ignition.supply(14_400, in: [.on, .run], at: now) }

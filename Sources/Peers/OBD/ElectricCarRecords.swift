@@ -146,7 +146,7 @@ extension ElectricCar {
     var record = FixedRecordBuilder(36)
     record.put([0x7E, 0x50], at: 0)
     record.put((14 + 7 * sample.seconds / (sample.seconds + 240) + 40) * 2, bytes: 1, at: 5)
-    record.put((11.5 + 40) * 2, bytes: 1, at: 6)
+    record.put((sample.outdoorTemperature + 40) * 2, bytes: 1, at: 6)
     if car.model == .eGMP { record.put(abs(sample.speed), bytes: 1, at: 29) }
     return record.bytes
   }

@@ -41,7 +41,7 @@ public struct Ignition: Sendable {
   }
 
   /// The state of the bus as a tester sees it.
-  enum BusState {
+  public enum BusState: Sendable {
     case awake
     /// Frames are acknowledged, but no ECU responds.
     case silent

@@ -1,0 +1,60 @@
+// The speed of a car during one planned trip: cruising, stopping at junctions, and gradients, as the kind of road determines. It is computed
+// step by step; the seed of the trip determines it.
+
+import Protocols
+
+struct PlannedSpeed: Sendable {
+  /// The time between the ignition and the first motion, and between the last motion and the ignition off, in s.
+  static let standing = 15.0
+  /// Accelerations in m/s².
+  private static let acceleration = 1.5
+  private static let braking = 1.7
+
+  private let road: PlannedActivity.Road
+  private let length: Double
+  private var random: SeededRandom
+  private var segmentEnd = standing
+  /// The speed that the driver wants to have, in m/s.
+  private var target = 0.0
+  private var hasStopped = true
+  /// In m/s.
+  private(set) var speed = 0.0
+  /// In m/s².
+  private(set) var acceleration = 0.0
+  /// The gradient of the road, 0.02 for 2 %.
+  private(set) var gradient = 0.0
+  private var gradientTarget = 0.0
+
+  init(_ road: PlannedActivity.Road, length: Double, seed: UInt64) {
+    (self.road, self.length, random) = (road, length, SeededRandom(seed: seed))
+  }
+
+  /// Advances by a step in s; `time` is that since the start of the trip at its end.
+  mutating func advance(to time: Double, step: Double) {
+    let left = length - Self.standing - time
+    if time >= segmentEnd { startSegment(time) }
+    let wanted = left <= speed / Self.braking + 1 ? 0 : target
+    let change = max(-Self.braking * step, min(Self.acceleration * step, wanted - speed))
+    acceleration = change / step
+    speed = max(0, speed + change)
+    gradient += (gradientTarget - gradient) * step / 10
+  }
+
+  private mutating func startSegment(_ time: Double) {
+    gradientTarget = random.noise(0.015)
+    let (stops, speeds, duration): (Double, [Double], Double) =
+      switch road {
+      case .city: (0.4, [30, 50, 50, 50], 35)
+      case .rural: (0.15, [50, 50, 70, 100, 100], 80)
+      case .motorway: (0.01, [80, 100, 120, 130, 130], 240)
+      }
+    if !hasStopped, random.fraction() < stops {
+      (target, hasStopped) = (0, true)
+      segmentEnd = time + speed / Self.braking + 4 + random.fraction() * 35
+    } else {
+      target = (speeds[Int(random.next() % UInt64(speeds.count))] + random.noise(4)) / 3.6
+      hasStopped = false
+      segmentEnd = time + duration * (0.4 + 1.2 * random.fraction())
+    }
+  }
+}
