@@ -38,6 +38,17 @@ MARKS = {
     "idle.wakeups": ("wake-ups per second with no device", "{:.2f}", "<=", 0, None),
     "idle.wakeups.down": ("wake-ups per attempt to connect with one link down", "{:.1f}", "<=", 5, None),
     "idle.ready": ("from exec to ready, ms", "{:.1f}", "<=", 100, None),
+    "history.bytes": ("disk per sample, all in, bytes", "{:.3f}", "<=", 0.25, None),
+    "history.rows": ("disk of a row a sample in SQLite, times that of the history", "{:.0f}", ">=", 50, None),
+    "history.cpu": ("CPU per sample to encode and store, live, µs", "{:.3f}", "<=", 0.2, None),
+    "history.json": ("CPU per sample to read JSON and detect trips, live, µs", "{:.2f}", "<=", 2.0, None),
+    "history.written": ("written to the disk per driving hour, MB", "{:.1f}", "<=", 10, None),
+    "history.memory": ("resident memory while recording, MB", "{:.1f}", "<=", 25, None),
+    "history.plot": ("plot of one property over the recorded days, 2000 points, ms", "{:.1f}", "<=", 50, None),
+    "history.trips": ("list of the trips of ten years, ms", "{:.1f}", "<=", 20, None),
+    "history.recut": ("trips of a year computed again, s", "{:.1f}", "<=", 10, None),
+    "kills.lost": ("recorded values lost by SIGKILL, at most, s", "{:.1f}", "<=", 10, None),
+    "kills.damage": ("damaged databases or blocks after all kills", "{:.0f}", "<=", 0, None),
     "idle.get": ("vehiclectl get of one value, ms", "{:.1f}", "<=", 20, None),
 }
 
