@@ -62,6 +62,18 @@ import Varlink
     #expect(!plot.frame(columns: 60, rows: 8, now: 112, zone: .utc).line(0).contains("reconnecting"))
   }
 
+  @Test func `recorded values come before live ones, with their gaps`() throws {
+    var plot = try Self.live("rpm")
+    plot.prefill(
+      PlotSeries(
+        name: "ev.rpm", unit: "rpm", start: 100, width: 1,
+        points: [0, 1, 4].map { PlotPoint(minimum: 10, maximum: 50, mean: 20, last: 30, index: $0) }))
+    Self.feed(&plot, "rpm", .int(40), at: 107)
+    let points = Self.values(plot, at: 110)
+    #expect(points.keys.sorted() == [0, 1, 4, 7, 8, 9], "\(points.keys.sorted())")
+    #expect(points[1]?.minimum == 10 && points[1]?.maximum == 50 && points[1]?.last == 30 && points[8]?.mean == 40)
+  }
+
   @Test func `what is not a number or not selected is not shown`() throws {
     var plot = try Self.live("ev.*")
     Self.feed(&plot, "gear", .string("park"), at: 100)

@@ -43,8 +43,10 @@ struct WatchCommand: Subcommand {
     let schemas = isView || !references.isEmpty ? try client.call(Contract.Describe.self, .init(device: nil)).schemas : []
     let selected = references.isEmpty ? nil : try References(references, in: schemas)
     if isView, plot, let selected {
+      var plot = LivePlot(selected, in: schemas, span: last)
+      prefill(&plot, units)
       let parameters = parameters(selected, in: schemas, interval: interval ?? Self.frameInterval)
-      try show(PlotScreen(units, LivePlot(selected, in: schemas, span: last)), client, parameters, output)
+      try show(PlotScreen(units, plot), client, parameters, output)
     } else if isView {
       let parameters = parameters(selected, in: schemas, interval: interval ?? Self.frameInterval, withHeader: true)
       let view = WatchScreen(units, schemas, selecting: selected) { device in
@@ -55,6 +57,29 @@ struct WatchCommand: Subcommand {
       try lines(client, parameters(selected, in: schemas, interval: interval), selected, units, output)
     }
   }
+
+  /// Adds the values that were recorded recently, if the history service is running.
+  private func prefill(_ plot: inout LivePlot, _ units: Units) {
+    let socket = Environment[Service.history.socketVariable] ?? Service.history.defaultSocket
+    guard let client = try? Client(path: socket, timeout: min(2, common.replyTimeout), service: .history) else { return }
+    let (names, length) = plot.past
+    let end = Clock.wall
+    for name in names {
+      let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
+      let parameters = HistoryContract.PlotMethod.Parameters(
+        device: parts[0], property: parts.last ?? "", start: Int((end - length) * 1e6), end: Int(end * 1e6), points: Self.pastPoints)
+      // Without the right to read the history, or without values in it, the plot starts empty.
+      guard let reply = try? client.call(HistoryContract.PlotMethod.self, parameters) else { continue }
+      let points = reply.points.map { PlotPoint(minimum: $0.minimum, maximum: $0.maximum, mean: $0.mean, last: $0.last, index: $0.index) }
+      plot.prefill(
+        PlotSeries(
+          name: name, unit: reply.unit, start: Double(reply.start) / 1e6, width: Double(reply.width) / 1e6, points: points
+        ).converted(to: units))
+    }
+  }
+
+  /// Half a second each for the hour that can be shown.
+  private static let pastPoints = 7200
 
   /// The parameters for these references. For a device or a pattern, the command watches everything and filters the replies itself, because
   /// a device declares more properties once it has detected its vehicle. `withHeader` adds what the headers of the devices show.

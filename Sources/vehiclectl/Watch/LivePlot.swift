@@ -73,18 +73,38 @@ struct LivePlot {
     let value = reading.value.flatMap(Self.number)
     // Properties of text are not shown.
     if reading.value != nil, value == nil { return }
-    if positions[name] == nil {
-      guard lines.count < Self.maxLines, value != nil else { return }
-      let rank = order.firstIndex(of: name) ?? .max
-      let position = lines.firstIndex { order.firstIndex(of: $0.name) ?? .max > rank } ?? lines.count
-      lines.insert(Line(name: name, unit: reading.unit), at: position)
-      positions = Dictionary(zip(lines.map(\.name), lines.indices), uniquingKeysWith: { first, _ in first })
-    }
-    guard let position = positions[name] else { return }
+    guard let position = value == nil ? positions[name] : position(of: name, reading.unit) else { return }
     if lines[position].unit != reading.unit { lines[position] = Line(name: name, unit: reading.unit) }
     // A clock that was set back must not put values before earlier ones.
     let time = reading.value == nil ? now : reading.time.map { Double($0) / 1e6 } ?? now
     lines[position].samples.append(Sample(time: max(time, lines[position].samples.last?.time ?? time), value: value))
+  }
+
+  /// The position of a line, which is added unless there are too many.
+  private mutating func position(of name: String, _ unit: String?) -> Int? {
+    if let position = positions[name] { return position }
+    guard lines.count < Self.maxLines else { return nil }
+    let rank = order.firstIndex(of: name) ?? .max
+    let position = lines.firstIndex { order.firstIndex(of: $0.name) ?? .max > rank } ?? lines.count
+    lines.insert(Line(name: name, unit: unit), at: position)
+    positions = Dictionary(zip(lines.map(\.name), lines.indices), uniquingKeysWith: { first, _ in first })
+    return position
+  }
+
+  /// The properties that can have recorded values, and the time in seconds for which they are of use.
+  var past: (names: ArraySlice<String>, length: Double) { (order.prefix(Self.maxLines), limit) }
+
+  /// Fills in recorded values before any others: of each interval the minimum, the maximum and the last value.
+  mutating func prefill(_ recorded: PlotSeries) {
+    guard !recorded.points.isEmpty, let position = position(of: recorded.name, recorded.unit) else { return }
+    for (index, point) in recorded.points.enumerated() {
+      let start = recorded.start + Double(point.index) * recorded.width
+      for (part, value) in [point.minimum, point.maximum, point.last].enumerated() {
+        lines[position].samples.append(Sample(time: start + recorded.width * Double(part) / 3, value: value))
+      }
+      let next = index + 1 < recorded.points.count ? recorded.points[index + 1].index : .max
+      if next > point.index + 1 { lines[position].samples.append(Sample(time: start + recorded.width, value: nil)) }
+    }
   }
 
   private static func number(_ value: Value) -> Double? {
