@@ -17,23 +17,30 @@ struct SampleMerge {
   mutating func read(_ chunk: Chunk, _ body: (TripSample) -> Void) {
     let columns = chunk.columns.compactMap { column in signals[column.series].map { (column: column, signal: $0) } }
     var next = [Int](repeating: 0, count: columns.count)
+    // The time of the next sample of each column, kept apart from the columns, because it is compared for every time.
+    var times = columns.map { $0.column.times.first ?? .max }
     let offset = chunk.boot.offset
     while true {
       var time = Int64.max
-      for index in columns.indices where next[index] < columns[index].column.count {
-        time = min(time, columns[index].column.times[next[index]])
-      }
+      for other in times { time = min(time, other) }
       guard time < .max else { return }
       // After a gap, values that are valid at the start of a chunk may be older than the chunk.
       let wall = chunk.continues ? time &+ offset : max(time, chunk.start) &+ offset
       let isNew = wall > position || !chunk.continues
-      for index in columns.indices where next[index] < columns[index].column.count {
-        let (column, signal) = columns[index]
-        guard column.times[next[index]] == time else { continue }
-        if isNew { body(signal.sample(column.content(next[index]), at: wall)) }
+      for index in times.indices where times[index] == time {
+        let column = columns[index].column
+        if isNew { body(Self.sample(column, next[index], columns[index].signal, at: wall)) }
         next[index] += 1
+        times[index] = next[index] < column.count ? column.times[next[index]] : .max
       }
       position = max(position, wall)
     }
+  }
+
+  @inline(__always)
+  private static func sample(_ column: Column, _ index: Int, _ signal: Signal, at time: Int64) -> TripSample {
+    // Most values are numbers, which need not be boxed.
+    guard let number = column.number(index) else { return signal.sample(column.content(index), at: time) }
+    return TripSample(time, signal.role, number.isFinite ? number * signal.scale : nil)
   }
 }
