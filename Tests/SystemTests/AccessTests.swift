@@ -13,7 +13,7 @@ extension EndToEnd {
     private final class Authority: Sendable {
       let questions = Mutex([DBusMessage]())
       /// nil: it waits, as for a password.
-      let answer = Mutex((isAuthorized: Bool, isChallenge: Bool)?.some((true, false)))
+      let answer = Mutex(Optional((isAuthorized: true, isChallenge: false)))
       let cancelled = Mutex([String]())
       private let connection = Mutex(DBusConnection?.none)
 

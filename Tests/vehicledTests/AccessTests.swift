@@ -164,12 +164,11 @@ import Testing
   @Test func `the message to a client that may not see a device is the same if there is no such device`() {
     for user in [peer(1000), peer(61_003), peer(Self.nobody, 70)] {
       for right in [Right.observe, .control, .drive] {
-        let messages = ["rover", "mirror", "unknown"].compactMap { device in
-          if case .denied(let message) = decide(Self.family, right, on: .device(device), for: user, Self.names) {
-            rights(of: user)?.canSee(device) == true ? nil : message.replacing(" for \(device)", with: "")
-          } else {
-            nil
-          }
+        let messages = ["rover", "mirror", "unknown"].compactMap { device -> String? in
+          guard rights(of: user)?.canSee(device) != true,
+            case .denied(let message) = decide(Self.family, right, on: .device(device), for: user, Self.names)
+          else { return nil }
+          return message.replacing(" for \(device)", with: "")
         }
         #expect(messages.count > 1 && Set(messages).count == 1, "\(messages)")
         #expect(messages.allSatisfy { !$0.contains("[device.") && !$0.contains("kids") }, "\(messages)")

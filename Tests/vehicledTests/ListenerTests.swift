@@ -34,6 +34,8 @@ import Testing
     let methods = Methods(
       hub: DeviceHub(), access: Access(control), blueZ: BlueZ(SystemBus()), directory: "/tmp",
       admission: Admission(maxIdleTime: .max / 2))
+    // As the daemon does when it starts.
+    await withCheckedContinuation { continuation in methods.nameService.find(methods.access.queries) { _ in continuation.resume() } }
     return try await Listener.start(path: path, methods) { _ in Peer(pid: 1, user: user(), groups: []) }
   }
 

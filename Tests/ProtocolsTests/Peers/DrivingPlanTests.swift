@@ -51,7 +51,7 @@ import Testing
     #expect(car.busState(at: trip.start - .second) == .dead && car.busState(at: trip.start) == .awake)
     #expect(car.busState(at: trip.end - 1) == .awake && car.busState(at: trip.end) == .silent)
     #expect(car.busState(at: trip.end + Ignition.busHoldTime) == .dead)
-    #expect(car.supply(at: trip.start) == 14_400 && car.supply(at: trip.end + Self.hour) < 12_800)
+    #expect(car.supplyMillivolts(at: trip.start) == 14_400 && car.supplyMillivolts(at: trip.end + Self.hour) < 12_800)
   }
 
   @Test func `a recording is determined by its seed, and counts each polled value`() throws {

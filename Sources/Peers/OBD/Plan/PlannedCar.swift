@@ -61,7 +61,7 @@ public struct PlannedCar: Car {
   }
 
   /// The voltage of the 12 V battery in mV: while the car is off it falls slowly.
-  public func supply(at now: Instant) -> Int {
+  public func supplyMillivolts(at now: Instant) -> Int {
     guard let activity = activity(at: now) else { return 12_700 }
     let off = now - end(of: activity)
     return off < 0 ? 14_400 : max(12_300, 12_800 - Int(off / (1200 * .second)))
