@@ -1,5 +1,6 @@
 // A client of vehicled-history that imports blocks one after the other. While one is being stored, the next one can be made.
 
+import CLinux
 import Glibc
 import Protocols
 import ServiceRuntime
