@@ -170,6 +170,8 @@ import Varlink
     let lines = detail(full, rows: 7, log: ["10:00:00 notice   link is up"])
     #expect(lines[4].hasPrefix("  speed      ") && lines[4].contains(" 50.4 km/h  battery      ") && lines[4].hasSuffix(" 9 %"))
     #expect(Array(lines[5...]) == ["  tyre-pressure: no reply", "  12 more; see: vehiclectl status ev --all"])
+    let least = detail(full, rows: 4)
+    #expect(least.count == 4 && least[3].contains(" 50.4 km/h  battery "), "header and values only")
   }
 
   @Test func `a reason that the header has is not repeated`() {

@@ -332,6 +332,16 @@ import Varlink
     #expect(lines(model)[0] == "[ev!]" && parked.needsAttention)
   }
 
+  @Test func `a percentage of a large range has no bar`() {
+    func share(_ range: ClosedRange<Double>) -> Double? {
+      let reading = Contract.Reading(device: "ev", property: "load", value: .float(50), unit: "%", age: 0)
+      var row = PropertyRow(reading, Contract.Property(Property("load", .float, unit: "%", range: range, help: "")))
+      row.note(reading, measuredAt: nil, at: 0)
+      return Meaning.share(of: row)
+    }
+    #expect(share(0...100) == 0.5 && share(0...25_700) == nil)
+  }
+
   @Test func `names are cut only if there is no room, and in the middle`() {
     let name = "tyre-pressure-of-the-front-left-wheel"
     let schema = Contract.Schema(

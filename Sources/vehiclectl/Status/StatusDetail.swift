@@ -38,9 +38,10 @@ struct StatusDetail {
   mutating func lines(rows: Int?, log: [String]) -> [String] {
     let header = status.header(detailed: false, width: width, paint: paint)
     var groups = groups()
-    // One line for each group, those around the values, and the log, as much of it as fits.
+    // One line for each group, those around the values, and the log, as much of it as fits. A very low window has only header and values.
     let missing = reasons()
-    let room = rows.map { max(1, $0 - header.count - 2) }
+    let around = rows.map { $0 < header.count + 3 ? 0 : 2 } ?? 2
+    let room = rows.map { max(1, $0 - header.count - around) }
     let least = groups.count + missing.count
     let log = room.map { log.suffix(max(0, $0 - least - 1)) } ?? log[...]
     let end = log.isEmpty ? [] : [""] + log.map { $0.truncated(to: width) }
@@ -52,8 +53,8 @@ struct StatusDetail {
     let parts = groups.map { self.lines($0.name, $0.items) } + [missing.map { ($0, 0) }]
     let body = Self.fit(parts, into: room.map { $0 - end.count })
     let hidden = status.rows.count - body.reduce(0) { $0 + $1.properties }
-    var lines = header + (body.isEmpty ? [] : [""]) + body.map { $0.line.truncated(to: width) }
-    if hidden > 0 {
+    var lines = header + (body.isEmpty || around == 0 ? [] : [""]) + body.map { $0.line.truncated(to: width) }
+    if hidden > 0, around > 0 {
       // A command that is cut could not be run.
       let hints = ["  \(hidden) more; see: vehiclectl status \(status.device.name) --all", "  \(hidden) more; see option --all"]
       lines.append(paint(Output.oneLine(hints.first { $0.cells <= width ?? .max } ?? hints[1]).truncated(to: width), .dim))

@@ -17,11 +17,11 @@ enum Meaning {
     return .plain
   }
 
-  /// The value as a fraction of its range, for percentages.
+  /// The value as a fraction of its range, for percentages of at most 200 %.
   static func share(of row: PropertyRow) -> Double? {
     guard row.unit == "%", let number = row.value?.number else { return nil }
     let range = row.range ?? 0...100
-    guard range.lowerBound >= 0, range.upperBound > range.lowerBound else { return nil }
+    guard range.lowerBound >= 0, range.upperBound > range.lowerBound, range.upperBound <= 200 else { return nil }
     return (number - range.lowerBound) / (range.upperBound - range.lowerBound)
   }
 
