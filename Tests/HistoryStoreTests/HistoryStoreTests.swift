@@ -159,7 +159,7 @@ import Testing
       let check = try store.reader.check()
       #expect(check.damage.count == 1)
       #expect(check.damage.first?.hasPrefix("\(table) ") == true)
-      #expect(check.damage.first?.contains("of ev at 20 (10 s): ") == true, "\(check.damage)")
+      #expect(check.damage.first?.contains("of ev at 1970-01-01T00:00:20Z (10 s): ") == true, "\(check.damage)")
       let merged = try store.compact()
       #expect(merged.count == (table == "block" ? 0 : 1))
     }

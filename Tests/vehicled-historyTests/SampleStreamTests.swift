@@ -1,4 +1,4 @@
-// The samples that the method Samples streams: in the order of time across series, blocks and replies.
+// The samples that the method Samples streams: in chronological order across series, blocks and replies.
 
 import Foundation
 import HistoryStore
@@ -9,7 +9,7 @@ import Testing
 @testable import vehicled_history
 
 @Suite struct SampleStreamTests {
-  @Test(arguments: [false, true]) func `samples of several series are in the order of time`(isMerged: Bool) throws {
+  @Test(arguments: [false, true]) func `samples of several series are in chronological order`(isMerged: Bool) throws {
     let path = NSTemporaryDirectory() + "history-\(UUID().uuidString)"
     defer { try? FileManager.default.removeItem(atPath: path) }
     let (store, second) = (try HistoryStore(directory: path), Int64(1_000_000))
@@ -17,7 +17,7 @@ import Testing
     var batches = BatchBuilder(device: "ev", at: 0)
     let keys = ["speed", "rpm", "odometer"].map { SeriesKey(device: "ev", property: $0, type: .int) }
     for step in Int64(0)..<3000 {
-      for (index, key) in keys.enumerated() where step % Int64(1 + 7 * index) == 0 {
+      for (index, key) in keys.enumerated() where step % Int64(1 + index) == 0 {
         batches.append(.value(.int(Int(step))), of: key, at: step * second + Int64(index), now: step * second)
       }
       // Every 1000 s nothing is recorded for a while.
