@@ -50,8 +50,7 @@ import Testing
     try store.compact()
     #expect(throws: HistoryError.self, "also after merging") { try store.add(other) }
     #expect(throws: HistoryError.self) { try store.add(imported(block(from: year - 5 * second), source: "other")) }
-    var recorder = TestRecorder(store, boot: try store.boot("b", offset: year))
-    try recorder.wait(100 * second)
+    var recorder = TestRecorder(store, boot: try store.boot("b", offset: year), at: 100 * second)
     try recorder.record(1)
     try recorder.wait(10 * second)
     #expect(throws: HistoryError.self, "a boot with an offset") { try store.add(imported(block(from: year + 105 * second))) }

@@ -66,11 +66,11 @@ import Varlink
     var plot = try Self.live("rpm")
     plot.prefill(
       PlotSeries(
-        name: "ev.rpm", unit: "rpm", start: 100, width: 1,
+        name: "ev.rpm", unit: "rpm", start: 100.25, width: 1,
         points: [0, 1, 4].map { PlotPoint(minimum: 10, maximum: 50, mean: 20, last: 30, index: $0) }))
     Self.feed(&plot, "rpm", .int(40), at: 107)
     let points = Self.values(plot, at: 110)
-    #expect(points.keys.sorted() == [0, 1, 4, 7, 8, 9], "\(points.keys.sorted())")
+    #expect(points.keys.sorted() == [0, 1, 2, 4, 5, 6, 7, 8, 9], "\(points.keys.sorted())")
     #expect(points[1]?.minimum == 10 && points[1]?.maximum == 50 && points[1]?.last == 30 && points[8]?.mean == 40)
   }
 

@@ -230,7 +230,7 @@ import Varlink
     let car = Contract.Device(name: "car", kind: "rc-car", state: "ready", readings: [reading])
     #expect(
       StatusTable.lines(DeviceStatus(car, nil, now: 100), width: nil, paint: plain) == [
-        "car (car): ready", "  property    age", "  general", "    modes   1.0 s  Tilt, Lights; Follow line",
+        "car (rc-car): ready", "  property    age", "  general", "    modes   1.0 s  Tilt, Lights; Follow line",
       ])
   }
 
