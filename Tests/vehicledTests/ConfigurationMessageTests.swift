@@ -95,7 +95,7 @@ import Testing
 
   @Test(arguments: [
     ("gps = \"\"", "4:7: gps: not the path of a receiver; write it as gpsd lists it, as in \"/dev/ttyUSB0\""),
-    ("gps = 1", "4:7: gps: 1 is an integer; use a string"),
+    ("gps = 1", "4:7: gps: 1 is an integer; put it in quotes"),
     ("max-age = 1", "4:11: max-age: 1 is out of range; use a whole number from 2 to 60 s"),
     ("max_age = 5", "4:1: unknown key"), ("rate = 1", "4:1: unknown key"),
   ]) func `mistakes in the section of a position device are reported`(_ line: String, _ expected: String) throws {
