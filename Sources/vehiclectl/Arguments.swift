@@ -5,8 +5,7 @@ enum Arguments {
   static let optionsWithValue: Set = [
     "--timeout", "--color", "--socket", "--units", "--config", "--count", "-n", "--deadline", "--delete", "--device", "--dial", "--ecu",
     "--history-socket", "--input", "--interval", "--kind", "--last", "--level", "--lines", "--name", "--output", "-o", "--points",
-    "--position",
-    "--property", "--seconds", "--since", "--svg", "--trip", "--until", "--year",
+    "--position", "--property", "--seconds", "--since", "--svg", "--trip", "--until", "--year",
   ]
 
   /// Turns `--since -5min` into `--since=-5min`: ArgumentParser takes a value with a leading dash for an option.

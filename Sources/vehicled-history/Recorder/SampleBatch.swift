@@ -25,8 +25,9 @@ struct SampleBatch: Sendable {
 
 /// Collects the samples of one device.
 struct BatchBuilder {
-  /// The maximum time before a sample is stored, and the time after which a device without samples is stored again, in µs.
-  static let maxDelay: Int64 = 10_000_000
+  /// The maximum time before a sample is stored, and the time after which a device without samples is stored again, in µs. With the time of
+  /// the write, at most 10 s are lost.
+  static let maxDelay: Int64 = 9_000_000
   static let idleInterval: Int64 = 600_000_000
   /// The number of samples after which a batch is stored early.
   static let maxCount = 50_000
