@@ -32,7 +32,8 @@ enum PositionProperty: Int, CaseIterable {
     allCases.map { one in
       var property = one.declaration
       switch one {
-      case .fix, .latitude, .longitude, .speed: property.rank = .headline
+      // Not the coordinates: a summary is often shown to others, and rounds them.
+      case .fix, .speed, .satellitesUsed: property.rank = .headline
       case .receiver, .gpsdVersion: property.rank = .detail
       case .badMessages: property.rank = .statistic
       default: break
