@@ -57,6 +57,22 @@ extension EndToEnd {
       #expect(wait(seconds: 20) { isInLoop(rig) })
     }
 
+    @Test func `the history records positions that are named, and exports them as a track`() throws {
+      let rig = try Rig()
+      let (_, _) = try gpsd(rig)
+      _ = try rig.daemon()
+      let (socket, configuration) = ("\(rig.directory)/history", "\(rig.directory)/history.toml")
+      try rig.write("[history]\nrecord = [\"gps.l*\"]\n", to: configuration)
+      let service = try rig.start(
+        "vehicled-history",
+        ["--socket", socket, "--daemon", rig.socket, "--state", "\(rig.directory)/values", "--config", configuration])
+      let history = { (arguments: String...) in rig.vehiclectl("history", arguments[0], "--history-socket", socket, arguments[1]) }
+      #expect(wait(seconds: 30) { history("export", "--gpx").output.contains("<trkpt lat=\"63.4") }, "\(service.stderr)")
+      let series = history("series", "gps").output
+      #expect(series.contains("gps.latitude") && series.contains("gps.longitude"), "\(series)")
+      #expect(!series.contains("gps.altitude") && !series.contains("gps.speed"), "not named")
+    }
+
     @Test func `another server on the port is an error with a remedy`() throws {
       let rig = try Rig()
       _ = try gpsd(rig, "--fault", "nmea")
