@@ -1,4 +1,4 @@
-// Third-party peers: the PyPI packages `varlink` as the client and `ELM327-emulator` as the adapter.
+// Third-party peers: the PyPI packages `varlink` as the client and `ELM327-emulator` as the adapter, and gpsd.
 
 import CLinux
 import Foundation
@@ -42,6 +42,38 @@ extension EndToEnd {
       let polls = Int(rig.get("polls") ?? "") ?? 0
       #expect(wait(seconds: 40) { (Int(rig.get("polls") ?? "") ?? 0) > polls + 200 }, "\(daemon.stderr)")
       emulator.end()
+    }
+
+    @Test func `gpsd with an NMEA receiver gives the position`() throws {
+      let rig = try Rig()
+      let receiver = try Program(Rig.python, ["\(Self.tests)/Peers/nmea.py"], in: rig.directory, input: "fix\n")
+      try #require(wait { receiver.stdout.contains("\n") }, "\(receiver.stderr)")
+      let source = "tcp://127.0.0.1:\(receiver.stdout.prefix { $0 != "\n" })"
+      let port = try freePort()
+      let start = { try Program("/usr/sbin/gpsd", ["-N", "-n", "-S", "\(port)", source], in: rig.directory) }
+      let first = try start()
+      try rig.write("[device.gps]\nkind = \"position\"\nlink = \"tcp:127.0.0.1:\(port)\"\n")
+      let daemon = try rig.daemon()
+      #expect(wait(seconds: 40) { rig.get("gps.altitude") != nil }, "\(first.stderr)\n\(daemon.stderr)")
+      for (property, value) in [
+        ("fix", "3d"), ("latitude", "63.43"), ("longitude", "10.39"), ("altitude", "123"), ("speed", "18.5"), ("track", "90"),
+        ("satellites-used", "8"), ("satellites-seen", "8"), ("receiver", source),
+      ] {
+        #expect(wait { rig.get("gps.\(property)") == value }, "\(property): \(rig.get("gps.\(property)") ?? "none")")
+      }
+      #expect(rig.get("gps.gpsd-version") != nil && rig.get("gps.bad-messages") == "0")
+      receiver.writeInput("void\n")
+      #expect(wait { rig.get("gps.fix") == "none" } && rig.vehiclectl("get", "gps.latitude").errors.contains("no fix"))
+      receiver.writeInput("fix\n")
+      #expect(wait { rig.get("gps.latitude") == "63.43" })
+      // gpsd restarts, and then loses its receiver.
+      first.end()
+      #expect(wait { rig.get("gps.latitude") == nil })
+      let second = try start()
+      #expect(wait(seconds: 40) { rig.get("gps.latitude") == "63.43" }, "\(second.stderr)")
+      receiver.end()
+      #expect(wait(seconds: 20) { rig.vehiclectl("get", "gps.latitude").errors.contains("gpsd has no GPS receiver") })
+      second.end()
     }
 
     @Test func `the emulator's default car is polled directly`() throws {
