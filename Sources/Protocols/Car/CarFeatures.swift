@@ -194,7 +194,7 @@ struct CarFeatures: Sendable {
     if let body { status.received(body, &effects) }
   }
 
-  /// Handles the end of a write, if one of these components had queued the message.
+  /// Handles the end of a write, if one of these components queued the message.
   mutating func sent(_ result: CarMotion.WriteResult, at now: Instant, _ effects: inout Effects) {
     switch result {
     case .nothing, .shutDown, .disconnected: break

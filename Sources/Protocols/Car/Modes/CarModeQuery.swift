@@ -43,11 +43,11 @@ struct CarModeQuery: Sendable {
 
   /// Adds a command that requests the description of one mode, or of all modes if `mode` is nil.
   mutating func add(_ mode: Value?, _ modes: CarModes, for id: CommandID, _ effects: inout Effects) {
-    var wanted: Int?
+    var requested: Int?
     if case .string(let name)? = mode {
       switch modes.find(name) {
       case .failure(let error): return effects.fail(command: id, error)
-      case .success(let number): wanted = number
+      case .success(let number): requested = number
       }
     } else if modes.names.isEmpty {
       return effects.refuse(
@@ -56,7 +56,7 @@ struct CarModeQuery: Sendable {
     guard waiters.count < Self.maxWaiters else {
       return effects.refuse(command: id, code: .busy, "too many requests for mode descriptions: try again later")
     }
-    waiters.append(Waiter(id: id, mode: wanted))
+    waiters.append(Waiter(id: id, mode: requested))
   }
 
   mutating func cancel(_ id: CommandID) {
@@ -69,8 +69,8 @@ struct CarModeQuery: Sendable {
   /// Completes the commands whose descriptions are known; returns the mode to request from the car next, if any.
   mutating func advance(_ modes: CarModes, _ effects: inout Effects) -> Int? {
     while let waiter = waiters.first {
-      let wanted = waiter.mode.map { $0..<$0 + 1 } ?? modes.names.indices
-      if let next = wanted.first(where: { texts[$0] == nil }) {
+      let requested = waiter.mode.map { $0..<$0 + 1 } ?? modes.names.indices
+      if let next = requested.first(where: { texts[$0] == nil }) {
         if case .idle = state { return next }
         return nil
       }

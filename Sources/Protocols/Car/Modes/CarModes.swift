@@ -54,11 +54,11 @@ struct CarModes: Sendable {
 
   private func name(of number: Int) -> String { names.indices.contains(number) && !names[number].isEmpty ? names[number] : String(number) }
 
-  /// The number of a mode, by its name in any case or its number.
+  /// The number of a mode, given its number or its name (not case-sensitive).
   func find(_ text: String) -> Result<Int, CommandError> {
-    let wanted = text.trimmed.lowercased()
-    var found = names.indices.filter { !wanted.isEmpty && names[$0].lowercased() == wanted }
-    if let number = Int(wanted), wanted.utf8.allSatisfy(isDigit), number < (names.isEmpty ? Self.maxCount : names.count),
+    let key = text.trimmed.lowercased()
+    var found = names.indices.filter { !key.isEmpty && names[$0].lowercased() == key }
+    if let number = Int(key), key.utf8.allSatisfy(isDigit), number < (names.isEmpty ? Self.maxCount : names.count),
       !found.contains(number)
     {
       found.append(number)

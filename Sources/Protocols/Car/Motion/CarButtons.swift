@@ -43,8 +43,8 @@ struct CarButtons: Sendable {
     }
   }
 
-  /// Stores the car's report whether it accepts buttons.
-  mutating func enable(_ isEnabled: Bool) { self.isEnabled = isEnabled }
+  /// Stores whether the car accepts buttons, as it has reported.
+  mutating func setEnabled(_ isEnabled: Bool) { self.isEnabled = isEnabled }
 
   func publishEnabled(_ effects: inout Effects) {
     if let isEnabled { effects.publish(.buttonsEnabled, .bool(isEnabled)) }

@@ -27,7 +27,7 @@ struct CarDriving: Sendable {
   private var requestedInterval: Nanoseconds?
   /// Whether the car has sent GyroStop, and has not requested tilt since.
   private(set) var rejectsTilt = false
-  /// How long after the last set-point the lease expires.
+  /// The time from the last set-point to the expiry of the lease.
   private var deadline: Nanoseconds = 0
   /// The attitude that the driver requests, before neutral position and sensitivity are applied.
   private(set) var attitude: PhoneAttitude?

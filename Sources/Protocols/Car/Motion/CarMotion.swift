@@ -1,5 +1,5 @@
 // The motion of the car: the lease, Stop and Continue, the driver's tilts, and whether the car still responds. The end of a lease, for any
-// reason, stops the car in the same turn. The car never starts without a lease, and never restarts by itself after a stop.
+// reason, stops the car immediately. The car never starts without a lease, and never restarts by itself after a stop.
 // CarMotionSchedule.swift decides what is sent next.
 // Source: AutoTT, TCP.py, Modes.py and Steering.py.
 
@@ -219,7 +219,7 @@ struct CarMotion: Sendable {
       driving.tiltRejected()
       // The car keeps driving with the last tilt.
       if driving.isLeaseHeld { revokeLease("the car stopped accepting tilt (GyroStop)", context, at: now, &effects) }
-    case .buttons(let isEnabled): buttons.enable(isEnabled)
+    case .buttons(let isEnabled): buttons.setEnabled(isEnabled)
     case .modeInfo, .connectionTest, .other: break
     }
   }

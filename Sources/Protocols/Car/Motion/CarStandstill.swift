@@ -4,9 +4,10 @@
 
 struct CarStandstill: Sendable {
   private enum State: Sendable {
-    /// Neither was Continue sent, nor Stop confirmed.
+    /// Continue has not been sent, and Stop has not been confirmed.
     case unknown
-    /// Continue was sent, and Stop has not been confirmed since. This state is stored, so it survives the link and the daemon.
+    /// Continue was sent, and Stop has not been confirmed since. This state is stored, so it survives a lost link and a
+    /// restart of the daemon.
     case driven
     /// The car did not respond over the last link: another client may be driving it.
     case silent

@@ -18,9 +18,10 @@ struct CarStopConfirmation: Sendable, Equatable {
   /// The meaning of a response.
   enum Meaning { case nothing, stopAgain, stopConfirmed }
 
-  /// The number of responses to older requests that precede the response which shows that the car accepts commands; nil if it accepts them.
+  /// The number of outstanding responses to older requests; the response after them shows that the car accepts commands again. nil if it
+  /// accepts them.
   private var responsesBeforeAcceptance: Int?
-  /// The number of responses to older requests that precede the response which confirms Stop; nil if no Stop must be confirmed.
+  /// The number of outstanding responses to older requests; the response after them confirms Stop. nil if no Stop must be confirmed.
   private var responsesBeforeStop: Int?
   /// When the request is repeated; nil if it is not repeated.
   private(set) var due: Instant?
@@ -90,7 +91,7 @@ struct CarStopConfirmation: Sendable, Equatable {
     return .nothing
   }
 
-  /// Counts a response down; returns whether it is the expected one, and then sets the count to nil.
+  /// Counts down by one response. Returns whether it is the expected one; if so, the count becomes nil.
   private static func countDown(_ older: inout Int?) -> Bool {
     guard let count = older else { return false }
     older = count > 0 ? count - 1 : nil

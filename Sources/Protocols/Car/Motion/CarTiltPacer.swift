@@ -1,7 +1,6 @@
 // The rate limit of tilts (the generic cell rate algorithm of ATM). A virtual clock advances by one interval per set-point. Set-points at
 // the car's rate are sent immediately despite jitter, and the long-term rate is never exceeded. While no new set-point arrives, the last
-// one
-// is repeated, so that the car's stream has no gaps. A second clock also counts repetitions, and limits only repetitions, so that a
+// one is repeated, so that the car's stream has no gaps. A second clock also counts repetitions, and limits only repetitions, so that a
 // repetition never delays a new set-point.
 
 /// The rate of the set-points.

@@ -35,8 +35,8 @@ struct CarStatus: Sendable {
   private var misses = 0
   /// The positions in the schema of properties that were added for unknown labels, by label.
   private var addedProperties: [String: Int] = [:]
-  /// Values of properties that were declared in this turn. Within a turn, readings precede declarations, so these values are published in
-  /// the next turn.
+  /// Values of properties that were declared while the last input was handled. They are published when the next input is handled, after
+  /// the declaration.
   private var postponed: [Reading] = []
 
   init(_ options: CarOptions) {
@@ -104,16 +104,16 @@ struct CarStatus: Sendable {
 
   mutating func received(_ body: [UInt8], _ effects: inout Effects) {
     let lines = CarText.list(body[...], maxCount: Self.maxLines, limit: Self.maxLineLength)
-    let read = lines.compactMap(CarStatusLine.init)
+    let parsed = lines.compactMap(CarStatusLine.init)
     let declared = schema.properties.count
-    for line in read where position(of: line) == nil {
+    for line in parsed where position(of: line) == nil {
       guard let property = property(for: line) else { continue }
       schema.properties.append(property)
       effects.append(.declare(schema))
     }
     effects.publish(.status, .list(lines))
     var missing = Set(indices.dropFirst())
-    for line in read {
+    for line in parsed {
       guard let (index, unit) = position(of: line), missing.remove(index) != nil else { continue }
       let reading = Reading(index, content(of: line, at: index, unit: unit))
       if index < declared { effects.publish(reading) } else { postponed.append(reading) }
@@ -122,7 +122,7 @@ struct CarStatus: Sendable {
     complete(.success(Report(columns: ["status"], rows: lines.map { [$0] })), &effects)
   }
 
-  /// Publishes the readings that were postponed in the last turn.
+  /// Publishes the readings that were postponed when the last input was handled.
   mutating func publishPostponedReadings(_ effects: inout Effects) {
     for reading in postponed { effects.publish(reading) }
     postponed = []
@@ -165,11 +165,12 @@ struct CarStatus: Sendable {
 
   private func content(of line: CarStatusLine, at index: Int, unit: String?) -> Reading.Content {
     let property = schema.properties[index]
-    let wanted = unit ?? property.unit
+    let expectedUnit = unit ?? property.unit
     switch (property.type, line.content) {
     case (_, .empty): return .absent("empty in the car's status")
     case (.string, _): return .value(.string(line.raw))
-    case (_, .number(let number, let unit)) where unit == wanted && property.range?.contains(number) != false: return .value(.float(number))
+    case (_, .number(let number, let unit)) where unit == expectedUnit && property.range?.contains(number) != false:
+      return .value(.float(number))
     case (_, .comma): return .absent("\"\(line.raw)\" has a decimal comma: set the car's locale to English")
     default: return .absent("invalid value \"\(line.raw)\"")
     }

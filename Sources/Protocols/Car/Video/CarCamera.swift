@@ -34,7 +34,7 @@ struct CarCamera: Sendable {
   /// Whether the car ignores commands until its first picture is fetched.
   var isBlocking: Bool { if case .starting(let start) = state { start.step.isFetching } else { false } }
 
-  /// Whether slow requests can be sent, because the camera is not starting or stuck.
+  /// Whether slow requests can be sent, because the camera is neither starting nor stuck.
   var isQuiet: Bool {
     switch state {
     case .off, .on: true
@@ -61,7 +61,7 @@ struct CarCamera: Sendable {
     }
   }
 
-  /// Publishes the initial values.
+  /// Publishes the URL of the stream.
   func publishURL(_ effects: inout Effects) {
     if let endpoint {
       effects.publish(.videoURL, .string(endpoint.video))
@@ -119,7 +119,7 @@ struct CarCamera: Sendable {
     connect(start, at: now, &effects)
   }
 
-  /// Handles a VideoStream that the link has accepted. In the documented dialect, the stream is then on, and no picture is fetched.
+  /// Handles a VideoStream message that the link has accepted. In the documented dialect, the stream is then on, and no picture is fetched.
   mutating func videoSwitched(_ isOn: Bool, for id: CommandID?, _ effects: inout Effects) {
     var id = id
     switch state {
@@ -235,7 +235,7 @@ extension CarCamera {
 
     private(set) var id: CommandID?
     private(set) var step = Step.queued
-    /// The time of the command that switched the stream on.
+    /// When the client's command arrived.
     private let begun: Instant
     /// When the start times out; nil while the command is queued.
     private(set) var deadline: Instant?

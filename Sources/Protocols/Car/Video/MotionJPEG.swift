@@ -1,4 +1,4 @@
-// Reads the response of a camera's small HTTP server: a stream of JPEG pictures, or a single one. Used by the car's machine and by
+// Reads the response of a camera's small HTTP server: a stream of JPEG pictures, or a single one. Used by CarMachine and by
 // vehiclectl. At most one header and one picture are buffered, and only data that starts as a JPEG is returned.
 // Source: AutoTT, Cameras.py (parts without a length, and no closing boundary), RFC 2046 §5.1.1, ITU-T T.81 annex B.
 
