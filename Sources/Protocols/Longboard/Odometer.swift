@@ -3,7 +3,7 @@
 
 /// A distance in whole counts (hundredths of a mile, metres) that survives resets of its counter.
 struct Odometer: Sendable, Equatable {
-  /// The total counts.
+  /// The total distance, in counts.
   private(set) var total: Int
   /// The last reading of the counter.
   private var last: Int?
@@ -11,7 +11,7 @@ struct Odometer: Sendable, Equatable {
   private var unconfirmed: Int?
   /// When the counter was last read.
   private var lastAt: Instant?
-  /// The number of counter values, after which the counter wraps; nil if it does not wrap.
+  /// The number of distinct counter values, after which the counter wraps; nil if it does not wrap.
   private let wrap: Int?
   /// The maximum plausible speed in counts per second.
   private let maxCountsPerSecond: Double

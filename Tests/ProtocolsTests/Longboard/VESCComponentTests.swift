@@ -105,7 +105,7 @@ import Testing
     var motion = VESCMotion(try Self.options())
     var publisher = try Self.publisher()
     var effects = Effects()
-    motion.beginLease(deadline: 300 * .millisecond, unavailable: nil, at: 0, &publisher, &effects)
+    motion.beginLease(deadline: 300 * .millisecond, refusal: nil, at: 0, &publisher, &effects)
     motion.setTarget(.targetCurrent, .float(5), for: 1, at: 0, &effects)
     #expect(motion.nextFrame(at: 0) == VESCSetPoint.current(5000).frame(canID: nil))
     motion.setTarget(.targetCurrent, .float(6), for: 2, at: 1, &effects)
@@ -125,7 +125,7 @@ import Testing
     var motion = VESCMotion(try Self.options())
     var publisher = try Self.publisher()
     var effects = Effects()
-    motion.beginLease(deadline: 300 * .millisecond, unavailable: nil, at: 0, &publisher, &effects)
+    motion.beginLease(deadline: 300 * .millisecond, refusal: nil, at: 0, &publisher, &effects)
     motion.expire(at: 300 * .millisecond, &publisher, &effects)
     #expect(effects.list == [.leaseLost("no set-point for 300 ms")])
     for _ in 0..<3 {

@@ -108,7 +108,7 @@ struct ELCommBuzzer: Sendable {
     if let since = command.unconfirmedSince {
       guard now >= since &+ Self.timeout else { return }
       fail(.timeout(milliseconds: Int(Self.timeout / .millisecond)), &effects)
-      // The requested duration is over, so request off.
+      // The command has failed, so the buzzer must not sound later.
       if isOn { setTarget(isOn: false) }
     } else if now >= command.reported &+ .second {
       // Clients time out a command that reports no progress for ten seconds.
@@ -145,11 +145,11 @@ struct ELCommBuzzer: Sendable {
   /// Sets last-will frames while the buzzer may sound, because the board has no time limit. A board ignores input while it sends, so the
   /// frames contain `off` twice.
   mutating func updateLastWill(isUp: Bool, off: [UInt8], _ effects: inout Effects) {
-    let isWanted = isUp && (isOn || hasLastWill && !(isConfirmed && confirmedState == false))
-    guard isWanted != hasLastWill else { return }
-    hasLastWill = isWanted
+    let needsLastWill = isUp && (isOn || hasLastWill && !(isConfirmed && confirmedState == false))
+    guard needsLastWill != hasLastWill else { return }
+    hasLastWill = needsLastWill
     let will = LastWill(dead: [LastWill.Message(off), LastWill.Message(off, after: ELCommDialogue.offPause)], frozen: [])
-    effects.append(.lastWill(.main, isWanted ? will : nil))
+    effects.append(.lastWill(.main, needsLastWill ? will : nil))
   }
 
   private mutating func fail(_ error: CommandError, _ effects: inout Effects) {

@@ -123,8 +123,8 @@ struct ELCommDialogue: Sendable {
 
   mutating func restore(_ hint: ELCommDialect?, _ effects: inout Effects) {
     dialect = settings.dialect ?? hint
-    if let given = settings.dialect {
-      effects.publish(ELCommProperty.dialect.rawValue, .string(given.rawValue))
+    if let configured = settings.dialect {
+      effects.publish(ELCommProperty.dialect.rawValue, .string(configured.rawValue))
     } else {
       effects.withdraw(ELCommProperty.dialect.rawValue, "not detected yet")
     }

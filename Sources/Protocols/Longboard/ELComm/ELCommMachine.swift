@@ -1,8 +1,7 @@
 // The `longboard` machine for Torq's Arduino and its ELComm protocol. In the as-built dialect, the host sends one byte and the board
 // responds. In the documented dialect, the board sends and the host responds with the number that switches the buzzer. At most one byte or
-// response
-// is in flight, and off is the first message on a new link. Values that the board marks as unknown are absent. The machine passes inputs
-// to its components, and the results of one component to the others.
+// response is in flight, and off is the first message on a new link. Values that the board marks as unknown are absent. The machine passes
+// inputs to its components, and the results of one component to the others.
 // Source: ProjectTORQ.ino; the app's ELCommunicationProtocol.swift, BLEDevice.swift; the project's protocol description for `documented`.
 
 /// Communicates with a longboard over ELComm.

@@ -78,9 +78,9 @@ enum ELCommProperty: Int, CaseIterable, Sendable {
 }
 
 extension ELCommMessage {
-  /// The speed and battery value that means that the VESC has never responded.
+  /// The value of both speed and battery if the VESC has never responded.
   private static let unknown = 255
-  /// A battery value below this means that the voltage has not been measured yet.
+  /// A battery value below this one is sent until the voltage has been measured.
   private static let unmeasured = -300
 
   /// Whether the board's values are valid, and why not.

@@ -1,5 +1,5 @@
 // Handles received bytes: decodes messages, detects pauses, invalid data and floods, and publishes the values of the last message. For a
-// special value of the board, such as 255, the property is absent, and the reason says what the value means.
+// special value of the board, such as 255, the property is absent, and the reason explains the value.
 
 struct ELCommReceiver: Sendable {
   /// The maximum pause between a message and its additional fields.

@@ -10,7 +10,7 @@ struct ELCommStatus: Sendable {
     case silent(String)
     case degraded(String)
 
-    fileprivate var word: String {
+    fileprivate var name: String {
       switch self {
       case .waiting: "waiting"
       case .detecting: "detecting"
@@ -34,7 +34,7 @@ struct ELCommStatus: Sendable {
 
   private var condition = Condition.waiting
 
-  func publish(_ effects: inout Effects) { effects.append(.status(condition.word)) }
+  func publish(_ effects: inout Effects) { effects.append(.status(condition.name)) }
 
   /// Publishes that the board does not respond; returns the reason. `isGarbled`: the board sends invalid data.
   mutating func boardStoppedResponding(isGarbled: Bool, _ writeFailure: String?, isDocumented: Bool, _ effects: inout Effects) -> String {
@@ -55,7 +55,7 @@ struct ELCommStatus: Sendable {
   /// Sets the condition, and publishes it.
   mutating func set(_ new: Condition, _ effects: inout Effects) {
     condition = new
-    effects.append(.status(new.word))
+    effects.append(.status(new.name))
     effects.append(.fault(new.fault))
   }
 }

@@ -23,7 +23,7 @@ struct VESCChecksum: Sendable {
 }
 
 enum VESCFrame {
-  /// The maximum payload of any firmware (3.40; others 512).
+  /// The maximum payload of any firmware: that of 3.40; in other versions it is 512.
   static let maxPayloadLength = 1024
   static let maxLength = maxPayloadLength + 6
   static let stop: UInt8 = 0x03
@@ -48,7 +48,7 @@ enum VESCFrame {
 struct VESCReader: Sendable {
   private var buffer: [UInt8] = []
   private var start = 0
-  /// The number of bytes after false starts that were checksummed since the last frame, or since more data arrived.
+  /// The number of bytes after false starts that have been checksummed since the last frame or the last `append`.
   private var checkedBytes = 0
   /// The maximum of `checkedBytes`, beyond which the buffer is skipped. Without it, data with many false starts would cost hundreds of
   /// checksums per byte.

@@ -49,11 +49,11 @@ struct VESCMotion: Sendable {
 
   // MARK: The lease
 
-  /// Begins a lease. `unavailable`: why the VESC cannot be driven now; the lease is then revoked.
+  /// Begins a lease, or revokes it immediately. `refusal`: why the VESC cannot be driven now; nil if it can.
   mutating func beginLease(
-    deadline: Nanoseconds, unavailable: String?, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects
+    deadline: Nanoseconds, refusal: String?, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects
   ) {
-    if let reason = isAllowed ? unavailable : "motion is disabled: set allow-motion = true in the configuration" {
+    if let reason = isAllowed ? refusal : "motion is disabled: set allow-motion = true in the configuration" {
       // Send no stop: another client of the VESC may drive the motor.
       return effects.append(.leaseLost(reason))
     }
@@ -116,7 +116,7 @@ struct VESCMotion: Sendable {
     self.setPoint = setPoint
     isStopUnconfirmed = false
     pending.append(id)
-    // If no zero current was sent since an earlier lease ended, one must still be sent; the others are not needed.
+    // If no zero current has been sent since an earlier lease ended, one must still be sent; the others are not needed.
     stopsLeft = stopsLeft == Self.stopFrames ? 1 : 0
     due = isStopping ? now : max(now, min(due, lastSent == .min ? now : lastSent &+ Self.minInterval))
   }
@@ -187,12 +187,12 @@ struct VESCMotion: Sendable {
   /// Sets last-will frames while the board is driven or was just stopped. They release the motor if the daemon dies or freezes, because the
   /// VESC's own timeout takes a second. At other times there are none, because another client may drive the motor.
   mutating func updateLastWill(isUp: Bool, _ effects: inout Effects) {
-    let isWanted = isUp && (isLeaseHeld || isStopping)
-    guard isWanted != hasLastWill else { return }
-    hasLastWill = isWanted
+    let needsLastWill = isUp && (isLeaseHeld || isStopping)
+    guard needsLastWill != hasLastWill else { return }
+    hasLastWill = needsLastWill
     let stop = VESCSetPoint.none.frame(canID: canID)
     let frames = (0..<Self.stopFrames).map { LastWill.Message(stop, after: $0 == 0 ? 0 : Self.stopInterval) }
-    effects.append(.lastWill(.main, isWanted ? LastWill(dead: frames, frozen: frames) : nil))
+    effects.append(.lastWill(.main, needsLastWill ? LastWill(dead: frames, frozen: frames) : nil))
   }
 
   /// Withdraws the targets, because there is no set-point.

@@ -1,6 +1,6 @@
 // The configuration of a VESC: poll rate, CAN ID, drivetrain, and limits.
 
-/// The options of a longboard that is a VESC.
+/// The options of a longboard with a VESC.
 struct VESCOptions: Sendable {
   /// Polls per second.
   let rate: Double

@@ -107,7 +107,7 @@ struct VESCPollScheduler: Sendable {
   ) {
     statistics.timedOut()
     statistics.publishCounters(missed: missed, noise: noise, at: now, &publisher, &effects)
-    // A scan takes long, so its timeout does not mean that the firmware does not support it.
+    // A scan takes seconds, so its timeout does not mean that the firmware does not support it.
     if command == .pingCAN { return }
     lastRequestTimedOut = command != .values
     if command == .selectSetup { selection = Self.afterTimeout(selection) }

@@ -165,7 +165,7 @@ struct VESCRouter: Sendable {
   }
 
   mutating func beginLease(_ deadline: Nanoseconds, at now: Instant, _ effects: inout Effects) {
-    motion.beginLease(deadline: deadline, unavailable: session.unavailability, at: now, &publisher, &effects)
+    motion.beginLease(deadline: deadline, refusal: session.unavailability, at: now, &publisher, &effects)
   }
 
   mutating func endLease(_ reason: String, at now: Instant, _ effects: inout Effects) {

@@ -197,11 +197,11 @@ struct VESCSession: Sendable {
   /// Marks the VESC as silent; returns the reason as a message.
   mutating func vescStoppedResponding(at now: Instant) -> String {
     let isNoise = reader.noise >= Self.minNoise
-    let whose = canID.map { " \($0) on the CAN bus" } ?? ""
+    let location = canID.map { " \($0) on the CAN bus" } ?? ""
     let message =
       isNoise
       ? "invalid data: not a VESC, or wrong baud rate (usually 115200) or wiring"
-      : "the VESC\(whose) does not respond: check that its app is set to UART and that it is switched on"
+      : "the VESC\(location) does not respond: check that its app is set to UART and that it is switched on"
     reader.reset()
     (state, contact) = (.silent(until: now &+ Self.silentInterval), .lost(message, isNoise: isNoise))
     return message

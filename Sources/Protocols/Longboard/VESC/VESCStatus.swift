@@ -11,7 +11,7 @@ enum VESCStatus: String {
   case driving
   /// The VESC does not respond.
   case silent
-  /// The data is invalid, or the VESC does not execute its commands.
+  /// The data is invalid, or the selected speed mode is not active.
   case degraded
 
   init(_ session: VESCSession, isDriven: Bool, hasProblem: Bool) {

@@ -126,7 +126,7 @@ struct VESCValues: Sendable {
   ]
   private static let legacyLength = 55
 
-  /// The fields of GET_VALUES_SETUP; the odometer exists since firmware 5.02, the uptime since 5.03.
+  /// The fields of GET_VALUES_SETUP; the odometer was added in firmware 5.02, the uptime in 5.03.
   private static let setup: [VESCField] = [
     .mosfetTemperature, .motorTemperature, .motorCurrent, .inputCurrent, .duty, .erpm, .speed, .voltage, .battery, .chargeUsed,
     .chargeRegenerated, .energyUsed, .energyRegenerated, .distance, .distanceTravelled, .position, .fault, .controller, .vescs,
