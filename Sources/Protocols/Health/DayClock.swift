@@ -29,7 +29,7 @@ struct DayClock: Sendable, Equatable {
     if let known = time.midnight, abs(midnight - known) <= 7200 { midnight = known }
   }
 
-  /// Updates the time. Returns true if the wall clock was set since the last update.
+  /// Updates the time. Returns true if the wall clock has been set since the last update.
   mutating func set(_ time: WallTime, at now: Instant) -> Bool {
     let expected = micros(at: now)
     self = DayClock(time, at: now)

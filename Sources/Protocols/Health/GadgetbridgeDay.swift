@@ -1,4 +1,4 @@
-// The totals of one day and device in an export, selected from its devices and tables. Totals of two tables of one device must not be
+// The totals of one day and device in an export, selected from its devices and tables. A device's totals from two tables must not be
 // added, because both tables count the same steps.
 
 /// The totals of one device on one day.
@@ -17,9 +17,9 @@ struct GadgetbridgeDay: Sendable, Equatable {
   /// Whether the device records this metric at all.
   func records(_ metric: HealthMetric) -> Bool { recorded.contains(metric) }
 
-  static func == (one: Self, other: Self) -> Bool {
-    one.device == other.device && one.day == other.day && one.newest == other.newest && one.totals == other.totals
-      && one.heartRate?.micros == other.heartRate?.micros && one.heartRate?.number == other.heartRate?.number
+  static func == (lhs: Self, rhs: Self) -> Bool {
+    lhs.device == rhs.device && lhs.day == rhs.day && lhs.newest == rhs.newest && lhs.totals == rhs.totals
+      && lhs.heartRate?.micros == rhs.heartRate?.micros && lhs.heartRate?.number == rhs.heartRate?.number
   }
 
   /// One row of the result of `GadgetbridgeTable.totalsQuery`, which defines the columns: the totals of one device in one table.
@@ -50,22 +50,22 @@ struct GadgetbridgeDay: Sendable, Equatable {
   }
 
   /// Selects a device from the result of `GadgetbridgeTable.totalsQuery`: the device with this name, or the device with the newest sample.
-  init(_ rows: [[Value?]], of tables: [GadgetbridgeTable], device wanted: String?, day: Int) throws(ValueError) {
+  init(_ rows: [[Value?]], of tables: [GadgetbridgeTable], device selected: String?, day: Int) throws(ValueError) {
     var parts: [String: Part] = [:]
     for part in rows.compactMap({ Part($0, of: tables) }) {
       if let known = parts[part.id], !part.isBetter(than: known) { continue }
       parts[part.id] = part
     }
     let all = parts.values.sorted { ($1.newest, $0.id) < ($0.newest, $1.id) }
-    let matching = wanted.map { wanted in
-      all.filter { part in [part.name, part.names.last ?? ""].contains { $0.lowercased() == Self.clean(wanted).lowercased() } }
+    let matching = selected.map { selected in
+      all.filter { part in [part.name, part.names.last ?? ""].contains { $0.lowercased() == Self.clean(selected).lowercased() } }
     }
     guard let part = (matching ?? all).first else {
-      guard let wanted, !all.isEmpty else {
+      guard let selected, !all.isEmpty else {
         throw ValueError("no samples in Gadgetbridge's database: synchronise the device and export again")
       }
       let others = all.prefix(6).map(\.name).joined(separator: ", ")
-      throw ValueError("no samples of device \"\(Self.clean(wanted))\" in Gadgetbridge's database: it has \(others)")
+      throw ValueError("no samples of device \"\(Self.clean(selected))\" in Gadgetbridge's database: it has \(others)")
     }
     device = part.name
     self.day = day

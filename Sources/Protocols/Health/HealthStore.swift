@@ -47,7 +47,7 @@ struct HealthStore: Sendable {
     return isWhole
   }
 
-  /// Whether a value is valid today, or will be.
+  /// Whether there is a total of this day, or of a later one (the clock may have been set back).
   func hasValue(onOrAfter day: Int) -> Bool { entries.contains { $0.key.isDailyTotal && $0.value.day >= day } }
 
   /// Sets a value for a command.
@@ -75,7 +75,7 @@ struct HealthStore: Sendable {
     effects.append(.store(key: Self.key, Array(lines.joined().utf8)))
   }
 
-  /// Handles the result of a store. Returns the waiting commands, and their reply after the values are published.
+  /// Handles the result of a store. Returns the waiting commands, and the reply to send after the values have been published.
   mutating func stored(_ failure: String?) -> (commands: [CommandID], result: Result<Report, CommandError>) {
     guard let done = storing else { return ([], .success(Report())) }
     storing = nil

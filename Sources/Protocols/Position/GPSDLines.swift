@@ -1,12 +1,12 @@
 // Splits the bytes of gpsd into lines. A line has a limited length, because the other end may not be gpsd. The longest lines of gpsd are
-// those of the sky: 185 satellites of less than 150 bytes each.
+// SKY reports: 185 satellites of less than 150 bytes each.
 
 struct GPSDLines: Sendable {
   /// The maximum length of a line in bytes.
   static let maxLength = 32 << 10
 
   private var line: [UInt8] = []
-  /// The rest of a line that is too long is skipped.
+  /// Whether the rest of a line that is too long is being skipped.
   private var isSkipping = false
 
   /// Adds bytes, and passes each complete line, without its end, to `body`; nil for a line that was too long. Empty lines are omitted.

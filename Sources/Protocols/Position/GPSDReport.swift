@@ -16,7 +16,7 @@ enum GPSDReport: Sendable, Equatable {
   case other
 
   private static let maxTextLength = 128
-  /// The maximum number of receivers that are read from one line. gpsd is built for 6.
+  /// The maximum number of receivers that are read from one line; gpsd's own limit is 6.
   private static let maxReceivers = 16
 
   /// Parses a line; nil if it is not an object with a class.
@@ -81,9 +81,9 @@ struct GPSDFix: Sendable, Equatable {
   /// The path of the receiver; nil if gpsd does not report it.
   var receiver: String?
   var mode: Mode
-  /// The time of the fix; nil if the receiver does not know it.
+  /// The time of the fix; nil if the receiver does not report it.
   var time: String?
-  /// The numbers, in the units of the properties. An implausible one is absent.
+  /// The numbers, in the units of the properties. Implausible numbers are absent.
   private var numbers: [PositionProperty: Double] = [:]
 
   /// Whether it has coordinates.
@@ -96,19 +96,19 @@ struct GPSDFix: Sendable, Equatable {
     mode = (root["mode"]?.int).flatMap { Mode(rawValue: min($0, Mode.threeD.rawValue)) } ?? .none
     time = Self.time(root["time"])
     guard mode != .none else { return }
-    set(.latitude, root["lat"]?.float, places: 1e7)
-    set(.longitude, root["lon"]?.float, places: 1e7)
-    set(.speed, root["speed"]?.float.map { $0 * 3.6 }, places: 10)
-    set(.track, root["track"]?.float, places: 10)
-    set(.horizontalAccuracy, root["eph"]?.float ?? Self.diagonal(root["epx"]?.float, root["epy"]?.float), places: 10)
+    set(.latitude, root["lat"]?.float, scale: 1e7)
+    set(.longitude, root["lon"]?.float, scale: 1e7)
+    set(.speed, root["speed"]?.float.map { $0 * 3.6 }, scale: 10)
+    set(.track, root["track"]?.float, scale: 10)
+    set(.horizontalAccuracy, root["eph"]?.float ?? Self.diagonal(root["epx"]?.float, root["epy"]?.float), scale: 10)
     guard mode == .threeD else { return }
-    set(.altitude, root["altMSL"]?.float ?? (root["altHAE"] == nil ? root["alt"]?.float : nil), places: 100)
-    set(.verticalAccuracy, root["epv"]?.float, places: 10)
+    set(.altitude, root["altMSL"]?.float ?? (root["altHAE"] == nil ? root["alt"]?.float : nil), scale: 100)
+    set(.verticalAccuracy, root["epv"]?.float, scale: 10)
   }
 
-  private mutating func set(_ property: PositionProperty, _ number: Double?, places: Double) {
+  private mutating func set(_ property: PositionProperty, _ number: Double?, scale: Double) {
     guard let number, property.range?.contains(number) == true else { return }
-    numbers[property] = (number * places).rounded() / places
+    numbers[property] = (number * scale).rounded() / scale
   }
 
   private static func diagonal(_ x: Double?, _ y: Double?) -> Double? {

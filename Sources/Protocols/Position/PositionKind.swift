@@ -1,4 +1,5 @@
-// The configuration of the `position` kind: a GPS receiver, through gpsd. The position is personal, so no message contains a coordinate.
+// The configuration of the `position` kind: a GPS receiver, through gpsd. The position is personal data, so no message contains a
+// coordinate.
 // Source: gpsd_json(5), gpsd(8): the protocol, its port, and the paths of receivers.
 
 extension Kind {

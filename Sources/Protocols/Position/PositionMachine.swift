@@ -1,6 +1,6 @@
 // The `position` machine: subscribes to the reports of gpsd, and publishes the position of one receiver. gpsd sends its version first, so
-// nothing is sent to another server. If no position is reported, the subscription is repeated: gpsd opens a receiver that was added later
-// only then, and its reply shows that gpsd still runs.
+// nothing is sent to a server that is not gpsd. If no position is reported, the subscription is repeated: only then does gpsd open a
+// receiver that was added later, and its reply shows that it still runs.
 // Source: gpsd_json(5): VERSION, WATCH, DEVICES, DEVICE, TPV, SKY, ERROR.
 
 /// Publishes the position from a GPS receiver.
@@ -205,7 +205,7 @@ public struct PositionMachine: Machine {
     return "gpsd has no receiver \(receiver); connect it, or set gps to one that gpsd has: \(paths.joined(separator: ", "))"
   }
 
-  /// Rejects a server whose first line is not JSON of gpsd. The line is not shown, because it can contain a position.
+  /// Rejects a server whose first line is not gpsd's JSON. The line is not shown, because it can contain a position.
   private mutating func reject(_ line: [UInt8]?, _ effects: inout Effects) {
     let isNMEA = line?.starts(with: Array("$".utf8)) == true || line?.starts(with: Array("!".utf8)) == true
     reset(

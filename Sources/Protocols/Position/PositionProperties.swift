@@ -29,21 +29,21 @@ enum PositionProperty: Int, CaseIterable {
 
   /// The schema's properties; a fix is valid for `maxAge` nanoseconds.
   static func table(maxAge: Nanoseconds) -> [Property] {
-    allCases.map { one in
-      var property = one.declaration
-      switch one {
+    allCases.map { item in
+      var property = item.declaration
+      switch item {
       // Not the coordinates: a summary is often shown to others, and rounds them.
       case .fix, .speed, .satellitesUsed: property.rank = .headline
       case .receiver, .gpsdVersion: property.rank = .detail
       case .badMessages: property.rank = .statistic
       default: break
       }
-      switch one {
+      switch item {
       case .gpsdVersion: property.group = .adapter
       case .badMessages: property.group = .statistics
       default: property.group = .position
       }
-      if ofFix.contains(one) { property.lifetime = .fresh(maxAge) }
+      if ofFix.contains(item) { property.lifetime = .fresh(maxAge) }
       return property
     }
   }

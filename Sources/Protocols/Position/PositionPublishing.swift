@@ -1,5 +1,5 @@
-// The published values of a position device. Within one fix, gpsd may report some values earlier than others, so a value that is missing in
-// a report is withdrawn only if it stays missing.
+// The published values of a position device. Within one fix, gpsd may report some values earlier than others, so a value that is missing
+// from a report is withdrawn only if it stays missing.
 
 struct PositionPublisher: Sendable {
   /// When the published position expires; nil if none is published.
@@ -11,7 +11,7 @@ struct PositionPublisher: Sendable {
   private var reported: [PositionProperty: Instant] = [:]
   private var lastThreeD: Instant?
 
-  /// How long a value may be missing: the time of one fix at the usual rate, and some more.
+  /// How long a value may be missing: the time of one fix at the usual rate, plus a margin.
   private static let hold: Nanoseconds = 2 * .second
 
   /// Publishes a position that expires at `until`.
@@ -44,7 +44,7 @@ struct PositionPublisher: Sendable {
 
   /// Withdraws the position, because the receiver has no fix.
   mutating func publishNoFix(_ effects: inout Effects) {
-    let reason = "no fix: the receiver needs a clear view of the sky, and up to some minutes"
+    let reason = "no fix: the receiver needs a clear view of the sky, and up to several minutes"
     withdraw(PositionProperty.ofFix.filter { $0 != .fix }, reason, &effects)
     effects.publish(PositionProperty.fix.rawValue, .string(GPSDFix.Mode.none.name))
   }
@@ -73,7 +73,7 @@ struct PositionPublisher: Sendable {
 
   mutating func publish(receiver path: String, _ effects: inout Effects) {
     guard receiver != path, !path.isEmpty else { return }
-    if let receiver { withdrawAll("no longer used: the receiver \(receiver)", &effects) }
+    if let receiver { withdrawAll("the receiver \(receiver) is no longer used", &effects) }
     receiver = path
     effects.publish(PositionProperty.receiver.rawValue, .string(path))
   }

@@ -3,11 +3,11 @@
 struct ReceiverChoice: Sendable {
   private struct Receiver {
     var path: String
-    /// The time of its last fix, as it reported it.
+    /// The time of its last fix, as reported.
     var time: String?
     /// When its last position expires; nil if it has none.
     var expiry: Instant?
-    /// When it reported last, with or without a fix.
+    /// When it last sent a report, with or without a fix.
     var lastReport: Instant?
   }
 
@@ -18,7 +18,7 @@ struct ReceiverChoice: Sendable {
   /// The path of the receiver that is used; nil if none has reported.
   private(set) var current: String?
 
-  /// More paths are not stored. gpsd is built for 6.
+  /// The maximum number of receivers; gpsd's own limit is 6.
   private static let maxCount = 16
 
   init(_ settings: PositionSettings) { (configured, maxAge) = (settings.receiver, settings.maxAge) }
@@ -29,21 +29,21 @@ struct ReceiverChoice: Sendable {
 
   private func isUsable(_ path: String) -> Bool { configured == nil || configured == path }
 
-  /// Replaces the receivers by these; what is known of a remaining one is retained.
+  /// Replaces the list of receivers. A receiver that was already in the list keeps its state.
   mutating func replace(_ paths: [String]) {
     receivers.removeAll { !paths.contains($0.path) }
     for path in paths { _ = add(path) }
-    if let now = current, !paths.contains(now) { current = nil }
+    if let path = current, !paths.contains(path) { current = nil }
   }
 
-  /// Adds a receiver; false if it is known.
+  /// Adds a receiver; returns false if it is already in the list, or the list is full.
   mutating func add(_ path: String) -> Bool {
     guard receivers.count < Self.maxCount, !receivers.contains(where: { $0.path == path }) else { return false }
     receivers.append(Receiver(path: path))
     return true
   }
 
-  /// Removes a receiver; true if it was the current one.
+  /// Removes a receiver; returns true if it was the current one.
   mutating func remove(_ path: String) -> Bool {
     receivers.removeAll { $0.path == path }
     guard current == path else { return false }
@@ -51,10 +51,10 @@ struct ReceiverChoice: Sendable {
     return true
   }
 
-  /// The path of the receiver of a report. Without one, it is the only receiver.
+  /// The path of the receiver that sent a report. If the report contains none, the only receiver sent it.
   private func path(_ reported: String?) -> String { reported ?? (receivers.count == 1 ? receivers[0].path : "") }
 
-  /// Whether a report of the sky is from the current receiver.
+  /// Whether a SKY report is from the current receiver.
   func isCurrent(_ reported: String?) -> Bool { path(reported) == current }
 
   /// Records a fix. Returns when its position expires, if it is from the receiver that is used from now on; nil if it is from another one.

@@ -8,7 +8,7 @@ struct ToyHistoryReader: Sendable {
   static let maxLength = 16 << 20
   /// The maximum length of a response that is parsed in one step, in bytes.
   static let maxAtOnce = 1 << 20
-  /// The number of bytes that are parsed per turn of the loop.
+  /// The number of bytes that are parsed per turn of the event loop.
   static let pieceLength = 32 << 10
   private static let maxDepth = 32
   private static let listName = Array("triviaHistory".utf8)

@@ -1,6 +1,7 @@
-// Reads a long history and sends it to the caller, one piece per turn of the loop. The part that is kept in memory and on disk is bounded.
+// Reads a long history and sends it to the caller, one piece per turn of the event loop. The part that stays in memory and on
+// disk is bounded.
 
-/// A long history that is being parsed or sent to the caller, one piece per turn of the loop.
+/// A long history that is being parsed or sent to the caller, one piece per turn of the event loop.
 struct ToyLongHistory: Sendable {
   /// The number of facts in one progress report.
   static let factsPerPiece = 200

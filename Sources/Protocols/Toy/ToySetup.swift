@@ -46,7 +46,7 @@ struct ToySetup: Sendable {
   private static let settlingTime: Nanoseconds = 1200 * .millisecond
   private static let drainingTime: Nanoseconds = 15 * .second
   private static let progressPeriod: Nanoseconds = .second
-  /// The delay before the user is prompted to press the button, so that an error of the port is reported first.
+  /// The delay before the user is prompted to press the button, so that a failure to open the port is reported first.
   private static let promptDelay: Nanoseconds = 300 * .millisecond
   private static let ok = Array("ok".utf8)
 
@@ -135,7 +135,7 @@ struct ToySetup: Sendable {
     switch state {
     case .greeting(let until, _) where now >= until:
       effects.append(.resetLink(Self.link, reason: "no ok from the toy within \(Self.greetingTimeout / .second) s"))
-      // The new state of the link is reported in a later turn.
+      // The new state of the link is reported in a later input.
       state = .greeting(until: .max, received: [])
     case .settling(let until) where now >= until:
       effects.send(Self.link, credentials.bytes, secret: true)

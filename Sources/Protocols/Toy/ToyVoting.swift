@@ -66,7 +66,7 @@ struct ToyVoting: Sendable {
     return entries[index].vote
   }
 
-  /// The votes that can be sent: for each fact, the first one.
+  /// The indices of the votes that can be sent: for each fact, the first one.
   private var ready: [Int] {
     var facts: Set<Int> = []
     return entries.indices.filter { isOfUser(entries[$0].vote) && facts.insert(entries[$0].vote.fact).inserted && entries[$0].isStored }
@@ -74,7 +74,7 @@ struct ToyVoting: Sendable {
   private var sendingIndex: Int? { entries.firstIndex { $0.number == sending } }
   private func isOfUser(_ vote: ToyPendingVote) -> Bool { owner.map { $0 == (vote.server, vote.user) } ?? false }
 
-  /// Whether this is the current user.
+  /// Whether the votes that are sent now are those of this user, at this server.
   func belongs(to user: ToyUser?, at server: String) -> Bool { owner?.server == user.map { _ in server } && owner?.user == user?.id }
 
   /// Sets the current user; nil after a logout.
@@ -164,7 +164,7 @@ struct ToyVoting: Sendable {
     return indices.compactMap { index in entries[index].command.map { ($0, entries[index].vote) } }
   }
 
-  /// The votes of one user for one fact.
+  /// The indices of all votes of the same user for the same fact as this vote.
   private func indices(like vote: ToyPendingVote) -> [Int] {
     entries.indices.filter {
       let other = entries[$0].vote

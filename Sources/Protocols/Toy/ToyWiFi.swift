@@ -9,7 +9,7 @@ public enum ToyWiFi {
   public static let nameLength = 1...32
   /// The length of a password, in bytes; an open network has none.
   public static let passwordLength = 8...63
-  /// The start of the progress text of the action `wifi` after which the setup cannot be cancelled.
+  /// The start of the progress text of the action `wifi` once the setup can no longer be cancelled.
   public static let sendingReport = "sending the credentials"
 
   /// Why a network's name is invalid; nil if it is valid.

@@ -4,7 +4,7 @@
 
 /// Why a response cannot be used.
 struct WeatherError: Error, Equatable {
-  /// When the request is repeated: soon with increasing pauses, or in an hour.
+  /// When the request is repeated: soon, with increasing pauses, or in an hour.
   enum Retry { case soon, hourly }
   var message: String
   var retry = Retry.soon
@@ -111,7 +111,7 @@ enum WeatherAnswer {
   ) -> Reading.Content {
     guard let node = current[key] else { return .absent("not reported by the weather service") }
     guard let number = node.float else { return .absent("not a number in the weather service's response") }
-    if let other = unexpectedUnit(key, units, unit) { return .absent(other) }
+    if let reason = unexpectedUnit(key, units, unit) { return .absent(reason) }
     guard let range = property.range, range.contains(number) else {
       return .absent("implausible value \(Value.text(number)) from the weather service")
     }
@@ -121,7 +121,7 @@ enum WeatherAnswer {
   private static func condition(in current: JSONNode, _ units: JSONNode?) -> Reading.Content {
     guard let node = current["weather_code"] else { return .absent("not reported by the weather service") }
     guard let code = node.int else { return .absent("no weather code in the weather service's response") }
-    if let other = unexpectedUnit("weather_code", units, "wmo code") { return .absent(other) }
+    if let reason = unexpectedUnit("weather_code", units, "wmo code") { return .absent(reason) }
     guard let name = WeatherCondition.name(code) else { return .absent("unknown weather code \(code)") }
     return .value(.string(name))
   }

@@ -39,7 +39,7 @@ struct WeatherSettings: Sendable {
     case coordinates(Coordinates)
     case place(String)
 
-    /// Identifies the site in a stored response, because the response of another site must not be shown.
+    /// Identifies the site in a stored response, because a response for another site must not be shown.
     var key: String {
       switch self {
       case .coordinates(let coordinates): "\(WeatherRequest.decimal(coordinates.latitude)),\(WeatherRequest.decimal(coordinates.longitude))"

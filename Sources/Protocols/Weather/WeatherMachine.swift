@@ -79,7 +79,7 @@ public struct WeatherMachine: Machine {
   /// Handles expired timers.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
     if let published, now >= published.until {
-      withdraw(fault ?? "no response from the weather service since", &effects)
+      withdraw(fault ?? "no response from the weather service", &effects)
       if case .stopped = state {} else { setState("unknown", fault, &effects) }
     }
     switch state {

@@ -20,10 +20,10 @@ enum WeatherProperty: Int, CaseIterable {
 
   /// The schema's properties; a value from a response is valid for `freshFor` nanoseconds.
   static func table(freshFor: Nanoseconds) -> [Property] {
-    allCases.map { one in
-      var property = one.declaration(freshFor: freshFor)
+    allCases.map { item in
+      var property = item.declaration(freshFor: freshFor)
       property.group = .weather
-      property.rank = one == .temperature || one == .condition ? .headline : .main
+      property.rank = item == .temperature || item == .condition ? .headline : .main
       return property
     }
   }
