@@ -58,7 +58,7 @@ extension GATTProfile {
     "6E400001-B5A3-F393-E0A9-E50E24DCCA9E", notify: "6E400003-B5A3-F393-E0A9-E50E24DCCA9E", write: "6E400002-B5A3-F393-E0A9-E50E24DCCA9E")
 }
 
-/// What the peers of a kind look like on BLE: their services, names and kind of writes.
+/// What the peers of a kind look like on BLE: their services, their names, and how to write to them.
 public struct PeripheralDescription: Sendable {
   /// The profiles that such peers are known to have, the most likely first.
   public var profiles: [GATTProfile]
@@ -67,7 +67,7 @@ public struct PeripheralDescription: Sendable {
   /// Whether the bytes are a stream: a send that is longer than one write is split. If false, such a send fails.
   public var isStream: Bool
   /// Whether acknowledged writes are used if the characteristic supports both kinds. They are slower, but report every loss.
-  public var prefersResponse: Bool
+  public var prefersAcknowledgedWrites: Bool
   /// How `ble:auto` verifies that a peer matches.
   public var probe: Probe?
 
@@ -85,11 +85,11 @@ public struct PeripheralDescription: Sendable {
   }
 
   /// Creates a description; `ble:auto` requires a probe.
-  public init(profiles: [GATTProfile], names: [String], isStream: Bool, prefersResponse: Bool = true, probe: Probe? = nil) {
+  public init(profiles: [GATTProfile], names: [String], isStream: Bool, prefersAcknowledgedWrites: Bool = true, probe: Probe? = nil) {
     self.profiles = profiles
     self.names = names
     self.isStream = isStream
-    self.prefersResponse = prefersResponse
+    self.prefersAcknowledgedWrites = prefersAcknowledgedWrites
     self.probe = probe
   }
 

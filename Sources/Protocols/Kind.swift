@@ -1,5 +1,5 @@
-// The declaration of a kind of device: its name, links and configuration keys, and how to make its machine. The Registry in
-// vehicled is a list of these; validation and help are derived from them.
+// The declaration of a kind of device: its name, links and configuration keys, and how to make its protocol state machine (Machine). The
+// Registry in vehicled is a list of these; validation and help are derived from them.
 
 /// A kind of device.
 public struct Kind: Sendable {
@@ -49,7 +49,7 @@ public struct LinkRole: Sendable {
   public var remedy: String?
   /// The BLE properties of its peers, if `ble` is one of the schemes.
   public var gatt: PeripheralDescription?
-  public var required: Bool
+  public var isRequired: Bool
   /// Whether a peer that acknowledges nothing for 30 s is disconnected. False for a peer that accepts no other client after a lost
   /// connection and that must receive the shutdown sequence as soon as it is reachable again.
   public var disconnectsUnresponsivePeer: Bool
@@ -57,7 +57,7 @@ public struct LinkRole: Sendable {
   /// Declares a link. `replay:` is always accepted.
   public init(
     _ name: LinkName = .main, key: String = "link", schemes: [String], example: String? = nil, remedy: String? = nil,
-    gatt: PeripheralDescription? = nil, required: Bool = true, disconnectsUnresponsivePeer: Bool = true
+    gatt: PeripheralDescription? = nil, isRequired: Bool = true, disconnectsUnresponsivePeer: Bool = true
   ) {
     self.name = name
     self.key = key
@@ -65,7 +65,7 @@ public struct LinkRole: Sendable {
     self.example = example
     self.remedy = remedy
     self.gatt = gatt
-    self.required = required
+    self.isRequired = isRequired
     self.disconnectsUnresponsivePeer = disconnectsUnresponsivePeer
   }
 }

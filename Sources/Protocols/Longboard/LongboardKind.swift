@@ -64,5 +64,5 @@ extension PeripheralDescription {
   /// HM-10 modules and their clones; Nordic UART as on VESC's own modules. Source: Torq's app, vesc_tool's bleuart.cpp.
   public static let longboard = PeripheralDescription(
     profiles: [.hm10, .nordicUART],
-    names: ["HMSoft", "HM-10", "BT05", "MLT-BT05", "VESC"], isStream: true, prefersResponse: false)
+    names: ["HMSoft", "HM-10", "BT05", "MLT-BT05", "VESC"], isStream: true, prefersAcknowledgedWrites: false)
 }

@@ -12,14 +12,14 @@ struct DisplayReadWindow: Sendable {
   private(set) var name: String?
   /// When the last value was written.
   private(set) var lastValue: Instant?
-  /// Whether the last heart rate was written while the display may have been reading, so that the display may have missed it.
+  /// Whether the last heart rate was written while the display may have been reading, so the display may have missed it.
   var hasPossiblyMissedHeartRate = false
 
   static let duration: Nanoseconds = 7 * .second
 
   init() {}
 
-  /// The state after the daemon has started: an earlier run may just have written values under this name.
+  /// The state after the daemon has started: an earlier run may have just written values under this name.
   init(name: String?, at now: Instant) { (self.name, lastValue) = (name, name == nil ? nil : now) }
 
   /// When the display has read everything.

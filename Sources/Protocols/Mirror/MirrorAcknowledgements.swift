@@ -1,4 +1,4 @@
-// What a mirror has acknowledged, stored across restarts: the names that it knows, and the days of values that can be withdrawn.
+// What a mirror has acknowledged, stored across restarts: names, and the days of values that can be withdrawn.
 
 struct MirrorAcknowledgements: Sendable {
   private static let namesKey = "introduced"
@@ -7,7 +7,7 @@ struct MirrorAcknowledgements: Sendable {
   private static let oldDaysKey = "told"
   private static let maxNames = 16
 
-  /// Names under which the mirror has acknowledged a value, the latest last. The mirror takes pictures for a name that it does not know.
+  /// Names under which the mirror has acknowledged a value, the latest last. The mirror takes pictures for a new name.
   private(set) var names: [String] = []
   /// The local day on which the mirror acknowledged a value, for values that can be withdrawn.
   private(set) var days: [MirrorMetric: Int] = [:]

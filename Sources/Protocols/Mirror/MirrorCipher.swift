@@ -1,5 +1,5 @@
 // Encodes a message as the value of one GATT write: terminator, AES-128-CBC with a constant key and IV, and hex digits. No error message
-// may reveal the key, not even an invalid one.
+// may reveal a key, even an invalid one.
 // Source: ISM-App's BLE.swift and ISM-Embedded's main.cpp: '+' ends the text, the PKCS#7 padding is not checked, the value is
 // lower-case hex. The firmware of March 2024 expects plain text (`plain`).
 

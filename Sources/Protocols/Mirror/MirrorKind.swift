@@ -11,7 +11,7 @@ extension Kind {
     options: [
       Option(
         "profile", ValueRule(.string, choices: ["stock", "plain"]), default: .string("stock"),
-        help: "Firmware: stock (released after 1 April 2024, which encrypts) or plain (earlier, which does not)"),
+        help: "Firmware: stock (released after 1 April 2024; encrypts) or plain (earlier; does not encrypt)"),
       Option("username", ValueRule(.string), help: "Name that the mirror greets, until the property username is set"),
       Option(
         "interval", ValueRule(.int, unit: "s", range: MirrorProperty.intervals), default: .int(60),
@@ -42,7 +42,8 @@ extension Kind {
 extension PeripheralDescription {
   /// The ESP32 in the mirror.
   public static let mirror = PeripheralDescription(
-    profiles: [GATTProfile("C0FE", notify: nil, write: "3DEE")], names: ["ESP32-BLE-Server"], isStream: false, prefersResponse: true)
+    profiles: [GATTProfile("C0FE", notify: nil, write: "3DEE")], names: ["ESP32-BLE-Server"], isStream: false,
+    prefersAcknowledgedWrites: true)
 }
 
 /// The configuration of a mirror.

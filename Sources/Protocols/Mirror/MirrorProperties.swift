@@ -24,10 +24,10 @@ enum MirrorProperty: Int, CaseIterable, Sendable {
   static var properties: [Property] {
     allCases.map { property in
       let row = property.declaration
-      let isSet = !sent.contains(property)
+      let isSetting = !sent.contains(property)
       return Property(
-        row.name, row.type, unit: row.unit, range: row.range, access: isSet ? .write : .read, persisted: isSet, lifetime: .retained,
-        group: isSet ? .settings : .display, rank: property.rank, help: row.help)
+        row.name, row.type, unit: row.unit, range: row.range, access: isSetting ? .write : .read, persisted: isSetting, lifetime: .retained,
+        group: isSetting ? .settings : .display, rank: property.rank, help: row.help)
     }
   }
 

@@ -60,7 +60,7 @@ struct MirrorSession: Sendable {
     return readWindow.hasPossiblyMissedHeartRate || isHeldBack(username) ? readWindow.end : nil
   }
 
-  /// Whether a different name must be sent, for which the display must first have read the values under the previous name.
+  /// Whether a different name must be sent, but only after the display has read the values under the previous name.
   private func isHeldBack(_ username: String?) -> Bool {
     guard isGreeted, let username, acknowledgedName != username else { return false }
     return readWindow.holdsBack(username)

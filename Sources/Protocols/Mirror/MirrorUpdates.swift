@@ -1,12 +1,12 @@
 // The update cycles. Each update contains all values that are known, permitted and switched on (at most nine short writes), because the
-// mirror does not report lost values. The first update follows two seconds after a setting was switched on; then there is one update per
+// mirror does not report lost values. The first update is sent two seconds after a setting was switched on; then there is one update per
 // interval. A changed weather value is sent within half a minute. A stale value is not sent. Weather and the totals of an earlier day are
 // withdrawn from the mirror, as the app does.
 // Source: ISM-App's ContentView.swift (2 s, 60 s), README (every minute), HealthData.swift and WeatherData.swift (unknown values).
 
 extension MirrorMachine {
   private static let firstUpdateDelay: Nanoseconds = 2 * .second
-  /// The minimum interval between updates that weather changes cause, in case a value changes every second.
+  /// The minimum interval between updates caused by changes in the weather, in case a value changes every second.
   private static let weatherInterval: Nanoseconds = 30 * .second
   /// How long a value must be absent before it is withdrawn, because its source needs time after a start.
   private static let withdrawalDelay: Nanoseconds = 10 * .second

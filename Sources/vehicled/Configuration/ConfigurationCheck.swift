@@ -203,7 +203,7 @@ struct ConfigurationCheck: TableCheck {
 
   private mutating func link(_ role: LinkRole, of kind: Kind, in table: TOML.Table, header: SourceLocation) -> LinkURL? {
     guard let entry = table[role.key] else {
-      if role.required && isComplete { report(header, "\(role.key) is missing; add \(role.key) = \(Self.examples(for: role))") }
+      if role.isRequired && isComplete { report(header, "\(role.key) is missing; add \(role.key) = \(Self.examples(for: role))") }
       return nil
     }
     guard case .string(let text) = accept(entry, Option(role.key, ValueRule(.string), help: "")) else { return nil }

@@ -67,7 +67,7 @@ struct GATTChoice {
     if let response = target.response, response ? !acknowledged : !unacknowledged {
       throw ValueError("characteristic \(write.uuid) has only \(write.properties): remove response=")
     }
-    isAcknowledged = target.response ?? (description.prefersResponse ? acknowledged : !unacknowledged)
+    isAcknowledged = target.response ?? (description.prefersAcknowledgedWrites ? acknowledged : !unacknowledged)
   }
 
   /// The first characteristic that can notify or indicate, preferably the writable one itself.
