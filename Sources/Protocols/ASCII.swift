@@ -37,7 +37,8 @@ func spacedHex(_ bytes: some Sequence<UInt8>) -> String {
   return String(decoding: text, as: UTF8.self)
 }
 
-/// A printable form of received or sent bytes, at most `limit` characters: a line end is `|`, an unprintable byte is `\xNN`.
+/// A printable form of received or sent bytes, at most `limit` characters: CR is `|`, LF is omitted, and any
+/// other unprintable byte is `\xNN`.
 func printable(_ bytes: some Sequence<UInt8>, limit: Int = 200) -> String {
   var text: [UInt8] = []
   for byte in bytes {

@@ -1,6 +1,6 @@
-// Patterns of names, as a shell has them.
+// Shell patterns for names.
 
-/// A pattern of a shell: `*` any text, `?` one character, `[abc]` or `[a-z]` one of these, `[!abc]` one of the others.
+/// A shell pattern: `*` matches any text, `?` one character, `[abc]` or `[a-z]` one of these characters, `[!abc]` any other character.
 public struct Glob: Sendable, Equatable {
   private let pattern: [Character]
 
@@ -32,7 +32,7 @@ public struct Glob: Sendable, Equatable {
     return pattern[at...].allSatisfy { $0 == "*" }
   }
 
-  /// The length of the element at this position if it accepts the character.
+  /// The length of the pattern's element at this position; nil if the element does not match the character.
   private func length(_ at: Int, accepting character: Character) -> Int? {
     guard at < pattern.count else { return nil }
     switch pattern[at] {

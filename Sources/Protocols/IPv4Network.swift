@@ -8,13 +8,13 @@ public struct IPv4Network: Sendable, Hashable, CustomStringConvertible {
   /// Parses `192.168.4.0/24`, or a single address.
   public init(_ text: String) throws(ValueError) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-    let wrong = ValueError("\"\(text)\" is not an IPv4 network; write one, as in 192.168.4.0/24")
-    guard parts.count <= 2, let address = Self.address(parts[0]) else { throw wrong }
+    let invalid = ValueError("\"\(text)\" is not an IPv4 network; write one, as in 192.168.4.0/24")
+    guard parts.count <= 2, let address = Self.address(parts[0]) else { throw invalid }
     guard parts.count == 2 else {
       (self.address, bits) = (address, 32)
       return
     }
-    guard let bits = Int(parts[1]), (0...32).contains(bits), parts[1].utf8.allSatisfy(isDigit) else { throw wrong }
+    guard let bits = Int(parts[1]), (0...32).contains(bits), parts[1].utf8.allSatisfy(isDigit) else { throw invalid }
     (self.address, self.bits) = (address & Self.mask(bits), bits)
   }
 

@@ -1,5 +1,5 @@
 // A device's last will, as in MQTT: messages that another process sends over a link if this process dies or freezes. The machine prepares
-// the messages in advance, because the process that sends them does not know the protocol.
+// the messages in advance, because the process that sends them does not implement the protocol.
 
 /// The last-will messages of a link. Each message is one write(2).
 public struct LastWill: Sendable, Equatable {

@@ -1,6 +1,6 @@
-// The interface of every protocol machine. A machine is a value: it receives inputs with their times and returns effects. It never waits,
-// reads a clock, generates a random number, opens anything or logs anything. Therefore a ten-minute ride replays in milliseconds, and every
-// recording is a regression test.
+// The interface of every protocol state machine, or machine for short. A machine is a value: it receives inputs with their times, and
+// returns effects. It never waits, reads a clock, generates a random number, opens anything or logs anything. Therefore a ten-minute ride
+// replays in milliseconds, and every recording is a regression test.
 //
 //   device ── Input, at: ──▶ machine ── Effects ──▶ device          the device calls again at `nextWake`
 
@@ -103,7 +103,7 @@ public struct HTTPRequest: Sendable, Equatable {
   /// The proxy's URL; nil: from the environment (`https_proxy`, `no_proxy`).
   public var proxy: String?
   /// The maximum length of the response body in bytes, at most 16 MiB. A machine that accepts more than 1 MiB must parse it in
-  /// several turns.
+  /// several turns of the event loop.
   public let maxLength: Int
 
   /// Creates a request.
@@ -148,7 +148,7 @@ public struct DatabaseQuery: Sendable, Equatable {
 /// Identifies the version of a file; equal as long as the file is unchanged.
 public struct FileStamp: Sendable, Equatable {
   public var size: Int64
-  /// The modification time: nanoseconds of the wall clock.
+  /// The modification time, in nanoseconds since the Unix epoch.
   public var modified: Int64
 
   /// Creates a stamp.
@@ -189,7 +189,7 @@ public enum Input: Sendable {
   case observed(reference: String, Reading.Content)
   case response(RequestID, HTTPResponse)
   case rows(QueryID, DatabaseAnswer)
-  /// The reply to `requestTime`, in the next turn.
+  /// The reply to `requestTime`, in the next turn of the event loop.
   case time(WallTime)
   /// The value of a `store` was stored and now survives the death of the process, or it could not be stored for this reason.
   case stored(key: String, failure: String?)
@@ -248,15 +248,16 @@ public enum Effect: Sendable, Equatable {
   /// The machine ends the motion lease, because no set-point arrived in time or the link is down; the string is a message with the reason.
   /// The vehicle is being stopped; `leaseEnded` does not follow.
   case leaseLost(String)
-  /// Replace the schema. Properties that keep their name keep their reading; readings of the same turn refer to the new schema.
+  /// Replace the schema. Properties that keep their name keep their reading; readings in the same `Effects` refer to the new schema.
   case declare(Schema)
   /// The reply to `stopping`.
   case stopped
 }
 
-/// The outputs of a machine, in order. The device owns one value and reuses its storage, so that a turn of the loop allocates nothing.
+/// The outputs of a machine, in order. The device owns one value and reuses its storage, so that a turn of the event loop
+/// allocates nothing.
 public struct Effects: Sendable {
-  /// New readings; they are applied before anything in `list`.
+  /// New readings; they are applied after a `declare` in `list`, and before everything else in it.
   public private(set) var readings: [Reading] = []
   /// All other effects, in order.
   public private(set) var list: [Effect] = []
@@ -292,7 +293,8 @@ public struct Effects: Sendable {
     readings.append(Reading(property, .absent(reason)))
   }
 
-  /// Appends another effect. A status or fault that repeats the last one is dropped, even if that was in an earlier turn.
+  /// Appends another effect. A status or fault that repeats the last one is dropped, even if the last one was
+  /// returned for an earlier input.
   public mutating func append(_ effect: Effect) {
     switch effect {
     case .status(let word):

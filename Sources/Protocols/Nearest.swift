@@ -9,14 +9,14 @@ public func nearest(to wrong: String, among known: [String]) -> String? {
 }
 
 /// The minimum number of letters to insert, remove, replace or swap with a neighbour to turn one name into the other.
-private func editDistance(_ one: [UInt8], _ other: [UInt8]) -> Int {
+private func editDistance(_ name: [UInt8], _ other: [UInt8]) -> Int {
   var beforeLast: [Int] = []
   var last = Array(0...other.count)
-  for row in one.indices {
+  for row in name.indices {
     var current = [row + 1]
     for column in other.indices {
-      var steps = min(last[column + 1] + 1, current[column] + 1, last[column] + (one[row] == other[column] ? 0 : 1))
-      if row > 0, column > 0, one[row] == other[column - 1], one[row - 1] == other[column] {
+      var steps = min(last[column + 1] + 1, current[column] + 1, last[column] + (name[row] == other[column] ? 0 : 1))
+      if row > 0, column > 0, name[row] == other[column - 1], name[row - 1] == other[column] {
         steps = min(steps, beforeLast[column - 1] + 1)
       }
       current.append(steps)

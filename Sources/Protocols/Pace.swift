@@ -10,7 +10,7 @@ struct Pace: Sendable {
   private var offset: Nanoseconds { Nanoseconds(Double(period) * phase) }
   /// The time at which the next poll is due.
   private(set) var due: Instant = .min
-  /// The next poll starts a run: it is sent as soon as possible, so its lateness is not counted.
+  /// Whether the next poll starts a run: it is sent as soon as possible, so its lateness is not counted.
   private var isFirst = true
   /// The number of slots that passed without a poll.
   private(set) var missed = 0

@@ -2,7 +2,7 @@
 // name. A setting takes effect, and its command completes, once it is stored; if it cannot be stored, the old value remains.
 
 struct PersistedSettings: Sendable {
-  /// A setting that a command has set.
+  /// The change of a setting by a command.
   struct Change: Sendable, Equatable {
     /// nil: no command waits for it, or its caller has disconnected.
     fileprivate(set) var id: CommandID?

@@ -135,8 +135,8 @@ public struct Property: Sendable, Equatable {
     self.lifetime = lifetime
   }
 
-  public static func == (one: Property, other: Property) -> Bool {
-    one.lifetime == other.lifetime && (one.shared === other.shared || one.definition == other.definition)
+  public static func == (lhs: Property, rhs: Property) -> Bool {
+    lhs.lifetime == rhs.lifetime && (lhs.shared === rhs.shared || lhs.definition == rhs.definition)
   }
 }
 

@@ -1,4 +1,4 @@
-// Time in the machines. Times are numbers that are passed in; a machine never reads a clock.
+// Time in the protocol state machines. Times are passed in as numbers; a machine never reads a clock.
 
 /// A duration in nanoseconds.
 public typealias Nanoseconds = Int64

@@ -22,8 +22,8 @@
   @inlinable @inline(__always)
   package mutating func write(_ text: StaticString) {
     let size = text.utf8CodeUnitCount
-    guard size <= buffer.count - count, let place = buffer.baseAddress else { return }
-    (place + count).update(from: text.utf8Start, count: size)
+    guard size <= buffer.count - count, let base = buffer.baseAddress else { return }
+    (base + count).update(from: text.utf8Start, count: size)
     count += size
   }
 

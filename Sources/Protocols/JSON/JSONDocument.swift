@@ -1,6 +1,6 @@
 // A parser for untrusted JSON (RFC 8259): one pass over the bytes into a flat list of positions; values are decoded on demand. Stricter
 // than FoundationEssentials' parser, as the socket requires: no duplicate keys, no deep nesting, and nothing before or after the value. It
-// is also faster: a Get takes a third of the time.
+// is also faster: a Get call takes a third of the time.
 
 /// Why bytes are not valid JSON.
 package struct JSONSyntax: Error, Equatable {
@@ -65,16 +65,16 @@ package struct JSONDocument: Sendable {
     let index = nodes.count
     nodes.append(Node(kind: kind, start: at, end: at, after: 0))
     at += 1
-    var first = true
+    var isFirst = true
     while true {
       guard let next = peek(&at) else { throw JSONSyntax(message: "incomplete") }
-      if first, next == end { break }
-      if !first {
+      if isFirst, next == end { break }
+      if !isFirst {
         if next == end { break }
         guard next == UInt8(ascii: ",") else { throw unexpected(at) }
         at += 1
       }
-      first = false
+      isFirst = false
       if kind == .object {
         guard peek(&at) == UInt8(ascii: "\"") else { throw unexpected(at) }
         try string(&at)
@@ -106,8 +106,8 @@ package struct JSONDocument: Sendable {
       while at < bytes.count, bytes[at] &- UInt8(ascii: "0") < 10 { at += 1 }
       return at - first
     }
-    func skip(_ one: UInt8, or other: UInt8) -> Bool {
-      guard at < bytes.count, bytes[at] == one || bytes[at] == other else { return false }
+    func skip(_ byte: UInt8, or other: UInt8) -> Bool {
+      guard at < bytes.count, bytes[at] == byte || bytes[at] == other else { return false }
       at += 1
       return true
     }

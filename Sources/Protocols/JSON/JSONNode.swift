@@ -1,4 +1,4 @@
-// The values of a parsed message. The module Varlink makes a value a Decoder of the standard library.
+// The values of a parsed message. The module Varlink adapts a value to the standard library's Decoder.
 
 /// A value in a message.
 package struct JSONNode: Sendable {

@@ -1,4 +1,4 @@
-// The contents of a parsed message: strings without escapes, numbers in the requested type, members by key.
+// The contents of a parsed message: strings with their escapes resolved, numbers in the requested type, members by key.
 
 extension JSONDocument {
   /// The bytes of a node.
@@ -77,12 +77,12 @@ extension JSONDocument {
     let node = nodes[index]
     if node.kind == .number { return float(index).flatMap(Int.init(exactly:)) }
     guard node.kind == .integer else { return nil }
-    let negative = bytes[node.start] == UInt8(ascii: "-")
+    let isNegative = bytes[node.start] == UInt8(ascii: "-")
     var number = 0
-    for byte in bytes[(negative ? node.start + 1 : node.start)..<node.end] {
+    for byte in bytes[(isNegative ? node.start + 1 : node.start)..<node.end] {
       let (product, overflow) = number.multipliedReportingOverflow(by: 10)
       let digit = Int(byte &- UInt8(ascii: "0"))
-      let (sum, overflowed) = negative ? product.subtractingReportingOverflow(digit) : product.addingReportingOverflow(digit)
+      let (sum, overflowed) = isNegative ? product.subtractingReportingOverflow(digit) : product.addingReportingOverflow(digit)
       guard !overflow, !overflowed else { return nil }
       number = sum
     }
@@ -100,10 +100,10 @@ extension JSONDocument {
     let size = key.utf8.count
     var index = object + 1
     while index < nodes[object].after {
-      let found =
+      let isMatch =
         nodes[index].kind == .plain
         ? size == nodes[index].end - nodes[index].start && key.utf8.elementsEqual(slice(index)) : (try? text(index)) == key
-      if found { return index + 1 }
+      if isMatch { return index + 1 }
       index = nodes[index + 1].after
     }
     return nil
