@@ -23,7 +23,7 @@ public struct ConfigurationFile {
   let path: String
   let examples: Examples
 
-  /// FILE, then FILE.d/*.toml, sorted by name. Throws if none of them exists although one `isRequired`.
+  /// FILE, then FILE.d/*.toml, sorted by name. Throws if `isRequired` is true and none of them exists.
   public static func all(
     of path: String, _ examples: Examples, isRequired: Bool = true
   ) throws(ConfigurationProblem) -> [ConfigurationFile] {

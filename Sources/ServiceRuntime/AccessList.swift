@@ -35,14 +35,14 @@ public struct AccessList: Equatable, Sendable {
     let required = names.isEmpty ? "root" : names.joined(separator: " or ")
     let account: String? = if case .name(let name)? = answers[.userName(peer.user)] { name } else { nil }
     // Preferably a group that exists and grants no other right.
-    let further = Set(lists.dropFirst().flatMap(\.groups))
+    let higherGroups = Set(lists.dropFirst().flatMap(\.groups))
     let groups = lists.first?.groups ?? []
-    let least = groups.first { group in
-      if case .number? = answers[.group(group)] { !further.contains(group) } else { false }
+    let leastPrivileged = groups.first { group in
+      if case .number? = answers[.group(group)] { !higherGroups.contains(group) } else { false }
     }
     // A user ID without an account cannot be added to a group.
     let remedy =
-      if let group = least ?? groups.first, let account { "sudo usermod -aG \(group) \(account), then log in again" } else {
+      if let group = leastPrivileged ?? groups.first, let account { "sudo usermod -aG \(group) \(account), then log in again" } else {
         "add \(account ?? String(peer.user)) to \(key) in \(section) of the configuration"
       }
     return "\(account ?? "user \(peer.user)") lacks the \(right) right\(object), which requires \(required); \(remedy)"

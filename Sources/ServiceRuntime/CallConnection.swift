@@ -40,18 +40,18 @@ struct CallConnection {
 
   var interest: Int16 { Int16(POLLIN) | (unsent.isEmpty ? 0 : Int16(POLLOUT)) }
 
-  /// Sends what the kernel accepts of the rest of the call.
+  /// Sends as much of the rest of the call as the kernel accepts.
   mutating func send() {
     while !unsent.isEmpty {
       let count = unsent.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
       if count < 0, errno == EINTR { continue }
       if count < 0, errno == EAGAIN { return }
-      // After an error the daemon may still have sent a reply, so `receive` detects the end.
+      // After an error, a reply from the daemon may still be waiting, so the end is left for `receive` to detect.
       unsent = count < 0 ? [] : unsent.dropFirst(count)
     }
   }
 
-  /// Receives once.
+  /// Reads from the socket once.
   mutating func receive() {
     let count = withUnsafeTemporaryAllocation(byteCount: Self.readSize, alignment: 1) { chunk in
       let count = recv(descriptor, chunk.baseAddress, chunk.count, 0)
@@ -79,11 +79,11 @@ struct CallConnection {
   func close() { Glibc.close(descriptor) }
 }
 
-/// A source that makes calls to the daemon, with a connection while it has one.
+/// An event source that makes a call to the daemon over a connection of its own.
 public class DaemonSource: EventSource {
   var connection: CallConnection?
 
-  /// Abandons the calls. No event follows.
+  /// Closes the connection and abandons the call. No event follows.
   public final func close() {
     connection?.close()
     connection = nil
@@ -93,7 +93,7 @@ public class DaemonSource: EventSource {
   public final override var descriptor: Int32 { connection?.descriptor ?? -1 }
   public final override var interest: Int16 { connection?.interest ?? 0 }
 
-  /// Sends and receives what is possible without blocking.
+  /// Sends and receives as much as possible without blocking.
   final func exchange() {
     connection?.send()
     connection?.receive()

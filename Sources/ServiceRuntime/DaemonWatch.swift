@@ -1,5 +1,5 @@
 // Watches the daemon: calls Watch on its socket, and calls it again after the connection has ended. A daemon that sends nothing for three
-// of its heartbeats counts as dead. It reads a limited amount per turn of the loop, so that other sources are served in between.
+// heartbeat periods counts as dead. The watch reads a limited amount per turn of the loop, so that other sources are served in between.
 
 import CLinux
 import Glibc
@@ -16,7 +16,7 @@ public final class DaemonWatch: DaemonSource {
     case disconnected(DaemonFailure, retry: Instant)
   }
 
-  /// The time without a reply after which the daemon counts as dead: three heartbeats.
+  /// The time without a reply after which the daemon counts as dead: three heartbeat periods.
   static let timeout: Nanoseconds = 30 * .second
 
   private let path: String
@@ -77,7 +77,7 @@ public final class DaemonWatch: DaemonSource {
     guard reply.continues else { throw .unavailable("vehicled has ended the watch") }
     let result: Contract.Watch.Result
     do { result = try reply.parameters(as: Contract.Watch.Result.self) } catch { throw .unavailable("\(error)") }
-    // Both are at least 0, so that the difference does not overflow.
+    // Both are at least 0, so the difference cannot overflow.
     let missing = result.sequence < 0 ? -1 : sequence.map { result.sequence - $0 - 1 } ?? 0
     guard missing >= 0 else {
       throw .unavailable("invalid reply from vehicled: sequence \(result.sequence)\(sequence.map { " after \($0)" } ?? "")")

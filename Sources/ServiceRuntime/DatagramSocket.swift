@@ -1,5 +1,5 @@
-// Sends datagrams to the journal and to systemd, which libsystemd does with calls that block: a journald or a systemd that does not read its
-// socket would stop the whole program.
+// Sends datagrams to journald and systemd without libsystemd, whose calls block: if journald or systemd did not read its socket, the whole
+// program would stop.
 
 import CLinux
 import Glibc
@@ -8,7 +8,7 @@ import Glibc
 struct DatagramSocket: Sendable {
   private let descriptor: CInt
 
-  /// Creates a socket. A send waits at most this long for room, in microseconds; 0: it never waits.
+  /// Creates a socket. `timeout` is the maximum time that a send waits for room, in microseconds; 0: it never waits.
   init(timeout: Int = 0) {
     let flags = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | (timeout == 0 ? Int32(SOCK_NONBLOCK.rawValue) : 0)
     descriptor = socket(AF_UNIX, flags, 0)

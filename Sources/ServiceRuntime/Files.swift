@@ -73,8 +73,8 @@ public enum Files {
     }
   }
 
-  /// Locks a file until the returned descriptor is closed, or returns nil if another process has locked it. Creates the file with mode 0600:
-  /// a file or directory that other users can open can also be locked by them. On a file system without locks there is no lock.
+  /// Locks a file until the returned descriptor is closed, or returns nil if another process has locked it. Creates the file with mode
+  /// 0600: other users can lock every file or directory that they can open. If the file system does not support locks, nothing is locked.
   public static func lock(_ path: String) throws(FileError) -> CInt? {
     while true {
       let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)

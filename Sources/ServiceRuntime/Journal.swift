@@ -106,8 +106,8 @@ extension RecordHandler {
   }
 }
 
-/// Journald's native protocol: each metadata value is a field, as for `journalctl VEHICLED_DEVICE=ev`. Never blocks: a record for which
-/// journald has no room is dropped, and the next one gives the number of dropped records.
+/// Journald's native protocol: each metadata value is a field that journalctl can match (`journalctl VEHICLED_DEVICE=ev`). Never blocks: a
+/// record for which journald has no room is dropped, and the next one gives the number of dropped records.
 /// Source: systemd's page "Native Journal Protocol". Values contain no line breaks, so that each field is one line.
 struct JournalHandler: RecordHandler {
   let identifier: String
@@ -125,7 +125,7 @@ struct JournalHandler: RecordHandler {
     let note = dropped == 0 ? "" : " (\(dropped) earlier records were dropped: journald did not read them)"
     let fields = JournalHandler.fields(identifier, level, message + note, metadata)
     var code = JournalHandler.send(fields, to: path)
-    // The first three are those without metadata.
+    // The first three fields contain no metadata.
     if code == EMSGSIZE { code = JournalHandler.send(fields.prefix(3), to: path) }
     if code != 0 { JournalHandler.dropped.add(dropped + 1, ordering: .relaxed) }
   }

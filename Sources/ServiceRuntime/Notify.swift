@@ -6,8 +6,8 @@ import Glibc
 import Protocols
 
 public enum Notify {
-  /// How long a change of state waits if systemd does not read its socket, in microseconds. It must not be lost: systemd ends a service
-  /// that does not report its start. A status and a keep-alive are repeated, and do not wait.
+  /// The maximum time to wait for systemd to read its socket when a change of state is sent, in microseconds. A change must not be lost:
+  /// systemd ends a service that does not report its start. Status messages and keep-alives are repeated anyway, so they do not wait.
   private static let timeout = 100_000
 
   /// Sends the assignments to systemd; does nothing without systemd.
@@ -29,7 +29,7 @@ public enum Notify {
     send("STATUS=\(text.split(separator: "\n").joined(separator: " "))")
   }
 
-  /// The interval of keep-alives, a third of the time after which systemd's watchdog acts; nil if it has enabled no watchdog.
+  /// The interval of keep-alives, a third of the time after which systemd's watchdog acts; nil if the watchdog is disabled.
   public static var watchdogInterval: Nanoseconds? {
     var microseconds: UInt64 = 0
     guard sd_watchdog_enabled(0, &microseconds) > 0, microseconds > 0 else { return nil }

@@ -1,4 +1,4 @@
-// The process at the other end of a Unix socket, by the kernel's credentials (SO_PEERCRED).
+// The process at the other end of a Unix socket, identified by the credentials that the kernel reports (SO_PEERCRED).
 
 import CLinux
 import Glibc
@@ -9,7 +9,7 @@ public struct Peer: Sendable {
   public let user: UInt32
   public let groups: Set<UInt32>
 
-  /// A peer of these credentials.
+  /// A peer with these credentials.
   public init(pid: Int32, user: UInt32, groups: Set<UInt32>) {
     self.pid = pid
     self.user = user
@@ -35,7 +35,7 @@ public struct Peer: Sendable {
     self.groups = Set(groups.prefix(Int(count))).union([group])
   }
 
-  /// The user at the other end of this socket, which costs less than all credentials; nil if the kernel reports none.
+  /// The user at the other end of this socket, which is cheaper to get than all credentials; nil if the kernel reports no user.
   public static func user(of socket: CInt) -> UInt32? {
     var user: UInt32 = 0
     return clinux_peer_user(socket, &user) == 0 ? user : nil

@@ -58,7 +58,7 @@ public struct MethodCall<M: VarlinkMethod> {
 
   /// Calls `body` each time there is room again.
   public func onRoom(_ body: @escaping () -> Void) { call.roomHandler = body }
-  /// Calls `body` when the client disconnects before the call has ended.
+  /// Calls `body` if the client disconnects before the call has ended.
   public func onCancel(_ body: @escaping () -> Void) { call.cancelHandler = body }
 
   /// Ends the call with a result.

@@ -1,12 +1,12 @@
-// The limits that keep one user from exhausting a server: connections, and lines in the journal. Pure values.
+// The limits that keep one user from exhausting a server: connections, and lines in the journal. Value types that read no clock.
 
 import Protocols
 
-/// Counts connections. A user can have at most as many connections as remain free for others, and users who are not known to have a right
-/// share a part of them, so that they cannot lock out those who have one.
+/// Counts connections. A user can have at most as many connections as remain free for others. Guests, the users who are not known to have a
+/// right, share a part of the connections, so that they cannot lock out users who have one.
 struct ConnectionCounts {
-  /// The maximum number of connections, how many of them are reserved for root and the user of the service, and how many users without a
-  /// right can have together.
+  /// The maximum number of connections; the number of them that are reserved for root and the user of the service; and the maximum for all
+  /// guests together.
   let limit: Int
   let reserved: Int
   let guests: Int
@@ -37,9 +37,9 @@ struct ConnectionCounts {
 /// Limits how often users who are not known to have a right connect: each of them, and all of them together. A connection above the limit
 /// can be closed before it costs anything.
 public struct ConnectionRate: Sendable {
-  /// Tokens that are taken by connections, and refilled over time.
+  /// A supply of tokens. Each connection takes one; tokens are refilled over time.
   private struct Bucket {
-    /// The maximum number of tokens, and the number that is refilled in a second.
+    /// The maximum number of tokens, which is also the number refilled per second.
     let capacity: Double
     var tokens: Double
     var at: Instant
@@ -52,7 +52,7 @@ public struct ConnectionRate: Sendable {
     }
   }
 
-  /// The number of connections in a second: of one user, and of all together.
+  /// The maximum number of connections per second: of one user, and of all users together.
   static let perUser = 64.0
   static let total = 256.0
   private static let maxUsers = 1024
@@ -62,7 +62,7 @@ public struct ConnectionRate: Sendable {
 
   public init() {}
 
-  /// Whether this user has connected as a guest, and too often for now. Costs less than to find out the rights of a client.
+  /// Whether this user has recently connected too often as a guest. Cheaper than determining the rights of a client.
   public mutating func isExhausted(_ user: UInt32, at now: Instant) -> Bool {
     guard users[user] != nil else { return false }
     users[user]?.refill(at: now)
@@ -78,7 +78,7 @@ public struct ConnectionRate: Sendable {
     bucket.tokens -= 1
     all.tokens -= 1
     users[user] = bucket
-    // A bucket that was not used for a second is full, like a new one.
+    // A bucket that has not been used for a second is full, like a new one.
     if users.count > Self.maxUsers { users = users.filter { now - $0.value.at < .second } }
     return true
   }

@@ -128,7 +128,7 @@ final class ServerSession: EventSource {
     close()
   }
 
-  /// Closes the connection. The descriptor can belong to another client from now on, so that nothing may use it, and no call is answered.
+  /// Closes the connection. From now on the descriptor can belong to another client, so nothing may use it and no call is answered.
   func close() {
     guard !isClosed else { return }
     isClosed = true

@@ -1,5 +1,5 @@
-// The listening socket of a server: passed by systemd, or created here. If no descriptor is free, it accepts again after one second,
-// because a waiting client would wake the loop endlessly. Source: sd_listen_fds(3).
+// The listening socket of a server: passed by systemd, or created here. If no descriptor is free, accepting pauses for one second,
+// because a waiting client would otherwise wake the loop endlessly. Source: sd_listen_fds(3).
 
 import CLinux
 import CSystemd
@@ -34,7 +34,7 @@ final class ServerSocket: EventSource {
     }
   }
 
-  /// Checks a descriptor from systemd, which passes it in blocking mode, and with a queue of thousands of clients.
+  /// Checks and sets up a descriptor from systemd, which passes it in blocking mode and with a queue of thousands of clients.
   static func prepare(passed descriptor: CInt, program: String) throws(ValueError) {
     guard sd_is_socket_unix(descriptor, Int32(SOCK_STREAM.rawValue), 1, nil, 0) > 0 else {
       throw ValueError("systemd passed a descriptor that is not a listening Unix stream socket: check \(program).socket")

@@ -1,6 +1,6 @@
-// The access check of a service: root and the service's own user have all rights; other users have those that the lists grant. Names
-// are looked up on separate threads, because the name service can hang: those in the lists on one, and those of users without a right, which
-// only messages need, on another. Many such users do not delay the others.
+// The access check of a service: root and the service's own user have all rights; other users have the rights that the lists grant. Names
+// are looked up on two separate threads, because the name service can hang: one for the names in the lists, and one for the names of users
+// without a right, which are needed only for messages. Many users without a right therefore do not delay the others.
 
 import Protocols
 
@@ -9,7 +9,7 @@ public final class ServiceAccess: EventSource {
   static let maxAge: Nanoseconds = .second
   /// The maximum time that a check waits for a lookup.
   static let timeout: Nanoseconds = 5 * .second
-  /// The maximum number of users without a right whose names are looked up at the same time. Messages to others have their IDs.
+  /// The maximum number of users without a right whose names are looked up at the same time. Messages to further users contain their IDs.
   static let maxPendingNames = 16
 
   private struct Check {
@@ -27,7 +27,7 @@ public final class ServiceAccess: EventSource {
   private let listThread: BackgroundThread
   private let nameThread: BackgroundThread
   private let resolve: @Sendable (Accounts.Query) -> Accounts.Answer
-  /// The IDs of the lists, and when they were received.
+  /// The answers for the names in the lists, and when they were received.
   private var lists: (answers: Accounts.Answers, at: Instant)?
   private var isLookingUp = false
   private var names: [UInt32: (answer: Accounts.Answer, at: Instant)] = [:]
@@ -65,7 +65,7 @@ public final class ServiceAccess: EventSource {
     updateTimer()
   }
 
-  /// Whether the peer has a right by the latest answers, however old. Never waits.
+  /// Whether the peer has a right according to the latest answers, however old. Never waits.
   public func isKnown(_ peer: Peer) -> Bool {
     if lists == nil { lookUpLists() }
     return peer.isOwner || has(.observe, peer, lists?.answers ?? [:])
@@ -87,7 +87,7 @@ public final class ServiceAccess: EventSource {
     }
   }
 
-  /// Decides with these answers about the lists. The message of a denial waits for the name of the user.
+  /// Decides a check with these answers for the names in the lists. The message of a denial waits for the name of the user.
   private func finish(_ check: Check, _ answers: Accounts.Answers) {
     if has(check.right, check.peer, answers) { return check.decide(nil) }
     let (user, now) = (check.peer.user, SystemClock.monotonic)

@@ -20,12 +20,12 @@ public enum UnixSocket {
     }
   }
 
-  /// The length of the queue of clients that are not accepted yet. Clients that connect in a loop can fill a queue of any length, if they get
-  /// more of the processor than the server; the others then wait behind all of it.
+  /// The length of the queue of clients that have not been accepted yet. Clients that connect in a loop can fill a queue of any length
+  /// if they get more CPU time than the server; other clients then wait behind the whole queue.
   public static let backlog: CInt = 128
 
-  /// Listens on a non-blocking socket at this path, with this mode of the file. Replaces the file of a dead process. The errors name
-  /// the process that serves the path already, and the option that selects another path.
+  /// Listens on a non-blocking socket at this path, with this file mode. Replaces the file of a dead process. The errors name the process
+  /// that already serves the path, and the option that selects another path.
   public static func listen(at path: String, mode: mode_t, program: String, option: String) throws(ValueError) -> CInt {
     try checkLength(path)
     return try locked(path, program: program) { () throws(ValueError) in
@@ -52,7 +52,8 @@ public enum UnixSocket {
     }
   }
 
-  /// Locks the path while `body` runs: two processes that start at once would each take the other's new socket for a stale one.
+  /// Locks the path while `body` runs: two processes that start at the same time could each mistake the other's new
+  /// socket for a stale one.
   private static func locked(_ path: String, program: String, _ body: () throws(ValueError) -> CInt) throws(ValueError) -> CInt {
     let file = path + ".lock"
     let lock: CInt?
@@ -96,7 +97,7 @@ public enum UnixSocket {
     return descriptor
   }
 
-  /// Binds or connects a socket; 0, or -1 and errno.
+  /// Binds or connects a socket. Returns 0, or -1 with errno set.
   private static func callWithAddress(
     _ path: String, with descriptor: CInt, by call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
   ) -> CInt {

@@ -8,8 +8,8 @@ import Varlink
 
 public final class VarlinkServer {
   public struct Limits: Sendable {
-    /// The maximum number of connections, how many of them are reserved for root and the user of the service, and how many users who are
-    /// not known to have a right can have together.
+    /// The maximum number of connections; the number of them that are reserved for root and the user of the service; and the maximum for
+    /// all guests together. Guests are users who are not known to have a right.
     public var connections = 64
     public var reserved = 4
     public var guests = 24
@@ -42,8 +42,8 @@ public final class VarlinkServer {
   private var logLimit = LogLimit()
   private let logger: Logger
 
-  /// A server of these interfaces besides org.varlink.service. `product` is the name of the program. Each declared method needs one
-  /// implementation. `isKnown` returns at once whether a client is known to have a right: others have fewer connections.
+  /// Creates a server of these interfaces and org.varlink.service. `product` is the name of the program. Each declared method needs one
+  /// implementation. `isKnown` returns at once whether a client is known to have a right; other clients get fewer connections.
   public init(
     product: String, interfaces: [Interface], methods: [ServerMethod], limits: Limits = Limits(), loop: EventLoop,
     isKnown: @escaping (Peer) -> Bool, authorize: @escaping Authorize
@@ -84,7 +84,7 @@ public final class VarlinkServer {
   // MARK: Sessions
 
   private func accept(_ client: CInt) {
-    // First what costs the least: there can be thousands of these in a second.
+    // The cheapest checks come first: thousands of clients can connect per second.
     let now = SystemClock.monotonic
     guard let user = Peer.user(of: client), !rate.isExhausted(user, at: now), let peer = Peer(socket: client) else {
       Glibc.close(client)
