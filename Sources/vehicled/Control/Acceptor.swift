@@ -1,5 +1,5 @@
-// Accepts clients at the control socket. The queue of the kernel must empty faster than clients that connect in a loop can fill it, or the
-// others wait behind them: connections above a limit are closed at once, before there is a channel or a session for them.
+// Accepts clients at the control socket. The queue of the kernel must empty faster than clients that connect in a loop can fill it, or
+// other clients wait behind them. Connections above a limit are therefore closed at once, before there is a channel or a session for them.
 
 import Glibc
 import NIOCore
@@ -35,7 +35,7 @@ import ServiceRuntime
     context.fireChannelRead(data)
   }
 
-  /// Accepts those that wait behind it.
+  /// Accepts the clients that are waiting behind the one that NIO has accepted.
   func channelReadComplete(context: ChannelHandlerContext) {
     let end = Clock.monotonic() + Self.turnSlice
     // After a failure NIO's next call of accept fails too, and reports it.

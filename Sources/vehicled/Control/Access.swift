@@ -1,4 +1,4 @@
-// Access decisions from a peer's kernel credentials (SO_PEERCRED) and the configured lists. Polkit.swift queries polkit.
+// Access decisions based on a peer's kernel credentials (SO_PEERCRED) and the configured lists. Polkit.swift queries polkit.
 
 import Protocols
 import ServiceRuntime
@@ -109,17 +109,17 @@ struct Access: Sendable {
     (self.queries, self.sections) = (queries, sections)
   }
 
-  /// The lookups that a decision about this peer needs; its name is for messages.
+  /// The lookups that a decision about this peer needs. The peer's name is needed only for messages.
   func queries(for peer: Peer) -> Set<NameService.Query> { queries.union([.userName(peer.user)]) }
 
-  /// The rights that the lists grant, by these lookups; those of names that are not among them are missing.
+  /// The rights that the lists grant according to these answers. A name without an answer grants nothing.
   func rights(of peer: Peer, _ answers: NameService.Answers) -> Rights {
     if peer.isOwner { return Rights(everywhere: .drive) }
     if usesPolkit { return Rights() }
     return Rights(everywhere: general.right(of: peer, answers), devices: devices.compactMapValues { $0.right(of: peer, answers) })
   }
 
-  /// Decides whether the peer has the right. `known` returns the cached lookups.
+  /// Decides whether the peer has the right. `known` returns the cached answers.
   func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ known: (Set<NameService.Query>) -> NameService.Answers) -> Decision {
     guard let peer else { return .denied("no peer credentials from the kernel") }
     if peer.isOwner { return .granted(rights(of: peer, [:])) }

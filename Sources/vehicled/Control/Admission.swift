@@ -1,4 +1,4 @@
-// Limits on connections. No user takes more connections than are left for the others. Guests, clients that are not known to have a right,
+// Limits on connections. No user gets more connections than are left for the others. Guests, clients that are not known to have a right,
 // share a part of the connections, are limited in how often they connect, and are rejected with a probability that grows with the number of
 // their user's connections, as with sshd's MaxStartups.
 
@@ -14,7 +14,7 @@ import ServiceRuntime
   let user: UInt32?
   /// Root, or the daemon's own user.
   let isOwner: Bool
-  /// The number of the user's connections, and of those of guests.
+  /// The number of the user's connections, and how many of them belong to guests.
   fileprivate(set) var sessionCount = 0
   fileprivate(set) var guestCount = 0
   /// Sessions with a pending call, and whether the account is in the queue. Only the scheduler uses them.
@@ -52,13 +52,13 @@ import ServiceRuntime
 }
 
 @Loop final class Admission {
-  /// The maximum number of connections, which leaves descriptors for the links, how many of them are reserved for root and the daemon's
-  /// user, and how many guests can have together.
+  /// The maximum number of connections, which leaves descriptors for the links; the number of them that are reserved for root and the
+  /// daemon's user; and the maximum for all guests together.
   private static let maxSessions = 256
   private static let reserved = 16
   static let maxGuests = 96
-  /// Random early rejection of a user's connections as a guest: the count at which it starts, the probability there, and the count at which
-  /// it is certain.
+  /// Random early rejection of a user's connections as a guest: the count at which it starts, the probability at that count, and the
+  /// count at which it is certain.
   private static let earlyRejection = (start: 16, rate: 0.3, full: 64)
   /// With fewer free connections than this, the connections of clients that make no call within `maxIdleTime` are closed.
   private static let scarceBelow = 64
@@ -73,9 +73,9 @@ import ServiceRuntime
   private var guestCount = 0
   private var guestRate = ConnectionRate()
   private var idleClosedAt: Instant = 0
-  /// The users of whom a call was granted under the current access rules.
+  /// The users who were granted a call under the current access rules.
   private(set) var grantedUsers: Set<UInt32> = []
-  /// Log lines about misbehaving clients per minute.
+  /// The maximum number of log lines about misbehaving clients per minute.
   private static let maxViolations = 20
   private var violations = 0
   private var violationsSince: Instant = 0
@@ -85,7 +85,7 @@ import ServiceRuntime
     (self.maxIdleTime, self.maxUnreadTime) = (maxIdleTime, maxUnreadTime)
   }
 
-  /// Whether a user has connected as a guest, and too often for now. Costs little, so that a client that connects in a loop costs little.
+  /// Whether a user has recently connected too often as a guest. The check is cheap, so that a client that connects in a loop costs little.
   func isExhausted(_ user: UInt32) -> Bool {
     guard guestRate.isExhausted(user, at: Clock.monotonic()) else { return false }
     rejected += 1
@@ -124,7 +124,7 @@ import ServiceRuntime
     if account.sessionCount == 0 { accounts[account.user] = nil }
   }
 
-  /// Records that a call of a client was granted, which is no guest from now on if it was one.
+  /// Records that a call was granted. If the client was a guest, it no longer is.
   func recordGrant(_ account: Account, wasGuest: Bool) {
     if let user = account.user { grantedUsers.insert(user) }
     if wasGuest { countGuest(account, -1) }

@@ -11,7 +11,7 @@ struct Backlog {
   /// Cumulative byte counts by arrival time, for the bytes that are not answered yet.
   private var arrivals: [(bytes: Int, at: Instant)] = []
   private var arrived = 0
-  /// The bytes at the start of the next reads that have waited in the kernel's buffer, and the earliest time at which they arrived.
+  /// The number of bytes at the start of the next reads that have waited in the kernel's buffer, and the earliest possible time of arrival.
   private var delayed: (bytes: Int, since: Instant) = (0, 0)
   /// The resolution of arrival times.
   private static let grain: Nanoseconds = 5 * .millisecond
@@ -54,7 +54,7 @@ struct Backlog {
   /// Discards all input.
   mutating func clear() { self = Backlog() }
 
-  /// Records the arrival of `count` bytes. Bytes within `grain` share the entry of the first, which bounds the list.
+  /// Records the arrival of `count` bytes. Bytes that arrive within `grain` of an entry share it, which bounds the list.
   private mutating func recordArrival(_ count: Int, at moment: Instant) {
     arrived += count
     if let last = arrivals.last, moment - last.at < Self.grain || arrivals.count >= Self.maxArrivals {

@@ -11,7 +11,7 @@ import Varlink
   let request: VarlinkCall
   /// nil once the call has ended.
   private var session: Session?
-  /// Called when the client disconnects before the end.
+  /// Called when the client disconnects before the call has ended.
   var cancel: (@Loop () -> Void)?
   /// Cancels the pending decision about the caller's right; called when the client disconnects.
   var cancelDecision: (@Loop () -> Void)?
@@ -24,10 +24,10 @@ import Varlink
   var rights = Rights()
   /// The devices that the method has looked up so far; empty if the call concerns the daemon.
   var devices: Set<String> = []
-  /// Adapts a stream to changed rights of the caller, and returns whether it may continue. If nil, it may if they include `right` on
-  /// `devices`.
+  /// Adapts a stream to changed rights of the caller, and returns whether it may continue. If nil, the stream may continue if the new
+  /// rights include `right` on all `devices`.
   var adaptToRights: (@Loop (Rights) -> Bool)?
-  /// Whether it is a stream that lasts until one side ends it.
+  /// Whether the call is a stream that lasts until one side ends it.
   var isStream = false
   /// The error with which the call ends when the client shuts down its sending side; nil if the call continues.
   var inputEndError: ContractError?

@@ -1,6 +1,6 @@
-// The order in which calls are answered. Timers and links come first: calls are answered at the end of a loop turn, for a
-// bounded time, and the rest in later turns. Driving clients have a time slice of their own, before all others; users share
-// the other slice, however many connections each has.
+// The order in which calls are answered. Timers and links come first: calls are answered at the end of a turn of the loop, for a
+// bounded time, and the rest in later turns. Driving clients, which send set-points under a motion lease, have a time slice of their own,
+// before all others; users share the other slice, however many connections each has.
 
 import NIOCore
 import Protocols
@@ -10,11 +10,11 @@ import Protocols
   private static let turnSlice: Nanoseconds = 500 * .microsecond
   /// Time for one user's calls before the next user's.
   private static let userSlice: Nanoseconds = 100 * .microsecond
-  /// The pause before the next turn if calls are left. It limits calls to a third of a CPU.
+  /// The pause before the next turn if calls are left. It limits calls to a third of a CPU, or to half of one while clients are driving.
   private static let pause: Nanoseconds = 1 * .millisecond
 
   private var drivers = CircularBuffer<Session>()
-  /// Users with pending calls, the next first.
+  /// Users with pending calls; the first one is served next.
   private var users = CircularBuffer<Account>()
   /// Whether `serve` is scheduled.
   private var isDue = false

@@ -1,5 +1,5 @@
 // The methods that change something: properties, actions, the motion lease, links and the configuration. Values and arguments are checked
-// against the schema that the device's machine declares.
+// against the schema that the device's protocol state machine declares.
 
 import Protocols
 import Varlink

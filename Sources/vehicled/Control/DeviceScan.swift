@@ -1,5 +1,5 @@
 // The results of Scan: every serial port that may have an adapter, then the BLE peripherals in range, each at most once a
-// second, until the time is over. Shares the BLE scan with the links, which continue to work.
+// second, until the requested time has elapsed. Shares the BLE scan with the links, which continue to work.
 
 import Glibc
 import Protocols

@@ -134,7 +134,7 @@ import Varlink
     return nil
   }
 
-  /// The ports that can be opened. The problem of any other is the finding of its link.
+  /// The ports that can be opened. A problem with any other port is reported with its link.
   private func serialPorts() -> [Contract.Finding] {
     serialPaths.filter { problem(ofPort: $0) == nil }.map { path in
       guard path.hasPrefix("/dev/serial/") else {
@@ -191,8 +191,8 @@ import Varlink
     device.warning.map { [Contract.Finding(device.name, "warning", $0, nil)] } ?? []
   }
 
-  /// The findings about a device. `unavailable` has the adapters that do not work, or `bluetooth`: what concerns all their links is reported
-  /// once.
+  /// The findings about a device. `unavailable` contains the adapters that do not work, or `bluetooth` if none does: these are reported
+  /// once, not for each of their links.
   private func device(_ state: DeviceState, unavailable: Set<String>) -> [Contract.Finding] {
     if state.device.ports.isEmpty {
       // A device without links that has a fault still works in part while it has values.
@@ -202,7 +202,7 @@ import Varlink
     }
     return warning(state.device)
       + state.device.ports.enumerated().compactMap { index, port in
-        // The fault is that of the device: it is reported with its first link.
+        // A fault concerns the whole device, so it is reported only with the first link.
         let fault = index == 0 ? state.device.fault : nil
         let subject = "\(state.device.name) \(port.url.readable)"
         let link = port.contract

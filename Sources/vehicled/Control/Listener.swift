@@ -21,8 +21,8 @@ import ServiceRuntime
     file = isBoundHere ? (path, Self.inode(path)) : nil
   }
 
-  /// Starts to serve with these methods. `peer` returns the credentials of a client. The error names the process that serves the socket
-  /// already.
+  /// Starts to serve with these methods. `peer` returns the credentials of a client. The error names the process that already serves
+  /// the socket.
   static func start(
     path: String, _ methods: Methods, peer: @escaping @Loop (CInt) -> Peer? = { Peer(socket: $0) }
   ) async throws(ValueError) -> Listener {
@@ -39,7 +39,7 @@ import ServiceRuntime
       let passed = sd_listen_fds(1)
       if passed > 1 { throw ValueError("systemd passed \(passed) sockets, expected 1: check vehicled.socket") }
       if passed == 1 {
-        // systemd's queue has thousands of places.
+        // The queue of a socket from systemd has room for thousands of clients.
         listen(SD_LISTEN_FDS_START, UnixSocket.backlog)
         return Listener(channel: try await bootstrap.withBoundSocket(SD_LISTEN_FDS_START).get(), path: path, isBoundHere: false)
       }

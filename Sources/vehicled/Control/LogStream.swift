@@ -30,7 +30,7 @@ extension Methods {
     }
     call.cancel = { LogRing.shared.remove(observer) }
     guard parameters.device == nil else { return }
-    // It goes on while the client sees all that it saw before.
+    // The stream continues while the client may still see everything that it saw before.
     call.adaptToRights = { [weak call] rights in
       guard let before = call?.rights else { return false }
       return before.visibleDevices.map { $0.allSatisfy(rights.canSee) } ?? (rights.visibleDevices == nil)

@@ -1,5 +1,5 @@
-// Dispatches the calls of the socket, after the access check, to one short function per method: ReadMethods.swift, ControlMethods.swift,
-// Statistics.swift.
+// Dispatches the calls that arrive on the socket, after the access check, to one short function per method: ReadMethods.swift,
+// ControlMethods.swift, Statistics.swift.
 
 import Protocols
 import ServiceRuntime

@@ -14,7 +14,7 @@ import ServiceRuntime
   /// The maximum number of queries without an answer: of one user, and of all users.
   static let maxPerUser = 4
   private static let maxPending = 64
-  /// The user of each query without an answer, by the number that cancels it.
+  /// The user of each query without an answer, by the query's cancellation ID.
   private var pending: [Int: UInt32] = [:]
   private var lastNumber = 0
 
@@ -24,7 +24,7 @@ import ServiceRuntime
   /// The polkit action of a right in the shipped policy.
   static func action(_ right: Right) -> String { "io.vehicled.\(right)" }
 
-  /// Queries polkit; `answer` gets the reason of a refusal, or nil if the right is granted. Returns a function that cancels the query, for
+  /// Queries polkit; `answer` gets the reason for a refusal, or nil if the right is granted. Returns a function that cancels the query, for
   /// which polkit may be showing a dialog; it has no effect after the answer.
   func authorize(
     _ right: Right, for peer: Peer, answer: @escaping @Loop @Sendable (_ refusal: String?) -> Void

@@ -35,7 +35,7 @@ extension Methods {
     nameService.find(access.queries) { [weak self] answers in
       guard let self else { return }
       for session in admission.sessions.values {
-        // The name of a user whose call was granted may be unknown; a message then has the ID.
+        // The name of a user whose call was granted may be unknown; a message then contains the ID.
         let name = session.peer.map { NameService.Query.userName($0.user) }
         let known = name.map { nameService.lastAnswers([$0]).merging([$0: .absent]) { known, _ in known } } ?? [:]
         session.recheckStream(answers.merging(known) { $1 })
@@ -43,7 +43,7 @@ extension Methods {
     }
   }
 
-  /// Does the same after a change of users or groups, if the lists decide.
+  /// Checks streams again after a change of users or groups, unless polkit decides.
   func recheckStreamsAfterNameChange() {
     if !access.usesPolkit { recheckStreams() }
   }
@@ -57,7 +57,7 @@ extension Methods {
     return held.token == lease && held.user == call.peer?.user ? device : nil
   }
 
-  /// Decides under the current rules, with these lookups.
+  /// Decides under the current rules, with these answers.
   func decide(_ right: Right, on scope: Scope, for peer: Peer?, _ answers: NameService.Answers) -> Access.Decision {
     let decision = access.decide(right, on: scope, for: peer) { _ in answers }
     return decision == .needsLookup ? .denied("the access rules have changed: try again") : decision
@@ -89,7 +89,7 @@ extension Methods {
     throw .permissionDenied(missing: access.denial(of: right, on: .device(device), for: peer, call.rights, answers))
   }
 
-  /// The states of one device, or for nil of all devices that the caller may see.
+  /// The state of one device, or the states of all devices that the caller may see if `device` is nil.
   func states(of device: String?, for call: Call) throws(ContractError) -> [DeviceState] {
     if let device { [try state(of: device, for: call)] } else { hub.states.filter { call.rights.canSee($0.device.name) } }
   }
@@ -102,8 +102,8 @@ extension Methods {
     return property
   }
 
-  /// Whether the client is known to have a right: by the latest answers about the names in the lists, however old, or because a call of the
-  /// same user was granted. Never waits, and looks up no name of the client.
+  /// Whether the client is known to have a right: according to the latest answers for the names in the lists, however old, or because a
+  /// call of the same user was granted. Never waits, and does not look up the client's name.
   func isKnown(_ peer: Peer?) -> Bool {
     guard let peer else { return false }
     if peer.isOwner || admission.grantedUsers.contains(peer.user) { return true }

@@ -16,7 +16,7 @@ import Varlink
   /// The unread output in bytes at which a client counts as slow.
   private static let maxUnread = 256 << 10
   static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 1 << 12, high: maxUnread)
-  /// The maximum number of bytes per read. Reading pauses while as many bytes are unanswered.
+  /// The maximum number of bytes per read. Reading pauses while that many bytes are unanswered.
   static let readAhead = 8 << 10
   /// The maximum time from a call's first byte to its last.
   private static let maxCallDuration: Nanoseconds = 10 * .second
@@ -38,7 +38,7 @@ import Varlink
   /// The rest of the current call, while it waits for the session's turn.
   private var continuation: (@Loop () -> Void)?
   private var isAnswering = false
-  /// Whether the decision whether the client may make large calls is pending, and what cancels it.
+  /// Whether a decision on large calls of this client is pending, and the function that cancels it.
   private var isDeciding = false
   private var cancelDecision: @Loop () -> Void = {}
   /// Whether the session is in the scheduler's queue.
@@ -47,12 +47,12 @@ import Varlink
   private var hasCalled = false
   /// The device and lease of the set-points on this connection.
   private var driven: (device: Device, token: String)?
-  /// Whether this session's calls take precedence while the lease is valid. At most `maxDrivers` connections of a lease have precedence.
+  /// Whether this session's calls take precedence while the lease is valid. At most `maxDrivers` connections per lease have precedence.
   private var hasPrecedence = false
   private static let maxDrivers = 2
   /// Whether the client is not known to have a right: no call on this connection was granted yet, and the lists did not name its user.
   private(set) var isGuest: Bool
-  /// The generation of the access rules under which a call was granted last.
+  /// The generation of the access rules under which a call was last granted.
   private var grantedGeneration: Int?
   /// The right that polkit granted, and the generation of the access rules at that time.
   private var polkitGrant: (right: Right?, generation: Int) = (nil, 0)
@@ -176,7 +176,7 @@ import Varlink
   /// Whether the client connected before that moment and has not made any call.
   func isIdle(since moment: Instant) -> Bool { !hasCalled && connectedAt < moment }
 
-  /// Decides the next step: queue a call, read more input, time an incomplete call, or end.
+  /// Decides the next step: queue a call, read more input, start the timeout of an incomplete call, or end.
   func advance() {
     guard !isAnswering, let account else { return }
     let hasCall = checkForCall()
@@ -241,7 +241,7 @@ import Varlink
   private func closeAfterOutput() {
     guard !isEnding, let context else { return }
     isEnding = true
-    // Less unread output than makes a client slow must not keep the connection either.
+    // Unread output must not keep the connection open either, even if it is too little for the client to count as slow.
     startSlowReaderTimer()
     context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
   }

@@ -46,7 +46,7 @@ extension Methods {
           "vehicled_memory_resident_bytes", "gauge", "Resident memory of the daemon.", unit: "bytes",
           resident * Double(sysconf(Int32(_SC_PAGESIZE)))))
     }
-    // The listing itself uses one of them.
+    // The listing itself uses one descriptor.
     let descriptors = Files.list("/proc/self/fd").count
     if descriptors > 0 {
       statistics.append(
