@@ -1,6 +1,6 @@
 // BlueZ's advertisement monitor reports advertising peers without an active scan: either the kernel scans passively, or the Bluetooth
-// controller itself matches the patterns. It is registered only while a link needs it. For each adapter, the daemon exports to BlueZ an
-// object with ObjectManager, and a monitor below it.
+// controller itself matches the patterns. It is registered only while a link needs it. For each adapter, the daemon exports an object
+// with ObjectManager, and a monitor below it, to BlueZ.
 // Source: org.bluez.AdvertisementMonitor(5), org.bluez.AdvertisementMonitorManager(5), src/adv_monitor.c. Both interfaces are experimental:
 // bluetoothd exports them only with --experimental.
 
@@ -9,7 +9,7 @@ import Protocols
 
 @Loop final class AdvertisementMonitor: BlueZObserver {
   private struct Registration {
-    /// The path of the exported object. Each registration has its own path, to distinguish calls for an earlier one.
+    /// The path of the exported object. Each registration has its own path, so that late calls for an earlier one can be told apart.
     let root: String
     /// Whether BlueZ has activated the monitor.
     var isActive = false

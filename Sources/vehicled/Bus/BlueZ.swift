@@ -5,7 +5,7 @@
 import DBus
 import Protocols
 
-/// An observer of changes of BlueZ's objects. Called at most once per turn.
+/// An observer of changes of BlueZ's objects. Called at most once per turn of the loop.
 @Loop protocol BlueZObserver: AnyObject {
   func blueZChanged()
 }
@@ -32,7 +32,7 @@ import Protocols
   /// Called with each notification of a characteristic, by its object path.
   var notificationHandlers: [String: @Loop ([UInt8]) -> Void] = [:]
 
-  /// The links that use a peripheral, by its path.
+  /// The link that uses each claimed peripheral, by the peripheral's path.
   private var claims: [String: ObjectIdentifier] = [:]
   /// The peripherals, by path, that are being disconnected.
   private var disconnecting: Set<String> = []

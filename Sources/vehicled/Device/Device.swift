@@ -1,5 +1,5 @@
-// One device: passes link events and clients' commands to the machine of its kind, one at a time, and carries out the machine's
-// effects. Independent of the protocol. A failure of one device affects neither the daemon nor other devices.
+// One device: passes link events and clients' commands to the protocol state machine of its kind, one at a time, and carries out the
+// machine's effects. Independent of the protocol. A failure of one device affects neither the daemon nor other devices.
 
 import Logging
 import Protocols
@@ -79,7 +79,7 @@ import Protocols
   /// Queues commands until `open`: without its restored state, a machine could give wrong replies.
   func queueCommandsUntilOpen() { queuedCommands = [] }
 
-  /// Connects at a user's request, after a shutdown sequence in progress. `finish` is called once the request is stored, with an
+  /// Connects at a user's request, once any shutdown sequence in progress has ended. `finish` is called once the request is stored, with an
   /// error if that failed.
   func connect(then finish: @escaping @Loop (String?) -> Void = { _ in }) {
     disconnectRequest.set(false, then: finish)
@@ -152,7 +152,7 @@ import Protocols
     switch (old, port.state) {
     case (.down(let before), .down(let reason)) where before == reason: return
     case (_, .down(let reason)):
-      // Repeated failures with the same reason are logged once. The end of the device does not take down a link that was not up.
+      // Repeated failures with the same reason are logged once. When the device is closed, nothing is logged for a link that was not up.
       let wasUp = if case .up = old { true } else { false }
       if loggedDownReasons.updateValue(reason, forKey: port.name) != reason, wasUp || !isClosing {
         logLimited(.notice, "link is down: \(reason)", of: port.name)

@@ -1,5 +1,5 @@
-// Records whether a user has disconnected a device. The request survives restarts, so it is stored with the machine's state, but the
-// machine does not see it.
+// Records whether a user has disconnected a device. The request survives restarts, so it is stored with the state of the
+// device's protocol state machine, but the machine does not see it.
 
 import Logging
 import Protocols

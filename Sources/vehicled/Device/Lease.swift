@@ -3,8 +3,8 @@
 import Protocols
 
 extension Device {
-  /// The exclusive right to move the device. The machine checks that set-points keep arriving; the creator of the lease watches
-  /// the client.
+  /// The exclusive right to move the device. The protocol state machine checks that set-points keep arriving; the creator of the
+  /// lease watches the client.
   struct Lease {
     /// The token that set-points carry.
     let token: String

@@ -90,7 +90,7 @@ import Varlink
         lines.append((at, Self.text(at - subscription.began, link, direction, bytes, count, secret)))
       }
     }
-    // Stable: messages of the same time keep their order.
+    // A stable sort: messages with the same time keep their order.
     for line in lines.enumerated().sorted(by: { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }) { receive(line.element.text) }
     subscription.skipped = Set(openings.keys)
     subscriptions.append(subscription)

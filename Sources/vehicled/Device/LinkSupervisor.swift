@@ -31,7 +31,7 @@ import Protocols
   /// The guardian's entry for this link, while the link has last-will frames.
   private(set) var guardedLink: Guardian.GuardedLink?
   private var backoff = Backoff()
-  /// Whether the machine reset the link.
+  /// Whether the device's protocol state machine reset the link.
   private var wasReset = false
   private lazy var timer = Timer { [weak self] _ in self?.open() }
   /// The time of the next attempt, while the link waits for it.
@@ -141,7 +141,7 @@ import Protocols
     return count < 0 ? nil : Int(count)
   }
 
-  /// Changes the baud rate of a serial line. The time for which the link has been up starts again, for the backoff.
+  /// Changes the baud rate of a serial line. For the backoff, the link counts as up only from now on.
   func setBaud(_ baud: Int) {
     backoff.linkCameUp(at: Clock.monotonic())
     link?.setBaud(baud)

@@ -115,7 +115,7 @@ import ServiceRuntime
       close(ends[0])
       return failed("cannot start it: \(errnoMessage(-result))")
     }
-    // The guardian has a second to start, because the machine may be busy.
+    // The guardian has a second to start, because the system may be busy.
     lastReply = started + .second
     connection = Connection(ends[0]) { [weak self] event in
       guard let self else { return }

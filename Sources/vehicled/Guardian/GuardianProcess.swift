@@ -22,7 +22,7 @@ struct GuardianProcess {
     /// The messages left to send, and the time of the next one.
     var pending: ArraySlice<LastWill.Message> = []
     var due: Instant = 0
-    /// The attempts to write the next message to a full link, 5 ms apart.
+    /// The number of attempts so far to write the next message to a link without room, 5 ms apart.
     var attempts = 0
 
     /// Starts to send these messages. The first one is due after its pause.

@@ -5,7 +5,7 @@ import Glibc
 import ServiceRuntime
 
 enum OutOfMemory {
-  /// The difference between the two scores in thousandths of the machine's memory. Small, so that the kernel does not kill the daemon
+  /// The difference between the two scores in thousandths of the system's memory. Small, so that the kernel does not kill the daemon
   /// instead of a program that uses more memory.
   private static let difference = 10
   private static let file = "/proc/self/oom_score_adj"

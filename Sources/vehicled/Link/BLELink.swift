@@ -92,7 +92,7 @@ import ServiceRuntime
     return nil
   }
 
-  /// A message for the user: why the link cannot work now. BlueZ or the adapter is missing, or the adapter is powered off. nil if it can.
+  /// A message for the user: why the link cannot work now. BlueZ or the adapter is missing, or the adapter is powered off. Otherwise nil.
   private var missingDependency: String? {
     switch blueZ.presence {
     case .unknown: return "waiting for BlueZ"
@@ -304,7 +304,7 @@ import ServiceRuntime
   private func fail(_ reason: String) {
     let owner = owner
     self.owner = nil
-    // With `ble:auto` a peer that fails before it is up is skipped for a while in favour of others.
+    // With `ble:auto` a peer that fails before the link is up is skipped for a while in favour of others.
     if target.match == .auto, let peripheral, !isUp, missingDependency == nil {
       blueZ.reject(peripheral.address, atLeastUntil: Clock.monotonic() + 60 * .second)
     }

@@ -13,7 +13,7 @@ import Protocols
   func disconnectPeer(_ reason: String) -> Bool
   /// A message for the user: what the link is waiting for while it is connecting.
   var waitReason: String? { get }
-  /// Additional details for the user, by a short name.
+  /// Additional details for the user. The keys are short names.
   var details: [String: String] { get }
   /// The file descriptor for writes, if there is one. The link owns it; other code may only duplicate it.
   var descriptor: CInt? { get }
@@ -63,7 +63,7 @@ struct LinkOpener {
   let disk: Disk
   let blueZ: BlueZ
 
-  /// Starts opening a link. The result is reported to the owner in a later turn.
+  /// Starts opening a link. The result is reported to the owner in a later turn of the loop.
   @Loop func open(_ url: LinkURL, for owner: any LinkOwner, as role: LinkRole) -> any Link {
     switch url {
     case .tcp(let host, let port):

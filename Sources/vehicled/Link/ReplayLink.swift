@@ -18,7 +18,7 @@ import Varlink
   /// The maximum size of a recording, in bytes. Larger than the files that `record = true` writes.
   private nonisolated static let maxFileSize = 96 << 20
 
-  /// Starts reading a recording. The default of `grace` is longer than any timeout of a machine.
+  /// Starts reading a recording. The default of `grace` is longer than any timeout of a protocol state machine.
   init(path: String, speed: Double, disk: Disk, grace: Nanoseconds = 15 * .second, owner: any LinkOwner) {
     (self.speed, self.grace, self.owner) = (speed, grace, owner)
     disk.read { () throws(ValueError) in

@@ -1,4 +1,4 @@
-// The three clocks: monotonic for timers and machines, boot time for ages (it counts suspended time), wall time for display.
+// The three clocks: monotonic for timers and protocol state machines, boot time for ages (it counts suspended time), wall time for display.
 
 import Glibc
 import Protocols

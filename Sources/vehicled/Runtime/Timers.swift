@@ -98,9 +98,9 @@ import ServiceRuntime
       heap.append(timer)
       siftUp(timer.position)
     } else {
-      let later = moment > timer.due
+      let isLater = moment > timer.due
       timer.due = moment
-      if later { siftDown(timer.position) } else { siftUp(timer.position) }
+      if isLater { siftDown(timer.position) } else { siftUp(timer.position) }
     }
     arm()
   }

@@ -1,4 +1,5 @@
-// A thread for blocking work. There are five: for the disk, for long reads, two for names of users and groups, and one for host names.
+// A thread for blocking work. There are five: one for the disk, one for long reads, two for names of users and groups,
+// and one for host names.
 
 import NIOPosix
 import Protocols
