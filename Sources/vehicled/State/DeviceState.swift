@@ -8,8 +8,8 @@ import Varlink
   /// The state of one property.
   struct Slot {
     var content: Reading.Content
-    /// Whether subscribers must be notified at the end of this turn.
-    var changed = false
+    /// Whether subscribers must be notified at the end of this turn of the loop.
+    var isChanged = false
     /// When the value was measured: CLOCK_BOOTTIME in ns, and wall time in µs. 0: never.
     var measuredAt: Int64 = 0
     var wall: Int64 = 0
@@ -20,13 +20,13 @@ import Varlink
     /// false if it was marked before.
     mutating func markChanged(at now: Int64) -> Bool {
       notified = now
-      defer { changed = true }
-      return !changed
+      defer { isChanged = true }
+      return !isChanged
     }
   }
 
   let device: Device
-  /// The name of the state that the machine reports, such as `polling`.
+  /// The name of the state that the device's protocol state machine reports, such as `polling`.
   private(set) var status = "starting"
   private(set) var sharedSchema: SharedSchema
   private(set) var slots: ContiguousArray<Slot> = []
@@ -76,13 +76,13 @@ import Varlink
     slots.withUnsafeMutableBufferPointer { slots in
       for reading in readings where slots.indices.contains(reading.property) {
         let index = reading.property
-        let same = slots[index].content == reading.content
+        let isSame = slots[index].content == reading.content
         if case .value = reading.content {
           slots[index].measuredAt = boot - max(0, reading.age)
           slots[index].wall = wall - max(0, reading.age) / .microsecond
           hasFreshValues = true
-          if same, boot - slots[index].notified < Self.republishInterval { continue }
-        } else if same {
+          if isSame, boot - slots[index].notified < Self.republishInterval { continue }
+        } else if isSame {
           continue
         }
         slots[index].content = reading.content
@@ -137,7 +137,7 @@ import Varlink
 
   /// Clears `changed` after its publication.
   func clearChanges() {
-    for index in changed { slots[index].changed = false }
+    for index in changed { slots[index].isChanged = false }
     changed.removeAll(keepingCapacity: true)
   }
 
@@ -175,7 +175,7 @@ import Varlink
     slots = ContiguousArray(
       schema.properties.map { property in
         var slot = earlier[property.name] ?? Slot(content: .absent(Self.unknown))
-        slot.changed = false
+        slot.isChanged = false
         return slot
       })
   }

@@ -25,8 +25,8 @@ import Varlink
   private struct Pending {
     let state: DeviceState
     var indexes: Set<Int> = []
-    var snapshot = false
-    var schema = false
+    var needsSnapshot = false
+    var needsSchema = false
   }
   private var pending: [ObjectIdentifier: Pending] = [:]
   private var pendingEvents: [Contract.Event] = []
@@ -44,7 +44,7 @@ import Varlink
   /// Sends a snapshot of these devices.
   func notify(snapshot: [Contract.Device], of states: [DeviceState]) {
     guard canSend else {
-      for state in states { pending[ObjectIdentifier(state), default: Pending(state: state)].snapshot = true }
+      for state in states { pending[ObjectIdentifier(state), default: Pending(state: state)].needsSnapshot = true }
       return wait()
     }
     send(Contract.Watch.Result(sequence: sequence, snapshot: snapshot))
@@ -54,7 +54,7 @@ import Varlink
   func notify(schema: Contract.Schema, of state: DeviceState) {
     pending[ObjectIdentifier(state)]?.indexes = []
     guard canSend else {
-      pending[ObjectIdentifier(state), default: Pending(state: state)].schema = true
+      pending[ObjectIdentifier(state), default: Pending(state: state)].needsSchema = true
       return wait()
     }
     send(Contract.Watch.Result(sequence: sequence, schemas: [schema]))
@@ -101,14 +101,14 @@ import Varlink
     pendingRemovals = [:]
     pendingEvents = []
     if !events.isEmpty { send(Contract.Watch.Result(sequence: sequence, events: events)) }
-    let snapshots = devices.filter(\.snapshot).map { $0.state.wireDevice(only: feed?.selection(of: $0.state)) }
-    let schemas = devices.filter(\.schema).map(\.state.wireSchema)
+    let snapshots = devices.filter(\.needsSnapshot).map { $0.state.wireDevice(only: feed?.selection(of: $0.state)) }
+    let schemas = devices.filter(\.needsSchema).map(\.state.wireSchema)
     if !snapshots.isEmpty || !schemas.isEmpty {
       send(
         Contract.Watch.Result(sequence: sequence, snapshot: snapshots.isEmpty ? nil : snapshots, schemas: schemas.isEmpty ? nil : schemas))
     }
     let boot = Clock.boot()
-    for device in devices where !device.snapshot && !device.indexes.isEmpty {
+    for device in devices where !device.needsSnapshot && !device.indexes.isEmpty {
       var body: [UInt8] = []
       device.state.write("changes", device.indexes.sorted(), at: boot, to: &body)
       sendChanges(body)
