@@ -10,7 +10,7 @@ struct BLETarget: Hashable, Sendable {
     case name(String)
     case prefix(String)
     case part(String)
-    /// Any peer with a name that the kind knows, if it responds to the kind's probe.
+    /// Any peer with a name that is known for the kind, if it responds to the kind's probe.
     case auto
   }
 
@@ -27,10 +27,10 @@ struct BLETarget: Hashable, Sendable {
   /// Whether a peer with this address and name matches.
   func matches(address: String, name: String?, description: PeripheralDescription) -> Bool {
     switch match {
-    case .address(let wanted): address.uppercased() == wanted
-    case .name(let wanted): name == wanted
-    case .prefix(let wanted): name?.hasPrefix(wanted) ?? false
-    case .part(let wanted): name?.contains(wanted) ?? false
+    case .address(let expected): address.uppercased() == expected
+    case .name(let expected): name == expected
+    case .prefix(let prefix): name?.hasPrefix(prefix) ?? false
+    case .part(let part): name?.contains(part) ?? false
     case .auto: name.map(description.matches(name:)) ?? false
     }
   }

@@ -30,7 +30,7 @@ struct Configuration: Equatable, Sendable {
     var observeUsers: [String] = []
     var controlUsers: [String] = []
     var driveUsers: [String] = []
-    /// Whether `drive` or `drive-users` is set, so that only their groups and users may drive. Otherwise those of `control` may drive.
+    /// Whether `drive` or `drive-users` is set, so that only the groups and users in them may drive. Otherwise those of `control` may.
     var limitsDriving = false
     /// Groups that are in the lists only by default. They need not exist: the package may not be installed.
     var optionalGroups: Set<String> = []
@@ -71,7 +71,7 @@ extension Configuration {
   static let defaultPath = "/etc/vehicled/vehicled.toml"
 
   /// Reads FILE, then FILE.d/*.toml in the order of their names; tables merge key by key and the later file wins. Then reads the
-  /// kinds' folders beside FILE. The error contains the problems of all files.
+  /// files in the folders of the kinds, such as signals.d, beside FILE. The error contains the problems of all files.
   static func load(_ path: String = defaultPath, kinds: [Kind]) throws(ConfigurationError) -> Configuration {
     var root = TOML.Table()
     var problems: [ConfigurationProblem] = []

@@ -17,7 +17,7 @@ struct ConfigurationCheck: TableCheck {
   var reported: Set<String> = []
   /// The device that uses each exclusive link.
   private var linkOwners: [String: String] = [:]
-  /// The properties of each device whose machine could be created.
+  /// The properties of each device whose protocol state machine could be created.
   private var properties: [String: [String]] = [:]
   /// The access lists of each device that sets any.
   private var access: [String: Configuration.AccessLists] = [:]

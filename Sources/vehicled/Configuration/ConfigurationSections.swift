@@ -23,7 +23,7 @@ struct SharedSection {
 }
 
 extension ConfigurationCheck {
-  private static let devices = Option("devices", ValueRule(.list), help: "devices that have it; default: all devices of the kind")
+  private static let devices = Option("devices", ValueRule(.list), help: "devices that it applies to; default: all devices of the kind")
 
   /// Reports sections of the main file that belong in a folder, and returns their names.
   mutating func reportMisplaced(in root: TOML.Table) -> [String] {
@@ -67,16 +67,16 @@ extension ConfigurationCheck {
       }
     }
     guard let entry = file[section.name], let tables = self.section(entry, form: form) else { return [] }
-    return tables.entries.compactMap { one in
-      guard problems.count < 1000, let named = namedSection(one, section, form: form, further: [Self.devices]) else { return nil }
+    return tables.entries.compactMap { child in
+      guard problems.count < 1000, let named = namedSection(child, section, form: form, further: [Self.devices]) else { return nil }
       let devices = value(Self.devices.name, of: [Self.devices], in: named.table)
-      guard case .list(let wanted)? = devices else { return SharedSection(section: named) }
-      for name in wanted where !names.contains(name) {
+      guard case .list(let selected)? = devices else { return SharedSection(section: named) }
+      for name in selected where !names.contains(name) {
         let remedy = names.isEmpty ? "configure one, or remove the key devices" : suggestion(for: name, among: names)
         let location = named.table[Self.devices.name]?.value.location ?? named.location
         report(location, "devices: unknown device \(quoted(name)) of kind \(kind.name); \(remedy)")
       }
-      return SharedSection(section: named, devices: wanted)
+      return SharedSection(section: named, devices: selected)
     }
   }
 
@@ -87,7 +87,7 @@ extension ConfigurationCheck {
     var locations: [String: SourceLocation] = [:]
     if let entry = table[section.name], let tables = self.section(entry, form: form) {
       result = tables.entries.compactMap { namedSection($0, section, form: form, further: []) }
-      for one in result { locations[one.subsection.name] = one.location }
+      for named in result { locations[named.subsection.name] = named.location }
     }
     for index in sharedSections[key(kind, section), default: []].indices {
       guard let shared = sharedSections[key(kind, section)]?[index], shared.devices?.contains(device) ?? true else { continue }
@@ -122,10 +122,10 @@ extension ConfigurationCheck {
   /// Reports the problems that the kind finds in a device's subsections, and returns whether they are valid.
   @discardableResult mutating func check(_ sections: [NamedSection], _ section: Section, _ setup: Setup) -> Bool {
     var isValid = true
-    for one in sections {
-      let errors = one.isValid ? section.check?(one.subsection, setup) ?? [] : []
-      if !one.isValid || !errors.isEmpty { isValid = false }
-      for error in errors where problems.count < 1000 { report(error, in: one.table, at: one.location) }
+    for named in sections {
+      let errors = named.isValid ? section.check?(named.subsection, setup) ?? [] : []
+      if !named.isValid || !errors.isEmpty { isValid = false }
+      for error in errors where problems.count < 1000 { report(error, in: named.table, at: named.location) }
     }
     return isValid
   }

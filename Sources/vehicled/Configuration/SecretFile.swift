@@ -1,5 +1,5 @@
-// Files with secrets: systemd credentials, and files that only the daemon's user can read. Their contents go to the machine and must
-// never appear in messages.
+// Files with secrets: systemd credentials, and files that only the daemon's user can read. Their contents go to the
+// device's protocol state machine and must never appear in messages.
 
 import Glibc
 import Protocols
@@ -8,7 +8,7 @@ import ServiceRuntime
 enum SecretFile {
   private static let maxSize = 1024
 
-  /// Reads the file at a path, or the systemd credential of this name.
+  /// Reads the file at a path, or the systemd credential with this name.
   static func read(
     _ name: String, credentials: String? = getenv("CREDENTIALS_DIRECTORY").map { String(cString: $0) }
   ) throws(ValueError) -> SecretBytes {

@@ -1,5 +1,5 @@
 // The part of the HTTP client that runs on the loop: a bounded number of running and queued requests, and their callbacks. HTTPThread
-// makes the transfers; it is started with the first request. It must never block or log a request.
+// makes the transfers; it is started with the first request. Nothing here may block or log a request.
 
 import Protocols
 

@@ -19,7 +19,7 @@ final class HTTPTransfer {
   private var headSize = 0
   private var excess: HTTPErrorMessage.Excess?
 
-  /// A transfer of a request for which `HTTPErrorMessage.problem(with:)` is nil; nil if libcurl rejects it.
+  /// Creates a transfer for a request that `HTTPErrorMessage.problem(with:)` has accepted. Returns nil if libcurl rejects it.
   init?(_ request: HTTPRequest, caFile: String?) {
     guard let easy = ccurl_easy() else { return nil }
     self.easy = easy
@@ -65,9 +65,9 @@ final class HTTPTransfer {
     }
     set(CURLOPT_HTTPHEADER, headerList())
     set(CURLOPT_ERRORBUFFER, errors)
-    let me = Unmanaged.passUnretained(self).toOpaque()
-    set(CURLOPT_WRITEDATA, me)
-    set(CURLOPT_HEADERDATA, me)
+    let context = Unmanaged.passUnretained(self).toOpaque()
+    set(CURLOPT_WRITEDATA, context)
+    set(CURLOPT_HEADERDATA, context)
     codes.append(ccurl_set_callback(easy, CURLOPT_WRITEFUNCTION) { transfer($3)?.receiveBody($0, $1 * $2) ?? 0 })
     codes.append(ccurl_set_callback(easy, CURLOPT_HEADERFUNCTION) { transfer($3)?.receiveHead($1 * $2) ?? 0 })
     if !request.body.isEmpty || ["POST", "PUT", "PATCH"].contains(request.method) {
