@@ -1,5 +1,5 @@
-// Owns the components of the `obd` machine and routes results between them: events of the adapter go to the vehicle and the clients, and
-// their demands (`AdapterDemand`) go to the adapter. It has no state of its own.
+// Owns the components of `OBDMachine` and routes results between them: events of the adapter go to the vehicle and the clients; what these
+// demand of the adapter (`AdapterDemand`) goes to the adapter. It has no other state.
 
 struct OBDRouter: Sendable {
   private(set) var session: AdapterSession
@@ -135,7 +135,7 @@ struct OBDRouter: Sendable {
 
   /// Tries the next baud rate, or resets the link.
   private mutating func giveUp(_ reason: String, at now: Instant, _ effects: inout Effects) {
-    if session.tryNextSpeed(&effects) { return setUp(at: now, &effects) }
+    if session.tryNextBaudRate(&effects) { return setUp(at: now, &effects) }
     let reason = session.setups.allRatesFailedMessage ?? reason
     values.publish(fault: reason, &effects)
     values.publish(status: .degraded, &effects)

@@ -185,6 +185,6 @@ extension [UInt8] {
 
   @Test func `the kind passes its link`() throws {
     let machine = try Kind.obd.make(Setup(links: [.main: Self.link])) as? OBDMachine
-    #expect(machine?.router.session.setups.speed.link == Self.link)
+    #expect(machine?.router.session.setups.baudRate.link == Self.link)
   }
 }

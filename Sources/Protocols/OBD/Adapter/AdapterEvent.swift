@@ -11,7 +11,7 @@ enum AdapterEvent {
   case failed(AdapterFailure)
   /// The adapter cannot continue without this.
   case needs(AdapterDemand)
-  /// The adapter is retargeted. `took` is nil after a setup, when the duration is not representative.
+  /// The adapter has been retargeted. `took` is nil after a setup, when the duration is not representative.
   case retargeted(took: Nanoseconds?)
   /// The adapter cannot address this ECU, for this reason.
   case rejected(Target?, String)

@@ -47,7 +47,7 @@ struct AdapterSession: Sendable {
   private(set) var addressing: ECUAddressing?
   private(set) var setups: SetupAttempts
   private var unanswered = UnansweredCommands()
-  /// The adapter was reinitialised since the link came up because its echo was on again.
+  /// Since the link came up, the adapter has been reinitialised because its echo was on again.
   private var hasHandledEcho = false
   /// The name of an adapter that identifies as an STN chip but does not support STPX.
   private var adapterWithoutSTPX: String?
@@ -77,8 +77,8 @@ struct AdapterSession: Sendable {
   }
 
   /// Switches to the next baud rate on the same link. Returns false if there is none.
-  mutating func tryNextSpeed(_ effects: inout Effects) -> Bool {
-    guard setups.tryNextSpeed(&effects) else { return false }
+  mutating func tryNextBaudRate(_ effects: inout Effects) -> Bool {
+    guard setups.tryNextBaudRate(&effects) else { return false }
     dialogue.reset()
     return true
   }
@@ -122,7 +122,7 @@ struct AdapterSession: Sendable {
   /// Sends nothing until this time; the adapter is reinitialised afterwards.
   mutating func rest(until: Instant, _ reason: String) { state = .resting(until: until, reason) }
 
-  /// Initialises the adapter. It begins with a space, which wakes a sleeping adapter and stops a busy one, followed by a reset.
+  /// Begins to initialise the adapter: sends a space, which wakes a sleeping adapter and stops a busy one. A reset follows.
   mutating func beginSetup(at now: Instant, _ effects: inout Effects) {
     traits = AdapterTraits(unanswered)
     addressing = nil
@@ -197,8 +197,8 @@ struct AdapterSession: Sendable {
     if notices.contains(.rejectsSTPX) { disableSTPX(&effects) }
   }
 
-  /// Whether the echo is on again: the adapter may have restarted unnoticed and lost its addressing. False once this was handled on this
-  /// link.
+  /// Whether the echo is on again: the adapter may have restarted unnoticed and lost its addressing. False once this has been handled on
+  /// this link.
   var hasLostEchoSetting: Bool { dialogue.hasEcho && !traits.unsupported.contains(.echoOff) && !hasHandledEcho }
   mutating func noteEchoHandled() { hasHandledEcho = true }
 
@@ -233,8 +233,8 @@ struct AdapterSession: Sendable {
 
   // MARK: Addressing
 
-  /// Retargets the adapter; `fastTarget` is the ECU of the fast request. On pre-CAN protocols, only reinitialising the adapter removes a
-  /// header.
+  /// Retargets the adapter; `fastTarget` is the ECU of the fast request (the request that is polled at the device's rate). On pre-CAN
+  /// protocols, only reinitialising the adapter removes a header.
   mutating func retarget(to destination: ECUAddressing, fastTarget: Target?, at now: Instant, _ effects: inout Effects) -> AdapterEvent {
     if destination.target?.request == nil, let addressing, addressing.target != .unaddressed { return .needs(.setUp(fault: nil)) }
     let retargeting = Retargeting(

@@ -66,7 +66,7 @@ struct BaudRate: Sendable {
   /// The error message after all rates have failed; nil if none was tried, or one worked.
   var allFailedMessage: String? {
     if tried.isEmpty || isConfirmed { return nil }
-    let speeds = tried.map { "\($0)" }.joined(separator: ", ")
-    return "no adapter responds at \(speeds) baud; check its power and wiring, or add ?baud=N to the link"
+    let rates = tried.map { "\($0)" }.joined(separator: ", ")
+    return "no adapter responds at \(rates) baud; check its power and wiring, or add ?baud=N to the link"
   }
 }

@@ -80,7 +80,7 @@ struct ReplyTiming: Hashable, Sendable {
   static let initial = ReplyTiming(adaptive: 1, timeout: 0x32)
   /// For functional requests: adaptive timing that was learned from fast ECUs would miss slow ones.
   static let functional = ReplyTiming(adaptive: 0, timeout: 0x32)
-  /// For ECUs that report response pending (7F xx 78).
+  /// For ECUs that report "response pending" (7F xx 78).
   static let responsePending = ReplyTiming(adaptive: 0, timeout: 0xFF)
 
   /// The displayed form: `AT1 ST32`.

@@ -1,16 +1,16 @@
-// The adapter's timeout for responses: the default, a long one for an ECU that reports response pending, or a tuned one. The tuned timeout
-// is stored with the adapter's name and is valid for adapters of that name only.
+// The adapter's timeout for responses: the default, a long one for an ECU that reports "response pending" (7F xx 78), or a tuned one. The
+// tuned timeout is stored with the adapter's name and is valid for adapters of that name only.
 
 struct ResponseTimeout: Sendable {
   static let key = "timing"
-  /// The long timeout ends after this many consecutive responses without response pending.
+  /// The long timeout ends after this many consecutive responses that were not preceded by "response pending".
   private static let responsesUntilShort = 5
 
-  /// The timing for the ECU of the fast request while the long timeout is not used.
+  /// The timing for the ECU of the fast request (the request that is polled at the device's rate) while the long timeout is not used.
   private(set) var timing = ReplyTiming.initial
-  /// The long timeout is used, because the ECU of the fast request reports response pending.
+  /// The long timeout is used, because the ECU of the fast request reports "response pending".
   private(set) var isLong = false
-  /// The number of consecutive responses without response pending.
+  /// The number of consecutive responses that were not preceded by "response pending".
   private var responsesWithoutPending = 0
   private var tuning: TimeoutTuning?
   /// The tuned timing as stored, with the adapter's name; empty if there is none.
@@ -51,7 +51,7 @@ struct ResponseTimeout: Sendable {
     if !isLong { (isLong, responsesWithoutPending) = (true, 0) }
   }
 
-  /// Counts a response. Several responses in a row without response pending end the long timeout.
+  /// Counts a response. Several responses in a row that were not preceded by "response pending" end the long timeout.
   mutating func recordResponse(withoutPending: Bool) {
     guard isLong else { return }
     responsesWithoutPending = withoutPending ? responsesWithoutPending + 1 : 0

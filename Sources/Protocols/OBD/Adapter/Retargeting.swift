@@ -4,7 +4,7 @@
 struct Retargeting: Sendable {
   /// The addressing after the last command.
   let addressing: ECUAddressing
-  /// The target is the ECU of the fast request.
+  /// The target is the ECU of the fast request, the request that is polled at the device's rate.
   let isForFastRequest: Bool
   /// The time at which the first command was sent.
   let began: Instant

@@ -1,7 +1,7 @@
 // Tuning of the adapter's timeout. The fast request, the request that is polled at `rate`, is sent `pollsPerTrial` times with each setting,
-// safest first. It is sent without the response count (`0101 2`, see FrameCount.swift), because with it the adapter returns without waiting
-// for the timeout. Settings that lose a response are rejected. Of the others, the safest that is nearly as fast as the fastest is stored
-// with the adapter's name.
+// safest first. It is sent without the response count (the `2` of `0101 2`, see FrameCount.swift), with which the adapter would return
+// without waiting for the timeout. Settings that lose a response are rejected. Of the others, the safest that is nearly as fast as the
+// fastest is stored with the adapter's name.
 
 /// The settings and their results.
 struct TimeoutTuning: Sendable {
