@@ -77,8 +77,8 @@ struct ECUDiscovery: Sendable, Equatable {
     bus = stored ?? OBDProtocol(impliedBy: first.identifier)
   }
 
-  /// The stored form: the protocol, the maximum number of PIDs if it is 1, the VIN hash, then one line per ECU with its identifier and its
-  /// PIDs in hex digits.
+  /// The stored form: the protocol (`bus`), the maximum number of PIDs if it is 1 (`most`), the VIN hash (`mark`), then one line per ECU
+  /// with its identifier and its PIDs in hex digits.
   var storedForm: [UInt8] {
     Array("bus \(bus.digit)\n\(maxPIDsPerRequest == 1 ? "most 1\n" : "")".utf8)
       + (vinHash.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? [])

@@ -7,7 +7,7 @@ extension RequestLayout {
   /// The names of the properties with the calibration identifiers, by index of the ECU.
   static let calibrationNames = (1...ECUDiscovery.maxECUs).map { $0 == 1 ? "calibration-ids" : "calibration-ids-\($0)" }
 
-  /// The requests that identify the vehicle: the VIN from any ECU, the calibration identifiers of each ECU, and again the supported PIDs.
+  /// The requests that identify the vehicle: the VIN from any ECU, the calibration identifiers of each ECU, and the supported PIDs again.
   static func identity(of ecus: [ECUDiscovery.ECU], on bus: OBDProtocol) -> [RequestLayout] {
     let vin = Property("vin", .string, lifetime: .retained, group: .identity, help: "Vehicle identification number (VIN); personal data")
     var layouts = [identity(bus.allECUs, VehicleInformation.vinRequest, vin)]
@@ -36,7 +36,7 @@ extension RequestLayout {
 
 extension ReplyReader {
   /// The strings in the response to an identification request; the response can consist of several messages. nil: there is no response.
-  func identity(_ request: PollRequest) -> (texts: VehicleInformation.Answer, source: UInt32?)? {
+  func identity(_ request: PollRequest) -> (answer: VehicleInformation.Answer, source: UInt32?)? {
     let answers = messages.filter {
       request.target.accepts($0.source, responder: request.responder) && bytes(of: $0).starts(with: request.responsePrefix)
     }

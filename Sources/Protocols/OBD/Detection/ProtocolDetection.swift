@@ -132,7 +132,7 @@ struct ProtocolDetection: Sendable {
   mutating func adapterWasSetUp() { vinHash = nil }
 
   /// Begins the candidate at `index` (nil: the current one) and returns its request. If the candidate detects the known vehicle, this is
-  /// `vehicleRequest`, the fast request of the vehicle.
+  /// `vehicleRequest`, the vehicle's fast request (the request that is polled at the device's rate).
   mutating func begin(_ index: Int? = nil, vehicleRequest: FastRequest?) -> FastRequest {
     let index = index ?? candidateIndex
     candidateIndex = index

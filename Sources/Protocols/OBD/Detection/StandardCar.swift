@@ -3,7 +3,7 @@
 // is requested from the first of them.
 
 struct StandardCar {
-  /// The fast request and its properties.
+  /// The fast request, which is polled at the device's rate, and its properties.
   let fast: RequestLayout
   /// The other requests and their properties.
   let layouts: [RequestLayout]
@@ -11,7 +11,7 @@ struct StandardCar {
   /// The fast request.
   var request: FastRequest { FastRequest(fast.request.parameters, of: fast.request.target) }
 
-  /// Engine and road speed.
+  /// Engine speed and road speed.
   private static let fastest: [UInt8] = [0x0C, 0x0D]
   /// PIDs without a value to poll: the DTC of the freeze frame, and the scaling of other PIDs, which is requested from each ECU.
   private static let excluded: Set<UInt8> = [0x02, 0x4F, 0x50]

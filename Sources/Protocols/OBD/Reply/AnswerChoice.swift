@@ -17,7 +17,7 @@ extension ReplyReader {
     return messages.reduce(0) { $0 + ISOTPMessage.frames(for: $1.length) }
   }
 
-  /// The response with this prefix and, if PIDs are given, one of them. `responder` is the ECU that sent the previous response.
+  /// The response that begins with this prefix and, if PIDs are given, one of them. `responder` is the ECU that sent the previous response.
   func answer(
     withPrefix prefix: [UInt8], parameters: [PollRequest.Parameter] = [], from target: Target, previousResponder responder: UInt32?
   ) -> Answer {
@@ -43,12 +43,12 @@ extension ReplyReader {
   }
 
   /// The more complete of two messages of one ECU; nil if they contradict each other.
-  private func merged(_ one: ISOTPMessage, _ other: ISOTPMessage, on parameters: [PollRequest.Parameter]) -> ISOTPMessage? {
-    if bytes(of: one) == bytes(of: other) { return one }
-    guard let values = self.values(of: parameters, in: one), let others = self.values(of: parameters, in: other),
-      others.allSatisfy({ (values[$0.key] ?? $0.value) == $0.value })
+  private func merged(_ first: ISOTPMessage, _ second: ISOTPMessage, on parameters: [PollRequest.Parameter]) -> ISOTPMessage? {
+    if bytes(of: first) == bytes(of: second) { return first }
+    guard let firstValues = values(of: parameters, in: first), let secondValues = values(of: parameters, in: second),
+      secondValues.allSatisfy({ (firstValues[$0.key] ?? $0.value) == $0.value })
     else { return nil }
-    return others.count > values.count ? other : one
+    return secondValues.count > firstValues.count ? second : first
   }
 
   /// The bytes of each PID in a response of service 01; nil if the lengths do not match.

@@ -24,7 +24,7 @@ extension ReplyReader.Octets {
 extension ReplyReader {
   private static let maxMessageLength = 7
 
-  /// Adds an ISO 14230 frame: format and length, target, source, a length byte if the format has none, data, checksum.
+  /// Adds an ISO 14230 frame: format byte, target, source, a length byte if the format byte contains no length, data, checksum.
   mutating func addISO14230Frame(_ octets: Octets) throws(Unreadable) {
     let hasLengthByte = octets[0] & 0x3F == 0
     let headerLength = hasLengthByte ? 4 : 3

@@ -2,7 +2,7 @@
 
 /// The code in a negative response, `7F service code`.
 enum NegativeResponse {
-  /// The reaction to a negative response to the fast request.
+  /// The reaction to a negative response to the fast request, the request that is polled at the device's rate.
   enum Demand {
     /// Try another request: this service or identifier is not supported.
     case tryOther
