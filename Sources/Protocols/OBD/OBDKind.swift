@@ -1,4 +1,4 @@
-// The `obd` kind: links, options, and the construction of its machine.
+// The `obd` kind: links, options, and the construction of its protocol state machine, `OBDMachine`.
 
 extension Kind {
   /// Cars through an ELM327 adapter.

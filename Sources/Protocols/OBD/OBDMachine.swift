@@ -1,6 +1,6 @@
-// The `obd` machine: routes inputs and the commands of clients to its components; `OBDRouter` routes the results of one component to the
-// others. One adapter command is in flight at a time; when the adapter is idle, the next one is sent. A late byte, an unexpected reply or
-// noise never becomes a value.
+// The state machine of the `obd` kind: routes inputs and the commands of clients to its components; `OBDRouter` routes the results of each
+// component to the others. One adapter command is in flight at a time; when the adapter is idle, the next one is sent. A late byte, an
+// unexpected reply or noise never becomes a value.
 //
 //   OBDMachine ─ OBDRouter ┬ AdapterSession      dialogue, setup, addressing, voltage, low power
 //                          ├ VehicleSession      ┬ VehiclePolling ┬ ProtocolDetection, PollScheduler, ResponseTimeout
@@ -13,7 +13,7 @@ public struct OBDMachine: Machine {
   private(set) var router: OBDRouter
   private let allowRaw: Bool
   /// The time of the latest input.
-  private var lastTurn: Instant = .min
+  private var lastInputTime: Instant = .min
 
   /// Creates a machine that polls `rate` times per second (0: back to back). `allowRaw`: requests that are not read-only are allowed.
   /// `phase`: the offset of the polls within the period, 0 to 1. A stored baud rate is used only if it was stored for `link`.
@@ -32,7 +32,7 @@ public struct OBDMachine: Machine {
   public var schema: Schema { router.values.schema }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
-    lastTurn = now
+    lastInputTime = now
     switch input {
     // A closed link ends the dialogue; an expired deadline has no consequences then.
     case .linkChanged(.main, _), .stopping: break
@@ -63,7 +63,7 @@ public struct OBDMachine: Machine {
     if let deadline = session.dialogue.deadline { return scheduler.overdueAt.map { min(deadline, $0) } ?? deadline }
     return switch session.state {
     case .resting(let until, _), .lowPower(let until): until
-    case .ready: router.clients.queries.isRunning ? nil : scheduler.nextWake(after: lastTurn)
+    case .ready: router.clients.queries.isRunning ? nil : scheduler.nextWake(after: lastInputTime)
     case .down, .settingUp, .retargeting, .identifyingProtocol, .measuringVoltage, .enteringLowPower: nil
     }
   }

@@ -1,4 +1,5 @@
-// The consequences of a vehicle's reply, or of a failed request, for the adapter: what it reveals about the adapter and requires of it.
+// The consequences of a vehicle's reply, or of a failed request, for the adapter: what it reveals about the adapter, and what the adapter
+// must do.
 
 struct Reaction: Sendable {
   /// What the reply has revealed.
@@ -7,7 +8,7 @@ struct Reaction: Sendable {
 
     /// The reply was usable.
     static let usableReply = Notices(rawValue: 1)
-    /// The vehicle has answered the fast request.
+    /// The vehicle has answered the fast request (FastPoll.swift).
     static let answered = Notices(rawValue: 2)
     /// Another fast request is polled.
     static let replaced = Notices(rawValue: 4)

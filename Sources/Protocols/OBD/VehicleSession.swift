@@ -16,7 +16,7 @@ struct VehicleSession: Sendable {
   init(_ polling: VehiclePolling, _ pauseConditions: PauseConditions?) { (self.polling, sleep) = (polling, SleepPolicy(pauseConditions)) }
 
   var bus: OBDProtocol { polling.detection.bus }
-  /// The addressing of the fast request.
+  /// The addressing of the fast request (FastPoll.swift).
   var fastAddressing: ECUAddressing { polling.fastAddressing }
 
   // MARK: Connection
@@ -308,7 +308,7 @@ struct VehicleSession: Sendable {
     pausePolling(for: pause.length, session, at: now, &reaction)
   }
 
-  /// Pauses polling for this long. The adapter may sleep meanwhile if the pause is long.
+  /// Pauses polling for this long. If the pause is long enough, the adapter may sleep meanwhile.
   private mutating func pausePolling(for length: Nanoseconds, _ session: AdapterSession, at now: Instant, _ reaction: inout Reaction) {
     polling.pause(until: now &+ length)
     if sleep.beginPause(length, session.traits) { reaction.demand(.enterLowPower(until: now &+ length)) }

@@ -1,4 +1,4 @@
-// Counts the failures of the fast request since its last response, and decides the consequence of each failure.
+// Counts the failures of the fast request (FastPoll.swift) since its last response, and decides the consequence of each failure.
 
 struct ErrorCounters: Sendable {
   /// The number of replaced requests after which the whole vehicle is considered silent.
@@ -6,7 +6,7 @@ struct ErrorCounters: Sendable {
 
   /// The vehicle has answered the fast request on this connection.
   private(set) var isConfirmed = false
-  /// Consecutive responses without all of the requested PIDs.
+  /// Consecutive responses that lack some of the requested PIDs.
   private var partialResponses = 0
   private var missingResponses = 0
   private var busErrors = 0

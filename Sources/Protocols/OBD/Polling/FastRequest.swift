@@ -1,5 +1,5 @@
-// The content of the fast request: BMS data record 0x01 over UDS or KWP, or a few PIDs of one ECU; during detection and liveness checks,
-// the supported PIDs.
+// The content of the fast request, which is polled at the device's rate: BMS data record 0x01 over UDS or KWP, or a few PIDs of one ECU;
+// during detection and liveness checks, the supported PIDs.
 
 struct FastRequest: Equatable, Sendable {
   /// The hex digits as sent, without the frame count.

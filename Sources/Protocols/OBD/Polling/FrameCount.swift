@@ -1,6 +1,6 @@
-// The frame count: a hex digit at the end of a request. After this number of frames, the adapter stops waiting for more. This makes 20 Hz
-// possible, but a wrong count loses frames. The count is therefore learned from complete responses and dropped after any failure. After
-// repeated drops, more complete responses are required to learn it again.
+// The frame count (also called response count): a hex digit at the end of a request. After this number of frames, the adapter stops waiting
+// for more. This makes 20 Hz possible, but a wrong count loses frames. The count is therefore learned from complete responses and dropped
+// after any failure. After repeated drops, more complete responses are required to learn it again.
 
 struct FrameCount: Sendable {
   /// The number of complete responses that are required to learn the count, by the number of times it was dropped.

@@ -26,7 +26,7 @@ indirect enum PollConsequence: Sendable {
   case replace(String, otherwise: PollConsequence)
   /// Try the next protocol candidate. `isFinal`: polling stops after the last one.
   case tryOther(String, isFinal: Bool)
-  /// Wait for the ECU, which has reported response pending this many times in a row.
+  /// Wait for the ECU, which has reported "response pending" this many times in a row.
   case responsePending(String, times: Int)
   /// Pause polling: the vehicle does not respond.
   case pause(String)

@@ -43,17 +43,17 @@ struct PollRequest: Sendable {
   private(set) var rows: [Row] = []
   /// The ECU that answered the request on this connection.
   private(set) var responder: UInt32?
-  /// It is polled as often as the fast request; the two alternate.
+  /// It is polled as often as the fast request (the request that is polled at the device's rate); the two alternate.
   let isFast: Bool
   let purpose: Purpose
   /// It was the fast request and failed. When the ECU answers it again, it becomes the fast request again.
   private(set) var isReplaced = false
   private(set) var priority = Priority.normal
-  /// It is sent with the long timeout, because its ECU reports response pending.
+  /// It is sent with the long timeout, because its ECU reports "response pending".
   private(set) var usesLongTimeout = false
   /// When it is due next; `.min`: at once.
   private(set) var due: Instant = .min
-  /// The recent time from sending the request to the reply.
+  /// The expected time from sending the request to the reply, from recent measurements.
   private(set) var duration: Nanoseconds = 60 * .millisecond
   private(set) var frameCount = FrameCount()
   private(set) var support = Support.unknown
@@ -107,7 +107,7 @@ struct PollRequest: Sendable {
     self.responsePrefix = responsePrefix ?? request.prefix(1).map { $0 &+ 0x40 } + (parameters.isEmpty ? request.dropFirst() : [])
   }
 
-  /// This request with rows, period and priority.
+  /// This request with these rows, this period and this priority.
   func placed(_ rows: [Row], every period: Nanoseconds, _ priority: Priority) -> PollRequest {
     var placed = self
     (placed.rows, placed.period, placed.priority) = (rows, period, priority)

@@ -1,5 +1,5 @@
-// Decides what is polled when: the fast request at each slot of an absolute grid, other requests in the gaps, and nothing during pauses. A
-// fast request that fails is replaced by another request, and is then retried in the gaps.
+// Decides what is polled when: the fast request (FastPoll.swift) at each slot of an absolute grid, other requests in the gaps, and nothing
+// during pauses. A fast request that fails is replaced by another request, and is then retried in the gaps.
 //
 //   waiting ─ slot ─▶ polling ──── answered or failed ──▶ waiting ─ pause ─▶ paused ─ due ─▶ waiting
 //      └─ gap ─▶ requesting ─┘
@@ -113,7 +113,7 @@ struct PollScheduler: Sendable {
 
   // MARK: Sending
 
-  /// When the next request or the end of a pause is due; nil while a request is in flight.
+  /// When the next request or the end of a pause is due; nil while a request is in flight, or if the pause lasts until the link comes up.
   func nextWake(after now: Instant) -> Instant? {
     switch state {
     // Due requests that do not fit into the gap wait for the next response to the fast request.

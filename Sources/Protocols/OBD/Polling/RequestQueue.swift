@@ -1,10 +1,10 @@
-// The queue of all requests other than the fast request, which are sent in the gaps between fast requests. Of the requests that complete
-// before the next slot, including retargeting, the one with the earliest deadline is sent. A request that never fits is forced once it is
-// late by one period: it is sent although it delays the fast request. Usually at most one request per second is forced.
+// The queue of all requests other than the fast request (FastPoll.swift). They are sent in the gaps between fast requests. Of the requests
+// that complete before the next slot, including retargeting, the one with the earliest deadline is sent. A request that never fits is
+// forced once it is late by one period: it is sent although it delays the fast request. Usually at most one request per second is forced.
 
 struct RequestQueue: Sendable {
   private(set) var requests: [PollRequest] = []
-  /// The recent time needed to retarget the adapter.
+  /// The expected time to retarget the adapter, from recent measurements.
   private(set) var retargetDuration: Nanoseconds = 12 * .millisecond
   /// The earliest due time of all requests.
   private(set) var nextDue: Instant = .max
@@ -13,7 +13,7 @@ struct RequestQueue: Sendable {
   private var lastForced: Instant = .min
   /// The fast request takes longer than its period, so there are no gaps.
   private var hasNoGaps = false
-  /// No request was started since the last response to the fast request, so one may be forced.
+  /// No request has been sent since the last response to the fast request, so one may be forced.
   private var canForce = false
   /// The same for a request that is polled as often as the fast request and alternates with it.
   private var canForceFast = false
@@ -310,7 +310,7 @@ struct RequestQueue: Sendable {
     update()
   }
 
-  /// Replaces the request at `index` by `old`, the former fast request, and returns the replaced request. If `old` failed at `now`, it is
+  /// Replaces the request at `index` with `old`, the former fast request, and returns the replaced request. If `old` failed at `now`, it is
   /// retried soon.
   mutating func exchange(_ index: Int, with old: PollRequest, failedAt now: Instant?) -> PollRequest {
     let new = requests[index]

@@ -2,7 +2,7 @@
 
 /// The result of handling a reply.
 enum RequestOutcome: Sendable {
-  /// The vehicle did not answer the request, or rejected it. The failure was already counted.
+  /// The vehicle did not answer the request, or rejected it. The failure has already been counted.
   case missed
   /// The adapter has restarted or is going to sleep.
   case settingsLost(ELMStatus)

@@ -10,7 +10,7 @@ struct VehiclePolling: Sendable {
   private(set) var detection: ProtocolDetection
   private(set) var scheduler: PollScheduler
   private(set) var timeout = ResponseTimeout()
-  /// Only custom signals are requested in addition to the fast request.
+  /// Only custom signals are requested in addition to the fast request (FastPoll.swift).
   private let isFastOnly: Bool
   private let signals: [CustomSignal]
   private let overrides: PropertyOverrides
@@ -373,10 +373,10 @@ struct VehiclePolling: Sendable {
       if isUnreadable, session.usesSTPX { reaction.note(.stpxCountsFrames) }
       values.countBadReply(session.dialogue.reply, &effects)
       reaction.demand(.count(.unusable(reason, resynchronising: true)))
-    case .identified(let texts):
+    case .identified(let text):
       reaction.note(.usableReply)
       guard let position = request.rows.first?.position, values.name(at: position) == "vin",
-        detection.recordVIN(texts, &effects)
+        detection.recordVIN(text, &effects)
       else { return }
       values.withdrawAll(except: position, "the VIN has changed", &effects)
       repeatDetection("the VIN has changed", &effects, &reaction)
