@@ -133,7 +133,7 @@ import Testing
     #expect(
       result
         == .failure(
-          .refused(code: .noAnswer, "7E9 does not respond, and its codes would be lost unread; try again")))
+          .refused(code: .noAnswer, "no response from 7E9: codes would be lost unread; try again")))
     #expect(!rig.sentCommands.contains { $0.command == "04" })
   }
 

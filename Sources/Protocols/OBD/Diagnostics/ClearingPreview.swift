@@ -72,7 +72,7 @@ struct ClearingPreview: MultiECUQuery {
     let silent = knownECUs.filter { !ecus.contains($0) }.map { ReplyReader.name(of: $0) }
     if isComplete, !silent.isEmpty, !ecus.contains(nil) {
       return .refused(
-        code: .noAnswer, "\(silent.joined(separator: ", ")) does not respond, and its codes would be lost unread; try again")
+        code: .noAnswer, "no response from \(silent.joined(separator: ", ")): codes would be lost unread; try again")
     }
     return nil
   }

@@ -49,7 +49,7 @@ struct CodeClearing: MultiECUQuery {
   /// One outcome per ECU. Without headers, each response counts as one ECU.
   private func outcomes(of answers: [ECUAnswer]) -> [(source: UInt32?, outcome: Outcome)] {
     let cleared = answers.filter { $0.isPositive }
-    // A response pending followed by a positive response is not a rejection.
+    // "Response pending" followed by a positive response is not a rejection.
     let refused = answers.filter { answer in answer.source == nil || !cleared.contains { $0.source == answer.source } }
     let silent = ecus.filter { source in source != nil && !answers.contains { $0.source == source } }
     let found =

@@ -1,5 +1,5 @@
-// Trouble codes over UDS (ISO 14229-1, service 19 02), read from each ECU separately: the known ECUs, those at the eight addresses of ISO
-// 15765-4, and those that the client gives. ECUs without the service, and known ECUs that do not respond, are listed.
+// Trouble codes over UDS (ISO 14229-1, service 19 02), read from each ECU separately: the known ECUs, the eight addresses of ISO 15765-4,
+// and the addresses that the client gives. ECUs without the service, and known ECUs that do not respond, are listed.
 
 struct UDSTroubleCodeQuery: MultiECUQuery {
   /// The ECUs, in the order of the requests.

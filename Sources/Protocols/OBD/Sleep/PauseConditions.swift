@@ -41,7 +41,7 @@ struct PauseConditions: Sendable, Equatable {
     (self.minVoltage, self.probeInterval, self.idleAfter, self.usesLowPower) = (minVoltage, probeInterval, idleAfter, usesLowPower)
   }
 
-  /// Resets the measurement for a new link. A low battery is considered low until it is measured again.
+  /// Resets the measurement for a new link. A battery that was low is considered low until it is measured again.
   mutating func reset() { (volts, lastMeasurement, lastUse) = (nil, nil, nil) }
 
   /// When the next measurement is due while polling; `.min`: at once.

@@ -16,7 +16,7 @@ struct TestResult: Sendable, Equatable {
 
   var hasPassed: Bool { minimum <= value && value <= maximum }
 
-  /// Whether the test has run since the codes were cleared; before that, value and limits are 0.
+  /// Whether the test has run since the codes were cleared; until it has, value and limits are 0.
   var hasRun: Bool { value != 0 || minimum != 0 || maximum != 0 }
 
   enum Answer: Equatable {

@@ -9,7 +9,7 @@ struct TroubleCode: Sendable, Hashable, Comparable {
   init(number: UInt16) { self.number = number }
   init(_ high: UInt8, _ low: UInt8) { number = UInt16(high) << 8 | UInt16(low) }
 
-  /// Parses text such as `P0133`, in either case.
+  /// Parses text such as `P0133`, in upper or lower case.
   init?(_ text: String) {
     let characters = Array(text.utf8)
     guard characters.count == 5, let system = Self.letters.firstIndex(of: characters[0] & 0xDF) else { return nil }

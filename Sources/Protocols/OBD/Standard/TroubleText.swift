@@ -1,5 +1,5 @@
-// Descriptions of standard trouble codes. The table, Vehicles/trouble-codes.txt, is parsed on first use. Descriptions that number
-// cylinders, coils or sensors are computed. Unlisted codes have no description.
+// Descriptions of standard trouble codes. The table, Vehicles/trouble-codes.txt, is parsed on first use. Descriptions that contain the
+// number of a cylinder, coil or sensor are computed. Unlisted codes have no description.
 
 extension TroubleCode {
   /// The description: "manufacturer-specific" if the code is not standardised, nil if it is unknown.
@@ -43,7 +43,7 @@ extension TroubleCode {
     return meanings
   }()
 
-  /// The code with `offset` added to its last two digits, which count in decimal; they never exceed 9.
+  /// The code with `offset` added to its last two digits, as a decimal number; nil if one of them or the sum is not decimal.
   private func following(_ offset: Int) -> TroubleCode? {
     if offset == 0 { return self }
     let (tens, ones) = (Int(number >> 4 & 15), Int(number & 15))

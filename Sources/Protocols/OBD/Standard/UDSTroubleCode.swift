@@ -16,7 +16,7 @@ struct UDSTroubleCode: Sendable, Equatable {
   /// `U0100-87`; without a failure type `U0100`.
   var text: String { failureType == 0 ? code.text : "\(code.text)-\(spacedHex([failureType]))" }
 
-  /// `stored` for a confirmed code, `active` for one that fails now.
+  /// `stored` for a confirmed code, `active` for a code whose test currently fails.
   var states: [String] { Self.states.filter { status & $0.bit != 0 }.map(\.word) }
 
   /// The descriptions of the code and of its failure type.
