@@ -25,7 +25,7 @@ struct ClientSession: Sendable {
     if let query = clearingSequence.stored(key, failure, motion, requiresResponse: bus.isCAN, &effects) { queries.prepend(query) }
   }
 
-  /// Begins the next query; `fastAddressing` is the addressing of polls. Returns its first command; nil: it was rejected.
+  /// Begins the next query; `fastAddressing` is the addressing of the fast request. Returns its first command; nil: it was rejected.
   mutating func begin(on bus: OBDProtocol, _ session: AdapterSession, fastAddressing: ECUAddressing, _ effects: inout Effects) -> [UInt8]? {
     queries.begin(on: bus, session.traits, from: session.addressing, fastAddressing: fastAddressing, &effects)
     return queries.isRunning ? queries.command : nil
@@ -35,18 +35,18 @@ struct ClientSession: Sendable {
   mutating func replied(
     _ parsed: ReplyReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
   ) -> Queries.Outcome {
-    notifyDiagnostics(of: queries.replied(parsed, session, fastAddressing: fastAddressing, scales, &effects), &effects)
+    notifyClearingSequence(of: queries.replied(parsed, session, fastAddressing: fastAddressing, scales, &effects), &effects)
   }
 
   /// Handles a `command` whose reply is missing or too long.
   mutating func failed(_ failure: AdapterFailure, _ command: [UInt8], _ effects: inout Effects) -> Queries.Outcome {
     if case .timeout = failure {
-      return notifyDiagnostics(of: queries.timedOut(command, after: AdapterSession.timeout, &effects), &effects)
+      return notifyClearingSequence(of: queries.timedOut(command, after: AdapterSession.timeout, &effects), &effects)
     }
-    return notifyDiagnostics(of: queries.overflowed(command, &effects), &effects)
+    return notifyClearingSequence(of: queries.overflowed(command, &effects), &effects)
   }
 
-  private mutating func notifyDiagnostics(of outcome: Queries.Outcome, _ effects: inout Effects) -> Queries.Outcome {
+  private mutating func notifyClearingSequence(of outcome: Queries.Outcome, _ effects: inout Effects) -> Queries.Outcome {
     if let id = outcome.completed { clearingSequence.completed(id) }
     if let query = outcome.codesRead { clearingSequence.codesRead(by: query, &effects) }
     return outcome

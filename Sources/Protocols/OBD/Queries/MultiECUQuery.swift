@@ -13,7 +13,7 @@ protocol MultiECUQuery: Sendable {
   mutating func handleUnusableReply(to index: Int, _ reason: String) -> Bool
   /// Whether it has so many requests that the client receives progress reports.
   var isLong: Bool { get }
-  /// The error that ends the query before its last request; nil: continue.
+  /// The error that ends the query, before or after its last request; nil: continue.
   var abortError: CommandError? { get }
   /// The final report.
   var report: Report { get }
@@ -63,7 +63,7 @@ extension [ECUAnswer] {
   }
 
   /// The ECUs that support the request but could not answer it, with the reason. Without headers, a later positive response is attributed
-  /// to the ECU that reported response pending.
+  /// to the ECU that reported "response pending".
   var failedECUs: [(source: UInt32?, message: String)] {
     indices.compactMap { index in
       let answer = self[index]
@@ -75,7 +75,7 @@ extension [ECUAnswer] {
     }
   }
 
-  /// Whether an ECU has reported response pending but no response followed.
+  /// Whether an ECU has reported "response pending" but no response followed.
   var isPending: Bool {
     contains { $0.negativeResponseCode == 0x78 } && failedECUs.contains { $0.message == NegativeResponse.name(of: 0x78) }
   }

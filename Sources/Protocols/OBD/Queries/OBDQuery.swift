@@ -2,7 +2,7 @@
 // only ASCII without line ends or prompts to the adapter and, unless allow-raw is set, nothing that could change the state of the vehicle.
 
 struct OBDQuery: Sendable {
-  /// One command of the script.
+  /// One command of the script, the sequence of adapter commands for one request.
   enum Step: Equatable, Sendable {
     /// Sets protocol, header or filter; must be acknowledged.
     case prepare(ECUAddressing.Step)
@@ -39,7 +39,7 @@ struct OBDQuery: Sendable {
   private(set) var addressing: ECUAddressing?
   /// The command of the script that is in flight or next.
   private(set) var position = 0
-  /// The adapter waits longer, because an ECU has reported response pending.
+  /// The adapter waits longer, because an ECU has reported "response pending".
   private(set) var usesLongTimeout = false
   /// The client still waits for the result.
   private(set) var hasClient = true
@@ -193,8 +193,8 @@ struct OBDQuery: Sendable {
     while step != nil, !isRestoring { position += 1 }
   }
 
-  /// The timing for a request. Tuned timing applies to the polled ECU only. Functional requests wait for the full timeout. Clearing can
-  /// take a long time.
+  /// The timing for a request. Tuned timing applies to the ECU of the fast request only. Functional requests wait for the full timeout.
+  /// Clearing can take a long time.
   private func timing(of target: Target, _ fastAddressing: ECUAddressing) -> ReplyTiming {
     if usesLongTimeout || multiECU is CodeClearing { return .responsePending }
     return target.reply == nil ? .functional : target == fastAddressing.target ? fastAddressing.timing : .initial
@@ -206,13 +206,13 @@ struct OBDQuery: Sendable {
     return text.count >= 2 && text.allSatisfy(isHexDigit) && Self.readServices.contains(hexValue(text[0]) << 4 | hexValue(text[1]))
   }
 
-  /// Builds the script of the request at this index; `fastAddressing` is the addressing of polls.
+  /// Builds the script of the request at this index; `fastAddressing` is the addressing of the fast request (FastPoll.swift).
   mutating func prepare(for traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing, at index: Int = 0) {
     guard let service else {
       self.addressing = isRaw ? nil : addressing
       return script = [.request(index)] + (isRaw ? traits.settingsToRestore.map { .restore($0.bytes) } : [])
     }
-    // Services of SAE J1979 go to all ECUs, manufacturer-specific ones to the polled ECU.
+    // Services of SAE J1979 go to all ECUs, manufacturer-specific ones to the ECU of the fast request.
     let defaultTarget = service <= 0x0A || multiECU != nil ? fastAddressing.bus.allECUs : fastAddressing.target ?? .unaddressed
     let target = header.map { Target($0) } ?? multiECU?.target(of: index) ?? defaultTarget
     let destination = ECUAddressing(bus: fastAddressing.bus.adapted(to: target), target: target, timing: timing(of: target, fastAddressing))

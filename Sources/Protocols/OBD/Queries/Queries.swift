@@ -1,5 +1,5 @@
-// Queries of clients between two polls: a query waits for the command in flight, runs before the next poll, and restores header and
-// filter. Each query completes exactly once, unless its client has disconnected.
+// Queries of clients between two polls: a query waits for the command in flight and runs before the next poll, which retargets the adapter.
+// Each query completes exactly once, unless its client has disconnected.
 //
 //   idle ─ begin ─▶ running ─ last command answered ─▶ idle
 //                   │  ▲ the next command of its script
@@ -60,7 +60,7 @@ struct Queries: Sendable {
   /// Adds a query before all others, because it continues one that has already waited.
   mutating func prepend(_ query: OBDQuery) { waiting.insert(query, at: 0) }
 
-  /// Begins the next query; `fastAddressing` is the addressing of polls.
+  /// Begins the next query; `fastAddressing` is the addressing of the fast request (FastPoll.swift).
   mutating func begin(
     on bus: OBDProtocol, _ traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing, _ effects: inout Effects
   ) {

@@ -114,7 +114,7 @@ struct ExpressionParser {
     }
   }
 
-  /// Checks a constant second operand: rejects a division by zero, and invalid shifts and widths.
+  /// Checks a constant second operand: rejects a division by zero, and invalid shifts.
   private func check(_ operation: Expression.Binary, by constant: Double, _ offset: Int) throws(ExpressionError) {
     switch operation {
     case .divide, .modulo: if constant == 0 { throw ExpressionError(offset: offset, message: "division by zero; write another divisor") }

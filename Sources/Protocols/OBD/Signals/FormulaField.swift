@@ -60,9 +60,9 @@ extension LinearField {
       case .constant: return nil
       case .linear(let field): return field
       case .bytes(let bytes):
-        let places = bytes.sorted { $0.key < $1.key }
-        let (first, weights) = (places[0].key, places.map(\.value))
-        guard places.enumerated().allSatisfy({ $0.element.key == first + $0.offset }) else { return nil }
+        let sorted = bytes.sorted { $0.key < $1.key }
+        let (first, weights) = (sorted[0].key, sorted.map(\.value))
+        guard sorted.enumerated().allSatisfy({ $0.element.key == first + $0.offset }) else { return nil }
         switch weights {
         case [0x100, 1]: return LinearField(.u16(first))
         case [1, 0x100]: return LinearField(.littleU16(first))

@@ -140,7 +140,7 @@ extension CustomSignal {
       guard parts.count == 2, let number = Int(parts[0]), let text = parts.last.map({ String($0.drop { $0 == " " }) }), !text.isEmpty
       else {
         problems.append(
-          OptionError("labels", "\"\(visible(entry, limit: 40))\" is not a label; write a number and a text, as in \"1: park\""))
+          OptionError("labels", "\"\(visible(entry, limit: 40))\" is not a label; write a number and a string, as in \"1: park\""))
         continue
       }
       if labels[number] != nil { problems.append(OptionError("labels", "\(number) has two labels; remove one")) }
@@ -156,7 +156,7 @@ extension CustomSignal {
       [.control, .format, .lineSeparator, .paragraphSeparator, .surrogate].contains($0.properties.generalCategory)
     }
     if isUnprintable || text.unicodeScalars.count > maxLength {
-      problems.append(OptionError(key, "not one line of at most \(maxLength) characters; shorten it"))
+      problems.append(OptionError(key, "only one line of up to \(maxLength) characters is allowed; shorten it"))
     }
   }
 }

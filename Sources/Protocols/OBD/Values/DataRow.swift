@@ -32,7 +32,7 @@ final class DataRow: Sendable {
   enum Source: Sendable {
     case field(LinearField)
     case program(Expression)
-    /// A number with ECU-specific scaling; the standard scaling is used if the ECU has reported none.
+    /// A number with ECU-specific scaling; the standard scaling is used if the ECU does not support the PID that reports it.
     case scaled(NumberField, ScaledQuantity)
     /// Decodes the data after the echoed identifier; never reads beyond it.
     case function(@Sendable (Data) -> Decoded)
@@ -129,7 +129,7 @@ final class DataRow: Sendable {
   }
 }
 
-/// The built-in tables, which are generated from the files of Vehicles.
+/// The built-in tables, which are generated from the files in Vehicles.
 extension DataRow {
   /// Creates a row from the keys of a signal; `valid` is a formula.
   convenience init(

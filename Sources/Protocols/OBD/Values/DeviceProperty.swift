@@ -1,7 +1,7 @@
 // The properties of the device itself, which describe the adapter and the polling: names, units, ranges, help. In the schema they follow
 // the vehicle's properties, in the order of the cases.
 
-/// A property of every `obd` device; its raw value is its position after those of the vehicle.
+/// A property of every `obd` device; its raw value is its position after the vehicle's properties.
 enum DeviceProperty: Int, CaseIterable, Sendable {
   case pollRate, roundTrip, roundTripP99, lateness, latenessP99, adapterVoltage
   case adapter, vehicle, `protocol`, request, polls, missed, timeouts, badReplies, lastBadReply
@@ -80,6 +80,6 @@ enum DeviceProperty: Int, CaseIterable, Sendable {
 extension OBDMachine {
   /// Names that a custom signal cannot have.
   static let ownProperties = batteryProperties.union(DeviceProperty.names)
-  /// Names of the BMS data record.
+  /// The names of the properties in the BMS data record.
   static let batteryProperties = Set(BMSRecord.entries.map(\.dataRow.property.name))
 }

@@ -55,7 +55,7 @@ struct ValueTable: Sendable {
 
   /// The requests, with the positions of their properties in the schema.
   struct PlacedRequests {
-    /// The rows of the fast request; empty if it is a data record.
+    /// The rows of the fast request (FastPoll.swift); empty if it is a data record.
     let fastRows: [PollRequest.Row]
     let requests: [PollRequest]
   }
@@ -108,7 +108,7 @@ struct ValueTable: Sendable {
     return PlacedRequests(fastRows: fastRows, requests: requests)
   }
 
-  /// Publishes the schema. Call it before any value of the turn is published, because it changes the positions of properties.
+  /// Publishes the schema. Call it before any value is added to `effects`, because it changes the positions of properties.
   mutating func declare(
     hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds, of ecus: [ECUDiscovery.ECU],
     _ effects: inout Effects
