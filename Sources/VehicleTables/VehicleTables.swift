@@ -1,4 +1,4 @@
-// Runs generate.py, which makes Swift tables of the files in Sources/Protocols/OBD/Vehicles. Needs python3 (3.11), nothing else.
+// Runs generate.py, which generates Swift tables from the files in Sources/Protocols/OBD/Vehicles. Needs only Python 3.11 or later.
 
 import Foundation
 import PackagePlugin

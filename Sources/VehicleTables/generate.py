@@ -22,10 +22,10 @@ class InvalidEntry(Exception):
     pass
 
 
-def number(text):
+def byte_position(name):
     """The position of a byte by its name: A is 0, AA is 26."""
     position = 0
-    for letter in text:
+    for letter in name:
         position = position * 26 + ord(letter) - 64
     return position - 1
 
@@ -35,7 +35,7 @@ def byte_name(position):
 
 
 def elements(entry):
-    """The elements of a list, or of a text such as "6...16", "J...P AN...AQ" or "0x02...0x04"."""
+    """The elements of a list, or of a string such as "6...16", "J...P AN...AQ" or "0x02...0x04"."""
     if isinstance(entry, list):
         return entry
     found = []
@@ -46,29 +46,31 @@ def elements(entry):
         elif first.isdigit():
             found += [str(n) for n in range(int(first), int(last) + 1)]
         else:
-            found += [byte_name(n) for n in range(number(first), number(last) + 1)]
+            found += [byte_name(n) for n in range(byte_position(first), byte_position(last) + 1)]
     return found
 
 
 def substituted(entry, values):
-    """The entry with $NAME replaced in all its texts, keys included."""
+    """The entry with $NAME replaced in all its strings, keys included."""
     if isinstance(entry, str):
         return re.sub(r"\$(\w+)", lambda match: values.get(match[1], match[0]), entry)
     if isinstance(entry, list):
-        return [substituted(one, values) for one in entry]
+        return [substituted(element, values) for element in entry]
     if isinstance(entry, dict):
-        return {substituted(key, values): substituted(one, values) for key, one in entry.items()}
+        return {substituted(key, values): substituted(value, values) for key, value in entry.items()}
     return entry
 
 
 def expanded(entry):
-    """The copies of an entry, one for each element of its lists. With `padding`, a value is absent if this and all later bytes are 0."""
-    lists = {name: elements(one) for name, one in entry.get("each", {}).items()}
-    if len({len(one) for one in lists.values()}) > 1:
+    """The copies of an entry, one for each element of its lists. With `padding`, a value is absent if its byte and all
+    later bytes of the list are 0.
+    """
+    lists = {name: elements(value) for name, value in entry.get("each", {}).items()}
+    if len({len(values) for values in lists.values()}) > 1:
         raise InvalidEntry("the lists of each have different lengths")
-    rest = {key: one for key, one in entry.items() if key != "each"}
+    rest = {key: value for key, value in entry.items() if key != "each"}
     for index in range(len(next(iter(lists.values()), [0]))):
-        copy = substituted(rest, {name: one[index] for name, one in lists.items()})
+        copy = substituted(rest, {name: values[index] for name, values in lists.items()})
         if copy.pop("padding", False):
             copy["value"] = " || ".join(lists["byte"][index:]) + f" ? {copy['value']} : unreported"
         yield copy
@@ -90,7 +92,7 @@ def arranged(data, found):
     """The signals with group and rank: those of the first pattern in [groups] and [ranks] that matches the name."""
     for signal in found:
         for key, table in (("group", "groups"), ("rank", "ranks")):
-            matches = [one for one, patterns in data[table].items() if any(fnmatch.fnmatchcase(signal["name"], p) for p in patterns)]
+            matches = [item for item, patterns in data[table].items() if any(fnmatch.fnmatchcase(signal["name"], p) for p in patterns)]
             if not matches and key == "group":
                 raise InvalidEntry(f"{signal['name']}: no pattern of [groups] matches the name")
             if matches:
@@ -187,7 +189,7 @@ def standard(data):
     groups = {}
     for pid, parameter in sorted(parameters.items()):
         period = round(parameter.get("period", 5) * 1000)
-        lines = [f"    let rows{pid}: [DataRow] = [", *(f"      {one}," for one in parameter.get("rows", [])), "    ]"]
+        lines = [f"    let rows{pid}: [DataRow] = [", *(f"      {item}," for item in parameter.get("rows", [])), "    ]"]
         lines.append(f"    found.append(StandardParameter(0x{pid}, {parameter['length']}, every: {period} * .millisecond, rows{pid}))")
         groups.setdefault(pid[0], []).extend(lines)
     output = [f"extension {data['table']} {{"]
