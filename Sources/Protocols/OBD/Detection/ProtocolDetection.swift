@@ -113,7 +113,7 @@ struct ProtocolDetection: Sendable {
     return (stored[Self.ecusKey] ?? old).flatMap { ECUDiscovery(stored: $0) }
   }
 
-  /// Uses the stored ECUs as those of the vehicle. Returns the index of the candidate to begin with.
+  /// Assumes that the vehicle has the stored ECUs. Returns the index of the candidate to begin with.
   mutating func useStored(_ found: ECUDiscovery) -> Int {
     storedECUs = found
     // The vehicle may be an electric car whose BMS was asleep during detection: the request for its BMS data is tried first.

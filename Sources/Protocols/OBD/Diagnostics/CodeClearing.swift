@@ -9,7 +9,7 @@ struct CodeClearing: MultiECUQuery {
   /// The ECUs that responded when the codes were read.
   let ecus: [UInt32?]
   private var motion: Motion
-  /// The outcome by ECU; nil until the reply to service 04 was processed.
+  /// The outcome by ECU; nil until the reply to service 04 has been processed.
   private(set) var outcomes: [(source: UInt32?, outcome: Outcome)]?
   /// The codes that remain.
   private var remaining: TroubleCodeQuery

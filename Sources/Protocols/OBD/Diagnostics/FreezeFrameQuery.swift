@@ -80,9 +80,9 @@ struct FreezeFrameQuery: MultiECUQuery {
     }
     for answer in answers where answer.isPositive {
       isAnswered = true
-      var read = FreezeFrame()
-      if let problem = read.add(answer.bytes[...]) { throw Unreadable(problem) }
-      guard let code = read.code, read.frame == frame else { continue }
+      var parsed = FreezeFrame()
+      if let problem = parsed.add(answer.bytes[...]) { throw Unreadable(problem) }
+      guard let code = parsed.code, parsed.frame == frame else { continue }
       frames.append(Frame(source: answer.source, number: frame, code: code))
     }
     guard frames.count > previousCount else { return }
@@ -107,13 +107,13 @@ struct FreezeFrameQuery: MultiECUQuery {
   private mutating func addValues(_ answers: [ECUAnswer], _ numbers: [UInt8], _ request: Request) {
     var missing = Set(numbers)
     for answer in answers where answer.isPositive {
-      var read = FreezeFrame()
+      var parsed = FreezeFrame()
       var received: [UInt8] = []
       let problem = StandardParameter.split(answer.bytes[...], where: numbers.contains) { number, _ in received.append(number) }
-      guard problem == nil, read.add(answer.bytes[...], scales, from: answer.source) == nil, read.frame == request.frame,
+      guard problem == nil, parsed.add(answer.bytes[...], scales, from: answer.source) == nil, parsed.frame == request.frame,
         let index = frames.firstIndex(where: { $0.source == answer.source && $0.number == request.frame })
       else { continue }
-      frames[index].items += read.items
+      frames[index].items += parsed.items
       missing.subtract(received)
     }
     if numbers.count > 1, !missing.isEmpty { addSingleRequests(numbers.filter(missing.contains), request) }

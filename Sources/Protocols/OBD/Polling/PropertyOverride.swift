@@ -35,7 +35,7 @@ struct PropertyOverride: Sendable, Equatable {
       Option(
         "priority", ValueRule(.string, choices: Priority.allCases.map(\.rawValue)), default: .string(Priority.normal.rawValue),
         help: "Requests with higher priority are sent first if there is not enough time for all"),
-      Option("poll", ValueRule(.bool), default: .bool(true), help: "false: do not poll this property; the device then does not have it"),
+      Option("poll", ValueRule(.bool), default: .bool(true), help: "false: do not poll this property, and omit it from the device"),
     ],
     help: "Poll period and priority of one property of the vehicle", maxNameLength: CustomSignal.maxNameLength
   ) { section, _ in

@@ -4,14 +4,14 @@
 enum ResponseDescription {
   /// The text for a response; empty if unknown.
   static func of(_ message: ArraySlice<UInt8>, _ scales: Scales = Scales(), from source: UInt32? = nil) -> String {
-    let at = message.startIndex
+    let start = message.startIndex
     switch message.first {
-    case 0x7F where message.count >= 3: return "negative response: \(NegativeResponse.name(of: message[at + 2]))"
+    case 0x7F where message.count >= 3: return "negative response: \(NegativeResponse.name(of: message[start + 2]))"
     case 0x41, 0x42: return parameters(message, scales, from: source)
     case 0x43, 0x47, 0x4A: return codes(message)
     case 0x44 where message.count == 1: return "trouble codes cleared"
     case 0x46: return tests(message)
-    case 0x49 where message.count >= 3: return information(message, of: message[at + 1])
+    case 0x49 where message.count >= 3: return information(message, of: message[start + 1])
     case 0x62 where message.starts(with: [0x62, 0xF1, 0x90]): return information(message, of: 0x02)
     default: return ""
     }

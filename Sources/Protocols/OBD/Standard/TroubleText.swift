@@ -43,13 +43,13 @@ extension TroubleCode {
     return meanings
   }()
 
-  /// The code with `offset` added to its last two digits, as a decimal number; nil if one of them or the sum is not decimal.
+  /// The code with `offset` added to its last two digits, read as a decimal number; nil if they are not decimal, or the sum exceeds 99.
   private func following(_ offset: Int) -> TroubleCode? {
     if offset == 0 { return self }
     let (tens, ones) = (Int(number >> 4 & 15), Int(number & 15))
-    let place = tens * 10 + ones + offset
-    guard tens < 10, ones < 10, place < 100 else { return nil }
-    return TroubleCode(number: number & 0xFF00 | UInt16((place / 10) << 4 | place % 10))
+    let sum = tens * 10 + ones + offset
+    guard tens < 10, ones < 10, sum < 100 else { return nil }
+    return TroubleCode(number: number & 0xFF00 | UInt16((sum / 10) << 4 | sum % 10))
   }
 
   /// The description of a code for a cylinder, coil or sensor whose number is computed from the code; nil for any other code.
