@@ -50,10 +50,11 @@ import Varlink
     #expect(line(-5, "notice", "ev", "main") == "14:30:00 notice   ev/main  link [2J is up")
     #expect(line(-5, "notice", "ev", nil, ["event": "vehicle"]) == "14:30:00 notice   ev  link [2J is up")
     #expect(line(-86_400, "warning", "ev", nil, ["b": "2", "a": "1"]) == "Feb 28 14:30:05 warning  ev  link [2J is up a=1 b=2")
-    let subjects = [("ev", "main"), ("ev", nil), (nil, nil), ("a-device-with-a-very-long-name", nil)].map { device, link in
+    let subjects = [("ev", "main"), ("ev", nil), (nil, nil), ("a-device-with-a-very-long-name", nil)] as [(String?, String?)]
+    let records = subjects.map { device, link in
       Contract.LogRecord(time: Int(now * 1e6), level: "info", device: device, link: link, message: "x", details: nil)
     }
-    let aligned = subjects.map { LogFormat.line($0, now: now, subjectWidth: LogFormat.subjectWidth(subjects)) { text, _ in text } }
+    let aligned = records.map { LogFormat.line($0, now: now, subjectWidth: LogFormat.subjectWidth(records)) { text, _ in text } }
     #expect(
       aligned == [
         "14:30:05 info     ev/main  x", "14:30:05 info     ev       x", "14:30:05 info              x",

@@ -28,7 +28,7 @@ struct FailureCounters: Sendable {
     case .unusable(let reason, let resynchronising):
       unusableReplies += 1
       if unusableReplies >= Self.minUnusableToReport {
-        values.publish(fault: "the adapter's replies are unusable (\(reason)): reinitialising it", &effects)
+        values.publish(fault: "the adapter's replies are unusable (\(reason)): reinitialising it if this continues", &effects)
         values.publish(status: .degraded, &effects)
       }
       return unusableReplies >= Self.maxUnusable ? .needsSetup : resynchronising ? .resynchronise : .none
