@@ -54,7 +54,7 @@ import Varlink
       repliedAt = now + Double.random(in: 0.001...0.045, using: &random)
     }
     let zero = try #require(sent.last { $0.1 != board.neutral }.flatMap { open in sent.first { $0.at > open.at } })
-    #expect(zero.1 == board.neutral && zero.at <= last + Throttle.release && Throttle.release <= 0.25, "\(zero.at - last)")
+    #expect(zero.1 == board.neutral && zero.at <= last + Throttle.releaseTime && Throttle.releaseTime <= 0.25, "\(zero.at - last)")
   }
 
   @Test(arguments: 0..<200) func `it is zero at the latest a quarter of a second after the last key event`(_ seed: Int) {

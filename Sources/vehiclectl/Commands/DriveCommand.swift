@@ -14,10 +14,10 @@ struct DriveCommand: Subcommand {
       starts at 40 %. "," and "." toggle the car's left and right buttons (its indicators). On a gamepad or wheel, A continues, B stops, \
       the shoulder buttons act as the car's buttons, and Start quits.
       A longboard (a device with a motion property target-…): hold the up key for throttle, which rises to its limit within a second, and \
-      the down key to brake. Space sets zero; the limit starts at 20 %. If a keyboard in /dev/input can be read (group input), releasing the \
-      key sets zero at once. A terminal reports no releases: without such a keyboard, the throttle opens when the key repeats, and is zero \
-      at most 0.25 s after the last key event (the brake: 0.65 s). Over ssh, a key whose release is delayed looks like a held key; the \
-      command therefore refuses to control a throttle with keys unless --force is given.
+      the down key to brake. Space sets zero; the limit starts at 20 %. If a keyboard in /dev/input can be read (group input), releasing \
+      the key sets zero at once. A terminal reports no releases: without such a keyboard, the throttle opens when the key repeats, and is \
+      zero at most 0.25 s after the last key event (the brake: 0.65 s). Over ssh, a key whose release is delayed looks like a held key; \
+      the command therefore refuses to control a throttle with keys unless --force is given.
       If stdin is not a terminal, each line of it is a JSON object: a set-point or an action. A set-point is a motion property, such as \
       {"target-current": 2.5}, or the arguments of a motion action, such as {"roll": 0.1, "pitch": 0}. An object such as {"do": "stop"} \
       runs an action by its name. "vehiclectl describe" lists them. If several set-points are queued, only the last one is sent.
@@ -55,7 +55,8 @@ struct DriveCommand: Subcommand {
     let hasTerminal = !output.json && Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDOUT_FILENO)
     guard input != nil || !hasTerminal || !isDumb else {
       throw Failure.usage(
-        "cannot drive \(device) with keys: this terminal cannot show the screen (TERM=dumb); use another terminal, or a gamepad with --input"
+        "cannot drive \(device) with keys: this terminal cannot show the screen (TERM=dumb); use another terminal, or a gamepad "
+          + "with --input"
       )
     }
     let stick = try input.map { path throws(Failure) in try path == Self.anyInput ? Gamepad.first() : Gamepad(path: path) }
@@ -77,6 +78,7 @@ struct DriveCommand: Subcommand {
     var drive = PipeDrive(common, output, driveSchema, deadline: deadline)
     try drive.run(holder: holder)
   }
+
   /// How to drive the device by hand.
   private func control(_ schema: DriveSchema) throws(Failure) -> any ManualControl {
     if let control = schema.control { return control }

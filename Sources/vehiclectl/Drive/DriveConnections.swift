@@ -20,7 +20,7 @@ struct DriveConnections {
   private var setsProperty = false
   /// Whether a Stop is in flight, and whether another one was requested meanwhile.
   private var isStopping = false
-  private var stopAgain = false
+  private var anotherStopRequested = false
   /// Queued button changes by property, and the one in flight.
   private var queuedPresses: [(property: String, isDown: Bool)] = []
   private var pressInFlight: (property: String, isDown: Bool)?
@@ -81,15 +81,15 @@ struct DriveConnections {
 
   /// Runs the action `stop` without waiting for set-points in flight.
   mutating func stop() throws(Failure) {
-    guard !isStopping else { return stopAgain = true }
+    guard !isStopping else { return anotherStopRequested = true }
     isStopping = true
     try stopper.begin(Contract.Call.self, .init(device: device, action: "stop"))
   }
 
   /// Sends a last set-point after the one in flight, if any, and waits for its reply. Throws if there is none at `end`: the vehicle may be
   /// moving.
-  mutating func finish(with neutral: DriveRequest, isAnswering: Bool, until end: Double) throws(Failure) {
-    for sends in isAnswering ? [false, true] : [true] {
+  mutating func finish(with neutral: DriveRequest, hasSetPointInFlight: Bool, until end: Double) throws(Failure) {
+    for sends in hasSetPointInFlight ? [false, true] : [true] {
       if sends { try send(neutral) }
       while true {
         let (received, refusal) = try receiveReply()
@@ -156,8 +156,8 @@ struct DriveConnections {
       guard try stopper.next(Contract.Call.self) != nil else { return nil }
     } catch .rejected(let error) { refusal = error.message }
     isStopping = false
-    if stopAgain {
-      stopAgain = false
+    if anotherStopRequested {
+      anotherStopRequested = false
       try stop()
     }
     return refusal

@@ -10,9 +10,9 @@ struct DriveDisplay {
     case lost(String)
   }
 
-  /// Properties that the daemon itself sets, so that a new value does not mean that the device responds.
+  /// Properties that the daemon itself sets, so a new value does not show that the device responds.
   private static let setByDaemon: Swift.Set = ["roll", "pitch", "yaw", "running", "connected", "left-button", "right-button"]
-  /// Groups that say nothing about the drive.
+  /// Groups that do not matter while driving.
   private static let otherGroups: Swift.Set<String> = [
     PropertyGroup.statistics.rawValue, PropertyGroup.identity.rawValue, PropertyGroup.settings.rawValue,
   ]

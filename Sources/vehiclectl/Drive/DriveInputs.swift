@@ -26,7 +26,7 @@ struct DriveInputs {
 
   /// Reads the inputs that are ready, in the order of `descriptors`. Fails if the stick or a keyboard is gone.
   mutating func read(_ ready: [Bool]) throws(Failure) -> [Event] {
-    // Before the keys: whether a key that the terminal reports is still down.
+    // The keyboard comes first: it reports whether a key from the terminal is still down.
     if let keyboard, ready.dropFirst(2).contains(true) { try keyboard.read() }
     var events: [Event] = []
     if let terminal, ready[0] {

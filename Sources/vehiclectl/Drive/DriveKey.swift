@@ -1,4 +1,4 @@
-// The keys of driving. Pure.
+// The keys for driving. Pure.
 
 /// The left and right button of the car. In the original app each is one half of the screen.
 enum ScreenHalf: String, CaseIterable { case left, right }
@@ -6,6 +6,7 @@ enum ScreenHalf: String, CaseIterable { case left, right }
 enum Key: Equatable {
   case direction(Steering.Direction)
   case stop
+  /// Continue after a stop.
   case go
   /// Toggle the button, because a terminal does not report when a key is released.
   case button(ScreenHalf)

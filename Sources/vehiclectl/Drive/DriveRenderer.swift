@@ -10,7 +10,7 @@ struct DriveRenderer {
   /// The next free row.
   private var y = 0
 
-  /// The widths of the name and of a column of values; a bar's cells.
+  /// The widths in cells of a value's name, of a column of values, and of a bar.
   private static let (nameWidth, columnWidth, barWidth) = (22, 38, 20)
 
   /// Draws the display for a window of this size.

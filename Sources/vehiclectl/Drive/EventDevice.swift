@@ -41,10 +41,10 @@ final class EventDevice {
     return Int(info.minimum)...Int(info.maximum)
   }
 
-  /// The position of an axis, as far as events were read.
+  /// The position of an axis, according to the events read so far.
   func position(ofAxis axis: Int32) -> Int { Int(libevdev_get_event_value(device, UInt32(EV_ABS), UInt32(axis))) }
 
-  /// Whether a key is down, as far as events were read.
+  /// Whether a key is down, according to the events read so far.
   func isDown(key: Int32) -> Bool { libevdev_get_event_value(device, UInt32(EV_KEY), UInt32(key)) != 0 }
 
   /// Reads pending events. Fails if the device is gone.

@@ -1,6 +1,6 @@
 // Maps the axes and buttons of an input device to driving. Pure. The axes have no effect until each of them has been at rest once.
-// Sources: the kernel's Documentation/input/gamepad.rst and input-event-codes.h; Logitech and Thrustmaster wheels report pedals on Z and RZ,
-// inverted: released is the maximum.
+// Sources: the kernel's Documentation/input/gamepad.rst and input-event-codes.h; Logitech and Thrustmaster wheels report pedals on Z and
+// RZ, inverted: released is the maximum.
 
 import CEvdev
 

@@ -1,9 +1,9 @@
-// Keyboards through evdev, which report the release of a key, unlike a terminal. A key drives only once the terminal has received it; what
-// is typed elsewhere does nothing. A keyboard that was found and is gone ends the drive.
+// Keyboards through evdev, which report the release of a key, unlike a terminal. A key takes effect only once the terminal has received it;
+// keys typed in other windows do nothing. If one of the keyboards is unplugged, the drive ends.
 
 import CEvdev
 
-/// Keyboards whose keys of a direction can be looked up.
+/// Keyboards that report whether the keys of a direction are down.
 protocol Keyboard: AnyObject {
   /// Readable when there are events.
   var descriptors: [Int32] { get }

@@ -9,7 +9,7 @@ protocol ManualControl {
   var initialLimit: Double { get }
   /// What the keys 1 to 9 limit.
   var limitName: String { get }
-  /// Whether a held key must not look held longer than `Throttle.hold`, so that a connection which can delay keys is too risky.
+  /// Whether a released key must not look held for longer than `Throttle.hold`. A connection that can delay keys is then too risky.
   var needsPromptRelease: Bool { get }
   /// The set-point that moves nothing.
   var neutral: DriveRequest { get }
@@ -40,7 +40,7 @@ struct DriveBar: Equatable {
 
 /// Tilts a device with the motion action `tilt`.
 struct TiltControl: ManualControl {
-  /// Whether the angles count from the neutral position. Keys and sticks do.
+  /// Whether `tilt` accepts angles relative to the neutral position, which suit keys and sticks.
   let isRelative: Bool
   private var steering = Steering()
 

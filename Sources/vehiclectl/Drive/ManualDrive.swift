@@ -36,7 +36,7 @@ struct ManualDrive {
   /// The time in s to wait for the reply to Stop; longer than the daemon waits for the car to confirm it.
   private static let stopTimeout = 3.0
 
-  /// Drives the device that `schema` describes by `control`.
+  /// Prepares to drive a device: `control` turns the inputs into set-points, and `described` is the device's schema.
   init(
     _ common: CommonOptions, _ output: Output, _ schema: DriveSchema, _ control: any ManualControl, described: Contract.Schema?,
     deadline: Int,
@@ -65,7 +65,7 @@ struct ManualDrive {
     if control.needsPromptRelease, !isStick {
       help.append(
         inputs.keyboard == nil
-          ? "key repeat: zero at most \(Value.text(Throttle.release)) s after the last key event"
+          ? "key repeat: zero at most \(Value.text(Throttle.releaseTime)) s after the last key event"
           : "keyboard: zero when the key is released")
     }
     return help
@@ -129,7 +129,7 @@ struct ManualDrive {
     if try connections.receiveLease() {
       display.lease = .held
       scheduler = SetPointScheduler(at: now)
-      control.release()  // keys that were pressed before drive nothing
+      control.release()  // keys that were pressed earlier have no effect
       if screen == nil, let stick = inputs.stick {
         output.note("driving \(schema.device) with \(stick.name): \(schema.continues ? "A continue, " : "")B stop, START quit")
       }
@@ -232,7 +232,7 @@ struct ManualDrive {
       try connections.stop()
       try connections.finishStopping(until: limit)
     } else {
-      try connections.finish(with: control.neutral, isAnswering: scheduler.sentAt != nil, until: limit)
+      try connections.finish(with: control.neutral, hasSetPointInFlight: scheduler.sentAt != nil, until: limit)
     }
     for property in pressed.sorted() where connections.requestedState(of: property) ?? display.isOn(property) {
       try connections.press(property, false)

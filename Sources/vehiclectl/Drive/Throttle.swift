@@ -1,8 +1,8 @@
-// Hold-to-run throttle for keys. Pure: time is an argument. A terminal reports presses and repeats but no releases. One press therefore
-// opens nothing: the throttle opens when the key repeats, and closes `hold` after the last repeat. The set-point zero follows at most
-// `sending` later. Keys that arrive together, as pasted text
-// or after a delay of the network, count as one press. If a keyboard reports that the key is down, the throttle opens at once, stays open
-// without repeats, and closes with the release. Reopening always takes another key event of the terminal.
+// Hold-to-run throttle for keys. Pure: time is an argument. A terminal reports presses and repeats but no releases. A single press
+// therefore does not open the throttle: it opens when the key repeats, and closes `hold` after the last repeat. The set-point zero follows
+// at most `sending` later. Keys that arrive together, as in pasted text or after a network delay, count as one press. If a keyboard reports
+// that the key is down, the throttle opens at once, stays open without repeats, and closes with the release. Reopening always takes another
+// key event of the terminal.
 
 struct Throttle {
   /// The time from the last key event to zero in seconds; longer than the interval of slow key repeats.
@@ -12,7 +12,7 @@ struct Throttle {
   /// The maximum time until the next set-point is sent in seconds, if the device replies to the one before within this time.
   static let sending = 0.05
   /// The documented time from the last key event to the set-point zero in seconds.
-  static let release = hold + sending
+  static let releaseTime = hold + sending
   /// The maximum time between a press and its first repeat in seconds.
   static let repeatDelay = 1.0
   /// Seconds from zero to full.
@@ -21,7 +21,7 @@ struct Throttle {
   /// 1: throttle; -1: brake, or backwards.
   private var direction = 0.0
   private var lastEvent = -Double.infinity
-  /// Since when the throttle is open.
+  /// When the throttle opened.
   private var openedAt: Double?
   /// When it closes without another event; infinite while a keyboard reports that the key is down.
   private var until = -Double.infinity
