@@ -72,7 +72,8 @@ import Varlink
   @Test(arguments: [
     (["plot", "sped"], 4, "did you mean speed?"), (["plot", "ev.sped"], 4, "nothing is recorded for ev.sped; did you mean ev.speed?"),
     (["plot", "evv.speed"], 4, "nothing is recorded for device \"evv\"; did you mean ev?"),
-    (["plot", "gear"], 2, "cannot plot gear: its values are not numbers"), (["plot", "x*"], 4, "no recorded number matches"),
+    (["plot", "gear"], 2, "cannot plot gear: its values are not numbers"),
+    (["plot", "x*"], 4, "no recorded property with numbers matches"),
     (["plot", "speed", "--last", "1h", "--trip", "1"], 2, "more than one range"),
     (["plot", "speed", "--last", "soon"], 2, "is not a duration"),
     (["plot", "speed", "--until", "1970-01-02", "--since", "1970-01-03"], 2, "--since is not before --until"),
@@ -163,7 +164,7 @@ import Varlink
     let pty = try PTY()
     let pid = try Program.start(["history", "delete", "gps"], on: pty, environment: ["VEHICLED_HISTORY_SOCKET": rig.path])
     var talk = Conversation(pty)
-    talk.when("Delete all values, trips, charges and parkings of gps in the entire history? [y/N]", type: "n\n")
+    talk.when("Delete all values, trips, charges and parked periods of gps in the entire history? [y/N]", type: "n\n")
     #expect(talk.end(of: pid) == 1 && talk.shown.contains("nothing deleted: not confirmed"))
     #expect(rig.changes.count == 1)
   }

@@ -26,7 +26,7 @@ struct HistoryDeleteCommand: Subcommand {
   func perform(_ output: Output) throws {
     try range.check()
     guard yes || (Prompt.isInteractive && !output.json) else {
-      throw Failure.usage("nothing deleted: not a terminal, or --json; use --yes to delete without confirmation")
+      throw Failure.usage("nothing deleted: cannot ask for confirmation without a terminal or with --json; use --yes to delete without it")
     }
     let client = try history.connectForLongCalls(common, output)
     let recorded = RecordedProperties(try client.call(HistoryContract.SeriesMethod.self, .init()).series)
@@ -41,14 +41,14 @@ struct HistoryDeleteCommand: Subcommand {
     if output.json { output.json(["damage": .array(result.damage.map(JSON.string))]) } else { output.note("deleted \(subject)") }
   }
 
-  /// `all values, trips, charges and parkings of ev from Mon 23 Nov 2026 08:12 on`
+  /// `all values, trips, charges and parked periods of ev from Mon 23 Nov 2026 08:12 on`
   private var subject: String {
     let zone = Zone.local()
     let day = { (time: Int) in
       let civil = CivilTime(time, in: zone)
       return "\(civil.weekdayAndDay) \(civil.year) \(civil.clock)"
     }
-    let what = property.map { "the values of \(device).\($0)" } ?? "all values, trips, charges and parkings of \(device)"
+    let what = property.map { "the values of \(device).\($0)" } ?? "all values, trips, charges and parked periods of \(device)"
     switch (range.since, range.until) {
     case (let start?, let end?): return "\(what) from \(day(start)) to \(day(end))"
     case (let start?, nil): return "\(what) from \(day(start)) on"

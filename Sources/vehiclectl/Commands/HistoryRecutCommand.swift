@@ -8,8 +8,8 @@ struct HistoryRecutCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "recut", abstract: "Recompute trips, charges and parked periods.",
     discussion: """
-      Use this after changing the rules in the configuration of vehicled-history. Periods whose values have been deleted since stay as \
-      they are. With --json: {"periods":N}.
+      Use this after changing the rules in the configuration of vehicled-history. Periods whose values have since been deleted are \
+      not changed. With --json: {"periods":N}.
       """)
 
   @OptionGroup var common: CommonOptions

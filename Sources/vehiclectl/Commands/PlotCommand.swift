@@ -98,11 +98,11 @@ struct PlotCommand: Subcommand {
   static func panels(_ series: [PlotSeries], overlay: Bool) -> [PlotPanel] {
     guard overlay else { return series.map { PlotPanel([$0]) } }
     var panels: [PlotPanel] = []
-    for one in series {
-      if let index = panels.firstIndex(where: { $0.series.first?.unit == one.unit }) {
-        panels[index].series.append(one)
+    for curve in series {
+      if let index = panels.firstIndex(where: { $0.series.first?.unit == curve.unit }) {
+        panels[index].series.append(curve)
       } else {
-        panels.append(PlotPanel([one]))
+        panels.append(PlotPanel([curve]))
       }
     }
     return panels

@@ -17,7 +17,7 @@ struct CivilTime: Equatable {
   private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
   private static let weekdays = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
-  /// A time in µs since the Unix epoch.
+  /// Converts a time in µs since the Unix epoch.
   init(_ microseconds: Int, in zone: Zone) {
     let seconds = Self.floorDivide(microseconds, by: 1_000_000)
     let (offset, abbreviation) = zone.offset(at: seconds)
@@ -42,7 +42,7 @@ struct CivilTime: Equatable {
     return (Self.days(year, months - year * 12 + 1, 1) + day - 1) * 86_400 + hour * 3600 + minute * 60 + second - offset
   }
 
-  /// Whether there is such a date and time of day, 31 February for example not.
+  /// Whether the date and the time of day exist; 31 February, for example, does not.
   var isValid: Bool {
     (0..<24).contains(hour) && (0..<60).contains(minute) && (0..<60).contains(second) && (1...12).contains(month)
       && Self.date(Self.days(year, month, day)) == (year, month, day)

@@ -8,7 +8,7 @@ struct PeriodFigures {
 
   init(_ period: HistoryContract.Period, _ units: Units) { (self.period, self.units) = (period, units) }
 
-  /// Below this consumption in kWh/100km, the vehicle is a longboard or similar, and its energy is displayed in Wh.
+  /// Below this consumption in kWh/100km, the vehicle is assumed to be a longboard or similar, and its energy is displayed in Wh.
   private static let smallConsumption = 5.0
 
   private var isSmall: Bool { period.energyPer100Kilometres.map { $0.value < Self.smallConsumption } ?? false }

@@ -55,7 +55,7 @@ struct RecordedProperties {
     }
     return self.devices.compactMap { device in
       var seen: Swift.Set<String> = []
-      let names = chosen.filter { one in one.device == device && (properties.isEmpty || properties.contains { matches($0, one) }) }
+      let names = chosen.filter { entry in entry.device == device && (properties.isEmpty || properties.contains { matches($0, entry) }) }
         .map(\.property).filter { seen.insert($0).inserted }
       return names.isEmpty ? nil : (device, names)
     }
@@ -84,7 +84,7 @@ struct RecordedProperties {
       return .noSuchProperty(
         "nothing is recorded for \"\(property)\"; \(best.map { "did you mean \($0)?" } ?? "run \"vehiclectl history series\" for a list")")
     case .noSuchProperty:
-      return .noSuchProperty("no recorded number matches; run \"vehiclectl history series\" for a list")
+      return .noSuchProperty("no recorded property with numbers matches; run \"vehiclectl history series\" for a list")
     default: return failure
     }
   }

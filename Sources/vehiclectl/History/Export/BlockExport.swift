@@ -17,11 +17,11 @@ struct BlockLines {
   init(_ device: String, from: Int? = nil) { (self.device, assembler) = (device, BlockAssembler(from: from.map { Int64($0) })) }
 
   /// Adds a sample, which must not be earlier than the previous one. Returns a block if the sample completes one.
-  mutating func append(_ sample: HistoryContract.Sample, of one: HistoryContract.Series) throws(BlockError) -> BlockLine? {
+  mutating func append(_ sample: HistoryContract.Sample, of source: HistoryContract.Series) throws(BlockError) -> BlockLine? {
     if sample.value == nil, sample.reason == Self.notRecorded { return line(assembler.interrupt(at: Int64(sample.time))) }
-    series[one.id] = one
+    series[source.id] = source
     let content = sample.value.map(Reading.Content.value) ?? .absent(sample.reason ?? "absent")
-    return line(try assembler.append(content, series: one.id, at: Int64(sample.time)))
+    return line(try assembler.append(content, series: source.id, at: Int64(sample.time)))
   }
 
   /// Returns the block of the remaining samples; nil if there are none.

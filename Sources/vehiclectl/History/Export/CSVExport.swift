@@ -18,7 +18,7 @@ struct CSVExport: ExportFormat {
   }
 
   func start() -> String {
-    let names = series.map { one in one.unit.map { "\(one.reference) (\($0))" } ?? one.reference }
+    let names = series.map { entry in entry.unit.map { "\(entry.reference) (\($0))" } ?? entry.reference }
     let columns = (Self.fixedColumns + names + (hasReasons ? [Self.reasonColumn] : []))
     return columns.map(Self.cell).joined(separator: ",") + "\r\n"
   }

@@ -69,11 +69,11 @@ struct GPXExport: ExportFormat {
 
   private var extensions: String {
     let elements = series.indices.compactMap { index -> String? in
-      let one = series[index]
-      let isPosition = one.device == device && [Self.latitude, Self.longitude, Self.altitude].contains(one.property)
+      let source = series[index]
+      let isPosition = source.device == device && [Self.latitude, Self.longitude, Self.altitude].contains(source.property)
       guard !isPosition, let value = values[index] else { return nil }
-      let unit = one.unit.map { " unit=\"\(XMLText.escaped($0))\"" } ?? ""
-      return "<v:value name=\"\(XMLText.escaped(one.reference))\"\(unit)>\(XMLText.escaped(Format.text(value)))</v:value>"
+      let unit = source.unit.map { " unit=\"\(XMLText.escaped($0))\"" } ?? ""
+      return "<v:value name=\"\(XMLText.escaped(source.reference))\"\(unit)>\(XMLText.escaped(Format.text(value)))</v:value>"
     }
     return elements.isEmpty ? "" : "<extensions>\(elements.joined())</extensions>"
   }

@@ -1,5 +1,5 @@
 // Reads a file written by `history export` as blocks: a block file contains them; samples of CSV and JSON lines are collected into them.
-// The caller reads a file twice, first to find mistakes, then to import it, so that a mistake imports nothing.
+// The caller reads a file twice, first to find mistakes, then to import it, so that nothing is imported from a file with a mistake.
 
 import Protocols
 import SampleBlocks
@@ -28,7 +28,7 @@ struct ImportReader {
   private let known: [HistoryContract.Series]
   let format: Format
 
-  /// Detects the format of a file. `known` are the recorded series, which determine the types of values without one.
+  /// Detects the format of a file. `known` are the recorded series; they determine the type of a value if the file does not.
   init(_ path: String, known: [HistoryContract.Series]) throws(Failure) {
     (self.path, self.known) = (path, known)
     let first = String(decoding: try ImportFile(path).nextLine() ?? [], as: UTF8.self)
