@@ -32,7 +32,7 @@ extension EndToEnd {
       let added = Self.old + "\n\n[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\n"
       #expect(try text(rig) == added)
       let again = setup(rig, "--yes", link)
-      #expect(again.status == 2 && again.errors.contains("configured already as device ev"))
+      #expect(again.status == 2 && again.errors.contains("already configured as device ev"))
       #expect(try text(rig) == added)
       let left = try FileManager.default.contentsOfDirectory(atPath: rig.directory)
       #expect(!left.contains { $0.hasPrefix(".vehicled") }, "\(left)")

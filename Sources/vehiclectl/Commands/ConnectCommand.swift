@@ -1,4 +1,4 @@
-// connect: opens the links of a device and retries after failures. On a terminal it follows the connection to the first values.
+// connect: opens the links of a device and retries after failures. On a terminal, it follows the connection until the first values arrive.
 
 import ArgumentParser
 import Glibc
@@ -9,8 +9,8 @@ struct ConnectCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "connect", abstract: "Open the links of a device and keep them open.",
     discussion: """
-      On a terminal, the command shows each step until the first values, for at most 60 s or --timeout. Without a terminal, or with \
-      --quiet, it returns immediately.
+      On a terminal, the command shows each step until the first values arrive, for at most 60 s or --timeout. Without a terminal, \
+      or with --quiet, it returns immediately.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -1,5 +1,5 @@
-// setup: finds an adapter or longboard, writes its section of the configuration, reloads, and follows the connection to the first values.
-// The steps are in Setup/.
+// setup: finds an adapter or longboard, writes its section of the configuration, reloads, and follows the connection until the first values
+// arrive. The steps are in Setup/.
 
 import ArgumentParser
 import Glibc
@@ -12,7 +12,7 @@ struct SetupCommand: Subcommand {
     discussion: """
       Looks for Bluetooth devices in range, serial ports, and Wi-Fi adapters at their usual address, asks for what it cannot detect, \
       appends the device's lines to the configuration, reloads it, and shows each step of the connection. With LINK, \
-      it searches only for the kind of a Bluetooth device; with --yes, a device that it does not recognise requires --kind.
+      it scans only to recognise the kind of a Bluetooth device; with --yes, a device that it does not recognise requires --kind.
       Enter accepts the default in brackets. Answers can also be piped in, one per line; --yes accepts every default.
       If the file requires root, the lines are added with sudo, or printed.
       With --json (and --yes): {"device","file","lines"}.

@@ -84,8 +84,8 @@ extension [Candidate] {
     }
   }
 
-  /// The order of the list: recognised ones first, those of gpsd after the others, then serial ports, then by signal. Peripherals without name and kind are left out,
-  /// and names that several have are marked.
+  /// The order of the list: recognised ones first (gpsd last of them), then serial ports, then others; within each, by signal. Peripherals
+  /// without a name and a kind are left out; names that several peripherals share are marked.
   var arranged: [Candidate] {
     let names = Dictionary(filter { $0.transport == "ble" }.compactMap { $0.name.map { ($0, 1) } }, uniquingKeysWith: +)
     let shown = filter { $0.kind != nil || $0.transport != "ble" || !($0.name ?? "").isEmpty }.map { candidate in
@@ -96,11 +96,11 @@ extension [Candidate] {
     let rank = { (candidate: Candidate) in
       candidate.kind == "position" ? 1 : candidate.kind != nil ? 0 : candidate.transport == "serial" ? 2 : 3
     }
-    return shown.enumerated().sorted { one, other in
-      let (left, right) = (one.element, other.element)
+    return shown.enumerated().sorted { first, second in
+      let (left, right) = (first.element, second.element)
       if rank(left) != rank(right) { return rank(left) < rank(right) }
       if left.rssi != right.rssi { return left.rssi ?? .max > right.rssi ?? .max }
-      return one.offset < other.offset
+      return first.offset < second.offset
     }.map(\.element)
   }
 }

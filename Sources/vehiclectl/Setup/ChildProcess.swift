@@ -30,7 +30,7 @@ enum ChildProcess {
     return (status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F, text)
   }
 
-  /// The most bytes of input: they are written before the program starts, so they must fit into a pipe.
+  /// The maximum size of the input in bytes. It is written before the program starts, so it must fit into a pipe.
   private static let maxInput = 1 << 15
 
   private static func pipe() -> (read: Int32, write: Int32)? {

@@ -1,5 +1,5 @@
 // Appends lines to the daemon's configuration file: checks the result with the daemon's own check, replaces the file in one step, reloads,
-// and takes the change back if the daemon rejects it. The existing text stays as it is, byte for byte.
+// and reverts the change if the daemon rejects it. The existing text stays as it is, byte for byte.
 
 import Glibc
 import Protocols
@@ -21,8 +21,8 @@ struct ConfigurationChange {
     return old + Array(((isComplete ? "" : "\n") + (old.isEmpty ? "" : "\n") + lines.map { $0 + "\n" }.joined()).utf8)
   }
 
-  /// Appends the lines and has the daemon reload; `reload` returns the names of the changed devices. If the daemon rejects the configuration,
-  /// or does not report `device`, the file gets its old text again.
+  /// Appends the lines and has the daemon reload; `reload` returns the names of the changed devices. If the daemon rejects the
+  /// configuration, or does not report `device`, the old text is restored.
   func apply(device: String, reload: () throws -> [String]) throws {
     let old = try contents()
     var state = stat()
@@ -41,14 +41,14 @@ struct ConfigurationChange {
     } catch let failure as Failure {
       // After a lost connection the daemon may have accepted the lines, which are valid: they stay.
       switch failure {
-      case .rejected, .other, .unknown, .notVehicled: try takeBack(to: old, from: new, like: mode)
+      case .rejected, .other, .unknown, .notVehicled: try revert(to: old, from: new, like: mode)
       default: throw failure
       }
       throw failure
     }
   }
 
-  private func takeBack(to old: [UInt8]?, from new: [UInt8], like state: stat?) throws(Failure) {
+  private func revert(to old: [UInt8]?, from new: [UInt8], like state: stat?) throws(Failure) {
     guard try contents() == new else { return }  // another program has changed it since
     if let old { try write(old, like: state) } else { unlink(path) }
   }
@@ -77,7 +77,7 @@ struct ConfigurationChange {
   /// Runs `vehicled --check-config` on the text. Without the program only the reload checks it.
   private func check(_ text: [UInt8]) throws(Failure) {
     guard let program = Self.daemonProgram else { return }
-    // Beside the file, because signals.d is read from there, and with its drop-ins.
+    // Next to the file, so that its signals.d and its drop-ins are read as well.
     let temporary = "\(Self.directory(of: path))/.vehicled-check.\(getpid())"
     defer {
       unlink(temporary)

@@ -76,7 +76,7 @@ struct ConnectionFollower {
 
   /// The remedy that the daemon suggests for this device.
   private var remedy: String? {
-    // On a further connection, because the other one still streams.
+    // On another connection, because this command's first one is still streaming.
     let findings = try? common.connect(output).call(Contract.Diagnose.self, NoParameters()).findings
     return findings?.first { $0.state != "ok" && $0.remedy != nil && ($0.subject == device || $0.subject.hasPrefix(device + " ")) }?.remedy
   }

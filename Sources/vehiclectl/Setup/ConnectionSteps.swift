@@ -1,5 +1,5 @@
 // The steps of a device from its link to its first values, derived from the replies of Watch. Pure: `now` is an argument, in seconds on any
-// steady clock. Each step is one line and is reported once per connection.
+// monotonic clock. Each step is one line and is reported once per connection.
 
 import Protocols
 import Varlink
@@ -21,9 +21,9 @@ struct ConnectionSteps {
   static let idleTime = 15.0
   /// The properties that are steps, in their order. Not every kind has them.
   private static let stepProperties = ["adapter", "vehicle", "protocol", rate]
-  /// The measured rate rises in the first seconds. It is reported once it changes by less than this part.
+  /// The measured rate rises in the first seconds. It is reported once it changes by less than `steadyFraction`.
   private static let rate = "poll-rate"
-  private static let steadyPart = 0.1
+  private static let steadyFraction = 0.1
 
   let device: String
   /// The last known state of the device.
@@ -135,5 +135,5 @@ struct ConnectionSteps {
     readings[Self.rate].flatMap { $0.value == nil ? nil : (Self.rate, Format.value($0)) }
   }
 
-  private var isRateSteady: Bool { rates.count == 2 && abs(rates[1] - rates[0]) <= Self.steadyPart * rates[1] }
+  private var isRateSteady: Bool { rates.count == 2 && abs(rates[1] - rates[0]) <= Self.steadyFraction * rates[1] }
 }

@@ -15,13 +15,13 @@ struct DeviceSearch {
 
   /// Seconds that the scan continues after the first new device was recognised.
   private static let grace = 3.0
-  /// The most devices of unknown kind that are listed.
+  /// The maximum number of listed devices of unknown kind.
   private static let maxUnknown = 12
 
   /// The candidate for a URL that the user gave; throws if a device has this link.
   func candidate(of url: String) throws(Failure) -> Candidate {
     let candidate = try Candidate(url: url)
-    if let owner = owner(of: candidate) { throw Self.isConfigured(url, owner) }
+    if let owner = owner(of: candidate) { throw Self.alreadyConfigured(url, owner) }
     return candidate
   }
 
@@ -32,7 +32,7 @@ struct DeviceSearch {
     defer { output.progress(nil) }
     let (client, end) = (try common.connect(output), Clock.monotonic + Double(seconds))
     var kind: String?
-    try bluetooth {
+    try scanBluetooth {
       try client.stream(
         Contract.Scan.self, .init(transport: "ble", seconds: seconds), firstReply: nil, tick: 0.5, laterReplies: nil
       ) { result in
@@ -46,16 +46,16 @@ struct DeviceSearch {
     return kind
   }
 
-  /// Runs a scan. If Bluetooth is unavailable, the reason is a remark.
-  private func bluetooth(_ scan: () throws -> Void) throws {
+  /// Runs a scan. If Bluetooth is unavailable, prints the reason as a note.
+  private func scanBluetooth(_ scan: () throws -> Void) throws {
     do { try scan() } catch Failure.rejected(.deviceError("", _, let message)) {
       output.progress(nil)
       output.note("Bluetooth was not searched: \(Output.oneLine(message))")
     }
   }
 
-  private static func isConfigured(_ link: String, _ owner: String) -> Failure {
-    .usage("\(link) is configured already as device \(owner); connect it: vehiclectl connect \(owner)")
+  private static func alreadyConfigured(_ link: String, _ owner: String) -> Failure {
+    .usage("\(link) is already configured as device \(owner); connect it: vehiclectl connect \(owner)")
   }
 
   /// The device that uses this link.
@@ -100,7 +100,7 @@ struct DeviceSearch {
       case .number(let number):
         let candidate = candidates[number - 1]
         guard let owner = owner(of: candidate) else { return .candidate(candidate) }
-        let failure = Self.isConfigured(candidate.address, owner)
+        let failure = Self.alreadyConfigured(candidate.address, owner)
         guard dialogue.isAtTerminal else { throw failure }
         dialogue.remark(Output.oneLine(failure.message))
       }
@@ -134,12 +134,12 @@ struct DeviceSearch {
   /// Scans for devices of every transport.
   private func search() throws -> [Candidate] {
     Interrupt.catchSignals()
-    output.progress("looking for adapters in the network")
+    output.progress("looking for adapters on the network")
     defer { output.progress(nil) }
     var found = NetworkProbe.candidates { owner(of: $0) != nil }
     let client = try common.connect(output)
     var end = Clock.monotonic + Double(seconds)
-    try bluetooth {
+    try scanBluetooth {
       try client.stream(Contract.Scan.self, .init(seconds: seconds), firstReply: nil, tick: 0.5, laterReplies: nil) { result in
         if Interrupt.received { throw Failure.other("interrupted") }
         if let discovery = result?.found {

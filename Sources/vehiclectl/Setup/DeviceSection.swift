@@ -9,7 +9,7 @@ struct DeviceSection: Equatable {
   /// Further options in the order of the file.
   var options: [(key: String, value: String)] = []
 
-  static func == (one: DeviceSection, other: DeviceSection) -> Bool { one.lines == other.lines }
+  static func == (left: DeviceSection, right: DeviceSection) -> Bool { left.lines == right.lines }
 
   var lines: [String] {
     let pairs = [("kind", kind), ("link", link)] + options

@@ -1,4 +1,4 @@
-// Link URLs as text: parts, percent-encoding, and whether a configured link leads to a candidate. Pure. The daemon has the rules; see
+// Link URLs as text: parts, percent-encoding, and whether a configured link leads to a candidate. Pure. The daemon defines the rules; see
 // vehicled.toml(5).
 
 import Glibc
@@ -39,7 +39,7 @@ enum LinkText {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Whether `ble:` and this name match exactly the peripherals with this name: it is no pattern, no address, and printable.
+  /// Whether `ble:NAME` matches exactly the peripherals with this name: the name is printable, and neither a pattern nor an address.
   static func isExactName(_ name: String) -> Bool {
     !name.isEmpty && name != "auto" && !name.hasPrefix("*") && !name.hasSuffix("*") && !isAddress(name) && Output.oneLine(name) == name
   }
@@ -49,7 +49,7 @@ enum LinkText {
     return pairs.count == 6 && pairs.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isHexDigit) }
   }
 
-  /// Whether a configured link leads to this candidate. `ble:auto` does once it is connected to it.
+  /// Whether a configured link leads to this candidate. `ble:auto` does so while it is connected to the candidate.
   static func leads(_ link: Contract.Link, to candidate: Candidate) -> Bool {
     let isPeer = link.details?["peer"]?.uppercased().contains(candidate.address.uppercased()) == true
     return candidate.transport == "ble" && link.url.hasPrefix("ble:") && isPeer || leads(link.url, to: candidate)
@@ -73,7 +73,7 @@ enum LinkText {
     return text.hasPrefix("*") ? name.contains(text.dropFirst()) : name.hasPrefix(text)
   }
 
-  /// The file behind symbolic links.
+  /// The path with symbolic links resolved.
   private static func file(_ path: String) -> String {
     guard let resolved = realpath(path, nil) else { return path }
     defer { free(resolved) }

@@ -1,5 +1,5 @@
-// Looks for Wi-Fi adapters at their usual addresses in the local network, and for gpsd on this machine. Connects and closes again; sends nothing. An address is tried
-// only if an interface is in its network, so that nothing leaves this machine's own networks.
+// Looks for Wi-Fi adapters at their usual addresses on the local network, and for gpsd on this machine. Connects and closes again; sends
+// nothing. An address is tried only if an interface is in its network, so that nothing leaves this machine's own networks.
 
 import CLinux
 import Glibc
@@ -13,7 +13,8 @@ enum NetworkProbe {
   /// Seconds that a connection may take.
   private static let timeout = 0.7
 
-  /// The adapters that accept a connection. `isConfigured` addresses are listed without connecting: most adapters serve one client.
+  /// The adapters that accept a connection. An address for which `isConfigured` returns true is listed without connecting, because most
+  /// adapters serve only one client.
   static func candidates(isConfigured: (Candidate) -> Bool) -> [Candidate] {
     let networks = localNetworks()
     return addresses.filter { address in networks.contains { $0.contains(address.host) } }.compactMap { address in

@@ -56,7 +56,7 @@ struct SetupDialogue {
     }
   }
 
-  /// Asks for a text; `problem` returns why one is not valid.
+  /// Asks for a text; `problem` returns why an answer is invalid, or nil.
   func text(_ text: String, default fallback: String, problem: (String) -> String? = { _ in nil }) throws(Failure) -> String {
     guard !acceptsDefaults else { return fallback }
     while true {

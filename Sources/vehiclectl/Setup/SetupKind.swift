@@ -2,7 +2,7 @@
 // test compares this table with the kinds of the daemon. Pure.
 
 struct SetupKind: Sendable {
-  /// One option that cannot be known.
+  /// One option that cannot be detected.
   struct Question: Sendable {
     var key: String
     /// What the user is asked.
@@ -58,8 +58,8 @@ struct SetupKind: Sendable {
     return options["protocol"] == "elcomm" ? 9600 : 115_200
   }
 
-  /// The kind behind a USB serial port with this name in /dev/serial/by-id. Names of mere USB converters tell nothing. Source: the USB
-  /// strings of OBDLink adapters (ScanTool.net) and of VESC's firmware, which uses ChibiOS.
+  /// The kind behind a USB serial port with this name in /dev/serial/by-id. The name of a generic USB serial converter does not identify a
+  /// kind. Source: the USB strings of OBDLink adapters (ScanTool.net) and of VESC's firmware, which uses ChibiOS.
   static func kind(ofPort name: String) -> String? {
     let name = name.uppercased()
     if ["SCANTOOL", "OBDLINK", "ELM327"].contains(where: name.contains) { return "obd" }
