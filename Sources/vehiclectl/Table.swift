@@ -35,7 +35,7 @@ struct Table {
     self.rows = rows
   }
 
-  /// Shortens texts of the first column so that all columns but the last one fit into this width, if at least `minWidth` cells remain.
+  /// Shortens texts of the first column so that all columns but the last one fit into this width, but not below `minFirstWidth` cells.
   mutating func shortenFirstColumn(to width: Int, indent: Int) {
     let others = titles.indices.dropFirst().dropLast().map { column in
       ([titles[column]] + rows.compactMap { column < $0.count ? $0[column].text : nil }).map(\.cells).max() ?? 0
@@ -124,21 +124,21 @@ extension String {
   /// Returns the text cut to `limit` cells. Colour sequences take no cells and are kept.
   func cut(to limit: Int) -> String {
     var used = 0
-    var kept = String.UnicodeScalarView()
-    var sequence = false
+    var result = String.UnicodeScalarView()
+    var isSequence = false
     for scalar in unicodeScalars {
-      if scalar == "\u{1b}" { sequence = true }
-      if sequence {
-        kept.append(scalar)
-        if scalar == "m" { sequence = false }
+      if scalar == "\u{1b}" { isSequence = true }
+      if isSequence {
+        result.append(scalar)
+        if scalar == "m" { isSequence = false }
       } else if used + scalar.cells <= limit {
-        kept.append(scalar)
+        result.append(scalar)
         used += scalar.cells
       } else {
         used = limit + 1
       }
     }
-    return String(kept)
+    return String(result)
   }
 }
 

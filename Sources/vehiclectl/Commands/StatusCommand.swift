@@ -1,4 +1,4 @@
-// status: all devices, one line each, or one device on a screen. With --json the devices as on the socket.
+// status: all devices, one line each, or one device on a screen. With --json, the devices as the daemon reports them.
 
 import ArgumentParser
 import Glibc

@@ -1,6 +1,6 @@
 // watch: values as they change. On a terminal the full-screen view of Watch/; otherwise, and with --json, one JSON object per line: a flat
-// reading, or an event {"event","device","text","time"}. The first lines are the current values. Reconnects if the daemon restarts. Exits with 0 on
-// SIGINT.
+// reading, or an event {"event","device","text","time"}. The first lines are the current values. Reconnects if the daemon restarts. Exits
+// with 0 on SIGINT.
 
 import ArgumentParser
 import Glibc
@@ -11,9 +11,10 @@ struct WatchCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "watch", abstract: "Show values as they change.",
     discussion: """
-      On a terminal, shows a full-screen view; ? lists its keys, q quits. With --plot, plots numbers as they change. Otherwise, and with --json, prints one reading per line, as \
-      in "get --json", or one event: {"event":NAME,"device":DEVICE,"text":TEXT,"time":MICROSECONDS}. The first lines are the current \
-      values. If the daemon restarts, the command reconnects; --timeout limits the time without a connection. A pattern such as 'ev.cell*' selects every property that it matches.
+      On a terminal, shows a full-screen view; ? lists its keys, q quits. With --plot, plots numbers as they change. Otherwise, and with \
+      --json, prints one reading per line, as in "get --json", or one event: {"event":NAME,"device":DEVICE,"text":TEXT,\
+      "time":MICROSECONDS}. The first lines are the current values. If the daemon restarts, the command reconnects; --timeout limits the \
+      time without a connection. A pattern such as 'ev.cell*' selects every property that it matches.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -39,22 +40,22 @@ struct WatchCommand: Subcommand {
     if plot, references.isEmpty { throw Failure.usage("--plot needs the properties to plot; use for example watch --plot speed") }
     let client = try common.connect(output)
     Interrupt.catchSignals()
-    let isView = !output.json && Terminal.isTerminal(STDOUT_FILENO) && Environment["TERM"] != "dumb"
-    let schemas = isView || !references.isEmpty ? try client.call(Contract.Describe.self, .init(device: nil)).schemas : []
+    let isFullScreen = !output.json && Terminal.isTerminal(STDOUT_FILENO) && Environment["TERM"] != "dumb"
+    let schemas = isFullScreen || !references.isEmpty ? try client.call(Contract.Describe.self, .init(device: nil)).schemas : []
     let selected = references.isEmpty ? nil : try References(references, in: schemas)
-    if isView, plot, let selected {
+    if isFullScreen, plot, let selected {
       var plot = LivePlot(selected, in: schemas, span: last)
       prefill(&plot, units)
       let parameters = parameters(selected, in: schemas, interval: interval ?? Self.frameInterval)
       try show(PlotScreen(units, plot), client, parameters, output)
-    } else if isView {
+    } else if isFullScreen {
       let parameters = parameters(selected, in: schemas, interval: interval ?? Self.frameInterval, withHeader: true)
       let view = WatchScreen(units, schemas, selecting: selected) { device in
         try? common.connect(output).call(Contract.Describe.self, .init(device: device)).schemas.first
       }
       try show(view, client, parameters, output)
     } else {
-      try lines(client, parameters(selected, in: schemas, interval: interval), selected, units, output)
+      try printLines(client, parameters(selected, in: schemas, interval: interval), selected, units, output)
     }
   }
 
@@ -78,7 +79,7 @@ struct WatchCommand: Subcommand {
     }
   }
 
-  /// Half a second each for the hour that can be shown.
+  /// The number of recorded intervals to request: half a second each for an hour, the longest time that can be shown.
   private static let pastPoints = 7200
 
   /// The parameters for these references. For a device or a pattern, the command watches everything and filters the replies itself, because
@@ -101,7 +102,7 @@ struct WatchCommand: Subcommand {
       connect: { () throws(Failure) in try common.connect(output) }, firstReply: common.replyTimeout, limit: common.timeout, tick: tick)
   }
 
-  private func lines(
+  private func printLines(
     _ client: Client, _ parameters: Contract.Watch.Parameters, _ references: References?, _ units: Units, _ output: Output
   ) throws {
     var remaining = count ?? .max

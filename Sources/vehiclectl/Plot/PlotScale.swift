@@ -36,7 +36,7 @@ struct PlotScale: Equatable {
     let magnitude = Int(log10(high - low).rounded(.down))
     let steps = (magnitude - 2...magnitude + 1).flatMap { exponent in [1.0, 2, 5].map { Step(factor: $0, exponent: exponent) } }
     let maxTicks = max(2, maxTicks)
-    // From fine to coarse: a coarser step is used only if it leaves over 0.1 less unused.
+    // From fine to coarse: a coarser step is used only if the unused fraction becomes smaller by more than 0.1.
     var best: (waste: Double, range: ClosedRange<Double>, step: Step)?
     for step in steps {
       let (first, last) = ((low / step.size + 1e-9).rounded(.down), (high / step.size - 1e-9).rounded(.up))

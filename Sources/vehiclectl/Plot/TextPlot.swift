@@ -10,7 +10,7 @@ extension Plot {
   /// The height in rows if `rows` are available; more if the panels do not fit.
   func height(rows: Int) -> Int { max(rows, panels.count * Self.minPanelRows + Self.axisRows + (title == nil ? 0 : 1)) }
 
-  /// Draws the plot on a grid of this size, which is higher if the panels do not fit.
+  /// Draws the plot on a grid of this size, or on a taller one if the panels do not fit.
   func grid(columns: Int, rows: Int) -> Grid {
     var grid = Grid(columns: columns, rows: height(rows: rows))
     draw(on: &grid, y: 0, rows: grid.rows)

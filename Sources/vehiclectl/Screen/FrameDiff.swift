@@ -13,7 +13,7 @@ struct FrameDiff {
   /// Where the cursor is; nil: unknown, as after the last column.
   private var cursor: (x: Int, y: Int)?
 
-  /// The bytes for the frame `new` on a terminal that shows `old`; nil: anything. Empty if nothing changed.
+  /// The bytes that draw the frame `new` on a terminal that shows `old` (nil: unknown content). Empty if nothing changed.
   static func bytes(from old: Grid?, to new: Grid, colour: Bool) -> [UInt8] {
     var diff = FrameDiff(new: new, colour: colour)
     let known = old.flatMap { $0.columns == new.columns && $0.rows == new.rows ? $0 : nil }
@@ -45,9 +45,9 @@ struct FrameDiff {
 
   private mutating func write(row y: Int, _ before: UnsafeBufferPointer<Grid.Cell>, _ after: UnsafeBufferPointer<Grid.Cell>) {
     let used = (after.lastIndex { !$0.isBlank } ?? -1) + 1
-    let wasUsed = (before.lastIndex { !$0.isBlank } ?? -1) + 1
-    let erases = wasUsed > used + Self.gap
-    let limit = erases ? used : max(used, wasUsed)
+    let usedBefore = (before.lastIndex { !$0.isBlank } ?? -1) + 1
+    let erases = usedBefore > used + Self.gap
+    let limit = erases ? used : max(used, usedBefore)
     var x = 0
     while x < limit {
       guard differs(before[x], after[x]) else {
@@ -76,8 +76,8 @@ struct FrameDiff {
   }
 
   /// The ink of a blank cell is not visible, except that of an inverse one.
-  private func differs(_ one: Grid.Cell, _ other: Grid.Cell) -> Bool {
-    one.scalar != other.scalar || (shown(one.ink) != shown(other.ink) && !(one.isBlank && other.isBlank))
+  private func differs(_ before: Grid.Cell, _ after: Grid.Cell) -> Bool {
+    before.scalar != after.scalar || (shown(before.ink) != shown(after.ink) && !(before.isBlank && after.isBlank))
   }
 
   private func shown(_ ink: Ink) -> Ink { colour ? ink : .plain }
@@ -87,10 +87,10 @@ struct FrameDiff {
     if cell.scalar.isASCII { bytes.append(UInt8(truncatingIfNeeded: cell.scalar.value)) } else { bytes += Array(String(cell.scalar).utf8) }
   }
 
-  private mutating func select(_ wanted: Ink) {
-    guard wanted != ink else { return }
-    ink = wanted
-    write(wanted.sequence)
+  private mutating func select(_ next: Ink) {
+    guard next != ink else { return }
+    ink = next
+    write(next.sequence)
   }
 
   private mutating func move(to x: Int, _ y: Int) {

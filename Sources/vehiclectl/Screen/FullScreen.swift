@@ -1,5 +1,5 @@
-// The whole terminal as a grid: alternate screen, hidden cursor, one write per frame, at most ten frames a second. A terminal that is slower
-// than that skips frames instead of delaying the program. Restores the terminal when it leaves.
+// The whole terminal as a grid: alternate screen, hidden cursor, one write per frame, at most ten frames a second. A terminal that is
+// slower than that skips frames instead of delaying the program. Restores the terminal when it leaves.
 
 import Glibc
 
@@ -12,7 +12,7 @@ final class FullScreen {
   private static let enter = "\u{1b}[?1049h\u{1b}[?7l\u{1b}[?25l"
   private static let leave = "\u{1b}[m\u{1b}[?7h\u{1b}[?1049l\u{1b}[?25h"
 
-  /// Reports of a lost focus (DEC private mode 1004, which terminals that lack it ignore); and back.
+  /// Turns reports of a lost focus on and off (DEC private mode 1004, which terminals that lack it ignore).
   private static let (followFocus, ignoreFocus) = ("\u{1b}[?1004h", "\u{1b}[?1004l")
 
   private let colour: Bool
@@ -22,7 +22,7 @@ final class FullScreen {
   private var descriptor: Int32 { own >= 0 ? own : STDOUT_FILENO }
   /// Bytes that the terminal has not taken yet.
   private var pending: ArraySlice<UInt8> = []
-  /// What the terminal shows; nil: anything.
+  /// What the terminal shows; nil: unknown.
   private var shown: Grid?
   private var isEntered = false
   private var lastDrawn = -Double.infinity
@@ -47,7 +47,7 @@ final class FullScreen {
     return pending.isEmpty && now - lastDrawn >= Self.period
   }
 
-  /// Draws the next frame as a whole, because other programs may have written on the terminal.
+  /// Draws the next frame as a whole, because other programs may have written to the terminal.
   func repaint() { shown = nil }
 
   /// Draws a frame; call it only when `isReady`.
@@ -60,7 +60,7 @@ final class FullScreen {
     flush()
   }
 
-  /// Restores the terminal. The next frame enters it again.
+  /// Restores the terminal. The next frame enters the alternate screen again.
   func restore() {
     guard isEntered else { return }
     isEntered = false

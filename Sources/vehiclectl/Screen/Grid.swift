@@ -1,5 +1,5 @@
-// A grid of terminal cells that views draw on. Pure. Text beyond the edges is cut, control characters become spaces, and combining marks are
-// dropped.
+// A grid of terminal cells that views draw on. Pure. Text beyond the edges is cut, control characters become spaces, and combining marks
+// are dropped.
 
 struct Grid: Equatable {
   struct Cell: Equatable {

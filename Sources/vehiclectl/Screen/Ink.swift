@@ -12,7 +12,7 @@ enum Ink: UInt8 {
   case accent
   /// Titles of groups.
   case title
-  /// The selected tab, the footer.
+  /// The cursor of a text field.
   case inverse
 
   /// The escape sequence that selects this look from any other.

@@ -1,7 +1,7 @@
 // Decodes terminal input into key presses. Pure; input may be split anywhere, as in the three bytes of an arrow key. Unknown sequences,
 // replies of the terminal and invalid UTF-8 are ignored.
-// Sources: ECMA-48 section 5.4 (CSI, final byte 40 to 7E); xterm's keys: CSI A or, in application mode, SS3 A; CSI 5 ~ and the like; CSI O (DEC private
-// mode 1004).
+// Sources: ECMA-48 section 5.4 (CSI, final byte 40 to 7E); xterm's keys: CSI A or, in application mode, SS3 A; CSI 5 ~ and the like; CSI O
+// (DEC private mode 1004).
 
 enum KeyPress: Equatable {
   case character(Unicode.Scalar)
@@ -9,7 +9,7 @@ enum KeyPress: Equatable {
   case tab, backTab, enter, backspace, escape
   /// The terminal has lost the focus, if `FullScreen` requests such reports.
   case focusLost
-  /// Ctrl with a letter, as `control("C")`.
+  /// Ctrl with a letter, such as `control("C")`.
   case control(Unicode.Scalar)
 }
 

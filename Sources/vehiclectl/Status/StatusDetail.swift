@@ -1,6 +1,6 @@
-// `status` of one device on a screen: the links, and its values by group, the most important of each group and as many as fit, in columns
-// beside the names of their groups. If there are fewer lines than groups, the most important values of all groups. Details and statistics
-// are left out; cells and numbered families are summarised. Pure.
+// `status` of one device on a screen: the links, and the values by group in columns beside the names of the groups: as many as fit, the
+// most important of each group first. If there are fewer lines than groups, shows the most important values of all groups. Details and
+// statistics are left out; cells and numbered families are summarised. Pure.
 
 import Varlink
 
@@ -26,7 +26,7 @@ struct StatusDetail {
     var cells: Int { name.cells + 1 + value.cells }
   }
 
-  /// The least width of a column of values, and of a window that has room for the names of groups.
+  /// The minimum width of a column of values, and of a window that has room for the names of groups.
   private static let (minColumn, labelsFrom) = (30, 60)
   private static let gap = 2
 
@@ -38,7 +38,8 @@ struct StatusDetail {
   mutating func lines(rows: Int?, log: [String]) -> [String] {
     let header = status.header(detailed: false, width: width, paint: paint)
     var groups = groups()
-    // One line for each group, those around the values, and the log, as much of it as fits. A very low window has only header and values.
+    // Reserve a line for each group and the blank lines around the values; as much of the log as fits follows. A very low window shows only
+    // the header and values.
     let missing = reasons()
     let around = rows.map { $0 < header.count + 3 ? 0 : 2 } ?? 2
     let room = rows.map { max(1, $0 - header.count - around) }
@@ -55,7 +56,7 @@ struct StatusDetail {
     let hidden = status.rows.count - body.reduce(0) { $0 + $1.properties }
     var lines = header + (body.isEmpty || around == 0 ? [] : [""]) + body.map { $0.line.truncated(to: width) }
     if hidden > 0, around > 0 {
-      // A command that is cut could not be run.
+      // A truncated command would be of no use.
       let hints = ["  \(hidden) more; see: vehiclectl status \(status.device.name) --all", "  \(hidden) more; see option --all"]
       lines.append(paint(Output.oneLine(hints.first { $0.cells <= width ?? .max } ?? hints[1]).truncated(to: width), .dim))
     }
@@ -141,7 +142,7 @@ struct StatusDetail {
     (item.name + spaces(Self.gap) + paint(item.value, item.style)).truncated(to: width.map { max(1, $0 - label) })
   }
 
-  /// Why main values are missing, one line for each reason that the header does not have.
+  /// Why main values are missing, one line for each reason that the header does not show.
   private func reasons() -> [String] {
     guard status.device.links.allSatisfy({ $0.state == "up" }) else { return [] }
     var reasons: [(reason: String, names: [String])] = []

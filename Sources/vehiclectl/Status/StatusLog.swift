@@ -12,7 +12,7 @@ enum StatusLog {
       ? JournalRecords.latest(count, of: device.name, level: "info", since: nil, within: 2) : nil
     let records = journal ?? (try? client.call(Contract.Log.self, .init(device: device.name, level: "info")).records) ?? []
     return records.suffix(count).map { record in
-      // All are about this device; `log` has the further fields.
+      // All are about this device; the command `log` shows the other fields.
       var record = record
       (record.device, record.details) = (nil, nil)
       if device.links.count < 2 { record.link = nil }

@@ -32,7 +32,7 @@ enum StatusSummary {
     }
   }
 
-  /// The problem with the time of the next attempt, or the longest part of it that fits: the reason matters most.
+  /// The problem and the time of the next attempt, or as much of them as fits: the reason takes precedence.
   private static func reason(_ status: DeviceStatus, room: Int?) -> String {
     let (problem, short) = (status.device.problem ?? "", status.device.shortProblem ?? "")
     let next = status.device.nextAttempt(at: status.now)
@@ -40,7 +40,8 @@ enum StatusSummary {
     return [problem + next, short + next, problem, short].first { $0.cells <= room } ?? short.truncated(to: room)
   }
 
-  /// The line with as many headline values as fit before the health and the warnings, which are shortened before the first value is left out.
+  /// The line with as many headline values as fit before the health and the warnings, which are shortened before the first value is left
+  /// out.
   private static func fitted(
     _ start: String, _ status: DeviceStatus, _ values: [Cell], _ columns: [Int], width: Int?, _ paint: (String, Style) -> String
   ) -> String {

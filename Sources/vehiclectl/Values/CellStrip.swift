@@ -1,5 +1,5 @@
-// The lists of numbers of a group as one strip: `192 cells 3.80–3.82 V, Δ 20 mV`, and one character for each cell. Pure. No knowledge of cars:
-// lists of the same unit in one group belong together.
+// The lists of numbers of a group as one strip: `192 cells 3.80–3.82 V, Δ 20 mV`, and one character for each cell. Pure. No knowledge of
+// cars: lists of the same unit in one group belong together.
 
 import Protocols
 import Varlink
@@ -11,9 +11,9 @@ struct CellStrip {
   let group: String
   /// The oldest measurement.
   let measuredAt: Double?
-  /// Graphs of cells that differ by less than this are flat, in `unit`.
-  private static let flat = 0.04
-  /// Differences from the median that are good and acceptable, in V: two steps of 20 mV, five steps.
+  /// The minimum range of the graph in `unit`, so that small differences look small.
+  private static let minRange = 0.04
+  /// The maximum differences from the median that are good and acceptable, in V: two and five steps of 20 mV, plus a margin.
   private static let (good, acceptable) = (0.045, 0.105)
 
   /// The rows as one strip; nil if they are not lists of numbers.
@@ -66,7 +66,7 @@ struct CellStrip {
     let sorted = known.sorted()
     guard let low = sorted.first, let high = sorted.last else { return numbers.map { _ in ("?", .bad) } }
     let median = sorted[sorted.count / 2]
-    let span = max(high - low, Self.flat)
+    let span = max(high - low, Self.minRange)
     return numbers.map { number in
       guard let number else { return ("?", .bad) }
       return (Glyphs.height((number - median) / span * 0.999 / 2 + 0.5), ink(abs(number - median)))

@@ -1,4 +1,4 @@
-// Properties whose names differ only in a number, as one: `module-temperature-1–16  21–23 °C`. Pure.
+// Combines properties whose names differ only in a number into one: `module-temperature-1–16  21–23 °C`. Pure.
 
 import Protocols
 import Varlink
@@ -41,9 +41,9 @@ struct NumberedFamily {
   /// The only number of the name between hyphens, and the texts around it; nil if there is none or several.
   private static func split(_ name: String) -> (pattern: (before: String, after: String), number: Int)? {
     let parts = name.split(separator: "-", omittingEmptySubsequences: false)
-    let places = parts.indices.filter { Int(parts[$0]) != nil }
-    guard places.count == 1, let place = places.first, let number = Int(parts[place]) else { return nil }
-    let before = parts[..<place].map { "\($0)-" }.joined()
-    return ((before, parts[(place + 1)...].map { "-\($0)" }.joined()), number)
+    let positions = parts.indices.filter { Int(parts[$0]) != nil }
+    guard positions.count == 1, let position = positions.first, let number = Int(parts[position]) else { return nil }
+    let before = parts[..<position].map { "\($0)-" }.joined()
+    return ((before, parts[(position + 1)...].map { "-\($0)" }.joined()), number)
   }
 }

@@ -16,7 +16,7 @@ struct PropertyRow {
   private(set) var text = ""
   /// When the value was measured; nil: unknown.
   private(set) var measuredAt: Double?
-  /// When the value last became another one.
+  /// When the value last changed.
   private(set) var changedAt = -Double.infinity
   private(set) var history = History()
 
@@ -38,18 +38,18 @@ struct PropertyRow {
     return inOrder(rows, declared: order)
   }
 
-  /// Sorts rows by group, importance and declaration. Groups of a newer daemon come last.
+  /// Sorts rows by group, importance and declaration. Unknown groups, from a newer daemon, come last.
   static func inOrder(_ rows: [PropertyRow], declared order: [String: Int]) -> [PropertyRow] {
     let groups = Dictionary(uniqueKeysWithValues: zip(PropertyGroup.allCases.map(\.rawValue), 0...))
     return rows.enumerated().sorted {
-      let (one, other) = ($0.element, $1.element)
-      return (groups[one.group] ?? .max, one.rank, order[one.name] ?? $0.offset) < (
-        groups[other.group] ?? .max, other.rank, order[other.name] ?? $1.offset
+      let (left, right) = ($0.element, $1.element)
+      return (groups[left.group] ?? .max, left.rank, order[left.name] ?? $0.offset) < (
+        groups[right.group] ?? .max, right.rank, order[right.name] ?? $1.offset
       )
     }.map(\.element)
   }
 
-  /// Stores the declaration of the property; without one, the row has the group `general` and is a main one.
+  /// Stores the declaration of the property; without one, the row has the group `general` and the rank `main`.
   mutating func declare(_ property: Contract.Property?) {
     group = property?.group ?? PropertyGroup.general.rawValue
     rank = property?.rank ?? PropertyRank.main.rawValue

@@ -1,4 +1,5 @@
-// The devices of the view: a line of tabs, or in wide windows a list beside the selected device. The selected device is always visible. Pure.
+// The devices of the view: a line of tabs, or in wide windows a list beside the selected device. The selected device is always visible.
+// Pure.
 
 import Varlink
 
@@ -31,13 +32,13 @@ struct DeviceList {
     }
   }
 
-  /// Draws the list with the state of each device, and its problem or headline values. If there is no room for all, the last line counts the
-  /// others.
+  /// Draws the list with the state of each device, and its problem or headline values. If there is no room for all, the last line counts
+  /// the others.
   func draw(on grid: inout Grid) {
     let details = devices.map(detail)
     let heights = details.map { $0 == nil ? 1 : 2 }
-    let isWhole = heights.reduce(0, +) < grid.rows
-    let room = grid.rows - (isWhole ? 1 : 2)
+    let fitsAll = heights.reduce(0, +) < grid.rows
+    let room = grid.rows - (fitsAll ? 1 : 2)
     var first = selected
     var height = heights[selected]
     while first > 0, height + heights[first - 1] <= room {
@@ -51,7 +52,7 @@ struct DeviceList {
       row += heights[index]
       index += 1
     }
-    if !isWhole {
+    if !fitsAll {
       let others = [("↑", first), ("↓", devices.count - index)].filter { $0.1 > 0 }.map { "\($0) \($1)" }
       grid.put(others.joined(separator: "  ") + " more", 2, room, .dim)
     }

@@ -25,7 +25,7 @@ struct LivePlot {
   private let references: References
   /// The names in the order of the command line.
   private let order: [String]
-  /// The shown time in seconds.
+  /// The time span that is shown, in seconds.
   private(set) var span: Double
   /// The time at which the plot was frozen.
   private(set) var frozenAt: Double?
@@ -71,7 +71,7 @@ struct LivePlot {
     guard references.selects(reading.device, reading.property) else { return }
     let name = reading.reference
     let value = reading.value.flatMap(Self.number)
-    // Properties of text are not shown.
+    // Strings and lists are not plotted.
     if reading.value != nil, value == nil { return }
     guard let position = value == nil ? positions[name] : position(of: name, reading.unit) else { return }
     if lines[position].unit != reading.unit { lines[position] = Line(name: name, unit: reading.unit) }
@@ -111,7 +111,7 @@ struct LivePlot {
     if case .bool(let flag) = value { flag ? 1 : 0 } else { value.number }
   }
 
-  /// Changes the shown time by this many steps.
+  /// Changes the time span by this many steps.
   mutating func zoom(_ steps: Int) {
     let nearest = Self.spans.indices.min { abs(Self.spans[$0] - span) < abs(Self.spans[$1] - span) } ?? 0
     span = Self.spans[min(max(0, nearest + steps), Self.spans.count - 1)]

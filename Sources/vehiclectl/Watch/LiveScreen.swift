@@ -22,7 +22,7 @@ struct LiveScreen<View: LiveView> {
   private let screen: FullScreen
   private let terminal = RawTerminal(STDIN_FILENO)
   private var keys = KeyDecoder()
-  /// When keys were last received. ESC without anything else after `escapeTime` seconds is the key.
+  /// When keys were last received. An ESC that nothing follows within `escapeTime` seconds is the Esc key.
   private var inputAt = 0.0
   private let escapeTime = 0.05
   /// The last frame, and its time.

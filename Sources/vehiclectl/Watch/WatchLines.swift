@@ -16,11 +16,11 @@ struct WatchLines {
   /// Headline numbers, which are drawn large.
   private(set) var headlines: [PropertyRow] = []
   private(set) var lines: [WatchLine] = []
-  /// The number of rows that only `a` shows.
+  /// The number of rows that are shown only after the key `a`.
   private(set) var hidden = 0
 
-  /// The lines of a device in columns of this width. `largest` is the number of headline numbers that can be drawn large; `isCompact` leaves
-  /// out the blank lines between groups.
+  /// The lines of a device in columns of this width. `largest` is the number of headline numbers that can be drawn large; `isCompact`
+  /// leaves out the blank lines between groups.
   init(_ device: WatchModel.Watched, _ view: WatchView, width: Int, largest: Int, isCompact: Bool, now: Double) {
     let relevant = device.rows.filter(view.isRelevant)
     hidden = device.rows.count - relevant.count
@@ -40,7 +40,7 @@ struct WatchLines {
     if lines.isEmpty, headlines.isEmpty { lines = [.remark(Self.reasonForNothing(device, view, hidden))] }
   }
 
-  /// A number, or a value of a property that was one before.
+  /// Whether the value is a number. A missing value counts as one if the property has a unit.
   private static func isNumber(_ row: PropertyRow) -> Bool { row.value?.number != nil || (row.value == nil && row.unit != nil) }
 
   private static func sorted(_ rows: [PropertyRow], by key: (PropertyRow) -> Double) -> [PropertyRow] {
@@ -77,6 +77,6 @@ struct WatchLines {
     lines += rows.filter { !CellStrip.accepts($0) }.map { .row($0) }
   }
 
-  /// A power of two if possible, so that modules of cells align.
+  /// A multiple of 16 if possible, so that modules of cells align.
   private static func cellsPerLine(_ width: Int) -> Int { [64, 48, 32, 16].first { $0 <= width } ?? max(1, width) }
 }

@@ -1,5 +1,5 @@
-// What `watch` knows: devices with their links and problems, readings with age and history, the last event. Pure: times are arguments. Ages
-// count from the time of a reading, not from its arrival: while the process is stopped, readings wait in the socket.
+// The data that `watch` shows: devices with their links and problems, readings with age and history, the last event. Pure: times are
+// arguments. Ages count from the time of a reading, not from its arrival: while the process is stopped, readings wait in the socket.
 
 import Protocols
 import Varlink

@@ -1,5 +1,5 @@
-// Draws the view on a grid of any size: tabs or a list of devices, the selected device's header, large numbers, values in columns, a footer.
-// Pure.
+// Draws the view on a grid of any size: tabs or a list of devices, the selected device's header, large numbers, values in columns, a
+// footer. Pure.
 
 import Varlink
 
@@ -19,17 +19,17 @@ struct WatchRenderer {
   /// The next free row.
   private var y = 0
 
-  /// Why all values are outdated, and the row that says so.
+  /// Why all values are outdated, and the row that shows the reason.
   private let outage: String?
   private var outageRow = 0
-  /// The width of the window from which on there is a list of devices.
+  /// The minimum width of a window with a list of devices.
   private static let listFrom = 110
   /// Windows with fewer rows have no blank lines between groups.
   static let airyFrom = 30
-  /// The width of a column of values from which on there are several.
+  /// The minimum width of a column of values if there are several.
   private static let columnWidth = 54
   private static let gap = 2
-  /// The least width of the names of values, if there is room.
+  /// The minimum width of the names of values, if there is room.
   private static let nameWidth = 16
 
   /// Draws the view for a window of this size.
@@ -151,13 +151,14 @@ struct WatchRenderer {
     }
   }
 
-  /// A value: name, value, unit, bar or graph, age. Narrow columns leave out the graph, then the age. `names` is the width of the longest name.
+  /// A value: name, value, unit, bar or graph, age. Narrow columns leave out the graph, then the age. `names` is the width of the longest
+  /// name.
   private mutating func draw(_ row: PropertyRow, of device: Contract.Device, _ x: Int, _ y: Int, _ width: Int, names: Int) {
     let hasAge = width >= 40
     let room = width - (hasAge ? 7 : 0)
-    let (number, unitWidth) = (9, 5)
-    let name = min(max(names, Self.nameWidth), max(10, room - number - unitWidth - 4))
-    let valueEnd = x + 2 + name + 1 + number
+    let (numberWidth, unitWidth) = (9, 5)
+    let name = min(max(names, Self.nameWidth), max(10, room - numberWidth - unitWidth - 4))
+    let valueEnd = x + 2 + name + 1 + numberWidth
     grid.put(row.name.shortened(to: name), x + 2, y, row.rank == 4 ? .dim : .plain, width: name)
     if hasAge, row.value != nil { grid.putRight(Meaning.age(row.age(at: now)), before: x + width, y, .dim, width: 6) }
     guard row.value != nil else {
@@ -166,14 +167,14 @@ struct WatchRenderer {
       return
     }
     guard row.value?.number != nil else {
-      // Texts use the place of the graph as well.
+      // A text also uses the space of the graph.
       let end = x + room
-      let short = row.text.cells <= number
-      if short { return grid.putRight(row.text, before: valueEnd, y, Meaning.ink(of: row), width: number) }
+      let isShort = row.text.cells <= numberWidth
+      if isShort { return grid.putRight(row.text, before: valueEnd, y, Meaning.ink(of: row), width: numberWidth) }
       grid.put(row.text, x + 2 + name + 1, y, Meaning.ink(of: row), width: end - (x + 2 + name + 1))
       return
     }
-    grid.putRight(row.text, before: valueEnd, y, Meaning.ink(of: row), width: number)
+    grid.putRight(row.text, before: valueEnd, y, Meaning.ink(of: row), width: numberWidth)
     let unit = grid.put(row.unit ?? "", valueEnd + 1, y, .dim, width: 9)
     drawPicture(row, max(unit, valueEnd + 6) + 1, y, end: x + room - 1)
   }

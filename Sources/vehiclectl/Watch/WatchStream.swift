@@ -21,11 +21,11 @@ struct WatchStream {
   let firstReply: Double
   /// The maximum time without a connection in seconds; nil: no limit.
   let limit: Double?
-  /// Seconds after which `each` is called although nothing has arrived.
+  /// Seconds after which `each` is called even if nothing has arrived.
   let tick: Double
 
-  /// Calls Watch on this connection. `each` returns whether to continue; it is also called when a descriptor of `watching` is readable. Throws
-  /// if the daemon rejects the call, does not reply to the first one, or cannot be reached again within the limit.
+  /// Calls Watch on this connection. `each` returns whether to continue; it is also called when a descriptor of `watching` is readable.
+  /// Throws if the daemon rejects the call, does not reply to the first call, or cannot be reached again within the limit.
   func run(
     _ client: Client, _ parameters: Contract.Watch.Parameters, watching descriptors: () -> [Int32] = { [] }, _ each: (Update) -> Bool
   ) throws {
@@ -64,8 +64,8 @@ struct WatchStream {
 }
 
 extension Failure {
-  /// Whether a call that has succeeded before may succeed again after a restart of the daemon. A device declares its properties again once it
-  /// has detected its vehicle.
+  /// Whether a call that has succeeded before may succeed again after a restart of the daemon. A device declares its properties again once
+  /// it has detected its vehicle.
   fileprivate var mayBeTemporary: Bool {
     switch self {
     case .daemonGone, .notRunning, .tooManyClients, .timeout, .noAccess, .rejected(.noSuchProperty): true

@@ -71,7 +71,7 @@ struct WatchView {
     return isRelevant(row)
   }
 
-  /// Whether the row is shown without a key: it is no statistic, and this vehicle reports it.
+  /// Whether the row is shown without pressing `a`: it is not a statistic, and this vehicle reports it.
   func isRelevant(_ row: PropertyRow) -> Bool { showsAll || (row.rank < 4 && !row.isNotReported) }
 
   private mutating func scroll(by lines: Int) { scroll = min(max(0, scroll + lines), max(0, page.total - page.visible)) }
