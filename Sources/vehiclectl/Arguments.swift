@@ -37,13 +37,13 @@ enum Arguments {
 
   /// Turns `help --json get` into `help get`.
   static func withoutOptions(_ arguments: [String]) -> [String] {
-    var kept: [String] = []
+    var words: [String] = []
     var position = 0
     while position < arguments.count {
-      if !arguments[position].hasPrefix("-") { kept.append(arguments[position]) }
+      if !arguments[position].hasPrefix("-") { words.append(arguments[position]) }
       position += optionsWithValue.contains(arguments[position]) ? 2 : 1
     }
-    return kept
+    return words
   }
 
   /// Returns the positional values. Negative numbers are values; anything else with a leading dash is an error unless `--` precedes it.

@@ -8,7 +8,7 @@ enum Failure: Error, Equatable {
   case rejected(ContractError)
   /// An error that the history service returned.
   case history(HistoryContractError)
-  /// A device, property or action that does not exist, as the daemon would return it, and the nearest name that does.
+  /// A device, property or action that does not exist, as the daemon reports it, and the nearest name that exists.
   case unknownReference(ContractError, suggestion: String?)
   /// An error that this version does not know, from a newer daemon.
   case unknown(name: String, parameters: JSON)
@@ -46,9 +46,11 @@ enum Failure: Error, Equatable {
     case .notRunning(let socket, let service): service.notRunning(socket: socket)
     case .daemonGone(let how, let service): "\(how); see: journalctl -u \(service.name)"
     case .tooManyClients:
-      "vehicled closed the connection without a reply: it may have reached the limit of 256 clients, or the limit of this user; see: journalctl -u vehicled"
+      "vehicled closed the connection without a reply: it may have reached the limit of 256 clients, or the limit of this user; "
+        + "see: journalctl -u vehicled"
     case .noAccess(let socket, let service):
-      "cannot open \(socket): permission denied; add yourself to group \(service.group) (sudo usermod -aG \(service.group) USER), then log in again"
+      "cannot open \(socket): permission denied; "
+        + "add yourself to group \(service.group) (sudo usermod -aG \(service.group) USER), then log in again"
     case .noAccessToInput(let path):
       "cannot open \(path): permission denied; add yourself to group input (sudo usermod -aG input USER), then log in again"
     case .noAccessToNetworks:

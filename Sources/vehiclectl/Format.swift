@@ -32,7 +32,7 @@ enum Format {
     return "\(number < 0 && rounded > 0 ? "-" : "")\(rounded / scale)\(fraction)"
   }
 
-  /// A number for a view: five significant digits, but at least one decimal place of a number that has any.
+  /// A number for a view: five significant digits, but at least one decimal place if the number has any.
   static func rounded(_ number: Double) -> String {
     guard abs(number) >= 1e-6, abs(number) < 1e9 else { return Value.text(number) }
     let places = min(9, max(1, 4 - Int(log10(abs(number)).rounded(.down))))

@@ -4,12 +4,12 @@
 import Glibc
 
 enum Help {
-  /// The width to wrap to: that of the terminal, as ArgumentParser wraps, else 80.
+  /// The width to wrap to: that of the terminal or $COLUMNS, as in ArgumentParser, else 80.
   static var width: Int { Output.width ?? Environment["COLUMNS"].flatMap { Int($0) } ?? 80 }
 
   private struct Section {
     let title: String
-    /// Each with its further lines.
+    /// Each entry with its continuation lines.
     var entries: [String] = []
   }
 

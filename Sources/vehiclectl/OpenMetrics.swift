@@ -39,7 +39,7 @@ enum OpenMetrics {
     }
     for device in devices {
       let schema = schemas.first { $0.device == device.name }
-      var taken: Set<String> = []
+      var usedNames: Set<String> = []
       for reading in device.readings {
         guard let value = reading.value, let number = number(value) else { continue }
         let unit = reading.unit.map(unitName).flatMap { $0.isEmpty ? nil : $0 }
@@ -47,7 +47,7 @@ enum OpenMetrics {
         let preferred = propertyName(reading.property, unit)
         let suffix = unit.map { "_\($0)" } ?? ""
         var (name, next) = (preferred, 2)
-        while !taken.insert(name).inserted { (name, next) = ("vehicle_\(letters(reading.property))_\(next)\(suffix)", next + 1) }
+        while !usedNames.insert(name).inserted { (name, next) = ("vehicle_\(letters(reading.property))_\(next)\(suffix)", next + 1) }
         let help = schema?.properties.first { $0.name == reading.property }?.help ?? ""
         add(Family(name: name, kind: "gauge", help: help, unit: unit), name, [("device", device.name)], number)
       }
@@ -56,11 +56,11 @@ enum OpenMetrics {
       let labels = [("device", device.name), ("kind", device.kind), ("state", device.state)]
       let (state, fault) = ("vehicled_device_state", "vehicled_device_fault")
       add(Family(name: state, kind: "gauge", help: "1 for the current state of the device.", unit: nil), state, labels, "1")
-      let hasFault = device.fault == nil ? "0" : "1"
-      add(Family(name: fault, kind: "gauge", help: "1 if the device has a fault.", unit: nil), fault, [labels[0]], hasFault)
+      let faultValue = device.fault == nil ? "0" : "1"
+      add(Family(name: fault, kind: "gauge", help: "1 if the device has a fault.", unit: nil), fault, [labels[0]], faultValue)
       for link in device.links {
-        let (up, isUp) = ("vehicled_link_up", link.state == "up" ? "1" : "0")
-        add(Family(name: up, kind: "gauge", help: "1 if the link is up.", unit: nil), up, [labels[0], ("link", link.name)], isUp)
+        let (up, upValue) = ("vehicled_link_up", link.state == "up" ? "1" : "0")
+        add(Family(name: up, kind: "gauge", help: "1 if the link is up.", unit: nil), up, [labels[0], ("link", link.name)], upValue)
       }
     }
     for statistic in statistics {

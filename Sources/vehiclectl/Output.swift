@@ -19,7 +19,7 @@ struct Output {
   let verbose: Bool
   let colour: Bool
 
-  /// For errors in the command line, when the options are not known.
+  /// Creates the output for an error in the command line, before the options are known.
   init(json: Bool) {
     self.json = json
     quiet = false
@@ -109,7 +109,7 @@ struct Output {
   static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8), to: descriptor) }
 
   static func write(_ bytes: [UInt8], to descriptor: Int32) {
-    // Errors of writing to stderr are ignored, because only the result and the exit code matter.
+    // Errors when writing to stderr are ignored, because only the result and the exit code matter.
     if write(all: bytes[...], to: descriptor) || descriptor == STDERR_FILENO { return }
     if errno == EPIPE { exit(0) }  // the reader has closed the pipe
     write("vehiclectl: cannot write to stdout: \(String(cString: strerror(errno)))\n", to: STDERR_FILENO)

@@ -30,7 +30,7 @@ enum Pager {
     return words.isEmpty || words == ["cat"] ? [] : [words]
   }
 
-  /// The options of less: quit if the text fits, keep colours and the screen, quit on Ctrl-C. The user's own options follow.
+  /// The options of less: quit if the text fits, show colours, leave the text on the screen, quit on Ctrl-C. The user's own options follow.
   static func lessOptions(_ own: String?) -> String { "-FRXK" + (own.map { $0.hasPrefix("-") ? " \($0)" : " -\($0)" } ?? "") }
 
   /// Runs a pager until it exits. Returns false if it cannot be started.

@@ -25,8 +25,8 @@ enum Environment {
 }
 
 enum Descriptors {
-  /// Opens those of stdin, stdout and stderr that are closed, so that no other file gets their number. They are opened for the wrong
-  /// direction, so that reading or writing them still fails.
+  /// Opens any of stdin, stdout and stderr that is closed, so that no other file gets its number. Each is opened for the wrong direction,
+  /// so that reading or writing it still fails.
   static func fillStandard() {
     for (descriptor, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
     where fcntl(descriptor, F_GETFD) < 0 {

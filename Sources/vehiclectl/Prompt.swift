@@ -1,5 +1,5 @@
-// Reads a line from the terminal or from stdin, byte by byte so that the rest of stdin is left unread. Restores the terminal's echo, after
-// Ctrl-C as well.
+// Reads a line from the terminal or from stdin, byte by byte so that the rest of stdin is left unread. Restores the terminal's echo, even
+// after Ctrl-C.
 
 import Glibc
 

@@ -1,5 +1,5 @@
-// The references of a command line, resolved against the schemas: PROPERTY, DEVICE.PROPERTY, DEVICE for all its properties, or a pattern with
-// `*`, `?` and `[…]`. Pure.
+// The references of a command line, resolved against the schemas: PROPERTY, DEVICE.PROPERTY, DEVICE for all its properties, or a pattern
+// with `*`, `?` and `[…]`. Pure.
 
 import Protocols
 import Varlink
@@ -7,9 +7,9 @@ import Varlink
 struct References {
   private enum Selector {
     case property(device: String, String)
-    /// All properties of a device, also those that it declares later.
+    /// All properties of a device, including those that it declares later.
     case device(String)
-    /// Patterns of a device and a property; also for properties that are declared later.
+    /// Patterns for the device and the property, which also select properties that are declared later.
     case pattern(device: Glob, Glob)
   }
 
@@ -50,9 +50,9 @@ struct References {
 
   private static func selects(_ selector: Selector, _ device: String, _ property: String) -> Bool {
     switch selector {
-    case .property(let name, let wanted): name == device && wanted == property
+    case .property(let name, let selected): name == device && selected == property
     case .device(let name): name == device
-    case .pattern(let one, let other): one.matches(device) && other.matches(property)
+    case .pattern(let devices, let properties): devices.matches(device) && properties.matches(property)
     }
   }
 
@@ -79,7 +79,7 @@ struct References {
     let (device, property) = parts.count == 2 ? (Glob(parts[0]), Glob(parts[1])) : (Glob("*"), Glob(argument[...]))
     let selector = Selector.pattern(device: device, property)
     if schemas.contains(where: { schema in schema.properties.contains { selects(selector, schema.device, $0.name) } }) { return selector }
-    // Without a dot it can also be a pattern of devices.
+    // Without a dot it can also be a pattern for device names.
     if parts.count == 1, schemas.contains(where: { property.matches($0.device) }) { return .pattern(device: property, Glob("*")) }
     throw .noSuchProperty("no property matches \"\(argument)\"; list properties: vehiclectl describe")
   }

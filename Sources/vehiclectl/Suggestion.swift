@@ -5,7 +5,7 @@ import Protocols
 import Varlink
 
 extension Failure {
-  /// Whether a name in the command line does not exist, so that `suggesting` may find the meant one.
+  /// Whether a name in the command line does not exist, so that `suggesting` may find the intended one.
   var isUnknownName: Bool {
     switch self {
     case .rejected(.noSuchDevice), .rejected(.noSuchProperty), .rejected(.noSuchAction), .noSuchAction: true
@@ -35,7 +35,7 @@ extension Failure {
     }
   }
 
-  /// The nearest name of the device, with its prefix; without a device the nearest name of all, or of a device.
+  /// The nearest name on the device, as DEVICE.NAME; without a device, the nearest name on any device, or the nearest device name.
   private static func suggestion(
     for name: String, of device: String?, in schemas: [Contract.Schema], _ names: (Contract.Schema) -> [String]
   ) -> String? {
@@ -44,7 +44,7 @@ extension Failure {
   }
 }
 
-/// The names of commands, for a word that is none.
+/// The names of commands, for a word that is not one of them.
 enum CommandNames {
   private static let all = VehicleCtl.configuration.subcommands
   private static let names = all.flatMap { $0.configuration.names } + ["help"]

@@ -1,4 +1,4 @@
-// The cars that a diagnostic command queries: the named one, or each that has the action. Without a name, a car that sleeps is not queried,
+// The cars that a diagnostic command queries: the named one, or each that has the action. Without a name, a sleeping car is not queried,
 // and the failure of one car does not hide the others.
 
 import ArgumentParser
@@ -16,17 +16,17 @@ struct Cars {
   /// The command, for messages.
   private let command: String
 
-  /// At least one device that has the action; only the one with this name, if it is not nil.
+  /// Selects the devices that have the action, or only the one with this name. Throws if there is none.
   init(_ name: String?, doing action: String, for command: String, _ client: Client) throws(Failure) {
     self.command = command
     let schemas = try client.call(Contract.Describe.self, .init(device: name)).schemas
     let capable = schemas.filter { schema in (name ?? schema.device) == schema.device && schema.actions.contains { $0.name == action } }
-    guard !capable.isEmpty else { throw Self.none(name, action, schemas) }
+    guard !capable.isEmpty else { throw Self.notFound(name, action, schemas) }
     let devices = try client.call(Contract.Status.self, .init(device: name)).devices
     all = capable.map { schema in Car(schema: schema, state: devices.first { $0.name == schema.device }?.state ?? "") }
   }
 
-  private static func none(_ name: String?, _ action: String, _ schemas: [Contract.Schema]) -> Failure {
+  private static func notFound(_ name: String?, _ action: String, _ schemas: [Contract.Schema]) -> Failure {
     if let name { return .rejected(.noSuchAction(device: name, action: action)) }
     return .noSuchDevice(
       schemas.isEmpty
@@ -34,13 +34,13 @@ struct Cars {
         : "no device is a car: none has the action \(action); add a car: vehiclectl setup")
   }
 
-  /// The only car. Several are an error.
+  /// Returns the only car. Throws if there are several.
   func only(_ action: String) throws(Failure) -> Car {
     guard all.count == 1 else { throw .rejected(.ambiguous(reference: action, candidates: all.map { "\($0.device).\(action)" })) }
     return all[0]
   }
 
-  /// Shows the report of each car; of several under the name of each. Throws the greatest exit code.
+  /// Shows the report of each car, under its name if there are several. Throws the highest exit code.
   func forEach(_ output: Output, _ show: (Car) throws -> Void) throws {
     if all.count == 1 {
       if let note = SleepingVehicle.waking(all[0].device, all[0].state) { output.note(note) }

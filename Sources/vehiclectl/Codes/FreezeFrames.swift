@@ -72,7 +72,7 @@ extension JSON {
 }
 
 extension Client {
-  /// Calls an action that reports progress, which is shown, and returns its last reply. `timeout` (seconds) applies to each reply.
+  /// Calls an action, shows the progress that it reports, and returns its last reply. `timeout` (seconds) applies to each reply.
   func follow(_ parameters: Contract.Call.Parameters, within timeout: Double, _ output: Output) throws -> Contract.Call.Result {
     var last = Contract.Call.Result(Report())
     defer { output.progress(nil) }

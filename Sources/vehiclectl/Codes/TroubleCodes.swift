@@ -93,13 +93,13 @@ struct TroubleReport {
     rows.isEmpty ? [] : Table(titles: columns, rows: rows.map { $0.map { Cell($0) } }).lines(width: width, paint: paint)
   }
 
-  /// The lines of a report of codes: with several, how many are in each state.
+  /// A table of codes, the number of codes in each state if there are several, then the remarks.
   func codeLines(width: Int? = nil, paint: (String, Style) -> String) -> [String] {
     table(width: width, paint: paint) + (rows.count > 1 ? [stateCounts] : []) + remarks
   }
 
-  /// The number of codes by state, and by ECU if several have codes in that state: an ECU itself counts only its stored codes, as in
-  /// `dtc-count`.
+  /// The number of codes by state, and by ECU if several ECUs have codes in that state. It can differ from `dtc-count`, which is an ECU's
+  /// own count of its stored codes.
   private var stateCounts: String {
     var counts: [(state: String, ecus: [(ecu: String, count: Int)])] = []
     for row in rows {
@@ -133,12 +133,12 @@ struct TroubleReport {
 
   /// The codes in a report of the action dtc, ecu-codes or dtc-clear.
   var codes: JSON {
-    let isReading = columns.contains("code")
+    let listsCodes = columns.contains("code")
     return .array(
-      (isReading ? rows : rows("code")).map { row in
+      (listsCodes ? rows : rows("code")).map { row in
         let states = cell("state", of: row)?.split(separator: ",").map { JSON.string(String($0.drop { $0 == " " })) } ?? []
         return [
-          "ecu": text("ecu", of: row), "code": text(isReading ? "code" : "value", of: row), "states": .array(states),
+          "ecu": text("ecu", of: row), "code": text(listsCodes ? "code" : "value", of: row), "states": .array(states),
           "meaning": text("meaning", of: row),
         ]
       })

@@ -1,4 +1,4 @@
-// call: any method of the socket. Prints the parameters of each reply as a line of JSON.
+// call: calls any Varlink method of the daemon, and prints the parameters of each reply as a line of JSON.
 
 import ArgumentParser
 import Protocols

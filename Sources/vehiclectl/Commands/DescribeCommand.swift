@@ -1,4 +1,4 @@
-// describe: the properties and actions of devices; with --json the schemas as on the socket.
+// describe: the properties and actions of devices; with --json, the schemas as the daemon sends them.
 
 import ArgumentParser
 import Protocols

@@ -1,4 +1,4 @@
-// disconnect: closes the links of a device until `connect`.
+// disconnect: closes the links of a device, and keeps them closed until `connect`.
 
 import ArgumentParser
 import Protocols
@@ -15,7 +15,7 @@ struct DisconnectCommand: Subcommand {
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
     _ = try client.call(Contract.Disconnect.self, .init(device: device))
-    // The user must see, for example, that a car has not confirmed that it stopped.
+    // Show a fault: for example, the car may not have confirmed the stop.
     if let fault = try? client.call(Contract.Status.self, .init(device: device)).devices.first?.fault { output.note("\(device): \(fault)") }
     output.json ? output.json([:]) : output.note("disconnected \(device); to undo: vehiclectl connect \(device)")
   }

@@ -89,7 +89,7 @@ struct GetCommand: Subcommand {
     entry.reading?.value.map { Output.oneLine(Format.text($0)) } ?? "-"
   }
 
-  /// The width of the column of values.
+  /// The maximum width of the column of values.
   private static let maxColumnWidth = 20
 
   private static func row(_ entry: Entry) -> [Cell] {

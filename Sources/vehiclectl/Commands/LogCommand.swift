@@ -64,7 +64,7 @@ struct LogCommand: Subcommand {
     }
   }
 
-  /// The records of the daemon's memory that `--since` and `--lines` select.
+  /// The records from the daemon's memory that `--since` and `--lines` select.
   private func latest(_ records: [Contract.LogRecord]) -> [Contract.LogRecord] {
     records.filter { $0.time >= since ?? .min }.suffix(lines)
   }

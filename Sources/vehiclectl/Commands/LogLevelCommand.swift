@@ -19,7 +19,7 @@ struct LogLevelCommand: Subcommand {
     completion: .list(LogFormat.levels), transform: level)
   var level: String?
 
-  /// The level with this name, which can also be that of syslog.
+  /// The level with this name. The names of syslog are accepted as well.
   static func level(_ text: String) throws -> String {
     let text = ["warn": "warning", "err": "error", "crit": "critical"][text] ?? text
     guard LogFormat.levels.contains(text) else {

@@ -43,7 +43,7 @@ struct MetricsCommand: Subcommand {
     try AtomicFile.write(Array(lines.joined(separator: "\n").utf8) + [0x0A], to: file, force: true, mode: 0o644)
   }
 
-  /// The devices without the positions of those that are not named.
+  /// Returns the devices, without the position of each one that is not named.
   static func published(_ devices: [Contract.Device], with named: [String]) -> [Contract.Device] {
     devices.map { device in
       guard device.kind == "position", !named.contains(device.name) else { return device }

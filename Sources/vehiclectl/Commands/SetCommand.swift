@@ -21,7 +21,7 @@ struct SetCommand: Subcommand {
   func perform(_ output: Output) throws {
     let units = try common.unitSystem()
     let reference = try Reference(reference)
-    let value = try Self.one(try Arguments.positional(values))
+    let value = try Self.single(try Arguments.positional(values))
     let client = try common.connect(output)
     let (device, property) = try reference.property(of: client)
     let parameters = Contract.Set.Parameters(
@@ -35,7 +35,7 @@ struct SetCommand: Subcommand {
     output.line(Output.oneLine("\(reading.reference): \(reading.value == nil ? "unknown" : Format.value(reading))\(remark)"))
   }
 
-  private static func one(_ values: [String]) throws(Failure) -> String {
+  private static func single(_ values: [String]) throws(Failure) -> String {
     guard let value = values.first, values.count == 1 else { throw .usage("set takes one value; quote a value that contains spaces") }
     return value
   }

@@ -21,7 +21,7 @@ struct ToyCommand: ToySubcommand {
 
   func perform(_ output: Output) throws {
     let devices = try common.connect(output).call(Contract.Status.self, .init(device: toy.device)).devices
-    let namesake = toy.device == nil ? devices.first { $0.name == Toy.kind }?.name : nil
-    try StatusCommand.show(try namesake ?? Toy.choose(toy.device, among: devices), common, output)
+    let deviceNamedToy = toy.device == nil ? devices.first { $0.name == Toy.kind }?.name : nil
+    try StatusCommand.show(try deviceNamedToy ?? Toy.choose(toy.device, among: devices), common, output)
   }
 }

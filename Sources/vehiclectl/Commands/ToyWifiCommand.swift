@@ -59,12 +59,12 @@ struct ToyWifiCommand: ToySubcommand {
 
   /// The instructions for the user.
   static func steps(join: String?, dial: String?) -> [String] {
-    let toys = join.map { "\"\(Output.oneLine($0))\"" } ?? "\"\(ToyNetwork.defaultName)\" (or AI-THINKER_…, ESP_…)"
+    let networkName = join.map { "\"\(Output.oneLine($0))\"" } ?? "\"\(ToyNetwork.defaultName)\" (or AI-THINKER_…, ESP_…)"
     return [
       "1. Press the toy's Wi-Fi button until its light is white.",
       join == nil
-        ? "2. Connect this computer, and no other device, to its open network \(toys)."
-        : "2. Wait: this computer joins the toy's open network \(toys) and returns afterwards. Connect no other device to it.",
+        ? "2. Connect this computer, and no other device, to its open network \(networkName)."
+        : "2. Wait: this computer joins the toy's open network \(networkName) and returns afterwards. Connect no other device to it.",
       dial == nil ? "3. Wait: the toy connects to this computer, TCP port 8080." : "3. Wait: this computer connects to the toy.",
       "The password is sent unencrypted over that open network: do this where others cannot receive it.",
     ]

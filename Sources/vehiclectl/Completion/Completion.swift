@@ -1,5 +1,5 @@
-// Completion of a command line: what may follow its words, by the declarations of the commands. The scripts of the shells request it at
-// every Tab, so they know no commands themselves.
+// Completion of a command line: the words that may follow, according to the declarations of the commands. The shells' scripts request it at
+// every Tab, so they contain no names of commands.
 
 import ArgumentParser
 import Protocols
@@ -31,7 +31,7 @@ struct Completion {
 
   private init(_ words: [String], _ root: JSON) {
     (self.words, command) = (words, root)
-    // bash splits --socket=PATH at the sign.
+    // bash splits --socket=PATH at the equals sign.
     for word in words.dropLast() where word != "=" { read(word, root) }
   }
 

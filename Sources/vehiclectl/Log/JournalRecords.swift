@@ -1,4 +1,4 @@
-// The daemon's records in the journal of systemd, read with journalctl, which knows rotated and persistent files.
+// The daemon's records in the journal of systemd, read with journalctl, which also reads rotated and persistent files.
 
 import Protocols
 import Varlink

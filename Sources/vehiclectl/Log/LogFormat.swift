@@ -20,7 +20,8 @@ enum LogFormat {
     records.map { subject($0).cells }.filter { $0 <= maxSubject }.max() ?? 0
   }
 
-  /// The line of a record: `Mar  1 14:30:05 warning  ev/main  no reply`. `now` in seconds since the epoch decides whether the date is shown.
+  /// The line of a record: `Mar  1 14:30:05 warning  ev/main  no reply`. `now` in seconds since the epoch decides whether the date is
+  /// shown.
   static func line(_ record: Contract.LogRecord, now: Double, subjectWidth: Int = 0, paint: (String, Style) -> String) -> String {
     let subject = subject(record)
     let fields = (record.details ?? [:]).filter { !hiddenFields.contains($0.key) }

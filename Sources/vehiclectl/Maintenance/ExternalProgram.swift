@@ -5,7 +5,7 @@ import Glibc
 enum ExternalProgram {
   private static let variables = ["PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C.UTF-8", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0"]
 
-  /// Returns the last `bytes` of stdout; nil if the program is missing, fails or exceeds the timeout.
+  /// Returns the last `bytes` bytes of stdout; nil if the program is missing, fails or exceeds the timeout.
   static func output(_ arguments: [String], within seconds: Double = 5, keeping bytes: Int = 1 << 20) -> String? {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return nil }

@@ -83,7 +83,8 @@ enum Redaction {
     return mark
   }
 
-  /// Redacts a link's URL: public hosts, and Bluetooth names with characters that product names do not have (others may be personal).
+  /// Redacts a link's URL: public hosts, and Bluetooth names that may be personal because they contain characters that product names do not
+  /// have.
   static func link(_ url: String, _ names: inout Names) -> String {
     if let match = url.wholeMatch(of: /tcp:(?:\[([^\]]*)\]|([^:\/?]*))(.*)/) {
       let host = match.output.1 ?? match.output.2 ?? ""

@@ -2,9 +2,9 @@
 // so NetworkManager ends it if vehiclectl is killed. Each step depends on the current state, not on the order of events.
 
 struct TemporaryNetwork {
-  /// The time in seconds to find the network, in which the user presses the toy's button.
+  /// The time in seconds to find the network, during which the user presses the toy's button.
   private static let searchTimeout = 60.0
-  /// The time in seconds to join it; longer than NetworkManager's own timeout, which comes with a reason.
+  /// The time in seconds to join it; longer than NetworkManager's own timeout, after which it reports a reason.
   private static let activationTimeout = 60.0
   /// Intervals in seconds.
   private static let (scanInterval, checkInterval) = (8.0, 0.5)

@@ -36,13 +36,13 @@ struct Fact: Equatable {
     let others = [
       ("id", facts.map(\.idText)), ("up", facts.map { $0.up.text }), ("down", facts.map { $0.down.text }), ("vote", facts.map(\.voteText)),
     ]
-    let taken = others.reduce(0) { sum, column in
+    let otherWidth = others.reduce(0) { sum, column in
       let widest = column.1.map { Output.oneLine($0).cells }.max() ?? 0
       return sum + (widest == 0 ? 0 : max(widest, column.0.cells) + 2)
     }
     for fact in facts {
       let text = Output.oneLine(fact.text)
-      let wrapped = width.map { text.wrapped(to: max(minWidth, $0 - taken)) } ?? [text]
+      let wrapped = width.map { text.wrapped(to: max(minWidth, $0 - otherWidth)) } ?? [text]
       for (position, line) in wrapped.enumerated() {
         table.rows.append(
           position == 0
