@@ -19,7 +19,7 @@ final class Client {
   /// Action arguments whose values are hidden in traces.
   var secrets: Set<String> = Toy.secrets
   private var framing = VarlinkFraming(limit: VarlinkFraming.replyLimit)
-  /// Whether the daemon has sent any reply.
+  /// Whether the service has sent any reply.
   private var hasReplied = false
   private var chunk = [UInt8](repeating: 0, count: 65_536)
 

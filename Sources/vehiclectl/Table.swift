@@ -71,7 +71,7 @@ struct Table {
     }
   }
 
-  /// If the last column would be narrower than this, its text is on lines of its own.
+  /// If the last column would be narrower than this, its text goes on separate lines.
   private static let minWrapWidth = 16
 
   private func line(_ row: [Cell], _ shown: [Int], _ widths: [Int], _ indent: Int, _ paint: (String, Style) -> String) -> String {

@@ -56,8 +56,8 @@ extension CompletionKind {
     }
   }
 
-  private static func names(_ schemas: [Contract.Schema], _ of: (Contract.Schema) -> [String]) -> [String] {
-    let all = schemas.map { schema in (schema.device, of(schema)) }
+  private static func names(_ schemas: [Contract.Schema], _ memberNames: (Contract.Schema) -> [String]) -> [String] {
+    let all = schemas.map { schema in (schema.device, memberNames(schema)) }
     let counts = Dictionary(all.flatMap(\.1).map { ($0, 1) }, uniquingKeysWith: +)
     return all.flatMap { device, names in names.filter { counts[$0] == 1 } + names.map { "\(device).\($0)" } }
   }

@@ -19,11 +19,11 @@ struct DoCommand: Subcommand {
   var reference: String
   @Argument(parsing: .allUnrecognized, help: ArgumentHelp("The arguments, in the order that describe shows.", valueName: "arg"))
   var arguments: [String] = []
-  @Flag(help: "Run until Ctrl-C; only for actions with an argument named \(DoCommand.holding).")
+  @Flag(help: "Run until Ctrl-C; only for actions with an argument named \(DoCommand.holdArgument).")
   var hold = false
 
-  /// The name of the argument that shows that an action can be held.
-  private static let holding = "hold"
+  /// An action can be held if it has an argument with this name.
+  private static let holdArgument = "hold"
 
   func perform(_ output: Output) throws {
     let reference = try Reference(reference)
@@ -91,14 +91,14 @@ struct DoCommand: Subcommand {
     guard let declared = Action(action) else {
       throw .other("cannot run \(action.name): an argument has an unknown type; use a newer vehiclectl")
     }
-    guard !hold || declared.arguments.contains(where: { $0.name == holding && $0.type == .bool }) else {
-      throw .usage("cannot hold \(action.name): it has no argument \(holding); usage: \(Format.usage(action))")
+    guard !hold || declared.arguments.contains(where: { $0.name == holdArgument && $0.type == .bool }) else {
+      throw .usage("cannot hold \(action.name): it has no argument \(holdArgument); usage: \(Format.usage(action))")
     }
     var rest = given[...]
     var values: [String: Value] = [:]
     for argument in declared.arguments {
-      if hold, argument.name == holding {
-        values[holding] = .bool(true)
+      if hold, argument.name == holdArgument {
+        values[holdArgument] = .bool(true)
         continue
       }
       let text = argument.secret ? try promptForSecret(argument.name) : rest.popFirst()

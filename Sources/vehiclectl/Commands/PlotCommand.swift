@@ -37,7 +37,7 @@ struct PlotCommand: Subcommand {
     help: ArgumentHelp("PROPERTY, DEVICE.PROPERTY, DEVICE, or a pattern.", valueName: "ref"), completion: .recordedNumbers)
   var references: [String]
 
-  /// More would be unreadable, and each takes a call.
+  /// The maximum number of properties: more would be unreadable, and each takes a call.
   private static let maxProperties = 16
   /// The number of intervals to request per column of dots; a cell has two columns.
   private static let intervalsPerDot = 4

@@ -1,4 +1,4 @@
-// Log records as lines: time, level, device and link, message, further fields. Pure.
+// Log records as lines: time, level, device and link, message, other fields. Pure.
 
 import Varlink
 

@@ -86,7 +86,8 @@ struct BugReport {
 
   // MARK: Daemon
 
-  /// Adds the daemon's version, findings, devices and statistics, then a recording of `seconds` of each device with a link that is up.
+  /// Adds the daemon's version, findings, devices and statistics, then a recording of `seconds` seconds for each device with a link that is
+  /// up.
   mutating func addDaemonSections(
     _ client: Client, seconds: Double, progress: (String?) -> Void, connect: () throws(Failure) -> Client
   ) throws {

@@ -46,7 +46,7 @@ enum LocalChecks {
     }
     if let restarts = service["NRestarts"].flatMap({ Int($0) }), restarts > 0 {
       add(
-        "warning", "\(unit) was restarted \(restarts) times after a failure",
+        "warning", "\(unit) was restarted \(restarts) time\(restarts == 1 ? "" : "s") after a failure",
         "journalctl -u \(unit) -p warning; report it with vehiclectl bugreport")
     }
     for (name, state) in [(unit, service), ("vehicled.socket", socket ?? [:])] where state["UnitFileState"] == "disabled" {

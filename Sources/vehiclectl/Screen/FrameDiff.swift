@@ -1,5 +1,5 @@
 // The bytes that turn one frame on a terminal into the next: only changed cells, with the shortest cursor movements. Pure.
-// Source: ECMA-48; DEC private mode 2026 (synchronized output), which terminals that lack it ignore.
+// Source: ECMA-48; DEC private mode 2026 (synchronized output), which terminals without it ignore.
 
 struct FrameDiff {
   private static let (begin, end) = ("\u{1b}[?2026h", "\u{1b}[?2026l")

@@ -12,7 +12,7 @@ final class FullScreen {
   private static let enter = "\u{1b}[?1049h\u{1b}[?7l\u{1b}[?25l"
   private static let leave = "\u{1b}[m\u{1b}[?7h\u{1b}[?1049l\u{1b}[?25h"
 
-  /// Turns reports of a lost focus on and off (DEC private mode 1004, which terminals that lack it ignore).
+  /// Turns reports of a lost focus on and off (DEC private mode 1004, which terminals without it ignore).
   private static let (followFocus, ignoreFocus) = ("\u{1b}[?1004h", "\u{1b}[?1004l")
 
   private let colour: Bool

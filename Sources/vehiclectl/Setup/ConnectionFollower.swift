@@ -42,7 +42,7 @@ struct ConnectionFollower {
       show(steps.finish())
       show(values: steps.firstValues)
     case .removed: throw Failure.rejected(.noSuchDevice(device: device))
-    case .waiting where Interrupt.received: throw Failure.other("interrupted; vehicled continues: vehiclectl status \(device)")
+    case .waiting where Interrupt.received: throw Failure.other("interrupted; vehicled keeps trying: vehiclectl status \(device)")
     case .idle, .waiting: try explain(steps)
     }
   }

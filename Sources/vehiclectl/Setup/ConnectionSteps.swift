@@ -15,7 +15,7 @@ struct ConnectionSteps {
     case removed
   }
 
-  /// Seconds after the first value in which further steps, such as the poll rate, are awaited.
+  /// Seconds after the first value during which the remaining steps, such as the poll rate, are awaited.
   static let settleTime = 5.0
   /// Seconds without progress after which a connected device is considered idle.
   static let idleTime = 15.0

@@ -39,10 +39,10 @@ struct SetupKind: Sendable {
           key: "profile", text: "firmware of the mirror (stock: since April 2024, encrypted)", choices: ["stock", "plain"]
         ) { _ in "stock" },
         Question(
-          key: "key-file", text: "file with its key", fallback: { _ in "/etc/vehicled/mirror.key" }, isNeeded: { $0["profile"] == "stock" }
-        ),
+          key: "key-file", text: "file with the mirror's key", fallback: { _ in "/etc/vehicled/mirror.key" },
+          isNeeded: { $0["profile"] == "stock" }),
         Question(
-          key: "iv-file", text: "file with its initialization vector", fallback: { _ in "/etc/vehicled/mirror.iv" },
+          key: "iv-file", text: "file with the mirror's initialization vector", fallback: { _ in "/etc/vehicled/mirror.iv" },
           isNeeded: { $0["profile"] == "stock" }),
       ]),
     SetupKind(name: "heart-rate", schemes: ["ble"], deviceName: "strap"),

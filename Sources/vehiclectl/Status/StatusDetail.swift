@@ -27,7 +27,7 @@ struct StatusDetail {
   }
 
   /// The minimum width of a column of values, and of a window that has room for the names of groups.
-  private static let (minColumn, labelsFrom) = (30, 60)
+  private static let (minColumn, minLabelledWidth) = (30, 60)
   private static let gap = 2
 
   init(_ status: DeviceStatus, width: Int?, paint: @escaping (String, Style) -> String) {
@@ -102,7 +102,7 @@ struct StatusDetail {
 
   /// Chooses the columns: as many as fit into the window, or one that is as wide as its longest entry.
   private mutating func layOut(_ groups: [(name: String, items: [Item])]) {
-    let hasLabels = (width.map { $0 >= Self.labelsFrom } ?? true) && groups.contains { !$0.name.isEmpty }
+    let hasLabels = (width.map { $0 >= Self.minLabelledWidth } ?? true) && groups.contains { !$0.name.isEmpty }
     label = hasLabels ? (groups.map(\.name.cells).max() ?? 0) + 2 + Self.gap : 2
     let short = groups.flatMap(\.items).filter { !$0.isWide && $0.value.cells <= Self.minColumn / 2 }
     let longest = (short.map(\.name.cells).max() ?? 0) + Self.gap + (short.map(\.value.cells).max() ?? 0)

@@ -30,7 +30,7 @@ struct WiFiProvisioning {
       if Interrupt.received {
         let isSent = last?.text?.hasPrefix(ToyWiFi.sendingReport) == true
         throw Failure.other(
-          isSent ? "interrupted after the toy received its network; check its light, then switch it off and on" : "interrupted")
+          isSent ? "interrupted after the toy received its network settings; check its light, then switch it off and on" : "interrupted")
       }
       if let timeout, Clock.monotonic - start >= timeout { throw Failure.timeout(seconds: timeout) }
       if let result {

@@ -3,7 +3,7 @@
 struct History {
   /// The length in seconds.
   static let length = 60
-  /// Marks seconds without a sample, and seconds from which on there is no value.
+  /// Marks seconds without a sample, and seconds in which the value was withdrawn.
   private static let (none, withdrawn) = (Float.nan, -Float.infinity)
 
   /// Ring of values, by second; empty until the first one.

@@ -9,7 +9,7 @@ final class VideoStream {
   private let socket: Int32
   private var reader = MotionJPEG()
   private var frames: [[UInt8]] = []
-  /// The error that ends the stream, after the complete pictures before it are returned.
+  /// The error that ended the stream; thrown once the complete pictures before it have been returned.
   private var failure: Failure?
   private var chunk = [UInt8](repeating: 0, count: 65_536)
 

@@ -7,14 +7,14 @@ struct LargeNumbers {
   private let scale: Int
   private let width: Int
   /// Whether there is room for a blank line below.
-  private let isAiry: Bool
+  private let hasBlankLine: Bool
   private static let maxCount = 4
 
   /// For an area of this width in a window with this number of rows.
   init(width: Int, rows: Int) {
     scale = rows >= 40 && width >= 96 ? 2 : 1
     self.width = width
-    isAiry = rows >= WatchRenderer.airyFrom
+    hasBlankLine = rows >= WatchRenderer.minRowsForBlankLines
     count = rows >= 20 && width >= 60 ? min(Self.maxCount, width / (scale == 2 ? 42 : 25)) : 0
   }
 
@@ -36,6 +36,6 @@ struct LargeNumbers {
         grid.put(Glyphs.sparkline(row.history.samples(step: step, until: second)), name, y + height, .accent)
       }
     }
-    return y + height + (isAiry ? 2 : 1)
+    return y + height + (hasBlankLine ? 2 : 1)
   }
 }

@@ -91,7 +91,7 @@ struct LivePlot {
     return position
   }
 
-  /// The properties that can have recorded values, and the time in seconds for which they are of use.
+  /// The properties that can have recorded values, and how far back in seconds these are of use.
   var past: (names: ArraySlice<String>, length: Double) { (order.prefix(Self.maxLines), limit) }
 
   /// Fills in recorded values before any others: of each interval the minimum, the maximum and the last value.

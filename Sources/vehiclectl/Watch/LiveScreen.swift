@@ -27,7 +27,7 @@ struct LiveScreen<View: LiveView> {
   private let escapeTime = 0.05
   /// The last frame, and its time.
   private var drawn: (grid: Grid, at: Double)?
-  private var hasNews = true
+  private var needsRedraw = true
   private var hasQuit = false
 
   init(_ view: View, colour: Bool) {
@@ -50,11 +50,11 @@ struct LiveScreen<View: LiveView> {
       switch update {
       case .reply(let result):
         view.apply(result)
-        hasNews = true
+        needsRedraw = true
         if result.snapshot != nil || result.changes != nil { updates += 1 }
       case .lost(let failure):
         view.lose(failure.reconnecting)
-        hasNews = true
+        needsRedraw = true
       case .nothing: break
       }
       let isLast = updates >= count ?? .max
@@ -73,7 +73,7 @@ struct LiveScreen<View: LiveView> {
   private mutating func suspend() {
     if JobControl.isPending { JobControl.handlePending { leave() } } else { screen.restore() }
     terminal?.enter()
-    hasNews = true
+    needsRedraw = true
     drawn = nil
   }
 
@@ -96,7 +96,7 @@ struct LiveScreen<View: LiveView> {
 
   private mutating func handle(_ key: KeyPress) {
     if key == .control("L") { screen.repaint() } else { hasQuit = !view.handle(key) }
-    hasNews = true
+    needsRedraw = true
   }
 
   private mutating func draw(isLast: Bool) {
@@ -104,9 +104,9 @@ struct LiveScreen<View: LiveView> {
     let window = Terminal.window
     let isReady = screen.isReady(at: now)
     let isOld = drawn.map { ($0.grid.columns, $0.grid.rows) != window || now - $0.at >= view.lifetime } ?? true
-    guard isLast || isReady && (hasNews || isOld), let grid = view.frame(columns: window.columns, rows: window.rows) else { return }
+    guard isLast || isReady && (needsRedraw || isOld), let grid = view.frame(columns: window.columns, rows: window.rows) else { return }
     if isReady { screen.draw(grid, at: now) }
     drawn = (grid, now)
-    hasNews = false
+    needsRedraw = false
   }
 }

@@ -23,9 +23,9 @@ struct WatchRenderer {
   private let outage: String?
   private var outageRow = 0
   /// The minimum width of a window with a list of devices.
-  private static let listFrom = 110
+  private static let minListWidth = 110
   /// Windows with fewer rows have no blank lines between groups.
-  static let airyFrom = 30
+  static let minRowsForBlankLines = 30
   /// The minimum width of a column of values if there are several.
   private static let columnWidth = 54
   private static let gap = 2
@@ -52,7 +52,7 @@ struct WatchRenderer {
       drawOutage()
       return drawFooter(hidden: 0)
     }
-    if grid.columns >= Self.listFrom, model.devices.count > 1 {
+    if grid.columns >= Self.minListWidth, model.devices.count > 1 {
       DeviceList(devices: model.devices, selected: selected).draw(on: &grid)
       left = DeviceList.width + Self.gap
     } else {
@@ -69,7 +69,8 @@ struct WatchRenderer {
     let count = max(1, (width + Self.gap) / (Self.columnWidth + Self.gap))
     let columnWidth = (width + Self.gap) / count - Self.gap
     let headlines = LargeNumbers(width: width, rows: grid.rows)
-    let lines = WatchLines(device, view, width: columnWidth, largest: headlines.count, isCompact: grid.rows < Self.airyFrom, now: now)
+    let isCompact = grid.rows < Self.minRowsForBlankLines
+    let lines = WatchLines(device, view, width: columnWidth, largest: headlines.count, isCompact: isCompact, now: now)
     if !lines.headlines.isEmpty { y = headlines.draw(lines.headlines, on: &grid, left, y, second: model.historySlot(of: now)) }
     draw(lines.lines, of: device.device, count, columnWidth)
     drawFooter(hidden: lines.hidden)
@@ -115,7 +116,7 @@ struct WatchRenderer {
       grid.putRight(Meaning.age(now - at), before: grid.columns, y, .dim, width: 7)
       y += 1
     }
-    if grid.rows >= Self.airyFrom { y += 1 }
+    if grid.rows >= Self.minRowsForBlankLines { y += 1 }
   }
 
   // MARK: Values
