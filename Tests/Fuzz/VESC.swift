@@ -29,7 +29,7 @@ private struct VESCFuzzSession: FuzzSession {
   mutating func check(_ effect: Effect) {
     guard case .send(_, let bytes, _, _) = effect else { return }
     let frame = bytes.dropFirst(2).dropLast(3)
-    let payload = frame.first == VESCCommand.forward.rawValue ? frame.dropFirst(2) : frame
+    let payload = frame.first == VESCCommand.forwardCAN.rawValue ? frame.dropFirst(2) : frame
     let moves =
       switch payload.first.flatMap(VESCCommand.init) {
       case .setDuty, .setBrake, .setHandbrake: true

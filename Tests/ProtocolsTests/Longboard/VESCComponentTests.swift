@@ -88,8 +88,8 @@ import Testing
     polling.linkCameUp(at: 0)
     #expect(polling.next(at: 0).command == .firmware)
     polling.firmwareReceived()
-    #expect(polling.next(at: 0).command == .setup)
-    for _ in 0..<2 { polling.timedOut(.setup, noise: 0, at: 0, &publisher, &effects) }
+    #expect(polling.next(at: 0).command == .setupValues)
+    for _ in 0..<2 { polling.timedOut(.setupValues, noise: 0, at: 0, &publisher, &effects) }
     #expect(polling.setup == .unknown(timeouts: 2) && !polling.lacksSetupValues)
     #expect(polling.next(at: 0).command == .values, "one that every firmware supports")
     let request = VESCSession.Request(command: .values, sent: 0, deadline: 1, lateness: nil)
@@ -144,7 +144,7 @@ import Testing
     var change = VESCModeChange(mode.name, commandID: 1)
     let own = try Self.limits()
     let reduced = try Self.limits(0.9)
-    #expect(change.request(needsCount: true) == .setup && change.request(needsCount: false) == .limits)
+    #expect(change.request(needsCount: true) == .setupValues && change.request(needsCount: false) == .limits)
     let storedLimits = VESCStoredLimits(own: own, applied: reduced)
     #expect(change.limitsReceived(own, mode: mode, storedLimits: nil, VESCDrivetrain()) == .storeLimits(storedLimits))
     #expect(change.request(needsCount: false) == nil && change.limitsStored(nil) == .none)
@@ -176,7 +176,7 @@ import Testing
   @Test func `the consequence of two timeouts depends on the request`() throws {
     let timeout = VESCSession.timeout
     var change = VESCModeChange("sport", commandID: 1)
-    #expect(change.timedOut(.setup, timeout: timeout) == .none && change.timedOut(.setup, timeout: timeout) == .assumeOneVESC)
+    #expect(change.timedOut(.setupValues, timeout: timeout) == .none && change.timedOut(.setupValues, timeout: timeout) == .assumeOneVESC)
     #expect(change.timedOut(.limits, timeout: timeout) == .none)
     guard case .failed(.refused(.notSupported, _)) = change.timedOut(.limits, timeout: timeout) else {
       Issue.record("limits that are never reported are not supported")

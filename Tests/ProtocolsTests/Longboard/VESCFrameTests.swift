@@ -48,7 +48,7 @@ enum VESCVector {
     #expect(VESCSetPoint.handbrake(4000).frame(canID: nil) == hex("02 05 0A 00 00 0F A0 E3 7A 03"))
     #expect(VESCFrame.enclosing([8] + VESCCommand.bytes(3000 as Int32)) == hex("02 05 08 00 00 0B B8 F8 04 03"))
     #expect(VESCFrame.enclosing(hex("23 7F 7F 00 00 00 00 00 00 00 00")) == hex("02 0B 23 7F 7F 00 00 00 00 00 00 00 00 68 3F 03"))
-    #expect(VESCCommand.selectValues.frame(VESCCommand.bytes(0x180 as UInt32)) == hex("02 05 32 00 00 01 80 EA D4 03"))
+    #expect(VESCCommand.selectedValues.frame(VESCCommand.bytes(0x180 as UInt32)) == hex("02 05 32 00 00 01 80 EA D4 03"))
   }
 
   @Test(arguments: VESCVector.replies) func `a frame is read at every split point and byte by byte`(_ frame: [UInt8]) {

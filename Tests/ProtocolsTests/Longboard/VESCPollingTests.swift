@@ -81,11 +81,11 @@ import Testing
     var rig = try VESCRig(.v600, ["rate": .float(50)])
     rig.start()
     rig.run(for: 5 * .second)
-    let (fast, setup, values) = (rig.receivedCount(.selectSetup), rig.receivedCount(.setup), rig.receivedCount(.values))
+    let (fast, setup, values) = (rig.receivedCount(.selectedSetupValues), rig.receivedCount(.setupValues), rig.receivedCount(.values))
     rig.run(for: 100 * .second)
-    #expect(rig.receivedCount(.setup) - setup <= 101 && rig.receivedCount(.setup) - setup >= 97)
+    #expect(rig.receivedCount(.setupValues) - setup <= 101 && rig.receivedCount(.setupValues) - setup >= 97)
     #expect(rig.receivedCount(.values) - values <= 101 && rig.receivedCount(.values) - values >= 97)
-    #expect(rig.receivedCount(.selectSetup) - fast >= 4798)
+    #expect(rig.receivedCount(.selectedSetupValues) - fast >= 4798)
   }
 
   @Test func `a silent VESC is reported and polled twice per second`() throws {
@@ -157,15 +157,15 @@ import Testing
     rig.start()
     rig.run(for: 5 * .second)
     rig.give(.perform(1, .run(action: 0, arguments: [:])))
-    let before = rig.receivedCount(.selectSetup)
+    let before = rig.receivedCount(.selectedSetupValues)
     rig.run(for: 2400 * .millisecond)
     #expect(rig.progress[1]?.map(\.text) == ["scanning the CAN bus: 1 s", "scanning the CAN bus: 2 s"])
     #expect(rig.progress[1]?.map(\.progress) == [0.2, 0.4])
-    #expect(rig.receivedCount(.selectSetup) - before <= 1)
+    #expect(rig.receivedCount(.selectedSetupValues) - before <= 1)
     rig.run(for: .second)
     guard case .success(let report)? = rig.results[1]?.first else { throw RigError() }
     #expect(report.columns == ["can-id"] && report.rows == [["2"]])
-    #expect(rig.receivedCount(.selectSetup) - before > 10 && rig.fault == nil)
+    #expect(rig.receivedCount(.selectedSetupValues) - before > 10 && rig.fault == nil)
     // A scan without a response ends, and a caller that disconnects gets no reply.
     rig.deliversWrites = false
     rig.give(.perform(2, .run(action: 0, arguments: [:])))

@@ -21,7 +21,9 @@ import Testing
       let bytes = OBDRobustnessTests.mutate(Self.responses[dice.below(Self.responses.count)], &dice)
       let cut = dice.below(bytes.count + 1)
       for payload in VESCFrameTests.payloads([Array(bytes[..<cut]), Array(bytes[cut...])], &reader) {
-        for command in [VESCCommand.values, .setup, .selectSetup, .selectValues] { _ = values.read(command, payload.dropFirst()) }
+        for command in [VESCCommand.values, .setupValues, .selectedSetupValues, .selectedValues] {
+          _ = values.read(command, payload.dropFirst())
+        }
         _ = VESCBoard(payload.dropFirst())
         _ = VESCFirmware(payload.dropFirst())
       }
@@ -174,7 +176,7 @@ import Testing
     rig.run(for: 3 * .second)
     rig.run(until: { if case .ready = $0.machine.router.session.state { true } else { false } })
     rig.deliversWrites = false
-    rig.run(until: { $0.machine.router.session.request?.command == .selectSetup })
+    rig.run(until: { $0.machine.router.session.request?.command == .selectedSetupValues })
     let payload =
       [51] + VESCCommand.bytes(VESCValues.fastMask) + hex("7F FF FF FF 80 00 00 00 7F FF 80 00 00 00 80 00 00 00 80 00 80 00 FF")
     rig.give(.received(.main, VESCFrame.enclosing(payload)))
@@ -190,7 +192,7 @@ import Testing
     rig.run(for: 12 * .second)
     let total = rig.machine.router.requests.telemetry.odometer.total
     rig.deliversWrites = false
-    rig.run(until: { $0.machine.router.session.request?.command == .setup })
+    rig.run(until: { $0.machine.router.session.request?.command == .setupValues })
     var response = rig.vesc.reply(to: [47], as: 1, at: rig.now) ?? []
     response.replaceSubrange(43..<51, with: VESCCommand.bytes(-5000 as Int32) + VESCCommand.bytes(-7000 as Int32))
     rig.give(.received(.main, VESCFrame.enclosing(response)))

@@ -46,21 +46,21 @@ import Testing
 
   @Test func `a response that is too short has no values`() {
     for length in 0..<53 { #expect(Self.read(.values, Array(Self.whole.prefix(length))) == nil, "\(length)") }
-    for length in 0..<10 { #expect(Self.read(.selectValues, Array(VESCVector.selection[3..<3 + length])) == nil, "\(length)") }
+    for length in 0..<10 { #expect(Self.read(.selectedValues, Array(VESCVector.selection[3..<3 + length])) == nil, "\(length)") }
   }
 
   @Test func `a selective response contains the fields of its mask`() throws {
-    let values = try #require(Self.read(.selectValues, Array(VESCVector.selection.dropFirst(3).dropLast(3))))
+    let values = try #require(Self.read(.selectedValues, Array(VESCVector.selection.dropFirst(3).dropLast(3))))
     #expect(values[.erpm] == 7000 && values[.voltage] == 376 && values[.duty] == nil)
-    let trio = try #require(Self.read(.selectValues, hex("00 3C 00 00 01 1F 01 1E 01 20 00 00 00 01 00 00 00 02 03")))
+    let trio = try #require(Self.read(.selectedValues, hex("00 3C 00 00 01 1F 01 1E 01 20 00 00 00 01 00 00 00 02 03")))
     #expect(trio[.mosfetTemperature3] == 288 && trio[.vd] == 1 && trio[.vq] == 2 && trio[.status] == 3)
-    let setup = try #require(Self.read(.selectSetup, hex("00 00 01 E0 FF FF E4 A8 FF FF F0 60 01 78 03 84")))
+    let setup = try #require(Self.read(.selectedSetupValues, hex("00 00 01 E0 FF FF E4 A8 FF FF F0 60 01 78 03 84")))
     #expect(setup[.erpm] == -7000 && setup[.speed] == -4000 && setup[.voltage] == 376 && setup[.battery] == 900)
   }
 
   @Test func `counters are unsigned`() throws {
     let mask = VESCCommand.bytes(1 << 20 | 1 << 21 as UInt32)
-    let values = try #require(Self.read(.selectSetup, mask + hex("FF FF FF FF 80 00 00 00")))
+    let values = try #require(Self.read(.selectedSetupValues, mask + hex("FF FF FF FF 80 00 00 00")))
     #expect(values[.odometer] == 0xFFFF_FFFF && values[.uptime] == 0x8000_0000)
   }
 

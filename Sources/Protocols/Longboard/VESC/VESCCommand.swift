@@ -10,17 +10,18 @@ enum VESCCommand: UInt8, Sendable {
   case setBrake = 7
   case setHandbrake = 10
   case alive = 30
-  case forward = 34
-  case setup = 47
+  case forwardCAN = 34
+  case setupValues = 47
   case setLimits = 48
-  case selectValues = 50
-  case selectSetup = 51
+  case selectedValues = 50
+  case selectedSetupValues = 51
   case pingCAN = 62
   case limits = 91
 
-  /// The frame of a request without arguments; `can` is the ID of a VESC on the CAN bus behind the link.
+  /// Returns the frame of this command with its contents. `canID` is the ID of a VESC on the CAN bus behind the link, or nil for the VESC
+  /// on the link itself.
   func frame(_ contents: [UInt8] = [], canID: UInt8? = nil) -> [UInt8] {
-    VESCFrame.enclosing((canID.map { [VESCCommand.forward.rawValue, $0] } ?? []) + [rawValue] + contents)
+    VESCFrame.enclosing((canID.map { [VESCCommand.forwardCAN.rawValue, $0] } ?? []) + [rawValue] + contents)
   }
 
   /// A number in four bytes.
@@ -79,7 +80,7 @@ enum VESCSetPoint: Sendable, Equatable {
   }
 }
 
-/// Reads a payload in order; nil if it is too short.
+/// Reads the fields of a payload in order. A method returns nil if the rest of the payload is too short.
 struct VESCCursor {
   private(set) var rest: ArraySlice<UInt8>
 
@@ -100,6 +101,7 @@ struct VESCCursor {
     }
   }
 
+  /// Reads a bit mask of 4 bytes.
   mutating func mask() -> UInt32? { number(4).map { UInt32(truncatingIfNeeded: $0) } }
 
   /// Reads a floating-point number; nil if it is not finite.

@@ -56,7 +56,7 @@ struct VESCModeChange: Sendable, Equatable {
   /// The next request; nil while a store is pending. `needsCount`: the number of VESCs is unknown, and can be read.
   func request(needsCount: Bool) -> VESCCommand? {
     switch state {
-    case .reading: !name.isEmpty && needsCount ? .setup : .limits
+    case .reading: !name.isEmpty && needsCount ? .setupValues : .limits
     case .writing: .setLimits
     case .verifying: .limits
     case .storingLimits, .storingMode: nil
@@ -120,7 +120,7 @@ struct VESCModeChange: Sendable, Equatable {
     case .reading(0): state = .reading(timeouts: 1)
     case .writing(let target, 0): state = .writing(target, timeouts: 1)
     case .verifying(let target, 0): state = .verifying(target, timeouts: 1)
-    case .reading where command == .setup:
+    case .reading where command == .setupValues:
       state = .reading(timeouts: 0)
       return .assumeOneVESC
     case .reading:

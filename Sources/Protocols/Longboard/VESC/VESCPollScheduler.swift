@@ -70,10 +70,10 @@ struct VESCPollScheduler: Sendable {
       return .firmware
     }
     let interval = max(.second, 4 &* pace.period)
-    let fast: VESCCommand = selection != .unsupported ? .selectSetup : setup != .unsupported ? .setup : .values
-    if fast == .selectSetup, setup != .unsupported, now >= setupDue, setupDue <= valuesDue {
+    let fast: VESCCommand = selection != .unsupported ? .selectedSetupValues : setup != .unsupported ? .setupValues : .values
+    if fast == .selectedSetupValues, setup != .unsupported, now >= setupDue, setupDue <= valuesDue {
       setupDue = now &+ interval
-      return .setup
+      return .setupValues
     }
     if fast != .values, now >= valuesDue {
       valuesDue = now &+ interval
@@ -90,8 +90,8 @@ struct VESCPollScheduler: Sendable {
     _ effects: inout Effects
   ) {
     lastRequestTimedOut = false
-    selection = Self.afterResponse(selection, responded: request.command == .selectSetup)
-    setup = Self.afterResponse(setup, responded: request.command == .setup)
+    selection = Self.afterResponse(selection, responded: request.command == .selectedSetupValues)
+    setup = Self.afterResponse(setup, responded: request.command == .setupValues)
     if isFirst {
       statistics.forgetTimes()
       pace.begin(at: now)
@@ -110,8 +110,8 @@ struct VESCPollScheduler: Sendable {
     // A scan takes seconds, so its timeout does not mean that the firmware does not support it.
     if command == .pingCAN { return }
     lastRequestTimedOut = command != .values
-    if command == .selectSetup { selection = Self.afterTimeout(selection) }
-    if command == .setup { setup = Self.afterTimeout(setup) }
+    if command == .selectedSetupValues { selection = Self.afterTimeout(selection) }
+    if command == .setupValues { setup = Self.afterTimeout(setup) }
   }
 
   /// The support of a request after a response. `responded`: the response was to this request. After two timeouts, a response to another

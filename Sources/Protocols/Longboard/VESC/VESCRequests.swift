@@ -72,12 +72,12 @@ struct VESCRequests: Sendable {
       guard let firmware = VESCFirmware(payload) else { return false }
       polling.firmwareReceived()
       telemetry.publish(firmware, &publisher, &effects)
-    case .values, .setup, .selectSetup:
+    case .values, .setupValues, .selectedSetupValues:
       let content = telemetry.read(command, payload, lacksSetupValues: polling.lacksSetupValues, at: now, &publisher, &effects)
       if content == .invalid { return false }
       if let count = telemetry.values[.vescs] { queue.setVESCCount(count) }
       if content == .valuesAfterRestart { queue.vescBeganToRespond(&publisher, &effects) }
-      if command != .selectSetup { queue.publishMode(&publisher, &effects) }
+      if command != .selectedSetupValues { queue.publishMode(&publisher, &effects) }
     case .limits:
       guard let board = VESCBoard(payload) else { return false }
       if telemetry.setReported(board.drivetrain) { publisher.forgetReasons() }

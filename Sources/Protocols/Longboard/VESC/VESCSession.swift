@@ -74,8 +74,8 @@ struct VESCSession: Sendable {
   init(_ options: VESCOptions) {
     (canID, tracksRequests) = (options.canID, options.allowsMotion)
     var frames: [VESCCommand: [UInt8]] = [:]
-    for command in [VESCCommand.firmware, .values, .setup, .limits] { frames[command] = command.frame(canID: options.canID) }
-    frames[.selectSetup] = VESCCommand.selectSetup.frame(VESCCommand.bytes(VESCValues.fastMask), canID: options.canID)
+    for command in [VESCCommand.firmware, .values, .setupValues, .limits] { frames[command] = command.frame(canID: options.canID) }
+    frames[.selectedSetupValues] = VESCCommand.selectedSetupValues.frame(VESCCommand.bytes(VESCValues.fastMask), canID: options.canID)
     frames[.pingCAN] = VESCCommand.pingCAN.frame()
     self.frames = frames
   }

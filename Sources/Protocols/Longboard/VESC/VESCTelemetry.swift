@@ -69,8 +69,8 @@ struct VESCTelemetry: Sendable {
       }
       publishBattery(&publisher, &effects)
     }
-    publishFault(onlyIfChanged: command == .selectSetup, &publisher, &effects)
-    if command == .selectSetup { return .values }
+    publishFault(onlyIfChanged: command == .selectedSetupValues, &publisher, &effects)
+    if command == .selectedSetupValues { return .values }
     publishDetails(command, isWholeBoard: isWholeBoard, lacksSetupValues: lacksSetupValues, &publisher, &effects)
     let hasRestarted = odometer.read(values, drivetrain, lacksSetupValues: lacksSetupValues, at: now, &publisher, &effects)
     return hasRestarted ? .valuesAfterRestart : .values
@@ -96,7 +96,7 @@ struct VESCTelemetry: Sendable {
       publisher.publish(.timedOut, values[.status].map { .bool($0 & 1 != 0) }, &effects)
       publisher.publish(.killSwitch, values[.status].map { .bool($0 & 2 != 0) }, &effects)
     }
-    if command == .setup || lacksSetupValues {
+    if command == .setupValues || lacksSetupValues {
       publisher.publish(.vescs, values[.vescs].map(Value.int), &effects)
       publish(.energyLeft, .energyLeft, 1000, &publisher, &effects)
       publisher.publish(.uptime, values[.uptime].map { .int($0 / 1000) }, &effects)

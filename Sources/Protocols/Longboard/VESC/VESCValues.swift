@@ -62,9 +62,9 @@ struct VESCValues: Sendable {
     case .values:
       if payload.count == Self.legacyLength { return readLegacy(payload) }
       return read(Self.all, payload, minCount: Self.minCountOfAll)
-    case .setup: return read(Self.setup, payload, minCount: Self.minCountOfSetup)
-    case .selectValues: return readSelected(Self.all, payload)
-    case .selectSetup: return readSelected(Self.setup, payload)
+    case .setupValues: return read(Self.setup, payload, minCount: Self.minCountOfSetup)
+    case .selectedValues: return readSelected(Self.all, payload)
+    case .selectedSetupValues: return readSelected(Self.setup, payload)
     default: return false
     }
   }
