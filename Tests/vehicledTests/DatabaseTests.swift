@@ -210,7 +210,7 @@ import Testing
       close(open(path, O_WRONLY | O_CREAT, 0o600))
       #expect(truncate(path, .max) == 0)
     }
-    #expect(folder.message() == "\(large)/import/db is 8796093022207 MiB, more than the maximum of 512 MiB; export less")
+    #expect(folder.message() == "\(large)/import/db is 8796093022207 MiB, more than the maximum of 512 MiB; export less data")
   }
 
   /// Reproducible random bytes.

@@ -77,7 +77,7 @@ final class DatabaseCopy {
       let code = sqlite.step(statement)
       if code == SQLITE_DONE { return rows }
       guard code == SQLITE_ROW else { throw error(code) }
-      guard rows.count < Self.maxRows else { throw ValueError("\(path) has more than \(Self.maxRows) rows; export less") }
+      guard rows.count < Self.maxRows else { throw ValueError("\(path) has more than \(Self.maxRows) rows; export less data") }
       var row: [Value?] = []
       for column in 0..<sqlite.column_count(statement) { row.append(try value(column, of: statement, &text)) }
       rows.append(row)
@@ -150,7 +150,7 @@ final class DatabaseCopy {
     case SQLITE_NOTADB: return ValueError("\(path) is not an SQLite database; put the exported database itself there, not an archive of it")
     case SQLITE_CORRUPT: return ValueError("\(path) is corrupt; export it again")
     case SQLITE_BUSY, SQLITE_LOCKED: return ValueError("\(path) is locked; put a finished export there")
-    case SQLITE_INTERRUPT: return ValueError("\(path) took longer than \(timeout / .second) s; export less")
+    case SQLITE_INTERRUPT: return ValueError("\(path) took longer than \(timeout / .second) s; export less data")
     case SQLITE_TOOBIG: return ValueError("\(path) has a value that is too large")
     case SQLITE_FULL: return ValueError("cannot read \(path): no space left on device; free some space")
     case SQLITE_NOMEM: return ValueError("cannot read \(path): out of memory")

@@ -1,6 +1,6 @@
-// SQLite databases in the state directory's import/, for machines that query them (`Effect.query`). The daemon never
-// writes to a database: it copies the database with its journal, queries the copy, and removes it. Writers are blocked only while the
-// files are copied. These functions block, so they must not run on the loop.
+// SQLite databases in the state directory's import/, for the protocol state machines that query them (`Effect.query`). The
+// daemon never writes to a database: it copies the database with its journal, queries the copy, and removes it. Writers are blocked only
+// while the files are copied. These functions block, so they must not run on the loop.
 // Source: SQLite's documentation of its file format (locks), of write-ahead logs and of hot journals.
 
 import Glibc
@@ -33,10 +33,11 @@ struct Databases: Sendable {
   /// The maximum time to wait while a writer has locked the database.
   var lockTimeout: Nanoseconds = 2 * .second
 
-  /// The directory of the databases.
+  /// The directory with the original databases.
   var folder: String { "\(state)/import" }
-  /// The directory for the copy. Before a copy is made, files from an earlier run are removed from it.
+  /// The directory that contains the copy while a query runs. Files that an earlier run left there are removed before the next copy.
   private var copies: String { "\(state)/.import" }
+  /// The path of the copy.
   private var copy: String { "\(copies)/database" }
   /// The suffixes of the files of a database.
   private static let suffixes = ["", "-wal", "-journal"]
@@ -77,7 +78,7 @@ struct Databases: Sendable {
     }
   }
 
-  /// The size and time of the database with its journal; nil if it does not exist.
+  /// The size and modification time of the database with its journal; nil if it does not exist.
   private func stamp(_ path: String, _ name: String, in directory: CInt) throws(ValueError) -> FileStamp? {
     var stamp: FileStamp?
     for suffix in Self.suffixes {
@@ -98,7 +99,7 @@ struct Databases: Sendable {
   }
 
   private func tooLarge(_ path: String, _ size: Int64) -> ValueError {
-    ValueError("\(path) is \(size >> 20) MiB, more than the maximum of \(maxSize >> 20) MiB; export less")
+    ValueError("\(path) is \(size >> 20) MiB, more than the maximum of \(maxSize >> 20) MiB; export less data")
   }
 
   private static func check(_ status: Glibc.stat, _ path: String) throws(ValueError) {
@@ -140,7 +141,7 @@ struct Databases: Sendable {
   private static let setLock: CInt = 37
 
   /// Takes the shared lock of an SQLite reader, which keeps writers from changing the file. On a file system without locks, a
-  /// change is detected only by comparing size and time after the copy.
+  /// change is detected only by comparing size and modification time after the copy.
   private func lock(_ descriptor: CInt, _ path: String) throws(ValueError) {
     var shared = flock()
     (shared.l_type, shared.l_whence) = (Int16(F_RDLCK), Int16(SEEK_SET))
@@ -166,7 +167,7 @@ struct Databases: Sendable {
       guard count >= 0 else { throw Self.unreadable(path, errno) }
       if count == 0 { return }
       remaining -= Int64(count)
-      guard remaining >= 0 else { throw ValueError("\(path) is larger than the maximum of \(maxSize >> 20) MiB; export less") }
+      guard remaining >= 0 else { throw ValueError("\(path) is larger than the maximum of \(maxSize >> 20) MiB; export less data") }
       var rest = chunk[..<count]
       while !rest.isEmpty {
         let written = rest.withUnsafeBytes { Glibc.write(out, $0.baseAddress, $0.count) }
