@@ -20,15 +20,16 @@ import Protocols
   /// The inotify descriptor; negative if the kernel does not provide one.
   private lazy var descriptor = inotify_init1(CInt(IN_NONBLOCK | IN_CLOEXEC))
   private var source: EventSource?
-  /// The watched directories, by the watch's number and by path.
+  /// The watched directories by watch descriptor, and the watch descriptors by directory.
   private var directories: [CInt: String] = [:]
-  private var numbers: [String: CInt] = [:]
+  private var watches: [String: CInt] = [:]
 
   private static let mask = UInt32(IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
   /// The kernel's limit: a longer chain of symbolic links counts as a loop.
   private static let maxSymbolicLinks = 40
 
-  /// Calls `changed` in a later turn whenever a file has appeared at the path or its attributes have changed, until `stop`.
+  /// Calls `changed` in a later turn of the event loop whenever a file has appeared at the path or its attributes have changed, until
+  /// `stop`.
   func watch(_ path: String, for client: AnyObject, _ changed: @escaping @Loop () -> Void) {
     guard path.hasPrefix("/") else { return }
     if source == nil, descriptor >= 0 { source = EventSource(descriptor) { [weak self] in self?.received($0) } }
@@ -42,7 +43,7 @@ import Protocols
   }
 
   /// The directories that are watched now.
-  var watched: Set<String> { Set(numbers.keys) }
+  var watched: Set<String> { Set(watches.keys) }
 
   /// Watches the directories of all clients, and no others. Returns those that were not watched before.
   @discardableResult private func update() -> Set<String> {
@@ -50,13 +51,13 @@ import Protocols
     var added: Set<String> = []
     for key in clients.keys {
       guard let path = clients[key]?.path else { continue }
-      // A directory that appears before it is watched changes the places, so they are determined until they no longer change.
+      // A directory can appear before its watch is set, which changes the result, so repeat until the result is stable.
       var places: [String: Set<String>] = [:]
       for _ in 0..<8 {
-        let now = Self.places(of: path)
-        guard now != places else { break }
-        places = now
-        for directory in places.keys where numbers[directory] == nil {
+        let current = Self.places(of: path)
+        guard current != places else { break }
+        places = current
+        for directory in places.keys where watches[directory] == nil {
           add(directory)
           added.insert(directory)
         }
@@ -64,24 +65,24 @@ import Protocols
       clients[key]?.places = places
     }
     let needed = Set(clients.values.flatMap(\.places.keys))
-    for (directory, number) in numbers where !needed.contains(directory) {
-      inotify_rm_watch(descriptor, number)
-      forget(number)
+    for (directory, watch) in watches where !needed.contains(directory) {
+      inotify_rm_watch(descriptor, watch)
+      forget(watch)
     }
     return added
   }
 
   private func add(_ directory: String) {
-    let number = inotify_add_watch(descriptor, directory, Self.mask)
-    guard number >= 0 else { return }
-    // Two paths to the same directory have the same watch number; the last path is used for both.
-    if let other = directories[number] { numbers[other] = nil }
-    directories[number] = directory
-    numbers[directory] = number
+    let watch = inotify_add_watch(descriptor, directory, Self.mask)
+    guard watch >= 0 else { return }
+    // Two paths to the same directory have the same watch descriptor; the last path is used for both.
+    if let other = directories[watch] { watches[other] = nil }
+    directories[watch] = directory
+    watches[directory] = watch
   }
 
-  private func forget(_ number: CInt) {
-    if let directory = directories.removeValue(forKey: number) { numbers[directory] = nil }
+  private func forget(_ watch: CInt) {
+    if let directory = directories.removeValue(forKey: watch) { watches[directory] = nil }
   }
 
   private func received(_ bytes: [UInt8]) {
