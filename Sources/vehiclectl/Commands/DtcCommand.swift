@@ -11,7 +11,7 @@ struct DtcCommand: Subcommand {
       Lists the stored, pending and permanent codes of all OBD-II ECUs (SAE J1979), with the meaning of standardised codes, and the \
       freeze frame of each code that has one. Also lists the codes of other ECUs, which are read with UDS and include a failure type \
       (U0100-87). UDS queries go to the ECUs that the daemon polls, to the addresses 7E0-7E7, and to each --ecu.
-      "vehiclectl status" shows the number of stored codes that one ECU reports.
+      "vehiclectl status" shows only the number of codes stored in the ECU that is polled for SAE J1979 values.
       Without a device, lists the codes of each car, except cars that are asleep or parked, because a query may wake them.
       With --json: {"device", "codes": [{"ecu", "code", "states", "meaning"}], "frames": [{"ecu", "frame", "code", "values": [{"name", \
       "value", "unit"}]}], "note"}; without a device one such line per car.

@@ -24,7 +24,7 @@ struct ToyWhoamiCommand: ToySubcommand {
     Table(titles: [], rows: cells(result).map { [Cell($0, .bold), Cell($1)] }).lines(paint: paint)
   }
 
-  /// The columns as members. The members id and facts are numbers.
+  /// The columns as JSON members. The members `id` and `facts` are numbers.
   static func json(_ result: Contract.Call.Result) -> JSON {
     var values: [String: JSON] = [:]
     for (column, cell) in cells(result) {

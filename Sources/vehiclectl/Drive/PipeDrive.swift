@@ -45,11 +45,11 @@ struct PipeDrive {
       try common.connect(output), try common.connect(output), device: schema.device, timeout: common.replyTimeout)
     let (device, input) = (schema.device, input)
     var lease: String?
-    // The lease lasts as long as this stream; once it is granted, input is read between its replies.
+    // The lease lasts as long as this stream. Once the lease is granted, the stream also waits for input. At a tick, actions can time out.
     let parameters = Contract.Drive.Parameters(device: device, deadlineMilliseconds: deadline)
     do {
       try holder.stream(
-        Contract.Drive.self, parameters, firstReply: common.replyTimeout, tick: 0.5, laterReplies: nil,  // at a tick, actions can time out
+        Contract.Drive.self, parameters, firstReply: common.replyTimeout, tick: 0.5, laterReplies: nil,
         watching: { lease == nil ? [] : [input] + actions.descriptors }
       ) { result in
         if Interrupt.received { return false }
@@ -110,7 +110,8 @@ struct PipeDrive {
     for entry in dropped { output.note("line \(entry.number): not sent: the drive has ended") }
   }
 
-  /// Reads the waiting lines and returns their requests; of set-points only the last, because an old one must not move the vehicle.
+  /// Reads the waiting lines and returns their requests. Of several set-points, only the last is returned, because an outdated one must not
+  /// move the vehicle.
   private mutating func readRequests() throws(Failure) -> [Line] {
     var requests: [Line] = []
     var count = 0

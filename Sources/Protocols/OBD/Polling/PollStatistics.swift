@@ -1,4 +1,5 @@
-// The rates, round-trip times and lateness of the fast request, and the number of polls. Published once a second.
+// The rates, round-trip times and lateness of the fast request, which is polled at the device's rate, and the number of polls. Published
+// once a second.
 
 struct PollStatistics: Sendable {
   private var timing: Timing
@@ -16,7 +17,7 @@ struct PollStatistics: Sendable {
     timing.add(answered: now, roundTrip: roundTrip, lateness: lateness)
   }
 
-  /// Whether the counters were published more than a second ago, or never.
+  /// Whether the counters were published at least a second ago, or never.
   func isDue(at now: Instant) -> Bool { published == .min || now &- published >= .second }
 
   mutating func publish(missed: Int, at now: Instant, _ values: ValueTable, _ effects: inout Effects) {

@@ -1,5 +1,5 @@
 // Diagnostic trouble codes: two bytes on the wire, five characters as text (SAE J2012, ISO 15031-6), and the responses of services 03, 07
-// and 0A. A response of wrong length is rejected.
+// and 0A. A response of the wrong length is rejected.
 
 /// A diagnostic trouble code.
 struct TroubleCode: Sendable, Hashable, Comparable {

@@ -41,14 +41,14 @@ final class ImportFile {
     return "\(String(decoding: name.utf8.suffix(100), as: UTF8.self)) \(String(hash, radix: 16))"
   }
 
-  /// Returns the next line without its line end; nil at the end of the file.
+  /// Returns the next line without its line ending; nil at the end of the file.
   func nextLine() throws(Failure) -> [UInt8]? {
-    try take(allowingQuotedLineEnds: false)
+    try take(allowingQuotedLineEndings: false)
   }
 
-  /// Returns the cells of the next CSV record; nil at the end of the file. A quoted cell can contain line ends.
+  /// Returns the cells of the next CSV record; nil at the end of the file. A quoted cell can contain line endings.
   func nextRecord() throws(Failure) -> [String]? {
-    guard let bytes = try take(allowingQuotedLineEnds: true) else { return nil }
+    guard let bytes = try take(allowingQuotedLineEndings: true) else { return nil }
     guard let text = String(validating: bytes, as: UTF8.self) else { throw failure("the line is not UTF-8") }
     var cells: [String] = []
     var cell = String.UnicodeScalarView()
@@ -73,22 +73,22 @@ final class ImportFile {
   /// An error in the last line that was read.
   func failure(_ message: String) -> Failure { .other("\(path):\(line): \(message); nothing was imported") }
 
-  private func take(allowingQuotedLineEnds: Bool) throws(Failure) -> [UInt8]? {
+  private func take(allowingQuotedLineEndings: Bool) throws(Failure) -> [UInt8]? {
     var (isQuoted, scanned) = (false, next)
     while true {
       while scanned < buffer.count {
         let byte = buffer[scanned]
-        if allowingQuotedLineEnds, byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+        if allowingQuotedLineEndings, byte == UInt8(ascii: "\"") { isQuoted.toggle() }
         scanned += 1
         if byte == UInt8(ascii: "\n"), !isQuoted {
           line += 1
-          return takeLine(to: scanned, hasLineEnd: true)
+          return takeLine(to: scanned, hasLineEnding: true)
         }
       }
       if hasEnded {
         line += 1
         if isQuoted { throw failure("a quoted cell is not closed") }
-        return scanned > next ? takeLine(to: scanned, hasLineEnd: false) : nil
+        return scanned > next ? takeLine(to: scanned, hasLineEnding: false) : nil
       }
       guard scanned - next < Self.maxLine else {
         line += 1
@@ -100,8 +100,8 @@ final class ImportFile {
   }
 
   /// Takes the line that ends at a position in the buffer. Returns it without CR and LF.
-  private func takeLine(to end: Int, hasLineEnd: Bool) -> [UInt8] {
-    var bytes = buffer[next..<(hasLineEnd ? end - 1 : end)]
+  private func takeLine(to end: Int, hasLineEnding: Bool) -> [UInt8] {
+    var bytes = buffer[next..<(hasLineEnding ? end - 1 : end)]
     if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
     next = end
     return Array(bytes)
