@@ -1,5 +1,5 @@
 // The recorded samples of several devices in order of time. Each device has its own connection, from which only the next reply is read, so
-// memory does not grow with the range.
+// memory use does not grow with the range.
 
 import Protocols
 import Varlink
