@@ -7,7 +7,7 @@ public enum FaultTrigger: Sendable, Equatable {
   case always
   /// Every nth one; for a toy, the first n connections.
   case every(Int)
-  /// The first one that occurs at least this time after the start; at a server, all connections from that time.
+  /// The first one that occurs at least this time after the start; for a server, all connections from that time on.
   case after(Nanoseconds)
 }
 

@@ -4,18 +4,18 @@ import Glibc
 
 enum WebAddress {
   /// The URL of a server that listens on the address of `link`. If that is all addresses (`tcp:0.0.0.0:80`), one URL for each address of
-  /// this machine.
+  /// this computer.
   static func text(of link: String) -> String {
     let address = link.dropFirst("tcp:".count)
     guard let port = address.split(separator: ":").last, ["0.0.0.0:\(port)", "[::]:\(port)"].contains(String(address)) else {
       return "http://\(address)"
     }
-    let hosts = machineAddresses()
+    let hosts = localAddresses()
     return (hosts.isEmpty ? ["127.0.0.1"] : hosts).map { "http://\($0):\(port)" }.joined(separator: " ")
   }
 
   /// The IPv4 addresses of the interfaces that are up, without the loopback interface.
-  private static func machineAddresses() -> [String] {
+  private static func localAddresses() -> [String] {
     var first: UnsafeMutablePointer<ifaddrs>?
     guard getifaddrs(&first) == 0 else { return [] }
     defer { freeifaddrs(first) }

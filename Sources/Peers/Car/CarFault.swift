@@ -48,9 +48,9 @@ public enum CarFlaw: String, CaseIterable, Sendable {
   case videoBlock = "video-block"
   /// Disconnect ends the program, which is then restarted.
   case restart
-  /// The car does not accept another client after its client has closed.
+  /// The car does not accept another client after its client has closed the connection.
   case oneClient = "one-client"
-  /// The car does not detect that its client has closed.
+  /// The car does not detect that its client has closed the connection.
   case ignoresClose = "ignores-close"
 
   /// The names of the flaws and the behavior without them, for the help text.

@@ -80,7 +80,7 @@ extension Double {
   /// Formats with a fixed number of decimals, like Python; a zero has no sign.
   func fixed(_ places: Int) -> String {
     guard isFinite, abs(self) < 1e12 else { return isNaN ? "nan" : self < 0 ? "-inf" : "inf" }
-    let unit = (0..<places).reduce(1) { one, _ in one * 10 }
+    let unit = (0..<places).reduce(1) { power, _ in power * 10 }
     let units = Int((abs(self) * Double(unit)).rounded(.toNearestOrEven))
     let decimals = String(units % unit + unit).dropFirst()
     return "\(self < 0 && units > 0 ? "-" : "")\(units / unit)\(places > 0 ? "." : "")\(decimals)"

@@ -36,7 +36,7 @@ public struct ESP32Mirror: Machine {
   public private(set) var display = MirrorDisplay()
   /// The fields stored for the display, by tag.
   public private(set) var fields: [String: String] = ["Name": bootName]
-  /// Stored tags that the display never reads, because of which the signals never end.
+  /// Stored tags that the display never reads, so that the signals never stop.
   public private(set) var unreadTags: Set<String> = []
   /// Descriptions of the crashes so far.
   public private(set) var crashes: [String] = []

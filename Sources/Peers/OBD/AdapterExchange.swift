@@ -44,10 +44,10 @@ extension ELM327Adapter {
   }
 
   /// Detects the protocol if necessary, and initialises a K-line. Adds notices to `reply`, and the duration to `start`. Returns the error
-  /// output if this fails or no ECU responds; nil: the request can be sent.
+  /// output if this fails or no ECU responds, or nil if the request can be sent.
   private mutating func openProtocol(_ reply: inout [TimedOutput], _ start: inout Instant) -> [TimedOutput]? {
     let busState = car.busState(at: start)
-    if settings.obdProtocol.automatic, !settings.obdProtocol.isDetected {
+    if settings.obdProtocol.isAutomatic, !settings.obdProtocol.isDetected {
       reply.append((start, settings.line("SEARCHING...")))
       guard busState == .awake else { return statusReply("UNABLE TO CONNECT", at: start + timing.failedSearch) }
       start += timing.search

@@ -7,7 +7,7 @@ import Protocols
 /// A request to the car, with parameters that override the settings.
 struct OBDRequest: Sendable {
   var data: [UInt8]
-  /// The number of frames or messages after which the adapter stops waiting; nil for none.
+  /// The number of frames or messages after which the adapter stops waiting; nil for no limit.
   var frameLimit: Int?
   var messageLimit: Int?
   /// The address, and whether it includes the priority bits of a 29-bit identifier.

@@ -24,7 +24,7 @@ struct DriveCycle: Sendable {
     var voltage: Double  // V at the terminals
     var stateOfCharge: Double  // %
     var chargeOut: Double  // Ah drawn from the battery since the start
-    var chargeIn: Double  // Ah recuperated since the start
+    var chargeIn: Double  // Ah regenerated since the start
     var energyOut: Double  // kWh
     var energyIn: Double
     var batteryTemperature: Double  // °C
@@ -45,7 +45,7 @@ struct DriveCycle: Sendable {
   private let nominalVoltage: Double
   /// Charge in As since the start of a cycle, in steps of 0.1 s.
   private var drawnCharge: [Double] = [0]
-  private var recuperatedCharge: [Double] = [0]
+  private var regeneratedCharge: [Double] = [0]
   /// Distance in km since the start of a cycle, in steps of 0.1 s.
   private static let distances = runningTotal { abs(motion($0).speed) / 3600 }
 
@@ -53,7 +53,7 @@ struct DriveCycle: Sendable {
     self.vehicle = vehicle
     nominalVoltage = vehicle.cells * DriveCycle.cellVoltage(vehicle.initialStateOfCharge)
     drawnCharge = DriveCycle.runningTotal { max(0, current($0)) }
-    recuperatedCharge = DriveCycle.runningTotal { max(0, -current($0)) }
+    regeneratedCharge = DriveCycle.runningTotal { max(0, -current($0)) }
   }
 
   /// The values at this time since the start in s.
@@ -61,7 +61,7 @@ struct DriveCycle: Sendable {
     let seconds = max(0, seconds)
     let current = self.current(seconds)
     let chargeOut = DriveCycle.total(drawnCharge, seconds) / 3600
-    let chargeIn = DriveCycle.total(recuperatedCharge, seconds) / 3600
+    let chargeIn = DriveCycle.total(regeneratedCharge, seconds) / 3600
     // The car is never charged: after many cycles its battery stays at 5 %.
     let stateOfCharge = max(5, vehicle.initialStateOfCharge - (chargeOut - chargeIn) / vehicle.capacity * 100)
     let speed = DriveCycle.motion(seconds).speed
@@ -98,7 +98,7 @@ struct DriveCycle: Sendable {
     let motion = DriveCycle.motion(seconds)
     let speed = motion.speed / 3.6
     let load = vehicle.mass * motion.acceleration * speed + (vehicle.rollingResistance + vehicle.drag * speed * speed) * abs(speed)
-    // The car recuperates only while driving forward.
+    // The car uses regenerative braking only while driving forward.
     let power = load > 0 ? load / 0.9 : speed > 0 ? load * 0.75 : 0
     return (power + 600) / nominalVoltage
   }

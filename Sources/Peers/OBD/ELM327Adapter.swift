@@ -8,7 +8,7 @@ public struct ELM327Adapter: Machine {
   /// The chip that the adapter identifies as.
   public enum Personality: String, CaseIterable, Sendable {
     case elm327
-    /// An OBDLink, which knows ST commands such as STI and STPX.
+    /// An OBDLink, which supports ST commands such as STI and STPX.
     case stn
   }
 

@@ -4,7 +4,7 @@
 /// A selected protocol: `6`, or `A6` (also `6A`) with automatic detection.
 struct SimulatedProtocol: Sendable, Equatable {
   var number: UInt8 = 0
-  var automatic = true
+  var isAutomatic = true
   /// Whether automatic detection has succeeded.
   var isDetected = false
   /// Whether a K-line is initialized.
@@ -16,11 +16,11 @@ struct SimulatedProtocol: Sendable, Equatable {
     let digits = text.count == 2 ? (text.first == "A" ? text.dropFirst() : text.last == "A" ? text.dropLast() : "") : text
     guard digits.count == 1, let number = UInt8(digits, radix: 16), number <= 0xC else { return nil }
     self.number = number
-    automatic = number == 0 || text.count == 2
+    isAutomatic = number == 0 || text.count == 2
   }
 
   /// The reply to ATDPN.
-  var digits: String { (automatic ? "A" : "") + String(number, radix: 16, uppercase: true) }
+  var digits: String { (isAutomatic ? "A" : "") + String(number, radix: 16, uppercase: true) }
 
   /// The reply to ATDP.
   var name: String {
@@ -31,7 +31,7 @@ struct SimulatedProtocol: Sendable, Equatable {
       "USER2 (CAN 11/50)",
     ]
     let name = names.indices.contains(Int(number)) ? names[Int(number)] : "AUTO"
-    return automatic && number != 0 ? "AUTO, " + name : name
+    return isAutomatic && number != 0 ? "AUTO, " + name : name
   }
 
   /// The reply to a request when the car's bus uses another protocol.

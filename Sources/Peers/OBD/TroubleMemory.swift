@@ -12,8 +12,8 @@ struct TroubleMemory: Sendable, Equatable {
   /// The time and distance at which the codes were cleared: seconds and kilometres since the start.
   private(set) var cleared: (seconds: Double, distance: Double)?
 
-  static func == (one: TroubleMemory, other: TroubleMemory) -> Bool {
-    one.codes == other.codes && one.pending == other.pending && one.cleared?.seconds == other.cleared?.seconds
+  static func == (lhs: TroubleMemory, rhs: TroubleMemory) -> Bool {
+    lhs.codes == rhs.codes && lhs.pending == rhs.pending && lhs.cleared?.seconds == rhs.cleared?.seconds
   }
 
   init(codes: [UInt16], pending: [UInt16] = [], permanent: [UInt16] = [], freezeFrameCode: UInt16? = nil) {

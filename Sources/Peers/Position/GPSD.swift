@@ -1,5 +1,5 @@
-// A simulated gpsd with a receiver that drives in a loop. One machine is one connection of a client; the position depends only on the time
-// since the start of the simulator, so all clients see the same drive.
+// A simulated gpsd with a receiver that drives in a loop. Each `GPSD` serves one client; the position depends only on the time since the
+// start of the simulator, so all clients see the same drive.
 // Source: gpsd_json(5); observed with gpsd 3.22.
 
 import Protocols
@@ -17,7 +17,7 @@ public struct GPSD: Machine {
   /// When the receiver reports next; nil before the client has subscribed.
   private var nextFix: Instant?
   private var fixCount = 0
-  /// When each fault that lasts ends.
+  /// The end of each active fault that has a duration.
   private var active: [GPSDFaultKind: Instant] = [:]
   /// The time of the last fix, in seconds since the start.
   private var lastFix = 0.0
@@ -51,8 +51,8 @@ public struct GPSD: Machine {
     queue.flush(at: now, &effects)
   }
 
-  /// Whether it is another server than gpsd.
-  private var isOther: Bool { faults.contains(.ssh) || faults.contains(.nmea) || faults.contains(.mute) }
+  /// Whether a server other than gpsd is listening on the port.
+  private var isOtherServer: Bool { faults.contains(.ssh) || faults.contains(.nmea) || faults.contains(.mute) }
   private var receivers: [String] {
     guard !faults.contains(.noReceiver) else { return [] }
     return (active[.unplug] == nil ? [GPSDReports.receiver] : []) + (faults.contains(.second) ? [GPSDReports.secondReceiver] : [])
@@ -63,7 +63,7 @@ public struct GPSD: Machine {
     (connected, input, nextFix, active, fixCount) = (now, [], nil, [:], 0)
     if faults.contains(.ssh) { return send("SSH-2.0-OpenSSH_9.2p1", at: now) }
     if faults.contains(.nmea) { nextFix = now }
-    if !isOther { send(GPSDReports.version(isOld: faults.contains(.old)), at: now) }
+    if !isOtherServer { send(GPSDReports.version(isOld: faults.contains(.old)), at: now) }
   }
 
   private mutating func send(_ line: String, at now: Instant) { queue.add(Array((line + "\r\n").utf8), at: now) }
@@ -71,7 +71,7 @@ public struct GPSD: Machine {
   // MARK: Requests
 
   private mutating func received(_ bytes: [UInt8], at now: Instant) {
-    guard !isOther, active[.hang] == nil else { return }
+    guard !isOtherServer, active[.hang] == nil else { return }
     input += bytes
     while let end = input.firstIndex(of: UInt8(ascii: ";")) {
       let request = String(decoding: input[..<end], as: UTF8.self)
@@ -134,7 +134,7 @@ public struct GPSD: Machine {
 
   // MARK: Faults
 
-  /// Starts or ends a fault that lasts. An unplugged receiver is reported.
+  /// Starts or ends a fault that has a duration. An unplugged receiver is reported.
   private mutating func update(_ kind: GPSDFaultKind, at now: Instant) {
     if let end = active[kind] {
       guard now >= end else { return }

@@ -53,7 +53,7 @@ public struct TriviaToy: Machine {
   var nextThrow: Instant?
   /// When the main loop retries failed requests.
   var nextRetry: Instant = 0
-  /// The number of connections to the phone since the button was pressed, and the number of them with a wrong first packet.
+  /// The number of connections to the phone since the button was pressed, and how many of them had a wrong first packet.
   var connections = 0
   var mismatches = 0
   /// The faults with a start time that have occurred.

@@ -1,5 +1,5 @@
 // The JSON messages between apps and the trivia server.
-// Source: the server of neils95/Trivio: it sends keys in camelCase, accepts them in any case, and describes errors in `message`,
+// Source: the server of neils95/Trivio: it sends keys in camelCase, ignores the case of received keys, and describes errors in `message`,
 // `messageDetail` and `modelState`.
 
 import Protocols

@@ -84,7 +84,7 @@ final class JoinedSimulators {
     return true
   }
 
-  /// Has every simulator send one advertisement.
+  /// Makes every simulator send one advertisement.
   func advertise() { simulators.forEach { send($0, "Advertise") } }
 
   /// Drops all connections.

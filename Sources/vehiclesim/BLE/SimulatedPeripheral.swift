@@ -1,4 +1,4 @@
-// The simulated peripheral of the mock BlueZ: a device object with its GATT table, and the machine behind it.
+// The simulated peripheral of the mock BlueZ: a device object with its GATT table, and the protocol state machine behind it.
 
 import DBus
 import Protocols

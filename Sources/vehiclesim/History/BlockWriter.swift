@@ -23,7 +23,7 @@ struct BlockWriter {
   private var assembler = BlockAssembler()
   private var series: [HistoryContract.Series] = []
   /// The number of samples in the blocks.
-  private(set) var stored = 0
+  private(set) var sampleCount = 0
 
   init(device: String, to destination: Destination) throws {
     self.device = device
@@ -36,15 +36,15 @@ struct BlockWriter {
   /// Adds a sample of a series, given by its index in `all`; `time` is in µs since the Unix epoch.
   mutating func append(_ content: Reading.Content, _ index: Int, of all: [PlannedRecording.Series], at time: Int64) throws {
     while series.count <= index {
-      let one = all[series.count]
+      let next = all[series.count]
       series.append(
-        HistoryContract.Series(id: series.count, device: device, property: one.property, type: one.type.rawValue, unit: one.unit))
+        HistoryContract.Series(id: series.count, device: device, property: next.property, type: next.type.rawValue, unit: next.unit))
     }
-    stored += 1
+    sampleCount += 1
     if let block = try assembler.append(content, series: index, at: time) { try write(block) }
   }
 
-  /// Writes what is left. The last values were valid until this time.
+  /// Writes the remaining samples. The last values were valid until this time.
   mutating func finish(at time: Int64) throws {
     if let block = assembler.flush(until: time) { try write(block) }
     if case .importer(let importer, _) = output { try importer.finish() }

@@ -1,4 +1,4 @@
-// A client of vehicled-history that imports blocks one after the other. While one is being stored, the next one can be made.
+// A client of vehicled-history that imports blocks one after the other. While one is being stored, the next one can be prepared.
 
 import CLinux
 import Glibc
@@ -7,7 +7,7 @@ import ServiceRuntime
 import Varlink
 
 final class HistoryImporter {
-  /// The time after which a call fails, in ms: the service may be computing.
+  /// The timeout of a call in ms; long, because the service may be busy with a computation.
   private static let timeout: CInt = 120_000
 
   private let path: String
@@ -24,7 +24,7 @@ final class HistoryImporter {
 
   deinit { close(descriptor) }
 
-  /// Sends a block, after the previous one was stored.
+  /// Sends a block, once the previous one has been stored.
   func send(_ parameters: HistoryContract.ImportMethod.Parameters) throws {
     try finish()
     var rest = try VarlinkCall.message(HistoryContract.ImportMethod.self, parameters)[...]
@@ -37,7 +37,7 @@ final class HistoryImporter {
     isPending = true
   }
 
-  /// Waits until the last block was stored.
+  /// Waits until the last block has been stored.
   func finish() throws {
     guard isPending else { return }
     isPending = false

@@ -88,7 +88,7 @@ struct HistorySimulation: ParsableCommand {
     Console.write(
       JSON.members([
         "days": .int(days), "trips": .int(trips), "charges": .int(charges), "polls": .int(recording.polls),
-        "samples": .int(recording.samples), "stored": .int(writer.stored), "kilometres": .int(Int(recording.distance)),
+        "samples": .int(recording.samples), "stored": .int(writer.sampleCount), "kilometres": .int(Int(recording.distance)),
       ]).text)
   }
 

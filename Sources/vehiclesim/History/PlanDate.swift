@@ -1,4 +1,4 @@
-// A day, as the option --start has it. Source: Howard Hinnant's paper on chrono-compatible algorithms.
+// A date, the argument of the option --start. Source: Howard Hinnant's paper on chrono-compatible algorithms.
 
 import ArgumentParser
 

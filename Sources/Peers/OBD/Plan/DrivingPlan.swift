@@ -17,16 +17,16 @@ public struct PlannedActivity: Sendable, Equatable {
   }
 
   public var kind: Kind
-  /// The time since the start of the plan: the car is switched on. For a charge, the end is the latest one.
+  /// When the activity starts and ends, since the start of the plan. A charge ends earlier if it reaches its limit.
   public var start: Nanoseconds
   public var end: Nanoseconds
-  /// The seed of what happens on the way.
+  /// The seed of the random events during the activity.
   var seed: UInt64
 
   public var isTrip: Bool { if case .trip = kind { true } else { false } }
 }
 
-/// The activities of some days, in the order of time.
+/// The activities of some days, in chronological order.
 public struct DrivingPlan: Sendable {
   public let activities: [PlannedActivity]
   /// The length of the plan.
@@ -56,7 +56,7 @@ public struct DrivingPlan: Sendable {
   }
 }
 
-/// Adds one day after the other. It estimates the state of charge, and charges at home when little is left.
+/// Adds the days one by one. It estimates the state of charge, and adds a charge at home when the estimate is low.
 private struct Planner {
   static let day: Nanoseconds = 86_400 * .second
   private static let minute: Nanoseconds = 60 * .second
@@ -104,7 +104,7 @@ private struct Planner {
     addTrip(.city, at: now + Nanoseconds(35 + spread(15)) * Self.minute, minutes: minutes + spread(2))
   }
 
-  /// A long journey, out and back, with a fast charge after each leg.
+  /// A long journey, out and back, with a fast charge after each leg except the last.
   private mutating func addJourney(at start: Nanoseconds) {
     for leg in 0..<4 {
       addTrip(.motorway, at: leg == 0 ? start : now + (leg == 2 ? hours(2) : 12 * Self.minute), minutes: 75 + spread(15))
@@ -112,7 +112,7 @@ private struct Planner {
     }
   }
 
-  /// Adds a trip, at the earliest a quarter of an hour after the previous activity.
+  /// Adds a trip, at least 11 min after the previous activity.
   private mutating func addTrip(_ road: PlannedActivity.Road, at start: Nanoseconds, minutes: Double) {
     let start = activities.isEmpty ? start : max(start, now + 11 * Self.minute)
     add(.trip(road), from: start, to: start + Nanoseconds(minutes * 60) * .second)

@@ -11,13 +11,13 @@ public struct PlannedCar: Car {
   private static let maxStep = 0.1
   /// The time for which the bus stays awake after a full charge.
   private static let wakeTime: Nanoseconds = 60 * .second
-  /// What the car needs besides driving, in kW.
+  /// The power of the auxiliary consumers, in kW.
   private static let auxiliaries = 0.6
 
   public let plan: DrivingPlan
   private var electricCar = ElectricCar(.eGMP)
   private var random: SeededRandom
-  /// The time to which the state is known, and the activity of that time.
+  /// The time to which the state has advanced, and the index of the activity at that time.
   private var time: Nanoseconds = 0
   private var index: Int?
   private var speed: PlannedSpeed?
@@ -56,15 +56,15 @@ public struct PlannedCar: Car {
 
   public func busState(at now: Instant) -> Ignition.BusState {
     guard let activity = activity(at: now) else { return .dead }
-    let off = now - end(of: activity)
-    return off < 0 ? .awake : off < Ignition.busHoldTime ? .silent : .dead
+    let timeOff = now - end(of: activity)
+    return timeOff < 0 ? .awake : timeOff < Ignition.busHoldTime ? .silent : .dead
   }
 
-  /// The voltage of the 12 V battery in mV: while the car is off it falls slowly.
+  /// The voltage of the 12 V battery in mV, which falls slowly while the car is off.
   public func supplyMillivolts(at now: Instant) -> Int {
     guard let activity = activity(at: now) else { return 12_700 }
-    let off = now - end(of: activity)
-    return off < 0 ? 14_400 : max(12_300, 12_800 - Int(off / (1200 * .second)))
+    let timeOff = now - end(of: activity)
+    return timeOff < 0 ? 14_400 : max(12_300, 12_800 - Int(timeOff / (1200 * .second)))
   }
 
   public mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
@@ -141,7 +141,7 @@ public struct PlannedCar: Car {
     state.outdoorTemperature = outdoorTemperature
   }
 
-  /// The power for driving in kW; negative while the car recuperates.
+  /// The power for driving in kW; negative during regenerative braking.
   private mutating func drivingPower() -> Double {
     let (metresPerSecond, vehicle) = (speed?.speed ?? 0, Self.vehicle)
     state.speed = metresPerSecond * 3.6
@@ -157,7 +157,7 @@ public struct PlannedCar: Car {
   private mutating func chargingPower(_ maximum: Double, _ limit: Double, _ elapsed: Double) -> Double {
     (state.speed, state.motorSpeed) = (0, 0)
     if state.stateOfCharge >= limit, chargedAt == nil { chargedAt = time }
-    guard elapsed >= PlannedSpeed.standing, chargedAt == nil else { return 0.2 }
+    guard elapsed >= PlannedSpeed.standingTime, chargedAt == nil else { return 0.2 }
     return -min(maximum * 0.93, max(30, 230 - 2.4 * state.stateOfCharge))
   }
 

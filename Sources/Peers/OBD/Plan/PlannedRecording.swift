@@ -1,11 +1,11 @@
-// Records a planned car in virtual time: the machine of kind `obd` polls the simulated adapter, and what it publishes is passed on as the
-// daemon passes it to clients that watch: a value when it changes, and an unchanged one every second.
+// Records a planned car in virtual time. The protocol state machine of kind `obd` (a `Machine`) polls the simulated adapter. Its values are
+// recorded as the daemon sends them to watching clients: when they change, and every second while they do not.
 
 import Protocols
 
-/// The machine, the adapter and the car, and the values that were published last.
+/// The machine, the adapter with its car, and the latest published values.
 public struct PlannedRecording {
-  /// A recorded property; another type or unit makes another series.
+  /// A recorded property. A different type or unit is a different series.
   public struct Series: Sendable, Hashable {
     public var property: String
     public var type: ValueType
@@ -32,7 +32,7 @@ public struct PlannedRecording {
   }
 
   private static let republishInterval: Nanoseconds = .second
-  /// The mean delay of a reply by the computer, in ns.
+  /// The mean delay that the computer adds to a reply, in ns.
   private static let meanDelay = 200_000.0
 
   private var machine: any Machine
@@ -52,14 +52,14 @@ public struct PlannedRecording {
   private var indexes: [Series: Int] = [:]
   /// The time in virtual nanoseconds.
   public private(set) var now: Instant = 0
-  /// The number of polled values, changed or not, and of polls of the fast data record.
+  /// The number of polled values, changed or not, and the number of polls of the data record that is polled most often.
   public private(set) var samples = 0
   public private(set) var polls = 0
 
   /// Creates a recording that polls `rate` times per second. `car` and `seed` determine everything.
   public init(_ car: PlannedCar, rate: Double, seed: UInt64) throws(OptionError) {
     machine = try Kind.obd.make(Setup(device: "ev", options: ["rate": .float(rate)]))
-    // All frames of a reply arrive together, when the last one is due on a real bus: everything else costs time, and changes nothing.
+    // All frames of a reply arrive together, when the last one would on a real bus: separate arrivals only cost computing time.
     var timing = AdapterTiming.real
     (timing.latency, timing.frame) = (15 * .millisecond, 0)
     adapter = ELM327Adapter(car: car, timing: timing, seed: seed)
@@ -73,7 +73,7 @@ public struct PlannedRecording {
   /// The odometer in km since the start of the plan.
   public var distance: Double { (adapter.car as? PlannedCar)?.distance ?? 0 }
 
-  /// Continues to this time. Returns the samples that were published since the last call, in the order of time.
+  /// Continues to this time. Returns the samples that were published since the last call, in chronological order.
   public mutating func run(until end: Instant) -> [Sample] {
     while true {
       handleInputs()
@@ -104,7 +104,7 @@ public struct PlannedRecording {
 
   /// An exponentially distributed delay, at most 5 ms.
   private mutating func delay() -> Nanoseconds {
-    // The bits after the first one: the number of leading zeros is that of half-lives.
+    // Each leading zero bit is one half-life; the low bits are a fraction of another.
     let bits = random.next()
     let halves = Double(bits.leadingZeroBitCount) + Double(bits & 0xFFFF) / 65_536
     return min(5 * .millisecond, Nanoseconds(halves * Self.meanDelay * 0.69))
@@ -132,7 +132,7 @@ public struct PlannedRecording {
     for reading in effects.readings {
       if case .value = reading.content {
         samples += 1
-        // The motor speed, the first property, is in the fast data record.
+        // The motor speed, the first property, is in the data record that is polled most often.
         if reading.property == 0 { polls += 1 }
       }
       publish(reading)
@@ -168,7 +168,7 @@ public struct PlannedRecording {
     if let series = slots[position].series { add(series, reading.content, now - max(0, reading.age)) }
   }
 
-  /// Replaces the properties. Those that keep their name and type keep their value.
+  /// Replaces the properties. A property with the name and type of a previous one takes over its value.
   private mutating func declare(_ schema: Schema) {
     var known: [String: (slot: Slot, type: ValueType)] = [:]
     for (property, slot) in zip(properties, slots) { known[property.name] = (slot, property.type) }
@@ -184,10 +184,10 @@ public struct PlannedRecording {
     published.append(Sample(series: series, content: content, time: time))
   }
 
-  private mutating func index(of one: Series) -> Int {
-    if let index = indexes[one] { return index }
-    indexes[one] = series.count
-    series.append(one)
+  private mutating func index(of key: Series) -> Int {
+    if let index = indexes[key] { return index }
+    indexes[key] = series.count
+    series.append(key)
     return series.count - 1
   }
 }

@@ -1,11 +1,11 @@
-// The speed of a car during one planned trip: cruising, stopping at junctions, and gradients, as the kind of road determines. It is computed
-// step by step; the seed of the trip determines it.
+// The speed of a car during one planned trip, with cruising, stops at junctions, and gradients that depend on the kind of road. It is
+// computed step by step, and determined by the seed of the trip.
 
 import Protocols
 
 struct PlannedSpeed: Sendable {
-  /// The time between the ignition and the first motion, and between the last motion and the ignition off, in s.
-  static let standing = 15.0
+  /// The time from ignition on to the first motion, and from the last motion to ignition off, in s.
+  static let standingTime = 15.0
   /// Accelerations in m/s².
   private static let acceleration = 1.5
   private static let braking = 1.7
@@ -13,8 +13,8 @@ struct PlannedSpeed: Sendable {
   private let road: PlannedActivity.Road
   private let length: Double
   private var random: SeededRandom
-  private var segmentEnd = standing
-  /// The speed that the driver wants to have, in m/s.
+  private var segmentEnd = standingTime
+  /// The speed that the driver aims for, in m/s.
   private var target = 0.0
   private var hasStopped = true
   /// In m/s.
@@ -29,12 +29,12 @@ struct PlannedSpeed: Sendable {
     (self.road, self.length, random) = (road, length, SeededRandom(seed: seed))
   }
 
-  /// Advances by a step in s; `time` is that since the start of the trip at its end.
+  /// Advances by `step`, to `time` since the start of the trip, in s.
   mutating func advance(to time: Double, step: Double) {
-    let left = length - Self.standing - time
+    let remaining = length - Self.standingTime - time
     if time >= segmentEnd { startSegment(time) }
-    let wanted = left <= speed / Self.braking + 1 ? 0 : target
-    let change = max(-Self.braking * step, min(Self.acceleration * step, wanted - speed))
+    let setPoint = remaining <= speed / Self.braking + 1 ? 0 : target
+    let change = max(-Self.braking * step, min(Self.acceleration * step, setPoint - speed))
     acceleration = change / step
     speed = max(0, speed + change)
     gradient += (gradientTarget - gradient) * step / 10
