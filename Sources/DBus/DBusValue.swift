@@ -123,5 +123,5 @@ public final class DBusDescriptor: Sendable, Equatable {
   /// The number of the descriptor, valid while this object exists; -1 after `release`.
   var borrowed: CInt { number.load(ordering: .relaxed) }
 
-  public static func == (one: DBusDescriptor, other: DBusDescriptor) -> Bool { one === other }
+  public static func == (lhs: DBusDescriptor, rhs: DBusDescriptor) -> Bool { lhs === rhs }
 }

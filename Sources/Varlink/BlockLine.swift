@@ -1,5 +1,6 @@
 // A file of blocks, which `vehiclectl history export` and `vehiclesim history` write: one JSON object per line, each a block of samples in
-// Base64 with its series, after a line that identifies the format. The smallest format, and the one that an import restores exactly.
+// Base64 with its series, after a line that identifies the format. It is the smallest export format, and the only one that an import
+// restores exactly.
 
 import Protocols
 
@@ -9,7 +10,7 @@ public struct BlockLine: Sendable {
   public var series: [HistoryContract.Series]
   /// In Base64.
   public var block: String
-  /// Whether recording went on since the previous block of this device in the file.
+  /// Whether recording continued without a gap since the previous block of this device in the file.
   public var continues: Bool
 
   public static let header = "{\"format\":\"vehicled-blocks\",\"version\":1}\n"
@@ -19,14 +20,15 @@ public struct BlockLine: Sendable {
     (self.device, self.series, self.block, self.continues) = (device, series, block, continues)
   }
 
-  /// Parses a line; nil if it is none.
+  /// Parses a line; nil if it is invalid.
   public init?(_ json: JSON) {
     guard let device = json["device"]?.string, let block = json["block"]?.string, case .bool(let continues)? = json["continues"],
       case .array(let elements)? = json["series"]
     else { return nil }
-    let series = elements.compactMap { one -> HistoryContract.Series? in
-      guard case .int(let id)? = one["id"], let property = one["property"]?.string, let type = one["type"]?.string else { return nil }
-      return HistoryContract.Series(id: id, device: device, property: property, type: type, unit: one["unit"]?.string)
+    let series = elements.compactMap { element -> HistoryContract.Series? in
+      guard case .int(let id)? = element["id"], let property = element["property"]?.string, let type = element["type"]?.string
+      else { return nil }
+      return HistoryContract.Series(id: id, device: device, property: property, type: type, unit: element["unit"]?.string)
     }
     guard series.count == elements.count else { return nil }
     self.init(device: device, series: series, block: block, continues: continues)
@@ -34,9 +36,9 @@ public struct BlockLine: Sendable {
 
   /// The line with its line feed.
   public var text: String {
-    let series = series.map { one in
+    let series = series.map { element in
       JSON.members([
-        "id": .int(one.id), "property": .string(one.property), "type": .string(one.type), "unit": one.unit.map(JSON.string),
+        "id": .int(element.id), "property": .string(element.property), "type": .string(element.type), "unit": element.unit.map(JSON.string),
       ])
     }
     return JSON.members([

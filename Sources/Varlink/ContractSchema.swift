@@ -1,5 +1,5 @@
-// Declarations of devices on the wire, converted to and from the tables of the machines. A received declaration is untrusted: an invalid
-// type or range is rejected.
+// Declarations of devices on the wire, converted to and from the schemas of the protocol state machines. A received declaration is
+// untrusted: an invalid type or range is rejected.
 
 import Protocols
 

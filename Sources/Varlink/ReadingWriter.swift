@@ -1,8 +1,8 @@
 // A fast alternative to the coders: writes readings, events and whole Watch replies as JSON into a buffer that the caller owns and
-// reuses. The changes of one turn of the loop are written once, because the replies to all watchers differ only in `sequence`.
+// reuses. The changes of one iteration of the event loop are written once, because the replies to all watchers differ only in `sequence`.
 // Writing a reading must not allocate. A test compares the output with that of the coders.
 //
-//   body:     "changes":[{…},{…}]                                    once per turn, by `changes`
+//   body:     "changes":[{…},{…}]                                    once per iteration, by `list`
 //   message:  {"parameters":{"sequence":17,BODY},"continues":true}␀   once per watcher, by `watchReply`
 
 import Protocols

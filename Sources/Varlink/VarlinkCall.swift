@@ -1,4 +1,4 @@
-// A call from the wire, parsed once, and as strictly as by sd-varlink: a malformed call closes the connection, and an invalid parameter
+// A call from the wire, parsed once, and as strictly as sd-varlink does: a malformed call closes the connection, and an invalid parameter
 // gets an error reply.
 // Source: the Varlink method-call page; systemd's varlink_dispatch_method for what is rejected.
 
@@ -63,7 +63,7 @@ public struct VarlinkCall {
     try message(M.name, parameters, more: more, oneway: oneway)
   }
 
-  /// Encodes a call of a method of which only the name is known (with its NUL).
+  /// Encodes a call of a method given by its name (with its NUL).
   public static func message(_ method: String, _ parameters: some Encodable, more: Bool = false, oneway: Bool = false) throws -> [UInt8] {
     try Coders.message(Outgoing(method: method, parameters: parameters, more: more ? true : nil, oneway: oneway ? true : nil))
   }

@@ -36,7 +36,7 @@ extension VarlinkParameters {
   }
 }
 
-/// The shared encoder. It is shared because creating an encoder costs more than encoding a small message.
+/// The encoder, shared because creating one costs more than encoding a small message.
 enum Coders {
   private static let encoder: JSONEncoder = {
     let encoder = JSONEncoder()
