@@ -42,11 +42,11 @@ extension HistoryStore {
       if let bytes = previous.first, let block = try? Block(bytes) { try? merger.resume(after: block) }
     }
     var merged: [BlockMerger.Merged] = []
-    var done = 0
+    var lastMergedID = 0
     /// Finishes the current block, which replaces the recent blocks up to and including this one.
     func finish(through reference: BlockReference) {
       if let block = merger.finish() { merged.append(block) }
-      done = reference.id
+      lastMergedID = reference.id
     }
     var previous: BlockReference?
     for reference in references {
@@ -65,9 +65,9 @@ extension HistoryStore {
       if merger.duration >= Self.blockDuration { finish(through: reference) }
     }
     if all, let previous { finish(through: previous) }
-    guard done > 0 else { return damage }
+    guard lastMergedID > 0 else { return damage }
     // Delete first, so that the merged blocks can reuse the pages when the disk is full.
-    try database.run("DELETE FROM recent WHERE device = ? AND boot = ? AND id <= ?", [.int(device), .int(boot.id), .int(done)])
+    try database.run("DELETE FROM recent WHERE device = ? AND boot = ? AND id <= ?", [.int(device), .int(boot.id), .int(lastMergedID)])
     for block in merged {
       try database.run(
         "INSERT INTO block (device, boot, start, \"end\", continues, data) VALUES (?, ?, ?, ?, ?, ?)",
@@ -166,7 +166,7 @@ struct BlockMerger {
     return merger
   }
 
-  /// Returns the aggregates per minute of all finished blocks.
+  /// Removes and returns the aggregates per minute of all finished blocks.
   mutating func takeRollups() -> [Int: Aggregates] {
     defer { rollups = [:] }
     return rollups

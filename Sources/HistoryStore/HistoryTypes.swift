@@ -24,7 +24,7 @@ public struct Series: Hashable, Sendable {
   public let key: SeriesKey
 }
 
-/// A boot of the machine, and the offset that converts its times to wall-clock time.
+/// A boot of the computer, and the offset that converts its times to wall-clock time.
 public struct Boot: Equatable, Sendable {
   public let id: Int
   /// The kernel's boot id, or a name for imported data.
@@ -94,7 +94,7 @@ public struct Period: Equatable, Sendable {
   public var isFrozen = false
   /// The distance in km.
   public var distance: Double?
-  /// The energy in kWh: consumed on a trip, or charged by a charge.
+  /// The energy in kWh: consumed on a trip, or added by a charge.
   public var energy: Double?
   /// The state of charge in %.
   public var startStateOfCharge: Double?

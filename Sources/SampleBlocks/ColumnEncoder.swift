@@ -44,18 +44,18 @@ extension ByteWriter {
 
   private mutating func append(absences samples: [Sample]) {
     var dictionary = Dictionary()
-    var places: [(sample: Int, reason: Int)] = []
+    var absences: [(sample: Int, reason: Int)] = []
     for (index, sample) in samples.enumerated() {
-      if case .absent(let reason) = sample.content { places.append((index, dictionary.index(of: reason))) }
+      if case .absent(let reason) = sample.content { absences.append((index, dictionary.index(of: reason))) }
     }
-    append(places.count)
-    guard !places.isEmpty else { return }
+    append(absences.count)
+    guard !absences.isEmpty else { return }
     append(dictionary)
     var next = 0
-    for place in places {
-      append(place.sample - next)
-      append(place.reason)
-      next = place.sample + 1
+    for absence in absences {
+      append(absence.sample - next)
+      append(absence.reason)
+      next = absence.sample + 1
     }
   }
 

@@ -38,14 +38,14 @@ struct PeriodBook: Sendable {
   private mutating func store(_ period: Period) { changes.append(.stored(period)) }
 
   /// The open periods as of now.
-  func open(_ meter: Meter) -> [Period] {
+  func openPeriods(_ meter: Meter) -> [Period] {
     [
       trip?.period(isClosed: false, meter, rules), parking?.period(end: nil, meter, rules),
       charge?.period(isClosed: false, meter, rules),
     ].compactMap { $0 }
   }
 
-  mutating func storeOpen(_ meter: Meter) { for period in open(meter) { store(period) } }
+  mutating func storeOpen(_ meter: Meter) { for period in openPeriods(meter) { store(period) } }
 
   /// Fills in readings that were missing at the start of the open periods.
   mutating func fill(from totals: Totals) {

@@ -27,7 +27,7 @@ public struct PeriodDetector: Sendable {
   }
 
   /// The open periods as of now.
-  public var openPeriods: [Period] { book.open(meter) }
+  public var openPeriods: [Period] { book.openPeriods(meter) }
 
   /// Handles a sample. A sample earlier than the last one is a clock step, which ends all periods.
   public mutating func add(_ sample: Sample) -> [Change] {

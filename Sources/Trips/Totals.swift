@@ -38,7 +38,7 @@ struct Totals: Sendable {
     var sum = 0.0
     var time: Int64 = 0
 
-    static func - (one: Integral, other: Integral) -> Integral { Integral(sum: one.sum - other.sum, time: one.time - other.time) }
+    static func - (lhs: Integral, rhs: Integral) -> Integral { Integral(sum: lhs.sum - rhs.sum, time: lhs.time - rhs.time) }
   }
 
   /// A reading of the odometer, and the integrals of speed at that time.

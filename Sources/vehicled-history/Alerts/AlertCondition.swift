@@ -50,7 +50,7 @@ struct AlertCondition: Equatable, Sendable {
   }
 
   let text: String
-  /// The condition holds if all clauses of one of these hold.
+  /// Lists of clauses. The condition holds if all clauses of at least one list hold.
   let alternatives: [[Clause]]
   /// How long the condition must hold, in µs.
   let duration: Int64

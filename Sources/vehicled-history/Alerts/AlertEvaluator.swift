@@ -26,7 +26,7 @@ struct AlertEvaluator {
   private var trueSince: Int64?
   /// The values of each property, by device.
   private var values: [String: [String: CurrentValue]] = [:]
-  /// The latest values of properties, also after they became absent: a change counts even if the connection was lost in between.
+  /// The latest values of properties, even of those that are absent now: a change counts even if the connection was lost in between.
   private var latest: [String: [String: Value]] = [:]
   /// When the event of each clause last happened; nil for other clauses.
   private var events: [[Int64?]]

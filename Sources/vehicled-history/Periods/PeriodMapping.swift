@@ -19,7 +19,7 @@ struct TimeAxis: Sendable {
 }
 
 enum PeriodMapping {
-  /// The details of a detected period. `end` is the latest known time if it is open.
+  /// The details of a detected period. `end` is the latest known time if the period is open.
   static func details(_ period: DetectedPeriod, device: String, zone: String, end: Int64) -> HistoryContract.PeriodMethod.Result {
     let figures = period.statistics
     var result = HistoryContract.Period(

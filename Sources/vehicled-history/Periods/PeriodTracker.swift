@@ -6,7 +6,8 @@ import Protocols
 import Trips
 
 final class PeriodTracker {
-  /// How often an open period is stored, in µs. This can be rare: readers get its figures from the tracker, and a restart recomputes them.
+  /// How often an open period is stored, in µs. A long interval is enough: readers get its figures from the tracker, and a restart
+  /// recomputes them.
   private static let tripInterval: Int64 = 300_000_000
   private static let parkingInterval: Int64 = 3_600_000_000
   /// The maximum delay with which values arrive, in µs.

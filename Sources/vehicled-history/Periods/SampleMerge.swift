@@ -17,7 +17,7 @@ struct SampleMerge {
   mutating func read(_ chunk: Chunk, _ body: (TripSample) -> Void) {
     let columns = chunk.columns.compactMap { column in signals[column.series].map { (column: column, signal: $0) } }
     var next = [Int](repeating: 0, count: columns.count)
-    // The time of the next sample of each column, kept apart from the columns, because it is compared for every time.
+    // The time of the next sample of each column, stored separately from the columns, because it is compared at every step.
     var times = columns.map { $0.column.times.first ?? .max }
     let offset = chunk.boot.offset
     while true {

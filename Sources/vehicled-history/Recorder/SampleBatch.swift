@@ -25,9 +25,9 @@ struct SampleBatch: Sendable {
 
 /// Collects the samples of one device.
 struct BatchBuilder {
-  /// The maximum time before a sample is stored, and the time after which a device without samples is stored again, in µs. With the time of
-  /// the write, at most 10 s are lost.
+  /// The maximum time before a sample is stored, in µs. With the time of the write, at most 10 s are lost.
   static let maxDelay: Int64 = 9_000_000
+  /// The interval of the records for a device without new samples, in µs.
   static let idleInterval: Int64 = 600_000_000
   /// The number of samples after which a batch is stored early.
   static let maxCount = 50_000
@@ -41,7 +41,7 @@ struct BatchBuilder {
   /// When the first sample arrived.
   private var waitingSince: Int64?
 
-  /// Starts recording of a device.
+  /// Starts recording a device.
   init(device: String, at now: Int64) { (self.device, start) = (device, now) }
 
   mutating func append(_ content: Reading.Content, of key: SeriesKey, at time: Int64, now: Int64) {

@@ -19,7 +19,7 @@ final class HistoryServer {
   let loop: EventLoop
   /// The state of the recorder: the reason why it is not recording, if any, and the number of dropped blocks.
   var state: () -> (failure: String?, dropped: Int) = { (nil, 0) }
-  /// Stores what was recorded until now.
+  /// Stores the values recorded so far.
   var flush: () -> Void = {}
   let limit: Int
   private var server: VarlinkServer?

@@ -34,7 +34,7 @@ extension HistoryReader {
 
 /// A range of time from the arguments of a method.
 enum TimeRange {
-  /// All times, in µs: no stored time is near the ends, and a width or an interval more or less does not overflow.
+  /// All times, in µs. The bounds are beyond any stored time, but adding an interval to them does not overflow.
   private static let all: ClosedRange<Int64> = -1 << 62...1 << 62
 
   static func range(_ start: Int?, _ end: Int?) throws(HistoryContractError) -> ClosedRange<Int64> {
