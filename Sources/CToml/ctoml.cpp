@@ -77,8 +77,8 @@ void flatten(const toml::node &node, const toml::key *key, std::vector<ctoml_nod
     nodes.push_back(flat);
     std::vector<std::pair<const toml::key *, const toml::node *>> entries;
     for (const auto &[name, child] : *table) entries.emplace_back(&name, &child);
-    std::sort(entries.begin(), entries.end(), [](const auto &one, const auto &other) {
-      return one.first->source().begin < other.first->source().begin;
+    std::sort(entries.begin(), entries.end(), [](const auto &left, const auto &right) {
+      return left.first->source().begin < right.first->source().begin;
     });
     for (const auto &[name, child] : entries) flatten(*child, name, nodes);
     return;
