@@ -11,7 +11,7 @@ import Testing
 struct Still: Machine {
   static let kind = Kind(
     name: "still", summary: "does nothing",
-    links: [LinkRole(schemes: ["serial", "tcp"]), LinkRole("video", key: "video-link", schemes: ["tcp"], required: false)],
+    links: [LinkRole(schemes: ["serial", "tcp"]), LinkRole("video", key: "video-link", schemes: ["tcp"], isRequired: false)],
     options: [
       Option("rate", ValueRule(.float, unit: "polls/s", range: 0...50), default: .float(20), help: "polls a second"),
       Option("dialect", ValueRule(.string, choices: ["real", "documented"]), default: .string("real"), help: "which form"),
