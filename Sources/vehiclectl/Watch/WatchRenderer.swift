@@ -97,7 +97,7 @@ struct WatchRenderer {
     for link in device.links {
       let duration = Format.duration(wall - Double(link.since) / 1e6)
       let ink: Ink = link.state == "up" ? .dim : link.state == "down" ? .bad : .warn
-      x = grid.put("  \(link.url) \(link.state) \(duration)", x, y, ink)
+      x = grid.put("  \(LinkText.readable(link.url)) \(link.state) \(duration)", x, y, ink)
     }
     y += 1
     drawOutage()
