@@ -10,7 +10,8 @@ struct OpenTrip: Sendable {
   var pauses: [Period.Pause] = []
   var maxSpeed: Double?
   var hasMovedWithIgnition = false
-  /// Whether there has been a gap since the last motion; the stop then does not count as a pause.
+  /// Whether there has been a gap since the last motion; the stop then does not count as a pause. A trip that goes on after the gap is
+  /// interrupted; one that ended at its last motion is not.
   var hasGap = false
 
   /// Handles a sample that shows motion.
@@ -19,6 +20,7 @@ struct OpenTrip: Sendable {
     if totals.time - lastMotion.time >= minPause, !hasGap, pauses.count < Limits.pauses {
       pauses.append(Period.Pause(start: lastMotion.time, end: totals.time))
     }
+    if hasGap { marks.insert(.interrupted) }
     hasGap = false
     lastMotion = totals
     if let speed { maxSpeed = max(maxSpeed ?? 0, speed) }
@@ -41,6 +43,7 @@ struct OpenTrip: Sendable {
     if let odometer = meter.totals.odometer, odometer.total >= end.odometer?.total ?? 0 { end.odometer = odometer }
     var period = Period(id: id, kind: .trip, start: start.time, end: isClosed ? end.time : nil)
     period.marks = marks
+    if hasGap, !isClosed { period.marks.insert(.interrupted) }
     if !hasMovedWithIgnition, !marks.contains(.unrecorded) { period.marks.insert(.towed) }
     period.journey = journey
     period.pauses = pauses

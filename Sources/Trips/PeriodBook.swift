@@ -99,10 +99,7 @@ struct PeriodBook: Sendable {
     trip?.move(totals, speed: speed, ignition: ignition, rules.minPause)
   }
 
-  mutating func markGap() {
-    trip?.marks.insert(.interrupted)
-    trip?.hasGap = true
-  }
+  mutating func noteGap() { trip?.hasGap = true }
 
   /// Ends the trip at its last motion, where a parked period starts.
   mutating func endTrip(isSuspended: Bool, _ meter: Meter) {

@@ -118,7 +118,7 @@ public struct PeriodDetector: Sendable {
 
   private mutating func endGap(since lastDataAt: Int64) {
     charging.interrupt()
-    if book.lastMotionAt != nil { return book.markGap() }
+    if book.lastMotionAt != nil { return book.noteGap() }
     var before = meter.known
     before.time = lastDataAt
     meter.forgetReadings()

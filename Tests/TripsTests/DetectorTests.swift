@@ -48,6 +48,20 @@ import Trips
     #expect(replay.trips.isEmpty && replay.parkedPeriods.count == 1)
   }
 
+  @Test func `a trip is interrupted only if it goes on after a gap`() {
+    var vehicle = SimulatedVehicle(.eGMP)
+    vehicle.park(60)
+    vehicle.drive(600, 50)
+    var other = vehicle
+    vehicle.sleep(240)
+    vehicle.plugIn(1800, kilowatts: 150)
+    #expect(Replay(vehicle).trips.map(\.marks) == [[]], "it had ended, and a charge follows")
+    other.offline(90, 50)
+    #expect(Replay(other).trips.map(\.marks) == [[]], "no data yet")
+    other.drive(60, 50)
+    #expect(Replay(other).trips.map(\.marks) == [.interrupted])
+  }
+
   @Test func `reading from the start of the open period again yields the same period`() throws {
     var vehicle = SimulatedVehicle(.eGMP)
     vehicle.park(60)
