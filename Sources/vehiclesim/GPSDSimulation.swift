@@ -8,7 +8,7 @@ import ServiceRuntime
 struct GPSDSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gpsd",
-    abstract: "Simulate gpsd with a GPS receiver that drives in a loop.",
+    abstract: "Simulate gpsd with a GPS receiver that moves in a loop.",
     discussion: """
       The receiver drives around a square of 1 km at a constant speed.
 

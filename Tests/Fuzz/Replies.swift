@@ -51,7 +51,7 @@ private func checkClearing(_ reader: ReplyReader) {
   }
   require(loss.message.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }, "the loss report is not one printable line")
   require(loss.message.utf8.count < 100_000, "unbounded loss report")
-  require(!loss.motion.isMoving || loss.abortError != nil, "a moving vehicle does not prevent clearing")
+  require(!loss.motion.isMovingOrRunning || loss.abortError != nil, "a moving vehicle does not prevent clearing")
   var clearing = CodeClearing(loss.ecus, Motion(), requiresResponse: true)
   if let answers = try? reader.answers(to: [0x04]) { try? clearing.process(answers, CodeClearing.clearIndex) }
   require(!clearing.hasCleared || reader.messages.contains { reader.bytes(of: $0).first == 0x44 }, "cleared without a positive response")

@@ -1,4 +1,4 @@
-// A simulated gpsd with a receiver that drives in a loop. Each `GPSD` serves one client; the position depends only on the time since the
+// A simulated gpsd with a receiver that moves in a loop. Each `GPSD` serves one client; the position depends only on the time since the
 // start of the simulator, so all clients see the same drive.
 // Source: gpsd_json(5); observed with gpsd 3.22.
 

@@ -1,5 +1,5 @@
 // ELM327 adapters on Bluetooth Low Energy. Source: published GATT tables (Veepeak, KONNWEI and OBDLink CX; HM-10 and LELink; Vgate iCar Pro
-// and vLinker; Microchip and Nordic modules). Other devices use the same services, so a device found by name only must answer ATI first.
+// and vLinker; Microchip and Nordic modules). Other devices use the same services, so a device that ble:auto finds must reply to ATI first.
 
 extension PeripheralDescription {
   public static let elm327 = PeripheralDescription(

@@ -10,8 +10,8 @@ struct Reaction: Sendable {
     static let usableReply = Notices(rawValue: 1)
     /// The vehicle has answered the fast request (FastPoll.swift).
     static let answered = Notices(rawValue: 2)
-    /// Another fast request is polled.
-    static let replaced = Notices(rawValue: 4)
+    /// The fast request failed and was replaced by another one.
+    static let replacedFastRequest = Notices(rawValue: 4)
     /// The adapter counts frames instead of messages in STPX.
     static let stpxCountsFrames = Notices(rawValue: 8)
     /// The adapter does not support STPX.

@@ -236,7 +236,7 @@ struct VehicleSession: Sendable {
     _ message: String, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) -> Bool {
     let isReplaced = polling.replace(message, at: now, &values, &effects)
-    if isReplaced { reaction.note(.replaced) }
+    if isReplaced { reaction.note(.replacedFastRequest) }
     return isReplaced
   }
 

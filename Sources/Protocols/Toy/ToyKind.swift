@@ -28,8 +28,8 @@ extension Kind {
     ],
     warning: { setup in
       guard case .string(let server)? = setup.options["server"], server.contains("azurewebsites.net") else { return nil }
-      return "the toy's original server stores passwords in plain text, and anyone who knows a user's number can read and vote for them: "
-        + "use a password that you use nowhere else"
+      return "the toy's original server stores passwords in plain text, and anyone who knows a user's ID can read that user's data and "
+        + "vote as that user: use a password that you use nowhere else"
     }
   ) { setup throws(OptionError) in ToyMachine(try ToySettings(setup)) }
 }

@@ -37,7 +37,7 @@ struct HistorySimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Set the first day, in UTC (default: so that the last day was yesterday).", valueName: "date"))
   var start: PlanDate?
 
-  @Option(help: ArgumentHelp("Set the polls per second of the fast data record, 0.1 to 50.", valueName: "hz"))
+  @Option(help: ArgumentHelp("Set the polls per second of the battery data record, 0.1 to 50.", valueName: "hz"))
   var rate = 20.0
 
   @Option(help: ArgumentHelp("Import into the vehicled-history at this socket.", valueName: "path"))

@@ -158,7 +158,7 @@ struct ELCommDialogue: Sendable {
 
   private mutating func reset() {
     receiver.reset()
-    statistics.forgetTimes()
+    statistics.resetTiming()
     writer.reset()
     (offsConfirmed, misses) = (0, 0)
   }
@@ -342,7 +342,7 @@ struct ELCommDialogue: Sendable {
     withdraw(
       status.boardStoppedResponding(isGarbled: isGarbled, writer.failure, isDocumented: settings.dialect == .documented, &effects), &effects
     )
-    statistics.forgetTimes()
+    statistics.resetTiming()
   }
 
   private func withdraw(_ message: String, _ effects: inout Effects) {

@@ -10,7 +10,7 @@ struct ELCommStatistics: Sendable {
 
   mutating func responded(_ roundTrip: Nanoseconds, at now: Instant) { timing.add(answered: now, roundTrip: roundTrip, lateness: nil) }
   mutating func missedMessage() { missed &+= 1 }
-  mutating func forgetTimes() { timing.removeAll() }
+  mutating func resetTiming() { timing.removeAll() }
 
   /// Publishes the statistics. `messages`: the number of messages received so far; `withTimes`: the times are valid, because the board
   /// responds.

@@ -45,7 +45,7 @@ struct VESCPollScheduler: Sendable {
 
   /// Discards what is known about the firmware, because another VESC may respond next.
   mutating func forgetFirmware() {
-    statistics.forgetTimes()
+    statistics.resetTiming()
     (selection, setup) = (.unknown(timeouts: 0), .unknown(timeouts: 0))
     (isIdentified, identifications, lastRequestTimedOut) = (false, 0, false)
     (setupDue, valuesDue) = (.min, .min)
@@ -93,7 +93,7 @@ struct VESCPollScheduler: Sendable {
     selection = Self.afterResponse(selection, responded: request.command == .selectedSetupValues)
     setup = Self.afterResponse(setup, responded: request.command == .setupValues)
     if isFirst {
-      statistics.forgetTimes()
+      statistics.resetTiming()
       pace.begin(at: now)
     }
     if request.command != .pingCAN { statistics.add(roundTrip: now &- request.sent, lateness: request.lateness, at: now) }

@@ -1,13 +1,13 @@
-// Statistics of polling: counters since the daemon started, and the times of recent polls, each published at most once per second.
+// Statistics of polling: counters since the daemon started, and the timing of recent polls, each published at most once per second.
 
 struct VESCStatistics: Sendable {
   private(set) var polls = 0
   private var timeouts = 0
   private var badResponses = 0
   private var timing: Timing
-  /// When the counters and the times were last published; `.min` if never.
+  /// When the counters and the timing were last published; `.min` if never.
   private var countersPublished: Instant = .min
-  private var timesPublished: Instant = .min
+  private var timingPublished: Instant = .min
 
   init(period: Nanoseconds) { timing = Timing(period: period) }
 
@@ -19,17 +19,17 @@ struct VESCStatistics: Sendable {
     timing.add(answered: now, roundTrip: max(roundTrip, 0), lateness: lateness)
   }
 
-  mutating func forgetTimes() { timing.removeAll() }
+  mutating func resetTiming() { timing.removeAll() }
 
-  /// Whether the times are due.
-  func isDue(at now: Instant) -> Bool { Self.isOld(timesPublished, at: now) }
+  /// Whether the timing is due to be published.
+  func isDue(at now: Instant) -> Bool { Self.isOld(timingPublished, at: now) }
 
   private static func isOld(_ instant: Instant, at now: Instant) -> Bool { instant == .min || now &- instant >= .second }
 
-  /// Publishes counters and times. `missed`: the number of missed slots; `noise`: the number of runs of invalid data.
+  /// Publishes counters and timing. `missed`: the number of missed slots; `noise`: the number of runs of invalid data.
   mutating func publish(missed: Int, noise: Int, at now: Instant, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     countersPublished = .min
-    timesPublished = now
+    timingPublished = now
     publishCounters(missed: missed, noise: noise, at: now, &publisher, &effects)
     let summary = timing.summary(at: now)
     if let rate = summary.rate { publisher.publish(.pollRate, .float((rate * 10).rounded() / 10), &effects) }

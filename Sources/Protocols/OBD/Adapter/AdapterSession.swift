@@ -189,7 +189,7 @@ struct AdapterSession: Sendable {
     let notices = reaction.notices
     if notices.contains(.usableReply) { dialogue.noteUsableReply() }
     if notices.contains(.answered) { failures.reset() }
-    if notices.contains(.replaced) { failures.resetUnusable() }
+    if notices.contains(.replacedFastRequest) { failures.resetUnusable() }
     if let bus = reaction.detectedProtocol {
       addressing = ECUAddressing(bus: bus, target: .unaddressed, timing: addressing?.timing ?? .initial)
     }

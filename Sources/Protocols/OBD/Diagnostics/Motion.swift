@@ -63,7 +63,7 @@ struct Motion: Sendable, Equatable {
   }
 
   var isKnown: Bool { roadSpeed != nil || engineSpeed != nil || motorSpeed != nil }
-  var isMoving: Bool { roadSpeed ?? 0 > 0 || engineSpeed ?? 0 > 0 || motorSpeed ?? 0 > 0 }
+  var isMovingOrRunning: Bool { roadSpeed ?? 0 > 0 || engineSpeed ?? 0 > 0 || motorSpeed ?? 0 > 0 }
 
   /// `road speed 50 km/h, engine speed 2100 rpm`; empty if nothing is known.
   var message: String {
@@ -73,9 +73,9 @@ struct Motion: Sendable, Equatable {
     ].compactMap { $0 }.joined(separator: ", ")
   }
 
-  /// The reason why codes are not cleared now; nil: the vehicle is not known to move.
+  /// The reason why codes are not cleared now; nil if neither motion nor a running engine is reported.
   var clearingError: CommandError? {
-    guard isMoving else { return nil }
+    guard isMovingOrRunning else { return nil }
     return .refused(
       code: .moving, "trouble codes are cleared only while the vehicle is stationary and its engine off (\(message)); \(Self.remedy)")
   }
