@@ -66,14 +66,14 @@ extension EndToEnd {
       #expect(wait { rig.get("gps.fix") == "none" } && rig.vehiclectl("get", "gps.latitude").errors.contains("no fix"))
       receiver.writeInput("fix\n")
       #expect(wait { rig.get("gps.latitude") == "63.43" })
-      // gpsd restarts, and then loses its receiver.
-      first.end()
+      // gpsd restarts, and then loses its receiver. SIGTERM is blocked in programs that the tests start, unless they unblock it.
+      first.end(SIGKILL)
       #expect(wait { rig.get("gps.latitude") == nil })
       let second = try start()
       #expect(wait(seconds: 40) { rig.get("gps.latitude") == "63.43" }, "\(second.stderr)")
-      receiver.end()
+      receiver.end(SIGKILL)
       #expect(wait(seconds: 20) { rig.vehiclectl("get", "gps.latitude").errors.contains("gpsd has no GPS receiver") })
-      second.end()
+      second.end(SIGKILL)
     }
 
     @Test func `the emulator's default car is polled directly`() throws {
