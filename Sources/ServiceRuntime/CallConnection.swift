@@ -81,12 +81,21 @@ struct CallConnection {
 
 /// An event source that makes a call to the daemon over a connection of its own.
 public class DaemonSource: EventSource {
-  var connection: CallConnection?
+  private var connection: CallConnection?
+
+  final var isConnected: Bool { connection != nil }
+
+  /// Connects to the socket at `path`, and sends the call.
+  final func connect(to path: String, call: [UInt8]) throws(DaemonFailure) { connection = try CallConnection(to: path, call: call) }
+
+  final func disconnect() {
+    connection?.close()
+    connection = nil
+  }
 
   /// Closes the connection and abandons the call. No event follows.
   public final func close() {
-    connection?.close()
-    connection = nil
+    disconnect()
     isClosed = true
   }
 
@@ -98,4 +107,7 @@ public class DaemonSource: EventSource {
     connection?.send()
     connection?.receive()
   }
+
+  /// Returns the next complete reply, or nil if there is none yet.
+  final func nextReply() throws(DaemonFailure) -> VarlinkReply? { try connection?.next() }
 }

@@ -22,7 +22,7 @@ public final class DaemonCall<M: VarlinkMethod>: DaemonSource {
     super.init()
     wake = SystemClock.monotonic
     do throws(DaemonFailure) {
-      connection = try CallConnection(to: path, call: Self.message(method, parameters))
+      try connect(to: path, call: Self.message(method, parameters))
       wake = SystemClock.monotonic + Self.timeout
     } catch {
       failure = error
@@ -41,7 +41,7 @@ public final class DaemonCall<M: VarlinkMethod>: DaemonSource {
   public override func ready(_ events: Int16, at now: Instant) {
     exchange()
     do throws(DaemonFailure) {
-      guard let reply = try connection?.next() else { return }
+      guard let reply = try nextReply() else { return }
       do { end(.success(try reply.parameters(as: M.Result.self))) } catch { throw .unavailable("\(error)") }
     } catch {
       end(.failure(error))

@@ -52,11 +52,11 @@ public final class DaemonWatch: DaemonSource {
   }
 
   public override func timerFired(at now: Instant) {
-    guard connection == nil else {
+    guard !isConnected else {
       return disconnect(.unavailable("no reply from vehicled for \(timeout / .second) s; see \"systemctl status vehicled\""), at: now)
     }
     do throws(DaemonFailure) {
-      connection = try CallConnection(to: path, call: call)
+      try connect(to: path, call: call)
       sequence = nil
       wake = now + timeout
     } catch {
@@ -67,7 +67,7 @@ public final class DaemonWatch: DaemonSource {
   public override func ready(_ events: Int16, at now: Instant) {
     exchange()
     do throws(DaemonFailure) {
-      while let reply = try connection?.next() { try deliver(reply, at: now) }
+      while let reply = try nextReply() { try deliver(reply, at: now) }
     } catch {
       disconnect(error, at: now)
     }
@@ -86,12 +86,11 @@ public final class DaemonWatch: DaemonSource {
     delay.reset()
     wake = now + timeout
     if missing > 0 { handle(.gap(missing: missing), now) }
-    if connection != nil { handle(.result(result), now) }
+    if isConnected { handle(.result(result), now) }
   }
 
   private func disconnect(_ failure: DaemonFailure, at now: Instant) {
-    connection?.close()
-    connection = nil
+    disconnect()
     let retry = now + delay.next()
     wake = retry
     handle(.disconnected(failure, retry: retry), now)

@@ -84,17 +84,19 @@ public struct ConnectionRate: Sendable {
   }
 }
 
-/// Limits messages about clients to 20 per minute.
-struct LogLimit {
-  enum Decision { case log, logLast, suppress }
-
+/// Limits messages about clients to 20 per minute, so that clients cannot fill the journal.
+public struct LogLimit: Sendable {
   private static let max = 20
   private var count = 0
   private var since: Instant = 0
 
-  mutating func next(at now: Instant) -> Decision {
+  public init() {}
+
+  /// Returns the message to log, or nil if it is suppressed.
+  public mutating func admit(_ message: String, at now: Instant) -> String? {
     if now - since > 60 * .second { (count, since) = (0, now) }
     count += 1
-    return count < Self.max ? .log : count == Self.max ? .logLast : .suppress
+    guard count <= Self.max else { return nil }
+    return message + (count == Self.max ? "; further messages are suppressed for a minute" : "")
   }
 }

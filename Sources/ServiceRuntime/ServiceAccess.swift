@@ -28,7 +28,7 @@ public final class ServiceAccess: EventSource {
   private let nameThread: BackgroundThread
   private let resolve: @Sendable (Accounts.Query) -> Accounts.Answer
   /// The answers for the names in the lists, and when they were received.
-  private var lists: (answers: Accounts.Answers, at: Instant)?
+  private var listAnswers: (answers: Accounts.Answers, at: Instant)?
   private var isLookingUp = false
   private var names: [UInt32: (answer: Accounts.Answer, at: Instant)] = [:]
   private var pendingNames: Set<UInt32> = []
@@ -59,7 +59,7 @@ public final class ServiceAccess: EventSource {
     if peer.isOwner { return decide(nil) }
     let now = SystemClock.monotonic
     let check = Check(right: right, peer: peer, deadline: now + timeout, decide: decide)
-    if let lists, now - lists.at <= maxAge { return finish(check, lists.answers) }
+    if let listAnswers, now - listAnswers.at <= maxAge { return finish(check, listAnswers.answers) }
     waiting.append(check)
     lookUpLists()
     updateTimer()
@@ -67,8 +67,8 @@ public final class ServiceAccess: EventSource {
 
   /// Whether the peer has a right according to the latest answers, however old. Never waits.
   public func isKnown(_ peer: Peer) -> Bool {
-    if lists == nil { lookUpLists() }
-    return peer.isOwner || has(.observe, peer, lists?.answers ?? [:])
+    if listAnswers == nil { lookUpLists() }
+    return peer.isOwner || has(.observe, peer, listAnswers?.answers ?? [:])
   }
 
   private func lookUpLists() {
@@ -79,7 +79,7 @@ public final class ServiceAccess: EventSource {
     } then: { [weak self] answers in
       guard let self else { return }
       isLookingUp = false
-      lists = (answers, SystemClock.monotonic)
+      listAnswers = (answers, SystemClock.monotonic)
       let checks = waiting
       waiting = []
       for check in checks { finish(check, answers) }

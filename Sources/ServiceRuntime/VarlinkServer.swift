@@ -110,14 +110,10 @@ public final class VarlinkServer {
     counts.leave(user: session.peer.user, isGuest: session.isGuest)
   }
 
-  /// Logs what a client did wrong, rate limited so that clients cannot fill the journal.
+  /// Logs what a client did wrong, rate limited.
   func log(_ message: String, _ peer: Peer) {
-    switch logLimit.next(at: SystemClock.monotonic) {
-    case .log: logger.notice("\(message)", metadata: ["pid": "\(peer.pid)"])
-    case .logLast:
-      logger.notice("\(message); further messages are suppressed for a minute", metadata: ["pid": "\(peer.pid)"])
-    case .suppress: break
-    }
+    guard let message = logLimit.admit(message, at: SystemClock.monotonic) else { return }
+    logger.notice("\(message)", metadata: ["pid": "\(peer.pid)"])
   }
 
   // MARK: Calls

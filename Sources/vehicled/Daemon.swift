@@ -141,7 +141,7 @@ import Varlink
         name: configured.name, kind: configured.kind, machine: try kind.make(setup), links: links, warning: kind.warning?(setup),
         services: Device.Services(disk: disk, links: LinkOpener(disk: disk, blueZ: blueZ), guardian: guardian, http: http))
       device.queueCommandsUntilOpen()
-      if let warning = device.warning { device.log.warning("\(warning)") }
+      if let warning = device.warning { device.log.logger.warning("\(warning)") }
       devices.append(Entry(configuration: configured, device: device, recorder: configured.record ? Recorder(device, disk: disk) : nil))
       hub.add(device)
     } catch {

@@ -468,9 +468,10 @@ private func result(_ text: String) -> String { #"{"parameters":{"text":"\#(text
 
   @Test func `messages about clients are limited`() {
     var limit = LogLimit()
-    let decisions = (0..<30).map { limit.next(at: .second * 100 + Int64($0)) }
-    #expect(decisions.count { $0 == .log } == 19 && decisions[19] == .logLast && decisions[20...].allSatisfy { $0 == .suppress })
-    #expect(limit.next(at: .second * 161) == .log)
+    let lines = (0..<30).map { limit.admit("x", at: .second * 100 + Int64($0)) }
+    #expect(lines[..<19].allSatisfy { $0 == "x" } && lines[20...].allSatisfy { $0 == nil })
+    #expect(lines[19] == "x; further messages are suppressed for a minute")
+    #expect(limit.admit("x", at: .second * 161) == "x")
   }
 
   // MARK: The socket

@@ -75,10 +75,7 @@ import ServiceRuntime
   private var idleClosedAt: Instant = 0
   /// The users who were granted a call under the current access rules.
   private(set) var grantedUsers: Set<UInt32> = []
-  /// The maximum number of log lines about misbehaving clients per minute.
-  private static let maxViolations = 20
-  private var violations = 0
-  private var violationsSince: Instant = 0
+  private var logLimit = LogLimit()
   private let log = Logger(label: "vehicled")
 
   init(maxIdleTime: Nanoseconds = 10 * .second, maxUnreadTime: Nanoseconds = 60 * .second) {
@@ -93,7 +90,7 @@ import ServiceRuntime
   }
 
   /// Whether a guest may connect now.
-  func mayConnectNow(_ user: UInt32?) -> Bool {
+  func admitGuest(_ user: UInt32?) -> Bool {
     if guestRate.admit(user: user ?? .max, at: Clock.monotonic()) { return true }
     rejected += 1
     return false
@@ -138,14 +135,10 @@ import ServiceRuntime
     guestCount += change
   }
 
-  /// Logs a client's protocol violation, rate limited so that clients cannot fill the journal.
+  /// Logs a client's protocol violation, rate limited.
   func logViolation(_ message: String, by peer: Peer?) {
-    let now = Clock.monotonic()
-    if now - violationsSince > 60 * .second { (violations, violationsSince) = (0, now) }
-    violations += 1
-    guard violations <= Self.maxViolations else { return }
-    let more = violations == Self.maxViolations ? "; further messages are suppressed for a minute" : ""
-    log.notice("\(message)\(more)", metadata: ["pid": "\(peer?.pid ?? 0)"])
+    guard let message = logLimit.admit(message, at: Clock.monotonic()) else { return }
+    log.notice("\(message)", metadata: ["pid": "\(peer?.pid ?? 0)"])
   }
 
   private func hasCapacity(for account: Account, isGuest: Bool) -> Bool {
@@ -182,7 +175,7 @@ extension Methods {
   /// The session of a client that has connected, or nil if a limit is reached.
   func session(for peer: Peer?) -> Session? {
     let isGuest = !isKnown(peer)
-    return isGuest && !admission.mayConnectNow(peer?.user) ? nil : Session(self, peer: peer, isGuest: isGuest)
+    return isGuest && !admission.admitGuest(peer?.user) ? nil : Session(self, peer: peer, isGuest: isGuest)
   }
 
   /// Admits a client and returns its user's account, or nil if a limit is reached.

@@ -9,7 +9,7 @@ import Protocols
   let kind: String
   /// A safety notice for the owner, if the kind has one.
   let warning: String?
-  let log: Logger
+  let log: DeviceLog
   private(set) var ports: [LinkSupervisor] = []
   /// The schema that the machine declares now.
   private(set) var schema: Schema
@@ -28,11 +28,6 @@ import Protocols
   private(set) var fault: String?
   /// The current motion lease.
   private(set) var lease: Lease?
-  /// For each link that is down, the last logged reason.
-  private var loggedDownReasons: [LinkName: String] = [:]
-  /// The wait reasons logged for each link since it was last up.
-  private var loggedWaitReasons: [LinkName: Set<String>] = [:]
-  private static let maxLoggedWaitReasons = 32
   private let commands = PendingCommands()
   private let services: Services
   /// The pending HTTP requests.
@@ -47,21 +42,13 @@ import Protocols
   private var isOpen = false
   private(set) lazy var disconnectRequest = DisconnectRequest(device: name, disk: services.disk)
   private lazy var wake = Timer { [weak self] _ in self?.handle(.wake) }
-  private var rateLimiter = LogRateLimiter()
-  private lazy var rateLimitTimer: Timer = Timer { [weak self] now in
-    guard let self else { return }
-    rateLimiter.endMinute(at: now).forEach(write)
-    rateLimitTimer.set(rateLimiter.due)
-  }
 
   /// Creates a device; `open` starts it.
   init(name: String, kind: String, machine: any Machine, links: [(LinkRole, LinkURL)], warning: String? = nil, services: Services) {
     (self.name, self.kind, self.warning) = (name, kind, warning)
     (self.machine, self.services) = (machine, services)
     schema = machine.schema
-    var log = Logger(label: "vehicled")
-    log[metadataKey: "device"] = "\(name)"
-    self.log = log
+    log = DeviceLog(device: name)
     ports = links.map { port(as: $0.0, to: $0.1) }
   }
 
@@ -105,8 +92,7 @@ import Protocols
     isClosing = true
     shutDown(reason ?? "the daemon is stopping") {
       self.wake.set(nil)
-      self.rateLimiter.endMinute(at: Clock.monotonic()).forEach(self.write)
-      self.rateLimitTimer.set(nil)
+      self.log.close()
       self.requests.values.forEach(self.services.http.cancel)
       self.requests = [:]
       // When the daemon stops, subscribers lose their connection and must not see a change of the configuration.
@@ -152,32 +138,23 @@ import Protocols
     switch (old, port.state) {
     case (.down(let before), .down(let reason)) where before == reason: return
     case (_, .down(let reason)):
-      // Repeated failures with the same reason are logged once. When the device is closed, nothing is logged for a link that was not up.
       let wasUp = if case .up = old { true } else { false }
-      if loggedDownReasons.updateValue(reason, forKey: port.name) != reason, wasUp || !isClosing {
-        logLimited(.notice, "link is down: \(reason)", of: port.name)
-      }
+      log.linkWentDown(port.name, reason, isNotable: wasUp || !isClosing)
       monitor.linkWentDown(port.name, reason)
       handle(.linkChanged(port.name, .down(reason)))
       // A device without its link cannot be driven, even if its machine does not end the lease.
       if port.name == .main { handleLeaseLoss("the link is down: \(reason)") }
     case (_, .up):
-      loggedDownReasons[port.name] = nil
-      loggedWaitReasons[port.name] = nil
-      logLimited(.notice, "link is up: \(port.url.readable)", of: port.name, isRecovery: true)
+      log.linkCameUp(port.name, port.url.readable)
       monitor.linkCameUp(port.name)
     case (_, .connecting): break
     }
     observer?.deviceLinkChanged(port)
   }
 
-  /// Handles changed details of a link. Each wait reason is logged once, however often the link retries.
+  /// Handles changed details of a link.
   func portDetailsChanged(_ port: LinkSupervisor) {
-    if let reason = port.waitReason, loggedWaitReasons[port.name, default: []].count < Self.maxLoggedWaitReasons,
-      loggedWaitReasons[port.name, default: []].insert(reason).inserted
-    {
-      log.info("\(reason)", metadata: ["link": "\(port.name)"])
-    }
+    if let reason = port.waitReason { log.linkWaits(port.name, reason) }
     observer?.deviceLinkChanged(port)
   }
 
@@ -218,13 +195,13 @@ import Protocols
       }
     case .lastWill(let link, let will): port(link)?.setLastWill(will)
     case .event(let event, let text):
-      logLimited(LogRateLimiter.Line(level: .notice, text: text, event: event))
+      log.log(event: event, text)
       observer?.deviceReports(event: event, text: text)
     case .progress(let id, let report): commands.report(id, report)
     case .complete(let id, let result): commands.complete(id, result)
     case .status(let state): observer?.deviceStateChanged(state)
     case .fault(let text): report(fault: text)
-    case .note(let text): log.debug("\(text)")
+    case .note(let text): log.logger.debug("\(text)")
     case .resetLink(let link, let reason): port(link)?.reset(reason)
     case .openLink(let link, let url): open(link) { () throws(LinkURLError) in try LinkURL(url) }
     case .closeLink(let link):
@@ -244,7 +221,7 @@ import Protocols
     case .observe(let reference): observer?.deviceObserves(reference)
     case .store(let key, let bytes):
       services.disk.store(device: name, key: key, bytes) { [weak self] failure in
-        if let failure { self?.logLimited(.error, "\(failure)") }
+        if let failure { self?.log.log(.error, "\(failure)") }
         self?.handle(.stored(key: key, failure: failure))
       }
     case .leaseLost(let reason): handleLeaseLoss(reason)
@@ -287,22 +264,8 @@ import Protocols
   private func report(fault text: String?) {
     fault = text
     observer?.deviceFaultOrLeaseChanged()
-    if let text { return logLimited(.warning, text) }
-    if port(.main)?.isUp != false, !isClosing { logLimited(.notice, "fault cleared", isRecovery: true) }
-  }
-
-  /// Logs a line, rate limited.
-  private func logLimited(_ level: Logger.Level, _ text: String, of link: LinkName? = nil, isRecovery: Bool = false) {
-    logLimited(LogRateLimiter.Line(level: level, text: text, link: link, isRecovery: isRecovery))
-  }
-
-  private func logLimited(_ line: LogRateLimiter.Line) {
-    if rateLimiter.admit(line, at: Clock.monotonic()) { write(line) }
-    rateLimitTimer.set(rateLimiter.due)
-  }
-
-  private func write(_ line: LogRateLimiter.Line) {
-    log.log(level: line.level, "\(line.text)", metadata: line.link.map { ["link": "\($0)"] } ?? line.event.map { ["event": "\($0)"] })
+    if let text { return log.log(.warning, text) }
+    if port(.main)?.isUp != false, !isClosing { log.log(.notice, "fault cleared", isRecovery: true) }
   }
 
   /// Completes the shutdown sequence, which has ended or timed out.
@@ -321,7 +284,7 @@ import Protocols
   /// Grants a lease. Requires that there is none.
   func grant(_ lease: Lease) {
     self.lease = lease
-    log.notice("\(lease.holder) acquired the motion lease", metadata: ["event": "lease"])
+    log.logger.notice("\(lease.holder) acquired the motion lease", metadata: ["event": "lease"])
     observer?.deviceFaultOrLeaseChanged()
     handle(.leaseBegan(deadline: lease.deadline))
     updateGuardian()
@@ -362,7 +325,7 @@ import Protocols
   /// Ends the lease, logs the message, and reports the reason to the machine, which stops the vehicle.
   private func endLease(_ message: String, _ reason: String) {
     lease = nil
-    log.notice("\(message)", metadata: ["event": "lease"])
+    log.logger.notice("\(message)", metadata: ["event": "lease"])
     handle(.leaseEnded(reason))
     updateGuardian()
     observer?.deviceFaultOrLeaseChanged()
@@ -372,7 +335,7 @@ import Protocols
   private func handleLeaseLoss(_ reason: String) {
     guard let lease else { return }
     self.lease = nil
-    log.warning("\(lease.holder) lost the motion lease: \(reason)", metadata: ["event": "lease"])
+    log.logger.warning("\(lease.holder) lost the motion lease: \(reason)", metadata: ["event": "lease"])
     updateGuardian()
     observer?.deviceFaultOrLeaseChanged()
     lease.lost(reason)

@@ -140,8 +140,8 @@ import Varlink
 
   /// Logs once when writing starts to fail, and once when it works again (`new` is nil).
   private func report(_ new: String?) {
-    if let new, failure == nil { device.log.error("cannot record: \(new)") }
-    if new == nil, failure != nil { device.log.notice("recording resumed") }
+    if let new, failure == nil { device.log.logger.error("cannot record: \(new)") }
+    if new == nil, failure != nil { device.log.logger.notice("recording resumed") }
     failure = new
   }
 }

@@ -17,7 +17,7 @@ struct ELCommDialogue: Sendable {
     /// A probe of two characters is in flight; the number of responses identifies the dialect.
     case probing(ELCommDetection.Probe)
     /// A byte was sent to an as-built board, and its response is awaited.
-    case polling(Poll)
+    case polling(ELCommPoll)
     /// An as-built board has responded to the byte that was sent at `lastPoll`.
     case idle(lastPoll: Instant)
     /// A documented board must send its next message by this time. `mustRespond`: the board has sent a message, and the daemon must
@@ -25,17 +25,6 @@ struct ELCommDialogue: Sendable {
     case listening(until: Instant, mustRespond: Bool)
     /// Shutdown: the number of remaining off messages, and when the next one is due.
     case stopping(left: Int, due: Instant)
-  }
-
-  /// A byte that was sent to an as-built board.
-  private struct Poll: Sendable {
-    let byte: UInt8
-    /// The number of the buzzer change that the byte carries.
-    let change: Int
-    let sent: Instant
-    /// The number of responses that may still arrive, including those to polls that timed out.
-    fileprivate var pendingResponses: Int
-    fileprivate var wasAnswered = false
   }
 
   /// The consequences of an event for other components.
@@ -54,9 +43,6 @@ struct ELCommDialogue: Sendable {
   private static let boardTimeout: Nanoseconds = .second
   /// The minimum interval between responses to a documented board, which may send its next message immediately.
   private static let minReplyInterval: Nanoseconds = 20 * .millisecond
-  /// The number of consecutive timeouts after which the board counts as silent: about two seconds.
-  private static let maxMisses = 5
-  private static let maxMissesDocumented = 2
   /// The number of confirmed off messages after which polls no longer repeat off.
   private static let minOffsConfirmed = 2
   /// The pause between two off messages: longer than any pass of the board's loop, so that the board reads at least one of them.
@@ -74,8 +60,7 @@ struct ELCommDialogue: Sendable {
   private var status = ELCommStatus()
   /// How often the board has confirmed that the buzzer is off, up to `minOffsConfirmed`; polls then no longer repeat it.
   private var offsConfirmed = 0
-  /// Consecutive timeouts.
-  private var misses = 0
+  private var misses = ELCommMisses()
 
   init(_ settings: ELCommSettings) {
     self.settings = settings
@@ -160,7 +145,8 @@ struct ELCommDialogue: Sendable {
     receiver.reset()
     statistics.resetTiming()
     writer.reset()
-    (offsConfirmed, misses) = (0, 0)
+    offsConfirmed = 0
+    misses.reset()
   }
 
   /// Begins the shutdown; returns false without a link. Off is sent twice, because a board ignores input while it sends. It is sent only
@@ -202,7 +188,7 @@ struct ELCommDialogue: Sendable {
     let change = byte == ELCommControl.off && target.isOn ? -1 : target.change
     if byte == ELCommControl.on { offsConfirmed = 0 }
     writer.send([byte], at: now, &effects)
-    state = .polling(Poll(byte: byte, change: change, sent: now, pendingResponses: pendingResponses + 1))
+    state = .polling(ELCommPoll(byte: byte, change: change, sent: now, pendingResponses: pendingResponses + 1))
   }
 
   /// Responds to a documented board. The first response on a link is off.
@@ -259,13 +245,13 @@ struct ELCommDialogue: Sendable {
   mutating func endReceiving(hasMessage: Bool, at now: Instant, _ effects: inout Effects) {
     receiver.end(hasMessage: hasMessage, at: now, &effects)
     guard hasMessage else { return }
-    statistics.publish(messages: receiver.messages, withTimes: misses == 0, at: now, &effects)
+    statistics.publish(messages: receiver.messages, withTimes: misses.isEmpty, at: now, &effects)
     status.set(receiver.condition, &effects)
   }
 
   /// Handles a complete message.
   mutating func received(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) -> Outcome {
-    misses = 0
+    misses.reset()
     switch state {
     case .down, .stopping, .idle: break
     case .probing(var probe):
@@ -275,11 +261,9 @@ struct ELCommDialogue: Sendable {
       if detection.countUnsolicited() { return setDialect(.documented, target, at: now, &effects) }
       state = .draining(until: now &+ ELCommDetection.quietTime)
     case .polling(var poll):
-      // Measure no round trip if this may be the response to an earlier byte.
-      if poll.pendingResponses == 1, !poll.wasAnswered { statistics.responded(now &- poll.sent, at: now) }
-      poll.pendingResponses -= 1
-      poll.wasAnswered = true
-      if poll.pendingResponses <= 0 { return pollCompleted(poll) }
+      if poll.hasUnambiguousResponse { statistics.responded(now &- poll.sent, at: now) }
+      poll.responseReceived()
+      if poll.isComplete { return pollCompleted(poll) }
       state = .polling(poll)
     case .listening(let until, let mustRespond):
       if !mustRespond, !writer.isFirst { statistics.responded(now &- writer.lastSent, at: now) }
@@ -289,7 +273,7 @@ struct ELCommDialogue: Sendable {
   }
 
   /// Ends a poll to which the board has sent all pending responses.
-  private mutating func pollCompleted(_ poll: Poll) -> Outcome {
+  private mutating func pollCompleted(_ poll: ELCommPoll) -> Outcome {
     if poll.byte == ELCommControl.off { offsConfirmed = min(offsConfirmed + 1, Self.minOffsConfirmed) }
     state = .idle(lastPoll: poll.sent)
     return Outcome(confirmed: poll.change)
@@ -312,15 +296,15 @@ struct ELCommDialogue: Sendable {
     case .polling(let poll) where now >= poll.sent &+ Self.replyTimeout:
       if poll.wasAnswered { return pollCompleted(poll) }
       messageMissed(at: now, &effects)
-      if isSilent(after: Self.maxMisses, at: now), detectAgain(target, at: now, &effects) { break }
+      if isSilent(after: ELCommMisses.max, at: now), detectAgain(target, at: now, &effects) { break }
       if writer.isFree {
         sendPoll(pendingResponses: min(poll.pendingResponses, 2), target, at: now, &effects)
       } else {
-        state = .polling(Poll(byte: poll.byte, change: poll.change, sent: now, pendingResponses: poll.pendingResponses))
+        state = .polling(ELCommPoll(byte: poll.byte, change: poll.change, sent: now, pendingResponses: poll.pendingResponses))
       }
     case .listening(let until, mustRespond: false) where now >= until:
       messageMissed(at: now, &effects)
-      if isSilent(after: Self.maxMissesDocumented, at: now), detectAgain(target, at: now, &effects) { break }
+      if isSilent(after: ELCommMisses.maxDocumented, at: now), detectAgain(target, at: now, &effects) { break }
       state = .listening(until: now &+ Self.boardTimeout, mustRespond: false)
     default: break
     }
@@ -329,12 +313,14 @@ struct ELCommDialogue: Sendable {
 
   private mutating func messageMissed(at now: Instant, _ effects: inout Effects) {
     statistics.missedMessage()
-    misses += 1
+    misses.add()
     receiver.flush(&effects)
     statistics.publish(messages: receiver.messages, withTimes: false, at: now, &effects)
   }
 
-  private func isSilent(after maxMisses: Int, at now: Instant) -> Bool { misses >= maxMisses || misses > 1 && receiver.isGarbled(at: now) }
+  private func isSilent(after maxMisses: Int, at now: Instant) -> Bool {
+    misses.isSilent(after: maxMisses, isGarbled: receiver.isGarbled(at: now))
+  }
 
   /// Withdraws the values of a board that has not responded for too long.
   private mutating func boardStoppedResponding(at now: Instant, _ effects: inout Effects) {
@@ -368,7 +354,7 @@ struct ELCommDialogue: Sendable {
       messageMissed(at: now, &effects)
       if isSilent(after: ELCommDetection.maxProbes, at: now) {
         boardStoppedResponding(at: now, &effects)
-        misses = 0
+        misses.reset()
       }
       probe(at: now, &effects)
     case .drain: drain(at: now)
@@ -397,7 +383,7 @@ struct ELCommDialogue: Sendable {
   private mutating func detectAgain(_ target: ELCommBuzzer.Target, at now: Instant, _ effects: inout Effects) -> Bool {
     boardStoppedResponding(at: now, &effects)
     guard settings.dialect == nil, !target.isOn, writer.isFree else { return false }
-    misses = 0
+    misses.reset()
     detection.begin(hint: dialect, isProbeOpen: true)
     drain(at: now)
     return true

@@ -10,10 +10,7 @@ struct VehiclePolling: Sendable {
   private(set) var detection: ProtocolDetection
   private(set) var scheduler: PollScheduler
   private(set) var timeout = ResponseTimeout()
-  /// Only custom signals are requested in addition to the fast request (FastPoll.swift).
-  private let isFastOnly: Bool
-  private let signals: [CustomSignal]
-  private let overrides: PropertyOverrides
+  private let requests: ConfiguredRequests
 
   init(
     rate: Double, phase: Double, _ choice: VehicleChoice, isFastOnly: Bool, _ signals: [CustomSignal], _ overrides: PropertyOverrides,
@@ -21,15 +18,9 @@ struct VehiclePolling: Sendable {
   ) {
     detection = ProtocolDetection(choice)
     scheduler = PollScheduler(rate: rate, phase: phase, first: choice.candidates[0].request)
-    (self.isFastOnly, self.signals, self.overrides) = (isFastOnly, signals, overrides)
-    let layouts = layouts(of: choice == .eGMP ? .eGMP : nil)
+    requests = ConfiguredRequests(isFastOnly: isFastOnly, signals: signals, overrides: overrides)
+    let layouts = requests.layouts(of: choice == .eGMP ? .eGMP : nil, on: detection.bus)
     scheduler.apply(values.placeProperties(hasBatteryRecord: choice != .generic, fast: nil, layouts, period: scheduler.pace.period))
-  }
-
-  /// The requests other than the fast request for an electric car of this family; nil: unknown family.
-  private func layouts(of family: VehicleFamily?) -> [RequestLayout] {
-    let known = family.map { RequestLayout.records(of: $0) + RequestLayout.identity(of: [], on: .can) } ?? []
-    return (isFastOnly ? [] : known) + RequestLayout.custom(signals, on: detection.bus)
   }
 
   // MARK: Connection
@@ -327,7 +318,9 @@ struct VehiclePolling: Sendable {
     let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, record: UnsafeBufferPointer(rebasing: $0[data])) }
     if detection.setVehicle(family, &effects) {
       scheduler.apply(
-        values.declare(hasBatteryRecord: true, fast: nil, layouts(of: family), period: scheduler.pace.period, of: [], &effects))
+        values.declare(
+          hasBatteryRecord: true, fast: nil, requests.layouts(of: family, on: detection.bus), period: scheduler.pace.period, of: [],
+          &effects))
     }
     values.publish(vehicle: "electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? ""), &effects)
     if let name = detection.bus.name { values.publish(.protocol, .string(name), &effects) }
@@ -335,13 +328,12 @@ struct VehiclePolling: Sendable {
 
   /// Sets the detected vehicle to an SAE J1979 vehicle with these ECUs. Returns false if they support no known PID.
   private mutating func recognise(_ found: ECUDiscovery, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
-    guard let car = StandardCar(found, overrides) else { return false }
+    guard let car = StandardCar(found, requests.overrides) else { return false }
     detection.setVehicle(found)
     scheduler.begin(car.request, every: car.fast.request.isFast ? nil : car.fast.request.period)
-    let known = isFastOnly ? [] : car.layouts + RequestLayout.identity(of: found.ecus, on: found.bus)
-    let layouts = known + RequestLayout.custom(signals, on: found.bus)
     scheduler.apply(
-      values.declare(hasBatteryRecord: false, fast: car.fast, layouts, period: scheduler.pace.period, of: found.ecus, &effects))
+      values.declare(
+        hasBatteryRecord: false, fast: car.fast, requests.layouts(of: car, found), period: scheduler.pace.period, of: found.ecus, &effects))
     values.publish(vehicle: "standard OBD-II (\(found.ecus.map(\.text).joined(separator: ", ")))", &effects)
     if let name = found.bus.name { values.publish(.protocol, .string(name), &effects) }
     return true

@@ -1,0 +1,22 @@
+// The requests other than the fast request (FastPoll.swift): those that the vehicle is known to answer, and the owner's custom signals.
+
+struct ConfiguredRequests: Sendable {
+  /// Only custom signals are requested in addition to the fast request.
+  let isFastOnly: Bool
+  let signals: [CustomSignal]
+  let overrides: PropertyOverrides
+
+  /// The requests for an electric car of this family; nil: unknown family.
+  func layouts(of family: VehicleFamily?, on bus: OBDProtocol) -> [RequestLayout] {
+    add(signalsOn: bus, to: family.map { RequestLayout.records(of: $0) + RequestLayout.identity(of: [], on: .can) } ?? [])
+  }
+
+  /// The requests for an SAE J1979 vehicle with these ECUs.
+  func layouts(of car: StandardCar, _ found: ECUDiscovery) -> [RequestLayout] {
+    add(signalsOn: found.bus, to: car.layouts + RequestLayout.identity(of: found.ecus, on: found.bus))
+  }
+
+  private func add(signalsOn bus: OBDProtocol, to known: [RequestLayout]) -> [RequestLayout] {
+    (isFastOnly ? [] : known) + RequestLayout.custom(signals, on: bus)
+  }
+}
