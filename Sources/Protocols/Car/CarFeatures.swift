@@ -218,6 +218,4 @@ struct CarFeatures: Sendable {
   /// Handles data from the camera's server. If it is not a picture, returns the reason as a message; the caller then calls `retryCamera`.
   mutating func received(picture bytes: [UInt8], _ effects: inout Effects) -> String? { camera.received(bytes, &effects) }
   mutating func retryCamera(at now: Instant, _ effects: inout Effects) { camera.retry(at: now, &effects) }
-
-  mutating func publishPostponedReadings(_ effects: inout Effects) { status.publishPostponedReadings(&effects) }
 }

@@ -14,7 +14,6 @@ public struct CarMachine: Machine {
   public init(_ setup: Setup) { router = CarRouter(CarOptions(setup)) }
 
   public var nextWake: Instant? {
-    if router.features.status.hasPostponedReadings { return .min }
     guard router.session.isUp else { return nil }
     let isDriven = router.motion.driving.isLeaseHeld
     let featuresDue = router.session.isReady ? router.features.nextWake(router.motion.sender.queue, isDriven: isDriven) : nil
@@ -22,7 +21,6 @@ public struct CarMachine: Machine {
   }
 
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
-    if router.features.status.hasPostponedReadings { router.publishPostponedReadings(&effects) }
     switch input {
     // Overdue messages must not be sent over a lost link.
     case .linkChanged(.main, _): break

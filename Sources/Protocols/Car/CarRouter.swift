@@ -155,5 +155,4 @@ struct CarRouter: Sendable {
   }
 
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) { features.stored(key, failure, &effects) }
-  mutating func publishPostponedReadings(_ effects: inout Effects) { features.publishPostponedReadings(&effects) }
 }

@@ -35,9 +35,6 @@ struct CarStatus: Sendable {
   private var misses = 0
   /// The positions in the schema of properties that were added for unknown labels, by label.
   private var addedProperties: [String: Int] = [:]
-  /// Values of properties that were declared while the last input was handled. They are published when the next input is handled, after
-  /// the declaration.
-  private var postponed: [Reading] = []
 
   init(_ options: CarOptions) {
     dialect = options.dialect
@@ -50,7 +47,6 @@ struct CarStatus: Sendable {
   var due: Instant? { deadline == nil ? nextRequest : nil }
   /// Whether the last requests received no response, and the car has sent no other message since.
   var isUnanswered: Bool { misses >= Self.maxMisses }
-  var hasPostponedReadings: Bool { !postponed.isEmpty }
 
   // MARK: Events
 
@@ -105,7 +101,6 @@ struct CarStatus: Sendable {
   mutating func received(_ body: [UInt8], _ effects: inout Effects) {
     let lines = CarText.list(body[...], maxCount: Self.maxLines, limit: Self.maxLineLength)
     let parsed = lines.compactMap(CarStatusLine.init)
-    let declared = schema.properties.count
     for line in parsed where position(of: line) == nil {
       guard let property = property(for: line) else { continue }
       schema.properties.append(property)
@@ -115,17 +110,10 @@ struct CarStatus: Sendable {
     var missing = Set(indices.dropFirst())
     for line in parsed {
       guard let (index, unit) = position(of: line), missing.remove(index) != nil else { continue }
-      let reading = Reading(index, content(of: line, at: index, unit: unit))
-      if index < declared { effects.publish(reading) } else { postponed.append(reading) }
+      effects.publish(Reading(index, content(of: line, at: index, unit: unit)))
     }
     for index in missing.sorted() { effects.withdraw(index, "not in the car's status") }
     complete(.success(Report(columns: ["status"], rows: lines.map { [$0] })), &effects)
-  }
-
-  /// Publishes the readings that were postponed when the last input was handled.
-  mutating func publishPostponedReadings(_ effects: inout Effects) {
-    for reading in postponed { effects.publish(reading) }
-    postponed = []
   }
 
   private mutating func complete(_ result: Result<Report, CommandError>, _ effects: inout Effects) {
