@@ -15,16 +15,14 @@ enum GPSDReport: Sendable, Equatable {
   /// Any other class: WATCH, PPS, ATT, …
   case other
 
-  private static let maxTextLength = 128
-  /// The maximum number of receivers that are read from one line; gpsd's own limit is 6.
-  private static let maxReceivers = 16
+  static let maxTextLength = 128
 
   /// Parses a line; nil if it is not an object with a class.
   init?(_ line: [UInt8]) {
     guard let root = JSONNode(untrusted: line) ?? JSONNode(untrusted: Self.finite(line)), let name = root["class"]?.text else { return nil }
     switch name {
     case "VERSION": self = .version(Self.text(root["release"]) ?? "")
-    case "DEVICES": self = .receivers((root["devices"]?.elements ?? []).prefix(Self.maxReceivers).compactMap { Self.text($0["path"]) })
+    case "DEVICES": self = .receivers((root["devices"]?.elements ?? []).compactMap { Self.text($0["path"]) })
     case "DEVICE":
       guard let path = Self.text(root["path"]) else { self = .other; return }
       self = .receiver(path, isActive: root["activated"]?.float != 0)

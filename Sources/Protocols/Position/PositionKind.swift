@@ -30,14 +30,14 @@ struct PositionSettings: Sendable {
   /// How long a position is valid.
   var maxAge: Nanoseconds = 5 * .second
 
-  private static let maxPathLength = 128
-
   init() {}
 
   /// Parses the keys; throws for an invalid one.
   init(_ setup: Setup) throws(OptionError) {
     if case .string(let path)? = setup.options["gps"] {
-      guard (1...Self.maxPathLength).contains(path.utf8.count), path == visible(path, limit: Self.maxPathLength), !path.contains(" ") else {
+      // Reported paths are limited in the same way.
+      let limit = GPSDReport.maxTextLength
+      guard (1...limit).contains(path.utf8.count), path == visible(path, limit: limit), !path.contains(" ") else {
         throw OptionError("gps", "not the path of a receiver; write it as gpsd lists it, as in \"/dev/ttyUSB0\"")
       }
       receiver = path

@@ -101,7 +101,7 @@ public struct PositionMachine: Machine {
     switch report {
     case .version(let version): effects.publish(PositionProperty.gpsdVersion.rawValue, .string(version))
     case .receivers(let paths):
-      receivers.replace(paths)
+      if receivers.replace(paths) { publisher.withdrawAll("gpsd no longer lists the receiver", &effects) }
       receiversChanged(hadUsable, at: now, &effects)
     case .receiver(let path, isActive: true):
       guard receivers.add(path) else { return }

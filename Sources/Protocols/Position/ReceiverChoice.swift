@@ -29,11 +29,13 @@ struct ReceiverChoice: Sendable {
 
   private func isUsable(_ path: String) -> Bool { configured == nil || configured == path }
 
-  /// Replaces the list of receivers. A receiver that was already in the list keeps its state.
-  mutating func replace(_ paths: [String]) {
+  /// Replaces the list of receivers. A receiver that was already in the list keeps its state. Returns true if the current one is missing.
+  mutating func replace(_ paths: [String]) -> Bool {
     receivers.removeAll { !paths.contains($0.path) }
     for path in paths { _ = add(path) }
-    if let path = current, !paths.contains(path) { current = nil }
+    guard let path = current, !paths.contains(path) else { return false }
+    current = nil
+    return true
   }
 
   /// Adds a receiver; returns false if it is already in the list, or the list is full.

@@ -48,7 +48,7 @@ import Testing
   @Test(arguments: [
     "split:2", "cut:4", "garbage:2", "long:5", "nan:2", "sparse:2", "early:1", "error:3", "old", "2d", "second", "no-fix:20:3000",
     "frozen:20:3000", "silence:20:3000", "hang:20:3000", "unplug:20:3000",
-  ]) func `the position is published despite every fault`(_ fault: String) throws {
+  ]) func `the position is published despite these faults`(_ fault: String) throws {
     var rig = try rig(fault)
     rig.run(for: 118_500 * .millisecond)
     #expect(rig.status == "live" && rig.number("latitude") != nil && rig.text("receiver") == "/dev/ttyUSB0", "\(rig.values)")
@@ -183,6 +183,16 @@ import Testing
     rig.run(for: 2 * .second)
     rig.receive(#"{"class":"TPV","device":"/dev/b","mode":1}"#)
     #expect(rig.status == "no-fix" && rig.text("receiver") == "/dev/b")
+  }
+
+  @Test func `a receiver that gpsd no longer lists is withdrawn`() throws {
+    var rig = try bare()
+    rig.receive(#"{"class":"DEVICES","devices":[{"path":"/dev/a"}]}"#)
+    rig.receive(#"{"class":"TPV","device":"/dev/a","mode":3,"lat":1,"lon":1}"#)
+    #expect(rig.text("receiver") == "/dev/a" && rig.number("latitude") == 1)
+    rig.receive(#"{"class":"DEVICES","devices":[]}"#)
+    #expect(rig.absence("receiver") == "gpsd no longer lists the receiver" && rig.number("latitude") == nil)
+    #expect(rig.status == "no-receiver")
   }
 
   @Test func `only the configured receiver is used`() throws {
