@@ -6,7 +6,7 @@ import Protocols
 /// A trip or a charge of a plan. In between, the car is parked and its bus is down.
 public struct PlannedActivity: Sendable, Equatable {
   /// The kind of road, which determines speeds and stops.
-  public enum Road: Sendable, CaseIterable {
+  public enum Road: Sendable {
     case city, rural, motorway
   }
 
@@ -60,10 +60,6 @@ public struct DrivingPlan: Sendable {
 private struct Planner {
   static let day: Nanoseconds = 86_400 * .second
   private static let minute: Nanoseconds = 60 * .second
-  /// The mean speed in km/h and consumption in kWh per km, for the estimate.
-  private static let estimates: [PlannedActivity.Road: (speed: Double, consumption: Double)] = [
-    .city: (28, 0.16), .rural: (55, 0.16), .motorway: (100, 0.24),
-  ]
 
   var random: SeededRandom
   var activities: [PlannedActivity] = []
@@ -74,8 +70,8 @@ private struct Planner {
   init(random: SeededRandom) { self.random = random }
 
   mutating func addDay(_ number: Int, weekday: Int) {
-    now = max(now, Nanoseconds(number) * Self.day)
     let start = Nanoseconds(number) * Self.day
+    now = max(now, start)
     func at(_ hour: Double) -> Nanoseconds { start + Nanoseconds(hour * 3600) * .second }
     switch weekday {
     case 0...4:
@@ -116,7 +112,7 @@ private struct Planner {
   private mutating func addTrip(_ road: PlannedActivity.Road, at start: Nanoseconds, minutes: Double) {
     let start = activities.isEmpty ? start : max(start, now + 11 * Self.minute)
     add(.trip(road), from: start, to: start + Nanoseconds(minutes * 60) * .second)
-    let estimate = Self.estimates[road] ?? (0, 0)
+    let estimate = road.estimate
     charge = max(10, charge - minutes / 60 * estimate.speed * estimate.consumption / DrivingPlan.batteryEnergy * 100)
   }
 
@@ -138,6 +134,17 @@ private struct Planner {
   private mutating func happens(_ probability: Double) -> Bool { random.fraction() < probability }
   /// A number from -width to width; those near 0 are more probable.
   private mutating func spread(_ width: Double) -> Double { (random.fraction() + random.fraction() - 1) * width }
+}
+
+extension PlannedActivity.Road {
+  /// The mean speed in km/h and consumption in kWh per km, for the estimate.
+  fileprivate var estimate: (speed: Double, consumption: Double) {
+    switch self {
+    case .city: (28, 0.16)
+    case .rural: (55, 0.16)
+    case .motorway: (100, 0.24)
+    }
+  }
 }
 
 extension SeededRandom {

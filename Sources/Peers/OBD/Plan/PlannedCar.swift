@@ -128,8 +128,7 @@ public struct PlannedCar: Car {
     case .trip:
       speed?.advance(to: elapsed, step: step)
       power += drivingPower()
-    case .charge(let limit, let stateOfCharge):
-      power = chargingPower(limit, stateOfCharge, elapsed)
+    case .charge(let maxPower, let limit): power = chargingPower(maxPower, limit, elapsed)
     }
     state.current = power * 1000 / openVoltage
     state.voltage = openVoltage - state.current * Self.vehicle.packResistance
@@ -154,11 +153,11 @@ public struct PlannedCar: Car {
   }
 
   /// The power of a charger in kW, negative. A fast charge gets slower as the battery fills.
-  private mutating func chargingPower(_ maximum: Double, _ limit: Double, _ elapsed: Double) -> Double {
+  private mutating func chargingPower(_ maxPower: Double, _ limit: Double, _ elapsed: Double) -> Double {
     (state.speed, state.motorSpeed) = (0, 0)
     if state.stateOfCharge >= limit, chargedAt == nil { chargedAt = time }
     guard elapsed >= PlannedSpeed.standingTime, chargedAt == nil else { return 0.2 }
-    return -min(maximum * 0.93, max(30, 230 - 2.4 * state.stateOfCharge))
+    return -min(maxPower * 0.93, max(30, 230 - 2.4 * state.stateOfCharge))
   }
 
   private mutating func count(_ step: Double) {
@@ -175,11 +174,11 @@ public struct PlannedCar: Car {
     state.distance += state.speed * step / 3600
   }
 
-  /// A triangle over the year and one over the day, from -3 to 25 °C.
+  /// A triangle over the year and one over the day, from -3 to 22 °C.
   private var outdoorTemperature: Double {
     let day = Double(time) / 86_400e9
     let season = 1 - abs(((day + Double(firstDay)) / 365.25).truncatingRemainder(dividingBy: 1) * 2 - 1)
     let hour = 1 - abs(day.truncatingRemainder(dividingBy: 1) * 2 - 1.2)
-    return 1 + 18 * season + 6 * min(1, hour) - 3
+    return 18 * season + 6 * hour - 2
   }
 }
