@@ -83,7 +83,7 @@ extension HistoryStore {
           (row) throws(HistoryError) in row.int(0)
         }
         guard let end = ends.first, end + boot.offset > block.start else { continue }
-        let (from, to) = (isoTime(block.start), isoTime(block.end))
+        let (from, to) = (WallTime.isoTime(block.start), WallTime.isoTime(block.end))
         throw HistoryError(.invalid, "values of \(imported.device) from \(from) to \(to) are already recorded; delete them first")
       }
     }

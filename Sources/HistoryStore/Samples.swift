@@ -89,7 +89,7 @@ public struct ChunkIterator {
 extension BlockReference {
   /// Returns the description of a damaged block for messages.
   func describe(_ device: String, _ boot: Boot, _ error: BlockError) -> String {
-    "\(table == .recent ? "recent block" : "block") \(id) of \(device) at \(isoTime(start + boot.offset)) (\((end - start) / 1_000_000) s): \(error)"
+    "\(table == .recent ? "recent block" : "block") \(id) of \(device) at \(WallTime.isoTime(start + boot.offset)) (\((end - start) / 1_000_000) s): \(error)"
   }
 }
 

@@ -100,11 +100,16 @@ public struct Signal: Sendable, Equatable {
     return Sample(time, role, number(value))
   }
 
+  /// Converts a number to a sample, as `sample(_:at:)` does.
+  public func sample(_ number: Double, at time: Int64) -> Sample { Sample(time, role, scaled(number)) }
+
+  private func scaled(_ number: Double) -> Double? { number.isFinite ? number * scale : nil }
+
   private func number(_ value: Value) -> Double? {
     switch value {
     case .bool(let flag): flag ? 1 : 0
-    case .int(let number): Double(number) * scale
-    case .float(let number): number.isFinite ? number * scale : nil
+    case .int(let number): scaled(Double(number))
+    case .float(let number): scaled(number)
     case .string(let name): code(name)
     case .list: nil
     }

@@ -7,6 +7,8 @@ import Protocols
 public enum HistoryContract {
   /// The interface that the methods belong to.
   public static let interface = "io.vehicled.history"
+  /// The path of the socket, unless configured otherwise.
+  public static let defaultSocket = "/run/vehicled-history/io.vehicled.history"
 
   /// One value: on the wire an object with exactly one field, whose name is the type.
   public typealias Value = Protocols.Value

@@ -1,12 +1,14 @@
 // The services to which vehiclectl connects: their sockets, and how error messages name them.
 
+import Varlink
+
 enum Service: Sendable {
   case daemon, history
 
   /// The name of the program and of its unit.
   var name: String { self == .daemon ? "vehicled" : "vehicled-history" }
 
-  var defaultSocket: String { self == .daemon ? Client.defaultSocket : "/run/vehicled-history/io.vehicled.history" }
+  var defaultSocket: String { self == .daemon ? Client.defaultSocket : HistoryContract.defaultSocket }
 
   /// The option and the environment variable that set the socket.
   var socketOption: String { self == .daemon ? "--socket" : "--history-socket" }

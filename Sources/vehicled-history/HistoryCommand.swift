@@ -6,6 +6,7 @@ import Glibc
 import HistoryStore
 import Protocols
 import ServiceRuntime
+import Varlink
 
 @main struct HistoryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -17,7 +18,7 @@ import ServiceRuntime
 
   @ArgumentParser.Option(
     help: ArgumentHelp(
-      "Listen on this socket (default: socket in [history], or /run/vehicled-history/io.vehicled.history).", valueName: "path"))
+      "Listen on this socket (default: socket in [history], or \(HistoryContract.defaultSocket)).", valueName: "path"))
   var socket: String?
 
   @ArgumentParser.Option(

@@ -5,12 +5,13 @@ import Logging
 import Protocols
 import ServiceRuntime
 import Trips
+import Varlink
 
 struct HistoryConfiguration {
   static let defaultPath = "/etc/vehicled/history.toml"
 
   var logLevel = Logger.Level.info
-  var socket = "/run/vehicled-history/io.vehicled.history"
+  var socket = HistoryContract.defaultSocket
   /// The socket of the daemon.
   var daemon = "/run/vehicled/io.vehicled"
   /// The directory in which values are stored; nil for the default.
@@ -76,7 +77,7 @@ struct HistoryCheck: TableCheck {
   private mutating func read(_ table: TOML.Table, _ result: inout HistoryConfiguration) {
     let keys = HistoryConfiguration.historyKeys
     rejectUnknown(in: table, known: keys.map(\.name))
-    if let path = path("socket", in: table, limit: 107, example: "/run/vehicled-history/io.vehicled.history") { result.socket = path }
+    if let path = path("socket", in: table, limit: 107, example: HistoryContract.defaultSocket) { result.socket = path }
     if let path = path("daemon", in: table, limit: 107, example: "/run/vehicled/io.vehicled") { result.daemon = path }
     result.directory = path("directory", in: table, limit: 4000, example: "/var/lib/vehicled-history")
     result.selection.record = patterns("record", in: table)

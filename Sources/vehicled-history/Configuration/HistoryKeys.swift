@@ -4,6 +4,7 @@ import ConfigurationFiles
 import Logging
 import Protocols
 import Trips
+import Varlink
 
 extension HistoryConfiguration {
   /// The keys outside any section.
@@ -17,7 +18,7 @@ extension HistoryConfiguration {
   static let historyKeys =
     [
       Option(
-        "socket", ValueRule(.string), default: .string("/run/vehicled-history/io.vehicled.history"), help: "path of the history's socket"),
+        "socket", ValueRule(.string), default: .string(HistoryContract.defaultSocket), help: "path of the history's socket"),
       Option("daemon", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the daemon's socket"),
       Option("directory", ValueRule(.string), default: .string("/var/lib/vehicled-history"), help: "directory of recorded values"),
       Option("record", ValueRule(.list), default: .list([]), help: "values to record besides those of vehicles"),

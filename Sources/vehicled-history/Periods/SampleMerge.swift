@@ -41,6 +41,6 @@ struct SampleMerge {
   private static func sample(_ column: Column, _ index: Int, _ signal: Signal, at time: Int64) -> TripSample {
     // Most values are numbers, which need not be boxed.
     guard let number = column.number(index) else { return signal.sample(column.content(index), at: time) }
-    return TripSample(time, signal.role, number.isFinite ? number * signal.scale : nil)
+    return signal.sample(number, at: time)
   }
 }

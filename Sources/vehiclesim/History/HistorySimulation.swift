@@ -10,7 +10,7 @@ import Varlink
 struct HistorySimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "history",
-    abstract: "Make years of recorded driving, for tests of the history.",
+    abstract: "Generate years of recorded driving, for tests of the history.",
     discussion: """
       In virtual time, the daemon's implementation of kind obd polls the simulated adapter in an electric car, which follows a plan of \
       about 400 h of driving a year: commutes, errands, long journeys, charges at home and at fast chargers, and days without a trip. \
@@ -22,10 +22,10 @@ struct HistorySimulation: ParsableCommand {
         vehiclesim history --years 2 --start 2024-01-01 --device test-car
       """)
 
-  @Option(help: ArgumentHelp("Make this many years.", valueName: "n"))
+  @Option(help: ArgumentHelp("Generate this many years.", valueName: "n"))
   var years: Int?
 
-  @Option(help: ArgumentHelp("Make this many days (default: 7, unless --years is given).", valueName: "n"))
+  @Option(help: ArgumentHelp("Generate this many days (default: 7, unless --years is given).", valueName: "n"))
   var days: Int?
 
   @Option(help: ArgumentHelp("Set the seed of the plan and of the noise of the measured values.", valueName: "n"))
@@ -40,7 +40,8 @@ struct HistorySimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Set the polls per second of the battery data record, 0.1 to 50.", valueName: "hz"))
   var rate = 20.0
 
-  @Option(help: ArgumentHelp("Import into the vehicled-history at this socket.", valueName: "path"))
+  @Option(
+    help: ArgumentHelp("Import into the vehicled-history at this socket (default: \(HistoryContract.defaultSocket)).", valueName: "path"))
   var socket: String?
 
   @Option(help: ArgumentHelp("Write to this file instead, which must not exist.", valueName: "file"))
@@ -49,7 +50,6 @@ struct HistorySimulation: ParsableCommand {
   @Flag(name: .shortAndLong, help: "Do not print the progress.")
   var quiet = false
 
-  static let defaultSocket = "/run/vehicled-history/io.vehicled.history"
   private static let day: Nanoseconds = 86_400 * .second
   /// The virtual time between two writes.
   private static let step: Nanoseconds = 600 * .second
@@ -70,7 +70,8 @@ struct HistorySimulation: ParsableCommand {
     var recording = try PlannedRecording(car, rate: rate, seed: seed)
     // The same values have the same source, so that an interrupted run can be repeated.
     let source = "vehiclesim history \(first) seed \(seed) rate \(Value.float(rate).text)"
-    var writer = try BlockWriter(device: device, to: output.map { .file($0) } ?? .socket(socket ?? Self.defaultSocket, source: source))
+    var writer = try BlockWriter(
+      device: device, to: output.map { .file($0) } ?? .socket(socket ?? HistoryContract.defaultSocket, source: source))
     let origin = Int64(first.day) * 86_400_000_000
     let end = Nanoseconds(days) * Self.day
     var reported = time(nil)
