@@ -114,6 +114,9 @@ import Varlink
     #expect(LinkText.leads(.init(name: "main", url: "serial:/dev/../dev/null?baud=9600", state: "up", since: 0), to: port))
     let tcp = Candidate(transport: "tcp", address: "192.168.0.10:35000")
     #expect(LinkText.leads(.init(name: "main", url: "tcp:192.168.0.10:35000", state: "up", since: 0), to: tcp))
+    let gpsd = Candidate(transport: "tcp", address: "127.0.0.1:2947")
+    #expect(LinkText.leads(.init(name: "main", url: "tcp:localhost:2947", state: "up", since: 0), to: gpsd))
+    #expect(!LinkText.leads(.init(name: "main", url: "tcp:localhost:29470", state: "up", since: 0), to: gpsd))
     let found = Contract.Link(name: "main", url: "ble:auto", state: "up", since: 0, details: ["peer": "\"X\" (AA:BB:CC:00:11:22)"])
     #expect(LinkText.leads(found, to: Candidate(transport: "ble", address: "aa:bb:cc:00:11:22")))
     for wrong in ["", "Veepeak", "http://x", "/dev/ttyUSB0", "tcp:"] { #expect(throws: Failure.self) { _ = try Candidate(url: wrong) } }

@@ -1,4 +1,4 @@
-// setup: finds an adapter or longboard, writes its section of the configuration, reloads, and follows the connection until the first values
+// setup: finds a device, writes its section of the configuration, reloads, and follows the connection until the first values
 // arrive. The steps are in Setup/.
 
 import ArgumentParser
@@ -10,8 +10,8 @@ struct SetupCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "setup", abstract: "Find a device, add it to the configuration and connect it.",
     discussion: """
-      Looks for Bluetooth devices in range, serial ports, and Wi-Fi adapters at their usual address, asks for what it cannot detect, \
-      appends the device's lines to the configuration, reloads it, and shows each step of the connection. With LINK, \
+      Looks for Bluetooth devices in range, serial ports, Wi-Fi adapters at their usual address and gpsd on this computer, asks for \
+      what it cannot detect, appends the device's lines to the configuration, reloads it, and shows each step of the connection. With LINK, \
       it scans only to recognise the kind of a Bluetooth device; with --yes, a device that it does not recognise requires --kind.
       Enter accepts the default in brackets. Answers can also be piped in, one per line; --yes accepts every default.
       If the file requires root, the lines are added with sudo, or printed.
@@ -56,7 +56,7 @@ struct SetupCommand: Subcommand {
       remark: { output.promptText([$0]) })
     let search = DeviceSearch(common: common, output: output, seconds: seconds, devices: devices)
     guard var candidate = try link.map({ url throws(Failure) in try search.candidate(of: url) }) ?? search.choose(dialogue) else { return }
-    if let link, kind == nil, candidate.transport == "ble" { candidate.kind = try search.kind(of: link) }
+    if let link, kind == nil, candidate.transport == "ble", LinkText.body(of: link) != "auto" { candidate.kind = try search.kind(of: link) }
     let section = try section(for: candidate, among: Set(devices.map(\.name)), dialogue)
     guard try add(section, to: file, dialogue, output) else { return }
     if output.json {
@@ -87,6 +87,9 @@ struct SetupCommand: Subcommand {
     let possible = SetupKind.all.filter { $0.schemes.contains(candidate.transport) || candidate.transport == "replay" }.map(\.name)
     let recognised = kind ?? candidate.kind
     guard recognised != nil || !yes || candidate.transport != "ble" else {
+      if candidate.address == "auto" {
+        throw Failure.usage("ble:auto fits devices of several kinds; give the kind with --kind: \(possible.joined(separator: ", "))")
+      }
       throw Failure.usage(
         "cannot recognise \(candidate.name ?? candidate.address): it was not found within \(seconds) s, or advertises no known name or "
           + "service; give its kind with --kind: \(possible.joined(separator: ", "))")

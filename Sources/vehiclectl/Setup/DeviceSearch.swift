@@ -134,7 +134,7 @@ struct DeviceSearch {
   /// Scans for devices of every transport.
   private func search() throws -> [Candidate] {
     Interrupt.catchSignals()
-    output.progress("looking for adapters on the network")
+    output.progress("looking for adapters and gpsd")
     defer { output.progress(nil) }
     var found = NetworkProbe.candidates { owner(of: $0) != nil }
     let client = try common.connect(output)

@@ -62,8 +62,13 @@ enum LinkText {
     case "ble":
       return body.uppercased() == candidate.address.uppercased() || matches(body, candidate.name ?? "")
     case "serial": return file(body) == file(candidate.address)
-    default: return body == candidate.address
+    default: return host(body) == host(candidate.address)
     }
+  }
+
+  /// The address, with the number of this machine for its name.
+  private static func host(_ address: String) -> String {
+    address.hasPrefix("localhost:") ? "127.0.0.1:\(address.dropFirst("localhost:".count))" : address
   }
 
   private static func matches(_ pattern: String, _ name: String) -> Bool {
