@@ -33,6 +33,7 @@ extension EndToEnd {
       #expect(rig.get("gps.receiver") == "/dev/ttyUSB0" && rig.get("gps.altitude") == "123")
       let metrics = rig.vehiclectl("metrics").output
       #expect(metrics.contains("vehicle_satellites_used") && !metrics.contains("vehicle_latitude"))
+      #expect(rig.vehiclectl("metrics", "--position", "gsp").status == 2)
       #expect(rig.vehiclectl("metrics", "--position", "gps").output.contains("vehicle_latitude_degrees{device=\"gps\"} 63.4"))
       let report = rig.vehiclectl("bugreport", "-", "--seconds", "1").output
       #expect(report.contains("latitude: … °") && !report.contains("63.4") && !report.contains("10.39"))

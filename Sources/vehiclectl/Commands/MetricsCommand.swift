@@ -23,12 +23,17 @@ struct MetricsCommand: Subcommand {
     help: ArgumentHelp("Include the position of this device; can be given several times.", valueName: "device"), completion: .devices)
   var position: [String] = []
 
+  private static let kind = "position"
   /// The properties of a position, which is personal.
   private static let personal: Swift.Set<String> = ["latitude", "longitude", "altitude", "track"]
 
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
-    let devices = Self.published(try client.call(Contract.Status.self, .init()).devices, with: position)
+    let all = try client.call(Contract.Status.self, .init()).devices
+    for name in position where !all.contains(where: { $0.name == name && $0.kind == Self.kind }) {
+      throw Failure.usage("no device \(name) of kind \(Self.kind) for --position; name one, or leave the option out")
+    }
+    let devices = Self.published(all, with: position)
     let schemas = try client.call(Contract.Describe.self, .init()).schemas
     let statistics = try client.call(Contract.Statistics.self, .init()).statistics
     let lines: [String]
@@ -46,7 +51,7 @@ struct MetricsCommand: Subcommand {
   /// Returns the devices, without the position of each one that is not named.
   static func published(_ devices: [Contract.Device], with named: [String]) -> [Contract.Device] {
     devices.map { device in
-      guard device.kind == "position", !named.contains(device.name) else { return device }
+      guard device.kind == kind, !named.contains(device.name) else { return device }
       var device = device
       device.readings.removeAll { personal.contains($0.property) }
       return device
