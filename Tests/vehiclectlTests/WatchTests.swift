@@ -257,8 +257,10 @@ import Varlink
     #expect(model.devices[0].row("rpm")?.history.samples(step: 60, until: 3) == [nil])
     model.apply(.init(sequence: 0, snapshot: [Self.ev]), at: 1010, wall: 110)
     #expect(model.outage == nil && model.devices.map(\.device.name) == ["ev"])
-    model.lose("gone", at: 1011)
-    #expect(lines(WatchModel(), rows: 4)[0].contains("no devices"))
+    var empty = WatchModel()
+    empty.lose("gone", at: 1011)
+    let shown = lines(empty, rows: 4)
+    #expect(shown[0].contains("no devices") && shown[1].contains("gone"), "\(shown)")
   }
 
   @Test func `the header keeps poll rate and trouble codes if other properties are selected`() throws {

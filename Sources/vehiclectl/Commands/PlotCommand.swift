@@ -18,7 +18,7 @@ struct PlotCommand: Subcommand {
 
   @OptionGroup var common: CommonOptions
   @OptionGroup var history: HistoryOptions
-  @Option(help: ArgumentHelp("Plot the time range of this trip, charge or parking.", valueName: "n"))
+  @Option(help: ArgumentHelp("Plot the time range of this trip, charge or parked period.", valueName: "n"))
   var trip: Int?
   @Option(help: ArgumentHelp("Plot this much time up to now: 10min, 2h, 3d.", valueName: "duration"), transform: PlotCommand.duration)
   var last: Double?
@@ -64,10 +64,7 @@ struct PlotCommand: Subcommand {
     }
     for damage in Set(replies.flatMap(\.damage)).sorted() { output.note("skipped a damaged block: \(Output.oneLine(damage))") }
     let series = zip(names, replies).map { name, reply in
-      PlotSeries(
-        name: "\(name.device).\(name.property)", unit: reply.unit, start: Double(reply.start) / 1e6, width: Double(reply.width) / 1e6,
-        points: reply.points.map { PlotPoint(minimum: $0.minimum, maximum: $0.maximum, mean: $0.mean, last: $0.last, index: $0.index) }
-      ).converted(to: units)
+      PlotSeries("\(name.device).\(name.property)", reply).converted(to: units)
     }
     if output.json { return output.json(Self.json(names, series, replies)) }
     let plot = Plot(
@@ -86,7 +83,7 @@ struct PlotCommand: Subcommand {
       let period = try client.call(HistoryContract.PeriodMethod.self, .init(number: trip)).period
       return (
         period.start, max(period.end, period.start + 1_000_000), Zone(named: period.zone) ?? .utc,
-        "\(period.kind) \(trip) of \(period.device)"
+        "\(period.noun) \(trip) of \(period.device)"
       )
     }
     let end = range.until ?? now

@@ -61,21 +61,21 @@ struct WatchCommand: Subcommand {
 
   /// Adds the values that were recorded recently, if the history service is running.
   private func prefill(_ plot: inout LivePlot, _ units: Units) {
-    let socket = Environment[Service.history.socketVariable] ?? Service.history.defaultSocket
-    guard let client = try? Client(path: socket, timeout: min(2, common.replyTimeout), service: .history) else { return }
+    guard let client = try? Client(path: HistoryOptions.defaultSocketPath, timeout: min(2, common.replyTimeout), service: .history) else {
+      return
+    }
     let (names, length) = plot.past
     let end = Clock.wall
     for name in names {
       let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
       let parameters = HistoryContract.PlotMethod.Parameters(
         device: parts[0], property: parts.last ?? "", start: Int((end - length) * 1e6), end: Int(end * 1e6), points: Self.pastPoints)
-      // Without the right to read the history, or without values in it, the plot starts empty.
-      guard let reply = try? client.call(HistoryContract.PlotMethod.self, parameters) else { continue }
-      let points = reply.points.map { PlotPoint(minimum: $0.minimum, maximum: $0.maximum, mean: $0.mean, last: $0.last, index: $0.index) }
-      plot.prefill(
-        PlotSeries(
-          name: name, unit: reply.unit, start: Double(reply.start) / 1e6, width: Double(reply.width) / 1e6, points: points
-        ).converted(to: units))
+      do throws(Failure) {
+        plot.prefill(PlotSeries(name, try client.call(HistoryContract.PlotMethod.self, parameters)).converted(to: units))
+      } catch {
+        // Nothing was recorded of this property. After a timeout, the reply could be taken for that to the next call.
+        guard case .history = error else { return }
+      }
     }
   }
 

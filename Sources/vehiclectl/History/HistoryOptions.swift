@@ -11,7 +11,10 @@ struct HistoryOptions: ParsableArguments {
       valueName: "path"), completion: .file())
   var historySocket: String?
 
-  var socketPath: String { historySocket ?? Environment[Service.history.socketVariable] ?? Service.history.defaultSocket }
+  var socketPath: String { historySocket ?? Self.defaultSocketPath }
+
+  /// The path if the command line gives none.
+  static var defaultSocketPath: String { Environment[Service.history.socketVariable] ?? Service.history.defaultSocket }
 
   /// Opens the socket.
   func connect(_ common: CommonOptions, _ output: Output) throws(Failure) -> Client {

@@ -1,4 +1,4 @@
-// The details of one trip, charge or parking as lines of text: the most important figures first, with their bounds and sources. Pure.
+// The details of one trip, charge or parked period as lines: the most important figures first, with their bounds and sources. Pure.
 
 import Varlink
 
@@ -17,7 +17,7 @@ struct PeriodDetail {
   /// All lines, at most this wide.
   func lines(width: Int, paint: (String, Style) -> String) -> [String] {
     let table = Table(titles: ["", "", ""], rows: rows.map { [Cell($0.name, .dim), Cell($0.value, .bold), Cell($0.note)] })
-    var lines = [paint("\(period.kind) \(period.number) of \(Output.oneLine(period.device))", .bold) + "  \(span)"]
+    var lines = [paint("\(period.noun) \(period.number) of \(Output.oneLine(period.device))", .bold) + "  \(span)"]
     if period.open { lines[0] += paint("  open", .good) }
     lines += [""] + table.lines(width: width, paint: paint)
     if !result.curve.isEmpty { lines += [""] + curve(width: width, paint) }

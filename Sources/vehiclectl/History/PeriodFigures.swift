@@ -1,4 +1,4 @@
-// The figures of a trip, charge or parking in the units in which they are displayed. Pure.
+// The figures of a trip, charge or parked period in the units in which they are displayed. Pure.
 
 import Varlink
 

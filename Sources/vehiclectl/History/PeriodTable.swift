@@ -174,3 +174,8 @@ extension Measure {
     return measure
   }
 }
+
+extension HistoryContract.Period {
+  /// The noun for its kind: trip, charge, parked period.
+  var noun: String { PeriodTable.Kind(rawValue: kind)?.noun ?? kind }
+}

@@ -47,7 +47,7 @@ enum StatusSummary {
   ) -> String {
     let (health, warning) = (status.health, status.warning)
     let dot = health.map { ("●", $0.style) }
-    let warnings = warning.map { [$0, $0.prefix { $0 != " " } == "MIL" ? "MIL" : $0] } ?? [nil, nil]
+    let warnings = [warning, warning.map(Meaning.short)]
     let tails: [[(text: String, style: Style)?]] = [
       [health, warnings[0].map { ($0, .warning) }, status.holder.map { ($0, .warning) }],
       [dot, warnings[0].map { ($0, .warning) }, status.holder.map { ($0, .warning) }],

@@ -53,4 +53,7 @@ enum Meaning {
     if case .int(let count)? = row("dtc-count")?.value, count > 0 { parts.append("\(count) DTC\(count == 1 ? "" : "s")") }
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
+
+  /// A warning where there is little room.
+  static func short(_ warning: String) -> String { warning.hasPrefix("MIL") ? "MIL" : warning }
 }

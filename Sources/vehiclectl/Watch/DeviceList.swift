@@ -62,7 +62,7 @@ struct DeviceList {
   /// Name, state, and what the vehicle itself reports as wrong, shortened if there is no room.
   private func drawTitle(_ index: Int, _ row: Int, on grid: inout Grid) {
     let (watched, device) = (devices[index], devices[index].device)
-    let short = watched.warning.map { String($0.prefix { $0 != " " && $0 != "," }) == "MIL" ? "MIL" : $0 }
+    let short = watched.warning.map(Meaning.short)
     let end = Self.width - (short.map { $0.cells + 1 } ?? 0)
     let name = grid.put(index == selected ? "› " : "  ", 0, row, .bold)
     var x = grid.put(device.name.shortened(to: end - name), name, row, index == selected ? .bold : .plain)

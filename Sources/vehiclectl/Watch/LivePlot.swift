@@ -44,9 +44,6 @@ struct LivePlot {
     limit = max(span, Self.spans.last ?? span)
   }
 
-  /// Whether any property is known.
-  var hasStarted: Bool { !lines.isEmpty }
-
   /// Adds the readings of a reply of Watch.
   mutating func apply(_ result: Contract.Watch.Result, at now: Double) {
     if result.snapshot != nil { outage = nil }
