@@ -63,7 +63,7 @@ extension HistoryContractError {
       "nothing is recorded for \(device).\(property); "
         + (nearest(to: property, among: known).map { "did you mean \(device).\($0)?" }
           ?? "run \"vehiclectl history series \(device)\" for a list")
-    case .noSuchPeriod(let number): "no trip, charge or parking has the number \(number); run \"vehiclectl trips\" for a list"
+    case .noSuchPeriod(let number): "no trip, charge or parked period has the number \(number); run \"vehiclectl trips\" for a list"
     case .invalidArgument(_, let message), .storeError(_, let message): message
     }
   }

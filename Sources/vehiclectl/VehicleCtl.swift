@@ -1,5 +1,5 @@
-// vehiclectl: the command line client of vehicled's control socket. It learns about devices only from the daemon's descriptions; only
-// `setup` has code for specific kinds. One command per file in Commands/; exit codes are in Failure.swift.
+// vehiclectl: the command line client of vehicled's control socket. Values and actions come from the daemon's descriptions;
+// only Setup, Codes, BugReport and MetricsCommand have code for specific kinds. One command per file in Commands/; exit codes are in Failure.swift.
 
 import ArgumentParser
 import CLinux

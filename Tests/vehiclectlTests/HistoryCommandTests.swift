@@ -40,7 +40,7 @@ import Varlink
     let missing = try rig.run("trip", "99", "--json")
     #expect(
       missing.status == 4
-        && missing.stderr == "vehiclectl: no trip, charge or parking has the number 99; run \"vehiclectl trips\" for a list\n")
+        && missing.stderr == "vehiclectl: no trip, charge or parked period has the number 99; run \"vehiclectl trips\" for a list\n")
     #expect(missing.stdout == #"{"error":"io.vehicled.history.NoSuchPeriod","parameters":{"number":99}}"# + "\n")
   }
 

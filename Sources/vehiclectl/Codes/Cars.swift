@@ -13,12 +13,12 @@ struct Cars {
   }
 
   let all: [Car]
-  /// The command, for messages.
-  private let command: String
+  /// The action, which has the name of the command.
+  private let action: String
 
   /// Selects the devices that have the action, or only the one with this name. Throws if there is none.
-  init(_ name: String?, doing action: String, for command: String, _ client: Client) throws(Failure) {
-    self.command = command
+  init(_ name: String?, doing action: String, _ client: Client) throws(Failure) {
+    self.action = action
     let schemas = try client.call(Contract.Describe.self, .init(device: name)).schemas
     let capable = schemas.filter { schema in (name ?? schema.device) == schema.device && schema.actions.contains { $0.name == action } }
     guard !capable.isEmpty else { throw Self.notFound(name, action, schemas) }
@@ -35,7 +35,7 @@ struct Cars {
   }
 
   /// Returns the only car. Throws if there are several.
-  func only(_ action: String) throws(Failure) -> Car {
+  func only() throws(Failure) -> Car {
     guard all.count == 1 else { throw .rejected(.ambiguous(reference: action, candidates: all.map { "\($0.device).\(action)" })) }
     return all[0]
   }
@@ -55,7 +55,7 @@ struct Cars {
 
   private func status(of car: Car, _ output: Output, _ show: (Car) throws -> Void) throws -> Int32 {
     guard !SleepingVehicle.isAsleep(car.state) else {
-      let note = "not queried: not in use (\(car.state)), and a query may wake it; to query it: vehiclectl \(command) \(car.device)"
+      let note = "not queried: not in use (\(car.state)), and a query may wake it; to query it: vehiclectl \(action) \(car.device)"
       if output.json { output.json(["device": .string(car.device), "note": .string(note)]) } else { output.note(note) }
       return 0
     }

@@ -27,7 +27,7 @@ struct DtcCommand: Subcommand {
 
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
-    let cars = try Cars(device, doing: TroubleCodes.readAction, for: "dtc", client)
+    let cars = try Cars(device, doing: TroubleCodes.readAction, client)
     guard ecu.isEmpty || cars.all.count == 1 else {
       throw Failure.usage("--ecu applies to one device: \(cars.all.map(\.device).joined(separator: ", ")); add the device name")
     }

@@ -30,18 +30,18 @@ struct LogCommand: Subcommand {
   var device: String?
 
   func perform(_ output: Output) throws {
+    var width = 0
     let journal = common.socketPath == Client.defaultSocket ? JournalRecords.latest(lines, of: device, level: level, since: since) : nil
-    if let journal, !follow { return show(journal, output) }
+    if let journal, !follow { return show(journal, output, &width) }
     let client: Client
     do throws(Failure) { client = try common.connect(output) } catch {
       guard let journal else { throw error }
-      show(journal, output)
+      show(journal, output, &width)
       throw error
     }
     let parameters = Contract.Log.Parameters(device: device, level: level)
-    guard follow else { return show(latest(try client.call(Contract.Log.self, parameters).records), output) }
+    guard follow else { return show(latest(try client.call(Contract.Log.self, parameters).records), output, &width) }
     Interrupt.catchSignals()
-    var width = 0
     var earlier = journal
     var isFirst = true
     try client.stream(Contract.Log.self, parameters, firstReply: common.replyTimeout, tick: 1, laterReplies: nil) { result in
@@ -67,11 +67,6 @@ struct LogCommand: Subcommand {
   /// The records from the daemon's memory that `--since` and `--lines` select.
   private func latest(_ records: [Contract.LogRecord]) -> [Contract.LogRecord] {
     records.filter { $0.time >= since ?? .min }.suffix(lines)
-  }
-
-  private func show(_ records: [Contract.LogRecord], _ output: Output) {
-    var width = 0
-    show(records, output, &width)
   }
 
   /// Prints the records. `width` is that of the column of subjects, which grows with them.

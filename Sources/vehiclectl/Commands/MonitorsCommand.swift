@@ -22,7 +22,7 @@ struct MonitorsCommand: Subcommand {
 
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
-    try Cars(device, doing: Monitors.action, for: "monitors", client).forEach(output) { try show($0.device, client, output) }
+    try Cars(device, doing: Monitors.action, client).forEach(output) { try show($0.device, client, output) }
   }
 
   private func show(_ device: String, _ client: Client, _ output: Output) throws {

@@ -70,7 +70,7 @@ struct Completion {
     }
   }
 
-  /// The options of the command that may still follow; each with its long name, if it has one.
+  /// The options of the command that may still follow, under each of their names.
   private var options: [String] {
     command.arguments.filter { argument in
       guard argument.kind != "positional", argument["shouldDisplay"] != .bool(false) else { return false }
