@@ -1,4 +1,4 @@
-// Lookups of users and groups for the loop (Accounts of ServiceRuntime). They run on a thread of their own, never on the loop: the name
+// Lookups of users and groups for the loop (Accounts of ServiceRuntime). They run on two threads of their own, never on the loop: the name
 // service (NSS) can query a directory on the network, which can hang.
 
 import Glibc
