@@ -53,9 +53,9 @@ import Varlink
   @Test func `a lost connection ends the lines and is shown until the next snapshot`() throws {
     var plot = try Self.live("rpm")
     Self.feed(&plot, "rpm", .int(10), at: 100)
-    plot.lose("daemon restarting; reconnecting", at: 105)
+    plot.lose("no connection to the daemon; reconnecting", at: 105)
     #expect(Self.values(plot, at: 110).keys.max() == 4)
-    #expect(plot.frame(columns: 60, rows: 8, now: 110, zone: .utc).line(0) == " daemon restarting; reconnecting")
+    #expect(plot.frame(columns: 60, rows: 8, now: 110, zone: .utc).line(0) == " no connection to the daemon; reconnecting")
     let ev = Contract.Device(name: "ev", kind: "obd", state: "polling", readings: [Self.reading("rpm", .int(20), at: 110)])
     plot.apply(Contract.Watch.Result(sequence: 0, snapshot: [ev]), at: 110)
     #expect(Self.values(plot, at: 112)[9]?.mean == 20)

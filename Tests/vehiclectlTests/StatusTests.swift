@@ -140,7 +140,7 @@ import Varlink
 
   @Test func `one device is shown by group, cells and families are summarised`() {
     let expected = [
-      "ev (obd): polling  ● 20 Hz", "  tcp:h:1  up for 60 s", "  MIL on, 2 DTCs; see: vehiclectl dtc ev", "",
+      "ev (obd): polling  ● 20 Hz", "  tcp:h:1  up for 60 s", "  MIL on, 2 stored DTCs; see: vehiclectl dtc ev", "",
       "  drive         speed                 50.4 km/h  rpm                    3308 rpm",
       "                odometer               12345 km",
       "  battery       battery                     9 %",

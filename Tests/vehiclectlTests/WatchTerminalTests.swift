@@ -82,7 +82,7 @@ import Varlink
     defer { server.stop() }
     let end = try run(server, arguments) { _, pty, shown in
       // The first letter may be that of the row before.
-      let notice = shown.firstRange(of: "aemon restarting; reconnecting")
+      let notice = shown.firstRange(of: "o connection to the daemon; reconnecting")
       if let notice, shown[notice.upperBound...].contains("2222") { pty.type("q") }
     }
     #expect(end.status == 0 && !end.isRaw, "\(end.shown)")
@@ -94,7 +94,7 @@ import Varlink
     let outcome = try Program.run(["watch", "--count", "3", "--socket", server.path, "rpm"])
     let values = outcome.stdout.split(separator: "\n").compactMap { JSON(String($0))?["value"] }
     #expect(outcome.status == 0 && values == [.int(1111), .int(2222), .int(3333)], "\(outcome)")
-    let notes = ["daemon restarting; reconnecting", "reconnected"]
+    let notes = ["no connection to the daemon; reconnecting", "reconnected"]
     #expect(outcome.stderr.split(separator: "\n").map(String.init) == notes + notes)
   }
 

@@ -244,11 +244,11 @@ import Varlink
     var other = Self.ev
     other.name = "torq"
     var model = Self.model([Self.ev, other])
-    model.lose("daemon restarting; reconnecting", at: 1002)
+    model.lose("no connection to the daemon; reconnecting", at: 1002)
     for columns in [80, 120] {
       let grid = WatchRenderer(model, WatchView(), columns: columns, rows: 18, now: 1003, wall: 103).grid
       let shown = (0..<18).map(grid.line)
-      let row = shown.firstIndex { $0.contains("daemon restarting; reconnecting") } ?? 0
+      let row = shown.firstIndex { $0.contains("no connection to the daemon; reconnecting") } ?? 0
       #expect(row == (columns == 80 ? 2 : 1), "\(shown)")
       #expect(shown.contains { $0.contains("3308 rpm") && $0.hasSuffix("3 s") }, "its age")
       let inks = Swift.Set(grid.cells[..<(17 * columns)].filter { !$0.isBlank }.map(\.ink))

@@ -49,7 +49,9 @@ struct DeviceStatus {
       let (label, style): (String, Style) = device.isAtRest ? ("", .dim) : ("fault:", .bad)
       lines += Self.paragraph(label, fault, style, width, paint)
     }
-    if let warning { lines += Self.paragraph("", "\(warning); see: vehiclectl dtc \(device.name)", .warning, width, paint) }
+    if let warning = Meaning.warning(state: "stored ", row) {
+      lines += Self.paragraph("", "\(warning); see: vehiclectl dtc \(device.name)", .warning, width, paint)
+    }
     return lines
   }
 

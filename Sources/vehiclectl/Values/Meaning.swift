@@ -46,11 +46,12 @@ enum Meaning {
   /// The look of a device in tabs and lists.
   static func ink(of device: Contract.Device) -> Ink { device.needsAttention ? .bad : device.problem == nil ? .good : .dim }
 
-  /// What the vehicle itself reports as wrong: `MIL on, 2 DTCs`; nil if it reports nothing. `row` returns the property of a name.
-  static func warning(_ row: (String) -> PropertyRow?) -> String? {
+  /// What the vehicle itself reports as wrong: `MIL on, 2 DTCs`; nil if it reports nothing. `row` returns the property of a name, `state`
+  /// qualifies the codes: `stored ` where there is room for it.
+  static func warning(state: String = "", _ row: (String) -> PropertyRow?) -> String? {
     var parts: [String] = []
     if case .bool(true)? = row("mil")?.value { parts.append("MIL on") }
-    if case .int(let count)? = row("dtc-count")?.value, count > 0 { parts.append("\(count) DTC\(count == 1 ? "" : "s")") }
+    if case .int(let count)? = row("dtc-count")?.value, count > 0 { parts.append("\(count) \(state)DTC\(count == 1 ? "" : "s")") }
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
 

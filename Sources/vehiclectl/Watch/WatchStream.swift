@@ -76,7 +76,7 @@ extension Failure {
   /// What is shown while there is no connection.
   var reconnecting: String {
     switch self {
-    case .daemonGone, .notRunning: "daemon restarting; reconnecting"
+    case .daemonGone, .notRunning: "no connection to the daemon; reconnecting"
     default: "reconnecting: \(message)"
     }
   }
