@@ -16,11 +16,11 @@ enum AtomicFile {
   static func write(_ bytes: [UInt8], to path: String, force: Bool, mode: mode_t? = nil) throws(Failure) {
     var state = stat()
     if force, stat(path, &state) == 0, state.st_mode & S_IFMT != S_IFREG {
-      return try fill(path, O_WRONLY | O_CLOEXEC, bytes, for: path)  // rename would replace a pipe or /dev/null
+      return try writeContents(path, O_WRONLY | O_CLOEXEC, bytes, for: path)  // rename would replace a pipe or /dev/null
     }
     let temporary = "\(path).\(getpid()).part"
     do throws(Failure) {
-      try fill(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, bytes, for: path, mode: mode)
+      try writeContents(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, bytes, for: path, mode: mode)
       if !force { close(try RecordCommand.create(path, force: false)) }  // reserves the name
       guard rename(temporary, path) == 0 else {
         let error = errno
@@ -33,16 +33,18 @@ enum AtomicFile {
     }
   }
 
-  /// Opens and writes one file. Error messages name `given`, the file that the user named.
-  private static func fill(_ path: String, _ flags: Int32, _ bytes: [UInt8], for given: String, mode: mode_t? = nil) throws(Failure) {
+  /// Opens and writes one file. Error messages name `displayPath`, the path that the user specified.
+  private static func writeContents(_ path: String, _ flags: Int32, _ bytes: [UInt8], for displayPath: String, mode: mode_t? = nil)
+    throws(Failure)
+  {
     let descriptor = open(path, flags, (mode ?? 0o644) & 0o600 | (mode == nil ? 0o044 : 0))
-    guard descriptor >= 0 else { throw .other("cannot write \(given): \(String(cString: strerror(errno)))") }
+    guard descriptor >= 0 else { throw .other("cannot write \(displayPath): \(String(cString: strerror(errno)))") }
     // Sets an explicit mode regardless of the umask. Until then, only the owner has access.
     if let mode { fchmod(descriptor, mode) }
     let isWritten = Output.write(all: bytes[...], to: descriptor)
     let error = errno
     guard close(descriptor) == 0 && isWritten else {
-      throw .other("cannot write \(given): \(String(cString: strerror(isWritten ? errno : error)))")
+      throw .other("cannot write \(displayPath): \(String(cString: strerror(isWritten ? errno : error)))")
     }
   }
 }

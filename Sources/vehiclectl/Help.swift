@@ -96,7 +96,7 @@ enum Help {
     var lines = [first + (elements.first ?? "")]
     for element in elements.dropFirst() {
       let line = "\(lines[lines.count - 1]) \(element)"
-      if line.cells <= width { lines[lines.count - 1] = line } else { lines.append("         \(element)") }
+      if line.displayWidth <= width { lines[lines.count - 1] = line } else { lines.append("         \(element)") }
     }
     return lines.joined(separator: "\n")
   }

@@ -19,7 +19,7 @@ enum Pager {
 
   /// Whether the lines, as wrapped by the terminal, and the prompt after them fit in the window.
   static func fits(_ lines: [String], _ window: (columns: Int, rows: Int)) -> Bool {
-    let rows = lines.reduce(0) { $0 + max(1, ($1.visibleCells + window.columns - 1) / window.columns) }
+    let rows = lines.reduce(0) { $0 + max(1, ($1.visibleWidth + window.columns - 1) / window.columns) }
     return rows < window.rows
   }
 

@@ -38,7 +38,7 @@ struct Table {
   /// Shortens texts of the first column so that all columns but the last one fit into this width, but not below `minFirstWidth` cells.
   mutating func shortenFirstColumn(to width: Int, indent: Int) {
     let others = titles.indices.dropFirst().dropLast().map { column in
-      ([titles[column]] + rows.compactMap { column < $0.count ? $0[column].text : nil }).map(\.cells).max() ?? 0
+      ([titles[column]] + rows.compactMap { column < $0.count ? $0[column].text : nil }).map(\.displayWidth).max() ?? 0
     }
     let room = max(Self.minFirstWidth, width - indent - others.reduce(0) { $0 + $1 + 2 })
     for row in rows.indices where rows[row].count > 1 { rows[row][0].text = rows[row][0].text.shortened(to: room) }
@@ -53,12 +53,12 @@ struct Table {
     let withTitles = titles.contains { !$0.isEmpty } ? [header] + rows : rows
     let widths = titles.indices.map { column in
       let filled = rows.contains { column < $0.count && !$0[column].text.isEmpty }
-      return filled ? withTitles.map { column < $0.count ? $0[column].text.cells : 0 }.max() ?? 0 : 0
+      return filled ? withTitles.map { column < $0.count ? $0[column].text.displayWidth : 0 }.max() ?? 0 : 0
     }
     let shown = titles.indices.filter { widths[$0] > 0 }
     let before = indent + shown.dropLast().reduce(0) { $0 + widths[$1] + 2 }
     return withTitles.flatMap { row -> [String] in
-      guard let last = shown.last, last < row.count, !row[last].text.isEmpty, let width, before + row[last].text.cells > width else {
+      guard let last = shown.last, last < row.count, !row[last].text.isEmpty, let width, before + row[last].text.displayWidth > width else {
         return [line(row, shown, widths, indent, paint)]
       }
       let isNarrow = width - before < Self.minWrapWidth && shown.count > 1
@@ -79,7 +79,7 @@ struct Table {
     var gap = 0
     for column in shown {
       let cell = column < row.count ? row[column] : ""
-      let padding = widths[column] - cell.text.cells
+      let padding = widths[column] - cell.text.displayWidth
       let before = alignments[column] == .right ? padding : 0
       if !cell.text.isEmpty {
         line += String(repeating: " ", count: gap + before) + paint(cell.text, cell.style)
@@ -95,30 +95,30 @@ struct Table {
 
 extension String {
   /// The width in terminal cells.
-  var cells: Int { unicodeScalars.reduce(0) { $0 + $1.cells } }
+  var displayWidth: Int { unicodeScalars.reduce(0) { $0 + $1.displayWidth } }
 
   /// The width in terminal cells without colour sequences.
-  var visibleCells: Int {
-    guard utf8.contains(0x1b) else { return cells }
+  var visibleWidth: Int {
+    guard utf8.contains(0x1b) else { return displayWidth }
     var isSequence = false
     return unicodeScalars.reduce(0) { sum, scalar in
       if scalar == "\u{1b}" { isSequence = true }
       defer { if scalar == "m" { isSequence = false } }
-      return isSequence ? sum : sum + scalar.cells
+      return isSequence ? sum : sum + scalar.displayWidth
     }
   }
 
   /// Returns the text with at most `limit` cells; a longer one ends with an ellipsis. nil: no limit.
   func truncated(to limit: Int?) -> String {
-    guard let limit, visibleCells > limit else { return self }
+    guard let limit, visibleWidth > limit else { return self }
     return cut(to: max(0, limit - 1)) + "…"
   }
 
   /// Returns the text with at most `limit` cells; a longer one loses its middle, because the ends of names differ.
   func shortened(to limit: Int) -> String {
-    guard limit > 2, cells > limit else { return truncated(to: limit) }
+    guard limit > 2, displayWidth > limit else { return truncated(to: limit) }
     let end = String(String(reversed()).cut(to: (limit - 1) / 2).reversed())
-    return cut(to: limit - 1 - end.cells) + "…" + end
+    return cut(to: limit - 1 - end.displayWidth) + "…" + end
   }
 
   /// Returns the text cut to `limit` cells. Colour sequences take no cells and are kept.
@@ -131,9 +131,9 @@ extension String {
       if isSequence {
         result.append(scalar)
         if scalar == "m" { isSequence = false }
-      } else if used + scalar.cells <= limit {
+      } else if used + scalar.displayWidth <= limit {
         result.append(scalar)
-        used += scalar.cells
+        used += scalar.displayWidth
       } else {
         used = limit + 1
       }
@@ -144,7 +144,7 @@ extension String {
 
 extension Unicode.Scalar {
   /// The width in terminal cells. Source: the wide blocks of Unicode's EastAsianWidth table; small gaps between them count as wide.
-  var cells: Int {
+  var displayWidth: Int {
     if value < 0x300 { return 1 }
     switch properties.generalCategory {
     case .nonspacingMark, .enclosingMark, .format: return 0

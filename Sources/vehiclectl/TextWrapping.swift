@@ -8,15 +8,15 @@ extension String {
     var line = ""
     for word in split(separator: " ") {
       var rest = String(word)
-      if !line.isEmpty, line.cells + 1 + rest.cells <= width {
+      if !line.isEmpty, line.displayWidth + 1 + rest.displayWidth <= width {
         line += " " + rest
         continue
       }
       if !line.isEmpty { lines.append(line) }
-      while rest.cells > width {
+      while rest.displayWidth > width {
         // A character wider than the line gets its own line.
         var count = rest.count
-        while count > 1, rest.prefix(count).description.cells > width { count -= 1 }
+        while count > 1, rest.prefix(count).description.displayWidth > width { count -= 1 }
         lines.append(String(rest.prefix(count)))
         rest.removeFirst(count)
       }

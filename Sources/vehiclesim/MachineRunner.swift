@@ -45,7 +45,7 @@ class MachineRunner<Peer: Machine>: EventSource, ConnectionOwner {
   final func open(_ descriptor: Int32, _ link: LinkName = .main, name: String, readSize: Int = 1024) -> Connection {
     let connection = Connection(descriptor, link: link, name: name, owner: self, readSize: readSize)
     add(connection)
-    cameUp(connection)
+    connectionOpened(connection)
     return connection
   }
 
@@ -55,7 +55,7 @@ class MachineRunner<Peer: Machine>: EventSource, ConnectionOwner {
     loop.add(connection)
   }
 
-  final func cameUp(_ connection: Connection) {
+  final func connectionOpened(_ connection: Connection) {
     log.write(connection.name, "up")
     feed(.linkChanged(connection.link, .up(maximumSend: nil)), at: SystemClock.monotonic)
   }

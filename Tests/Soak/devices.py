@@ -15,7 +15,7 @@ ADAPTER = ["latency:80", "split:3", "late-prompt:60", "lost-prompt:40", "garbage
            "ignore-spaces", "ignore-filter", "ignore-timing", "false-version", "noisy-banner", "odd-lf"]
 TORQ = ["split", "cut:20", "coalesce:10", "noise:15", "silence:60:4000", "reset:100", "disconnect:80", "flood:60", "extension"]
 VESC = ["noise:15", "wrong-crc:15", "cut:20", "silence:80:3000", "coalesce:15", "prints:15", "reset:400", "gibberish:20"]
-CAR = ["lag:50:800", "ansi", "long-modes", "split", "coalesce", "warn", "odd-gyro", "message-marks", "flat", "endless"]
+CAR = ["lag:50:800", "ansi", "long-modes", "split", "coalesce", "warn", "odd-gyro", "message-delimiters", "flat", "endless"]
 SENSOR = ["no-contact:7", "wide", "intervals", "energy:5", "truncated:5", "overlong:6", "silence:15:8000", "drop:40"]
 GPSD = ["no-fix:25:5000", "silence:25:4000", "unplug:25:5000", "hang:25:4000", "restart:40", "split:3", "cut:6", "garbage:5", "long:15",
         "nan:4", "sparse:4", "early:2", "error:20", "2d", "old", "second"]

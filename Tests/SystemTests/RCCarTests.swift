@@ -285,7 +285,7 @@ extension EndToEnd {
       #expect(wait { setup.motors == "0.00 0.00" })
     }
 
-    @Test(arguments: ["endless", "long-modes", "odd-gyro", "message-marks", "split", "coalesce", "comma", "lag:40:700"])
+    @Test(arguments: ["endless", "long-modes", "odd-gyro", "message-delimiters", "split", "coalesce", "comma", "lag:40:700"])
     func `a car with a fault is driven and stopped`(_ fault: String) throws {
       let setup = try CarRig("--fault", fault)
       let driver = try setup.driving()

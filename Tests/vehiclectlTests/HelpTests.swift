@@ -45,7 +45,7 @@ import Testing
   @Test func `no line is wider than 80 columns, and none is lost`() throws {
     for (words, type) in try ManualTests.commands() {
       let lines = try Self.help(words)
-      #expect(lines.allSatisfy { $0.cells <= 80 }, "\(words)")
+      #expect(lines.allSatisfy { $0.displayWidth <= 80 }, "\(words)")
       #expect(lines.filter { $0.hasPrefix("Common options") }.count == 1 && !lines.contains { $0.hasPrefix("  --socket") }, "\(words)")
       // Every other line of ArgumentParser's help is printed.
       let common = CommonOptions.helpMessage(columns: 80).split(separator: "\n")

@@ -49,7 +49,7 @@ import Varlink
     defer { rig.stop() }
     let outcome = try rig.run("plot", "speed", "--trip", "12")
     let lines = outcome.stdout.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-    #expect(outcome.status == 0 && lines.count == 23 && lines.allSatisfy { String($0).cells <= 80 }, "\(outcome)")
+    #expect(outcome.status == 0 && lines.count == 23 && lines.allSatisfy { String($0).displayWidth <= 80 }, "\(outcome)")
     #expect(!outcome.stdout.contains("\u{1b}") && lines[0] == "trip 12 of ev, Mon 23 Nov 2026 08:12 – 08:54 CET")
     #expect(lines[1].hasPrefix("ev.speed km/h") && lines[1].hasSuffix("max 200"), "the spike")
     let imperial = try rig.run("plot", "speed", "--trip", "12", "--units", "imperial").stdout

@@ -59,11 +59,11 @@ import Varlink
     van.end -= 365 * 86_400_000_000
     let mixed = try Self.table([HistoryRig.openTrip, HistoryRig.ride, HistoryRig.trip, van], width: 80)
     #expect(mixed == Self.mixed, "\(mixed.joined(separator: "\n"))")
-    #expect(mixed.allSatisfy { $0.cells <= 80 })
+    #expect(mixed.allSatisfy { $0.displayWidth <= 80 })
     for units in Units.allCases {
       for width in [80, 100, 160] {
         for periods in [[HistoryRig.trip], [HistoryRig.ride], [van], [HistoryRig.trip, HistoryRig.ride, van]] {
-          #expect(try Self.table(periods, units, width: width).allSatisfy { $0.cells <= width }, "\(units) \(width)")
+          #expect(try Self.table(periods, units, width: width).allSatisfy { $0.displayWidth <= width }, "\(units) \(width)")
         }
       }
     }

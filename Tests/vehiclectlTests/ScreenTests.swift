@@ -8,9 +8,9 @@ import Testing
 private struct MockTerminal {
   private(set) var grid: Grid
   private var (x, y) = (0, 0)
-  private var ink = Ink.plain
-  private static let inks = Dictionary(
-    uniqueKeysWithValues: [Ink.plain, .bold, .dim, .good, .warn, .bad, .accent, .title, .inverse].map { ($0.sequence, $0) })
+  private var role = StyleRole.plain
+  private static let roles = Dictionary(
+    uniqueKeysWithValues: [StyleRole.plain, .bold, .dim, .good, .warn, .bad, .accent, .title, .inverse].map { ($0.sequence, $0) })
 
   init(columns: Int, rows: Int) { grid = Grid(columns: columns, rows: rows) }
 
@@ -24,7 +24,7 @@ private struct MockTerminal {
         rest = rest[(length + 1)...]
       case "\r": x = 0
       case "\n": y += 1
-      default: x = grid.put(String(scalar), x, y, ink)
+      default: x = grid.put(String(scalar), x, y, role)
       }
     }
   }
@@ -32,7 +32,7 @@ private struct MockTerminal {
   private mutating func apply(_ sequence: String) {
     let numbers = sequence.dropFirst().dropLast().split(separator: ";").compactMap { Int($0) }
     switch sequence.last {
-    case "m": ink = Self.inks["\u{1b}\(sequence)"] ?? .plain
+    case "m": role = Self.roles["\u{1b}\(sequence)"] ?? .plain
     case "H": (y, x) = ((numbers.first ?? 1) - 1, (numbers.dropFirst().first ?? 1) - 1)
     case "C": x += numbers.first ?? 1
     case "K": for column in x..<grid.columns { grid.put(" ", column, y) }
@@ -94,13 +94,13 @@ private struct MockTerminal {
         if number % 50 == 0 { frame = Grid(columns: 24, rows: 6) }
         for _ in 0..<(random.next() % 4) {
           let text = ["x", "a longer text", "日本", "▁▂▃", "      ", "é"][Int(random.next() % 6)]
-          let ink = [Ink.plain, .good, .bad, .inverse, .dim][Int(random.next() % 5)]
-          frame.put(text, Int(random.next() % 24), Int(random.next() % 6), ink)
+          let role = [StyleRole.plain, .good, .bad, .inverse, .dim][Int(random.next() % 5)]
+          frame.put(text, Int(random.next() % 24), Int(random.next() % 6), role)
         }
         try terminal.show(FrameDiff.bytes(from: shown, to: frame, colour: colour))
         for y in 0..<6 { #expect(terminal.grid.line(y) == frame.line(y), "frame \(number), row \(y)") }
         // The look of spaces is visible only if they are inverse.
-        let looks = zip(terminal.grid.cells, frame.cells).allSatisfy { $0.isBlank && $1.isBlank || $0.ink == (colour ? $1.ink : .plain) }
+        let looks = zip(terminal.grid.cells, frame.cells).allSatisfy { $0.isBlank && $1.isBlank || $0.role == (colour ? $1.role : .plain) }
         #expect(looks, "frame \(number)")
         shown = frame
       }

@@ -138,7 +138,7 @@ import Varlink
       ])
   }
 
-  @Test func `one device is shown by group, cells and families are summarised`() {
+  @Test func `one device is shown by group, cells and numbered series are summarised`() {
     let expected = [
       "ev (obd): polling  ● 20 Hz", "  tcp:h:1  up for 60 s", "  MIL on, 2 stored DTCs; see: vehiclectl dtc ev", "",
       "  drive         speed                 50.4 km/h  rpm                    3308 rpm",
@@ -155,7 +155,7 @@ import Varlink
   @Test(arguments: [(80, 23), (80, 12), (160, 49), (40, 10), (20, 5), (12, 3)]) func `it fits on the screen`(_ width: Int, _ rows: Int) {
     for log in [[], ["10:00:00 notice   a rather long record that the terminal would wrap if it were not cut to its width"]] {
       let lines = detail(full, width: width, rows: rows, log: log)
-      #expect(lines.allSatisfy { $0.cells <= width })
+      #expect(lines.allSatisfy { $0.displayWidth <= width })
       #expect(lines.count <= max(rows, full.header(detailed: false, width: width, paint: plain).count + 3 + 2 * log.count))
     }
   }

@@ -61,7 +61,7 @@ import Varlink
 
   @Test func `a name loses its middle, because names differ at their ends`() {
     #expect("tyre-pressure-front-left".shortened(to: 14) == "tyre-pr…t-left" && "rpm".shortened(to: 3) == "rpm")
-    #expect("日本語日本語".shortened(to: 7) == "日…本語" || "日本語日本語".shortened(to: 7).cells <= 7)
+    #expect("日本語日本語".shortened(to: 7) == "日…本語" || "日本語日本語".shortened(to: 7).displayWidth <= 7)
     #expect("abcdef".shortened(to: 2) == "a…" && "abcdef".shortened(to: 3) == "a…f")
   }
 

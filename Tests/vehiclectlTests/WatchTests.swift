@@ -251,8 +251,8 @@ import Varlink
       let row = shown.firstIndex { $0.contains("no connection to the daemon; reconnecting") } ?? 0
       #expect(row == (columns == 80 ? 2 : 1), "\(shown)")
       #expect(shown.contains { $0.contains("3308 rpm") && $0.hasSuffix("3 s") }, "its age")
-      let inks = Swift.Set(grid.cells[..<(17 * columns)].filter { !$0.isBlank }.map(\.ink))
-      #expect(inks == [.dim, .warn], "\(inks)")
+      let roles = Swift.Set(grid.cells[..<(17 * columns)].filter { !$0.isBlank }.map(\.role))
+      #expect(roles == [.dim, .warn], "\(roles)")
     }
     #expect(model.devices[0].row("rpm")?.history.samples(step: 60, until: 3) == [nil])
     model.apply(.init(sequence: 0, snapshot: [Self.ev]), at: 1010, wall: 110)
@@ -327,7 +327,7 @@ import Varlink
     let shown = (0..<30).map(grid.line)
     #expect(shown[0] == "[ev]" && shown.filter { $0.contains("polled every") } == [fault], "\(shown)")
     #expect(shown.contains { $0.hasPrefix("  speed") && $0.hasSuffix(" –") } && !shown.contains { $0.contains("▀▀▀") })
-    #expect(!grid.cells.contains { $0.ink == .bad || $0.ink == .good })
+    #expect(!grid.cells.contains { $0.role == .bad || $0.role == .good })
     #expect(DeviceStatus(parked, nil, now: 100).header(detailed: false, width: 100) { "\($1):\($0)" }.last == "  dim:\(fault)")
     parked.fault = "the 12 V battery is low (min-voltage = 11.8): polling is suspended until it reaches 12.1 V"
     model = Self.model([parked])

@@ -175,7 +175,7 @@ import Varlink
   @Test func `connections of a user without a right that come too often are closed at once`() async throws {
     let methods = methods()
     for _ in 0..<500 { try SocketClient(methods, user: Self.stranger).disconnect() }
-    #expect(methods.admission.isExhausted(Self.stranger) && !methods.admission.isExhausted(Self.stranger + 1))
+    #expect(methods.admission.isRateLimited(Self.stranger) && !methods.admission.isRateLimited(Self.stranger + 1))
     #expect(await until { methods.admission.sessions.isEmpty })
     // Another user, and the owner, are served.
     for user in [Self.stranger + 1, geteuid()] {

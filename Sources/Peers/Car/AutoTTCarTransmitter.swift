@@ -23,9 +23,9 @@ extension AutoTTCar {
     if hasFault(.endless) {
       frames.append((300 * .millisecond, Array("Message#$#".utf8) + [UInt8](repeating: 0x61, count: AutoTTCar.endlessLength)))
     }
-    if hasFault(.messageMarks) {
+    if hasFault(.delimitersInMessage) {
       frames.append((.second, frame("Message", "Turn left; then right; then wait.")))
-      frames.append((.second + 10 * .millisecond, frame("Message", "Marks are #$# and the like.")))
+      frames.append((.second + 10 * .millisecond, frame("Message", "This message contains the delimiter #$#.")))
     }
     return frames.map { (start + (isInstant ? 0 : $0.0), $0.1) }
   }

@@ -11,7 +11,7 @@ public enum CarFaultKind: String, FaultKind {
   case endless, split, coalesce, warn, flat
   case oddStatus = "odd-status"
   case oddGyro = "odd-gyro"
-  case messageMarks = "message-marks"
+  case delimitersInMessage = "message-delimiters"
 
   public static let countedItems = "reads"
 
@@ -35,7 +35,7 @@ public enum CarFaultKind: String, FaultKind {
     case .flat: "simulate two nearly empty batteries"
     case .oddStatus: "send a status with missing colons, empty values and unknown labels"
     case .oddGyro: "send the tilt intervals nan, -1, 0 and 1e9 before the correct one"
-    case .messageMarks: "send a message that contains ; and one that contains #$#, 1 s after the greeting"
+    case .delimitersInMessage: "send a message that contains ; and one that contains #$#, 1 s after the greeting"
     }
   }
 }

@@ -1,5 +1,5 @@
 // Owns the components of `OBDMachine` and routes results between them: events of the adapter go to the vehicle and the clients; what these
-// demand of the adapter (`AdapterDemand`) goes to the adapter. It has no other state.
+// require of the adapter (`AdapterAction`) goes to the adapter. It has no other state.
 
 struct OBDRouter: Sendable {
   private(set) var session: AdapterSession
@@ -39,7 +39,7 @@ struct OBDRouter: Sendable {
   private mutating func unexpectedTextReceived(at now: Instant, _ effects: inout Effects) {
     values.countBadReply(session.dialogue.unexpectedText, &effects)
     let isPolling = session.isReady && !clients.queries.isRunning
-    satisfy(isPolling ? .count(.unusable("unexpected text", resynchronising: true)) : .resynchronise, at: now, &effects)
+    perform(isPolling ? .count(.unusable("unexpected text", resynchronising: true)) : .resynchronise, at: now, &effects)
   }
 
   // MARK: Events of the adapter
@@ -76,27 +76,27 @@ struct OBDRouter: Sendable {
       follow(vehicle.measured(volts, isProbe: isProbe, session, at: now, &values, &effects), at: now, &effects)
     case .measurementFailed(let failure):
       vehicle.measurementFailed(at: now)
-      satisfy(.count(failure), at: now, &effects)
+      perform(.count(failure), at: now, &effects)
     case .staysAwake: values.publish(status: vehicle.sleep.silentStatus, &effects)
-    case .needs(let demand): satisfy(demand, at: now, &effects)
+    case .needs(let action): perform(action, at: now, &effects)
     }
   }
 
   private mutating func follow(_ reaction: Reaction, at now: Instant, _ effects: inout Effects) {
     session.apply(reaction, &effects)
-    satisfy(reaction.demand, at: now, &effects)
+    perform(reaction.nextAction, at: now, &effects)
   }
 
   private mutating func follow(_ outcome: Queries.Outcome, at now: Instant, _ effects: inout Effects) {
     session.apply(outcome.addressing)
     if outcome.hasCleared { vehicle.requestAllNow() }
-    satisfy(outcome.demand, at: now, &effects)
+    perform(outcome.nextAction, at: now, &effects)
   }
 
-  // MARK: Demands on the adapter
+  // MARK: Actions of the adapter session
 
-  private mutating func satisfy(_ demand: AdapterDemand, at now: Instant, _ effects: inout Effects) {
-    switch demand {
+  private mutating func perform(_ action: AdapterAction, at now: Instant, _ effects: inout Effects) {
+    switch action {
     case .none: break
     case .resynchronise: session.resynchronise(at: now, &effects)
     case .count(let failure):

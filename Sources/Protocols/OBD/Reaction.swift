@@ -9,7 +9,7 @@ struct Reaction: Sendable {
     /// The reply was usable.
     static let usableReply = Notices(rawValue: 1)
     /// The vehicle has answered the fast request (FastPoll.swift).
-    static let answered = Notices(rawValue: 2)
+    static let vehicleResponded = Notices(rawValue: 2)
     /// The fast request failed and was replaced by another one.
     static let replacedFastRequest = Notices(rawValue: 4)
     /// The adapter counts frames instead of messages in STPX.
@@ -21,9 +21,9 @@ struct Reaction: Sendable {
   private(set) var notices: Notices = []
   /// The protocol that the adapter has detected.
   private(set) var detectedProtocol: OBDProtocol?
-  private(set) var demand = AdapterDemand.none
+  private(set) var nextAction = AdapterAction.none
 
   mutating func note(_ notice: Notices) { notices.insert(notice) }
-  mutating func noteProtocol(_ bus: OBDProtocol) { detectedProtocol = bus }
-  mutating func demand(_ demand: AdapterDemand) { self.demand = demand }
+  mutating func noteProtocol(_ detected: OBDProtocol) { detectedProtocol = detected }
+  mutating func require(_ action: AdapterAction) { nextAction = action }
 }

@@ -64,7 +64,7 @@ struct VehicleSession: Sendable {
 
   /// Whether the voltage must be measured before the next poll.
   private func isMeasurementDue(_ session: AdapterSession, at now: Instant) -> Bool {
-    session.traits.hasVoltage && sleep.isMeasurementDue(at: now, gap: polling.scheduler.pace.due &- now)
+    session.traits.reportsVoltage && sleep.isMeasurementDue(at: now, gap: polling.scheduler.pace.due &- now)
   }
 
   /// Marks the poll in flight as overdue if its next slot has come.
@@ -79,7 +79,7 @@ struct VehicleSession: Sendable {
     case .waiting: break
     case .paused:
       if hasQueries { return .query }
-      if sleep.isActive, session.traits.hasVoltage {
+      if sleep.isActive, session.traits.reportsVoltage {
         polling.endPause()
         return .measureVoltage(isProbe: true)
       }
@@ -105,7 +105,7 @@ struct VehicleSession: Sendable {
     case .requesting(let index, let sent):
       polling.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects, &reaction)
       if values.inUseAt == now { sleep.recordUse(at: now) }
-      if reaction.notices.contains(.answered) { endPauses() }
+      if reaction.notices.contains(.vehicleResponded) { endPauses() }
     case .waiting, .paused: break
     }
     return reaction
@@ -117,7 +117,7 @@ struct VehicleSession: Sendable {
   ) {
     switch polling.evaluate(parsed, session.reader) {
     case .values(let data, let source):
-      reaction.note([.usableReply, .answered])
+      reaction.note([.usableReply, .vehicleResponded])
       endPauses()
       guard polling.answered(poll, data, from: source, session, at: now, &values, &effects) else { return }
       answered(session, at: now, &values, &effects, &reaction)
@@ -168,9 +168,9 @@ struct VehicleSession: Sendable {
     if rejectsSTPX {
       effects.append(.note("no reply to STPX: the adapter is retargeted for each ECU"))
       reaction.note(.rejectsSTPX)
-      reaction.demand(.resynchronise)
+      reaction.require(.resynchronise)
     } else {
-      reaction.demand(.count(failure))
+      reaction.require(.count(failure))
     }
     return reaction
   }
@@ -200,8 +200,8 @@ struct VehicleSession: Sendable {
       } else {
         recordUnusableReply(reason, resynchronising: false, session, &values, &effects, &reaction)
       }
-    case .settingsLost(let status): reaction.demand(.settingsLost(status, at: now))
-    case .echoReturned: reaction.demand(.restoreEcho)
+    case .settingsLost(let status): reaction.require(.settingsLost(status, at: now))
+    case .echoReturned: reaction.require(.restoreEcho)
     case .replace(let message, let otherwise):
       if !replace(message, at: now, &values, &effects, &reaction) {
         execute(otherwise, session, at: now, &values, &effects, &reaction)
@@ -217,7 +217,7 @@ struct VehicleSession: Sendable {
     case .pause(let message): pauseForSilence(message, session, at: now, &values, &effects, &reaction)
     case .rest(let message):
       withdrawVehicleValues(message, &values, &effects)
-      reaction.demand(.rest(until: now &+ sleep.countPause(), message))
+      reaction.require(.rest(until: now &+ sleep.countPause(), message))
       polling.pausesChanged(to: sleep.pauses)
     case .stop(let message): stopPolling(message, &values, &effects)
     }
@@ -228,7 +228,7 @@ struct VehicleSession: Sendable {
     _ reaction: inout Reaction
   ) {
     values.countBadReply(session.dialogue.reply, &effects)
-    reaction.demand(.count(.unusable(reason, resynchronising: resynchronising)))
+    reaction.require(.count(.unusable(reason, resynchronising: resynchronising)))
   }
 
   /// Replaces the fast request. Returns false if no other request is left.
@@ -311,7 +311,7 @@ struct VehicleSession: Sendable {
   /// Pauses polling for this long. If the pause is long enough, the adapter may sleep meanwhile.
   private mutating func pausePolling(for length: Nanoseconds, _ session: AdapterSession, at now: Instant, _ reaction: inout Reaction) {
     polling.pause(until: now &+ length)
-    if sleep.beginPause(length, session.traits) { reaction.demand(.enterLowPower(until: now &+ length)) }
+    if sleep.beginPause(length, session.traits) { reaction.require(.enterLowPower(until: now &+ length)) }
   }
 
   /// Handles a measured voltage in V; nil: the adapter does not report it.

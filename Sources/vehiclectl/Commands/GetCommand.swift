@@ -98,7 +98,7 @@ struct GetCommand: Subcommand {
     case .reading(let reading) where reading.value == nil: [Cell(reading.reference), Cell("-", .dim)]
     case .reading(let reading):
       // A long text would move the units of the other values to the right.
-      text(entry).cells > maxColumnWidth
+      text(entry).displayWidth > maxColumnWidth
         ? [Cell(reading.reference), "", Cell(reading.unit.map { "\(text(entry)) \($0)" } ?? text(entry))]
         : [Cell(reading.reference), Cell(text(entry)), Cell(reading.unit ?? "")]
     }

@@ -44,15 +44,15 @@ struct HistoryDeleteCommand: Subcommand {
   /// `all values, trips, charges and parked periods of ev from Mon 23 Nov 2026 08:12 on`
   private var subject: String {
     let zone = Zone.local()
-    let day = { (time: Int) in
+    let dateAndTime = { (time: Int) in
       let civil = CivilTime(time, in: zone)
       return "\(civil.weekdayAndDay) \(civil.year) \(civil.clock)"
     }
     let what = property.map { "the values of \(device).\($0)" } ?? "all values, trips, charges and parked periods of \(device)"
     switch (range.since, range.until) {
-    case (let start?, let end?): return "\(what) from \(day(start)) to \(day(end))"
-    case (let start?, nil): return "\(what) from \(day(start)) on"
-    case (nil, let end?): return "\(what) until \(day(end))"
+    case (let start?, let end?): return "\(what) from \(dateAndTime(start)) to \(dateAndTime(end))"
+    case (let start?, nil): return "\(what) from \(dateAndTime(start)) on"
+    case (nil, let end?): return "\(what) until \(dateAndTime(end))"
     case (nil, nil): return "\(what) in the entire history"
     }
   }

@@ -73,7 +73,7 @@ struct PlotCommand: Subcommand {
     if let svg { return try write(SVGPlot(plot).text, to: svg, output) }
     let isTerminal = Terminal.isTerminal(STDOUT_FILENO)
     let grid = plot.grid(columns: columns, rows: (isTerminal ? Terminal.window.rows : 24) - 1)
-    output.lines(grid.lines { text, ink in output.colour && ink != .plain ? "\(ink.sequence)\(text)\(Ink.plain.sequence)" : text })
+    output.lines(grid.lines { text, role in output.colour && role != .plain ? "\(role.sequence)\(text)\(StyleRole.plain.sequence)" : text })
   }
 
   /// The time range to plot in µs, the zone in which to show its times, and the period to which it belongs, if any.

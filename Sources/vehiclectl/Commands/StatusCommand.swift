@@ -21,10 +21,10 @@ struct StatusCommand: Subcommand {
   @Argument(help: "Only this device.", completion: .devices)
   var device: String?
 
-  func perform(_ output: Output) throws { try Self.show(device, common, output, all: all, pages: !noPager) }
+  func perform(_ output: Output) throws { try Self.show(device, common, output, all: all, usePager: !noPager) }
 
   /// Shows one device, or all.
-  static func show(_ name: String?, _ common: CommonOptions, _ output: Output, all: Bool = false, pages: Bool = true) throws {
+  static func show(_ name: String?, _ common: CommonOptions, _ output: Output, all: Bool = false, usePager: Bool = true) throws {
     let units = try common.unitSystem()
     let client = try common.connect(output)
     let devices = try client.call(Contract.Status.self, .init(device: name)).devices.map(units.converted)
@@ -49,6 +49,6 @@ struct StatusCommand: Subcommand {
       var detail = StatusDetail(status, width: width, paint: output.paint)
       lines = detail.lines(rows: rows, log: log)
     }
-    pages ? Pager.show(lines, output) : output.lines(lines)
+    usePager ? Pager.show(lines, output) : output.lines(lines)
   }
 }

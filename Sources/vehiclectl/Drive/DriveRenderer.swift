@@ -31,18 +31,18 @@ struct DriveRenderer {
     y += 2
     let footer = footer
     draw(values.small, until: rows - footer.count - 1)
-    for (index, line) in footer.enumerated() { grid.put(line.text, 0, rows - footer.count + index, line.ink) }
+    for (index, line) in footer.enumerated() { grid.put(line.text, 0, rows - footer.count + index, line.role) }
   }
 
   private mutating func drawHeader() {
     var x = grid.put(display.device, 0, y, .bold) + 2
-    let (text, ink): (String, Ink) =
+    let (text, role): (String, StyleRole) =
       switch display.lease {
       case .requested: ("requesting the lease", .dim)
       case .held: ("lease held", .good)
       case .lost(let why): ("lease lost: \(why)", .bad)
       }
-    x = grid.put(text, x, y, ink) + 2
+    x = grid.put(text, x, y, role) + 2
     switch display.row("running").map({ ($0.value, $0.reason) }) {
     case (.bool(true), _)?: x = grid.put("running", x, y, .good) + 2
     case (.bool(false), _)?: x = grid.put("stopped", x, y, .bold) + 2
@@ -91,13 +91,13 @@ struct DriveRenderer {
       let name = grid.put(row.name.shortened(to: Self.nameWidth - 1), x, y)
       let text = row.value == nil ? "- \(row.reason ?? "")" : row.text + (row.unit.map { " \($0)" } ?? "")
       grid.put(
-        text, max(name + 1, x + Self.nameWidth), y, row.value == nil ? .dim : Meaning.ink(of: row),
+        text, max(name + 1, x + Self.nameWidth), y, row.value == nil ? .dim : Meaning.role(of: row),
         width: Self.columnWidth - Self.nameWidth - 2)
     }
   }
 
-  private var footer: [(text: String, ink: Ink)] {
-    var lines: [(text: String, ink: Ink)] = []
+  private var footer: [(text: String, role: StyleRole)] {
+    var lines: [(text: String, role: StyleRole)] = []
     if let event = display.event { lines.append(("  " + event, .warn)) }
     if let stall = display.stall { lines.append(("  stalled: no reply to a set-point for \(Format.tenths(stall)) s", .bad)) }
     if let remark = display.remark { lines.append(("  " + remark, .bad)) }

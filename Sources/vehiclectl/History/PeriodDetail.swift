@@ -121,6 +121,6 @@ struct PeriodDetail {
     let plot = Plot(
       panels: [PlotPanel([series], includesZero: true, hasSummary: false)], axis: .number("%"), range: Double(first)...Double(last + 1),
       title: nil)
-    return plot.grid(columns: min(width, 80), rows: 12).lines { text, ink in paint(text, ink.style) }
+    return plot.grid(columns: min(width, 80), rows: 12).lines { text, role in paint(text, role.style) }
   }
 }

@@ -59,7 +59,7 @@ struct PeriodTable {
   func lines(width: Int, paint: (String, Style) -> String) -> [String] { table(detail(width: width)).lines(paint: paint) }
 
   private func detail(width: Int) -> Detail {
-    Detail.all.first { detail in table(detail).lines().allSatisfy { $0.cells <= width } }
+    Detail.all.first { detail in table(detail).lines().allSatisfy { $0.displayWidth <= width } }
       ?? Detail(isCompact: true, hasStateOfCharge: false)
   }
 

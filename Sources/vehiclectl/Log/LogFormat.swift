@@ -17,7 +17,7 @@ enum LogFormat {
 
   /// The width of the column of the subjects of these records.
   static func subjectWidth(_ records: [Contract.LogRecord]) -> Int {
-    records.map { subject($0).cells }.filter { $0 <= maxSubject }.max() ?? 0
+    records.map { subject($0).displayWidth }.filter { $0 <= maxSubject }.max() ?? 0
   }
 
   /// The line of a record: `Mar  1 14:30:05 warning  ev/main  no reply`. `now` in seconds since the epoch decides whether the date is
@@ -28,7 +28,7 @@ enum LogFormat {
     let details = fields.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
     let level = record.level.padding(to: 8)
     return paint(time(record.time, now: now), .dim) + " " + paint(level, style(of: record.level)) + " "
-      + paint(subject, .bold) + String(repeating: " ", count: max(0, subjectWidth - subject.cells))
+      + paint(subject, .bold) + String(repeating: " ", count: max(0, subjectWidth - subject.displayWidth))
       + (subject.isEmpty && subjectWidth == 0 ? "" : "  ")
       + paint(Output.oneLine(record.message), style(of: record.level))
       + paint(Output.oneLine(details), .dim)

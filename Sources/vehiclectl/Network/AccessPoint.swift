@@ -38,13 +38,13 @@ extension AccessPoint {
   /// Reads NetworkManager's properties of an access point; nil if they have no frequency.
   init?(_ properties: [String: DBusValue]) {
     guard let frequency = properties["Frequency"]?.int else { return nil }
-    let keys = (properties["WpaFlags"]?.int ?? 0) | (properties["RsnFlags"]?.int ?? 0)
+    let securityFlags = (properties["WpaFlags"]?.int ?? 0) | (properties["RsnFlags"]?.int ?? 0)
     let security: Security
-    if keys & Self.psk != 0 {
+    if securityFlags & Self.psk != 0 {
       security = .password
-    } else if keys & (Self.ieee8021X | Self.eapSuiteB192) != 0 {
+    } else if securityFlags & (Self.ieee8021X | Self.eapSuiteB192) != 0 {
       security = .enterprise
-    } else if keys & ~Self.oweTransition == 0, (properties["Flags"]?.int ?? 0) & Self.privacy == 0 {
+    } else if securityFlags & ~Self.oweTransition == 0, (properties["Flags"]?.int ?? 0) & Self.privacy == 0 {
       security = .open
     } else {
       security = .other

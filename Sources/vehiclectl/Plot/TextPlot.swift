@@ -5,7 +5,7 @@ extension Plot {
   /// The minimum number of rows of a panel, including its title.
   private static let minPanelRows = 5
   private static let axisRows = 2
-  private static let inks: [Ink] = [.accent, .good, .warn, .bad]
+  private static let roles: [StyleRole] = [.accent, .good, .warn, .bad]
 
   /// The height in rows if `rows` are available; more if the panels do not fit.
   func height(rows: Int) -> Int { max(rows, panels.count * Self.minPanelRows + Self.axisRows + (title == nil ? 0 : 1)) }
@@ -29,7 +29,7 @@ extension Plot {
     let heights = (0..<count).map { room / count + ($0 < room % count ? 1 : 0) }
     let scales = zip(panels, heights).map { $0.scale(maxTicks: max(2, $1 / 2)) }
     // The column of the vertical axis, to the right of the longest label.
-    let axis = max(2, (scales.compactMap { $0?.ticks.map { $0.label.cells }.max() }.max() ?? 0) + 1)
+    let axis = max(2, (scales.compactMap { $0?.ticks.map { $0.label.displayWidth }.max() }.max() ?? 0) + 1)
     guard grid.columns - axis - 1 > 4 else { return }
     for (panel, (height, scale)) in zip(panels, zip(heights, scales)) {
       draw(panel, scale, on: &grid, y: y, rows: height, axis: axis)
@@ -68,7 +68,7 @@ extension Plot {
           guard let scalar = all.scalar(column, line) else { continue }
           // In a panel with a single series, the cells of the mean are brighter than the rest of the band.
           let isBright = panel.series.count > 1 || mean.scalar(column, line) != nil
-          grid.put(String(scalar), left + column, y + 1 + line, isBright ? Self.inks[index % Self.inks.count] : .dim)
+          grid.put(String(scalar), left + column, y + 1 + line, isBright ? Self.roles[index % Self.roles.count] : .dim)
         }
       }
     }
@@ -79,12 +79,12 @@ extension Plot {
     var x = 0
     for (index, series) in panel.series.enumerated() {
       if index > 0 { x += 2 }
-      x = grid.put(series.name, x, y, panel.series.count > 1 ? Self.inks[index % Self.inks.count] : .bold)
+      x = grid.put(series.name, x, y, panel.series.count > 1 ? Self.roles[index % Self.roles.count] : .bold)
       if index == panel.series.count - 1, let unit = series.unit { x = grid.put(" \(unit)", x, y, .dim) }
     }
     guard panel.hasSummary, panel.series.count == 1, let summary = panel.series[0].summary else { return }
     let text = summary.map { "\($0.name) \($0.value)" }.joined(separator: "  ")
-    if x + 2 + text.cells <= grid.columns { grid.putRight(text, before: grid.columns, y, .plain, width: text.cells) }
+    if x + 2 + text.displayWidth <= grid.columns { grid.putRight(text, before: grid.columns, y, .plain, width: text.displayWidth) }
   }
 
   /// The dots of the band from minimum to maximum, and those of the mean. Adjacent columns of the band are connected.
@@ -116,7 +116,7 @@ extension Plot {
       let x = axis + 1 + min(columns - 1, Int(position * Double(columns)))
       grid.put("┬", x, y, .dim)
       // Centred below the tick, but within the grid.
-      let start = min(max(0, x - (tick.label.cells - 1) / 2), grid.columns - tick.label.cells)
+      let start = min(max(0, x - (tick.label.displayWidth - 1) / 2), grid.columns - tick.label.displayWidth)
       guard start >= free else { continue }
       free = grid.put(tick.label, start, y + 1, .dim) + 1
     }
@@ -159,19 +159,19 @@ extension PlotSeries {
 
 extension Grid {
   /// The rows as lines of text, without trailing spaces; `paint` styles each part.
-  func lines(paint: (String, Ink) -> String = { text, _ in text }) -> [String] {
+  func lines(paint: (String, StyleRole) -> String = { text, _ in text }) -> [String] {
     (0..<rows).map { y in
       let row = cells[(y * columns)..<((y + 1) * columns)]
       let used = (row.lastIndex { !$0.isBlank } ?? row.startIndex - 1) + 1
-      var (line, part, ink) = ("", String.UnicodeScalarView(), Ink.plain)
+      var (line, part, role) = ("", String.UnicodeScalarView(), StyleRole.plain)
       for cell in row[..<used] where cell.scalar != "\0" {
-        if cell.ink != ink, !cell.isBlank {
-          line += paint(String(part), ink)
-          (part, ink) = (String.UnicodeScalarView(), cell.ink)
+        if cell.role != role, !cell.isBlank {
+          line += paint(String(part), role)
+          (part, role) = (String.UnicodeScalarView(), cell.role)
         }
         part.append(cell.scalar)
       }
-      return line + paint(String(part), ink)
+      return line + paint(String(part), role)
     }
   }
 }

@@ -9,7 +9,7 @@ struct FrameDiff {
   private let new: Grid
   private let colour: Bool
   private var bytes: [UInt8] = []
-  private var ink = Ink.plain
+  private var role = StyleRole.plain
   /// Where the cursor is; nil: unknown, as after the last column.
   private var cursor: (x: Int, y: Int)?
 
@@ -75,21 +75,21 @@ struct FrameDiff {
     }
   }
 
-  /// The ink of a blank cell is not visible, except that of an inverse one.
+  /// The role of a blank cell is not visible, except that of an inverse one.
   private func differs(_ before: Grid.Cell, _ after: Grid.Cell) -> Bool {
-    before.scalar != after.scalar || (shown(before.ink) != shown(after.ink) && !(before.isBlank && after.isBlank))
+    before.scalar != after.scalar || (shown(before.role) != shown(after.role) && !(before.isBlank && after.isBlank))
   }
 
-  private func shown(_ ink: Ink) -> Ink { colour ? ink : .plain }
+  private func shown(_ role: StyleRole) -> StyleRole { colour ? role : .plain }
 
   private mutating func put(_ cell: Grid.Cell) {
-    if !cell.isBlank || ink == .inverse { select(shown(cell.ink)) }
+    if !cell.isBlank || role == .inverse { select(shown(cell.role)) }
     if cell.scalar.isASCII { bytes.append(UInt8(truncatingIfNeeded: cell.scalar.value)) } else { bytes += Array(String(cell.scalar).utf8) }
   }
 
-  private mutating func select(_ next: Ink) {
-    guard next != ink else { return }
-    ink = next
+  private mutating func select(_ next: StyleRole) {
+    guard next != role else { return }
+    role = next
     write(next.sequence)
   }
 

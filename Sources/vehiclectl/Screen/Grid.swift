@@ -5,9 +5,9 @@ struct Grid: Equatable {
   struct Cell: Equatable {
     /// NUL in the second cell of a wide character.
     var scalar: Unicode.Scalar = " "
-    var ink = Ink.plain
+    var role = StyleRole.plain
 
-    var isBlank: Bool { scalar == " " && ink != .inverse }
+    var isBlank: Bool { scalar == " " && role != .inverse }
   }
 
   let columns: Int
@@ -23,38 +23,38 @@ struct Grid: Equatable {
 
   /// Draws text to the right of a position, at most `width` cells. Longer text ends with an ellipsis. Returns the column after the text.
   @discardableResult
-  mutating func put(_ text: String, _ x: Int, _ y: Int, _ ink: Ink = .plain, width: Int = .max) -> Int {
+  mutating func put(_ text: String, _ x: Int, _ y: Int, _ role: StyleRole = .plain, width: Int = .max) -> Int {
     let room = min(width, columns - x)
     guard rows > y, y >= 0, x >= 0, room > 0 else { return x }
     let used = text.utf8.count
     // A text of N bytes has at most N cells.
-    if used <= room || text.cells <= room { return put(text.unicodeScalars, x, y, ink, end: x + room) }
-    let column = put(text.unicodeScalars, x, y, ink, end: x + room - 1)
-    return put("…".unicodeScalars, column, y, ink, end: x + room)
+    if used <= room || text.displayWidth <= room { return put(text.unicodeScalars, x, y, role, end: x + room) }
+    let column = put(text.unicodeScalars, x, y, role, end: x + room - 1)
+    return put("…".unicodeScalars, column, y, role, end: x + room)
   }
 
-  private mutating func put(_ scalars: String.UnicodeScalarView, _ x: Int, _ y: Int, _ ink: Ink, end: Int) -> Int {
+  private mutating func put(_ scalars: String.UnicodeScalarView, _ x: Int, _ y: Int, _ role: StyleRole, end: Int) -> Int {
     var column = x
     for scalar in scalars {
       let (shown, width) = Self.shown(scalar)
       guard column + width <= end else { break }
       if width == 0 { continue }
-      set(Cell(scalar: shown, ink: ink), column, y)
-      if width == 2 { set(Cell(scalar: "\0", ink: ink), column + 1, y) }
+      set(Cell(scalar: shown, role: role), column, y)
+      if width == 2 { set(Cell(scalar: "\0", role: role), column + 1, y) }
       column += width
     }
     return column
   }
 
   /// Draws text that ends before column `end`, at most `width` cells.
-  mutating func putRight(_ text: String, before end: Int, _ y: Int, _ ink: Ink = .plain, width: Int) {
-    put(text, end - min(text.cells, width), y, ink, width: width)
+  mutating func putRight(_ text: String, before end: Int, _ y: Int, _ role: StyleRole = .plain, width: Int) {
+    put(text, end - min(text.displayWidth, width), y, role, width: width)
   }
 
   /// Gives cells this look.
-  mutating func paint(_ ink: Ink, _ x: Int, _ y: Int, width: Int) {
+  mutating func paint(_ role: StyleRole, _ x: Int, _ y: Int, width: Int) {
     guard rows > y, y >= 0 else { return }
-    for column in max(0, x)..<max(0, x, min(columns, x + width)) { cells[y * columns + column].ink = ink }
+    for column in max(0, x)..<max(0, x, min(columns, x + width)) { cells[y * columns + column].role = role }
   }
 
   /// The text of a row, without trailing spaces.
@@ -77,7 +77,7 @@ struct Grid: Equatable {
     if (0x20..<0x7f).contains(scalar.value) { return (scalar, 1) }
     switch scalar.properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: return (" ", 1)
-    default: return (scalar, scalar.cells)
+    default: return (scalar, scalar.displayWidth)
     }
   }
 }

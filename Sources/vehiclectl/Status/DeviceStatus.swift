@@ -61,7 +61,7 @@ struct DeviceStatus {
   {
     let start = Output.oneLine(label.isEmpty ? "" : label.hasSuffix(":") ? "\(label) " : "\(label)  ")
     let text = Output.oneLine(text)
-    guard let width, 2 + start.cells + text.cells > width else { return ["  \(start)" + paint(text, style)] }
+    guard let width, 2 + start.displayWidth + text.displayWidth > width else { return ["  \(start)" + paint(text, style)] }
     let parts = text.wrapped(to: width - 4).map { "    " + paint($0, style) }
     return (label.isEmpty ? [] : ["  \(Output.oneLine(label))".truncated(to: width)]) + parts
   }

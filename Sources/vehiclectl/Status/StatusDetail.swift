@@ -9,7 +9,7 @@ struct StatusDetail {
   private let width: Int?
   private let paint: (String, Style) -> String
   /// The width of the names of groups, and of a column of values; the number of columns.
-  private var (label, column, count) = (0, 0, 1)
+  private var (labelWidth, columnWidth, columnCount) = (0, 0, 1)
 
   /// A value, or a summary of several.
   private struct Item {
@@ -23,7 +23,7 @@ struct StatusDetail {
     /// Whether it has a line of its own.
     var isWide = false
 
-    var cells: Int { name.cells + 1 + value.cells }
+    var displayWidth: Int { name.displayWidth + 1 + value.displayWidth }
   }
 
   /// The minimum width of a column of values, and of a window that has room for the names of groups.
@@ -41,10 +41,10 @@ struct StatusDetail {
     // Reserve a line for each group and the blank lines around the values; as much of the log as fits follows. A very low window shows only
     // the header and values.
     let missing = reasons()
-    let around = rows.map { $0 < header.count + 3 ? 0 : 2 } ?? 2
-    let room = rows.map { max(1, $0 - header.count - around) }
-    let least = groups.count + missing.count
-    let log = room.map { log.suffix(max(0, $0 - least - 1)) } ?? log[...]
+    let blankLines = rows.map { $0 < header.count + 3 ? 0 : 2 } ?? 2
+    let room = rows.map { max(1, $0 - header.count - blankLines) }
+    let minLines = groups.count + missing.count
+    let log = room.map { log.suffix(max(0, $0 - minLines - 1)) } ?? log[...]
     let end = log.isEmpty ? [] : [""] + log.map { $0.truncated(to: width) }
     if let room, room < groups.count {
       let items = groups.flatMap(\.items)
@@ -54,11 +54,11 @@ struct StatusDetail {
     let parts = groups.map { self.lines($0.name, $0.items) } + [missing.map { ($0, 0) }]
     let body = Self.fit(parts, into: room.map { $0 - end.count })
     let hidden = status.rows.count - body.reduce(0) { $0 + $1.properties }
-    var lines = header + (body.isEmpty || around == 0 ? [] : [""]) + body.map { $0.line.truncated(to: width) }
-    if hidden > 0, around > 0 {
+    var lines = header + (body.isEmpty || blankLines == 0 ? [] : [""]) + body.map { $0.line.truncated(to: width) }
+    if hidden > 0, blankLines > 0 {
       // A truncated command would be of no use.
       let hints = ["  \(hidden) more; see: vehiclectl status \(status.device.name) --all", "  \(hidden) more; see option --all"]
-      lines.append(paint(Output.oneLine(hints.first { $0.cells <= width ?? .max } ?? hints[1]).truncated(to: width), .dim))
+      lines.append(paint(Output.oneLine(hints.first { $0.displayWidth <= width ?? .max } ?? hints[1]).truncated(to: width), .dim))
     }
     return lines + end
   }
@@ -90,56 +90,56 @@ struct StatusDetail {
       let lists = rows.filter { CellStrip.accepts($0) && ($0.unit ?? "") == strip.unit }.count
       return Item(name: strip.count, value: strip.range, properties: lists, isWide: true)
     }
-    let (families, members) = NumberedFamily.families(rows)
+    let (series, members) = NumberedSeries.series(rows)
     return strips
       + rows.compactMap { row in
-        if let family = families[row.name] { return Item(name: family.name, value: family.range, properties: family.count) }
+        if let series = series[row.name] { return Item(name: series.name, value: series.range, properties: series.count) }
         guard row.rank < 3, !members.contains(row.name), !CellStrip.accepts(row) else { return nil }
         let value = row.unit.map { "\(row.text) \($0)" } ?? row.text
-        return Item(name: row.name, value: Output.oneLine(value), style: Meaning.ink(of: row).style, rank: row.rank)
+        return Item(name: row.name, value: Output.oneLine(value), style: Meaning.role(of: row).style, rank: row.rank)
       }
   }
 
   /// Chooses the columns: as many as fit into the window, or one that is as wide as its longest entry.
   private mutating func layOut(_ groups: [(name: String, items: [Item])]) {
     let hasLabels = (width.map { $0 >= Self.minLabelledWidth } ?? true) && groups.contains { !$0.name.isEmpty }
-    label = hasLabels ? (groups.map(\.name.cells).max() ?? 0) + 2 + Self.gap : 2
-    let short = groups.flatMap(\.items).filter { !$0.isWide && $0.value.cells <= Self.minColumn / 2 }
-    let longest = (short.map(\.name.cells).max() ?? 0) + Self.gap + (short.map(\.value.cells).max() ?? 0)
+    labelWidth = hasLabels ? (groups.map(\.name.displayWidth).max() ?? 0) + 2 + Self.gap : 2
+    let short = groups.flatMap(\.items).filter { !$0.isWide && $0.value.displayWidth <= Self.minColumn / 2 }
+    let longest = (short.map(\.name.displayWidth).max() ?? 0) + Self.gap + (short.map(\.value.displayWidth).max() ?? 0)
     guard let width else {
-      column = max(longest, Self.minColumn)
+      columnWidth = max(longest, Self.minColumn)
       return
     }
-    let room = max(1, width - label)
-    count = max(1, (room + Self.gap) / (min(longest, Self.minColumn) + Self.gap))
-    column = min(longest, (room + Self.gap) / count - Self.gap)
+    let room = max(1, width - labelWidth)
+    columnCount = max(1, (room + Self.gap) / (min(longest, Self.minColumn) + Self.gap))
+    columnWidth = min(longest, (room + Self.gap) / columnCount - Self.gap)
   }
 
   private func lines(_ group: String, _ items: [Item]) -> [(line: String, properties: Int)] {
     var lines: [(line: String, properties: Int)] = []
-    var used = count
+    var used = columnCount
     for item in items {
-      let isWide = item.isWide || item.value.cells > column / 2 && item.cells > column
-      if isWide || used >= count {
-        let title = lines.isEmpty && label > 2 ? group : ""
-        lines.append(("  " + paint(title, .bold) + spaces(label - 2 - title.cells), 0))
+      let isWide = item.isWide || item.value.displayWidth > columnWidth / 2 && item.displayWidth > columnWidth
+      if isWide || used >= columnCount {
+        let title = lines.isEmpty && labelWidth > 2 ? group : ""
+        lines.append(("  " + paint(title, .bold) + spaces(labelWidth - 2 - title.displayWidth), 0))
         used = 0
       }
       lines[lines.count - 1].line += (used > 0 ? spaces(Self.gap) : "") + (isWide ? wide(item) : cell(item))
       lines[lines.count - 1].properties += item.properties
-      used += isWide ? count : 1
+      used += isWide ? columnCount : 1
     }
     return lines
   }
 
   /// Name and value at both ends of a column; a name that is too long is cut.
   private func cell(_ item: Item) -> String {
-    let name = item.name.shortened(to: max(1, column - item.value.cells - 1))
-    return name + spaces(column - name.cells - item.value.cells) + paint(item.value, item.style)
+    let name = item.name.shortened(to: max(1, columnWidth - item.value.displayWidth - 1))
+    return name + spaces(columnWidth - name.displayWidth - item.value.displayWidth) + paint(item.value, item.style)
   }
 
   private func wide(_ item: Item) -> String {
-    (item.name + spaces(Self.gap) + paint(item.value, item.style)).truncated(to: width.map { max(1, $0 - label) })
+    (item.name + spaces(Self.gap) + paint(item.value, item.style)).truncated(to: width.map { max(1, $0 - labelWidth) })
   }
 
   /// Why main values are missing, one line for each reason that the header does not show.

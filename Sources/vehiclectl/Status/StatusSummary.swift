@@ -11,21 +11,21 @@ enum StatusSummary {
     let ordered = devices.filter(\.device.needsAttention) + devices.filter { !$0.device.needsAttention }
     let names = ordered.map { Output.oneLine($0.device.name) }
     let values = ordered.map { $0.device.problem == nil ? headlines($0) : [] }
-    let columns = (0..<maxValues).map { column in values.map { column < $0.count ? $0[column].text.cells : 0 }.max() ?? 0 }
+    let columns = (0..<maxValues).map { column in values.map { column < $0.count ? $0[column].text.displayWidth : 0 }.max() ?? 0 }
       .filter { $0 > 0 }
-    let nameWidth = names.map(\.cells).max() ?? 0
+    let nameWidth = names.map(\.displayWidth).max() ?? 0
     // Lines with a problem have no columns after the state.
     let stateWidth = { (isBad: Bool) in
-      ordered.filter { $0.device.needsAttention == isBad }.map { Output.oneLine($0.device.state).cells }.max() ?? 0
+      ordered.filter { $0.device.needsAttention == isBad }.map { Output.oneLine($0.device.state).displayWidth }.max() ?? 0
     }
     return ordered.indices.map { index in
       let (status, isBad) = (ordered[index], ordered[index].device.needsAttention)
       let state = Output.oneLine(status.device.state)
-      var line = paint(names[index], isBad ? .bad : .bold) + spaces(nameWidth - names[index].cells + 2)
-      line += paint(state, isBad ? .bad : status.device.isAtRest ? .dim : .plain) + spaces(stateWidth(isBad) - state.cells + 2)
+      var line = paint(names[index], isBad ? .bad : .bold) + spaces(nameWidth - names[index].displayWidth + 2)
+      line += paint(state, isBad ? .bad : status.device.isAtRest ? .dim : .plain) + spaces(stateWidth(isBad) - state.displayWidth + 2)
       if status.device.problem != nil {
         if let warning = status.warning { line += paint(warning, .warning) + "  " }
-        let text = reason(status, room: width.map { max(10, $0 - line.visibleCells) })
+        let text = reason(status, room: width.map { max(10, $0 - line.visibleWidth) })
         return (line + paint(Output.oneLine(text), isBad ? .bad : .dim)).truncated(to: width)
       }
       return fitted(line, status, values[index], columns, width: width, paint).withoutTrailingSpaces.truncated(to: width)
@@ -37,7 +37,7 @@ enum StatusSummary {
     let (problem, short) = (status.device.problem ?? "", status.device.shortProblem ?? "")
     let next = status.device.nextAttempt(at: status.now)
     guard let room else { return problem + next }
-    return [problem + next, short + next, problem, short].first { $0.cells <= room } ?? short.truncated(to: room)
+    return [problem + next, short + next, problem, short].first { $0.displayWidth <= room } ?? short.truncated(to: room)
   }
 
   /// The line with as many headline values as fit before the health and the warnings, which are shortened before the first value is left
@@ -62,7 +62,7 @@ enum StatusSummary {
           line = start + middle(status, values, Array(columns.prefix(count)), paint)
           if count == 0 { line = line.withoutTrailingSpaces }
           for part in tail { line += part.map { "  " + paint(Output.oneLine($0.text), $0.style) } ?? "" }
-          if line.visibleCells <= width ?? .max { return line }
+          if line.visibleWidth <= width ?? .max { return line }
         }
       }
     }
@@ -74,16 +74,16 @@ enum StatusSummary {
     let total = columns.reduce(0, +) + 2 * max(0, columns.count - 1)
     guard !values.isEmpty else {
       let reason = Output.oneLine(status.rows.first { $0.rank == 1 && $0.value == nil && !$0.isNotReported }?.reason ?? "")
-      return paint(reason, .dim) + spaces(total - reason.cells)
+      return paint(reason, .dim) + spaces(total - reason.displayWidth)
     }
     return columns.indices.map { column in
       let value = column < values.count ? values[column] : ""
-      return spaces(columns[column] - value.text.cells) + paint(value.text, value.style)
+      return spaces(columns[column] - value.text.displayWidth) + paint(value.text, value.style)
     }.joined(separator: "  ")
   }
 
   private static func headlines(_ status: DeviceStatus) -> [Cell] {
-    status.rows.filter { $0.rank == 1 && $0.value != nil }.prefix(maxValues).map { Cell($0.headline, Meaning.ink(of: $0).style) }
+    status.rows.filter { $0.rank == 1 && $0.value != nil }.prefix(maxValues).map { Cell($0.headline, Meaning.role(of: $0).style) }
   }
 
   private static func spaces(_ count: Int) -> String { String(repeating: " ", count: max(0, count)) }

@@ -22,8 +22,9 @@ enum StatusTable {
   private static func cells(_ row: PropertyRow, _ device: Contract.Device) -> (value: Cell, remark: Cell) {
     // The header has the reasons that many properties share.
     guard row.value != nil else { return (Cell("-", .dim), Cell(device.explains(row.reason) ? "" : row.reason ?? "", .dim)) }
-    let style = Meaning.ink(of: row).style
-    return row.text.cells <= maxColumnWidth ? (Cell(row.text, style), Cell(row.reason ?? "", .dim)) : (Cell(""), Cell(row.text, style))
+    let style = Meaning.role(of: row).style
+    return row.text.displayWidth <= maxColumnWidth
+      ? (Cell(row.text, style), Cell(row.reason ?? "", .dim)) : (Cell(""), Cell(row.text, style))
   }
 
   private static let maxColumnWidth = 20

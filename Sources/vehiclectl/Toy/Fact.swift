@@ -37,8 +37,8 @@ struct Fact: Equatable {
       ("id", facts.map(\.idText)), ("up", facts.map { $0.up.text }), ("down", facts.map { $0.down.text }), ("vote", facts.map(\.voteText)),
     ]
     let otherWidth = others.reduce(0) { sum, column in
-      let widest = column.1.map { Output.oneLine($0).cells }.max() ?? 0
-      return sum + (widest == 0 ? 0 : max(widest, column.0.cells) + 2)
+      let widest = column.1.map { Output.oneLine($0).displayWidth }.max() ?? 0
+      return sum + (widest == 0 ? 0 : max(widest, column.0.displayWidth) + 2)
     }
     for fact in facts {
       let text = Output.oneLine(fact.text)

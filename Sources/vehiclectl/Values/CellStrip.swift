@@ -62,18 +62,18 @@ struct CellStrip {
   }
 
   /// Each cell as a character whose height is its place between the lowest and the highest one.
-  var blocks: [(scalar: Unicode.Scalar, ink: Ink)] {
+  var blocks: [(scalar: Unicode.Scalar, role: StyleRole)] {
     let sorted = known.sorted()
     guard let low = sorted.first, let high = sorted.last else { return numbers.map { _ in ("?", .bad) } }
     let median = sorted[sorted.count / 2]
     let span = max(high - low, Self.minRange)
     return numbers.map { number in
       guard let number else { return ("?", .bad) }
-      return (Glyphs.height((number - median) / span * 0.999 / 2 + 0.5), ink(abs(number - median)))
+      return (Glyphs.height((number - median) / span * 0.999 / 2 + 0.5), role(abs(number - median)))
     }
   }
 
-  private func ink(_ difference: Double) -> Ink {
+  private func role(_ difference: Double) -> StyleRole {
     guard unit == "V" else { return .accent }
     return difference <= Self.good ? .good : difference <= Self.acceptable ? .warn : .bad
   }

@@ -4,7 +4,7 @@ import Protocols
 import Varlink
 
 enum Meaning {
-  static func ink(of row: PropertyRow) -> Ink {
+  static func role(of row: PropertyRow) -> StyleRole {
     guard let value = row.value else { return .dim }
     switch (row.name, value) {
     case ("mil", .bool(true)): return .warn
@@ -13,7 +13,7 @@ enum Meaning {
     case ("connected", .bool(false)): return .bad
     default: break
     }
-    if let share = share(of: row), isCharge(row) { return ink(ofCharge: share) }
+    if let share = share(of: row), isCharge(row) { return role(ofCharge: share) }
     return .plain
   }
 
@@ -25,9 +25,9 @@ enum Meaning {
     return (number - range.lowerBound) / (range.upperBound - range.lowerBound)
   }
 
-  static func ink(ofBar row: PropertyRow) -> Ink {
+  static func role(ofBar row: PropertyRow) -> StyleRole {
     guard let share = share(of: row), isCharge(row) else { return .accent }
-    return ink(ofCharge: share)
+    return role(ofCharge: share)
   }
 
   /// Whether a low percentage is a problem: state of charge, fuel.
@@ -35,7 +35,7 @@ enum Meaning {
     row.name.hasPrefix("state-of-charge") || row.name == "battery" || row.name == "fuel-level"
   }
 
-  private static func ink(ofCharge share: Double) -> Ink { share < 0.1 ? .bad : share < 0.2 ? .warn : .good }
+  private static func role(ofCharge share: Double) -> StyleRole { share < 0.1 ? .bad : share < 0.2 ? .warn : .good }
 
   /// The age of a value: `now` if it is current, because an unchanged value is published once a second.
   static func age(_ seconds: Double?) -> String {
@@ -44,7 +44,7 @@ enum Meaning {
   }
 
   /// The look of a device in tabs and lists.
-  static func ink(of device: Contract.Device) -> Ink { device.needsAttention ? .bad : device.problem == nil ? .good : .dim }
+  static func role(of device: Contract.Device) -> StyleRole { device.needsAttention ? .bad : device.problem == nil ? .good : .dim }
 
   /// What the vehicle itself reports as wrong: `MIL on, 2 DTCs`; nil if it reports nothing. `row` returns the property of a name, `state`
   /// qualifies the codes: `stored ` where there is room for it.

@@ -16,18 +16,18 @@ struct DeviceList {
       return index == selected ? "[\(device.device.name)\(mark)]" : " \(device.device.name)\(mark) "
     }
     var first = selected
-    var width = texts[selected].cells
-    while first > 0, width + texts[first - 1].cells <= grid.columns - 4 {
+    var width = texts[selected].displayWidth
+    while first > 0, width + texts[first - 1].displayWidth <= grid.columns - 4 {
       first -= 1
-      width += texts[first].cells
+      width += texts[first].displayWidth
     }
     var x = first > 0 ? grid.put("‹", 0, 0, .dim) : 0
     for index in first..<texts.count {
-      if x + texts[index].cells > grid.columns - 1, index != selected {
+      if x + texts[index].displayWidth > grid.columns - 1, index != selected {
         grid.put("›", grid.columns - 1, 0, .dim)
         break
       }
-      let usual: Ink = index == selected ? .bold : .plain
+      let usual: StyleRole = index == selected ? .bold : .plain
       x = grid.put(texts[index], x, 0, devices[index].device.needsAttention ? .bad : devices[index].warning != nil ? .warn : usual)
     }
   }
@@ -48,7 +48,7 @@ struct DeviceList {
     var (index, row) = (first, 0)
     while index < devices.count, row + heights[index] <= max(room, heights[selected]) {
       drawTitle(index, row, on: &grid)
-      if let detail = details[index] { grid.put(detail.text, 4, row + 1, detail.ink, width: Self.width - 4) }
+      if let detail = details[index] { grid.put(detail.text, 4, row + 1, detail.role, width: Self.width - 4) }
       row += heights[index]
       index += 1
     }
@@ -63,25 +63,25 @@ struct DeviceList {
   private func drawTitle(_ index: Int, _ row: Int, on grid: inout Grid) {
     let (watched, device) = (devices[index], devices[index].device)
     let short = watched.warning.map(Meaning.short)
-    let end = Self.width - (short.map { $0.cells + 1 } ?? 0)
+    let end = Self.width - (short.map { $0.displayWidth + 1 } ?? 0)
     let name = grid.put(index == selected ? "› " : "  ", 0, row, .bold)
     var x = grid.put(device.name.shortened(to: end - name), name, row, index == selected ? .bold : .plain)
-    x = grid.put(device.state, x + 1, row, Meaning.ink(of: device), width: end - x - 1)
+    x = grid.put(device.state, x + 1, row, Meaning.role(of: device), width: end - x - 1)
     guard let full = watched.warning, let short else { return }
-    let text = x + 1 + full.cells <= Self.width ? full : short
-    grid.put(text, min(x + 1, Self.width - text.cells), row, .warn)
+    let text = x + 1 + full.displayWidth <= Self.width ? full : short
+    grid.put(text, min(x + 1, Self.width - text.displayWidth), row, .warn)
   }
 
   /// The problem, or the headline values of a device, as many as fit; nil if it has neither.
-  private func detail(_ watched: WatchModel.Watched) -> (text: String, ink: Ink)? {
+  private func detail(_ watched: WatchModel.Watched) -> (text: String, role: StyleRole)? {
     let room = Self.width - 4
     if let problem = watched.device.problem {
-      return (problem.cells <= room ? problem : watched.device.shortProblem ?? problem, watched.device.needsAttention ? .bad : .dim)
+      return (problem.displayWidth <= room ? problem : watched.device.shortProblem ?? problem, watched.device.needsAttention ? .bad : .dim)
     }
     var text = ""
     for row in watched.rows where row.rank == 1 && row.value != nil {
       let longer = text + (text.isEmpty ? "" : "  ") + row.headline
-      if longer.cells < room { text = longer }
+      if longer.displayWidth < room { text = longer }
     }
     return text.isEmpty ? nil : (text, .dim)
   }

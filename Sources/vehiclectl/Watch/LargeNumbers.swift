@@ -24,10 +24,10 @@ struct LargeNumbers {
     let height = scale == 2 ? 5 : 3
     for (index, row) in rows.enumerated() {
       let x = left + index * each
-      let ink: Ink = Meaning.ink(of: row) == .plain ? .bold : Meaning.ink(of: row)
+      let role: StyleRole = Meaning.role(of: row) == .plain ? .bold : Meaning.role(of: row)
       var end = row.value == nil ? grid.put("– ", x, y + height - 1, .dim) : x
       for (line, text) in Glyphs.large(row.value == nil ? "" : row.shortText, scale: scale).enumerated() {
-        end = max(end, grid.put(text, x, y + line, ink, width: each - 1))
+        end = max(end, grid.put(text, x, y + line, role, width: each - 1))
       }
       grid.put(row.unit ?? "", end, y + height - 1, .dim, width: x + each - end)
       let name = grid.put(row.name.shortened(to: min(each - 1, 24)), x, y + height) + 1

@@ -171,7 +171,7 @@ struct LivePlot {
     }
     let state = (frozenAt == nil ? "" : "FROZEN  ") + Format.span(span)
     var x = 0
-    for (key, meaning) in Self.keys where x + key.count + meaning.count + 3 < columns - state.cells {
+    for (key, meaning) in Self.keys where x + key.count + meaning.count + 3 < columns - state.displayWidth {
       x = grid.put(key, x, footer, .bold)
       x = grid.put(" \(meaning)  ", x, footer, .dim)
     }

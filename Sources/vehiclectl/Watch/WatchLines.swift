@@ -7,7 +7,7 @@ enum WatchLine {
   case row(PropertyRow)
   case cells(CellStrip)
   /// A part of a strip's cells.
-  case blocks([(scalar: Unicode.Scalar, ink: Ink)])
+  case blocks([(scalar: Unicode.Scalar, role: StyleRole)])
   case blank
   case remark(String)
 }

@@ -90,21 +90,21 @@ struct WatchRenderer {
     let room = grid.columns - left
     var x = grid.put(device.name, left, y, .bold, width: room)
     x = grid.put(" \(device.kind)  ", x, y, .dim)
-    x = grid.put(device.state, x, y, Meaning.ink(of: device))
+    x = grid.put(device.state, x, y, Meaning.role(of: device))
     if let rate = watched.row("poll-rate"), rate.value != nil { x = grid.put("  ● \(rate.text) \(rate.unit ?? "Hz")", x, y, .good) }
     if let warning = watched.warning { x = grid.put("  \(warning)", x, y, .warn) }
     if let holder = device.holder { x = grid.put("  held by \(holder)", x, y, .warn) }
     for link in device.links {
       let duration = Format.duration(wall - Double(link.since) / 1e6)
-      let ink: Ink = link.state == "up" ? .dim : link.state == "down" ? .bad : .warn
-      x = grid.put("  \(LinkText.readable(link.url)) \(link.state) \(duration)", x, y, ink)
+      let role: StyleRole = link.state == "up" ? .dim : link.state == "down" ? .bad : .warn
+      x = grid.put("  \(LinkText.readable(link.url)) \(link.state) \(duration)", x, y, role)
     }
     y += 1
     drawOutage()
     if let problem = device.problem {
       let next = device.nextAttempt(at: wall)
       let whole = problem + next
-      let lines = whole.cells <= room ? [whole] : problem.wrapped(to: room) + (next.isEmpty ? [] : [String(next.dropFirst(2))])
+      let lines = whole.displayWidth <= room ? [whole] : problem.wrapped(to: room) + (next.isEmpty ? [] : [String(next.dropFirst(2))])
       for line in lines.prefix(max(1, grid.rows / 6)) {
         grid.put(line, left, y, device.needsAttention ? .bad : .dim)
         y += 1
@@ -127,7 +127,7 @@ struct WatchRenderer {
     visible = height * count
     total = lines.count
     let first = min(view.scroll, max(0, total - visible))
-    let names = lines.map { if case .row(let row) = $0 { row.name.cells } else { 0 } }.max() ?? 0
+    let names = lines.map { if case .row(let row) = $0 { row.name.displayWidth } else { 0 } }.max() ?? 0
     for (index, line) in lines[first..<min(total, first + visible)].enumerated() {
       let x = left + index / height * (width + Self.gap)
       draw(line, of: device, x, y + index % height, width, names: names)
@@ -147,7 +147,7 @@ struct WatchRenderer {
       grid.put(strip.range, end + 2, y, .bold, width: max(0, x + width - 8 - end - 2))
       grid.putRight(age, before: x + width, y, .dim, width: 7)
     case .blocks(let blocks):
-      for (index, block) in blocks.enumerated() where index < width - 2 { grid.put(String(block.scalar), x + 2 + index, y, block.ink) }
+      for (index, block) in blocks.enumerated() where index < width - 2 { grid.put(String(block.scalar), x + 2 + index, y, block.role) }
     case .row(let row): draw(row, of: device, x, y, width, names: names)
     }
   }
@@ -170,12 +170,12 @@ struct WatchRenderer {
     guard row.value?.number != nil else {
       // A text also uses the space of the graph.
       let end = x + room
-      let isShort = row.text.cells <= numberWidth
-      if isShort { return grid.putRight(row.text, before: valueEnd, y, Meaning.ink(of: row), width: numberWidth) }
-      grid.put(row.text, x + 2 + name + 1, y, Meaning.ink(of: row), width: end - (x + 2 + name + 1))
+      let isShort = row.text.displayWidth <= numberWidth
+      if isShort { return grid.putRight(row.text, before: valueEnd, y, Meaning.role(of: row), width: numberWidth) }
+      grid.put(row.text, x + 2 + name + 1, y, Meaning.role(of: row), width: end - (x + 2 + name + 1))
       return
     }
-    grid.putRight(row.text, before: valueEnd, y, Meaning.ink(of: row), width: numberWidth)
+    grid.putRight(row.text, before: valueEnd, y, Meaning.role(of: row), width: numberWidth)
     let unit = grid.put(row.unit ?? "", valueEnd + 1, y, .dim, width: 9)
     drawPicture(row, max(unit, valueEnd + 6) + 1, y, end: x + room - 1)
   }
@@ -186,7 +186,7 @@ struct WatchRenderer {
     if let share = Meaning.share(of: row), end - x >= 6 {
       let width = min(10, end - x)
       let (filled, rest) = Glyphs.bar(share, width: width)
-      let middle = grid.put(filled, x, y, Meaning.ink(ofBar: row))
+      let middle = grid.put(filled, x, y, Meaning.role(ofBar: row))
       x = grid.put(rest, middle, y, .dim) + 1
     }
     let step = Glyphs.step(width: end - x)
@@ -218,7 +218,7 @@ struct WatchRenderer {
       if view.isTyping { x = grid.put(" ", x, row, .inverse) }
       x = grid.put(view.isTyping ? "  Enter keeps, Esc clears" : "  Esc clears", x, row, .dim)
     } else {
-      for (key, meaning) in Self.keys where x + key.count + meaning.count + 3 < grid.columns - text.cells {
+      for (key, meaning) in Self.keys where x + key.count + meaning.count + 3 < grid.columns - text.displayWidth {
         x = grid.put(key, x, row, .bold)
         x = grid.put(" \(meaning)  ", x, row, .dim)
       }

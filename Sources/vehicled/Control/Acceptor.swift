@@ -50,8 +50,8 @@ import ServiceRuntime
 
   /// The session of the client at this socket, or nil if a limit is reached.
   private func makeSession(for client: CInt) -> Session? {
-    let isExhausted = Peer.user(of: client).map(methods.admission.isExhausted) ?? false
-    return isExhausted ? nil : methods.session(for: peer(client))
+    let isRateLimited = Peer.user(of: client).map(methods.admission.isRateLimited) ?? false
+    return isRateLimited ? nil : methods.session(for: peer(client))
   }
 
   private func serve(_ client: CInt) {

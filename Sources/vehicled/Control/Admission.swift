@@ -61,7 +61,7 @@ import ServiceRuntime
   /// count at which it is certain.
   private static let earlyRejection = (start: 16, rate: 0.3, full: 64)
   /// With fewer free connections than this, the connections of clients that make no call within `maxIdleTime` are closed.
-  private static let scarceBelow = 64
+  private static let minFreeConnections = 64
   private let maxIdleTime: Nanoseconds
   /// How long a client may leave its replies unread before its connection is closed.
   let maxUnreadTime: Nanoseconds
@@ -83,7 +83,7 @@ import ServiceRuntime
   }
 
   /// Whether a user has recently connected too often as a guest. The check is cheap, so that a client that connects in a loop costs little.
-  func isExhausted(_ user: UInt32) -> Bool {
+  func isRateLimited(_ user: UInt32) -> Bool {
     guard guestRate.isExhausted(user, at: Clock.monotonic()) else { return false }
     rejected += 1
     return true
@@ -156,8 +156,9 @@ import ServiceRuntime
   /// Closes connections without a call when connections are scarce, for all users or for this one, at most ten times a second. The holder
   /// of a motion lease keeps an idle connection, which it needs for Stop.
   private func closeIdle(_ account: Account, unless holdsLease: @Loop (UInt32) -> Bool) {
-    let (isScarce, areGuestsScarce) = (freeConnections < Self.scarceBelow, guestCount >= Self.maxGuests / 2)
-    guard isScarce || areGuestsScarce || account.guestCount >= Self.earlyRejection.start || account.sessionCount >= freeConnections else {
+    let (isScarce, areGuestSlotsScarce) = (freeConnections < Self.minFreeConnections, guestCount >= Self.maxGuests / 2)
+    guard isScarce || areGuestSlotsScarce || account.guestCount >= Self.earlyRejection.start || account.sessionCount >= freeConnections
+    else {
       return
     }
     let now = Clock.monotonic()
@@ -166,7 +167,7 @@ import ServiceRuntime
     let before = now - maxIdleTime
     for session in sessions.values where session.isIdle(since: before) {
       let user = session.peer?.user
-      if isScarce || areGuestsScarce && session.isGuest || user == account.user, !(user.map(holdsLease) ?? false) { session.close() }
+      if isScarce || areGuestSlotsScarce && session.isGuest || user == account.user, !(user.map(holdsLease) ?? false) { session.close() }
     }
   }
 }

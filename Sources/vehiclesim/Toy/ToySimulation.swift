@@ -123,11 +123,11 @@ struct ToySimulation: ParsableCommand {
     let loop = try EventLoop()
     let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
     let (endpoint, endpoints) = try endpoints()
-    let folder = try card.map { try CardFolder($0) }
-    let client = try ToyClient(
-      TriviaToy(settings(endpoints)), connectsTo: [endpoints.phone, endpoints.server], card: folder, loop: loop, log: log)
+    let folder = try card.map { try SDCardFolder($0) }
+    let runner = try ToyRunner(
+      TriviaToy(settings(endpoints)), connectsTo: [endpoints.phone, endpoints.server], sdCard: folder, loop: loop, log: log)
     log.announce(endpoint)
-    try withExtendedLifetime(client) { try loop.run() }
+    try withExtendedLifetime(runner) { try loop.run() }
   }
 
   /// The endpoint to announce, and the endpoints of the phone, the server and (with `--documented`) the toy.

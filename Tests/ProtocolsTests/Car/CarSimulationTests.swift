@@ -154,7 +154,9 @@ import Testing
     #expect(simulation.isDone(off) && !simulation.car.isStreaming)
   }
 
-  @Test(arguments: [CarFault.Kind.split, .coalesce, .comma, .ansi, .longModes, .endless, .warn, .flat, .oddStatus, .oddGyro, .messageMarks])
+  @Test(arguments: [
+    CarFault.Kind.split, .coalesce, .comma, .ansi, .longModes, .endless, .warn, .flat, .oddStatus, .oddGyro, .delimitersInMessage,
+  ])
   func `a fault of the car affects nothing else`(_ kind: CarFault.Kind) {
     var simulation = CarSimulation(.asBuilt, ["status-interval": .float(5)], faults: [CarFault(kind)])
     simulation.start(for: 2 * .second)

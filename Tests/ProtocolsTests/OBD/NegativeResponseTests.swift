@@ -28,9 +28,9 @@ import Testing
   }
 
   @Test func everyCodeHasAReactionOfTheFastRequest() {
-    for code in [0x11, 0x12, 0x31, 0x33] as [UInt8] { #expect(NegativeResponse.demand(of: code) == .tryOther) }
-    for code in [0x35, 0x36, 0x37, 0x72] as [UInt8] { #expect(NegativeResponse.demand(of: code) == .giveUp) }
-    for code in [0x10, 0x13, 0x14, 0x22, 0x24, 0x7E, 0x92] as [UInt8] { #expect(NegativeResponse.demand(of: code) == .backOff) }
-    #expect(NegativeResponse.demand(of: 0x21) == .repeatRequest && NegativeResponse.demand(of: 0x78) == .pause)
+    for code in [0x11, 0x12, 0x31, 0x33] as [UInt8] { #expect(NegativeResponse.consequence(of: code) == .tryOther) }
+    for code in [0x35, 0x36, 0x37, 0x72] as [UInt8] { #expect(NegativeResponse.consequence(of: code) == .giveUp) }
+    for code in [0x10, 0x13, 0x14, 0x22, 0x24, 0x7E, 0x92] as [UInt8] { #expect(NegativeResponse.consequence(of: code) == .backOff) }
+    #expect(NegativeResponse.consequence(of: 0x21) == .repeatRequest && NegativeResponse.consequence(of: 0x78) == .pause)
   }
 }

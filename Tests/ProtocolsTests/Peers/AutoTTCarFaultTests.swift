@@ -66,7 +66,7 @@ import Testing
     #expect(odd.hasPrefix("Gyro#$#nan%^%\r\nGyro#$#-1%^%\r\nGyro#$#0%^%\r\nGyro#$#1e9%^%\r\nGyro#$#0.0166666666667%^%\r\n"))
     let list = try greeting("long-modes").sent[1].text
     #expect(list.utf8.count > 2000 && list.hasPrefix("Modes#$#Tilt Steering;Tilt, Lights;"))
-    let marks = try greeting("message-marks").sent.suffix(2).map(\.text)
+    let marks = try greeting("message-delimiters").sent.suffix(2).map(\.text)
     #expect(marks[0].contains(";") && marks[1].split(separator: "#$#").count == 3)
   }
 

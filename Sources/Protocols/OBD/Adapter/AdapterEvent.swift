@@ -10,7 +10,7 @@ enum AdapterEvent {
   /// A command of the owner failed; the owner calls `count` next.
   case failed(AdapterFailure)
   /// The adapter cannot continue without this.
-  case needs(AdapterDemand)
+  case needs(AdapterAction)
   /// The adapter has been retargeted. `took` is nil after a setup, when the duration is not representative.
   case retargeted(took: Nanoseconds?)
   /// The adapter cannot address this ECU, for this reason.

@@ -188,7 +188,7 @@ struct AdapterSession: Sendable {
   mutating func apply(_ reaction: Reaction, _ effects: inout Effects) {
     let notices = reaction.notices
     if notices.contains(.usableReply) { dialogue.noteUsableReply() }
-    if notices.contains(.answered) { failures.reset() }
+    if notices.contains(.vehicleResponded) { failures.reset() }
     if notices.contains(.replacedFastRequest) { failures.resetUnusable() }
     if let bus = reaction.detectedProtocol {
       addressing = ECUAddressing(bus: bus, target: .unaddressed, timing: addressing?.timing ?? .initial)
@@ -211,7 +211,7 @@ struct AdapterSession: Sendable {
     case .done:
       if step == .reset { setups.bannerReceived(&effects) }
     case .unknownCommand:
-      traits.disable(step)
+      traits.markUnsupported(step)
       if let loss = step.loss { effects.append(.note(loss)) }
     case .unreadable:
       values.countBadReply(dialogue.reply, &effects)
@@ -223,8 +223,8 @@ struct AdapterSession: Sendable {
       return .none
     }
     if let name = traits.name { values.publish(.adapter, .string(name), &effects) }
-    if adapterWithoutSTPX == traits.name { traits.disableSTPX() }
-    if !traits.hasVoltage { values.withdraw(.adapterVoltage, Self.noVoltageMessage, &effects) }
+    if adapterWithoutSTPX == traits.name { traits.markSTPXUnsupported() }
+    if !traits.reportsVoltage { values.withdraw(.adapterVoltage, Self.noVoltageMessage, &effects) }
     addressing = nil
     dialogue.noteUsableReply()
     state = .ready
@@ -255,7 +255,7 @@ struct AdapterSession: Sendable {
     switch retargeting.replied(dialogue) {
     case .accepted, .skipped(hasNoFilter: false): break
     case .skipped(hasNoFilter: true):
-      traits.disableFilter()
+      traits.markFilterUnsupported()
       effects.append(.note(AdapterTraits.filterLoss))
     case .rejected: return retargetRejected(retargeting, at: now, &values, &effects)
     case .unreadable:
@@ -304,7 +304,7 @@ struct AdapterSession: Sendable {
 
   /// Stores that the adapter identifies as an STN chip but does not support STPX.
   private mutating func disableSTPX(_ effects: inout Effects) {
-    traits.disableSTPX()
+    traits.markSTPXUnsupported()
     adapterWithoutSTPX = traits.name
     effects.append(.store(key: Self.adapterWithoutSTPXKey, Array((traits.name ?? "").utf8)))
     // The default filter was sufficient for STPX; the fast request sets a narrower one.
@@ -328,7 +328,7 @@ struct AdapterSession: Sendable {
   }
 
   private mutating func disableVoltage(_ values: ValueTable, _ effects: inout Effects) {
-    traits.disableVoltage()
+    traits.markVoltageUnsupported()
     values.withdraw(.adapterVoltage, Self.noVoltageMessage, &effects)
   }
 
@@ -338,7 +338,7 @@ struct AdapterSession: Sendable {
       state = .lowPower(until: until)
       return .none
     }
-    traits.disableLowPower()
+    traits.markLowPowerUnsupported()
     effects.append(.note("the adapter does not support ATLP: it stays awake while the vehicle sleeps"))
     state = .ready
     return .staysAwake

@@ -81,7 +81,7 @@ struct AdapterTraits: Sendable {
   /// It reports the detected protocol.
   private(set) var reportsProtocol = true
   /// It reports the voltage at the OBD connector.
-  private(set) var hasVoltage = true
+  private(set) var reportsVoltage = true
   /// It supports low power mode.
   private(set) var canSleep = true
   /// It is an STN chip: a request can carry its header (STPX).
@@ -97,14 +97,14 @@ struct AdapterTraits: Sendable {
     unsupported = Set(SetupStep.allCases.filter { unanswered.isDisabled($0.rawValue) })
     hasFilter = !unanswered.isDisabled("ATCRA") && !unanswered.isDisabled("ATAR")
     (hasAdaptiveTiming, hasTimeoutSetting) = (!unanswered.isDisabled("ATAT"), !unanswered.isDisabled("ATST"))
-    (reportsProtocol, hasVoltage) = (!unanswered.isDisabled("ATDPN"), !unanswered.isDisabled("ATRV"))
+    (reportsProtocol, reportsVoltage) = (!unanswered.isDisabled("ATDPN"), !unanswered.isDisabled("ATRV"))
   }
 
-  mutating func disable(_ step: SetupStep) { unsupported.insert(step) }
-  mutating func disableFilter() { hasFilter = false }
-  mutating func disableVoltage() { hasVoltage = false }
-  mutating func disableLowPower() { canSleep = false }
-  mutating func disableSTPX() { supportsSTPX = false }
+  mutating func markUnsupported(_ step: SetupStep) { unsupported.insert(step) }
+  mutating func markFilterUnsupported() { hasFilter = false }
+  mutating func markVoltageUnsupported() { reportsVoltage = false }
+  mutating func markLowPowerUnsupported() { canSleep = false }
+  mutating func markSTPXUnsupported() { supportsSTPX = false }
   mutating func noteFrameCounting() { stpxCountsFrames = true }
 
   /// Adds the identification string that the adapter sent in a setup step.

@@ -164,7 +164,7 @@ struct ELMDialogue: Sendable {
     guard !partialLine.isEmpty else { return }
     switch ELMLine(partialLine) {
     case .nothing: break
-    case .status(let status) where status.demand == .reinitialise || status.demand == .wake: arrival.unsolicited = status
+    case .status(let status) where status.consequence == .reinitialise || status.consequence == .wake: arrival.unsolicited = status
     default: swap(&unexpectedLine, &partialLine)
     }
     partialLine.removeAll(keepingCapacity: true)
@@ -189,7 +189,7 @@ struct ELMDialogue: Sendable {
   var restartStatus: ELMStatus? {
     if isAcknowledged { return nil }
     for line in lines(of: reply[bodyStart...]) {
-      if case .status(let status) = ELMLine(line), status.demand == .reinitialise { return status }
+      if case .status(let status) = ELMLine(line), status.consequence == .reinitialise { return status }
     }
     return nil
   }

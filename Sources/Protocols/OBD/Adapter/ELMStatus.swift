@@ -1,4 +1,4 @@
-// The status messages of an ELM327, and the reaction that each demands. Only whole lines are recognised, because a status can contain hex
+// The status messages of an ELM327, and the consequence of each. Only whole lines are recognised, because a status can contain hex
 // digits ("NO DATA" contains DA). Source: ELM327 data sheet, "Error Messages and Alerts"; clones, which drop spaces after ATS0 and append
 // the text to a truncated frame.
 
@@ -25,7 +25,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
   case banner = "ELM327"
 
   /// What a status means for the command, the vehicle or the adapter.
-  enum Demand: Sendable {
+  enum Consequence: Sendable {
     /// The adapter has accepted a setting.
     case acknowledge
     /// The adapter does not support the command.
@@ -48,7 +48,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     case ignore
   }
 
-  var demand: Demand {
+  var consequence: Consequence {
     switch self {
     case .ok: .acknowledge
     case .notUnderstood: .unsupported

@@ -22,10 +22,10 @@ struct StandardCar {
   private struct Group: Hashable, Comparable {
     let period: Nanoseconds
     let priority: Priority
-    let isFast: Bool
+    let usesDeviceRate: Bool
 
     static func < (lhs: Group, rhs: Group) -> Bool {
-      (lhs.period, lhs.priority, lhs.isFast ? 0 : 1) < (rhs.period, rhs.priority, rhs.isFast ? 0 : 1)
+      (lhs.period, lhs.priority, lhs.usesDeviceRate ? 0 : 1) < (rhs.period, rhs.priority, rhs.usesDeviceRate ? 0 : 1)
     }
   }
 
@@ -46,12 +46,13 @@ struct StandardCar {
         return Group(
           period: overrides.period(of: names, default: Self.period(of: parameter, on: found.bus)) ?? 0,
           priority: overrides.priority(of: names),
-          isFast: Self.fastest.contains(parameter.number) && !overrides.hasPeriod(names))
+          usesDeviceRate: Self.fastest.contains(parameter.number) && !overrides.hasPeriod(names))
       }
       for (group, parameters) in groups.sorted(by: { $0.key < $1.key }) where group.period > 0 {
         for start in stride(from: 0, to: parameters.count, by: maxPIDs) {
           let layout = RequestLayout(
-            Array(parameters[start..<min(start + maxPIDs, parameters.count)]), of: target, period: group.period, isFast: group.isFast)
+            Array(parameters[start..<min(start + maxPIDs, parameters.count)]), of: target, period: group.period,
+            usesDeviceRate: group.usesDeviceRate)
           layouts.append(layout)
         }
       }
@@ -64,7 +65,7 @@ struct StandardCar {
     }
     // The fast request is the first one with engine or road speed, otherwise the one with the shortest period.
     let order = layouts.indices.sorted { (layouts[$0].request.period, $0) < (layouts[$1].request.period, $1) }
-    guard let first = layouts.firstIndex(where: \.request.isFast) ?? order.first else { return nil }
+    guard let first = layouts.firstIndex(where: \.request.usesDeviceRate) ?? order.first else { return nil }
     fast = layouts.remove(at: first)
     self.layouts = scalingLayouts + layouts
   }

@@ -66,7 +66,7 @@ struct ErrorCounters: Sendable {
       return .malformed(reason, isRepeated: malformedResponses >= 3)
     case .negative(let code): return recordNegativeResponse(code, pollsPIDs: fast.pollsPIDs)
     case .status(let status):
-      switch status.demand {
+      switch status.consequence {
       case .unsupported: return .replace(status.message, otherwise: .tryOther(status.message, isFinal: false))
       case .noResponse:
         return recordMissingResponse(status.message, &fast, isProbing: isProbing, hasLostEcho: hasLostEcho, on: bus)
@@ -94,7 +94,7 @@ struct ErrorCounters: Sendable {
   private mutating func recordNegativeResponse(_ code: UInt8, pollsPIDs: Bool) -> PollConsequence {
     let message = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
     let consequence: PollConsequence
-    switch NegativeResponse.demand(of: code) {
+    switch NegativeResponse.consequence(of: code) {
     case .tryOther: consequence = .tryOther("\(message): this car may not be supported", isFinal: code == 0x33)
     case .repeatRequest:
       busyResponses += 1

@@ -54,7 +54,7 @@ struct FastPoll: Sendable {
   func asPollRequest(defaultPeriod: Nanoseconds) -> PollRequest {
     PollRequest(
       request.target, request.bytes, parameters: request.parameters, period: max(period ?? defaultPeriod, .second / 20), rows: rows,
-      isFast: period == nil)
+      usesDeviceRate: period == nil)
   }
 
   /// Polls this request from now on. Its frame count and responder are not known yet.
@@ -85,7 +85,7 @@ struct FastPoll: Sendable {
 
   /// Polls this request from now on, at the device's rate or its configured period.
   mutating func replace(with next: PollRequest) {
-    (rows, period) = (next.rows, next.isFast ? nil : next.period)
+    (rows, period) = (next.rows, next.usesDeviceRate ? nil : next.period)
     select(FastRequest(next.parameters, of: next.target))
     vehicleRequest = request
   }

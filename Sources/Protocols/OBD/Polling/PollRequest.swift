@@ -43,8 +43,8 @@ struct PollRequest: Sendable {
   private(set) var rows: [Row] = []
   /// The ECU that answered the request on this connection.
   private(set) var responder: UInt32?
-  /// It is polled as often as the fast request (the request that is polled at the device's rate); the two alternate.
-  let isFast: Bool
+  /// It is polled at the device's rate, as the fast request is. In the queue, it alternates with the fast request.
+  let usesDeviceRate: Bool
   let purpose: Purpose
   /// It was the fast request and failed. When the ECU answers it again, it becomes the fast request again.
   private(set) var isReplaced = false
@@ -100,10 +100,10 @@ struct PollRequest: Sendable {
   init(
     _ target: Target, _ request: [UInt8], parameters: [Parameter] = [], responsePrefix: [UInt8]? = nil, period: Nanoseconds,
     rows: [Row] = [],
-    isFast: Bool = false, priority: Priority = .normal, for purpose: Purpose = .values
+    usesDeviceRate: Bool = false, priority: Priority = .normal, for purpose: Purpose = .values
   ) {
     (self.target, self.request, self.parameters, self.period) = (target, request, parameters, period)
-    (self.rows, self.isFast, self.priority, self.purpose) = (rows, isFast, priority, purpose)
+    (self.rows, self.usesDeviceRate, self.priority, self.purpose) = (rows, usesDeviceRate, priority, purpose)
     self.responsePrefix = responsePrefix ?? request.prefix(1).map { $0 &+ 0x40 } + (parameters.isEmpty ? request.dropFirst() : [])
   }
 
@@ -188,7 +188,7 @@ struct PollRequest: Sendable {
   }
 
   /// The maximum interval between retries. A former fast request is retried more often.
-  private var maxPause: Nanoseconds { (isFast || isReplaced ? 15 : 600) * .second }
+  private var maxPause: Nanoseconds { (usesDeviceRate || isReplaced ? 15 : 600) * .second }
 
   /// Postpones it to this time, because the ECU is busy.
   mutating func postpone(to due: Instant) {
@@ -232,7 +232,7 @@ struct PollRequest: Sendable {
     let parameters = Array(parameters)
     var part = PollRequest(
       target, request.prefix(1) + parameters.map(\.number), parameters: parameters, period: period,
-      rows: rows.filter { row in parameters.contains { $0.number == row.parameter } }, isFast: isFast, priority: priority)
+      rows: rows.filter { row in parameters.contains { $0.number == row.parameter } }, usesDeviceRate: usesDeviceRate, priority: priority)
     part.isReplaced = isReplaced
     return part
   }

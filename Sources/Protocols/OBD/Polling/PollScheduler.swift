@@ -244,7 +244,9 @@ struct PollScheduler: Sendable {
       fast.dropFrameCount()
       return false
     case .status(let status):
-      if status.demand == .discard || status.demand == .resynchronise || status.demand == .acknowledge { fast.dropFrameCount() }
+      if status.consequence == .discard || status.consequence == .resynchronise || status.consequence == .acknowledge {
+        fast.dropFrameCount()
+      }
       return false
     case .negative: return false
     }
@@ -299,11 +301,12 @@ struct PollScheduler: Sendable {
     if fast.period != nil { return setFast(queue.exchange(index, with: current, failedAt: nil)) }
     let restored = queue.requests[index]
     let parameters = (fast.request.parameters + restored.parameters).sorted { $0.number < $1.number }
-    guard restored.isFast, restored.target == fast.request.target, parameters.count <= maxPIDs else { return }
+    guard restored.usesDeviceRate, restored.target == fast.request.target, parameters.count <= maxPIDs else { return }
     _ = queue.remove(index)
     setFast(
       PollRequest(
-        restored.target, restored.request, parameters: parameters, period: restored.period, rows: fast.rows + restored.rows, isFast: true))
+        restored.target, restored.request, parameters: parameters, period: restored.period, rows: fast.rows + restored.rows,
+        usesDeviceRate: true))
   }
 
   /// Ends the test of whether the ECU supports only one PID per request.
@@ -328,7 +331,7 @@ struct PollScheduler: Sendable {
     state = .waiting
     let request = queue.requests[index]
     let outcome = queue.handleReply(index, took: max(now &- sent, 0), parsed, session, at: now, &values, &effects)
-    guard request.isFast else { return outcome }
+    guard request.usesDeviceRate else { return outcome }
     // A PID of the fast request was requested alone.
     switch outcome {
     case .answered(let completeness, _): fast.recordSinglePID(isAnswered: completeness == .all)

@@ -12,11 +12,11 @@ struct RequestLayout {
 
   /// PIDs of service 01 in one request.
   init(
-    _ parameters: [StandardParameter], of target: Target, period: Nanoseconds, isFast: Bool = false, priority: Priority = .normal
+    _ parameters: [StandardParameter], of target: Target, period: Nanoseconds, usesDeviceRate: Bool = false, priority: Priority = .normal
   ) {
     let lengths = parameters.map { PollRequest.Parameter(number: $0.number, length: $0.length) }
     request = PollRequest(
-      target, [0x01] + parameters.map(\.number), parameters: lengths, period: period, isFast: isFast, priority: priority)
+      target, [0x01] + parameters.map(\.number), parameters: lengths, period: period, usesDeviceRate: usesDeviceRate, priority: priority)
     rows = parameters.flatMap { parameter in parameter.rows.map { (parameter.number, $0) } }
     isCustom = false
   }

@@ -15,8 +15,8 @@ struct RequestQueue: Sendable {
   private var hasNoGaps = false
   /// No request has been sent since the last response to the fast request, so one may be forced.
   private var canForce = false
-  /// The same for a request that is polled as often as the fast request and alternates with it.
-  private var canForceFast = false
+  /// The same for a request that alternates with the fast request, because it uses the device's rate as well.
+  private var canForceAlternate = false
 
   /// The time by which a request must complete before the next slot.
   private static let margin: Nanoseconds = 2 * .millisecond
@@ -51,7 +51,7 @@ struct RequestQueue: Sendable {
   /// Handles a response to the fast request, after which a request that does not fit may be forced. `afterSilence`: all unanswered requests
   /// become due. `isLate`: the next slot has passed.
   mutating func fastRequestAnswered(afterSilence: Bool, isLate: Bool) {
-    (canForce, canForceFast) = (true, true)
+    (canForce, canForceAlternate) = (true, true)
     hasNoGaps = isLate
     guard afterSilence else { return }
     for index in requests.indices where requests[index].misses > 0 { requests[index].setDue(.min) }
@@ -120,7 +120,7 @@ struct RequestQueue: Sendable {
 
   /// Whether the request is sent although it delays the fast request.
   private func isForced(_ request: PollRequest, at now: Instant) -> Bool {
-    if request.isFast { return canForceFast }
+    if request.usesDeviceRate { return canForceAlternate }
     guard canForce else { return false }
     if !request.isMeasured { return true }
     // If the fast request leaves no gaps, the other requests get a fifth of the time.
@@ -145,7 +145,7 @@ struct RequestQueue: Sendable {
       if case .rejected = request.support { return false }
       return !request.parameters.isEmpty && !request.requestsScaling && request.misses == 0
     }
-    return eligible.first { requests[$0].isFast } ?? eligible.first { requests[$0].support == .answered } ?? eligible.first
+    return eligible.first { requests[$0].usesDeviceRate } ?? eligible.first { requests[$0].support == .answered } ?? eligible.first
   }
 
   /// Stops all requests for a target, and returns them.
@@ -164,8 +164,8 @@ struct RequestQueue: Sendable {
 
   /// Records that a request is sent now; `gap` is the time before the next slot.
   mutating func recordSent(_ index: Int, at now: Instant, gap: Nanoseconds) {
-    if requests[index].duration > gap, !requests[index].isFast { lastForced = now }
-    if requests[index].isFast { canForceFast = false } else { canForce = false }
+    if requests[index].duration > gap, !requests[index].usesDeviceRate { lastForced = now }
+    if requests[index].usesDeviceRate { canForceAlternate = false } else { canForce = false }
     requests[index].recordSent(at: now)
     update()
   }
@@ -184,7 +184,7 @@ struct RequestQueue: Sendable {
     case .unreadable(let reason):
       return handleUnusableReply(index, reason, isUnreadable: true, took: took, at: now, &values, &effects)
     case .status(let status):
-      switch status.demand {
+      switch status.consequence {
       case .reinitialise, .wake: return .settingsLost(status)
       case .noResponse, .backOff, .retry:
         return recordMiss(index, requests[index].message(for: status), took: took, at: now, &values, &effects)
@@ -249,8 +249,8 @@ struct RequestQueue: Sendable {
   ) -> RequestOutcome {
     let request = requests[index]
     let message = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
-    switch NegativeResponse.demand(of: code) {
-    case .tryOther where !request.isFast && !request.isReplaced:
+    switch NegativeResponse.consequence(of: code) {
+    case .tryOther where !request.usesDeviceRate && !request.isReplaced:
       requests[index].recordRejection(message, until: now &+ Self.rejectionLifetime)
       values.withdraw(request, message, &effects)
     case .giveUp:

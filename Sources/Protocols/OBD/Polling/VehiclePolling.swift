@@ -224,7 +224,7 @@ struct VehiclePolling: Sendable {
     if let message = scheduler.endLivenessCheck() {
       switch failure {
       // No ECU responds to the request that all ECUs support: the vehicle is silent.
-      case .status(let status) where status.demand == .noResponse || status.demand == .backOff: return .pause(message)
+      case .status(let status) where status.consequence == .noResponse || status.consequence == .backOff: return .pause(message)
       case .negative: return .replace(Self.unansweredMessage, otherwise: .pause(message))
       default: break
       }
@@ -294,7 +294,7 @@ struct VehiclePolling: Sendable {
     switch result {
     case .failed: break
     case .next(let request): scheduler.proceed(to: request, at: now)
-    case .identifyProtocol: reaction.demand(.identifyProtocol)
+    case .identifyProtocol: reaction.require(.identifyProtocol)
     case .ended: return endDiscovery(at: now, &values, &effects)
     }
     return .retry
@@ -330,7 +330,7 @@ struct VehiclePolling: Sendable {
   private mutating func recognise(_ found: ECUDiscovery, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
     guard let car = StandardCar(found, requests.overrides) else { return false }
     detection.setVehicle(found)
-    scheduler.begin(car.request, every: car.fast.request.isFast ? nil : car.fast.request.period)
+    scheduler.begin(car.request, every: car.fast.request.usesDeviceRate ? nil : car.fast.request.period)
     scheduler.apply(
       values.declare(
         hasBatteryRecord: false, fast: car.fast, requests.layouts(of: car, found), period: scheduler.pace.period, of: found.ecus, &effects))
@@ -343,7 +343,7 @@ struct VehiclePolling: Sendable {
   private mutating func repeatDetection(_ note: String, _ effects: inout Effects, _ reaction: inout Reaction) {
     effects.append(.note("\(note): repeating vehicle detection"))
     scheduler.restartDetection(with: detection.restart(vehicleRequest: scheduler.fast.vehicleRequest))
-    reaction.note(.answered)
+    reaction.note(.vehicleResponded)
   }
 
   // MARK: Other requests
@@ -359,12 +359,12 @@ struct VehiclePolling: Sendable {
     }
     switch scheduler.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects) {
     case .missed: break
-    case .settingsLost(let status): reaction.demand(.settingsLost(status, at: now))
+    case .settingsLost(let status): reaction.require(.settingsLost(status, at: now))
     case .rejectsSTPX: reaction.note(.rejectsSTPX)
     case .unusable(let reason, let isUnreadable):
       if isUnreadable, session.usesSTPX { reaction.note(.stpxCountsFrames) }
       values.countBadReply(session.dialogue.reply, &effects)
-      reaction.demand(.count(.unusable(reason, resynchronising: true)))
+      reaction.require(.count(.unusable(reason, resynchronising: true)))
     case .identified(let text):
       reaction.note(.usableReply)
       guard let position = request.rows.first?.position, values.name(at: position) == "vin",

@@ -6,7 +6,7 @@ struct OBDQuery: Sendable {
   enum Step: Equatable, Sendable {
     /// Sets protocol, header or filter; must be acknowledged.
     case prepare(ECUAddressing.Step)
-    /// The request at this index of `texts`.
+    /// The request at this index of `requestStrings`.
     case request(Int)
     /// Restores a setting; must be acknowledged.
     case restore([UInt8])
@@ -24,7 +24,7 @@ struct OBDQuery: Sendable {
 
   let id: CommandID
   /// The text of each request, without carriage return. Only a multi-ECU query has more than one.
-  private(set) var texts: [[UInt8]]
+  private(set) var requestStrings: [[UInt8]]
   /// The kind of result.
   private(set) var purpose = Purpose.answer
   var multiECU: (any MultiECUQuery)? { if case .multiECU(let query) = purpose { query } else { nil } }
@@ -61,7 +61,7 @@ struct OBDQuery: Sendable {
         argument: Self.argumentNames.request, "invalid character in the request; use ASCII letters and digits")
     }
     let text = request.utf8.filter { $0 != space }.map { $0 >= 0x61 && $0 <= 0x7A ? $0 - 0x20 : $0 }
-    texts = [text]
+    requestStrings = [text]
     guard !text.isEmpty, text.count <= Self.maxRawLength else {
       throw .invalid(argument: Self.argumentNames.request, "the request must have 1 to \(Self.maxRawLength) characters, as in 010C")
     }
@@ -96,7 +96,7 @@ struct OBDQuery: Sendable {
   /// Creates the query that sends the requests of a multi-ECU query.
   init(_ id: CommandID, _ query: any MultiECUQuery) {
     self.id = id
-    texts = query.requests.map { hexText($0) }
+    requestStrings = query.requests.map { hexText($0) }
     purpose = .multiECU(query)
     (service, header, isRaw) = (query.requests.first?.first, nil, false)
   }
@@ -104,7 +104,7 @@ struct OBDQuery: Sendable {
   /// Replaces the multi-ECU query after it has processed a reply, which may have appended requests.
   mutating func update(_ query: any MultiECUQuery) {
     purpose = .multiECU(query)
-    texts = query.requests.map { hexText($0) }
+    requestStrings = query.requests.map { hexText($0) }
   }
 
   private static let clearsCodes = CommandError.refused(
@@ -139,7 +139,7 @@ struct OBDQuery: Sendable {
 
   /// Whether a message answers the query: same service and identifier, not a late response to another request.
   func isAnswered(by message: ArraySlice<UInt8>) -> Bool {
-    let text = texts[0]
+    let text = requestStrings[0]
     guard let service, let first = message.first else { return false }
     if first == 0x7F { return message.dropFirst().first == service }
     let identifierLength = service == 0x22 ? 2 : service == 0x21 || service == 0x1A ? 1 : 0
@@ -156,7 +156,7 @@ struct OBDQuery: Sendable {
     switch step {
     case .prepare(let step): step.bytes + [carriageReturn]
     case .restore(let bytes): bytes + [carriageReturn]
-    case .request(let index): texts[index] + [carriageReturn]
+    case .request(let index): requestStrings[index] + [carriageReturn]
     case nil: []
     }
   }
@@ -202,7 +202,7 @@ struct OBDQuery: Sendable {
 
   /// Whether the request is read-only and therefore may be repeated automatically.
   func isRepeatable(_ index: Int) -> Bool {
-    let text = texts[index]
+    let text = requestStrings[index]
     return text.count >= 2 && text.allSatisfy(isHexDigit) && Self.readServices.contains(hexValue(text[0]) << 4 | hexValue(text[1]))
   }
 

@@ -27,7 +27,7 @@ struct Queries: Sendable {
       case changed(ECUAddressing?)
     }
     fileprivate(set) var addressing = Addressing.unchanged
-    fileprivate(set) var demand = AdapterDemand.none
+    fileprivate(set) var nextAction = AdapterAction.none
     /// The query that was completed.
     fileprivate(set) var completed: CommandID?
     /// The query that has read the codes of a confirmed clear operation. The codes must be stored before they are cleared.
@@ -115,7 +115,7 @@ struct Queries: Sendable {
       }
     case .restore:
       guard dialogue.isAcknowledged else {
-        outcome.demand = .setUp(fault: "the adapter did not accept its previous settings: reinitialising it")
+        outcome.nextAction = .setUp(fault: "the adapter did not accept its previous settings: reinitialising it")
         return outcome
       }
       query.advance()
@@ -136,15 +136,15 @@ struct Queries: Sendable {
     }
     query.skipToRestore()
     guard case .failure(.refused(let code, let message)) = result else { return }
-    if code == .badReply { outcome.demand = .resynchronise }
-    if code == .adapterRestarted { outcome.demand = .setUp(fault: message) }
+    if code == .badReply { outcome.nextAction = .resynchronise }
+    if code == .adapterRestarted { outcome.nextAction = .setUp(fault: message) }
   }
 
   /// Reports the progress of a long query, so that clients do not time out.
   private func reportProgress(_ query: OBDQuery, after index: Int, _ effects: inout Effects) {
     guard query.multiECU?.isLong ?? false else { return }
-    let progress = Double(index + 1) / Double(query.texts.count)
-    effects.append(.progress(query.id, Report(text: "\(index + 1) of \(query.texts.count) requests", progress: progress)))
+    let progress = Double(index + 1) / Double(query.requestStrings.count)
+    effects.append(.progress(query.id, Report(text: "\(index + 1) of \(query.requestStrings.count) requests", progress: progress)))
   }
 
   /// Keeps the query running while it has further commands.
@@ -167,9 +167,9 @@ struct Queries: Sendable {
       complete(query, .failure(.timeout(milliseconds: Int(timeout / .millisecond))), command: command, &outcome, &effects)
     }
     if query.isRestoring {
-      outcome.demand = .setUp(fault: nil)
+      outcome.nextAction = .setUp(fault: nil)
     } else {
-      outcome.demand = .count(.timeout)
+      outcome.nextAction = .count(.timeout)
       query.skipToRestore()
       proceed(query, &outcome)
     }
@@ -181,7 +181,7 @@ struct Queries: Sendable {
     guard case .running(var query) = state else { return Outcome() }
     var outcome = Outcome()
     complete(query, .failure(.refused(code: .badReply, AdapterSession.unreadableMessage)), command: command, &outcome, &effects)
-    outcome.demand = .resynchronise
+    outcome.nextAction = .resynchronise
     query.skipToRestore()
     proceed(query, &outcome)
     return outcome

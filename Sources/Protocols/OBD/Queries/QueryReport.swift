@@ -18,7 +18,7 @@ extension OBDQuery {
       case .status(.noData): try query.process([], index)
       // If the adapter restarted or the bus does not work, the following requests cannot be answered.
       case .status(let status)
-      where ![.reinitialise, .wake, .backOff].contains(status.demand) && query.handleUnusableReply(to: index, status.message): break
+      where ![.reinitialise, .wake, .backOff].contains(status.consequence) && query.handleUnusableReply(to: index, status.message): break
       case .unreadable(let reason) where query.handleUnusableReply(to: index, reason): break
       case .empty, .unreadable, .status: return failure(outcome, dialogue, reader, scales)
       }
@@ -29,7 +29,7 @@ extension OBDQuery {
     }
     update(query)
     if let abortError = query.abortError { return .failure(abortError) }
-    return index + 1 < texts.count ? nil : .success(query.report)
+    return index + 1 < requestStrings.count ? nil : .success(query.report)
   }
 
   /// The error for a reply without a usable response.
@@ -53,7 +53,7 @@ extension OBDQuery {
     case .empty: return Self.badReply("the adapter sent an empty reply", body)
     case .unreadable(let reason): return Self.badReply(reason, body)
     case .status(let status):
-      switch status.demand {
+      switch status.consequence {
       case .discard, .resynchronise, .acknowledge: return Self.badReply(status.message, body)
       case .reinitialise, .wake: return .failure(.refused(code: .adapterRestarted, status.message))
       case .unsupported, .noResponse, .backOff, .retry, .ignore:

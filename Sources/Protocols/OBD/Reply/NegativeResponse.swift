@@ -1,9 +1,9 @@
-// The negative response codes of ISO 14229: their names, and the reaction to each.
+// The negative response codes of ISO 14229: their names, and the consequence of each.
 
 /// The code in a negative response, `7F service code`.
 enum NegativeResponse {
-  /// The reaction to a negative response to the fast request, the request that is polled at the device's rate.
-  enum Demand {
+  /// The consequence of a negative response to the fast request, the request that is polled at the device's rate.
+  enum Consequence {
     /// Try another request: this service or identifier is not supported.
     case tryOther
     /// Repeat at the next slot.
@@ -16,7 +16,7 @@ enum NegativeResponse {
     case giveUp
   }
 
-  static func demand(of code: UInt8) -> Demand {
+  static func consequence(of code: UInt8) -> Consequence {
     switch handling(of: code) {
     case .dropService, .dropIdentifier: .tryOther
     case .repeatSoon: .repeatRequest

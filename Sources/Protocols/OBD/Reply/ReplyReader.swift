@@ -88,7 +88,7 @@ struct ReplyReader: Sendable {
       case .nothing: continue
       case .hex(let digits): data += digits + [carriageReturn]
       case .text: isUnknown = true
-      case .status(let found): if status == nil || found.demand == .reinitialise { status = found }
+      case .status(let found): if status == nil || found.consequence == .reinitialise { status = found }
       }
     }
     if let status { return .status(status) }

@@ -79,7 +79,7 @@ struct ValueTable: Sendable {
     /// Adds the properties of a request to the schema, and returns its rows with their positions.
     func place(_ layout: RequestLayout, every requestPeriod: Nanoseconds) -> [PollRequest.Row] {
       // Fast requests are not sent more often than the configured rate.
-      let period = layout.request.isFast ? max(requestPeriod, period) : requestPeriod
+      let period = layout.request.usesDeviceRate ? max(requestPeriod, period) : requestPeriod
       return layout.rows.compactMap { parameter, dataRow in
         let isPolled = layout.isCustom || !customNames.contains(dataRow.property.name) && overrides.polls(dataRow.property.name)
         guard isPolled, names.insert(dataRow.property.name).inserted else { return nil }

@@ -1,7 +1,7 @@
 // What the other components require of the adapter session, and what the session requires of its owner.
 
 /// What must be done with the adapter next.
-enum AdapterDemand: Sendable {
+enum AdapterAction: Sendable {
   case none
   /// Another reply may follow an unusable one.
   case resynchronise
@@ -22,8 +22,8 @@ enum AdapterDemand: Sendable {
   /// The time that an adapter needs to fall asleep.
   private static let sleepDelay: Nanoseconds = 3 * .second
 
-  /// The demand after a status that shows that the adapter has lost its settings or is about to lose them.
-  static func settingsLost(_ status: ELMStatus, at now: Instant) -> AdapterDemand {
-    status.demand == .wake ? .rest(until: now &+ sleepDelay, status.message) : .setUp(fault: status.message)
+  /// The action after a status that shows that the adapter has lost its settings or is about to lose them.
+  static func settingsLost(_ status: ELMStatus, at now: Instant) -> AdapterAction {
+    status.consequence == .wake ? .rest(until: now &+ sleepDelay, status.message) : .setUp(fault: status.message)
   }
 }

@@ -3,7 +3,7 @@
 import Protocols
 import Varlink
 
-struct NumberedFamily {
+struct NumberedSeries {
   /// The name with the numbers of the members that have a value.
   let name: String
   /// The lowest and the highest value with the unit.
@@ -11,17 +11,17 @@ struct NumberedFamily {
   let count: Int
   private static let minCount = 3
 
-  /// The families among these rows, by the name of their first member; `members` are the names of all members.
-  static func families(_ rows: [PropertyRow]) -> (byFirst: [String: NumberedFamily], members: Swift.Set<String>) {
+  /// The series among these rows, by the name of their first member; `members` are the names of all members.
+  static func series(_ rows: [PropertyRow]) -> (byFirst: [String: NumberedSeries], members: Swift.Set<String>) {
     var groups: [String: [(row: PropertyRow, number: Int)]] = [:]
     for row in rows where row.value?.number != nil {
       guard let (pattern, number) = split(row.name) else { continue }
       groups["\(pattern.before)#\(pattern.after) \(row.unit ?? "")", default: []].append((row, number))
     }
-    var byFirst: [String: NumberedFamily] = [:]
+    var byFirst: [String: NumberedSeries] = [:]
     var members: Swift.Set<String> = []
     for group in groups.values where group.count >= minCount {
-      byFirst[group[0].row.name] = NumberedFamily(group)
+      byFirst[group[0].row.name] = NumberedSeries(group)
       members.formUnion(group.map(\.row.name))
     }
     return (byFirst, members)

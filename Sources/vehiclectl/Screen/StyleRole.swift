@@ -1,6 +1,6 @@
-// The look of a cell, named by its meaning. Terminals show it with the 16 standard colours; without colour every cell is plain.
+// The meaning of a cell or text, which selects its style. Terminals show it with the 16 standard colours; without colour every cell is plain.
 
-enum Ink: UInt8 {
+enum StyleRole: UInt8 {
   case plain, bold, dim
   /// Within its limits; connected.
   case good

@@ -9,8 +9,8 @@ import Peers
 import Protocols
 import ServiceRuntime
 
-final class ToyClient: MachineRunner<TriviaToy> {
-  private let card: CardFolder?
+final class ToyRunner: MachineRunner<TriviaToy> {
+  private let sdCard: SDCardFolder?
   /// Addresses by URL. The next attempt uses the first address.
   private var addresses: [String: [TCPAddress]] = [:]
   /// The last failure by URL: a repeated failure is logged once.
@@ -18,22 +18,22 @@ final class ToyClient: MachineRunner<TriviaToy> {
   private var acceptors: [LinkName: Acceptor] = [:]
   private static let readSize = 16_384
 
-  /// Resolves the URLs that the toy will connect to, and starts it with the files of its card.
-  init(_ toy: TriviaToy, connectsTo urls: [String], card: CardFolder?, loop: EventLoop, log: ActivityLog) throws {
-    self.card = card
+  /// Resolves the URLs that the toy will connect to, and starts it with the files on its SD card.
+  init(_ toy: TriviaToy, connectsTo urls: [String], sdCard: SDCardFolder?, loop: EventLoop, log: ActivityLog) throws {
+    self.sdCard = sdCard
     super.init(toy, name: "toy", loop: loop, log: log)
     for url in urls {
       guard case .tcp(let host, let port) = try Endpoint(url) else { continue }
       addresses[url] = try TCPAddress.resolve(host: host, port: port)
     }
     loop.add(self)
-    start(restored: try card?.contents() ?? [:])
+    start(restored: try sdCard?.contents() ?? [:])
   }
 
   override func perform(_ effect: Effect, at now: Instant) {
     switch effect {
     case .store(let key, let bytes):
-      let failure = card?.store(key, bytes)
+      let failure = sdCard?.store(key, bytes)
       if let failure { Console.writeError(failure) }
       feed(.stored(key: key, failure: failure), at: now)
     case .openLink(let link, let url):
@@ -58,7 +58,7 @@ final class ToyClient: MachineRunner<TriviaToy> {
           return connectFailed(link, url, failure, at: SystemClock.monotonic)
         }
         reportedFailures[url] = nil
-        if let connection = connections[link] { cameUp(connection) }
+        if let connection = connections[link] { connectionOpened(connection) }
       })
   }
 

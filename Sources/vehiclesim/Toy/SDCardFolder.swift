@@ -4,7 +4,7 @@
 import Glibc
 import Protocols
 
-struct CardFolder {
+struct SDCardFolder {
   private let path: String
   private static let maxFileSize = 4096
 
