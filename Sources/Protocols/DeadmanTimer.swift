@@ -1,10 +1,10 @@
-// The deadman timer of a vehicle that is driven over a link: every set-point refreshes the timer, and the vehicle stops when the timer
+// The deadman timer of a vehicle that is driven over a link: every setpoint refreshes the timer, and the vehicle stops when the timer
 // expires. The timer itself does no I/O; the machine that owns it checks `expires`.
 
-/// The state of the motion lease: whether it is held, and when it expires without another set-point.
+/// The state of the motion lease: whether it is held, and when it expires without another setpoint.
 public struct DeadmanTimer: Sendable, Equatable {
   private var deadline: Nanoseconds = 0
-  /// The time at which the lease is lost unless a set-point arrives; nil if the lease is not held.
+  /// The time at which the lease is lost unless a setpoint arrives; nil if the lease is not held.
   public private(set) var expires: Instant?
 
   /// A lease that is not held.
@@ -13,13 +13,13 @@ public struct DeadmanTimer: Sendable, Equatable {
   /// Whether the lease is held.
   public var isLeaseHeld: Bool { expires != nil }
 
-  /// Starts the lease; the first set-point is due within `deadline` (nanoseconds).
+  /// Starts the lease; the first setpoint is due within `deadline` (nanoseconds).
   public mutating func begin(deadline: Nanoseconds, at now: Instant) {
     self.deadline = deadline
     expires = now + deadline
   }
 
-  /// Restarts the deadline after a set-point. Has no effect unless the lease is held.
+  /// Restarts the deadline after a setpoint. Has no effect unless the lease is held.
   public mutating func refresh(at now: Instant) {
     if isLeaseHeld { expires = now + deadline }
   }
@@ -30,6 +30,6 @@ public struct DeadmanTimer: Sendable, Equatable {
   /// The reason why the lease has expired, or nil if it has not.
   public func expiryReason(at now: Instant) -> String? {
     guard let expires, now >= expires else { return nil }
-    return "no set-point for \(deadline / .millisecond) ms"
+    return "no setpoint for \(deadline / .millisecond) ms"
   }
 }

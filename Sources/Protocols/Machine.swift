@@ -193,7 +193,7 @@ public enum Input: Sendable {
   case time(WallTime)
   /// The value of a `store` was stored and now survives the death of the process, or it could not be stored for this reason.
   case stored(key: String, failure: String?)
-  /// A client acquires the motion lease: motion commands are now accepted, and a set-point must arrive within every `deadline`
+  /// A client acquires the motion lease: motion commands are now accepted, and a setpoint must arrive within every `deadline`
   /// nanoseconds (`DeadmanTimer`). Sent only while the lease is free.
   case leaseBegan(deadline: Nanoseconds)
   /// The holder disconnected or released the lease; the string is the reason. Stop the vehicle now.
@@ -245,7 +245,7 @@ public enum Effect: Sendable, Equatable {
   case observe(reference: String)
   /// Store these bytes in `devices/NAME/KEY` in the state directory; an empty array removes the file. Replied to with `stored`.
   case store(key: String, [UInt8])
-  /// The machine ends the motion lease, because no set-point arrived in time or the link is down; the string is a message with the reason.
+  /// The machine ends the motion lease, because no setpoint arrived in time or the link is down; the string is a message with the reason.
   /// The vehicle is being stopped; `leaseEnded` does not follow.
   case leaseLost(String)
   /// Replace the schema. Properties that keep their name keep their reading; readings in the same `Effects` refer to the new schema.

@@ -1,4 +1,4 @@
-// Splits the samples of one device into blocks that are small enough for a call of Import. Pure.
+// Splits the samples of one device into blocks that are small enough for a call of Import. No I/O.
 
 import Protocols
 

@@ -1,5 +1,5 @@
-// The errors of the socket: names and typed parameters on the wire. The contract is the interface text io.vehicled.varlink and the
-// specification of org.varlink.service; the messages are in ErrorMessages.swift.
+// The Varlink errors that methods return: names and typed parameters as sent. They are defined in io.vehicled.varlink and by
+// org.varlink.service; the messages are in ErrorMessages.swift.
 
 import Protocols
 
@@ -7,7 +7,7 @@ import Protocols
 public protocol VarlinkError: Error, Sendable {
   /// The full name on the wire: `io.vehicled.Busy`.
   var name: String { get }
-  /// The parameters on the wire, without absent ones.
+  /// The parameters on the wire. Absent parameters are omitted.
   var parameters: JSON { get }
 }
 
@@ -61,7 +61,7 @@ public enum ContractError: VarlinkError, Equatable {
     }
   }
 
-  /// The parameters on the wire, without absent ones.
+  /// The parameters on the wire. Absent parameters are omitted.
   public var parameters: JSON {
     switch self {
     case .noSuchDevice(let device), .leaseRequired(let device): ["device": .string(device)]
@@ -89,7 +89,7 @@ public enum ContractError: VarlinkError, Equatable {
     }
   }
 
-  /// Returns an error of the daemon or of a device, with a code of this version.
+  /// Returns a device or daemon error whose code is one of the known `ErrorCode`s.
   public static func deviceError(device: String, code: ErrorCode, message: String) -> ContractError {
     .deviceError(device: device, code: code.rawValue, message: message)
   }

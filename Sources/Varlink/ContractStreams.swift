@@ -82,7 +82,7 @@ extension Contract {
 
   public enum Drive: VarlinkMethod {
     public static let name = "io.vehicled.Drive"
-    /// The valid range of the deadline between set-points, in milliseconds.
+    /// The valid range of the deadline between setpoints, in milliseconds.
     public static let deadlines = 100...5000
     /// The default deadline, in milliseconds.
     public static let defaultDeadline = 300
@@ -92,7 +92,7 @@ extension Contract {
       public var device: String
       public var deadlineMilliseconds: Int?
 
-      /// Acquires the lease of a device, which is lost if no set-point arrives within the deadline.
+      /// Acquires the lease of a device, which is lost if no setpoint arrives within the deadline.
       public init(device: String, deadlineMilliseconds: Int? = nil) {
         self.device = device
         self.deadlineMilliseconds = deadlineMilliseconds

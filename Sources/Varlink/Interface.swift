@@ -1,10 +1,10 @@
-// A small parser of Varlink interface texts, for checks that texts, structs and handlers agree. It must parse only the trusted texts of
-// this package.
+// A small parser of Varlink interface definitions, for checks that definitions, structs and handlers agree. It must parse only the trusted
+// texts of this package.
 // Source: the Varlink interface-definition page (varlink.org).
 
 import Protocols
 
-/// The declarations of an interface text.
+/// The declarations of an interface definition.
 public struct Interface: Sendable, Equatable {
   /// A field, with its type as written: `?[]Reading`.
   public struct Field: Sendable, Equatable {

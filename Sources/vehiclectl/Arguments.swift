@@ -1,4 +1,4 @@
-// What ArgumentParser does not do: options before the command, and values that look like options. Pure.
+// What ArgumentParser does not do: options before the command, and values that look like options. No I/O.
 
 enum Arguments {
   /// The options of all commands that are followed by a value.

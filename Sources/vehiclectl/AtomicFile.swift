@@ -3,12 +3,14 @@
 import Glibc
 
 enum AtomicFile {
-  /// Throws if `write` would reject this path. Call this before the work whose result is to be written.
+  /// Throws if `write` would reject this path. Call this before you compute the contents.
   static func check(_ path: String, force: Bool) throws(Failure) {
     var state = stat()
-    if stat(path, &state) == 0, state.st_mode & S_IFMT == S_IFDIR { throw .usage("cannot write \(path): it is a directory; name a file") }
+    if stat(path, &state) == 0, state.st_mode & S_IFMT == S_IFDIR {
+      throw .usage("cannot write \(path): it is a directory; specify a file")
+    }
     if !force, lstat(path, &state) == 0 {
-      throw .usage("cannot write \(path): it exists; name another file, or use --force to overwrite it")
+      throw .usage("cannot write \(path): it exists; specify another file, or use --force to overwrite it")
     }
   }
 

@@ -14,7 +14,7 @@ struct CommonOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Print only the result.")
   var quiet = false
 
-  @Flag(name: .shortAndLong, help: "Print more detail, and the messages to and from the daemon on stderr.")
+  @Flag(name: .shortAndLong, help: "Print more detail. Also print the messages exchanged with the daemon to stderr.")
   var verbose = false
 
   @Option(
@@ -22,12 +22,12 @@ struct CommonOptions: ParsableArguments {
     transform: CommonOptions.seconds)
   var timeout: Double?
 
-  @Option(help: ArgumentHelp("Use colour: on a terminal (auto), always or never.", valueName: "auto|always|never"))
+  @Option(help: ArgumentHelp("When to use colour.", valueName: "auto|always|never"))
   var color = ColorChoice.auto
 
   @Option(
     help: ArgumentHelp(
-      "Print metric units, or imperial ones: mph, mi, °F, psi, gal (default: $\(Units.variable), or metric).",
+      "Print metric or US customary units: mph, mi, °F, psi, US gal (default: $\(Units.variable), or metric).",
       valueName: "metric|imperial"))
   var units: Units?
 

@@ -1,4 +1,4 @@
-// Text and flat JSON for readings, links and declarations. Pure: `now` is an argument.
+// Text and flat JSON for readings, links and declarations. No I/O: `now` is an argument.
 
 import Glibc
 import Protocols

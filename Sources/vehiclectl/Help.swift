@@ -1,5 +1,5 @@
 // The help of a command as it is printed: its own arguments and options, then one line about the common options, which only the help of
-// vehiclectl itself explains. ArgumentParser lists the common options first and does not wrap the usage. Pure, except for the width.
+// vehiclectl itself explains. ArgumentParser lists the common options first and does not wrap the usage. No I/O except to find the width.
 
 import Glibc
 

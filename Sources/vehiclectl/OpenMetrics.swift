@@ -1,5 +1,5 @@
 // OpenMetrics text: `vehicle_…` for values of vehicles, `vehicled_…` for the daemon. Only fresh values, under names that do not depend on
-// the device; no timestamps, which node_exporter's textfile collector rejects. Pure. Source: OpenMetrics specification 1.0.
+// the device; no timestamps, which node_exporter's textfile collector rejects. No I/O. Source: OpenMetrics specification 1.0.
 
 import Protocols
 import Varlink

@@ -1,5 +1,5 @@
 // The references of a command line, resolved against the schemas: PROPERTY, DEVICE.PROPERTY, DEVICE for all its properties, or a pattern
-// with `*`, `?` and `[…]`. Pure.
+// with `*`, `?` and `[…]`. No I/O.
 
 import Protocols
 import Varlink

@@ -1,4 +1,4 @@
-// "Did you mean": the nearest name that exists, for a wrong word on the command line. Pure.
+// "Did you mean": the nearest name that exists, for a wrong word on the command line. No I/O.
 
 import ArgumentParser
 import Protocols

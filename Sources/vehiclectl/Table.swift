@@ -1,4 +1,4 @@
-// Aligned columns. Pure. Measures terminal cells, not bytes: wide characters take two cells, combining marks none.
+// Aligned columns. No I/O. Measures terminal cells, not bytes: wide characters take two cells, combining marks none.
 
 /// One cell of a table. Control characters in its text are replaced by spaces.
 struct Cell: ExpressibleByStringInterpolation {

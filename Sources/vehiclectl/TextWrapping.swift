@@ -1,4 +1,4 @@
-// Word wrap by terminal cells. Pure.
+// Word wrap by terminal cells. No I/O.
 
 extension String {
   /// Wraps the text into lines of at most `width` cells. Only the spaces at line breaks are dropped.

@@ -1,4 +1,4 @@
-// The times that options such as --since accept: a duration before now, a time of day, or a date. Pure: now is an argument.
+// The times that options such as --since accept: a duration before now, a time of day, or a date. No I/O: now is an argument.
 
 import ArgumentParser
 import Glibc

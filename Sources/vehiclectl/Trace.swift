@@ -1,4 +1,5 @@
-// Messages as --verbose shows them: without the values of secret arguments. Pure. For a message that is not JSON, only the length is shown.
+// Messages as --verbose shows them: without the values of secret arguments. No I/O. For a message that is not JSON, only the length is
+// shown.
 
 import Protocols
 

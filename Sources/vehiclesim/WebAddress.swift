@@ -3,8 +3,8 @@
 import Glibc
 
 enum WebAddress {
-  /// The URL of a server that listens on the address of `link`. If that is all addresses (`tcp:0.0.0.0:80`), one URL for each address of
-  /// this computer.
+  /// The URL of a server that listens on the address of `link`. For the wildcard address (`tcp:0.0.0.0:80`), the URLs of all IPv4 addresses
+  /// of this computer, separated by spaces.
   static func text(of link: String) -> String {
     let address = link.dropFirst("tcp:".count)
     guard let port = address.split(separator: ":").last, ["0.0.0.0:\(port)", "[::]:\(port)"].contains(String(address)) else {
@@ -14,7 +14,7 @@ enum WebAddress {
     return (hosts.isEmpty ? ["127.0.0.1"] : hosts).map { "http://\($0):\(port)" }.joined(separator: " ")
   }
 
-  /// The IPv4 addresses of the interfaces that are up, without the loopback interface.
+  /// The IPv4 addresses of the interfaces that are up, except loopback.
   private static func localAddresses() -> [String] {
     var first: UnsafeMutablePointer<ifaddrs>?
     guard getifaddrs(&first) == 0 else { return [] }

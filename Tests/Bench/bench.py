@@ -12,7 +12,7 @@
   vesc    a VESC at 50 Hz against an OBD adapter at the same rate: CPU per poll
   car     a car behind an adapter with real timing: polls per second, lateness with all other requests, allocations;
           CPU per reply against python-OBD if installed by Tests/Setup/setup.sh bench
-  tilt    an RC car driven at 60 Hz: from a set-point to the wire, and from the end of the lease to Stop
+  tilt    an RC car driven at 60 Hz: from a setpoint to the wire, and from the end of the lease to Stop
   flood   128 connections of one user, and of three, flood the socket: missed polls, lateness, lost leases; needs root
   idle    memory, wake-ups, start-up, `vehiclectl get`
   history a year made by `vehiclesim history` (or --days), and a live drive: size, CPU, writes, memory, plot, list, recut

@@ -112,7 +112,7 @@ def run_flood(options):
         for name, (users, driver) in contenders.items():
             rounds[name].append(flood(seconds, users, driver))
     print(f"\n{CONNECTIONS} connections of each user flood while an adapter is polled and a car is driven: {options.rounds} x {seconds:g} s")
-    columns = (("calls", "calls/s", ".0f"), ("missed", "missed", ".0f"), ("late", "late p99 ms", ".2f"), ("trip", "set-point p99 ms", ".2f"), ("lost", "leases lost", ".0f"))
+    columns = (("calls", "calls/s", ".0f"), ("missed", "missed", ".0f"), ("late", "late p99 ms", ".2f"), ("trip", "setpoint p99 ms", ".2f"), ("lost", "leases lost", ".0f"))
     show(["", *[head for _, head, _ in columns]],
          [[name] + [f"{median(runs, key):{form}}" for key, _, form in columns] for name, runs in rounds.items()])
     every = [run for runs in rounds.values() for run in runs]

@@ -3,7 +3,7 @@
 
     sudo python3 Tests/Bench/hole.py [SECONDS ...]      (default: 1 2 4 8 16)
 
-Creates a network namespace and a veth pair (198.18.77.0/30, reserved for benchmarks), drives like the daemon (60 set-points per second,
+Creates a network namespace and a veth pair (198.18.77.0/30, reserved for benchmarks), drives like the daemon (60 setpoints per second,
 then Stop followed by a status request, repeated with a back-off), and for the outage sends the frames of both sides to a wrong MAC
 address. Prints the seconds from the end of the outage until the other side has read Stop.
 """

@@ -1,4 +1,4 @@
-"""tilt: an RC car that is driven at 60 Hz: the latency from the client's set-point to the wire, and from the end of the lease to Stop. The
+"""tilt: an RC car that is driven at 60 Hz: the latency from the client's setpoint to the wire, and from the end of the lease to Stop. The
 car is a socket that records the arrival of frames; for comparison, the client writes the frames to it directly."""
 import json, math, socket, statistics, threading, time
 from contextlib import suppress
@@ -82,7 +82,7 @@ def frame(number):
 
 
 def stream(seconds, say):
-    """Sends set-points on a 60 Hz grid; returns their times."""
+    """Sends setpoints on a 60 Hz grid; returns their times."""
     said, begin = [], time.monotonic() + 0.05
     for number in range(int(seconds * HZ)):
         time.sleep(max(0, begin + number / HZ - time.monotonic()))
@@ -99,7 +99,7 @@ def latencies(car, said, since, first=0):
             came.setdefault(heard, moment)
     trips = sorted((came[frame(number)] - moment) / 1e6 for number, moment in enumerate(said, first) if frame(number) in came)
     if len(trips) < len(said) * 0.9:
-        raise Trouble(f"{len(trips)} of {len(said)} set-points reached the wire")
+        raise Trouble(f"{len(trips)} of {len(said)} setpoints reached the wire")
     middle = statistics.median(trips)
     away = sorted(abs(trip - middle) for trip in trips)
     return {"median": middle, "p99": trips[math.ceil(len(trips) * 0.99) - 1], "jitter": away[math.ceil(len(away) * 0.99) - 1],

@@ -1,4 +1,4 @@
-// Fuzzes the VESC machine with an arbitrary VESC, clients and leases. The motor gets no set-point without a lease, and the buffers and
+// Fuzzes the VESC machine with an arbitrary VESC, clients and leases. The motor gets no setpoint without a lease, and the buffers and
 // queues are bounded. Built together with Sources/Protocols as one module, outside the package.
 
 private struct VESCFuzzSession: FuzzSession {
@@ -37,7 +37,7 @@ private struct VESCFuzzSession: FuzzSession {
       case .setCurrent: payload.dropFirst().contains { $0 != 0 }
       default: false
       }
-    require(!moves || state.hasLease, "set-point without a lease")
+    require(!moves || state.hasLease, "setpoint without a lease")
   }
 
   func checkMachine() {

@@ -187,7 +187,7 @@ class Guests:
                 return False
             until = now() + random.uniform(1, 8)
             while now() < until:
-                answer = await self.timed(f"set-point {name}", hand.call(*self.set_point(name, random, lease["lease"])), COMMAND)
+                answer = await self.timed(f"setpoint {name}", hand.call(*self.set_point(name, random, lease["lease"])), COMMAND)
                 moved = moved or not self.soak.stands(name)
                 if answer is None:
                     break

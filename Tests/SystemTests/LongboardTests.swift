@@ -154,7 +154,7 @@ extension EndToEnd {
       case "hangs up": #expect(driver.status(within: 0) == 0)
       case "falls silent", "stalls":
         #expect(
-          driver.status(within: 0) == 1 && driver.stderr.contains("no set-point for 5000 ms"), "\(driver.stderr)")
+          driver.status(within: 0) == 1 && driver.stderr.contains("no setpoint for 5000 ms"), "\(driver.stderr)")
       case "loses the link": #expect(driver.status(within: 0) == 1 && driver.stderr.contains("disconnected on request"))
       default: break
       }
@@ -266,7 +266,7 @@ extension EndToEnd {
       #expect(wait { !driver.isRunning })
       // 5 A is sent only as often as the lease allows without another line, not 1500 times.
       #expect(setup.received.count { $0.contains(#"\x02\x05\x06\x00\x00\x13"#) } < 100)
-      #expect(driver.stderr.contains("no set-point for 1500 ms"), "\(driver.stderr)")
+      #expect(driver.stderr.contains("no setpoint for 1500 ms"), "\(driver.stderr)")
       #expect(daemon.isRunning)
     }
 

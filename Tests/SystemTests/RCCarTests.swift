@@ -73,7 +73,7 @@ extension EndToEnd {
       driver.signal(SIGCONT)
       daemon.signal(SIGCONT)
       if end == "is stopped by another" {
-        // Set-points alone do not restart a car that another client has stopped; the driver's Continue does.
+        // Setpoints alone do not restart a car that another client has stopped; the driver's Continue does.
         #expect(driver.feed(Self.ahead) { rig.get("car.running") == "off" } && setup.motors == "0.00 0.00")
         driver.writeInput(#"{"do": "continue"}"# + "\n")
         #expect(driver.feed(Self.ahead) { setup.motors == "50.96 50.96" })
@@ -152,7 +152,7 @@ extension EndToEnd {
       #expect(wait { setup.motors == "0.00 0.00" })
     }
 
-    @Test func `an out-of-range set-point sets the exit status`() throws {
+    @Test func `an out-of-range setpoint sets the exit status`() throws {
       let setup = try CarRig()
       let outcome = setup.rig.vehiclectl("drive", "car", input: #"{"roll": 9, "pitch": 0}"# + "\n")
       #expect(outcome.status == 2 && outcome.errors.contains("roll"), "\(outcome.status) \(outcome.errors)")

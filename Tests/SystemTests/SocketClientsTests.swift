@@ -83,7 +83,7 @@ extension EndToEnd {
       try expect("./watch", in: rig, prints: ["rpm "])
     }
 
-    @Test func `the lease and its set-points drive a VESC`() throws {
+    @Test func `the lease and its setpoints drive a VESC`() throws {
       let rig = try Rig()
       let simulator = try rig.start("vehiclesim", ["vesc", "--on", "tcp:127.0.0.1:0"])
       try #require(wait { simulator.stdout.contains("\n") }, "\(simulator.stderr)")

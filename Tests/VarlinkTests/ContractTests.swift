@@ -1,4 +1,4 @@
-// The interface text, the structs and the errors agree.
+// The interface definition, the structs and the errors agree.
 
 import Testing
 
@@ -18,7 +18,7 @@ import Testing
     .methodNotImplemented(method: "m"), .invalidParameter(parameter: "p"), .permissionDenied(), .expectedMore,
   ]
 
-  @Test func `both interface texts are parsed completely`() {
+  @Test func `both interface definitions are parsed completely`() {
     #expect(Self.vehicled.name == "io.vehicled")
     #expect(Self.vehicled.types.count == 14 && Self.vehicled.methods.count == 16 && Self.vehicled.errors.count == 13)
     #expect(Self.service.name == "org.varlink.service" && Self.service.methods.count == 2 && Self.service.errors.count == 6)

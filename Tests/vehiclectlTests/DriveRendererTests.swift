@@ -12,7 +12,7 @@ import Varlink
     return (0..<rows).map(grid.line)
   }
 
-  @Test func `a board: headline, set-point, values, keys`() throws {
+  @Test func `a board: headline, setpoint, values, keys`() throws {
     let control = try #require(ThrottleControl(DrivenBoard.described.properties))
     var display = DriveDisplay(device: "board", DrivenBoard.described, help: ["keys"], limitName: "throttle limit", limit: 0.2)
     let empty = lines(display, control.bars(nil), now: 0)
@@ -30,13 +30,13 @@ import Varlink
     display.apply(.init(sequence: 0, snapshot: [device]), at: 10, wall: 0)
     (display.lease, display.stall, display.remark) = (.held, 0.42, "refused")
     let shown = lines(display, control.bars(.set(property: "target-current", .float(2.5))), now: 13)
-    #expect(shown[0].hasPrefix("board  lease held") && shown[0].hasSuffix("last message 3 s ago"), "a set-point is no message")
+    #expect(shown[0].hasPrefix("board  lease held") && shown[0].hasSuffix("last message 3 s ago"), "a setpoint is no message")
     #expect(shown.contains { $0.hasSuffix("km/h") } && shown.contains { $0.hasPrefix("speed") })
     #expect(shown.contains("  throttle        2.5 A      █████···············  of 10 A"), "\(shown)")
     #expect(shown.contains("  brake           0 A        ····················  of 10 A"))
     #expect(shown.contains { $0.contains("motor-current         3.9 A") } && shown.contains { $0.contains("mosfet-temperature    41 °C") })
     #expect(!shown.contains { $0.contains("target-current") })
-    #expect(shown.contains("  stalled: no reply to a set-point for 0.4 s") && shown.contains("  refused"))
+    #expect(shown.contains("  stalled: no reply to a setpoint for 0.4 s") && shown.contains("  refused"))
     display.lease = .lost("the link is down")
     #expect(lines(display, [], 40, 8, now: 13)[0].hasPrefix("board  lease lost: the link is down"))
   }

@@ -25,7 +25,7 @@ final class DrivenCar: Sendable {
     /// The connection of the last Continue.
     var continuer: Int32 = -1
     var leases = 0
-    /// Set-points under the last lease.
+    /// Setpoints under the last lease.
     var tilts = 0
     var watched: [String] = []
     /// The button changes, in order.

@@ -8,9 +8,9 @@ import Varlink
 
 @testable import vehiclectl
 
-/// A mock board that records set-points; a closure of the test replies.
+/// A mock board that records setpoints; a closure of the test replies.
 final class DrivenBoard: Sendable {
-  /// A set-point: the property and its value; the lease is checked.
+  /// A setpoint: the property and its value; the lease is checked.
   struct SetPoint: Equatable {
     var property: String
     var value: Double
@@ -19,7 +19,7 @@ final class DrivenBoard: Sendable {
   private struct Record {
     var values: [SetPoint] = []
     var holder: Int32 = -1
-    /// The connection of the last set-point.
+    /// The connection of the last setpoint.
     var driver: Int32 = -1
   }
 
@@ -59,7 +59,7 @@ final class DrivenBoard: Sendable {
         name: "board", kind: "longboard", state: "driving",
         readings: [
           reading("speed", 12.5, "km/h"), reading("motor-current", 3.9, "A"), reading("mosfet-temperature", 41, "°C"),
-          Contract.Reading(device: "board", property: "target-current", reason: "no set-point"),
+          Contract.Reading(device: "board", property: "target-current", reason: "no setpoint"),
         ])
       return .send(VarlinkReply.message(Contract.Watch.Result(sequence: 0, snapshot: [board]), continues: true))
     case Contract.Set.name:

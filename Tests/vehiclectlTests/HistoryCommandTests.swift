@@ -157,7 +157,7 @@ import Varlink
     let rig = try HistoryRig()
     defer { rig.stop() }
     let sure = try rig.run("history", "delete", "ev", "--property", "speed", "--until", "2026-01-01", "--yes")
-    #expect(sure.status == 0 && sure.stderr == "deleted the values of ev.speed until Thu 1 Jan 2026 00:00\n", "\(sure)")
+    #expect(sure.status == 0 && sure.stderr == "deleted the values of ev.speed up to Thu 1 Jan 2026 00:00\n", "\(sure)")
     let call = try #require(rig.changes.last)
     #expect(call["device"] == .string("ev") && call["property"] == .string("speed"))
     #expect(call["start"] == nil && call["end"] == .int(1_767_222_000_000_000))

@@ -28,7 +28,7 @@ import Varlink
     return nil
   }
 
-  @Test func `set-points go out under the lease until it is lost, with the reason`() throws {
+  @Test func `setpoints go out under the lease until it is lost, with the reason`() throws {
     let car = DrivenCar()
     let end = try drive(car) { _, car in
       if car.calls.count == 20 { car.endLease("the link is down") }
@@ -39,18 +39,18 @@ import Varlink
     #expect(car.watched == ["rover.left-button", "rover.right-button"])
   }
 
-  @Test func `only one set-point is in flight`() throws {
+  @Test func `only one setpoint is in flight`() throws {
     let car = DrivenCar()
     let end = try drive(car) { _, car in
       usleep(200_000)  // a dozen are due meanwhile
-      car.endLease("no set-point came for 300 ms")
+      car.endLease("no setpoint came for 300 ms")
       return .nothing
     }
-    #expect(end == .rejected(.leaseLost(device: "rover", reason: "no set-point came for 300 ms")))
+    #expect(end == .rejected(.leaseLost(device: "rover", reason: "no setpoint came for 300 ms")))
     #expect(car.calls.count == 1)
   }
 
-  @Test func `the reason of the lease takes precedence over that of a set-point`() throws {
+  @Test func `the reason of the lease takes precedence over that of a setpoint`() throws {
     let car = DrivenCar()
     let end = try drive(car) { _, car in
       if car.calls.count == 3 {

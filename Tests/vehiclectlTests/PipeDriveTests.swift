@@ -40,7 +40,7 @@ import Varlink
     return try drive(car, ends.read, timeout: timeout, then: then)
   }
 
-  @Test func `of waiting lines only the last set-point is sent, and all actions in order`() throws {
+  @Test func `of waiting lines only the last setpoint is sent, and all actions in order`() throws {
     let car = DrivenCar()
     let lines = [
       #"{"roll":0.1,"pitch":0}"#, #"{"do":"stop"}"#, "  ", #"{"roll":0.2,"pitch":0}"#, #"{"do":"continue"}"#,
@@ -75,7 +75,7 @@ import Varlink
     #expect((end as? ExitCode) != nil && car.calls.map(\.action).sorted() == ["continue", "stop", "tilt"])
   }
 
-  @Test func `an error is reported with its line, a repeated one of set-points only once`() throws {
+  @Test func `an error is reported with its line, a repeated one of setpoints only once`() throws {
     let common = try CommonOptions.parse(["-q"])
     var drive = PipeDrive(common, Output(common), DrivenCar.driveSchema, deadline: 300, input: -1)
     let tilt: DriveRequest = .run(action: "tilt", arguments: ["roll": .float(9), "pitch": .float(0)], motion: true)
@@ -98,7 +98,7 @@ import Varlink
   @Test(arguments: [
     ContractError.notConnected(device: "rover", reason: "link down"), .leaseLost(device: "rover", reason: "it has ended"),
   ])
-  func `the reason of the lease takes precedence over that of a set-point`(_ error: ContractError) throws {
+  func `the reason of the lease takes precedence over that of a setpoint`(_ error: ContractError) throws {
     let lost =
       try feed(DrivenCar(), Self.lines) { call, car in
         guard call.action == "tilt" else { return DrivenCar.answered }
@@ -112,7 +112,7 @@ import Varlink
     #expect(alone as? Failure == .rejected(error))
   }
 
-  @Test func `set-points are sent while a stop waits for its reply`() throws {
+  @Test func `setpoints are sent while a stop waits for its reply`() throws {
     let (car, ends) = (DrivenCar(), pipe())
     defer { close(ends.read) }
     let write: @Sendable (String) -> Void = { _ = Output.write(all: Array("\($0)\n".utf8)[...], to: ends.write) }

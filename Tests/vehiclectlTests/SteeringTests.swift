@@ -1,4 +1,4 @@
-// From terminal input to angles, and the schedule of set-points.
+// From terminal input to angles, and the schedule of setpoints.
 
 import Testing
 
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test func `set-points stay on the grid, one in flight, missed slots are skipped`() {
+  @Test func `setpoints stay on the grid, one in flight, missed slots are skipped`() {
     var scheduler = SetPointScheduler(at: 100, rate: 50)
     let first = scheduler.markSentIfDue(at: 100)
     let second = scheduler.markSentIfDue(at: 100.05)

@@ -68,7 +68,7 @@ import Varlink
   }
 
   @Test(arguments: [([], "°C"), (["--units", "imperial"], "°F")])
-  func `the screen shows values, the set-point that was sent and how fast a release acts`(_ arguments: [String], _ unit: String) throws {
+  func `the screen shows values, the setpoint that was sent and how fast a release acts`(_ arguments: [String], _ unit: String) throws {
     let board = DrivenBoard()
     let pty = try PTY()
     let server = try SocketServer { connection, method, parameters in

@@ -1,4 +1,4 @@
-// Driving a board by hand: its set-points, and that every end is zero throttle.
+// Driving a board by hand: its setpoints, and that every end is zero throttle.
 
 import CLinux
 import Glibc
@@ -129,7 +129,7 @@ import Varlink
     #expect(end == .rejected(.leaseLost(device: "board", reason: "link down")))
   }
 
-  @Test func `a set-point that finds no link leaves the reason to the lease`() throws {
+  @Test func `a setpoint that finds no link leaves the reason to the lease`() throws {
     let board = DrivenBoard()
     let end = try drive(board, try PTY()) { _, board in
       guard board.values.count == 5 else { return DrivenBoard.answered }

@@ -1,4 +1,4 @@
-// The hold-to-run throttle in virtual time, and the set-points that it makes of a schema.
+// The hold-to-run throttle in virtual time, and the setpoints that it makes of a schema.
 
 import Protocols
 import Testing
@@ -32,7 +32,7 @@ import Varlink
     #expect(throttle(at: 0, 0.5, 0.5).value(at: 0.6) > 0)
   }
 
-  @Test(arguments: 0..<200) func `the set-point zero is sent at most a quarter of a second after the last key event`(_ seed: Int) throws {
+  @Test(arguments: 0..<200) func `the setpoint zero is sent at most a quarter of a second after the last key event`(_ seed: Int) throws {
     var random = Seeded(state: UInt64(seed))
     var board = try #require(control(Self.current, Self.brake))
     var scheduler = SetPointScheduler(at: 0)
@@ -124,7 +124,7 @@ import Varlink
     #expect(throttle.value(at: 0.69) > 0 && throttle.value(at: 0.71) == 0)
   }
 
-  // MARK: Set-points
+  // MARK: Setpoints
 
   private static let current = Property("target-current", .float, unit: "A", range: -10...10, access: .motion, help: "")
   private static let brake = Property("brake-current", .float, unit: "A", range: 0...8, access: .motion, help: "")

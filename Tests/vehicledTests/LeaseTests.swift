@@ -69,7 +69,7 @@ import Testing
     rig.end()
   }
 
-  @Test(arguments: ["disconnects", "half-closes"]) func `the lease ends with the connection that sends its set-points`(_ how: String)
+  @Test(arguments: ["disconnects", "half-closes"]) func `the lease ends with the connection that sends its setpoints`(_ how: String)
     async throws
   {
     let rig = await Rig()
@@ -82,7 +82,7 @@ import Testing
     rig.end()
   }
 
-  @Test func `queued set-points expire`() async throws {
+  @Test func `queued setpoints expire`() async throws {
     let rig = await Rig()
     let (holder, driver) = (try Client(rig.methods), try Client(rig.methods))
     let lease = await rig.drive(holder)
@@ -218,11 +218,11 @@ import Testing
     let holder = try Client(rig.methods)
     _ = await rig.drive(holder)
     rig.probe.onInput { input, _, effects in
-      if case .received = input { effects.append(.leaseLost("no set-point came for 300 ms")) }
+      if case .received = input { effects.append(.leaseLost("no setpoint came for 300 ms")) }
     }
     write(rig.line.controller, "x", 1)
     let lost = await holder.next()
-    #expect(lost.contains("io.vehicled.LeaseLost") && lost.contains("no set-point came for 300 ms"), "\(lost)")
+    #expect(lost.contains("io.vehicled.LeaseLost") && lost.contains("no setpoint came for 300 ms"), "\(lost)")
     #expect(rig.device.lease == nil && rig.leases == ["lease"])
     let second = await rig.drive(holder)
     #expect(second.count > 20)

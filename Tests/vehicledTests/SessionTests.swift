@@ -118,7 +118,7 @@ import Varlink
       })
   }
 
-  /// With priority for every connection that ever carried a set-point, 110 connections made another driver lose its lease.
+  /// With priority for every connection that ever carried a setpoint, 110 connections made another driver lose its lease.
   @Test func `at most two connections of a lease have priority`() async throws {
     let rig = await DrivingRig()
     let holder = try SocketClient(rig.methods)
@@ -139,7 +139,7 @@ import Varlink
     let (holder, driver) = (try SocketClient(rig.methods), try SocketClient(rig.methods))
     let lease = await rig.drive(holder)
     #expect(await driver.ask(rig.set("1", lease)).contains("reading"))
-    // A slow command, and set-points behind it that fill the socket.
+    // A slow command, and setpoints behind it that fill the socket.
     rig.probe.onInput { _, _, _ in }
     while driver.send(rig.set("2", lease)) {}
     await Timer.pause(20 * .millisecond)

@@ -87,7 +87,7 @@ public struct AutoTTCar: Machine {
     receiver = CarReceiver(reassembles: !flaws.contains(.reassembly))
   }
 
-  /// The motor set-points.
+  /// The motor setpoints.
   public var motors: CarWheels { state.wheels }
   /// `off`, or `low` or `high` with `left` and `right` for indicators.
   public var lights: String { state.lights.text }

@@ -1,5 +1,5 @@
 // The frames that the simulated car sends, and the pictures of its video server.
-// Source: TCP.py, mainLoop.py and Status.py of task123/AutoTT; the README of task123/AutoTTApp for `documented`.
+// Source: TCP.py, mainLoop.py and Status.py of task123/AutoTT; the README of task123/AutoTTApp for the dialect `documented`.
 
 import Protocols
 
@@ -11,7 +11,8 @@ extension AutoTTCar {
   /// A frame in the format of the dialect.
   func frame(_ type: String, _ body: String) -> [UInt8] { Array("\(type)#$#\(body)%^%\(dialect == .asBuilt ? "\r\n" : "")".utf8) }
 
-  /// The greeting with the due time of each frame: the Gyro interval, the list of modes twice, and frames of faults.
+  /// The frames sent to a new client, each with its due time: the Gyro interval, the list of modes (twice), and any frames that faults
+  /// add.
   func greeting(from start: Instant) -> [(due: Instant, bytes: [UInt8])] {
     var frames: [(Nanoseconds, [UInt8])] = []
     if hasFault(.oddGyro) { frames += ["nan", "-1", "0", "1e9"].map { (0, frame("Gyro", $0)) } }

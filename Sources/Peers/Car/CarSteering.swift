@@ -115,7 +115,7 @@ struct LineSteering: Sendable, Equatable {
   /// Whether the thread has started to set the motors.
   private var hasBegun = false
 
-  /// The set-point of the thread; nil before it has started.
+  /// The setpoint of the thread; nil before it has started.
   var wheels: CarWheels? { !isStopped ? LineSteering.speed : hasBegun ? .still : nil }
 
   mutating func handle(_ frame: ReceivedFrame, _ state: inout CarState) throws(PythonException) {

@@ -1,4 +1,4 @@
-// The motor set-points of the simulated car, and their calculation from the tilt of the phone. The sign error in one quadrant and the
+// The motor setpoints of the simulated car, and their calculation from the tilt of the phone. The sign error in one quadrant and the
 // value of pi are the original's.
 // Source: Steering.py of task123/AutoTT, which uses the exact pi for the angle, and 3.14 for the limits of roll and pitch.
 //
@@ -11,7 +11,7 @@ public struct CarWheels: Sendable, Equatable {
   public var left: Double
   public var right: Double
 
-  /// Creates set-points.
+  /// Creates setpoints.
   public init(left: Double, right: Double) { (self.left, self.right) = (left, right) }
 
   /// Both sides stopped.
@@ -22,7 +22,7 @@ public struct CarWheels: Sendable, Equatable {
   private static let fullPitch = 80.0 * pi / 180
   private static let minRoll = 3.5 * pi / 180
 
-  /// Calculates set-points from an attitude in rad. NaN gives standstill.
+  /// Calculates setpoints from an attitude in rad. NaN gives standstill.
   public init(roll: Double, pitch: Double) {
     let angle = CarWheels.arcTangent(pitch, roll) * (180 / Double.pi)
     let (along, across) = (roll / CarWheels.fullRoll, pitch / CarWheels.fullPitch)

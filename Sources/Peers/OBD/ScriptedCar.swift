@@ -1,4 +1,4 @@
-// A car with a fixed table of responses, from recordings of real cars, or defined by tests.
+// Replays the responses of recorded cars, or responses that tests define.
 
 import Protocols
 
@@ -9,7 +9,7 @@ public struct ScriptedCar: Car {
   public let ignition: Ignition
   private let responses: [[UInt8]: [Reply]]
 
-  /// Creates a car that sends these responses to requests at any address.
+  /// Creates a car that sends these responses to requests that are sent to any address.
   public init(_ bus: DiagnosticBus = .can11, padding: UInt8? = 0, _ ignition: Ignition = Ignition(), responses: [[UInt8]: [Reply]]) {
     (self.bus, self.padding, self.ignition, self.responses) = (bus, padding, ignition, responses)
   }

@@ -14,7 +14,7 @@ extension Kind {
         help: "Protocol dialect: that of AutoTT's program (as-built), or of the app's README (documented)"),
       Option(
         "tilt-rate", ValueRule(.float, unit: "Hz", range: 5...100),
-        help: "Set-points per second; default: the rate that the car requests, usually 60"
+        help: "Setpoints per second; default: the rate that the car requests, usually 60"
       ),
       Option(
         "status-interval", ValueRule(.float, unit: "s", range: 0...3600), default: .float(30),
@@ -37,7 +37,7 @@ enum CarDialect: String, Sendable, CaseIterable {
 /// The configuration of a car.
 struct CarOptions: Sendable {
   let dialect: CarDialect
-  /// The configured interval between set-points; nil to use the interval that the car requests.
+  /// The configured interval between setpoints; nil to use the interval that the car requests.
   let tiltInterval: Nanoseconds?
   /// The interval between status requests; nil if only the action `refresh` requests the status.
   let statusInterval: Nanoseconds?

@@ -83,7 +83,7 @@ enum CarProperty: Int, CaseIterable, Sendable {
     case .roll: row("roll", .float, "rad", -3.1416...3.1416, "Last roll sent; positive is forward, negative is backward")
     case .pitch: row("pitch", .float, "rad", -1.5708...1.5708, "Last pitch sent; positive is right, negative is left")
     case .yaw: row("yaw", .float, "rad", -3.1416...3.1416, "Last yaw sent; AutoTT's program ignores it")
-    case .tiltRate: row("tilt-rate", .float, "Hz", 5...100, "Set-points per second, as requested by the car or configured")
+    case .tiltRate: row("tilt-rate", .float, "Hz", 5...100, "Setpoints per second, as requested by the car or configured")
     case .leftButton: row("left-button", .bool, "The left button (half of the app's screen) is pressed; an indicator in most modes")
     case .rightButton: row("right-button", .bool, "The right button (half of the app's screen) is pressed; an indicator in most modes")
     case .buttonsEnabled: row("buttons-enabled", .bool, "The car accepts buttons")
@@ -139,7 +139,7 @@ enum CarAction: Int, CaseIterable, Sendable {
           Argument("pitch", .float, help: "rad, -π/2 to π/2; positive is right"),
           Argument("yaw", .float, optional: true, help: "rad, -π to π; default: 0"),
           Argument("relative", .bool, optional: true, help: "The angles are relative to the neutral position, as with keys and gamepads"),
-        ], motion: true, help: "Send one set-point; the first one of a lease starts the car")
+        ], motion: true, help: "Send one setpoint; the first one of a lease starts the car")
     case .proceed: Action("continue", motion: true, help: "Continue to drive after a stop or a change of mode")
     case .stop: Action("stop", help: "Stop the car immediately; it moves again only after continue")
     case .modeInfo:

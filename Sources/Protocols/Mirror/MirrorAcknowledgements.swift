@@ -1,4 +1,5 @@
-// What a mirror has acknowledged, stored across restarts: names, and the days of values that can be withdrawn.
+// What a mirror has acknowledged, persisted across restarts: user names and, for each value that can be reset (to 0 or n/a), the day on
+// which the mirror last acknowledged it.
 
 struct MirrorAcknowledgements: Sendable {
   private static let namesKey = "introduced"
@@ -7,11 +8,12 @@ struct MirrorAcknowledgements: Sendable {
   private static let oldDaysKey = "told"
   private static let maxNames = 16
 
-  /// Names under which the mirror has acknowledged a value, the latest last. The mirror takes pictures for a new name.
+  /// User names under which the mirror has acknowledged a value, the most recent last. For a new user name, the mirror creates a profile
+  /// and photographs the person in front of it.
   private(set) var names: [String] = []
-  /// The local day on which the mirror acknowledged a value, for values that can be withdrawn.
+  /// The local day, in days since 1970-01-01, on which the mirror acknowledged a value, for values that can be reset.
   private(set) var days: [MirrorMetric: Int] = [:]
-  /// Whether the days are also stored under the key of earlier versions, which the next store removes.
+  /// Whether the days are also stored under the key of earlier versions. The next write removes the old key.
   private var hasOldDays = false
 
   mutating func restore(_ files: [String: [UInt8]]) {

@@ -14,7 +14,7 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
   let key: SymmetricKey
   let iv: [UInt8]
 
-  public var description: String { "(a secret key)" }
+  public var description: String { "(redacted)" }
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 
   /// Creates a cipher; nil unless key and IV have 16 bytes each.
@@ -54,16 +54,16 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
     if secret.starts(with: ascii) {
       let rest = secret.dropFirst(ascii.count)
       guard rest.count == 16, rest.allSatisfy({ $0 < 0x80 }) else {
-        throw ValueError("\(rest.count) bytes after ascii:; write exactly 16 ASCII characters, as in the firmware")
+        throw ValueError("\"ascii:\" must be followed by exactly 16 ASCII characters; found \(rest.count) bytes")
       }
       return Array(rest)
     }
     guard secret.starts(with: hex) else {
-      throw ValueError("neither ascii: nor hex: at the start; write ascii: and 16 characters, or hex: and 32 digits")
+      throw ValueError("must start with ascii: or hex:; write ascii: and 16 characters, or hex: and 32 digits")
     }
     let rest = Array(secret.dropFirst(hex.count))
     guard rest.count == 32, rest.allSatisfy(isHexDigit) else {
-      throw ValueError("\(rest.count) characters after hex:; write exactly 32 digits, 0 to 9 and a to f")
+      throw ValueError("\"hex:\" must be followed by exactly 32 digits (0 to 9, a to f); found \(rest.count) bytes")
     }
     return stride(from: 0, to: 32, by: 2).map { hexValue(rest[$0]) << 4 | hexValue(rest[$0 + 1]) }
   }
@@ -71,7 +71,7 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
 
 /// The encoding of messages.
 public enum MirrorProfile: Sendable {
-  /// The published firmware.
+  /// Firmware released after 1 April 2024, with encryption.
   case stock(MirrorCipher)
   /// The firmware of March 2024, without encryption.
   case plain

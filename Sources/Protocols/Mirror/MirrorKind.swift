@@ -12,13 +12,13 @@ extension Kind {
       Option(
         "profile", ValueRule(.string, choices: ["stock", "plain"]), default: .string("stock"),
         help: "Firmware: stock (released after 1 April 2024; encrypts) or plain (earlier; does not encrypt)"),
-      Option("username", ValueRule(.string), help: "Name that the mirror greets, until the property username is set"),
+      Option("username", ValueRule(.string), help: "Name with which the mirror greets you, until the property username is set"),
       Option(
         "interval", ValueRule(.int, unit: "s", range: MirrorProperty.intervals), default: .int(60),
         help: "Interval between update cycles, until the property interval is set"),
       Option(
         "health", ValueRule(.list), default: .list([]), reference: .properties,
-        help: "Properties of other devices to display, such as phone.steps: heart-rate, active-energy, steps, distance"),
+        help: "Properties of other devices to display, for example phone.steps; allowed names: heart-rate, active-energy, steps, distance"),
       Option(
         "weather", ValueRule(.string), reference: .device(with: MirrorMetric.weather.map(\.rawValue)),
         help: "Device whose temperature, humidity, condition and uv-index to display"),
@@ -98,8 +98,10 @@ struct MirrorSettings: Sendable {
     for option in ["key-file", "iv-file"] {
       guard let secret = setup.secrets[option] else {
         if isPlain { continue }
+        let name = option == "key-file" ? "key" : "IV"
         throw OptionError(
-          option, "is missing; write it to a file of mode 0600 and set its path, or set profile = \"plain\"")
+          nil,
+          "\(option) is missing; write the \(name) to a file of mode 0600 and add \(option) = \"/PATH\", or set profile = \"plain\"")
       }
       if isPlain { throw OptionError(option, "not used with profile = \"plain\"; remove it") }
       do throws(ValueError) {

@@ -47,7 +47,7 @@ enum MirrorProperty: Int, CaseIterable, Sendable {
     case .username:
       (
         "username", .string, nil, nil,
-        "Name that the mirror greets (\"\": the configured name); the first value under a new name makes it take pictures"
+        "Name with which the mirror greets you (\"\": the configured name); the first value under a new name makes it take pictures"
       )
     case .health: ("health", .bool, nil, nil, "Collect health values; to send one, also switch on its send- property")
     case .weather: ("weather", .bool, nil, nil, "Collect weather values")

@@ -1,14 +1,14 @@
-// The consequences of a vehicle's reply, or of a failed request, for the adapter: what it reveals about the adapter, and what the adapter
-// must do.
+// What a reply to a request, or its failure, means for the adapter session: what it shows about the vehicle and the adapter, and what the
+// session must do with the adapter next.
 
 struct Reaction: Sendable {
-  /// What the reply has revealed.
+  /// What the reply has shown.
   struct Notices: OptionSet, Sendable {
     let rawValue: UInt8
 
     /// The reply was usable.
     static let usableReply = Notices(rawValue: 1)
-    /// The vehicle has answered the fast request (FastPoll.swift).
+    /// The vehicle responded to the fast request (FastPoll.swift), or detection restarts.
     static let vehicleResponded = Notices(rawValue: 2)
     /// The fast request failed and was replaced by another one.
     static let replacedFastRequest = Notices(rawValue: 4)

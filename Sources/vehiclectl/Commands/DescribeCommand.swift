@@ -9,7 +9,7 @@ struct DescribeCommand: Subcommand {
     commandName: "describe", abstract: "List the properties and actions of devices.")
 
   @OptionGroup var common: CommonOptions
-  @Argument(help: "Only this device.", completion: .devices)
+  @Argument(help: "Show only this device.", completion: .devices)
   var device: String?
 
   func perform(_ output: Output) throws {

@@ -1,4 +1,4 @@
-// drive: acquires the motion lease of a device and sends set-points: from lines of JSON, keys, a gamepad or a wheel.
+// drive: acquires the motion lease of a device and sends setpoints: from lines of JSON, keys, a gamepad or a wheel.
 
 import ArgumentParser
 import Glibc
@@ -7,9 +7,9 @@ import Varlink
 
 struct DriveCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "drive", abstract: "Drive with keys, a gamepad, or set-points from stdin.",
+    commandName: "drive", abstract: "Drive with keys, a gamepad, or setpoints from stdin.",
     discussion: """
-      On a terminal, drive with the arrow keys or WASD. The keys 1 to 9 limit the set-points to 10 to 90 %, and 0 allows 100 %. q quits.
+      On a terminal, drive with the arrow keys or WASD. The keys 1 to 9 limit the setpoints to 10 to 90 %, and 0 allows 100 %. q quits.
       An RC car (a device with the action tilt): space stops it and Enter continues; the limit of the tilt, and so of speed and steering, \
       starts at 40 %. "," and "." toggle the car's left and right buttons (its indicators). On a gamepad or wheel, A continues, B stops, \
       the shoulder buttons act as the car's buttons, and Start quits.
@@ -18,10 +18,10 @@ struct DriveCommand: Subcommand {
       the key sets zero at once. A terminal reports no releases: without such a keyboard, the throttle opens when the key repeats, and is \
       zero at most 0.25 s after the last key event (the brake: 0.65 s). Over ssh, a key whose release is delayed looks like a held key; \
       the command therefore refuses to control a throttle with keys unless --force is given.
-      If stdin is not a terminal, each line of it is a JSON object: a set-point or an action. A set-point is a motion property, such as \
+      If stdin is not a terminal, each line of it is a JSON object: a setpoint or an action. A setpoint is a motion property, such as \
       {"target-current": 2.5}, or the arguments of a motion action, such as {"roll": 0.1, "pitch": 0}. An object such as {"do": "stop"} \
-      runs an action by its name. "vehiclectl describe" lists them. If several set-points are queued, only the last one is sent.
-      Only the client that holds the motion lease of a device can drive it. If no set-point arrives within the deadline, the command loses \
+      runs an action by its name. "vehiclectl describe" lists them. If several setpoints are queued, only the last one is sent.
+      Only the client that holds the motion lease of a device can drive it. If no setpoint arrives within the deadline, the command loses \
       the lease, and the vehicle stops. The vehicle also stops at the end of the input, on Ctrl-C and Ctrl-Z, if the terminal is closed or \
       loses the focus, if the input device is unplugged, and if the link or the daemon fails.
       """)
@@ -29,7 +29,7 @@ struct DriveCommand: Subcommand {
   @OptionGroup var common: CommonOptions
   @Argument(help: "The device.", completion: .devices)
   var device: String
-  @Option(help: ArgumentHelp("Maximum time between set-points in ms, 100 to 5000.", valueName: "ms"))
+  @Option(help: ArgumentHelp("Maximum time between setpoints in ms, 100 to 5000.", valueName: "ms"))
   var deadline = Contract.Drive.defaultDeadline
   @Option(
     help: ArgumentHelp("Drive with the first gamepad or wheel, or with this input device.", valueName: "gamepad|path"),
@@ -87,7 +87,7 @@ struct DriveCommand: Subcommand {
         "cannot drive \(device): it has no motion properties or actions; a VESC has them with allow-motion = true in its section")
     }
     throw .usage(
-      "cannot drive \(device) by hand: it has neither the action tilt nor a motion property target-…; pipe set-points into vehiclectl, at "
+      "cannot drive \(device) by hand: it has neither the action tilt nor a motion property target-…; pipe setpoints into vehiclectl, at "
         + "least one every \(deadline) ms: PROGRAM | vehiclectl drive \(device), with lines of \(schema.example)")
   }
 

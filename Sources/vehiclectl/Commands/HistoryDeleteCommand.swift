@@ -26,7 +26,8 @@ struct HistoryDeleteCommand: Subcommand {
   func perform(_ output: Output) throws {
     try range.check()
     guard yes || (Prompt.isInteractive && !output.json) else {
-      throw Failure.usage("nothing deleted: cannot ask for confirmation without a terminal or with --json; use --yes to delete without it")
+      throw Failure.usage(
+        "nothing deleted: cannot ask for confirmation without a terminal or with --json; use --yes to delete without confirmation")
     }
     let client = try history.connectForLongCalls(common, output)
     let recorded = RecordedProperties(try client.call(HistoryContract.SeriesMethod.self, .init()).series)
@@ -52,7 +53,7 @@ struct HistoryDeleteCommand: Subcommand {
     switch (range.since, range.until) {
     case (let start?, let end?): return "\(what) from \(dateAndTime(start)) to \(dateAndTime(end))"
     case (let start?, nil): return "\(what) from \(dateAndTime(start)) on"
-    case (nil, let end?): return "\(what) until \(dateAndTime(end))"
+    case (nil, let end?): return "\(what) up to \(dateAndTime(end))"
     case (nil, nil): return "\(what) in the entire history"
     }
   }

@@ -76,6 +76,6 @@ struct RecordCommand: Subcommand {
     if descriptor >= 0 { return descriptor }
     if errno == ELOOP { throw .usage("cannot write \(path): it is a symbolic link; name the file itself") }
     guard errno == EEXIST else { throw .other("cannot write \(path): \(String(cString: strerror(errno)))") }
-    throw .usage("cannot write \(path): it exists; name another file, or use --force to overwrite it")
+    throw .usage("cannot write \(path): it exists; specify another file, or use --force to overwrite it")
   }
 }

@@ -9,8 +9,8 @@ struct StatusCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Show all devices, or one device with its values.",
     discussion: """
-      Without a device, shows one line for each, those with problems first. With a device, shows its links, its most important values and \
-      its last log records.
+      Without a device, shows one line per device, devices with problems first. With a device, shows its links, its most important \
+      values and its last log records.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -18,7 +18,7 @@ struct StatusCommand: Subcommand {
   var all = false
   @Flag(help: "Do not use a pager, even if the output is longer than the terminal.")
   var noPager = false
-  @Argument(help: "Only this device.", completion: .devices)
+  @Argument(help: "Show only this device.", completion: .devices)
   var device: String?
 
   func perform(_ output: Output) throws { try Self.show(device, common, output, all: all, usePager: !noPager) }

@@ -6,7 +6,7 @@ import Varlink
 
 struct ToyCommand: ToySubcommand {
   static let configuration = CommandConfiguration(
-    commandName: "toy", abstract: "Use the Trivio trivia toy: account, facts, votes and Wi-Fi.",
+    commandName: "toy", abstract: "Manage the Trivio trivia toy: account, facts, votes and Wi-Fi.",
     discussion: """
       Without a subcommand, show the status of the device that is named toy, or of the only toy.
       The commands prompt for passwords, or read them from stdin; passwords are never arguments.

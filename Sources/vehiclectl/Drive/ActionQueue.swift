@@ -1,4 +1,4 @@
-// The actions of a drive by pipe. They run in order on a connection of their own, so that set-points do not wait for their replies. Stop
+// The actions of a drive by pipe. They run in order on a connection of their own, so that setpoints do not wait for their replies. Stop
 // uses another connection and waits for nothing: it replaces the actions that are not sent yet. If a motion action is in flight, Stop is
 // sent again after its reply, because the daemon may have received that action after the Stop.
 

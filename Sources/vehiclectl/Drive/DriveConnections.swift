@@ -1,5 +1,5 @@
-// The connections of one drive, so that no call waits behind another: for the lease, set-points, Stop, buttons and Watch. At most one
-// set-point is in flight.
+// The connections of one drive, so that no call waits behind another: for the lease, setpoints, Stop, buttons and Watch. At most one
+// setpoint is in flight.
 
 import CLinux
 import Glibc
@@ -7,7 +7,7 @@ import Protocols
 import Varlink
 
 struct DriveConnections {
-  /// The connections for the lease, set-points, Stop, Watch and buttons.
+  /// The connections for the lease, setpoints, Stop, Watch and buttons.
   private let holder: Client
   private let driver: Client
   private let stopper: Client
@@ -16,7 +16,7 @@ struct DriveConnections {
   private let device: String
   /// The lease, once it is granted.
   private(set) var lease: String?
-  /// Whether the set-point in flight sets a property, instead of running an action.
+  /// Whether the setpoint in flight sets a property, instead of running an action.
   private var setsProperty = false
   /// Whether a Stop is in flight, and whether another one was requested meanwhile.
   private var isStopping = false
@@ -50,7 +50,7 @@ struct DriveConnections {
   /// The next reply of Watch, or nil.
   func receiveUpdate() throws(Failure) -> Contract.Watch.Result? { try watcher.next(Contract.Watch.self) }
 
-  /// Sends a motion action or property on the connection for set-points.
+  /// Sends a motion action or property on the connection for setpoints.
   mutating func send(_ request: DriveRequest) throws(Failure) {
     switch request {
     case .set(let property, let value):
@@ -64,7 +64,7 @@ struct DriveConnections {
     }
   }
 
-  /// Reads the reply to a set-point. Returns whether there is one, and the message of an error that does not end the lease.
+  /// Reads the reply to a setpoint. Returns whether there is one, and the message of an error that does not end the lease.
   func receiveReply() throws(Failure) -> (received: Bool, refusal: String?) {
     do throws(Failure) {
       let received = setsProperty ? try driver.next(Contract.Set.self) != nil : try driver.next(Contract.Call.self) != nil
@@ -79,14 +79,14 @@ struct DriveConnections {
     }
   }
 
-  /// Runs the action `stop` without waiting for set-points in flight.
+  /// Runs the action `stop` without waiting for setpoints in flight.
   mutating func stop() throws(Failure) {
     guard !isStopping else { return anotherStopRequested = true }
     isStopping = true
     try stopper.begin(Contract.Call.self, .init(device: device, action: "stop"))
   }
 
-  /// Sends a last set-point after the one in flight, if any, and waits for its reply. Throws if there is none at `end`: the vehicle may be
+  /// Sends a last setpoint after the one in flight, if any, and waits for its reply. Throws if there is none at `end`: the vehicle may be
   /// moving.
   mutating func finish(with neutral: DriveRequest, hasSetPointInFlight: Bool, until end: Double) throws(Failure) {
     for sends in hasSetPointInFlight ? [false, true] : [true] {

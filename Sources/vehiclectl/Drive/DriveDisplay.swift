@@ -1,4 +1,4 @@
-// What is known while driving: the lease, the set-point that was sent, the device's readings. Pure: times are arguments.
+// What is known while driving: the lease, the setpoint that was sent, the device's readings. No I/O: times are arguments.
 
 import Protocols
 import Varlink
@@ -25,9 +25,9 @@ struct DriveDisplay {
   /// The fraction of the maximum that keys and sticks reach, 0 to 1.
   var limit: Double
   var lease = Lease.requested
-  /// The set-point that was sent last; nil before the first one.
+  /// The setpoint that was sent last; nil before the first one.
   var sent: DriveRequest?
-  /// Seconds without a reply to a set-point, if that is too long.
+  /// Seconds without a reply to a setpoint, if that is too long.
   var stall: Double?
   /// An error, or a note such as that the stick is not at rest.
   var remark: String?

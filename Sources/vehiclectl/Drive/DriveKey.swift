@@ -1,4 +1,4 @@
-// The keys for driving. Pure.
+// The keys for driving. No I/O.
 
 /// The left and right button of the car. In the original app each is one half of the screen.
 enum ScreenHalf: String, CaseIterable { case left, right }

@@ -1,4 +1,4 @@
-// Draws the display of a drive on a grid: lease, headline numbers, the set-point that was sent, other values, the keys. Pure.
+// Draws the display of a drive on a grid: lease, headline numbers, the setpoint that was sent, other values, the keys. No I/O.
 
 import Protocols
 import Varlink
@@ -99,7 +99,7 @@ struct DriveRenderer {
   private var footer: [(text: String, role: StyleRole)] {
     var lines: [(text: String, role: StyleRole)] = []
     if let event = display.event { lines.append(("  " + event, .warn)) }
-    if let stall = display.stall { lines.append(("  stalled: no reply to a set-point for \(Format.tenths(stall)) s", .bad)) }
+    if let stall = display.stall { lines.append(("  stalled: no reply to a setpoint for \(Format.tenths(stall)) s", .bad)) }
     if let remark = display.remark { lines.append(("  " + remark, .bad)) }
     return lines + display.help.map { ($0, .dim) }
   }

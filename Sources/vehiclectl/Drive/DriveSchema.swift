@@ -1,5 +1,5 @@
-// What a device accepts while it is driven, and the parser for lines of JSON. Pure and independent of the kind of device. An ambiguous line
-// is an error with its line number.
+// What a device accepts while it is driven, and the parser for lines of JSON. No I/O, and independent of the kind of device. An ambiguous
+// line is an error with its line number.
 
 import Protocols
 import Varlink
@@ -9,7 +9,7 @@ enum DriveRequest: Equatable {
   case set(property: String, Value)
   case run(action: String, arguments: [String: Value], motion: Bool)
 
-  /// Whether it is a set-point, which replaces a waiting one. Other requests are run in order.
+  /// Whether it is a setpoint, which replaces a waiting one. Other requests are run in order.
   var isSetPoint: Bool {
     switch self {
     case .set: true

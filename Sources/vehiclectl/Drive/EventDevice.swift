@@ -47,7 +47,7 @@ final class EventDevice {
   /// Whether a key is down, according to the events read so far.
   func isDown(key: Int32) -> Bool { libevdev_get_event_value(device, UInt32(EV_KEY), UInt32(key)) != 0 }
 
-  /// Reads pending events. Fails if the device is gone.
+  /// Reads pending events. Throws if the device was unplugged.
   func read(_ each: (_ type: Int32, _ code: Int, _ value: Int) -> Void) throws(Failure) {
     var event = input_event()
     while true {

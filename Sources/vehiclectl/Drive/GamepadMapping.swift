@@ -1,4 +1,4 @@
-// Maps the axes and buttons of an input device to driving. Pure. The axes have no effect until each of them has been at rest once.
+// Maps the axes and buttons of an input device to driving. No I/O. The axes have no effect until each of them has been at rest once.
 // Sources: the kernel's Documentation/input/gamepad.rst and input-event-codes.h; Logitech and Thrustmaster wheels report pedals on Z and
 // RZ, inverted: released is the maximum.
 

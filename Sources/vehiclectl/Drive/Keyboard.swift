@@ -1,5 +1,5 @@
 // Keyboards through evdev, which report the release of a key, unlike a terminal. A key takes effect only once the terminal has received it;
-// keys typed in other windows do nothing. If one of the keyboards is unplugged, the drive ends.
+// keys typed in other windows do nothing. If one of the keyboards is unplugged, drive exits.
 
 import CEvdev
 
@@ -9,7 +9,7 @@ protocol Keyboard: AnyObject {
   var descriptors: [Int32] { get }
   /// Whether a key of this direction is down.
   func isDown(_ direction: Steering.Direction) -> Bool
-  /// Processes pending events. Fails if a keyboard is gone.
+  /// Processes pending events. Throws if a keyboard was unplugged.
   func read() throws(Failure)
 }
 

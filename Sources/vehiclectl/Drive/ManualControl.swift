@@ -1,4 +1,4 @@
-// How keys and sticks drive a device, chosen by its schema: by tilting, as an RC car, or by a throttle, as a longboard. Pure.
+// How keys and sticks drive a device, chosen by its schema: by tilting, as an RC car, or by a throttle, as a longboard. No I/O.
 
 import Protocols
 import Varlink
@@ -11,9 +11,9 @@ protocol ManualControl {
   var limitName: String { get }
   /// Whether a released key must not look held for longer than `Throttle.hold`. A connection that can delay keys is then too risky.
   var needsPromptRelease: Bool { get }
-  /// The set-point that moves nothing.
+  /// The setpoint that moves nothing.
   var neutral: DriveRequest { get }
-  /// The set-point for the keys or, if there is one, for a stick at this heading.
+  /// The setpoint for the keys or, if there is one, for a stick at this heading.
   func setPoint(_ stick: Heading?, limit: Double, at now: Double) -> DriveRequest
   /// Handles a key of the terminal that is pressed or repeats; `isDown`: a keyboard reports that it is down.
   mutating func press(_ direction: Steering.Direction, isDown: Bool, at now: Double)
@@ -21,13 +21,13 @@ protocol ManualControl {
   mutating func update(_ keyboard: any Keyboard)
   /// Returns to neutral at once.
   mutating func release()
-  /// A set-point as bars; nil: none was sent yet.
+  /// A setpoint as bars; nil: none was sent yet.
   func bars(_ sent: DriveRequest?) -> [DriveBar]
   /// The keys, in one line.
   func help(isStick: Bool) -> String
 }
 
-/// One quantity of a set-point.
+/// One quantity of a setpoint.
 struct DriveBar: Equatable {
   let name: String
   /// The value with its unit; nil: not sent yet.

@@ -1,5 +1,5 @@
-// Manual driving: turns keys, a gamepad or a wheel into set-points under the lease, at the rate that the device accepts. When the keys are
-// released, the set-point returns to neutral. If the terminal is closed, an input device is unplugged or the process is suspended, the
+// Manual driving: turns keys, a gamepad or a wheel into setpoints under the lease, at the rate that the device accepts. When the keys are
+// released, the setpoint returns to neutral. If the terminal is closed, an input device is unplugged or the process is suspended, the
 // vehicle is stopped and the drive ends.
 
 import Protocols
@@ -36,7 +36,7 @@ struct ManualDrive {
   /// The time in s to wait for the reply to Stop; longer than the daemon waits for the car to confirm it.
   private static let stopTimeout = 3.0
 
-  /// Prepares to drive a device: `control` turns the inputs into set-points, and `described` is the device's schema.
+  /// Prepares to drive a device: `control` turns the inputs into setpoints, and `described` is the device's schema.
   init(
     _ common: CommonOptions, _ output: Output, _ schema: DriveSchema, _ control: any ManualControl, described: Contract.Schema?,
     deadline: Int,
@@ -151,7 +151,7 @@ struct ManualDrive {
     display.stall = scheduler.stall(at: now, deadline: Double(deadline) / 1000)
   }
 
-  /// Sends the action `continue` or a set-point, if one is due and none is in flight.
+  /// Sends the action `continue` or a setpoint, if one is due and none is in flight.
   private mutating func sendDue(_ connections: inout DriveConnections) throws {
     let now = Clock.monotonic
     guard connections.lease != nil, scheduler.sentAt == nil else { return }
@@ -242,7 +242,7 @@ struct ManualDrive {
     return end
   }
 
-  /// Shows an error of Stop or of a button for `errorTime` seconds. Replies to set-points without an error do not replace it.
+  /// Shows an error of Stop or of a button for `errorTime` seconds. Replies to setpoints without an error do not replace it.
   private mutating func showError(_ message: String, at now: Double) {
     note(message)
     errorShownUntil = now + Self.errorTime

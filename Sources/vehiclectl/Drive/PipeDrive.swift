@@ -1,4 +1,4 @@
-// Drives a device with lines of JSON from another program. Set-points are never repeated: without new lines the deadline stops the vehicle.
+// Drives a device with lines of JSON from another program. Setpoints are never repeated: without new lines the deadline stops the vehicle.
 
 import ArgumentParser
 import Glibc
@@ -20,9 +20,9 @@ struct PipeDrive {
   private var lines: LineReader
   /// The number of the last line read.
   private var number = 0
-  /// The text of the last reply to a set-point.
+  /// The text of the last reply to a setpoint.
   private var remark: String?
-  /// The error of the last set-point, if any.
+  /// The error of the last setpoint, if any.
   private var lastError: String?
   /// The exit code of the last rejected line, which becomes the exit status of the drive.
   private var rejectedCode: Int32?
@@ -110,7 +110,7 @@ struct PipeDrive {
     for entry in dropped { output.note("line \(entry.number): not sent: the drive has ended") }
   }
 
-  /// Reads the waiting lines and returns their requests. Of several set-points, only the last is returned, because an outdated one must not
+  /// Reads the waiting lines and returns their requests. Of several setpoints, only the last is returned, because an outdated one must not
   /// move the vehicle.
   private mutating func readRequests() throws(Failure) -> [Line] {
     var requests: [Line] = []
@@ -158,7 +158,7 @@ struct PipeDrive {
     }
   }
 
-  /// Prints the text of a reply. A text that repeats in the replies to set-points is printed once.
+  /// Prints the text of a reply. A text that repeats in the replies to setpoints is printed once.
   private mutating func show(_ result: Contract.Call.Result, to request: DriveRequest) {
     if let text = result.text, text != remark || !request.isSetPoint {
       output.lines(text.split(separator: "\n").map { Output.oneLine(String($0)) })
@@ -166,7 +166,7 @@ struct PipeDrive {
     if request.isSetPoint { remark = result.text }
   }
 
-  /// The message for an error that does not end the drive; nil if the previous set-point had the same error. Throws any other error.
+  /// The message for an error that does not end the drive; nil if the previous setpoint had the same error. Throws any other error.
   mutating func message(for failure: Failure, to request: DriveRequest, _ number: Int) throws(Failure) -> String? {
     switch failure {
     case .rejected(.deviceError), .rejected(.outOfRange): break

@@ -1,29 +1,29 @@
-// Decides when to send the next set-point. Pure: time is an argument. At most one is in flight. Set-points are not queued: the tilt at the
+// Decides when to send the next setpoint. No I/O: time is an argument. At most one is in flight. Setpoints are not queued: the tilt at the
 // time of sending is sent.
 
 struct SetPointScheduler {
-  /// The maximum rate in set-points per second.
+  /// The maximum rate in setpoints per second.
   static let maxRate = 60.0
 
-  /// Set-points per second.
+  /// Setpoints per second.
   private(set) var rate: Double
   private var due: Double
   /// When the request in flight was sent.
   private(set) var sentAt: Double?
 
-  /// The first set-point is due at once.
+  /// The first setpoint is due at once.
   init(at now: Double, rate: Double = maxRate) {
     self.rate = rate
     due = now
   }
 
-  /// Limits the rate to what the device accepts (nil: unknown), but not below four set-points within the lease's deadline (seconds).
+  /// Limits the rate to what the device accepts (nil: unknown), but not below four setpoints within the lease's deadline (seconds).
   mutating func limit(to deviceRate: Double?, deadline: Double) {
     guard let deviceRate, deviceRate.isFinite, deviceRate > 0 else { return rate = Self.maxRate }
     rate = min(Self.maxRate, max(deviceRate, 4 / deadline))
   }
 
-  /// Returns whether a set-point is due; if so, counts it as sent. Set-points stay on a time grid; missed slots are skipped.
+  /// Returns whether a setpoint is due; if so, counts it as sent. Setpoints stay on a time grid; missed slots are skipped.
   mutating func markSentIfDue(at now: Double) -> Bool {
     guard sentAt == nil, now >= due else { return false }
     sentAt = now
@@ -32,7 +32,7 @@ struct SetPointScheduler {
     return true
   }
 
-  /// Records that another request was sent. Set-points wait for its reply.
+  /// Records that another request was sent. Setpoints wait for its reply.
   mutating func requestSent(at now: Double) { sentAt = now }
 
   mutating func replyReceived() { sentAt = nil }

@@ -1,4 +1,4 @@
-// Turns keys into a tilt. Pure: time is an argument. A terminal reports presses and repeats but no releases: a press counts as held for a
+// Turns keys into a tilt. No I/O: time is an argument. A terminal reports presses and repeats but no releases: a press counts as held for a
 // moment, a repeat for a shorter one, then the tilt returns to level.
 // Source: the car's Steering.py (task123/AutoTT): full speed is 45° of roll or 80° of pitch, positive pitch turns right.
 

@@ -1,5 +1,5 @@
-// Hold-to-run throttle for keys. Pure: time is an argument. A terminal reports presses and repeats but no releases. A single press
-// therefore does not open the throttle: it opens when the key repeats, and closes `hold` after the last repeat. The set-point zero follows
+// Hold-to-run throttle for keys. No I/O: time is an argument. A terminal reports presses and repeats but no releases. A single press
+// therefore does not open the throttle: it opens when the key repeats, and closes `hold` after the last repeat. The setpoint zero follows
 // at most `sending` later. Keys that arrive together, as in pasted text or after a network delay, count as one press. If a keyboard reports
 // that the key is down, the throttle opens at once, stays open without repeats, and closes with the release. Reopening always takes another
 // key event of the terminal.
@@ -9,9 +9,9 @@ struct Throttle {
   static let hold = 0.2
   /// The brake holds longer after the first press: keyboards start to repeat after about half a second.
   static let brakePressHold = 0.6
-  /// The maximum time until the next set-point is sent in seconds, if the device replies to the one before within this time.
+  /// The maximum time until the next setpoint is sent in seconds, if the device replies to the one before within this time.
   static let sending = 0.05
-  /// The documented time from the last key event to the set-point zero in seconds.
+  /// The documented time from the last key event to the setpoint zero in seconds.
   static let releaseTime = hold + sending
   /// The maximum time between a press and its first repeat in seconds.
   static let repeatDelay = 1.0

@@ -1,4 +1,4 @@
-// A calendar date and time of day in a time zone. Pure.
+// A calendar date and time of day in a time zone. No I/O.
 // Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms" (days_from_civil, civil_from_days).
 
 struct CivilTime: Equatable {

@@ -1,4 +1,4 @@
-// A measured value with its unit and error bound, as shown for trips and charges. Pure.
+// A measured value with its unit and error bound, as shown for trips and charges. No I/O.
 
 import Varlink
 

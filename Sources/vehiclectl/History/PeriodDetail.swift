@@ -1,4 +1,4 @@
-// The details of one trip, charge or parked period as lines: the most important figures first, with their bounds and sources. Pure.
+// The details of one trip, charge or parked period as lines: the most important figures first, with their bounds and sources. No I/O.
 
 import Varlink
 

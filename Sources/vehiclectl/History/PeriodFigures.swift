@@ -1,4 +1,4 @@
-// The figures of a trip, charge or parked period in the units in which they are displayed. Pure.
+// The figures of a trip, charge or parked period in the units in which they are displayed. No I/O.
 
 import Varlink
 

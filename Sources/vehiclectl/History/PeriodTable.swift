@@ -1,5 +1,5 @@
 // A table of trips, charges or parked periods that fits the width of the terminal. If the terminal is too narrow, the table first omits
-// bounds, then prints notes as footnotes, and so on (see `Detail.all`). Pure: the current time and the local zone are arguments.
+// bounds, then prints notes as footnotes, and so on (see `Detail.all`). No I/O: the current time and the local zone are arguments.
 
 import Varlink
 

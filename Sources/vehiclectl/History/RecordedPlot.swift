@@ -1,4 +1,4 @@
-// A recorded plot as a series to draw. Pure.
+// A recorded plot as a series to draw. No I/O.
 
 import Varlink
 

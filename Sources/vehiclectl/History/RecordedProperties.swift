@@ -1,4 +1,5 @@
-// The properties that the history service has recorded, and their selection by references on the command line. Pure, apart from completion.
+// The properties that the history service has recorded, and their selection by references on the command line. No I/O except for
+// completion.
 
 import ArgumentParser
 import Protocols

@@ -1,4 +1,4 @@
-// A time zone: its offset from UTC at any time, from the system's zone files. Pure, apart from reading them. Unlike tzset(3), a lookup
+// A time zone: its offset from UTC at any time, from the system's zone files. No I/O except reading them. Unlike tzset(3), a lookup
 // changes no state of the process.
 // Source: RFC 8536 (TZif). Only the 64-bit data of version 2 and later is read.
 

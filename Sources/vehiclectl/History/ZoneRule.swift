@@ -1,4 +1,4 @@
-// The rule of a time zone that applies in every year, such as `CET-1CEST,M3.5.0,M10.5.0/3`. Pure.
+// The rule of a time zone that applies in every year, such as `CET-1CEST,M3.5.0,M10.5.0/3`. No I/O.
 // Source: POSIX.1-2017, chapter 8, TZ; RFC 8536 section 3.3.1 (change times from -167 to 167 hours).
 
 struct ZoneRule: Equatable, Sendable {

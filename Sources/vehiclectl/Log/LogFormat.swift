@@ -1,4 +1,4 @@
-// Log records as lines: time, level, device and link, message, other fields. Pure.
+// Log records as lines: time, level, device and link, message, other fields. No I/O.
 
 import Varlink
 

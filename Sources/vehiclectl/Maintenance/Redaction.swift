@@ -1,4 +1,4 @@
-// Removes personal data from a report: names, places, credentials, VINs, addresses. Pure.
+// Removes personal data from a report: names, places, credentials, VINs, addresses. No I/O.
 
 enum Redaction {
   static let mark = "…"

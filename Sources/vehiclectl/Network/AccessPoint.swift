@@ -1,4 +1,4 @@
-// An access point as reported by NetworkManager. Pure; all input comes from unauthenticated radio frames.
+// An access point as reported by NetworkManager. No I/O; all input comes from unauthenticated radio frames.
 // Source: NetworkManager's D-Bus reference, AccessPoint, NM80211ApFlags and NM80211ApSecurityFlags.
 
 import DBus
@@ -10,7 +10,7 @@ struct AccessPoint: Equatable {
     case password
     /// WPA-Enterprise, which requires a login.
     case enterprise
-    /// WEP, WPA3 alone, or encryption without a password.
+    /// WEP, WPA3 only, or encryption without a password.
     case other
   }
 
@@ -35,7 +35,7 @@ extension AccessPoint {
   /// An open network with a counterpart that uses Opportunistic Wireless Encryption (OWE).
   private static let oweTransition = 0x1000
 
-  /// Reads NetworkManager's properties of an access point; nil if they have no frequency.
+  /// Reads NetworkManager's properties of an access point; nil if the frequency is missing.
   init?(_ properties: [String: DBusValue]) {
     guard let frequency = properties["Frequency"]?.int else { return nil }
     let securityFlags = (properties["WpaFlags"]?.int ?? 0) | (properties["RsnFlags"]?.int ?? 0)

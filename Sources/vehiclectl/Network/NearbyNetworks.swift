@@ -1,5 +1,5 @@
 // The networks in range that the toy can join, and why others are not offered. Names with characters that could corrupt the terminal are
-// not shown. Pure.
+// not shown. No I/O.
 
 import Protocols
 

@@ -1,4 +1,4 @@
-// The state of NetworkManager from one reply: Wi-Fi devices, access points and connections. Pure. Missing or invalid members are ignored.
+// The state of NetworkManager from one reply: Wi-Fi devices, access points and connections. No I/O. Missing or invalid members are ignored.
 // Source: NetworkManager's D-Bus reference: Device, Device.Wireless, AccessPoint, Connection.Active, Settings.Connection; NMDeviceType,
 // NMDeviceState, NMActiveConnectionState. The ObjectManager at /org/freedesktop has all objects.
 

@@ -1,4 +1,4 @@
-// The names of the toy's own network. Pure. Source: the toy's firmware; the chip uses its default names if setting the name fails.
+// The names of the toy's own network. No I/O. Source: the toy's firmware; the chip uses its default names if setting the name fails.
 
 enum ToyNetwork {
   static let defaultName = "Trivio"

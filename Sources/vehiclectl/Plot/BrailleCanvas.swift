@@ -1,4 +1,4 @@
-// A canvas of dots that are drawn as braille characters, two columns and four rows of dots per cell. Pure.
+// A canvas of dots that are drawn as braille characters, two columns and four rows of dots per cell. No I/O.
 // Source: the Unicode block Braille Patterns, U+2800 to U+28FF.
 
 struct BrailleCanvas {

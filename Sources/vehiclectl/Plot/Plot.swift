@@ -1,4 +1,4 @@
-// A plot: values against time or another quantity, in stacked panels that share the horizontal axis. TextPlot and SVGPlot draw it. Pure.
+// A plot: values against time or another quantity, in stacked panels that share the horizontal axis. TextPlot and SVGPlot draw it. No I/O.
 
 /// The values in one interval.
 struct PlotPoint: Equatable {

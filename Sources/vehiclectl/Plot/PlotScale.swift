@@ -1,4 +1,4 @@
-// Scales and ticks at round numbers and times. Pure.
+// Scales and ticks at round numbers and times. No I/O.
 
 import Glibc
 

@@ -1,4 +1,4 @@
-// Draws a plot as a self-contained SVG file without scripts, fonts or links, for light and dark colour schemes. Pure.
+// Draws a plot as a self-contained SVG file without scripts, fonts or links, for light and dark colour schemes. No I/O.
 // Source: SVG 1.1 (Second Edition).
 
 struct SVGPlot {

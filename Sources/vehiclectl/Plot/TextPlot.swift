@@ -1,5 +1,5 @@
 // Draws a plot on a grid of terminal cells: for each panel a title with minimum, mean and maximum, a scale, and a band from the minimum to
-// the maximum of each column of dots, so that no spike is lost. Gaps stay empty. Pure.
+// the maximum of each column of dots, so that no spike is lost. Gaps stay empty. No I/O.
 
 extension Plot {
   /// The minimum number of rows of a panel, including its title.

@@ -1,4 +1,4 @@
-// Escapes text for XML. Pure.
+// Escapes text for XML. No I/O.
 // Source: XML 1.0 (Fifth Edition), sections 2.2 and 2.4.
 
 enum XMLText {

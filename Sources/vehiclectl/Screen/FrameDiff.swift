@@ -1,4 +1,4 @@
-// The bytes that turn one frame on a terminal into the next: only changed cells, with the shortest cursor movements. Pure.
+// The bytes that turn one frame on a terminal into the next: only changed cells, with the shortest cursor movements. No I/O.
 // Source: ECMA-48; DEC private mode 2026 (synchronized output), which terminals without it ignore.
 
 struct FrameDiff {

@@ -1,4 +1,4 @@
-// A grid of terminal cells that views draw on. Pure. Text beyond the edges is cut, control characters become spaces, and combining marks
+// A grid of terminal cells that views draw on. No I/O. Text beyond the edges is cut, control characters become spaces, and combining marks
 // are dropped.
 
 struct Grid: Equatable {

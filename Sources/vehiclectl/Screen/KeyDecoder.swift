@@ -1,4 +1,4 @@
-// Decodes terminal input into key presses. Pure; input may be split anywhere, as in the three bytes of an arrow key. Unknown sequences,
+// Decodes terminal input into key presses. No I/O; input may be split anywhere, as in the three bytes of an arrow key. Unknown sequences,
 // replies of the terminal and invalid UTF-8 are ignored.
 // Sources: ECMA-48 section 5.4 (CSI, final byte 40 to 7E); xterm's keys: CSI A or, in application mode, SS3 A; CSI 5 ~ and the like; CSI O
 // (DEC private mode 1004).

@@ -1,5 +1,5 @@
 // A link that a device can be set up on: found by a scan, at a known address, or given by the user. Its text in the list of `setup` and
-// its URL for the configuration. Pure.
+// its URL for the configuration. No I/O.
 
 import Protocols
 import Varlink

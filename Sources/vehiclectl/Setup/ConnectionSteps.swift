@@ -1,5 +1,5 @@
-// The steps of a device from its link to its first values, derived from the replies of Watch. Pure: `now` is an argument, in seconds on any
-// monotonic clock. Each step is one line and is reported once per connection.
+// The steps of a device from its link to its first values, derived from the replies of Watch. No I/O: `now` is an argument, in seconds on
+// any monotonic clock. Each step is one line and is reported once per connection.
 
 import Protocols
 import Varlink

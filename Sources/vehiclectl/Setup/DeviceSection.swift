@@ -1,4 +1,4 @@
-// The section of one device in the configuration file: its lines of TOML, and the rule for device names. Pure.
+// The section of one device in the configuration file: its lines of TOML, and the rule for device names. No I/O.
 
 import Varlink
 

@@ -1,4 +1,4 @@
-// Link URLs as text: parts, percent-encoding, and whether a configured link leads to a candidate. Pure. The daemon defines the rules; see
+// Link URLs as text: parts, percent-encoding, and whether a configured link leads to a candidate. No I/O. The daemon defines the rules; see
 // vehicled.toml(5).
 
 import Glibc

@@ -1,5 +1,5 @@
 // The questions of `setup`: a default on Enter, and an explanation of a wrong answer. On a terminal the question is repeated; from a pipe a
-// wrong answer is an error, because the lines that follow would answer other questions. Pure except for the closures.
+// wrong answer is an error, because the lines that follow would answer other questions. No I/O except in the closures.
 
 import Protocols
 

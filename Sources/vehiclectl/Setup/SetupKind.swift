@@ -1,5 +1,5 @@
 // What `setup` asks for each kind of device that has a link: the default of its name, and the options without which it does not work. A
-// test compares this table with the kinds of the daemon. Pure.
+// test compares this table with the kinds of the daemon. No I/O.
 
 struct SetupKind: Sendable {
   /// One option that cannot be detected.

@@ -1,4 +1,4 @@
-// A device as `status` shows it: its rows in order, and the parts that the summary and the detail share. Pure.
+// A device as `status` shows it: its rows in order, and the parts that the summary and the detail share. No I/O.
 
 import Varlink
 

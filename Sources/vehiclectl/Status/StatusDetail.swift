@@ -1,6 +1,7 @@
-// `status` of one device on a screen: the links, and the values by group in columns beside the names of the groups: as many as fit, the
-// most important of each group first. If there are fewer lines than groups, shows the most important values of all groups. Details and
-// statistics are left out; cells and numbered families are summarised. Pure.
+// Formats `status` of one device for a terminal: the links, then one block per group, with the name of the group on the left and its values
+// in columns. Shows as many values as fit, the most important of each group first. If there are fewer lines than groups, shows the most
+// important values of all groups. Details and statistics are left out; cell voltages, and series of numbered properties
+// (module-temperature-1 to -16), are summarised as ranges. No I/O.
 
 import Varlink
 
@@ -38,8 +39,8 @@ struct StatusDetail {
   mutating func lines(rows: Int?, log: [String]) -> [String] {
     let header = status.header(detailed: false, width: width, paint: paint)
     var groups = groups()
-    // Reserve a line for each group and the blank lines around the values; as much of the log as fits follows. A very low window shows only
-    // the header and values.
+    // Reserve a line for each group and the blank lines around the values; the rest is for the log. A terminal with very few lines shows
+    // only the header and the values.
     let missing = reasons()
     let blankLines = rows.map { $0 < header.count + 3 ? 0 : 2 } ?? 2
     let room = rows.map { max(1, $0 - header.count - blankLines) }
@@ -63,7 +64,7 @@ struct StatusDetail {
     return lines + end
   }
 
-  /// The first lines of each part, the same number of each if they do not all fit.
+  /// The lines of the parts. If not all lines fit, takes them from the parts in turn.
   private static func fit(_ parts: [[(line: String, properties: Int)]], into rows: Int?) -> [(line: String, properties: Int)] {
     guard var left = rows, left < parts.reduce(0, { $0 + $1.count }) else { return Array(parts.joined()) }
     var counts = parts.map { _ in 0 }
@@ -132,7 +133,7 @@ struct StatusDetail {
     return lines
   }
 
-  /// Name and value at both ends of a column; a name that is too long is cut.
+  /// Name and value at both ends of a column; a name that is too long is truncated in the middle.
   private func cell(_ item: Item) -> String {
     let name = item.name.shortened(to: max(1, columnWidth - item.value.displayWidth - 1))
     return name + spaces(columnWidth - name.displayWidth - item.value.displayWidth) + paint(item.value, item.style)

@@ -1,5 +1,5 @@
 // `status` of all devices: one line each, in aligned columns: name, state, headline values, health and poll rate, warnings. Those with
-// problems come first, with the reason in place of the values. In a narrow window, values are left out before health and warnings. Pure.
+// problems come first, with the reason in place of the values. In a narrow window, values are left out before health and warnings. No I/O.
 
 import Varlink
 

@@ -1,4 +1,4 @@
-// `status --all`: every property of a device by group, with its age, or the reason why it has no value. Pure.
+// `status --all`: every property of a device by group, with its age, or the reason why it has no value. No I/O.
 
 import Varlink
 

@@ -1,4 +1,4 @@
-// The toy's trivia facts as a table and as JSON. Pure. Columns are found by name, so that a newer daemon can add columns.
+// The toy's trivia facts as a table and as JSON. No I/O. Columns are found by name, so that a newer daemon can add columns.
 
 import Protocols
 import Varlink

@@ -1,4 +1,4 @@
-// The lists of numbers of a group as one strip: `192 cells 3.80–3.82 V, Δ 20 mV`, and one character for each cell. Pure. No knowledge of
+// The lists of numbers of a group as one strip: `192 cells 3.80–3.82 V, Δ 20 mV`, and one character for each cell. No I/O. No knowledge of
 // cars: lists of the same unit in one group belong together.
 
 import Protocols

@@ -1,4 +1,4 @@
-// What is wrong with a device, as views show it. Pure.
+// What is wrong with a device, as views show it. No I/O.
 
 import Varlink
 

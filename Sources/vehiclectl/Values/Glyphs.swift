@@ -1,4 +1,4 @@
-// Numbers as characters: sparklines, bars, and large digits. Pure.
+// Numbers as characters: sparklines, bars, and large digits. No I/O.
 
 enum Glyphs {
   private static let heights: [Unicode.Scalar] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]

@@ -1,4 +1,4 @@
-// The last minute of a number, one value a second. Pure. A value counts until the next one or until it is withdrawn.
+// The last minute of a number, one value a second. No I/O. A value counts until the next one or until it is withdrawn.
 
 struct History {
   /// The length in seconds.

@@ -1,4 +1,4 @@
-// The colour of a value by its meaning. Pure. Properties are known by the names and units that all kinds share.
+// The colour of a value by its meaning. No I/O. Properties are known by the names and units that all kinds share.
 
 import Protocols
 import Varlink

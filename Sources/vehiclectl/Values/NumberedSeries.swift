@@ -1,4 +1,4 @@
-// Combines properties whose names differ only in a number into one: `module-temperature-1–16  21–23 °C`. Pure.
+// Summarises properties whose names differ only in a number as a range: `module-temperature-1–16  21–23 °C`. No I/O.
 
 import Protocols
 import Varlink

@@ -1,4 +1,4 @@
-// A property with its reading, as views show it: group, importance, value, text, age, history. Pure.
+// A property with its reading, as views show it: group, importance, value, text, age, history. No I/O.
 
 import Protocols
 import Varlink

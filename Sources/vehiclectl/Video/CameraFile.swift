@@ -17,7 +17,7 @@ struct CameraFile: ParsableArguments {
   func checked() throws -> (device: String?, file: String, force: Bool) {
     let (device, file) = second.map { (first, $0) } ?? (nil, first)
     if file == "-", Terminal.isTerminal(STDOUT_FILENO) {
-      throw Failure.usage("stdout is a terminal; name a file, or redirect stdout")
+      throw Failure.usage("stdout is a terminal; specify a file, or redirect stdout")
     }
     if file != "-" { try AtomicFile.check(file, force: force) }
     return (device, file, force)

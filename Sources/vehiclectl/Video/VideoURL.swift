@@ -1,4 +1,4 @@
-// The URL of a camera's stream. Pure. Only plain HTTP is supported; other URLs are rejected with the reason.
+// The URL of a camera's stream. No I/O. Only plain HTTP is supported; other URLs are rejected with the reason.
 
 import Protocols
 

@@ -1,5 +1,5 @@
 // The devices of the view: a line of tabs, or in wide windows a list beside the selected device. The selected device is always visible.
-// Pure.
+// No I/O.
 
 import Varlink
 

@@ -1,4 +1,4 @@
-// Headline numbers in large digits, side by side, each with its unit, name and graph. Pure.
+// Headline numbers in large digits, side by side, each with its unit, name and graph. No I/O.
 
 struct LargeNumbers {
   /// How many can be drawn; 0 in small windows.

@@ -1,4 +1,4 @@
-// The latest values of some properties, as a plot that moves with time. Pure: times are arguments. A value counts until the next one or
+// The latest values of some properties, as a plot that moves with time. No I/O: times are arguments. A value counts until the next one or
 // until it is withdrawn.
 
 import Protocols

@@ -1,4 +1,4 @@
-// The lines of a device in the view, before they are drawn: titles of groups, values, strips of cells. Pure.
+// The lines of a device in the view, before they are drawn: titles of groups, values, strips of cells. No I/O.
 
 import Varlink
 

@@ -1,4 +1,4 @@
-// The data that `watch` shows: devices with their links and problems, readings with age and history, the last event. Pure: times are
+// The data that `watch` shows: devices with their links and problems, readings with age and history, the last event. No I/O: times are
 // arguments. Ages count from the time of a reading, not from its arrival: while the process is stopped, readings wait in the socket.
 
 import Protocols

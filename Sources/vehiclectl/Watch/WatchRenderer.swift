@@ -1,5 +1,5 @@
 // Draws the view on a grid of any size: tabs or a list of devices, the selected device's header, large numbers, values in columns, a
-// footer. Pure.
+// footer. No I/O.
 
 import Varlink
 

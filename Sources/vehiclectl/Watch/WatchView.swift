@@ -1,4 +1,4 @@
-// What the user has chosen in `watch`: device, scroll position, filter, order. Pure.
+// What the user has chosen in `watch`: device, scroll position, filter, order. No I/O.
 
 struct WatchView {
   enum Order: String, CaseIterable { case group, name, age, change }
@@ -12,7 +12,7 @@ struct WatchView {
   /// Whether the filter is being typed.
   private(set) var isTyping = false
   private(set) var order = Order.group
-  /// Whether statistics and properties that this vehicle does not report are shown.
+  /// Whether to show statistics, and properties that the device does not report.
   private(set) var showsAll: Bool
   private(set) var showsHelp = false
   /// The state that is shown instead of the current one, and its time.
@@ -54,7 +54,7 @@ struct WatchView {
     return true
   }
 
-  /// Notes the size of the last frame, and keeps the scroll position within it.
+  /// Records the size of the last frame, and keeps the scroll position within it.
   mutating func noteFrame(visible: Int, total: Int) {
     page = (max(1, visible), total)
     scroll = min(scroll, max(0, total - page.visible))
@@ -65,13 +65,13 @@ struct WatchView {
     model.devices.isEmpty ? nil : model.devices.firstIndex { $0.device.name == device } ?? 0
   }
 
-  /// Whether the row passes the filter and, unless everything is shown, matters for this vehicle.
+  /// Whether the row passes the filter, and is shown without a filter.
   func shows(_ row: PropertyRow) -> Bool {
     guard filter.isEmpty || row.name.contains(filter) || row.group.contains(filter) else { return false }
     return isRelevant(row)
   }
 
-  /// Whether the row is shown without pressing `a`: it is not a statistic, and this vehicle reports it.
+  /// Whether the row is shown if there is no filter: always with `showsAll`; otherwise, if it is not a statistic and the device reports it.
   func isRelevant(_ row: PropertyRow) -> Bool { showsAll || (row.rank < 4 && !row.isNotReported) }
 
   private mutating func scroll(by lines: Int) { scroll = min(max(0, scroll + lines), max(0, page.total - page.visible)) }

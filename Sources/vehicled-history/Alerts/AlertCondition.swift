@@ -1,4 +1,4 @@
-// Parses the condition of an alert. Pure.
+// Parses the condition of an alert. No I/O.
 //
 //   condition = clauses ["for" DURATION]         aux-battery-voltage < 11.9 for 10min
 //   clauses   = clause { ("and" | "or") clause }  "and" binds more closely

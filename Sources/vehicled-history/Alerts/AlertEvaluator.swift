@@ -1,4 +1,4 @@
-// Evaluates the condition of one alert as values arrive. The time is an argument, in µs. Pure.
+// Evaluates the condition of one alert as values arrive. The time is an argument, in µs. No I/O.
 
 import Protocols
 import Trips

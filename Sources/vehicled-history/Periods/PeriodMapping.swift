@@ -1,5 +1,5 @@
 // Converts detected periods to rows of the store and to types of the contract. The figures are stored as the reply of the method Period;
-// number, times and state are taken from the row when it is read. Pure.
+// number, times and state are taken from the row when it is read. No I/O.
 
 import HistoryStore
 import Trips

@@ -1,4 +1,4 @@
-// Merges the samples of a chunk that periods depend on, in chronological order. Reading a year of them takes seconds. Pure.
+// Merges the samples of a chunk that periods depend on, in chronological order. Reading a year of them takes seconds. No I/O.
 
 import HistoryStore
 import Protocols

@@ -1,5 +1,5 @@
 // Batches of samples of one device that cover a few seconds. For a device that reports nothing, only a periodic record that its last values
-// are still valid is stored. Pure.
+// are still valid is stored. No I/O.
 
 import HistoryStore
 import Protocols

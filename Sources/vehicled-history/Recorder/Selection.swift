@@ -1,4 +1,4 @@
-// Selects the values to record, by default those of vehicles. Pure.
+// Selects the values to record, by default those of vehicles. No I/O.
 
 import Protocols
 

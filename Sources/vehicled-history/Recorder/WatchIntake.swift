@@ -1,5 +1,5 @@
 // Converts the replies of Watch to observations: each value once, with its time on the boot clock. It stores the latest observation of
-// each property, because a snapshot repeats values. Pure.
+// each property, because a snapshot repeats values. No I/O.
 
 import Protocols
 import Varlink

@@ -1,6 +1,6 @@
-// Limits on connections. No user gets more connections than are left for the others. Guests, clients that are not known to have a right,
-// share a part of the connections, are limited in how often they connect, and are rejected with a probability that grows with the number of
-// their user's connections, as with sshd's MaxStartups.
+// Limits on connections. No user gets more connections than remain free for others. Guests are clients that are not known to have any
+// right. They share part of the connections, their connection rate is limited, and they are rejected with a probability that grows with the
+// number of their user's connections, as with sshd's MaxStartups.
 
 import Glibc
 import Logging
@@ -14,16 +14,18 @@ import ServiceRuntime
   let user: UInt32?
   /// Root, or the daemon's own user.
   let isOwner: Bool
-  /// The number of the user's connections, and how many of them belong to guests.
+  /// The number of the user's connections.
   fileprivate(set) var sessionCount = 0
+  /// The number of the user's connections that are guests.
   fileprivate(set) var guestCount = 0
-  /// Sessions with a pending call, and whether the account is in the queue. Only the scheduler uses them.
+  /// Sessions with a pending call. Only the scheduler uses them.
   var pendingSessions = CircularBuffer<Session>()
+  /// Whether the account is in the queue of the scheduler. Only the scheduler uses it.
   var isQueued = false
 
-  /// Limits of unanswered input in bytes: `ownLimit` for each connection; what exceeds it counts against `sharedLimit`, which all
-  /// connections of the user share.
+  /// The limit of unanswered input of each connection in bytes. Input that exceeds it counts against `sharedLimit`.
   static let ownLimit = 16 << 10
+  /// The limit of unanswered input in bytes that all connections of the user share.
   private static let sharedLimit = 2 << 20
   /// The bytes that count against the shared limit.
   private var sharedInput = 0
@@ -52,10 +54,11 @@ import ServiceRuntime
 }
 
 @Loop final class Admission {
-  /// The maximum number of connections, which leaves descriptors for the links; the number of them that are reserved for root and the
-  /// daemon's user; and the maximum for all guests together.
+  /// The maximum number of connections. It leaves descriptors for the links.
   private static let maxSessions = 256
+  /// The number of connections that are reserved for root and the daemon's user.
   private static let reserved = 16
+  /// The maximum number of connections of all guests together.
   static let maxGuests = 96
   /// Random early rejection of a user's connections as a guest: the count at which it starts, the probability at that count, and the
   /// count at which it is certain.
@@ -73,7 +76,7 @@ import ServiceRuntime
   private var guestCount = 0
   private var guestRate = ConnectionRate()
   private var idleClosedAt: Instant = 0
-  /// The users who were granted a call under the current access rules.
+  /// The users for whom a call was allowed under the current access rules.
   private(set) var grantedUsers: Set<UInt32> = []
   private var logLimit = LogLimit()
   private let log = Logger(label: "vehicled")
@@ -82,7 +85,7 @@ import ServiceRuntime
     (self.maxIdleTime, self.maxUnreadTime) = (maxIdleTime, maxUnreadTime)
   }
 
-  /// Whether a user has recently connected too often as a guest. The check is cheap, so that a client that connects in a loop costs little.
+  /// Whether a user has exceeded the guest connection rate. The check is cheap, so that a client that connects in a loop costs little.
   func isRateLimited(_ user: UInt32) -> Bool {
     guard guestRate.isExhausted(user, at: Clock.monotonic()) else { return false }
     rejected += 1
@@ -109,7 +112,9 @@ import ServiceRuntime
     account.sessionCount += 1
     if session.isGuest { countGuest(account, 1) }
     sessions[ObjectIdentifier(session)] = session
-    if sessions.count == Self.maxSessions { log.warning("\(sessions.count) clients connected: rejecting more until one disconnects") }
+    if sessions.count == Self.maxSessions {
+      log.warning("connection limit reached (\(sessions.count) clients): rejecting new clients until one disconnects")
+    }
     return account
   }
 
@@ -153,8 +158,8 @@ import ServiceRuntime
 
   private var freeConnections: Int { Self.maxSessions - Self.reserved - sessions.count }
 
-  /// Closes connections without a call when connections are scarce, for all users or for this one, at most ten times a second. The holder
-  /// of a motion lease keeps an idle connection, which it needs for Stop.
+  /// Closes idle connections when connections are scarce, overall or for this user. Runs at most ten times a second. The holder of a motion
+  /// lease keeps an idle connection, which it needs for Stop.
   private func closeIdle(_ account: Account, unless holdsLease: @Loop (UInt32) -> Bool) {
     let (isScarce, areGuestSlotsScarce) = (freeConnections < Self.minFreeConnections, guestCount >= Self.maxGuests / 2)
     guard isScarce || areGuestSlotsScarce || account.guestCount >= Self.earlyRejection.start || account.sessionCount >= freeConnections

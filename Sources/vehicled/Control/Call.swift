@@ -41,7 +41,7 @@ import Varlink
   var peer: Peer? { session?.peer }
   /// Whether the client is still connected.
   var isAlive: Bool { session != nil }
-  /// Binds the lease to this connection, over which its set-points arrive. Returns false if the connection has ended.
+  /// Binds the lease to this connection, over which its setpoints arrive. Returns false if the connection has ended.
   func bind(_ device: Device, _ token: String) -> Bool { session?.bind(device, token) ?? false }
   /// Sets `rights` if polkit has already granted the right on this connection. Returns false if it has not.
   func usePolkitGrant(of right: Right) -> Bool {

@@ -1,5 +1,5 @@
 // The order in which calls are answered. Timers and links come first: calls are answered at the end of a turn of the loop, for a
-// bounded time, and the rest in later turns. Driving clients, which send set-points under a motion lease, have a time slice of their own,
+// bounded time, and the rest in later turns. Driving clients, which send setpoints under a motion lease, have a time slice of their own,
 // before all others; users share the other slice, however many connections each has.
 
 import NIOCore

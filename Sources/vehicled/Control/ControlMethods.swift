@@ -82,10 +82,10 @@ extension Methods {
     guard let lease = device.lease, lease.token == token, lease.user == call.peer?.user else {
       throw .leaseLost(device: device.name, reason: device.lease.map { "\($0.holder) holds it" } ?? "the lease has ended")
     }
-    // Queued set-points do not prove that the driver is still in control.
+    // Queued setpoints do not prove that the driver is still in control.
     guard Clock.monotonic() - call.arrived <= lease.deadline / 2 else {
       throw .deviceError(
-        device: device.name, code: .expired, message: "set-point too old: it was queued behind others; send set-points one at a time")
+        device: device.name, code: .expired, message: "setpoint too old: it was queued behind others; send setpoints one at a time")
     }
     guard call.bind(device, token) else { throw .leaseLost(device: device.name, reason: "client disconnected") }
   }

@@ -49,7 +49,7 @@ extension Methods {
   }
 
   /// The device that a call controls under a valid lease of the caller's user; nil for other calls. The holder of a lease was authorized
-  /// when it was granted, and set-points must not wait for a lookup.
+  /// when it was granted, and setpoints must not wait for a lookup.
   func drivenDevice(of call: Call) -> String? {
     guard [Contract.Set.name, Contract.Call.name].contains(call.request.method), let device = call.request.text(of: "device"),
       let lease = call.request.text(of: "lease"), let held = try? hub.state(of: device).device.lease

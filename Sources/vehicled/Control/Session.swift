@@ -45,7 +45,7 @@ import Varlink
   private var isQueued = false
   private let connectedAt = Clock.monotonic()
   private var hasCalled = false
-  /// The device and lease of the set-points on this connection.
+  /// The device and lease of the setpoints on this connection.
   private var driven: (device: Device, token: String)?
   /// Whether this session's calls take precedence while the lease is valid. At most `maxDrivers` connections per lease have precedence.
   private var hasPrecedence = false
@@ -169,7 +169,7 @@ import Varlink
 
   // MARK: Pending input
 
-  /// Whether this session's calls take precedence now: it has sent set-points under a lease that is still valid, and was one of the first
+  /// Whether this session's calls take precedence now: it has sent setpoints under a lease that is still valid, and was one of the first
   /// connections to do so.
   var isDriving: Bool { hasPrecedence && driven.map { $0.device.lease?.token == $0.token } ?? false }
 
@@ -230,7 +230,7 @@ import Varlink
       if pausedSince == nil { pausedSince = Clock.monotonic() }
       return
     }
-    // Set-points that arrived during the pause must not count as new.
+    // Setpoints that arrived during the pause must not count as new.
     if let since = pausedSince { backlog.markDelayed(max(0, Int(clinux_unread(descriptor))), since: since) }
     pausedSince = nil
     isReading = true

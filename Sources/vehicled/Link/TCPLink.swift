@@ -41,7 +41,7 @@ extension ChannelLink {
   static let maxBackoff: (option: CInt, milliseconds: CInt) = (44, 1000)
 
   /// Limits the retransmission backoff. After an outage the kernel waits about as long as the outage lasted before it retransmits,
-  /// which would delay a Stop. TCP_THIN_LINEAR_TIMEOUTS does not help: a stream of set-points has more than three segments in
+  /// which would delay a Stop. TCP_THIN_LINEAR_TIMEOUTS does not help: a stream of setpoints has more than three segments in
   /// flight. A kernel without the option rejects it and keeps backing off.
   private func limitBackoff() {
     guard let descriptor else { return }

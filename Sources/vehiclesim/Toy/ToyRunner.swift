@@ -11,7 +11,7 @@ import ServiceRuntime
 
 final class ToyRunner: MachineRunner<TriviaToy> {
   private let sdCard: SDCardFolder?
-  /// Addresses by URL. The next attempt uses the first address.
+  /// Resolved addresses by URL. The next attempt uses the first address.
   private var addresses: [String: [TCPAddress]] = [:]
   /// The last failure by URL: a repeated failure is logged once.
   private var reportedFailures: [String: String] = [:]
@@ -93,7 +93,7 @@ final class ToyRunner: MachineRunner<TriviaToy> {
 
   /// Reports a send in flight as failed, then closes the connection, unless the toy has replaced it in response.
   override func ended(_ connection: Connection, at now: Instant) {
-    let (link, reason) = (connection.link, "closed by the other side")
+    let (link, reason) = (connection.link, "closed by peer")
     log.write(connection.name, reason)
     if let id = connection.sending { feed(.sent(id, failure: reason), at: now) }
     guard connections[link] === connection else { return }

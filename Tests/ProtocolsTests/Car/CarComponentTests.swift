@@ -240,7 +240,7 @@ import Testing
     motion.add(CarQueuedCommand(.message, [.message("x")], for: 2), &effects)
     #expect(motion.driving.isLeaseHeld && motion.nextWake(Self.context(session)) != nil)
     motion.expireLease(Self.context(session), at: Self.later + 300 * .millisecond, &effects)
-    #expect(effects.list.contains(.leaseLost("no set-point for 300 ms")) && Self.completions(effects) == [1])
+    #expect(effects.list.contains(.leaseLost("no setpoint for 300 ms")) && Self.completions(effects) == [1])
     let frames = Self.drain(&motion, session, from: Self.later + 300 * .millisecond)
     #expect(frames.starts(with: ["Stop", "Stop", "Stop", "Modes", "Message"]) && !frames.contains("Continue"))
   }

@@ -13,11 +13,11 @@ import Testing
     #expect(rig.text("running") == "off" && rig.absence("roll") == "not driven")
   }
 
-  @Test func `the first set-point sends Continue, and is sent after a pause`() {
+  @Test func `the first setpoint sends Continue, and is sent after a pause`() {
     var rig = CarRig.ready()
     let start = rig.now
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
-    #expect(rig.messages(since: start) == [] && rig.status == "driving" && rig.absence("roll") == "no set-point")
+    #expect(rig.messages(since: start) == [] && rig.status == "driving" && rig.absence("roll") == "no setpoint")
     let first = rig.tilt(0.4, 0.2)
     #expect(rig.messages(since: start) == ["Continue#$#"] && rig.text("running") == "on" && rig.isDone(first))
     rig.run(for: 49 * .millisecond)
@@ -72,11 +72,11 @@ import Testing
     #expect(rig.times(since: end, "Stop") == [0, 60, 120])
   }
 
-  @Test func `a client that stops sending set-points loses the lease`() {
+  @Test func `a client that stops sending setpoints loses the lease`() {
     var rig = CarRig.driving()
     let last = rig.now - .second / 60
     rig.run(for: 300 * .millisecond)
-    #expect(rig.lost == ["no set-point for 300 ms"] && rig.status == "ready")
+    #expect(rig.lost == ["no setpoint for 300 ms"] && rig.status == "ready")
     Self.expectStop(&rig, from: last + 300 * .millisecond)
   }
 
@@ -123,7 +123,7 @@ import Testing
     rig.acceptsWrites = false
     _ = rig.tilt(0.4, 0)
     rig.run(for: 999 * .millisecond)
-    #expect(rig.lost == ["no set-point for 300 ms"] && rig.resets.isEmpty)
+    #expect(rig.lost == ["no setpoint for 300 ms"] && rig.resets.isEmpty)
     rig.run(for: .millisecond)
     #expect(rig.resets == ["write timeout"])
   }
@@ -154,7 +154,7 @@ import Testing
     rig.now += 60 * .second
     let end = rig.now
     rig.restoreWrites()
-    #expect(rig.resets.isEmpty && rig.lost == ["no set-point for 300 ms"])
+    #expect(rig.resets.isEmpty && rig.lost == ["no setpoint for 300 ms"])
     Self.expectStop(&rig, from: end)
   }
 
@@ -193,13 +193,13 @@ import Testing
     rig.drive(for: .second)
     #expect(rig.messages(since: end) == ["Stop#$#", "Stop#$#", "Stop#$#", "Modes#$#"] && rig.times(since: end, "Gyro").isEmpty)
     #expect(rig.isDone(stop) && rig.text("running") == "off")
-    // The lease is still held, and the reply to a set-point contains the reason.
+    // The lease is still held, and the reply to a setpoint contains the reason.
     let tilt = rig.tilt(0.4, 0)
     #expect(rig.lost.isEmpty && rig.report(tilt)?.text == "the car was stopped, but the lease is still held: use continue to drive again")
     let go = rig.act(.proceed)
     #expect(rig.isDone(go) && rig.text("running") == "on")
     let start = rig.now
-    // The set-points before the stop are discarded.
+    // The setpoints before the stop are discarded.
     rig.run(for: 100 * .millisecond)
     #expect(rig.times(since: start, "Gyro").isEmpty)
     rig.drive(for: .second)
@@ -292,7 +292,7 @@ import Testing
     }
   }
 
-  @Test func `a set-point with a missing angle is rejected`() {
+  @Test func `a setpoint with a missing angle is rejected`() {
     var rig = CarRig.driving()
     let id = rig.act(.tilt, ["roll": .float(0.1)])
     #expect(rig.error(id) == .invalid(argument: "pitch", "is missing: give it in rad"))
@@ -301,7 +301,7 @@ import Testing
     #expect(flood.allSatisfy { rig.isDone($0) } && rig.number("roll") == 0.199)
   }
 
-  @Test func `a set-point is sent even if its caller has disconnected`() {
+  @Test func `a setpoint is sent even if its caller has disconnected`() {
     var rig = CarRig.driving()
     _ = rig.tilt(0.5, 0)
     let id = rig.tilt(0.6, 0)

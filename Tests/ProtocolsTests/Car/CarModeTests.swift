@@ -113,13 +113,13 @@ import Testing
     #expect(rig.lastWills.count == 4)
   }
 
-  @Test(arguments: [5, 10]) func `in an autonomous mode set-points refresh the deadman timer, and no tilt is sent`(_ mode: Int) {
+  @Test(arguments: [5, 10]) func `in an autonomous mode setpoints refresh the deadman timer, and no tilt is sent`(_ mode: Int) {
     var rig = CarRig.driving(mode: mode, for: 2 * .second)
     #expect(rig.tilts.isEmpty && rig.lost.isEmpty && rig.text("running") == "on" && rig.messages().contains("Continue#$#"))
     let tilt = rig.tilt(0.4, 0)
-    #expect(rig.isDone(tilt) && rig.absence("roll") == "no set-point")
+    #expect(rig.isDone(tilt) && rig.absence("roll") == "no setpoint")
     rig.run(for: 400 * .millisecond)
-    #expect(rig.lost == ["no set-point for 300 ms"])
+    #expect(rig.lost == ["no setpoint for 300 ms"])
     rig.run(for: .second)
     #expect(rig.messages().suffix(4) == ["Stop#$#", "Stop#$#", "Stop#$#", "Modes#$#"])
   }

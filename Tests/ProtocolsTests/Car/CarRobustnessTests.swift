@@ -210,7 +210,7 @@ import Testing
     rig.now += 7 * 86_400 * .second
     let end = rig.now
     _ = rig.tilt(0.4, 0)
-    #expect(rig.lost == ["no set-point for 300 ms"] && rig.times(since: end, "Stop") == [0])
+    #expect(rig.lost == ["no setpoint for 300 ms"] && rig.times(since: end, "Stop") == [0])
     rig.run(for: .second)
     #expect(rig.resets.isEmpty && rig.status == "ready")
   }

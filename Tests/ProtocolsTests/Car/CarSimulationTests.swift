@@ -7,7 +7,7 @@ import Testing
 @Suite struct CarSimulationTests {
   static let ways: [(name: String, lose: @Sendable (inout CarSimulation) -> Void)] = [
     ("the driver releases the lease", { $0.give(.leaseEnded("done")) }),
-    ("the client stops sending set-points", { $0.run(for: 320 * .millisecond) }),
+    ("the client stops sending setpoints", { $0.run(for: 320 * .millisecond) }),
     ("a client stops the car", { _ = $0.act(.stop) }),
     ("another mode is chosen", { _ = $0.set("mode", .string("7")) }),
     (

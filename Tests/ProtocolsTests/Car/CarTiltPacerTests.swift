@@ -6,7 +6,7 @@ import Testing
 @Suite struct CarTiltPacerTests {
   private static let interval: Nanoseconds = 16_666_667
 
-  /// Drives with one set-point per period, with jitter; returns the times of the set-points and of the tilts.
+  /// Drives with one setpoint per period, with jitter; returns the times of the setpoints and of the tilts.
   private static func drive(
     every period: Nanoseconds, jitter: Int = 0, count: Int, _ options: [String: Value] = ["status-interval": .float(0)]
   ) -> (requested: [Instant], sent: [Instant], rig: CarRig) {
@@ -25,13 +25,13 @@ import Testing
     return (requested, rig.writes.filter { $0.at >= start && $0.at <= end && $0.text.hasPrefix("Gyro") }.map(\.at), rig)
   }
 
-  @Test func `set-points at the car's rate are sent at once`() {
+  @Test func `setpoints at the car's rate are sent at once`() {
     let (requested, sent, rig) = Self.drive(every: Self.interval, count: 600)
     #expect(sent == requested && rig.lost.isEmpty)
   }
 
-  /// The first set-point waits for the pause after Continue, which ends at any phase of the set-points.
-  @Test func `set-points are sent at once, whatever their phase`() {
+  /// The first setpoint waits for the pause after Continue, which ends at any phase of the setpoints.
+  @Test func `setpoints are sent at once, whatever their phase`() {
     for shift in 0..<16 {
       var rig = CarRig.ready(reportsModes: false)
       rig.give(.leaseBegan(deadline: 300 * .millisecond))
@@ -51,11 +51,11 @@ import Testing
     #expect(sent == requested && rig.lost.isEmpty)
   }
 
-  @Test func `a faster driver does not exceed the rate, and the newest set-point is sent`() {
+  @Test func `a faster driver does not exceed the rate, and the newest setpoint is sent`() {
     let (requested, sent, rig) = Self.drive(every: 5 * .millisecond, count: 2000)
     let time = Double(requested[requested.count - 1] - requested[0]) / 1e9
     #expect(Double(sent.count) <= time * 60 + 2 && Double(sent.count) >= time * 60 - 2)
-    // No second has more than one set-point beyond the rate, and only the first one.
+    // No second has more than one setpoint beyond the rate, and only the first one.
     for index in sent.indices.dropFirst(60) { #expect(sent[index] - sent[index - 60] >= (index < 62 ? 59 : 60) * Self.interval) }
     #expect(rig.lost.isEmpty)
     // Every command is complete, and none before its tilt or a newer one was sent.
@@ -73,7 +73,7 @@ import Testing
     for time in requested { #expect(sent.contains(time)) }
   }
 
-  @Test func `the last set-point is repeated until the deadman timer expires`() {
+  @Test func `the last setpoint is repeated until the deadman timer expires`() {
     var rig = CarRig.driving(for: 500 * .millisecond, reportsModes: false)
     rig.run(for: 210 * .millisecond)
     let start = rig.now
@@ -82,7 +82,7 @@ import Testing
     let times = rig.times(since: start, "Gyro")
     // At once, after one and a half intervals, then every interval, until the deadman timer expires.
     #expect(times.prefix(4) == [0, 25, 41, 58] && (times.last ?? 0) >= 280 && (times.last ?? 0) < 300)
-    #expect(rig.lost == ["no set-point for 300 ms"])
+    #expect(rig.lost == ["no setpoint for 300 ms"])
     #expect(rig.times(since: start, "Stop") == [300, 360, 420])
   }
 

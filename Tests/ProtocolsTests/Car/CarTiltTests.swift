@@ -74,7 +74,7 @@ import Testing
     }
     // It does not refresh the deadman timer.
     rig.run(for: 100 * .millisecond)
-    #expect(rig.lost == ["no set-point for 300 ms"] && rig.tilts.isEmpty)
+    #expect(rig.lost == ["no setpoint for 300 ms"] && rig.tilts.isEmpty)
   }
 
   @Test func `rounded angles are accepted`() {

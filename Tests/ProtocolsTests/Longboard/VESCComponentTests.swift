@@ -127,7 +127,7 @@ import Testing
     var effects = Effects()
     motion.beginLease(deadline: 300 * .millisecond, refusal: nil, at: 0, &publisher, &effects)
     motion.expire(at: 300 * .millisecond, &publisher, &effects)
-    #expect(effects.list == [.leaseLost("no set-point for 300 ms")])
+    #expect(effects.list == [.leaseLost("no setpoint for 300 ms")])
     for _ in 0..<3 {
       _ = motion.nextFrame(at: .second)
       motion.stopSent(at: .second)

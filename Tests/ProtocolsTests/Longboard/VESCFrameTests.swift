@@ -35,7 +35,7 @@ enum VESCVector {
     #expect(VESCChecksum.of([0]) == 0)
   }
 
-  @Test func `requests and set-points have the bytes of the vectors`() {
+  @Test func `requests and setpoints have the bytes of the vectors`() {
     #expect(VESCCommand.firmware.frame() == hex("02 01 00 00 00 03"))
     #expect(VESCCommand.values.frame() == hex("02 01 04 40 84 03"))
     #expect(VESCCommand.values.frame(canID: 2) == hex("02 03 22 02 04 CE 40 03"))

@@ -15,7 +15,7 @@ import Testing
     return rig
   }
 
-  /// Drives with 20 set-points per second.
+  /// Drives with 20 setpoints per second.
   static func drive(
     _ rig: inout VESCRig, _ name: String = "target-current", _ value: Double = 8, for time: Nanoseconds, from id: CommandID = 100
   ) {
@@ -84,17 +84,17 @@ import Testing
     #expect(rig.lost.last == "gone")
   }
 
-  @Test func `only ALIVE is sent until the first set-point`() throws {
+  @Test func `only ALIVE is sent until the first setpoint`() throws {
     var rig = try Self.driving()
     #expect(rig.status == "driving")
     rig.run(for: 250 * .millisecond)
     #expect(rig.receivedCount(.alive) == 3 && rig.vesc.motorCommands.isEmpty && rig.lost.isEmpty)
     rig.run(for: 100 * .millisecond)
-    #expect(rig.lost == ["no set-point for 300 ms"])
+    #expect(rig.lost == ["no setpoint for 300 ms"])
     #expect(rig.vesc.motorCommands.map(\.command) == [.current(0), .current(0)])
   }
 
-  @Test func `set-points are sent at once and repeated`() throws {
+  @Test func `setpoints are sent at once and repeated`() throws {
     var rig = try Self.driving()
     rig.run(for: 20 * .millisecond)
     rig.set("target-current", .float(8), id: 1)
@@ -122,10 +122,10 @@ import Testing
     rig.set("target-duty", .float(100), id: 1)
     #expect(rig.code(1) == "no-duty")
     rig.run(for: 100 * .millisecond)
-    #expect(rig.vesc.motorCommands.isEmpty && rig.absence("target-duty") == "no set-point")
-    // A rejected set-point is not sent.
+    #expect(rig.vesc.motorCommands.isEmpty && rig.absence("target-duty") == "no setpoint")
+    // A rejected setpoint is not sent.
     rig.run(for: 300 * .millisecond)
-    #expect(rig.lost == ["no set-point for 300 ms"])
+    #expect(rig.lost == ["no setpoint for 300 ms"])
     let property = VESCProperty.targetDuty.rawValue
     #expect(try Self.driving().machine.schema.properties[property].range == -50...50)
   }
@@ -142,13 +142,13 @@ import Testing
     #expect(rig.number("lateness-p99") == 0)
   }
 
-  @Test func `a client that stops sending set-points loses the lease`() throws {
+  @Test func `a client that stops sending setpoints loses the lease`() throws {
     var rig = try Self.driving()
     Self.drive(&rig, for: 4 * .second)
     #expect(rig.vesc.speed > 1)
     let last = rig.now - 50 * .millisecond
     rig.run(for: .second)
-    #expect(rig.lost == ["no set-point for 300 ms"] && rig.status == "polling")
+    #expect(rig.lost == ["no setpoint for 300 ms"] && rig.status == "polling")
     let zeros = rig.vesc.motorCommands.filter { $0.command == .current(0) }.map { ($0.at - last) / .millisecond }
     #expect(zeros == [300, 350, 400])
     #expect(rig.absence("target-current") == "not driven")
@@ -243,7 +243,7 @@ import Testing
   @Test func `a stop is sent before everything that waits`() throws {
     var rig = try Self.driving()
     Self.drive(&rig, for: .second)
-    // One write is in flight; set-points and commands wait.
+    // One write is in flight; setpoints and commands wait.
     rig.acceptsWrites = false
     rig.run(until: { $0.machine.router.session.write != nil })
     let waiting = rig.machine.router.session.write?.id ?? 0
@@ -259,7 +259,7 @@ import Testing
     Self.expectStopped(&rig)
   }
 
-  @Test func `over a slow link only the latest set-point is sent`() throws {
+  @Test func `over a slow link only the latest setpoint is sent`() throws {
     var rig = try Self.driving()
     rig.run(for: 20 * .millisecond)
     rig.acceptsWrites = false
@@ -289,7 +289,7 @@ import Testing
     Self.expectStopped(&rig)
   }
 
-  @Test func `many set-points do not fill the line`() throws {
+  @Test func `many setpoints do not fill the line`() throws {
     var rig = try Self.driving()
     let polls = rig.machine.router.requests.polling.statistics.polls
     let sends = rig.sends.count

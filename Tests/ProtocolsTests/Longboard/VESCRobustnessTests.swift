@@ -206,7 +206,7 @@ import Testing
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     rig.acceptsWrites = false
     rig.run(for: 10 * .second)
-    #expect(rig.resets == ["write timeout"] && rig.lost == ["no set-point for 300 ms"])
+    #expect(rig.resets == ["write timeout"] && rig.lost == ["no setpoint for 300 ms"])
     rig.acceptsWrites = true
     rig.connect()
     rig.run(for: 2 * .second)

@@ -1,19 +1,19 @@
-// The motion lease, the permit to send set-points, and the last set-point. Acquiring the lease does not move the car: the first set-point
-// of the lease sends Continue. A stop discards the set-point; after a stop, only the action `continue` sends Continue.
+// The motion lease, the permit to send setpoints, and the last setpoint. Acquiring the lease does not move the car: the first setpoint
+// of the lease sends Continue. A stop discards the setpoint; after a stop, only the action `continue` sends Continue.
 
 struct CarDriving: Sendable {
-  /// Whether set-points may be sent to the car.
+  /// Whether setpoints may be sent to the car.
   enum Permit: Sendable {
     /// No lease is held, or the car was stopped: only the action `continue` permits driving again.
     case stopped
-    /// The lease was acquired; its first set-point sends Continue.
+    /// The lease was acquired; its first setpoint sends Continue.
     case ready
     /// Continue is queued or in flight.
     case starting
     case running
   }
 
-  /// The maximum number of commands that wait for their set-point to be sent. If there are more, the oldest completes before its set-point
+  /// The maximum number of commands that wait for their setpoint to be sent. If there are more, the oldest completes before its setpoint
   /// is sent.
   static let queueLimit = 64
   private static let minUnacknowledgedFrames = 8
@@ -27,15 +27,15 @@ struct CarDriving: Sendable {
   private var requestedInterval: Nanoseconds?
   /// Whether the car has sent GyroStop, and has not requested tilt since.
   private(set) var rejectsTilt = false
-  /// The time from the last set-point to the expiry of the lease.
+  /// The time from the last setpoint to the expiry of the lease.
   private var deadline: Nanoseconds = 0
   /// The attitude that the driver requests, before neutral position and sensitivity are applied.
   private(set) var attitude: PhoneAttitude?
   private var tilt: CarTilt?
   private var isTiltNew = false
-  /// The commands whose set-point has not been sent yet.
+  /// The commands whose setpoint has not been sent yet.
   private var waitingCommands: [CommandID] = []
-  /// The commands whose set-point is in flight.
+  /// The commands whose setpoint is in flight.
   private var commandsInFlight: [CommandID] = []
 
   init(configuredInterval: Nanoseconds?) {
@@ -48,12 +48,12 @@ struct CarDriving: Sendable {
   /// The interval between tilts; nil if none is configured and the car has not requested one.
   var interval: Nanoseconds? { configuredInterval ?? requestedInterval }
 
-  /// When the lease expires if no further set-point arrives; nil if no lease is held.
+  /// When the lease expires if no further setpoint arrives; nil if no lease is held.
   var expires: Instant? { deadmanTimer.expires }
   /// Why the lease has expired; nil if it has not.
   func expiryReason(at now: Instant) -> String? { deadmanTimer.expiryReason(at: now) }
 
-  /// When the next tilt is due; nil without a set-point.
+  /// When the next tilt is due; nil without a setpoint.
   var due: Instant? { tilt.map { _ in isTiltNew ? pacer.earliest : pacer.repetitionDue } }
 
   /// The maximum number of unacknowledged bytes at which a tilt is still sent, for a frame of this length in bytes. With more
@@ -71,14 +71,14 @@ struct CarDriving: Sendable {
     attitude = nil
   }
 
-  /// Ends the lease. Returns the commands whose set-points are in flight or not sent yet.
+  /// Ends the lease. Returns the commands whose setpoints are in flight or not sent yet.
   mutating func endLease() -> [CommandID] {
     deadmanTimer.release()
     attitude = nil
     return revokePermit()
   }
 
-  /// Revokes the permit and discards the set-point. Returns the commands whose set-points are in flight or not sent yet.
+  /// Revokes the permit and discards the setpoint. Returns the commands whose setpoints are in flight or not sent yet.
   mutating func revokePermit() -> [CommandID] {
     permit = .stopped
     (tilt, isTiltNew) = (nil, false)
@@ -92,7 +92,7 @@ struct CarDriving: Sendable {
   /// Notes that the link has accepted Continue.
   mutating func continueSent() { if permit == .starting { permit = .running } }
 
-  // MARK: Set-points
+  // MARK: Setpoints
 
   /// Stores the attitude that the driver requests, and refreshes the deadman timer.
   mutating func setAttitude(_ attitude: PhoneAttitude, at now: Instant) {
@@ -100,20 +100,20 @@ struct CarDriving: Sendable {
     self.attitude = attitude
   }
 
-  /// Removes and returns the commands whose set-point must wait for a queued message; the caller completes them.
+  /// Removes and returns the commands whose setpoint must wait for a queued message; the caller completes them.
   mutating func removeWaitingCommands() -> [CommandID] {
     defer { waitingCommands.removeAll(keepingCapacity: true) }
     return waitingCommands
   }
 
-  /// Sets the newest set-point. If too many commands wait, removes and returns the oldest one, which the caller completes.
+  /// Sets the newest setpoint. If too many commands wait, removes and returns the oldest one, which the caller completes.
   mutating func set(_ tilt: CarTilt, for id: CommandID) -> CommandID? {
     (self.tilt, isTiltNew) = (tilt, true)
     waitingCommands.append(id)
     return waitingCommands.count > Self.queueLimit ? waitingCommands.removeFirst() : nil
   }
 
-  /// Starts to send the last set-point, and returns it; nil if there is none.
+  /// Starts to send the last setpoint, and returns it; nil if there is none.
   mutating func startSending(at now: Instant) -> CarTilt? {
     pacer.tiltSent(isNew: isTiltNew, at: now)
     isTiltNew = false

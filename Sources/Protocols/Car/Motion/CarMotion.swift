@@ -98,7 +98,7 @@ struct CarMotion: Sendable {
   mutating func beginLease(_ deadline: Nanoseconds, refusal: String?, at now: Instant, _ effects: inout Effects) {
     if let reason = refusal ?? drivingRefusal { return effects.append(.leaseLost(reason)) }
     driving.beginLease(deadline: deadline, at: now)
-    for property in CarProperty.tilts { effects.withdraw(property, "no set-point") }
+    for property in CarProperty.tilts { effects.withdraw(property, "no setpoint") }
   }
 
   /// Revokes the lease, and stops the car.
@@ -136,7 +136,7 @@ struct CarMotion: Sendable {
   /// Queues a message, or drops it if the queue is full.
   mutating func addIfPossible(_ queued: CarQueuedCommand) { sender.addIfPossible(queued) }
 
-  /// Handles a set-point of the driver; the first one of a lease sends Continue.
+  /// Handles a setpoint of the driver; the first one of a lease sends Continue.
   mutating func tilt(
     _ arguments: [String: Value], _ settings: CarSettings, for id: CommandID, _ context: CarContext, at now: Instant,
     _ effects: inout Effects
@@ -161,7 +161,7 @@ struct CarMotion: Sendable {
     effects.succeed(command: driving.set(tilt, for: id))
   }
 
-  /// Queues Continue, for the action `continue`, or for the first set-point of a lease (`id` is nil).
+  /// Queues Continue, for the action `continue`, or for the first setpoint of a lease (`id` is nil).
   mutating func proceed(for id: CommandID?, _ effects: inout Effects) {
     guard driving.isLeaseHeld else { return effects.refuse(command: id, code: .noLease, Self.leaseRequired) }
     if sender.add(CarQueuedCommand(.proceed, [.proceed], for: id), &effects) { driving.continueQueued() }

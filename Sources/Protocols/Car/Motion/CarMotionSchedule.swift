@@ -74,7 +74,7 @@ extension CarMotion {
     return driving.isRunning ? (.livenessCheck, max(liveness.autonomousDue, queue.quietUntil)) : nil
   }
 
-  /// Whether the next tilt must wait for a command or a stop. The commands of the waiting set-points then complete before the set-points
+  /// Whether the next tilt must wait for a command or a stop. The commands of the waiting setpoints then complete before the setpoints
   /// are sent.
   func tiltsMustWait(_ context: CarContext, at now: Instant) -> Bool {
     driving.permit == .starting || !queue.stops.isEmpty || now < queue.quietUntil || commandDue(context).map { now >= $0 } ?? false
@@ -107,7 +107,7 @@ extension CarMotion {
     return nil
   }
 
-  /// The remark in the reply to a set-point while set-points have no effect; nil if they have an effect.
+  /// The remark in the reply to a setpoint while setpoints have no effect; nil if they have an effect.
   var remark: String? {
     driving.permit == .starting && !confirmation.isReliable ? "the car is changing its mode: wait until it responds" : nil
   }

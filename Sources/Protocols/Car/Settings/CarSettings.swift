@@ -52,7 +52,7 @@ struct CarSettings: Sendable {
   // MARK: Commands
 
   /// Changes a setting; returns false if the property is not a setting. While the car is driven, a new neutral position or sensitivity is
-  /// rejected, because it would change the current set-point.
+  /// rejected, because it would change the current setpoint.
   mutating func set(_ property: CarProperty, _ value: Value, for id: CommandID, isDriven: Bool, _ effects: inout Effects) -> Bool {
     do throws(CommandError) {
       switch property {

@@ -1,4 +1,4 @@
-// Commands other than set-points: speed modes, and scans of the CAN bus. They are executed one at a time, between polls. Every command
+// Commands other than setpoints: speed modes, and scans of the CAN bus. They are executed one at a time, between polls. Every command
 // ends in exactly one `complete`, unless its caller has disconnected.
 
 struct VESCCommandQueue: Sendable {

@@ -1,17 +1,17 @@
-// Motion: the lease, the last set-point, its repetition, and the last-will frames. When a lease ends, for any reason, zero current is sent
+// Motion: the lease, the last setpoint, its repetition, and the last-will frames. When a lease ends, for any reason, zero current is sent
 // three times, before everything else. If the link was lost, or the VESC did not respond, zero current is the first message once contact is
-// restored. A set-point must never be sent after the lease has ended.
+// restored. A setpoint must never be sent after the lease has ended.
 // Source: vedderb/bldc: ALIVE and every SET_ command restart the safety timeout of the firmware, 1 s by default.
 
 struct VESCMotion: Sendable {
   /// The interval of repetitions: well within the VESC's own timeout.
   static let interval: Nanoseconds = 100 * .millisecond
-  /// The minimum interval between new set-points, which must not fill a slow serial line and delay a stop. Fifty set-points per second and
+  /// The minimum interval between new setpoints, which must not fill a slow serial line and delay a stop. Fifty setpoints per second and
   /// the polls fit into 9600 baud.
   static let minInterval: Nanoseconds = 20 * .millisecond
   static let stopInterval: Nanoseconds = 50 * .millisecond
   static let stopFrames = 3
-  /// The maximum number of commands that wait for the link to accept their set-point.
+  /// The maximum number of commands that wait for the link to accept their setpoint.
   static let queueLimit = 32
 
   private let isAllowed: Bool
@@ -19,7 +19,7 @@ struct VESCMotion: Sendable {
   /// The CAN ID of a VESC behind the one on the link; nil for the VESC on the link.
   private let canID: UInt8?
   private var deadmanTimer = DeadmanTimer()
-  /// The last set-point of the lease; nil before the first one.
+  /// The last setpoint of the lease; nil before the first one.
   private var setPoint: VESCSetPoint?
   /// The number of zero currents that are still to be sent.
   private var stopsLeft = 0
@@ -29,9 +29,9 @@ struct VESCMotion: Sendable {
   private var due: Instant = .max
   /// When the last message was sent.
   private var lastSent: Instant = .min
-  /// The commands that wait for the set-point that is due.
+  /// The commands that wait for the setpoint that is due.
   private var pending: [CommandID] = []
-  /// The commands that wait for the set-point in flight.
+  /// The commands that wait for the setpoint in flight.
   private var inFlight: [CommandID] = []
   /// Whether last-will frames are set for the link.
   private var hasLastWill = false
@@ -44,7 +44,7 @@ struct VESCMotion: Sendable {
   var isStopping: Bool { stopsLeft > 0 }
   /// When the next message is due; nil if the board is not driven and the motor is released.
   var nextDue: Instant? { isStopping || isLeaseHeld ? due : nil }
-  /// When the lease expires if no further set-point arrives.
+  /// When the lease expires if no further setpoint arrives.
   var expires: Instant? { deadmanTimer.expires }
 
   // MARK: The lease
@@ -93,9 +93,9 @@ struct VESCMotion: Sendable {
     deadmanTimer.release()
   }
 
-  // MARK: Set-points
+  // MARK: Setpoints
 
-  /// Handles a set-point that is valid according to the schema.
+  /// Handles a setpoint that is valid according to the schema.
   mutating func setTarget(_ property: VESCProperty, _ value: Value, for id: CommandID, at now: Instant, _ effects: inout Effects) {
     guard isLeaseHeld else {
       let message = "motion lease required: run \"vehiclectl drive\""
@@ -110,7 +110,7 @@ struct VESCMotion: Sendable {
       return effects.append(.complete(id, .failure(.invalid(argument: "value", "\(value.text) is not a number"))))
     }
     guard pending.count < Self.queueLimit else {
-      return effects.append(.complete(id, .failure(.refused(code: .busy, "the link is too slow for the rate of set-points"))))
+      return effects.append(.complete(id, .failure(.refused(code: .busy, "the link is too slow for the rate of setpoints"))))
     }
     deadmanTimer.refresh(at: now)
     self.setPoint = setPoint
@@ -148,7 +148,7 @@ struct VESCMotion: Sendable {
     if !isStopping, isLeaseHeld { due = now }
   }
 
-  /// Completes the commands of the set-point that the link has accepted, or failed to send.
+  /// Completes the commands of the setpoint that the link has accepted, or failed to send.
   mutating func setPointSent(_ failure: String?, _ publisher: inout VESCPublisher, _ effects: inout Effects) {
     if inFlight.isEmpty { return }
     for id in inFlight { effects.append(.complete(id, failure.map { .failure(.notConnected($0)) } ?? .success(Report()))) }
@@ -195,9 +195,9 @@ struct VESCMotion: Sendable {
     effects.append(.lastWill(.main, needsLastWill ? LastWill(dead: frames, frozen: frames) : nil))
   }
 
-  /// Withdraws the targets, because there is no set-point.
+  /// Withdraws the targets, because there is no setpoint.
   func withdrawTargets(_ publisher: inout VESCPublisher, _ effects: inout Effects) {
     guard isAllowed else { return }
-    for property in VESCProperty.targets { publisher.withdraw(property, isLeaseHeld ? "no set-point" : "not driven", &effects) }
+    for property in VESCProperty.targets { publisher.withdraw(property, isLeaseHeld ? "no setpoint" : "not driven", &effects) }
   }
 }

@@ -123,11 +123,11 @@ enum VESCProperty: Int, CaseIterable, Sendable {
     case .timeouts: ("timeouts", .int, nil, nil, "Polls without a response")
     case .badFrames: ("bad-frames", .int, nil, nil, "Sequences of bytes without a valid frame, and invalid responses")
     case .targetCurrent:
-      ("target-current", .float, "A", -current...current, "Motor current set-point; negative is backwards")
-    case .brakeCurrent: ("brake-current", .float, "A", 0...current, "Braking current set-point")
+      ("target-current", .float, "A", -current...current, "Motor current setpoint; negative is backwards")
+    case .brakeCurrent: ("brake-current", .float, "A", 0...current, "Braking current setpoint")
     case .targetDuty:
-      ("target-duty", .float, "%", -duty...duty, "Duty cycle set-point; requires max-duty-cycle")
-    case .handbrakeCurrent: ("handbrake-current", .float, "A", 0...current, "Handbrake current set-point")
+      ("target-duty", .float, "%", -duty...duty, "Duty cycle setpoint; requires max-duty-cycle")
+    case .handbrakeCurrent: ("handbrake-current", .float, "A", 0...current, "Handbrake current setpoint")
     }
   }
 

@@ -50,7 +50,7 @@ struct VESCRouter: Sendable {
 
   // MARK: Sending
 
-  /// Sends what is due, if the link is free: stop frames first, then set-points, then requests.
+  /// Sends what is due, if the link is free: stop frames first, then setpoints, then requests.
   mutating func advance(at now: Instant, _ effects: inout Effects) {
     if session.isUp {
       if session.write != nil { return }

@@ -184,7 +184,7 @@ struct AdapterSession: Sendable {
     }
   }
 
-  /// Applies what a vehicle's reply has revealed about the adapter.
+  /// Applies what a vehicle's reply has shown about the adapter.
   mutating func apply(_ reaction: Reaction, _ effects: inout Effects) {
     let notices = reaction.notices
     if notices.contains(.usableReply) { dialogue.noteUsableReply() }

@@ -57,7 +57,7 @@ struct MonitorQuery: MultiECUQuery {
   }
 
   private mutating func addReadiness(_ answer: ECUAnswer, _ number: UInt8) throws(Unreadable) {
-    guard answer.bytes.count == 6 else { throw Unreadable("response length differs from SAE J1979") }
+    guard answer.bytes.count == 6 else { throw Unreadable("response length does not match SAE J1979") }
     let data = answer.bytes[2...]
     if number == 0x01 {
       let first = answer.bytes[2]

@@ -92,7 +92,7 @@ struct ErrorCounters: Sendable {
   }
 
   private mutating func recordNegativeResponse(_ code: UInt8, pollsPIDs: Bool) -> PollConsequence {
-    let message = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
+    let message = "the vehicle rejected the request (\(NegativeResponse.name(of: code)))"
     let consequence: PollConsequence
     switch NegativeResponse.consequence(of: code) {
     case .tryOther: consequence = .tryOther("\(message): this car may not be supported", isFinal: code == 0x33)

@@ -86,7 +86,7 @@ extension FastPoll {
       }
       if request.parameters.isEmpty, answer.length < prefixLength + BMSRecord.minLength { return .failed(.unusable("response too short")) }
       if !request.parameters.isEmpty, reader.end(of: request.parameters, in: answer) == nil {
-        return .failed(.malformed("response length differs from SAE J1979"))
+        return .failed(.malformed("response length does not match SAE J1979"))
       }
       return .values(data, from: answer.source)
     case .negative(let code): return .failed(.negative(code))

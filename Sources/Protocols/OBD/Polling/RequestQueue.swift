@@ -1,6 +1,7 @@
-// The queue of all requests other than the fast request (FastPoll.swift). They are sent in the gaps between fast requests. Of the requests
-// that complete before the next slot, including retargeting, the one with the earliest deadline is sent. A request that never fits is
-// forced once it is late by one period: it is sent although it delays the fast request. Usually at most one request per second is forced.
+// The queue of all requests other than the fast request (FastPoll.swift). They are sent in the gaps between fast requests. A due request is
+// sent only if it can complete, including retargeting, before the next slot. If several qualify, the order is: priority, then the current
+// target of the adapter, then the earliest deadline. A request that never fits is forced once it is late by one period: it is sent although
+// it delays the fast request. Usually at most one request per second is forced.
 
 struct RequestQueue: Sendable {
   private(set) var requests: [PollRequest] = []
@@ -8,17 +9,18 @@ struct RequestQueue: Sendable {
   private(set) var retargetDuration: Nanoseconds = 12 * .millisecond
   /// The earliest due time of all requests.
   private(set) var nextDue: Instant = .max
-  /// All requests are measured (`PollRequest.isMeasured`).
+  /// The duration of every request has been measured (`PollRequest.isMeasured`).
   private(set) var isMeasured = true
   private var lastForced: Instant = .min
   /// The fast request takes longer than its period, so there are no gaps.
   private var hasNoGaps = false
   /// No request has been sent since the last response to the fast request, so one may be forced.
   private var canForce = false
-  /// The same for a request that alternates with the fast request, because it uses the device's rate as well.
+  /// A request that alternates with the fast request, at the same rate, may be forced: none has been sent since the last response to the
+  /// fast request.
   private var canForceAlternate = false
 
-  /// The time by which a request must complete before the next slot.
+  /// The minimum time between the expected end of a request and the next slot.
   private static let margin: Nanoseconds = 2 * .millisecond
   /// The minimum interval between forced requests.
   private static let forcedInterval: Nanoseconds = .second
@@ -48,8 +50,8 @@ struct RequestQueue: Sendable {
     update()
   }
 
-  /// Handles a response to the fast request, after which a request that does not fit may be forced. `afterSilence`: all unanswered requests
-  /// become due. `isLate`: the next slot has passed.
+  /// Handles a response to the fast request, after which a request that does not fit may be forced. `afterSilence`: it is the first
+  /// response after a silence, so all unanswered requests become due. `isLate`: the next slot has passed.
   mutating func fastRequestAnswered(afterSilence: Bool, isLate: Bool) {
     (canForce, canForceAlternate) = (true, true)
     hasNoGaps = isLate
@@ -221,7 +223,7 @@ struct RequestQueue: Sendable {
       if completeness == .none {
         values.countBadReply(session.dialogue.reply, &effects)
         if request.parameters.count == 1 {
-          return recordMiss(index, "response length differs from SAE J1979", took: took, at: now, &values, &effects)
+          return recordMiss(index, "response length does not match SAE J1979", took: took, at: now, &values, &effects)
         }
       }
       requests[index].recordResponse(at: now, took: took, frames: frames, from: source)
@@ -248,7 +250,7 @@ struct RequestQueue: Sendable {
     _ index: Int, _ code: UInt8, took: Nanoseconds, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
     let request = requests[index]
-    let message = "the vehicle rejects the request (\(NegativeResponse.name(of: code)))"
+    let message = "the vehicle rejected the request (\(NegativeResponse.name(of: code)))"
     switch NegativeResponse.consequence(of: code) {
     case .tryOther where !request.usesDeviceRate && !request.isReplaced:
       requests[index].recordRejection(message, until: now &+ Self.rejectionLifetime)
@@ -295,7 +297,7 @@ struct RequestQueue: Sendable {
     update()
   }
 
-  /// Requests the identification again, because the vehicle did not respond for some time and may be another one now.
+  /// Requests the identification again, because the vehicle did not respond for some time and may be a different one.
   mutating func identifyAgain() {
     for index in requests.indices where requests[index].isIdentity || requests[index].isSupportCheck || requests[index].requestsScaling {
       requests[index].resetSupport()

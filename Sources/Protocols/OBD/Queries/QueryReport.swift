@@ -3,7 +3,7 @@
 extension OBDQuery {
   private static let columns = ["ecu", "data", "meaning"]
 
-  /// Processes the reply to the request at `index`, parsed as `outcome`. Returns the result; nil: more requests follow.
+  /// Processes the reply to the request at `index`, parsed as `outcome`. Returns the result, or nil if more requests follow.
   mutating func process(
     _ outcome: ReplyReader.Outcome, _ dialogue: ELMDialogue, _ reader: ReplyReader, _ scales: Scales, _ index: Int
   ) -> Result<Report, CommandError>? {
@@ -16,7 +16,7 @@ extension OBDQuery {
         try query.process(answers.filter { target?.accepts($0.source, responder: nil) ?? true }, index)
       // No ECU has data or supports the service.
       case .status(.noData): try query.process([], index)
-      // If the adapter restarted or the bus does not work, the following requests cannot be answered.
+      // If the adapter restarted or the bus has failed, the following requests cannot be answered.
       case .status(let status)
       where ![.reinitialise, .wake, .backOff].contains(status.consequence) && query.handleUnusableReply(to: index, status.message): break
       case .unreadable(let reason) where query.handleUnusableReply(to: index, reason): break

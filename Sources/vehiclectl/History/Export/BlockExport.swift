@@ -1,4 +1,4 @@
-// The block format of an export: each line is a block, as `BlockLine` describes. An import restores its samples exactly. Pure.
+// The block format of an export: each line is a block, as `BlockLine` describes. An import restores its samples exactly. No I/O.
 
 import Protocols
 import SampleBlocks

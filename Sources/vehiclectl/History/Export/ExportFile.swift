@@ -40,7 +40,7 @@ final class ExportFile {
     defer { buffer.removeAll(keepingCapacity: true) }
     guard let path else { return Output.write(buffer, to: STDOUT_FILENO) }
     guard Output.write(all: buffer[...], to: descriptor) else {
-      throw .other("cannot write \(path): \(String(cString: strerror(errno))); free up space, or name another file")
+      throw .other("cannot write \(path): \(String(cString: strerror(errno))); free up space, or specify another file")
     }
   }
 

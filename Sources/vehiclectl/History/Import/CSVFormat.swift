@@ -1,5 +1,5 @@
 // Reads CSV written by `history export`. CSV has no types: a column has the type of the recorded series of the same name and unit, or else
-// the narrowest type that fits all its cells. Pure, apart from the file.
+// the narrowest type that fits all its cells. No I/O except for the file.
 
 import Protocols
 import Varlink

@@ -1,4 +1,4 @@
-// Reads JSON lines written by `history export`: one sample per line. Pure, apart from the file.
+// Reads JSON lines written by `history export`: one sample per line. No I/O except for the file.
 
 import Protocols
 import Varlink
