@@ -9,7 +9,7 @@ public struct Period: Sendable, Equatable, Identifiable {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// The charge was derived from the battery current, because the vehicle does not report charging.
+    /// The charge was derived from the battery current, because the vehicle provides no charging status.
     public static let derived = Marks(rawValue: 1)
     /// The period was derived from the odometer or the state of charge after a time without data. It took place between `start` and `end`.
     public static let unrecorded = Marks(rawValue: 2)

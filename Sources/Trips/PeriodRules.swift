@@ -22,7 +22,7 @@ public struct PeriodRules: Sendable, Equatable {
   public var journeyBreak = Int64.minutes(120)
   /// A pause up to this length is part of a charge; a longer one only while a plug is reported.
   public var chargePause = Int64.minutes(30)
-  /// The battery current in A, negative into the battery, at or below which a vehicle that does not report charging counts as charging.
+  /// The battery current in A at or below which a stationary vehicle without a charging status counts as charging.
   public var chargingCurrentThreshold = -1.0
   /// How long the vehicle must be stationary for such a current to count as charging rather than regeneration.
   public var chargeStationaryTime = Int64.seconds(60)

@@ -24,9 +24,9 @@ struct HistoryExportCommand: Subcommand {
     commandName: "export", abstract: "Export recorded values as CSV, JSON lines, GPX, Influx lines or blocks.",
     discussion: """
       Values have the units in which they were recorded. In CSV, a cell is empty if there is no sample at this time or the value is \
-      absent; --reasons adds a column with the reasons for absent values. With --gpx, the positions are those of the named device, or of \
-      the only one that has positions; --device and --property select the values that are added to each point. A file appears under its \
-      name only when it is complete. With --json, which requires --output: {"samples","bytes","damage"}.
+      absent; --reasons adds a column with the reasons for absent values. With --gpx, the track comes from the device with \
+      positions that --device names, or from the only recorded one; other devices, or --property, add values to each point. A file \
+      appears under its name only once it is complete. With --json, which requires --output: {"samples","bytes","damage"}.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -10,8 +10,8 @@ struct ScanCommand: Subcommand {
     commandName: "scan", abstract: "Find serial ports and Bluetooth devices in range.",
     discussion: """
       Devices that vehicled supports are marked with their kind. A scan does not interrupt open links.
-      If Bluetooth is unavailable, the command lists the serial ports and then prints the error. The exit status is 0 if it found a serial \
-      port, and 1 otherwise.
+      If Bluetooth is unavailable, the command lists the serial ports and then prints the error. In this case, the exit status is \
+      0 if a serial port was found, and 1 otherwise.
       With --toml it prints the lines of configuration for the recognised devices at the end; vehiclectl setup adds them.
       With --json each line is {"transport","address","name","rssi","kind","time"}.
       """)

@@ -7,7 +7,8 @@ struct TripCommand: PeriodCommand {
   static let configuration = CommandConfiguration(
     commandName: "trip", abstract: "Show a trip.",
     discussion: """
-      Shows its figures with their error bounds and sources, and its pauses. With --json: {"period":…,"pauses":[…],"curve":[…]} in the \
+      Shows its distance, energy or fuel, and consumption, each with its error bound and the measurement that it is computed from, and \
+      its pauses. With --json: {"period":…,"pauses":[…],"curve":[…]} in the \
       units of vehicled-history(8).
       """)
 

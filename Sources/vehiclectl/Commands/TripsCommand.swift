@@ -7,8 +7,8 @@ struct TripsCommand: PeriodListCommand {
   static let configuration = CommandConfiguration(
     commandName: "trips", abstract: "List trips, newest first.",
     discussion: """
-      Shows the distance, energy or fuel, consumption and state of charge of each trip; energy has an error bound. Times are in the time \
-      zone in which the trip started. The notes are explained below the list. With --json: {"periods":[…]} in the \
+      Shows the distance, energy or fuel, consumption and state of charge of each trip; energy has an error bound. Times are in the \
+      time zone that the computer had when the trip started. The notes are explained below the list. With --json: {"periods":[…]} in the \
       units of vehicled-history(8).
       """)
 

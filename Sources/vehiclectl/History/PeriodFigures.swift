@@ -57,7 +57,7 @@ extension HistoryContract.Period {
   /// The meanings of the notes, in the order in which they are explained. A newer service can set marks that are not listed here.
   static let noteMeanings: KeyValuePairs = [
     "open": "not finished yet",
-    "derived": "the vehicle does not report charging: derived from the battery current",
+    "derived": "the vehicle provides no charging status: derived from the battery current",
     "unrecorded": "derived from the odometer or the state of charge, after a time without data",
     "interrupted": "data is missing for more than a minute",
     "towed": "the vehicle moved with the ignition off",
