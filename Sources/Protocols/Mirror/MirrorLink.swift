@@ -93,7 +93,7 @@ extension MirrorMachine {
       for id in pendingCommands.keys.sorted() where pendingCommands[id]?.name == name { finish(id, &effects) }
       scheduleUpdates(at: now)
     case .value(let pendingValue):
-      effects.publish(pendingValue.signal, pendingValue.value)
+      effects.publish(pendingValue.sentProperty, pendingValue.value)
       if let name = session.acknowledgedName { acknowledgements.record(name: name, &effects) }
       if let metric = pendingValue.metric {
         acknowledgements.record(metric, on: pendingValue.message == metric.withdrawalMessage ? nil : clock.day, &effects)

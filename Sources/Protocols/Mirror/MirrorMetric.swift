@@ -18,7 +18,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
 
   var isHealth: Bool { Self.health.contains(self) }
 
-  private static let kilometresInAMile = 1.609344
+  private static let kilometresPerMile = 1.609344
 
   /// The message with this value; throws if the mirror cannot handle it.
   func message(_ value: Value) throws(ValueError) -> MirrorMessage {
@@ -31,7 +31,7 @@ enum MirrorMetric: String, CaseIterable, Sendable {
     case .heartRate: return try MirrorMessage(.heart, number)
     case .activeEnergy: return try MirrorMessage(.energy, number)
     case .steps: return try MirrorMessage(.steps, number)
-    case .distance: return try MirrorMessage(.distance, number / Self.kilometresInAMile)
+    case .distance: return try MirrorMessage(.distance, number / Self.kilometresPerMile)
     case .temperature: return try MirrorMessage(.temperature, number * 9 / 5 + 32)
     case .humidity: return try MirrorMessage(.humidity, number)
     case .uvIndex, .condition: return try MirrorMessage(.uvIndex, number)

@@ -14,7 +14,7 @@ struct MirrorPendingValue: Sendable {
   var name: String?
 
   /// The property that is published after the acknowledgement.
-  var signal: MirrorProperty { metric?.sentProperty ?? .sentLED }
+  var sentProperty: MirrorProperty { metric?.sentProperty ?? .sentLED }
 }
 
 /// The session of one connection.

@@ -119,9 +119,9 @@ import Testing
   }
 
   @Test(arguments: [
-    ("Gyro 0.1%^%", CarDecoder.Drop.Reason.noBodyMark), ("%^%", .noBodyMark), ("#$#x%^%", .invalidType), ("Ga\u{7}#$#x%^%", .invalidType),
+    ("Gyro 0.1%^%", CarDecoder.Drop.Reason.noDelimiter), ("%^%", .noDelimiter), ("#$#x%^%", .invalidType), ("Ga\u{7}#$#x%^%", .invalidType),
     ("\(String(repeating: "T", count: 33))#$#%^%", .invalidType), ("Gyro#$#0.0Modes#$#a;b%^%", .twoMessages),
-    ("Message#$#a#$#b%^%", .twoMessages), ("Message#%#hi%^%", .noBodyMark),
+    ("Message#$#a#$#b%^%", .twoMessages), ("Message#%#hi%^%", .noDelimiter),
   ]) func `an invalid frame is dropped with the reason, and the next one is decoded`(_ text: String, _ reason: CarDecoder.Drop.Reason) {
     let bytes = Array((text + "\r\n" + CarVector.gyro).utf8)
     for cut in 0...bytes.count {

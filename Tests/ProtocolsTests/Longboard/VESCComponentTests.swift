@@ -90,11 +90,11 @@ import Testing
     polling.firmwareReceived()
     #expect(polling.next(at: 0).command == .setupValues)
     for _ in 0..<2 { polling.timedOut(.setupValues, noise: 0, at: 0, &publisher, &effects) }
-    #expect(polling.setup == .unknown(timeouts: 2) && !polling.lacksSetupValues)
+    #expect(polling.setupSupport == .unknown(timeouts: 2) && !polling.lacksSetupValues)
     #expect(polling.next(at: 0).command == .values, "one that every firmware supports")
     let request = VESCSession.Request(command: .values, sent: 0, deadline: 1, lateness: nil)
     polling.responded(to: request, isFirst: false, noise: 0, at: 0, &publisher, &effects)
-    #expect(polling.lacksSetupValues && polling.selection == .unknown(timeouts: 0))
+    #expect(polling.lacksSetupValues && polling.selectedSetupSupport == .unknown(timeouts: 0))
     polling.forgetFirmware()
     #expect(!polling.lacksSetupValues)
   }

@@ -33,8 +33,8 @@ import Testing
     let lost = rig.number("timeouts") ?? 0
     rig.run(for: 30 * .second)
     #expect(rig.number("timeouts") == lost && lost <= 6 && rig.number("poll-rate") == 20)
-    #expect(rig.machine.router.requests.polling.selection == (model.supportsSelectiveValues ? .supported : .unsupported))
-    #expect(rig.machine.router.requests.polling.setup == (model.supportsSetupValues ? .supported : .unsupported))
+    #expect(rig.machine.router.requests.polling.selectedSetupSupport == (model.supportsSelectiveValues ? .supported : .unsupported))
+    #expect(rig.machine.router.requests.polling.setupSupport == (model.supportsSetupValues ? .supported : .unsupported))
   }
 
   @Test func `without a known drivetrain the missing keys are named`() throws {
@@ -125,7 +125,8 @@ import Testing
     rig.run(for: 60 * .second)
     #expect(rig.faults.isEmpty && rig.number("speed") != nil && rig.resets.isEmpty)
     #expect((rig.number("polls") ?? 0) > 700)
-    #expect(rig.machine.router.requests.polling.selection == .supported && rig.machine.router.requests.polling.setup == .supported)
+    let polling = rig.machine.router.requests.polling
+    #expect(polling.selectedSetupSupport == .supported && polling.setupSupport == .supported)
     // A run of noise is at most one wrong frame, and no value is read from it.
     #expect((rig.number("poll-rate") ?? 0) > 10)
   }

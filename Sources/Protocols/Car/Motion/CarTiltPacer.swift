@@ -11,7 +11,7 @@ struct CarTiltPacer: Sendable {
 
   private(set) var interval: Nanoseconds = Self.maxInterval
   /// The virtual clock of setpoints: when the next one is expected at exactly the configured rate.
-  private var setPointClock: Instant = .min
+  private var setpointClock: Instant = .min
   /// The virtual clock of setpoints and repetitions.
   private var sendClock: Instant = .min
   /// When the last setpoint is repeated, not counting the rate limit; `.max` if it is not repeated.
@@ -27,7 +27,7 @@ struct CarTiltPacer: Sendable {
 
   /// When a new setpoint may be sent: at most one interval early. With less tolerance, a driver that sends at exactly the car's rate would
   /// be delayed at every setpoint after a single late one.
-  var earliest: Instant { setPointClock == .min ? .min : setPointClock &- interval }
+  var earliest: Instant { setpointClock == .min ? .min : setpointClock &- interval }
 
   /// When the last setpoint is repeated.
   var repetitionDue: Instant { sendClock == .min ? repetition : max(repetition, sendClock &- interval / 2) }
@@ -36,7 +36,7 @@ struct CarTiltPacer: Sendable {
 
   /// Advances the clocks, because a new or repeated setpoint is being sent.
   mutating func tiltSent(isNew: Bool, at now: Instant) {
-    if isNew { setPointClock = max(setPointClock, now) &+ interval }
+    if isNew { setpointClock = max(setpointClock, now) &+ interval }
     sendClock = max(sendClock, now) &+ interval
     repetition = now &+ (isNew ? interval &* 3 / 2 : interval)
   }

@@ -22,7 +22,7 @@ struct CarDecoder: Sendable {
   struct Drop: Sendable, Equatable {
     enum Reason: String, Sendable {
       case noTerminator = "more than 64 KiB without a terminator"
-      case noBodyMark = "no #$# in a message"
+      case noDelimiter = "no #$# in a message"
       case invalidType = "invalid message type"
       case twoMessages = "#$# in the body of a message, or a missing terminator"
     }
@@ -82,14 +82,14 @@ struct CarDecoder: Sendable {
     }
     if isOverrun { return nil }
     let content = buffer.dropLast(CarFrame.terminator.count)
-    guard let mark = content.firstIndex(of: CarFrame.bodyMark) else { return drop(.noBodyMark, content) }
-    let type = content[..<mark]
-    let body = content[(mark + CarFrame.bodyMark.count)...]
+    guard let position = content.firstIndex(of: CarFrame.delimiter) else { return drop(.noDelimiter, content) }
+    let type = content[..<position]
+    let body = content[(position + CarFrame.delimiter.count)...]
     guard (1...Self.maxTypeLength).contains(type.count), type.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
       return drop(.invalidType, content)
     }
     // The terminator between two messages was lost, so neither of them may be complete.
-    guard body.firstIndex(of: CarFrame.bodyMark) == nil else { return drop(.twoMessages, content) }
+    guard body.firstIndex(of: CarFrame.delimiter) == nil else { return drop(.twoMessages, content) }
     return .message(CarInboundMessage(type: String(decoding: type, as: UTF8.self), body: Array(body)))
   }
 

@@ -69,10 +69,10 @@ enum CarVideoQuality: String, Sendable, CaseIterable {
 enum CarFrame {
   /// The maximum length of a frame: the car reads at most 1024 bytes at a time.
   static let maxLength = 1023
-  static let bodyMark = Array("#$#".utf8)
+  static let delimiter = Array("#$#".utf8)
   static let terminator = Array("%^%".utf8)
 
-  static func opened(_ type: String) -> [UInt8] { Array(type.utf8) + bodyMark }
+  static func opened(_ type: String) -> [UInt8] { Array(type.utf8) + delimiter }
 
   static func close(_ bytes: inout [UInt8], _ dialect: CarDialect) {
     bytes += terminator

@@ -19,7 +19,7 @@ enum CarText {
     if bytes.isEmpty { return "must not be empty" }
     if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "must not contain control characters or line ends" }
     if bytes.contains(where: { $0 > 0x7F }) { return "must be ASCII" }
-    if bytes[...].firstIndex(of: CarFrame.bodyMark) != nil { return "must not contain #$#, which starts the body of a message" }
+    if bytes[...].firstIndex(of: CarFrame.delimiter) != nil { return "must not contain #$#, which starts the body of a message" }
     // A text that ends with part of the terminator would end the message too early.
     if (bytes + CarFrame.terminator)[...].firstIndex(of: CarFrame.terminator) != bytes.count {
       return "must not contain %^% or end with %^, which ends a message"

@@ -11,8 +11,10 @@ struct VESCPollScheduler: Sendable {
 
   private var pace: Pace
   private(set) var statistics: VESCStatistics
-  private(set) var selection = Support.unknown(timeouts: 0)
-  private(set) var setup = Support.unknown(timeouts: 0)
+  /// The support of GET_VALUES_SETUP_SELECTIVE.
+  private(set) var selectedSetupSupport = Support.unknown(timeouts: 0)
+  /// The support of GET_VALUES_SETUP.
+  private(set) var setupSupport = Support.unknown(timeouts: 0)
   /// Whether the firmware version was received, or found to be unavailable.
   private var isIdentified = false
   /// The number of requests for the firmware version.
@@ -36,7 +38,7 @@ struct VESCPollScheduler: Sendable {
   /// The number of slots without a poll.
   var missed: Int { pace.missed }
   /// Whether the firmware does not support GET_VALUES_SETUP, so that it reports only one motor.
-  var lacksSetupValues: Bool { setup == .unsupported }
+  var lacksSetupValues: Bool { setupSupport == .unsupported }
 
   mutating func linkCameUp(at now: Instant) {
     forgetFirmware()
@@ -46,7 +48,7 @@ struct VESCPollScheduler: Sendable {
   /// Discards what is known about the firmware, because another VESC may respond next.
   mutating func forgetFirmware() {
     statistics.resetTiming()
-    (selection, setup) = (.unknown(timeouts: 0), .unknown(timeouts: 0))
+    (selectedSetupSupport, setupSupport) = (.unknown(timeouts: 0), .unknown(timeouts: 0))
     (isIdentified, identifications, lastRequestTimedOut) = (false, 0, false)
     (setupDue, valuesDue) = (.min, .min)
   }
@@ -70,8 +72,9 @@ struct VESCPollScheduler: Sendable {
       return .firmware
     }
     let interval = max(.second, 4 &* pace.period)
-    let fast: VESCCommand = selection != .unsupported ? .selectedSetupValues : setup != .unsupported ? .setupValues : .values
-    if fast == .selectedSetupValues, setup != .unsupported, now >= setupDue, setupDue <= valuesDue {
+    let fast: VESCCommand =
+      selectedSetupSupport != .unsupported ? .selectedSetupValues : setupSupport != .unsupported ? .setupValues : .values
+    if fast == .selectedSetupValues, setupSupport != .unsupported, now >= setupDue, setupDue <= valuesDue {
       setupDue = now &+ interval
       return .setupValues
     }
@@ -90,8 +93,8 @@ struct VESCPollScheduler: Sendable {
     _ effects: inout Effects
   ) {
     lastRequestTimedOut = false
-    selection = Self.afterResponse(selection, responded: request.command == .selectedSetupValues)
-    setup = Self.afterResponse(setup, responded: request.command == .setupValues)
+    selectedSetupSupport = Self.afterResponse(selectedSetupSupport, responded: request.command == .selectedSetupValues)
+    setupSupport = Self.afterResponse(setupSupport, responded: request.command == .setupValues)
     if isFirst {
       statistics.resetTiming()
       pace.begin(at: now)
@@ -110,8 +113,8 @@ struct VESCPollScheduler: Sendable {
     // A scan takes seconds, so its timeout does not mean that the firmware does not support it.
     if command == .pingCAN { return }
     lastRequestTimedOut = command != .values
-    if command == .selectedSetupValues { selection = Self.afterTimeout(selection) }
-    if command == .setupValues { setup = Self.afterTimeout(setup) }
+    if command == .selectedSetupValues { selectedSetupSupport = Self.afterTimeout(selectedSetupSupport) }
+    if command == .setupValues { setupSupport = Self.afterTimeout(setupSupport) }
   }
 
   /// The support of a request after a response. `responded`: the response was to this request. After two timeouts, a response to another
