@@ -34,8 +34,8 @@ struct CarFeatures: Sendable {
     status.linkUp(&effects)
   }
 
-  /// Publishes the initial state after the car's first message over this link. It is known, because the car restarts its program for each
-  /// client.
+  /// Publishes the initial state after the car's first message over this link. This state is known, because the car restarts its program
+  /// for each client.
   mutating func sessionBegan(at now: Instant, _ effects: inout Effects) {
     modes.publish(&effects)
     camera.publishInitialState(&effects)

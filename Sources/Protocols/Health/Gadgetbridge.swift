@@ -1,5 +1,5 @@
 // Checks an export of Gadgetbridge once a minute, and reads it when the file or the day has changed: first the list of tables, then the
-// totals of the day. Values remain valid until the next successful read; errors are reported as a fault.
+// totals of the day. A failed read is reported as a fault, and the values of the last successful read remain in use.
 // Source: Gadgetbridge's database export. Samples arrive when the phone synchronises, so each sample has its own age.
 
 /// One export, and the values that were last read from it.

@@ -1,5 +1,5 @@
-// The totals of one day and device in an export, selected from its devices and tables. A device's totals from two tables must not be
-// added, because both tables count the same steps.
+// The totals of one device on one day, selected from the devices and tables of an export. The totals of a device in two tables must not
+// be added, because both tables count the same steps.
 
 /// The totals of one device on one day.
 struct GadgetbridgeDay: Sendable, Equatable {

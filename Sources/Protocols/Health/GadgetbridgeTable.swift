@@ -1,8 +1,8 @@
 // The tables of an export that hold samples, and the queries on them. The tables differ between vendors, and new versions add tables, so
 // tables are detected by their columns. Names from the database are untrusted and therefore quoted.
-// Source: Gadgetbridge's schema: samples have TIMESTAMP, DEVICE_ID, STEPS (per sample, -1 or 0 for none), most HEART_RATE (255 and
-// below 1 for none), a few DISTANCE_CM, DISTANCE_METERS or ACTIVE_CALORIES (kcal). DISTANCE and CALORIES differ between vendors and
-// are not used. A SUMMARY table has one row per day. Times are seconds, or milliseconds above 10^11.
+// Source: Gadgetbridge's schema. All tables of samples have TIMESTAMP, DEVICE_ID and STEPS (steps of the sample; -1 or 0: none). Most have
+// HEART_RATE (255 or below 1: none), and a few have DISTANCE_CM, DISTANCE_METERS or ACTIVE_CALORIES (kcal). DISTANCE and CALORIES differ
+// between vendors and are not used. A SUMMARY table has one row per day. Times are in seconds, or in milliseconds if above 10^11.
 
 /// A table of samples.
 struct GadgetbridgeTable: Sendable, Equatable {
@@ -51,8 +51,8 @@ struct GadgetbridgeTable: Sendable, Equatable {
   private static func quoted(_ name: String) -> String { "\"\(name.replacing("\"", with: "\"\""))\"" }
 
   /// The query for one row per device and table; nil if there are no tables. Its columns are: table, device, its name and alias, newest
-  /// sample, number of samples today, their steps, metres and kcal, and the newest heart rate as its time times 1000 plus the rate. `?1` is
-  /// midnight, `?2` the latest valid time.
+  /// sample, number of samples today, their steps, metres and kcal, and the newest heart rate (time in s × 1000 + rate). `?1` is midnight,
+  /// and `?2` is the latest valid time.
   static func totalsQuery(of tables: [GadgetbridgeTable]) -> String? {
     if tables.isEmpty { return nil }
     return tables.indices.map { tables[$0].totalsQuery(number: $0) }.joined(separator: " UNION ALL ")

@@ -8,7 +8,7 @@ extension HealthMachine {
     var source: String
     /// The time of the value, in microseconds since the Unix epoch.
     var micros: Int64
-    /// When the value expires; nil for midnight.
+    /// When the value expires, or nil if it expires at midnight.
     var expires: Instant?
   }
 

@@ -1,4 +1,4 @@
-// Numbers and strings as JSON bytes, appended without an allocation. Callers must pass only finite numbers.
+// Appends numbers and strings as JSON to an array of bytes, without temporary allocations. Callers must pass only finite numbers.
 
 extension [UInt8] {
   /// Appends constant text that needs no escaping.
@@ -10,7 +10,7 @@ extension [UInt8] {
   /// Appends an integer.
   @inlinable package mutating func append(json number: Int) { append { $0.write(number) } }
 
-  /// Appends a finite number, in a form that parses back to it.
+  /// Appends a finite number, with enough digits to parse back to the same number.
   @inlinable package mutating func append(json number: Double) { append { $0.write(number) } }
 
   /// Appends up to `ByteWriter.capacity` bytes that are written on the stack.

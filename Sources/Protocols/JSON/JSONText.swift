@@ -120,7 +120,7 @@ extension JSONDocument {
     return members
   }
 
-  /// The indices of the values by key; nil for a small object, which is searched faster than indexed.
+  /// The indices of the values by key, or nil for a small object, in which a linear search is faster.
   package func valueIndices(in object: Int) -> [String: Int]? {
     guard nodes[object].after - object > Self.maxNodesWithoutIndex else { return nil }
     return Dictionary(members(of: object).map { ($0.key, $0.value) }) { first, _ in first }

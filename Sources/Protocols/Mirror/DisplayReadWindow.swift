@@ -1,9 +1,9 @@
 // Estimates when the display has read all written values, so that the next write is filed under the right profile and is not lost. The
-// display starts to read at most 1 s after a value was written. It reads the name first and then each field. A pass takes at most 2.4 s,
-// and at most two more passes follow a running one: one that finds the value, and an empty one for the signal that arrived during it.
-// Including the database and the camera, everything ends within 7 s. In the meantime, another name would file values under the wrong
-// profile, Disconnected would discard unread values and file the rest under no name, and a heart rate may be lost, because the display
-// requests it twice and drops the second response.
+// display starts to read at most 1 s after a value was written. It reads the name first and then each field. A pass takes at most 2.4 s. At
+// most two more passes follow a running pass: one that finds the value, and one without a value, for a signal that arrived during the
+// former. Including the database and the camera, everything ends within 7 s. In the meantime, another name would file values under the
+// wrong profile, Disconnected would discard unread values and file the rest under no name, and a heart rate may be lost, because the
+// display requests it twice and drops the second response.
 // Source: ISM-Embedded's main.cpp (1 s loop), nano/subsystems/i2c.py (12 fields of 0.1 to 0.2 s), nano/main.py (one signal is latched).
 
 /// The period in which the display may still read written values. It can outlast the connection.

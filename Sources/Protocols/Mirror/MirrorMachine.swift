@@ -47,8 +47,9 @@ public struct MirrorMachine: Machine {
   var lastSendID: SendID = 0
   /// The current fault, until a connection is stable.
   var fault: String?
-  /// When the link came up, and the number of consecutive connections that were lost before `stableAfter`.
+  /// When the link came up.
   var connectedAt: Instant = 0
+  /// The number of consecutive connections that were lost within `stableAfter`.
   var earlyDisconnects = 0
 
   /// Creates a machine; throws for an invalid option.

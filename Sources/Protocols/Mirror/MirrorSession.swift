@@ -137,7 +137,7 @@ struct MirrorSession: Sendable {
 }
 
 extension MirrorSession.Step {
-  /// The message; nil if the value cannot be sent, which is checked before it is queued.
+  /// The message; nil if the mirror cannot handle the name. Names are checked when they are set.
   var message: MirrorMessage? {
     switch self {
     case .greeting: .connected

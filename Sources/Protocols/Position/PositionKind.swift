@@ -25,7 +25,7 @@ extension Kind {
 
 /// The configuration of a position device.
 struct PositionSettings: Sendable {
-  /// The path of the configured receiver; nil: the first one with a fix.
+  /// The path of the configured receiver, or nil to use the first one with a fix.
   var receiver: String?
   /// How long a position is valid.
   var maxAge: Nanoseconds = 5 * .second

@@ -1,13 +1,13 @@
 // The `position` machine: subscribes to the reports of gpsd, and publishes the position of one receiver. gpsd sends its version first, so
 // nothing is sent to a server that is not gpsd. If no position is reported, the subscription is repeated: only then does gpsd open a
-// receiver that was added later, and its reply shows that it still runs.
+// receiver that was added later, and the reply shows that gpsd still runs.
 // Source: gpsd_json(5): VERSION, WATCH, DEVICES, DEVICE, TPV, SKY, ERROR.
 
 /// Publishes the position from a GPS receiver.
 public struct PositionMachine: Machine {
   private enum State {
     case down
-    /// This machine has reset the link, and its reason remains.
+    /// This machine is resetting the link; the fault stays published when the link goes down.
     case resetting
     /// Connected; the first line is awaited until this time.
     case greeting(until: Instant)
@@ -177,7 +177,7 @@ public struct PositionMachine: Machine {
     }
   }
 
-  /// Withdraws the position of a receiver that still reports, but no new position.
+  /// Withdraws the position, because the receiver still sends reports, but no new position.
   private mutating func expire(_ hasPosition: Bool, _ effects: inout Effects) {
     let cause = hasPosition ? "the receiver repeats an old position" : "the receiver reports a fix without coordinates"
     publisher.withdraw("\(cause); if this persists, reconnect it", &effects)

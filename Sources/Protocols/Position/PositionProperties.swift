@@ -32,7 +32,7 @@ enum PositionProperty: Int, CaseIterable {
     allCases.map { item in
       var property = item.declaration
       switch item {
-      // Not the coordinates: a summary is often shown to others, and rounds them.
+      // The coordinates are not in the headline, because a summary is often shown to others, and rounds its values.
       case .fix, .speed, .satellitesUsed: property.rank = .headline
       case .receiver, .gpsdVersion: property.rank = .detail
       case .badMessages: property.rank = .statistic

@@ -11,7 +11,7 @@ struct ReceiverChoice: Sendable {
     var lastReport: Instant?
   }
 
-  /// The path of the configured receiver; nil: any.
+  /// The path of the configured receiver, or nil for any.
   private let configured: String?
   private let maxAge: Nanoseconds
   private var receivers: [Receiver] = []
@@ -59,8 +59,8 @@ struct ReceiverChoice: Sendable {
   /// Whether a SKY report is from the current receiver.
   func isCurrent(_ reported: String?) -> Bool { path(reported) == current }
 
-  /// Records a fix. Returns when its position expires, if it is from the receiver that is used from now on; nil if it is from another one.
-  /// A receiver that reports the same time again has no new position, so the expiry remains.
+  /// Records a fix, and selects the receiver to use. If the fix is from this receiver, returns when its last position expires (`.min` if it
+  /// has none), otherwise nil. A receiver that reports the same time again has no new position, so the expiry does not change.
   mutating func record(_ fix: GPSDFix, at now: Instant) -> Instant? {
     let path = path(fix.receiver)
     guard isUsable(path) else { return nil }

@@ -15,6 +15,7 @@ enum ToyCall: Sendable {
 
   func request(_ settings: ToySettings) -> HTTPRequest {
     let isDocumented = settings.dialect == .documented
+    // In the documentation, the paths of registration and login are swapped.
     switch self {
     case .register(let name, let email, let password):
       let json: JSON =

@@ -8,14 +8,14 @@ struct ToyLongHistory: Sendable {
 
   let command: CommandID
   let user: Int
-  /// The requested fact; nil: all facts.
+  /// The requested fact, or nil for all facts.
   let fact: Int?
   var reader: ToyHistoryReader
   /// The parsed facts, which are sent in pieces.
   var facts: [ToyFact] = []
   /// The start of the next piece in `facts`.
   var next = 0
-  /// The start of the last piece, which is sent with the reply instead of a progress report; nil: the facts are still being parsed.
+  /// The start of the last piece, which is sent with the reply instead of a progress report; nil while the facts are being parsed.
   var lastPiece: Int?
 
   init(command: CommandID, user: Int, fact: Int?, body: [UInt8]) {

@@ -99,7 +99,7 @@ public struct ToyMachine: Machine {
       // Keep the damaged file for inspection.
       effects.append(.store(key: ToyVoting.key + "-damaged", bytes))
     }
-    // Another server assigns different user numbers, and must not receive the token of this server.
+    // User numbers differ between servers, and a server must not receive another server's token.
     if let known = user, known.server != settings.server {
       effects.append(.event(name: "server-mismatch", text: "user \(known.id) belongs to another server: log in to the configured one"))
       user = nil

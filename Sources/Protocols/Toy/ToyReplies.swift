@@ -83,7 +83,7 @@ extension ToyMachine {
   private mutating func logIn(_ new: ToyUser, isNew: Bool, _ message: String, _ id: CommandID, _ effects: inout Effects) {
     var new = new
     new.server = settings.server
-    // A new server may assign the same number to another user.
+    // A server that has lost its data may assign the same number to another user.
     if isNew || new.id != user?.id { removeHistory(&effects) }
     user = new
     storing.append((Self.sessionKey, id, Report(text: message)))
@@ -143,7 +143,8 @@ extension ToyMachine {
       text: rows.isEmpty ? "no pending votes" : nil, columns: rows.isEmpty ? [] : ["fact", "vote", "user", "server", "state"], rows: rows)
   }
 
-  /// Deletes votes; returns their number. A vote in flight may still reach the server.
+  /// Deletes votes; returns their number. `isChosen` receives a vote, and whether it is of the current user. A vote in flight may still
+  /// reach the server.
   mutating func deleteVotes(_ reason: String, _ effects: inout Effects, where isChosen: (ToyPendingVote, Bool) -> Bool) -> Int {
     let dropped = voting.drop(&effects, where: isChosen)
     guard dropped.count > 0 else { return 0 }
@@ -211,7 +212,7 @@ extension ToyMachine {
 
   // MARK: The toy's Wi-Fi
 
-  /// Ends the Wi-Fi setup with this outcome. If it is nil, the setup continues.
+  /// Ends the Wi-Fi setup with this outcome, or does nothing if `outcome` is nil.
   mutating func endSetup(_ outcome: ToySetup.Outcome?, _ effects: inout Effects) {
     guard let outcome, let ended = setup else { return }
     (setup, setupResult) = (nil, outcome == .sent ? "sent" : "idle")

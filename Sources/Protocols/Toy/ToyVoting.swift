@@ -17,9 +17,11 @@ struct ToyVoting: Sendable {
     /// Whether the vote is stored.
     var isStored = false
     var command: CommandID?
-    /// How often the server has failed on the vote (status 500), when the vote is sent again, and the last error.
+    /// How often the server has failed on the vote (status 500).
     var failures = 0
+    /// When the vote is sent again after a failure.
     var notBefore: Instant = .min
+    /// The last error.
     var error: ToyError?
   }
 
@@ -42,7 +44,7 @@ struct ToyVoting: Sendable {
 
   /// The votes of the current user, at the current server.
   var votesOfUser: [ToyPendingVote] { entries.map(\.vote).filter(isOfUser) }
-  /// All votes, whether each is of the current user, and why it waits.
+  /// All votes. For each vote: whether it is of the current user, and why it waits.
   var all: [(vote: ToyPendingVote, isOfUser: Bool, error: ToyError?)] {
     entries.map { ($0.vote, isOfUser($0.vote), $0.error ?? error) }
   }
@@ -50,7 +52,7 @@ struct ToyVoting: Sendable {
   var held: Int { entries.count - votesOfUser.count }
   var isFull: Bool { entries.count >= Self.maxVotes }
   var callers: [CommandID] { entries.compactMap(\.command) }
-  /// Why votes of the current user wait, and how many.
+  /// The number of votes of the current user that wait after an error, and the error; nil if none waits.
   var waiting: (count: Int, error: ToyError)? {
     if let error { return (votesOfUser.count, error) }
     let failed = entries.filter { isOfUser($0.vote) }.compactMap(\.error)

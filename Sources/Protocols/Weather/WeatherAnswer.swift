@@ -4,7 +4,7 @@
 
 /// Why a response cannot be used.
 struct WeatherError: Error, Equatable {
-  /// When the request is repeated: soon, with increasing pauses, or in an hour.
+  /// When the request is repeated: `soon` is after a pause that grows with each failure, `hourly` is after an hour.
   enum Retry { case soon, hourly }
   var message: String
   var retry = Retry.soon

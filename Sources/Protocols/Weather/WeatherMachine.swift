@@ -28,7 +28,7 @@ public struct WeatherMachine: Machine {
   var lastRequestID: RequestID = 0
   /// When the services were last queried.
   var lastRequestTime: Instant?
-  /// The time until which the service rejects requests because of its rate limit; nil if it does not.
+  /// No request is sent before this time, because the service limits the rate, or does not know the place; nil if there is no such limit.
   var limitedUntil: Instant?
   var failures = 0
   /// When the published values expire, and the response and its time if it was restored from disk; nil if no values are published.

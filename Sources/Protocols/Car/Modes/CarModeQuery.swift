@@ -1,6 +1,6 @@
-// The descriptions of the modes. In the as-built dialect the car returns one text per request, without the number of the mode. So requests
-// are sent one at a time, and after a timeout, the next request waits until a late response can no longer be mistaken for its own response.
-// In the documented dialect one request returns all descriptions. They are cached while the link is up.
+// Requests the descriptions of the modes from the car, and caches them while the link is up. In the as-built dialect, the car returns one
+// text per request, without the number of the mode. So requests are sent one at a time. After a timeout, the next request waits until a
+// late response can no longer be mistaken for the response to it. In the documented dialect, one request returns all descriptions.
 
 struct CarModeQuery: Sendable {
   private static let timeout: Nanoseconds = 2 * .second

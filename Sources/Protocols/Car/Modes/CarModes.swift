@@ -1,5 +1,5 @@
 // The modes of a car: the list, the current mode, and lookup by name or number. Semicolons separate the names, because names can contain
-// commas. An unknown or ambiguous name is rejected with a list.
+// commas. The error for an unknown or ambiguous name lists the modes.
 // Source: Modes.py. Mode numbers are positions in the list; an as-built car starts in mode 0.
 
 /// The modes of the connected car.

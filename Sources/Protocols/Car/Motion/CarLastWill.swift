@@ -6,7 +6,7 @@ struct CarLastWill: Sendable {
   private enum Variant: Int {
     /// Stop three times.
     case plain
-    /// Repeat Repeat Stop for three seconds, because the car may discard a Stop together with a command that fails.
+    /// Repeat Stop for three seconds, because the car may discard a Stop together with a command that fails.
     case repeated
     /// Stop fails in the current mode, so mode 0 is chosen as well.
     case changesMode

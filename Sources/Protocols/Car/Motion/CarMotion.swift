@@ -94,7 +94,7 @@ struct CarMotion: Sendable {
 
   // MARK: Lease
 
-  /// Begins a lease, or revokes it immediately. `refusal`: why other components do not allow driving now; nil if they do.
+  /// Begins a lease, or revokes it immediately. `refusal`: why other components do not allow driving now, or nil if they allow it.
   mutating func beginLease(_ deadline: Nanoseconds, refusal: String?, at now: Instant, _ effects: inout Effects) {
     if let reason = refusal ?? drivingRefusal { return effects.append(.leaseLost(reason)) }
     driving.beginLease(deadline: deadline, at: now)
@@ -173,7 +173,7 @@ struct CarMotion: Sendable {
     if !standstill.wait(for: id, at: now) { effects.refuse(command: id, code: .busy, "the car is already being stopped") }
   }
 
-  /// Changes the mode. A mode change does not stop the car, so it is stopped first; it drives again only after Continue.
+  /// Changes the mode. A mode change does not stop the car, so Stop is sent first. The car drives again only after Continue.
   mutating func chooseMode(_ number: Int, for id: CommandID, _ context: CarContext, at now: Instant, _ effects: inout Effects) {
     guard sender.queue.hasRoom else { return CarSender.rejectFull(id, &effects) }
     stopCar(.refused(code: .stopped, "the mode was changed: use continue to drive again"), times: 2, context, at: now, &effects)

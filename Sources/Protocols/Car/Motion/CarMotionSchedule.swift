@@ -41,7 +41,7 @@ extension CarMotion {
     if !queue.stops.isEmpty { return (.stop, queue.stopDue) }
     if case .closing(let until) = context.session.state { return (.disconnect, disconnectDue(until)) }
     let stream = streamDue(context)
-    // A command that is due before the next tilt is sent first. Only a tilt that was due earlier precedes it.
+    // A command precedes the next tilt, unless the tilt is due earlier.
     if let command = commandDue(context), stream.map({ command <= $0.due }) ?? true {
       return (.command, max(command, queue.tiltPauseEnd))
     }

@@ -6,7 +6,7 @@
 /// A queued command, which consists of one or more messages. `id` is nil if the machine itself has queued the command.
 struct CarQueuedCommand: Sendable, Equatable {
   enum Purpose: Sendable, Equatable {
-    /// MainView at the start of a session, and requests for the list of modes, which are also repeated to confirm commands.
+    /// MainView, sent at the start of a session, or a request for the list of modes, sent then and to confirm commands.
     case greeting
     case livenessCheck, proceed, status, message, shutDown, connectionTest
     case mode(Int)
@@ -39,16 +39,18 @@ struct CarSendQueue: Sendable {
   private static let spacing: Nanoseconds = 200 * .millisecond
   static let maxCommands = 16
 
-  /// The stop messages that have not been sent yet, and when the first one is due.
+  /// The stop messages that have not been sent yet.
   private(set) var stops: [CarOutboundMessage] = []
+  /// When the first stop message is due.
   private(set) var stopDue: Instant = .min
   /// Whether the first stop message is in flight.
   private var isSendingStop = false
   private(set) var commands: [CarQueuedCommand] = []
   /// The end of the pause after the last message other than a tilt.
   private(set) var quietUntil: Instant = .min
-  /// When the last message other than a tilt was sent, and when the last tilt was sent.
+  /// When the last message other than a tilt was sent.
   private var messageAt: Instant = .min
+  /// When the last tilt was sent.
   private var tiltAt: Instant = .min
   private var lastWasStop = false
   /// Whether the first message of the first command is in flight.

@@ -1,9 +1,9 @@
-// Sends messages and checks that the car has executed them, with the send queue, the write in flight, and the stop confirmation. Each
+// Sends messages, and checks that the car has executed them. Owns the send queue, the write in flight and the stop confirmation. Each
 // frame is one write, because the car does not reassemble split segments.
 // Source: AutoTT, TCP.py.
 
 struct CarSender: Sendable {
-  /// A write that the link has accepted, or failed.
+  /// A write that the link has accepted, or that has failed.
   enum EndedWrite {
     case nothing
     case stop(CarOutboundMessage)
@@ -150,7 +150,7 @@ struct CarSender: Sendable {
     effects.send(.main, message.frame(dialect), write.begin(purpose, at: now))
   }
 
-  /// Handles the end of a write, and returns which one it was; `failure` is nil if the link has accepted the message.
+  /// Handles the end of a write, and returns what was written; `failure` is nil if the link has accepted the message.
   mutating func writeEnded(_ id: SendID, _ failure: String?, at now: Instant) -> EndedWrite {
     guard let purpose = write.end(id) else { return .nothing }
     switch purpose {

@@ -1,9 +1,9 @@
 // Confirmation of commands. The list of modes is requested after every Stop, and after commands that make the car ignore others. If a
 // command fails in an as-built car (such as Continue in modes in which the car drives autonomously), the car discards the rest of what it
 // has read; and while a mode starts the camera, the car ignores commands for two seconds. The car handles messages in order on one thread,
-// so the response confirms earlier commands. If the car may have discarded Stop, it is sent again after the response, and confirmed by the
-// next one. Requests without a response are repeated, together with Stop. A response does not identify its request, so responses are
-// counted, and those to older requests are ignored.
+// so the response confirms earlier commands. If the car may have discarded Stop, Stop is sent again after the response, and the next
+// response confirms it. Requests without a response are repeated, together with Stop. A response does not identify its request, so
+// responses are counted, and those to older requests are ignored.
 // Source: AutoTT, TCP.py, Steering.py and Modes.py.
 
 struct CarStopConfirmation: Sendable, Equatable {

@@ -46,7 +46,7 @@ struct PhoneAttitude: Sendable, Equatable {
     return CarTilt(relative)
   }
 
-  /// This attitude with one angle replaced: the angle of this property, which is part of the neutral position.
+  /// This attitude with the angle of one property (`neutral-roll`, `neutral-pitch` or `neutral-yaw`) replaced.
   func with(_ property: CarProperty, _ angle: Double) -> PhoneAttitude {
     switch property {
     case .neutralRoll: PhoneAttitude(roll: angle, pitch: pitch, yaw: yaw)
@@ -87,10 +87,10 @@ struct CarTilt: Sendable, Equatable {
   private(set) var pitch: Int
   private(set) var yaw: Int
 
-  /// π and π/2, truncated: the sent number never exceeds the maximum.
+  // π and π/2, truncated: the sent number never exceeds the maximum.
   private static let halfTurn = 3_141_592
   private static let quarterTurn = 1_570_796
-  /// Full speed is at 45° of roll and at 80° of pitch, a ratio of 9 : 16.
+  // Full speed is at 45° of roll and at 80° of pitch, a ratio of 9 : 16.
   private static let fullRoll = 9
   private static let fullPitch = 16
 

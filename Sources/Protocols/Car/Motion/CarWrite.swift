@@ -1,4 +1,4 @@
-// The write in flight. A link has at most one, and a link that does not accept it in time is lost.
+// The write in flight. A link has at most one. A link that does not accept the write in time is reset.
 
 struct CarWrite: Sendable {
   enum Purpose: Sendable, Equatable {

@@ -15,7 +15,7 @@ struct CarCamera: Sendable {
   /// The error with which queued commands fail if no picture arrives, because the car may have ignored them.
   static let noPicture = CommandError.refused(
     code: .noPicture, "no picture from the camera, and the car may ignore commands: wait until it responds, or restart its program")
-  /// The commands that replace the queued ones.
+  /// The commands that replace the queued ones if no picture arrives.
   static let restart = [CarQueuedCommand(.video(false), [.videoStream(false)]), CarQueuedCommand(.greeting, [.modes])]
 
   private static let timeout: Nanoseconds = 15 * .second
@@ -217,9 +217,11 @@ extension CarCamera {
     enum Step: Sendable {
       /// VideoStream On is queued.
       case queued
-      /// The command was sent; the machine waits for the link to the server, a picture, or the next attempt.
+      /// VideoStream On was sent, and the link to the server is being opened.
       case connecting(until: Instant)
+      /// The picture was requested.
       case reading(until: Instant)
+      /// The last attempt failed; the next one begins at this time.
       case waiting(until: Instant)
 
       var isFetching: Bool { if case .queued = self { false } else { true } }

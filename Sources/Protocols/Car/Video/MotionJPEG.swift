@@ -48,7 +48,7 @@ public struct MotionJPEG: Sendable {
       + Array("\r\nAccept: multipart/x-mixed-replace, image/jpeg\r\nConnection: close\r\n\r\n".utf8)
   }
 
-  /// Reads received bytes, in pieces of any size; returns the completed pictures.
+  /// Reads received bytes, in pieces of any size; returns the completed pictures, and the failure, if any.
   public mutating func read(_ bytes: [UInt8]) -> [Event] {
     var events: [Event] = []
     var rest = bytes[...]
@@ -121,7 +121,7 @@ public struct MotionJPEG: Sendable {
     return nil
   }
 
-  /// Handles a byte of a picture of unknown length, which ends with its last marker, or at the next part.
+  /// Handles a byte of a picture of unknown length, which ends with its EOI marker, or at the next part.
   private mutating func picture(_ byte: UInt8) -> Event? {
     if frame.isEmpty, isLineEnd(byte) { return nil }  // a surplus empty line
     frame.append(byte)

@@ -1,6 +1,6 @@
 // Decodes the car's frames from a stream of bytes in pieces of any size. A frame ends with `%^%`; the line end that an as-built car adds is
 // optional. Invalid data up to the next terminator is dropped, reported and counted. At most 64 KiB are buffered.
-// Source: AutoTT, TCP.py, which sends `TYPE#$#BODY%^%` CR LF. One read can contain several frames, and the marks cannot be escaped.
+// Source: AutoTT, TCP.py, which sends `TYPE#$#BODY%^%` CR LF. One read can contain several frames. `#$#` and `%^%` cannot be escaped.
 
 /// A frame from the car.
 struct CarInboundMessage: Sendable, Equatable {
@@ -32,7 +32,7 @@ struct CarDecoder: Sendable {
 
     init(_ reason: Reason, _ bytes: ArraySlice<UInt8>) { (self.reason, start) = (reason, Array(bytes.prefix(60))) }
 
-    /// The message for notes.
+    /// The text of the log message.
     var message: String { "dropped: \(reason.rawValue): \"\(CarText.clean(start[...], limit: 60))\"" }
   }
 
@@ -101,7 +101,7 @@ struct CarDecoder: Sendable {
 
 extension [UInt8] {
   /// Whether these are the last three bytes.
-  fileprivate func ends(with mark: [UInt8]) -> Bool {
-    count >= 3 && self[count - 1] == mark[2] && self[count - 2] == mark[1] && self[count - 3] == mark[0]
+  fileprivate func ends(with end: [UInt8]) -> Bool {
+    count >= 3 && self[count - 1] == end[2] && self[count - 2] == end[1] && self[count - 3] == end[0]
   }
 }

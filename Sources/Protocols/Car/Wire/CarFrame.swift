@@ -2,7 +2,7 @@
 // because the car does not reassemble split frames.
 // Source: the app's README, TCPConnection.m, TCP.py (which splits only at `%^%` CR LF).
 //
-//   Stop#$#%^%␍␊          type, mark, body, terminator; as documented without the line end
+//   Stop#$#%^%␍␊          type, delimiter, body (here empty), terminator; no line end in the documented dialect
 
 /// A message to the car, other than a tilt.
 enum CarOutboundMessage: Sendable, Equatable {
@@ -65,7 +65,7 @@ enum CarVideoQuality: String, Sendable, CaseIterable {
   }
 }
 
-/// The marks of a frame, and how a frame is composed.
+/// The delimiter and the terminator of a frame, and functions that compose a frame.
 enum CarFrame {
   /// The maximum length of a frame: the car reads at most 1024 bytes at a time.
   static let maxLength = 1023

@@ -19,8 +19,8 @@ enum CarReport: Sendable, Equatable {
 struct CarReader: Sendable {
   /// The last message of each type in one read.
   struct Latest: Sendable {
-    /// The last list of modes, and how many lists the read contained.
     fileprivate(set) var modes: [UInt8]?
+    /// The number of lists of modes in the read.
     fileprivate(set) var modesCount = 0
     fileprivate(set) var status: [UInt8]?
     fileprivate(set) var text: String?
@@ -64,7 +64,7 @@ struct CarReader: Sendable {
     return nil
   }
 
-  /// Called after all bytes of a read: publishes the counters, the texts and the speech state, and returns the latest messages.
+  /// Publishes the counters, the text and the speech state after all bytes of a read, and returns the latest messages.
   mutating func finish(_ effects: inout Effects) -> Latest {
     defer { latest = Latest() }
     if let text = latest.text { effects.publish(.message, .string(text)) }

@@ -1,5 +1,5 @@
-// Text to and from the car. Text to the car must not contain a mark of the protocol. Text from the car is stripped of escape sequences and
-// control characters, and its length is limited.
+// Text to and from the car. Text to the car must not contain the delimiter or the terminator of the protocol. Text from the car is
+// stripped of escape sequences and control characters, and its length is limited.
 
 enum CarText {
   /// Checks the argument of the action `send-message`.
@@ -13,7 +13,7 @@ enum CarText {
     return .success(text)
   }
 
-  /// Why a text cannot be sent; nil if it can. The protocol has no escape sequence for its marks.
+  /// Why a text cannot be sent; nil if it can. The protocol cannot escape its delimiter and terminator.
   static func refusal(_ text: String) -> String? {
     let bytes = Array(text.utf8)
     if bytes.isEmpty { return "must not be empty" }
@@ -70,11 +70,11 @@ enum CarText {
 
 extension ArraySlice<UInt8> {
   /// The first position of these bytes.
-  func firstIndex(of mark: [UInt8]) -> Int? {
-    guard let head = mark.first, count >= mark.count else { return nil }
+  func firstIndex(of pattern: [UInt8]) -> Int? {
+    guard let head = pattern.first, count >= pattern.count else { return nil }
     var index = startIndex
-    while index <= endIndex - mark.count {
-      if self[index] == head, self[index..<index + mark.count].elementsEqual(mark) { return index }
+    while index <= endIndex - pattern.count {
+      if self[index] == head, self[index..<index + pattern.count].elementsEqual(pattern) { return index }
       index += 1
     }
     return nil

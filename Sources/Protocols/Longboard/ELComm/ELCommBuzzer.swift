@@ -1,14 +1,14 @@
 // The buzzer. It stays on until it is switched off, so the daemon must switch it off when the time is over, when the caller disconnects,
 // and when the link is lost. This type holds the requested state and the waiting commands; it sends nothing itself.
-// Source: ProjectTORQ.ino (a control byte applies until the next one; the buzzer sounds at 900 Hz while it is 55 and the board is
-// connected).
+// Source: ProjectTORQ.ino (a control byte applies until the next one; the buzzer sounds at 900 Hz while the control byte is 55 and the
+// board is connected).
 
 /// The requested state of the buzzer, and the command that requested it.
 struct ELCommBuzzer: Sendable {
   /// What a command requests.
   enum Request: Sendable, Equatable {
     case on, off
-    /// Sound for this long after the board has confirmed it.
+    /// Sound for this time, which starts when the board has confirmed the sound.
     case sound(Nanoseconds)
     /// Sound as long as the caller stays connected.
     case hold
@@ -29,8 +29,9 @@ struct ELCommBuzzer: Sendable {
     let request: Request
     /// When the unconfirmed state was requested; nil if the board has confirmed the state, and the buzzer sounds.
     fileprivate var unconfirmedSince: Instant?
-    /// When the buzzer began to sound, and when progress was last reported.
+    /// When the buzzer began to sound.
     fileprivate var began: Instant = 0
+    /// When progress was last reported.
     fileprivate var reported: Instant = 0
   }
 
@@ -39,8 +40,9 @@ struct ELCommBuzzer: Sendable {
 
   /// The maximum time that the buzzer stays on.
   let limit: Nanoseconds
-  /// The requested state, and the number of requests so far.
+  /// The requested state.
   private(set) var isOn = false
+  /// The number of requests so far.
   private var change = 0
   /// Whether the board has confirmed the requested state.
   private var isConfirmed = false
@@ -130,7 +132,7 @@ struct ELCommBuzzer: Sendable {
     if isOn, command.request != .on { setTarget(isOn: false) }
   }
 
-  /// Requests off for a new or lost link, and fails the waiting command.
+  /// Sets the requested state to off for a new or lost link, and fails the waiting command.
   mutating func reset(_ error: CommandError, _ effects: inout Effects) {
     fail(error, &effects)
     confirmedState = nil

@@ -3,7 +3,7 @@
 // buffered, and a missing field is never guessed.
 // Source: ProjectTORQ.ino (what the board prints), ELCommunicationProtocol.swift (fields after the fourth are extensions).
 //
-//   12$88$1$0.35     speed in mph, battery in %, connected, distance in miles; no terminator, no check sum
+//   12$88$1$0.35     speed in mph, battery in %, connected, distance in miles; no terminator, no checksum
 
 /// One message of the board.
 struct ELCommMessage: Sendable, Equatable {
@@ -21,8 +21,10 @@ struct ELCommMessage: Sendable, Equatable {
 struct ELCommDecoder: Sendable {
   /// The maximum number of buffered bytes.
   static let limit = 64
-  /// The valid ranges, in mph and %. A larger number consists of two numbers without a separator.
+  // A number outside these ranges consists of two numbers without a separator.
+  /// The valid speeds, in mph.
   static let speeds = -255...255
+  /// The valid states of charge, in %.
   static let charges = -999...999
 
   private(set) var buffer: [UInt8] = []
@@ -30,8 +32,9 @@ struct ELCommDecoder: Sendable {
   private(set) var isOpen = false
   /// The additional fields of the last completed message.
   private(set) var extra: [String] = []
-  /// The number of runs of invalid bytes, and the last run.
+  /// The number of runs of invalid bytes.
   private(set) var badRuns = 0
+  /// The last run of invalid bytes.
   private(set) var lastBad: [UInt8] = []
   /// Whether the last byte was part of a run of invalid bytes.
   private var isInBadRun = false
@@ -123,7 +126,7 @@ struct ELCommDecoder: Sendable {
   }
 
   /// The index at which the speed starts in a field, or nil. Usually the whole field must be the speed. Directly after a message, the field
-  /// starts with the end of an additional field, without a separator; it is split where the speed is nearest to the last one.
+  /// starts with the end of an additional field, without a separator. It is then split so that the speed is nearest to the last speed.
   private func speedStart(in field: ArraySlice<UInt8>) -> Int? {
     let digits = field.reversed().prefix(while: isDigit).count
     let starts = (field.endIndex - digits..<field.endIndex).map { start in

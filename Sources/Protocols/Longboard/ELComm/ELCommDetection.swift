@@ -1,5 +1,5 @@
-// Detects the dialect if the configuration does not set one. A single message does not identify the dialect: an as-built board may send it
-// in response to an earlier byte, or to output of an HM-10 module. So nothing is sent until the board is quiet. Then two characters are
+// Detects the dialect if the configuration does not set one. A single message does not identify the dialect: an as-built board may send
+// one in response to an earlier byte, or to output of an HM-10 module. So nothing is sent until the board is quiet. Then two characters are
 // sent in one write, and the responses are counted: an as-built board responds to each character, while a documented board reads both as
 // one number.
 // Source: ProjectTORQ.ino (one byte per loop pass of at most 185 ms; a 64-byte buffer); the project's protocol description for
@@ -35,14 +35,14 @@ struct ELCommDetection: Sendable {
   static let probeTime: Nanoseconds = 500 * .millisecond
   /// After this time without a message, the board counts as quiet: an as-built board with pending responses sends the next one sooner.
   static let quietTime: Nanoseconds = 500 * .millisecond
-  /// Consecutive probes without a response after which the board counts as silent.
+  /// The number of consecutive probes without a response after which the board counts as silent.
   static let maxProbes = 4
   /// The maximum number of pending responses of an as-built board: a full buffer. A board that sends more is a documented board.
   private static let maxPendingResponses = 64
 
   /// The result of the last probe on this link, or the assumed dialect. The dialect is accepted if the next probe has the same result.
   private var guess: ELCommDialect?
-  /// Whether the last probe got no response, so its responses may still arrive.
+  /// Whether the last probe got no response in time, so that its responses may still arrive.
   private var isProbeOpen = false
   /// The number of messages that arrived while nothing was sent.
   private var unsolicited = 0

@@ -1,6 +1,7 @@
-// The dialogue: when to send, and how to handle a response or a timeout. An as-built board responds to each byte, and a poll is one byte. A
-// poll that timed out may still get a response, so the next poll waits for both responses, and at most two bytes are in the board's buffer.
-// A documented board sends first, and expects a response. Off is the first message on each link, and the last one before shutdown.
+// The dialogue with the board: when to send, and how to handle a response or a timeout. An as-built board responds to each byte, and a poll
+// is one byte. A poll that timed out may still get a response, so the next poll waits for both responses, and at most two bytes are in the
+// board's buffer. A documented board sends first, and expects a response. Off is the first message on each link, and the last one before
+// shutdown.
 //
 //   down ──▶ draining ◀─▶ probing ──▶ polling ◀─▶ idle       (as built)
 //     │          ▲           └──────▶ listening              (as documented)
@@ -58,7 +59,7 @@ struct ELCommDialogue: Sendable {
   private(set) var writer = ELCommWriter()
   private var statistics: ELCommStatistics
   private var status = ELCommStatus()
-  /// How often the board has confirmed that the buzzer is off, up to `minOffsConfirmed`; polls then no longer repeat it.
+  /// How often the board has confirmed that the buzzer is off, at most `minOffsConfirmed`; polls then no longer repeat off.
   private var offsConfirmed = 0
   private var misses = ELCommMisses()
 
@@ -149,8 +150,8 @@ struct ELCommDialogue: Sendable {
     misses.reset()
   }
 
-  /// Begins the shutdown; returns false without a link. Off is sent twice, because a board ignores input while it sends. It is sent only
-  /// once if `isOff`: the board has already confirmed that the buzzer is off.
+  /// Begins the shutdown; returns false without a link. `isOff`: the board has confirmed that the buzzer is off. Off is sent twice, because
+  /// a board ignores input while it sends, but only once if the buzzer is certainly off.
   mutating func stop(isOff: Bool, at now: Instant, _ effects: inout Effects) -> Bool {
     guard isUp else {
       effects.append(.stopped)
@@ -241,7 +242,7 @@ struct ELCommDialogue: Sendable {
   /// Handles one byte; returns the message that it completes, if any. The caller then calls `received`.
   mutating func decode(_ byte: UInt8, at now: Instant) -> ELCommMessage? { receiver.decode(byte, at: now) }
 
-  /// Called after all received bytes: publishes the last message that they completed, if any.
+  /// Publishes the last message that the received bytes completed, if any. Called after all of these bytes were decoded.
   mutating func endReceiving(hasMessage: Bool, at now: Instant, _ effects: inout Effects) {
     receiver.end(hasMessage: hasMessage, at: now, &effects)
     guard hasMessage else { return }

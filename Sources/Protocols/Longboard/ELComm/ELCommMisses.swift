@@ -1,8 +1,9 @@
 // Counts the consecutive timeouts of a board, and decides when it counts as silent.
 
 struct ELCommMisses: Sendable {
-  /// The number of timeouts after which the board counts as silent: about two seconds.
+  /// The number of timeouts after which an as-built board counts as silent: about two seconds.
   static let max = 5
+  /// The number of timeouts after which a documented board counts as silent: also about two seconds.
   static let maxDocumented = 2
 
   private var count = 0

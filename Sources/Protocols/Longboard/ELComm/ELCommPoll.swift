@@ -13,7 +13,7 @@ struct ELCommPoll: Sendable {
     (self.byte, self.change, self.sent, self.pendingResponses) = (byte, change, sent, pendingResponses)
   }
 
-  /// Whether the next response cannot be the response to an earlier byte, so that it gives the round trip.
+  /// Whether the next response cannot be the response to an earlier byte, so that it gives the round-trip time.
   var hasUnambiguousResponse: Bool { pendingResponses == 1 && !wasAnswered }
   var isComplete: Bool { pendingResponses <= 0 }
 

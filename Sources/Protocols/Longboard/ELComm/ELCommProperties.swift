@@ -83,7 +83,7 @@ extension ELCommMessage {
   /// A battery value below this one is sent until the voltage has been measured.
   private static let unmeasured = -300
 
-  /// Whether the board's values are valid, and why not.
+  /// Whether the board's values are valid, or why they are not.
   enum BoardState: Sendable, Equatable {
     case live, noVESC, latchedOff
 

@@ -22,13 +22,15 @@ struct ELCommReceiver: Sendable {
   private var message: ELCommMessage?
   private var lastByteAt: Instant = .min
   private var cameUpAt: Instant = .min
-  /// The number of invalid runs at the last message, and the last published number of invalid runs.
+  /// The number of invalid runs at the last message.
   private var badRunsBefore = 0
+  /// The last published number of invalid runs, and the length of the last run.
   private var badRunsPublished = (runs: 0, length: 0)
   /// The number of consecutive messages that report no VESC.
   private var withoutVESC = 0
-  /// The start of the current second, and the number of messages in it.
+  /// The start of the current second.
   private var second: Instant = .min
+  /// The number of messages in the current second.
   private var inSecond = 0
   private var isFlooded = false
 
@@ -83,7 +85,7 @@ struct ELCommReceiver: Sendable {
     return message
   }
 
-  /// Called after all received bytes: publishes the last message that they completed, if any.
+  /// Publishes the last message that the received bytes completed, if any. Called after all of these bytes were decoded.
   mutating func end(hasMessage: Bool, at now: Instant, _ effects: inout Effects) {
     publishBadRuns(&effects)
     guard hasMessage, let message else { return }

@@ -23,10 +23,11 @@ struct ELCommSettings: Sendable {
 
   /// The interval between two bytes to an as-built board.
   let period: Nanoseconds
-  /// The configured dialect; nil: the dialect is detected.
+  /// The configured dialect, or nil to detect it.
   let dialect: ELCommDialect?
-  /// The responses to a documented board that switch the buzzer: a number in ASCII, without a terminator.
+  /// The response to a documented board that switches the buzzer on: a number in ASCII, without a terminator.
   let on: [UInt8]
+  /// The response that switches the buzzer off.
   let off: [UInt8]
   /// The probe of the dialect detection: off for a documented board, in at least two characters, because an as-built board responds to each
   /// one.

@@ -79,7 +79,7 @@ struct ELCommStore: Sendable {
       && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
   }
 
-  /// Stores a name; an empty one removes it. The command completes when it is stored.
+  /// Stores a name; an empty one removes the stored name. The command completes when the change is stored.
   mutating func set(name: String, for id: CommandID, _ effects: inout Effects) throws(CommandError) {
     guard name.isEmpty || Self.isName(name) else {
       throw .invalid(argument: "name", "a name must have at most \(ELCommProperty.maxNameLength) printable characters")

@@ -1,5 +1,5 @@
-// Commands other than setpoints: speed modes, and scans of the CAN bus. They are executed one at a time, between polls. Every command
-// ends in exactly one `complete`, unless its caller has disconnected.
+// The queue of commands other than setpoints: speed modes, and scans of the CAN bus. They are executed one at a time, between polls. Every
+// command ends in exactly one `complete`, unless its caller has disconnected.
 
 struct VESCCommandQueue: Sendable {
   static let limit = 16

@@ -23,7 +23,7 @@ struct VESCChecksum: Sendable {
 }
 
 enum VESCFrame {
-  /// The maximum payload of any firmware: that of 3.40; in other versions it is 512.
+  /// The maximum length of a payload in bytes: firmware 3.40 allows 1024, other versions allow 512.
   static let maxPayloadLength = 1024
   static let maxLength = maxPayloadLength + 6
   static let stop: UInt8 = 0x03

@@ -8,8 +8,8 @@ struct VESCLimits: Sendable, Equatable {
   private static let minimumERPM = 2
   private static let maximumERPM = 3
 
-  /// Factors of braking and driving motor current (0...1), then the minimum and maximum of ERPM, duty cycle (0...1), power in W and battery
-  /// current in A.
+  /// Factors of the braking and the driving motor current (0...1), then a minimum and a maximum each of ERPM, duty cycle (0...1), power in
+  /// W, and battery current in A.
   private(set) var numbers: [Float]
 
   /// Reads ten numbers.

@@ -83,7 +83,7 @@ struct VESCModes: Sendable {
     effects.append(.store(key: Self.limitsKey, storedLimits?.stored ?? []))
   }
 
-  /// What was stored.
+  /// What was stored; `mode` carries the error if the mode could not be stored.
   enum Stored { case limits, mode(CommandError?) }
 
   mutating func stored(_ key: String, _ failure: String?, _ effects: inout Effects) -> Stored? {

@@ -16,7 +16,7 @@ struct VESCMotion: Sendable {
 
   private let isAllowed: Bool
   private let allowsDuty: Bool
-  /// The CAN ID of a VESC behind the one on the link; nil for the VESC on the link.
+  /// The CAN ID of a VESC that is reached through the VESC on the link, or nil for the VESC on the link itself.
   private let canID: UInt8?
   private var deadmanTimer = DeadmanTimer()
   /// The last setpoint of the lease; nil before the first one.

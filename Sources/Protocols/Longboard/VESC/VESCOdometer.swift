@@ -14,7 +14,7 @@ struct VESCOdometer: Sendable {
   private var storedAt: Instant = .min
   /// The value that is being stored.
   private var storing: Int?
-  /// The last counters: a decrease shows that the VESC has restarted.
+  // The last counters: a decrease shows that the VESC has restarted.
   private var uptime: Int?
   private var travelled: Int?
 

@@ -4,7 +4,7 @@
 struct VESCOptions: Sendable {
   /// Polls per second.
   let rate: Double
-  /// The CAN ID of a VESC behind the one on the link; nil for the VESC on the link.
+  /// The CAN ID of a VESC that is reached through the VESC on the link, or nil for the VESC on the link itself.
   let canID: UInt8?
   let drivetrain: VESCDrivetrain
   /// Battery cells in series.
@@ -81,7 +81,7 @@ struct VESCMode: Sendable, Equatable {
   let name: String
   /// The fraction of the motor current limit, 0 to 1.
   let current: Double
-  /// The maximum speed in km/h, in both directions; nil: not limited.
+  /// The maximum speed in km/h, in both directions, or nil if it is not limited.
   let speed: Double?
 
   init(_ section: Setup.Subsection) {

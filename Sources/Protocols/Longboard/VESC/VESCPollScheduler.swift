@@ -20,9 +20,9 @@ struct VESCPollScheduler: Sendable {
   /// The number of requests for the firmware version.
   private var identifications = 0
   /// Whether the last request timed out. The next one is then a request that every firmware supports. A response to it shows that the VESC
-  /// responds, so the last request is unsupported.
+  /// responds, so the firmware may not support the request that timed out.
   private var lastRequestTimedOut = false
-  /// When the requests for slowly changing values are due.
+  // When the requests for slowly changing values are due.
   private var setupDue: Instant = .min
   private var valuesDue: Instant = .min
 

@@ -64,7 +64,7 @@ struct VESCSession: Sendable {
   private(set) var isClosing = false
   private(set) var reader = VESCReader()
   private var lastSend: SendID = 0
-  /// The CAN ID of a VESC behind the one on the link; nil for the VESC on the link.
+  /// The CAN ID of a VESC that is reached through the VESC on the link, or nil for the VESC on the link itself.
   private let canID: UInt8?
   /// Whether requests count as writes in flight until the link has accepted them.
   private let tracksRequests: Bool

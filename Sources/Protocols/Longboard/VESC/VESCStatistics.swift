@@ -5,7 +5,7 @@ struct VESCStatistics: Sendable {
   private var timeouts = 0
   private var badResponses = 0
   private var timing: Timing
-  /// When the counters and the timing were last published; `.min` if never.
+  // When the counters and the timing were last published; `.min` if never.
   private var countersPublished: Instant = .min
   private var timingPublished: Instant = .min
 
