@@ -1,6 +1,6 @@
-// A file of blocks, which `vehiclectl history export` and `vehiclesim history` write: one JSON object per line, each a block of samples in
-// Base64 with its series, after a line that identifies the format. It is the smallest export format, and the only one that an import
-// restores exactly.
+// The format of block files, which `vehiclectl history export` and `vehiclesim history` write: a line that identifies the format, then one
+// JSON object per line, which contains a block of samples in Base64, and its series. It is the smallest export format, and the only one
+// that an import restores exactly.
 
 import Protocols
 
@@ -8,14 +8,13 @@ import Protocols
 public struct BlockLine: Sendable {
   public var device: String
   public var series: [HistoryContract.Series]
-  /// In Base64.
+  /// The block of samples, in Base64.
   public var block: String
   /// Whether recording continued without a gap since the previous block of this device in the file.
   public var continues: Bool
 
   public static let header = "{\"format\":\"vehicled-blocks\",\"version\":1}\n"
 
-  /// Creates a line.
   public init(device: String, series: [HistoryContract.Series], block: String, continues: Bool) {
     (self.device, self.series, self.block, self.continues) = (device, series, block, continues)
   }

@@ -1,4 +1,4 @@
-// The types of the interface io.vehicled, shared by the daemon and the client. The text io.vehicled.varlink is the contract; a
+// The types of the interface io.vehicled, shared by the daemon and the client. The definition in io.vehicled.varlink is the contract; a
 // test compares these structs with it. Numbers that are not finite are omitted, because JSON cannot express them.
 
 import Protocols
@@ -60,7 +60,6 @@ public enum Contract {
     /// Additional details, by key.
     public var details: [String: String]?
 
-    /// Creates a link.
     public init(
       name: String, url: String, state: String, reason: String? = nil, since: Int, nextAttempt: Int? = nil, details: [String: String]? = nil
     ) {
@@ -89,7 +88,6 @@ public enum Contract {
     /// The current problem, as a message.
     public var fault: String?
 
-    /// Creates a device.
     public init(
       name: String, kind: String, state: String, links: [Link] = [], holder: String? = nil, readings: [Reading] = [], fault: String? = nil
     ) {
@@ -116,7 +114,6 @@ public enum Contract {
     /// Microseconds since the Unix epoch.
     public var time: Int
 
-    /// Creates an event.
     public init(device: String, name: String, text: String, time: Int) {
       self.device = device
       self.name = name
@@ -131,7 +128,6 @@ public enum Contract {
 
     public var cells: [String]
 
-    /// Creates a row.
     public init(cells: [String]) { self.cells = cells }
   }
 
@@ -147,7 +143,6 @@ public enum Contract {
     /// Microseconds since the Unix epoch.
     public var time: Int
 
-    /// Creates a discovery.
     public init(transport: String, address: String, name: String? = nil, rssi: Int? = nil, kind: String? = nil, time: Int) {
       self.transport = transport
       self.address = address
@@ -172,7 +167,6 @@ public enum Contract {
     public var labels: [String: String]?
     public var value: Double
 
-    /// Creates a metric.
     public init(_ name: String, _ kind: String, _ help: String, unit: String? = nil, labels: [String: String]? = nil, _ value: Double) {
       (self.name, self.kind, self.help, self.unit, self.labels, self.value) = (name, kind, help, unit, labels, value)
     }
@@ -189,7 +183,6 @@ public enum Contract {
     /// A command to run, or an instruction.
     public var remedy: String?
 
-    /// Creates a finding.
     public init(_ subject: String, _ state: String, _ text: String, _ remedy: String?) {
       self.subject = subject
       self.state = state

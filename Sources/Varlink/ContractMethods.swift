@@ -1,4 +1,4 @@
-// The methods of the interface io.vehicled: parameters and results. The text io.vehicled.varlink is the contract; a test
+// The methods of the interface io.vehicled: parameters and results. The definition in io.vehicled.varlink is the contract; a test
 // compares these structs with it.
 
 import Protocols
@@ -37,7 +37,6 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case devices }
       public var devices: [Device]
 
-      /// Creates a result.
       public init(devices: [Device]) { self.devices = devices }
     }
   }
@@ -50,7 +49,6 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case findings }
       public var findings: [Finding]
 
-      /// Creates a result.
       public init(findings: [Finding]) { self.findings = findings }
     }
   }
@@ -96,7 +94,6 @@ extension Contract {
       public enum CodingKeys: CodingKey, CaseIterable { case schemas }
       public var schemas: [Schema]
 
-      /// Creates a result.
       public init(schemas: [Schema]) { self.schemas = schemas }
     }
   }
@@ -168,8 +165,9 @@ extension Contract {
     public struct Result: VarlinkParameters, Equatable {
       public enum CodingKeys: CodingKey, CaseIterable { case changed, added, removed }
       public var changed: [String]
-      /// The names in `changed` that are new, and those that are no longer configured.
+      /// The names in `changed` that are new.
       public var added: [String]?
+      /// The names in `changed` that are no longer configured.
       public var removed: [String]?
 
       /// Creates a result from the names of devices and sections.
@@ -190,7 +188,6 @@ extension Contract {
     public var message: String
     public var details: [String: String]?
 
-    /// Creates a record.
     public init(time: Int, level: String, device: String?, link: String?, message: String, details: [String: String]?) {
       (self.time, self.level, self.device, self.link, self.message, self.details) = (time, level, device, link, message, details)
     }

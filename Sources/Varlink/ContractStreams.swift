@@ -1,4 +1,4 @@
-// The methods of io.vehicled that can return more than one reply. The text io.vehicled.varlink is the contract; a test compares
+// The methods of io.vehicled that can return more than one reply. The definition in io.vehicled.varlink is the contract; a test compares
 // these structs with it.
 
 import Protocols

@@ -1,5 +1,5 @@
-// The types of the interface io.vehicled.history, shared by vehicled-history and its clients. The contract is io.vehicled.history.varlink;
-// a test compares these structs with it.
+// The types of the interface io.vehicled.history, shared by vehicled-history and its clients. The definition in
+// io.vehicled.history.varlink is the contract; a test compares these structs with it.
 
 import Protocols
 
@@ -22,7 +22,6 @@ public enum HistoryContract {
     public var type: String
     public var unit: String?
 
-    /// Creates a series.
     public init(id: Int, device: String, property: String, type: String, unit: String? = nil) {
       self.id = id
       self.device = device
@@ -40,7 +39,6 @@ public enum HistoryContract {
     public var value: Value?
     public var reason: String?
 
-    /// Creates a sample.
     public init(series: Int, time: Int, value: Value? = nil, reason: String? = nil) {
       self.series = series
       self.time = time
@@ -58,7 +56,6 @@ public enum HistoryContract {
     public var mean: Double
     public var last: Double
 
-    /// Creates a plot point.
     public init(index: Int, minimum: Double, maximum: Double, mean: Double, last: Double) {
       self.index = index
       self.minimum = minimum
@@ -75,7 +72,6 @@ public enum HistoryContract {
     public var bound: Double
     public var source: String
 
-    /// Creates a quantity.
     public init(value: Double, bound: Double, source: String) {
       self.value = value
       self.bound = bound
@@ -128,7 +124,6 @@ public enum HistoryContract {
     public var chargingTime: Double?
     public var chargeType: String?
 
-    /// Creates a period.
     public init(
       number: Int, device: String, kind: String, start: Int, end: Int, zone: String, open: Bool, marks: [String], journey: Int? = nil,
       distance: Quantity? = nil, drivenTime: Double? = nil, standingTime: Double? = nil, unknownTime: Double? = nil,
@@ -185,7 +180,6 @@ public enum HistoryContract {
     public var start: Int
     public var end: Int
 
-    /// Creates a pause.
     public init(start: Int, end: Int) {
       self.start = start
       self.end = end
@@ -198,7 +192,6 @@ public enum HistoryContract {
     public var stateOfCharge: Int
     public var power: Double
 
-    /// Creates a curve point.
     public init(stateOfCharge: Int, power: Double) {
       self.stateOfCharge = stateOfCharge
       self.power = power
@@ -214,7 +207,6 @@ public enum HistoryContract {
     public var since: Int
     public var text: String
 
-    /// Creates an alert.
     public init(name: String, condition: String, state: String, since: Int, text: String) {
       self.name = name
       self.condition = condition

@@ -24,7 +24,6 @@ extension HistoryContract {
       public var devices: [String]
       public var dropped: Int
 
-      /// Creates a result.
       public init(
         recording: Bool, reason: String? = nil, size: Int, limit: Int, first: Int? = nil, last: Int? = nil, devices: [String], dropped: Int
       ) {
@@ -47,7 +46,6 @@ extension HistoryContract {
       public enum CodingKeys: CodingKey, CaseIterable { case device }
       public var device: String?
 
-      /// Creates parameters.
       public init(device: String? = nil) {
         self.device = device
       }
@@ -57,7 +55,6 @@ extension HistoryContract {
       public enum CodingKeys: CodingKey, CaseIterable { case series }
       public var series: [Series]
 
-      /// Creates a result.
       public init(series: [Series]) {
         self.series = series
       }
@@ -74,7 +71,6 @@ extension HistoryContract {
       public var start: Int?
       public var end: Int?
 
-      /// Creates parameters.
       public init(device: String, properties: [String]? = nil, start: Int? = nil, end: Int? = nil) {
         self.device = device
         self.properties = properties
@@ -90,7 +86,6 @@ extension HistoryContract {
       public var damage: [String]?
       public var progress: Double?
 
-      /// Creates a result.
       public init(series: [Series]? = nil, samples: [Sample]? = nil, damage: [String]? = nil, progress: Double? = nil) {
         self.series = series
         self.samples = samples
@@ -111,7 +106,6 @@ extension HistoryContract {
       public var end: Int
       public var points: Int
 
-      /// Creates parameters.
       public init(device: String, property: String, start: Int, end: Int, points: Int) {
         self.device = device
         self.property = property
@@ -129,7 +123,6 @@ extension HistoryContract {
       public var points: [PlotPoint]
       public var damage: [String]
 
-      /// Creates a result.
       public init(start: Int, width: Int, unit: String? = nil, points: [PlotPoint], damage: [String]) {
         self.start = start
         self.width = width
@@ -151,7 +144,6 @@ extension HistoryContract {
       public var end: Int?
       public var limit: Int?
 
-      /// Creates parameters.
       public init(device: String? = nil, kind: String? = nil, start: Int? = nil, end: Int? = nil, limit: Int? = nil) {
         self.device = device
         self.kind = kind
@@ -165,7 +157,6 @@ extension HistoryContract {
       public enum CodingKeys: CodingKey, CaseIterable { case periods }
       public var periods: [Period]
 
-      /// Creates a result.
       public init(periods: [Period]) {
         self.periods = periods
       }
@@ -179,7 +170,6 @@ extension HistoryContract {
       public enum CodingKeys: CodingKey, CaseIterable { case number }
       public var number: Int
 
-      /// Creates parameters.
       public init(number: Int) {
         self.number = number
       }
@@ -191,7 +181,6 @@ extension HistoryContract {
       public var pauses: [Pause]
       public var curve: [CurvePoint]
 
-      /// Creates a result.
       public init(period: Period, pauses: [Pause], curve: [CurvePoint]) {
         self.period = period
         self.pauses = pauses
@@ -209,7 +198,6 @@ extension HistoryContract {
       public var start: Int?
       public var end: Int?
 
-      /// Creates parameters.
       public init(device: String? = nil, start: Int? = nil, end: Int? = nil) {
         self.device = device
         self.start = start
@@ -222,7 +210,6 @@ extension HistoryContract {
       public var progress: Double?
       public var periods: Int?
 
-      /// Creates a result.
       public init(progress: Double? = nil, periods: Int? = nil) {
         self.progress = progress
         self.periods = periods
@@ -240,7 +227,6 @@ extension HistoryContract {
       public var start: Int?
       public var end: Int?
 
-      /// Creates parameters.
       public init(device: String, property: String? = nil, start: Int? = nil, end: Int? = nil) {
         self.device = device
         self.property = property
@@ -253,7 +239,6 @@ extension HistoryContract {
       public enum CodingKeys: CodingKey, CaseIterable { case damage }
       public var damage: [String]
 
-      /// Creates a result.
       public init(damage: [String]) {
         self.damage = damage
       }
@@ -270,7 +255,6 @@ extension HistoryContract {
       public var blocks: Int?
       public var damage: [String]?
 
-      /// Creates a result.
       public init(progress: Double? = nil, blocks: Int? = nil, damage: [String]? = nil) {
         self.progress = progress
         self.blocks = blocks
@@ -288,7 +272,6 @@ extension HistoryContract {
       public var size: Int
       public var damage: [String]
 
-      /// Creates a result.
       public init(size: Int, damage: [String]) {
         self.size = size
         self.damage = damage
@@ -307,7 +290,6 @@ extension HistoryContract {
       public var block: String
       public var continues: Bool
 
-      /// Creates parameters.
       public init(device: String, source: String, series: [Series], block: String, continues: Bool) {
         self.device = device
         self.source = source
@@ -321,7 +303,6 @@ extension HistoryContract {
       public enum CodingKeys: CodingKey, CaseIterable { case samples }
       public var samples: Int
 
-      /// Creates a result.
       public init(samples: Int) {
         self.samples = samples
       }
@@ -336,7 +317,6 @@ extension HistoryContract {
       public enum CodingKeys: CodingKey, CaseIterable { case alerts }
       public var alerts: [Alert]
 
-      /// Creates a result.
       public init(alerts: [Alert]) {
         self.alerts = alerts
       }

@@ -1,5 +1,5 @@
-// A small parser of Varlink interface definitions, for checks that definitions, structs and handlers agree. It must parse only the trusted
-// texts of this package.
+// A small parser of Varlink interface definitions, for checks that definitions, structs and handlers agree. It is only for the trusted
+// definitions in this package.
 // Source: the Varlink interface-definition page (varlink.org).
 
 import Protocols
@@ -37,7 +37,7 @@ public struct Interface: Sendable, Equatable {
   /// The interface of the history: io.vehicled.history.
   public static let history = Interface(String(decoding: PackageResources.io_vehicled_history_varlink, as: UTF8.self))
 
-  /// Parses a text that must be valid.
+  /// Parses a definition, which must be valid.
   public init(_ text: String) {
     self.text = text
     var tokens = Interface.tokens(text)[...]
@@ -56,7 +56,7 @@ public struct Interface: Sendable, Equatable {
     }
   }
 
-  /// Splits a text into words and the separators ( ) : , without comments.
+  /// Splits a definition into words and separators (parentheses, colons and commas); omits comments.
   private static func tokens(_ text: String) -> [String] {
     var tokens: [String] = []
     for line in text.split(separator: "\n") {

@@ -21,7 +21,6 @@ public struct Recording: Sendable {
     /// The source of a vendored capture.
     public var source: String?
 
-    /// Creates a header.
     public init(kind: String, device: String, date: String, source: String? = nil) {
       format = 1
       self.kind = kind

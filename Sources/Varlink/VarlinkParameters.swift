@@ -21,7 +21,6 @@ public protocol VarlinkMethod: Sendable {
 public struct NoParameters: VarlinkParameters, Equatable {
   public enum CodingKeys: CodingKey, CaseIterable {}
 
-  /// Creates empty parameters.
   public init() {}
 }
 

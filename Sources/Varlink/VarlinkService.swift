@@ -22,7 +22,6 @@ public enum VarlinkService {
       public var url: String
       public var interfaces: [String]
 
-      /// Creates a result.
       public init(vendor: String, product: String, version: String, url: String, interfaces: [String]) {
         self.vendor = vendor
         self.product = product
@@ -48,7 +47,6 @@ public enum VarlinkService {
       public enum CodingKeys: CodingKey, CaseIterable { case description }
       public var description: String
 
-      /// Creates a result.
       public init(description: String) { self.description = description }
     }
   }
