@@ -7,11 +7,13 @@ import ServiceRuntime
 public struct ConfigurationFile {
   /// The examples in the messages of one program.
   public struct Examples: Sendable {
-    /// The remedy for a missing file, and example contents for it.
+    /// The remedy for a missing file.
     let missing: String
+    /// The contents of an example file.
     let file: String
-    /// The header of a section, such as `[device.NAME]`, and a line with a string.
+    /// The header of a section, such as `[device.NAME]`.
     let section: String
+    /// A line with a string.
     let string: String
 
     public init(missing: String, file: String, section: String, string: String) {
@@ -23,7 +25,7 @@ public struct ConfigurationFile {
   let path: String
   let examples: Examples
 
-  /// FILE, then FILE.d/*.toml, sorted by name. Throws if `isRequired` is true and none of them exists.
+  /// Returns FILE, then FILE.d/*.toml, sorted by name. Throws if `isRequired` is true and none of them exists.
   public static func all(
     of path: String, _ examples: Examples, isRequired: Bool = true
   ) throws(ConfigurationProblem) -> [ConfigurationFile] {
@@ -36,7 +38,7 @@ public struct ConfigurationFile {
     return [ConfigurationFile(path: path, examples: examples)] + dropIns
   }
 
-  /// The *.toml files in a folder next to FILE, sorted by name; empty if there is no such folder.
+  /// Returns the *.toml files in a folder next to FILE, sorted by name, or none if there is no such folder.
   public static func all(
     in folder: String, beside path: String, _ examples: Examples
   ) throws(ConfigurationProblem) -> [ConfigurationFile] {
