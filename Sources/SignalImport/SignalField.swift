@@ -50,7 +50,7 @@ struct SignalField {
   }
 
   /// The limits outside which the value is absent (OBDb's decoder clamps it instead). As in OBDb's decoder, if there is a `max`, a missing
-  /// `min` means 0, and neither limit is used if `max` is not above `min`.
+  /// `min` means 0, and neither limit is used if `max` equals `min`, or if `min` is missing and `max` is not above 0.
   private func limits(_ factor: Double, _ divisor: Double, _ offset: Double) throws(ValueError) -> (minimum: Double?, maximum: Double?) {
     let (low, high) = (try number("min"), try number("max"))
     guard let high, format["map"] == nil else { return (low, high) }
@@ -58,11 +58,11 @@ struct SignalField {
     return (low ?? (rawMinimum * factor / divisor + offset < 0 || rawMaximum * factor / divisor + offset < 0 ? 0 : nil), high)
   }
 
-  /// The range of the raw number.
+  /// The smallest raw number.
   private var rawMinimum: Double { signed ? -Double(1 << (length - 1)) : 0 }
+  /// The largest raw number.
   private var rawMaximum: Double { Double((1 << (signed ? length - 1 : length)) - 1) }
 
-  /// Remarks on the imported signal.
   func remarks(on signal: ImportedSignal) -> [String] {
     if format["map"] != nil { return ["imported as a number; its help lists the meanings"] }
     var remarks: [String] = []

@@ -1,5 +1,5 @@
-// OBDb's signal sets (https://github.com/OBDb, signalsets/v3): commands with header, request and period, and the signals of each response
-// as bit fields. The input is untrusted. Commands that require a diagnostic session or an extended address are skipped.
+// Imports OBDb's signal sets (https://github.com/OBDb, signalsets/v3): commands with header, request and period, and the signals of each
+// response as bit fields. The input is untrusted. Commands that require a diagnostic session or an extended address are skipped.
 
 import Protocols
 

@@ -5,7 +5,7 @@
 import Protocols
 
 enum TorqueEquation {
-  /// The functions with the same meaning in both.
+  /// The functions that have the same meaning in equations and formulas.
   private static let functions: Set<String> = ["signed", "signed8", "signed16", "abs", "int", "float32", "min", "max"]
 
   static func formula(_ equation: String) throws(ValueError) -> String {
