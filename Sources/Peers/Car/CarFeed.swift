@@ -20,7 +20,7 @@ struct CarFeed: Sendable {
   private var sending: (id: SendID, isPicture: Bool)?
 
   /// The next action of the connection.
-  enum Outcome { case nothing, send([UInt8]), close }
+  enum Action { case nothing, send([UInt8]), close }
 
   /// When `next` must be called again; nil if only after the next input.
   func nextDue(isStreaming: Bool) -> Instant? {
@@ -59,7 +59,7 @@ struct CarFeed: Sendable {
   }
 
   /// Returns the next action. `picture` is called when a picture is due.
-  mutating func next(_ id: SendID, isStreaming: Bool, at now: Instant, picture: () -> [UInt8]) -> Outcome {
+  mutating func next(_ id: SendID, isStreaming: Bool, at now: Instant, picture: () -> [UInt8]) -> Action {
     guard sending == nil else { return .nothing }
     var isPicture = false
     var bytes = pending

@@ -6,7 +6,7 @@ import Protocols
 /// Finds packets in the bytes that the host sends.
 struct VESCPacketReader: Sendable {
   private var bytes: [UInt8] = []
-  private var lastByte: Instant = .min
+  private var lastByteAt: Instant = .min
   private static let maxLength = 512
   /// The timeout of an incomplete packet.
   private static let timeout: Nanoseconds = 500 * .millisecond
@@ -15,8 +15,8 @@ struct VESCPacketReader: Sendable {
 
   /// Handles received bytes, and returns the payloads of complete packets.
   mutating func receive(_ more: [UInt8], at now: Instant) -> [[UInt8]] {
-    if lastByte != .min, now - lastByte > Self.timeout { bytes = [] }
-    lastByte = now
+    if lastByteAt != .min, now - lastByteAt > Self.timeout { bytes = [] }
+    lastByteAt = now
     bytes += more
     var payloads: [[UInt8]] = []
     while !bytes.isEmpty {

@@ -13,7 +13,7 @@ public struct GPSD: Machine {
   private var faults: FaultSet<GPSDFaultKind>
   private var queue = SendQueue(baud: nil)
   private var input: [UInt8] = []
-  private var connected: Instant = 0
+  private var connectedAt: Instant = 0
   /// When the receiver reports next; nil before the client has subscribed.
   private var nextFix: Instant?
   private var fixCount = 0
@@ -60,7 +60,7 @@ public struct GPSD: Machine {
 
   private mutating func connect(at now: Instant) {
     queue.reset(at: now)
-    (connected, input, nextFix, active, fixCount) = (now, [], nil, [:], 0)
+    (connectedAt, input, nextFix, active, fixCount) = (now, [], nil, [:], 0)
     if faults.contains(.ssh) { return send("SSH-2.0-OpenSSH_9.2p1", at: now) }
     if faults.contains(.nmea) { nextFix = now }
     if !isOtherServer { send(GPSDReports.version(isOld: faults.contains(.old)), at: now) }
@@ -140,13 +140,13 @@ public struct GPSD: Machine {
       guard now >= end else { return }
       active[kind] = nil
       if kind == .unplug { send(GPSDReports.device(GPSDReports.receiver, isActive: true), at: now) }
-    } else if let fault = faults.due(kind, item: fixCount, after: now - connected) {
+    } else if let fault = faults.due(kind, item: fixCount, after: now - connectedAt) {
       active[kind] = fault.duration.map { now + $0 } ?? .max
       if kind == .unplug { send(GPSDReports.device(GPSDReports.receiver, isActive: false), at: now) }
     }
   }
 
   private mutating func isDue(_ kind: GPSDFaultKind, at now: Instant) -> Bool {
-    faults.due(kind, item: fixCount, after: now - connected) != nil
+    faults.due(kind, item: fixCount, after: now - connectedAt) != nil
   }
 }

@@ -44,12 +44,12 @@ struct ToyServerReply: Sendable, Equatable {
   /// All bytes between double quotes, in header or body.
   var fact: [UInt8]
   /// The number of lost bytes.
-  var excess: Int
+  var lostByteCount: Int
 
   init(packet: [UInt8]) {
     let received = packet.prefix(Self.maxLength)
     isOK = received.starts(with: "HTTP/1.1 200 OK".utf8)
-    excess = packet.count - received.count
+    lostByteCount = packet.count - received.count
     var isInside = false
     fact = received.filter { byte in
       if byte == 0x22 { isInside.toggle() }

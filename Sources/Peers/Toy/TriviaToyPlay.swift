@@ -77,7 +77,7 @@ extension TriviaToy {
   mutating func receiveFromServer(_ packet: [UInt8], at now: Instant, _ effects: inout Effects) {
     guard case .playing(.waitingForReply(let request, let until)) = phase, now < until else { return }
     let reply = ToyServerReply(packet: packet)
-    if reply.excess > 0 { report("lost", "the last \(reply.excess) bytes of the reply are lost", &effects) }
+    if reply.lostByteCount > 0 { report("lost", "the last \(reply.lostByteCount) bytes of the reply are lost", &effects) }
     guard reply.isOK else { return finish(request, "the reply does not begin with HTTP/1.1 200 OK", at: now, &effects) }
     if case .fetch = request {
       let slot = card.store(reply.fact, &effects)
