@@ -42,7 +42,7 @@ struct CarMode: Sendable {
       steering: .tiltWithIndicators,
       startsCamera: true, stopsCamera: false),
     CarMode(
-      name: "Self steering", info: "The car follows a line, with stop signs, red lights and limits; it can be told by voice.",
+      name: "Self steering", info: "The car follows a line, with stop signs, red lights and limits, and takes voice commands.",
       steering: .line,
       startsCamera: true, stopsCamera: false, takesSpeech: true, leavesThreadRunning: true),
   ]

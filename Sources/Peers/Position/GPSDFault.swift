@@ -49,11 +49,11 @@ public enum GPSDFaultKind: String, FaultKind {
     case .early: "report the mode before the coordinates"
     case .error: "send an ERROR line"
     case .twoD: "the receiver has no altitude"
-    case .old: "report like gpsd 3.9: alt, epx and epy, no numbers of satellites"
+    case .old: "report like gpsd 3.9: alt, epx and epy, but no satellite counts"
     case .second: "a second receiver, which has no fix, reports first"
     case .noReceiver: "gpsd has no receiver"
     case .ssh: "be an SSH server instead of gpsd"
-    case .nmea: "be a server of NMEA 0183 instead of gpsd"
+    case .nmea: "be an NMEA 0183 server instead of gpsd"
     case .mute: "be a server that sends nothing"
     }
   }
