@@ -9,7 +9,7 @@ import Varlink
 struct BlockWriter {
   enum Destination {
     case file(String)
-    /// The socket of vehicled-history; `source` identifies the values.
+    /// The socket of vehicled-history. `source` identifies the values, so that a repeated import is recognized.
     case socket(String, source: String)
   }
 

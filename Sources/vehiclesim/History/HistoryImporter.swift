@@ -1,4 +1,5 @@
-// A client of vehicled-history that imports blocks one after the other. While one is being stored, the next one can be prepared.
+// A client of vehicled-history that imports blocks one after the other. While vehicled-history stores a block, the caller can prepare the
+// next one.
 
 import CLinux
 import Glibc

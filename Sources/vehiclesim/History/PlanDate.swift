@@ -21,7 +21,7 @@ struct PlanDate: ExpressibleByArgument, CustomStringConvertible {
     guard description == argument else { return nil }
   }
 
-  /// 0: Monday.
+  /// The day of the week, 0 for Monday.
   var weekday: Int { (day + 3) % 7 }
 
   /// The number of days since the first of January.

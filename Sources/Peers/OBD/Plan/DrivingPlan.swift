@@ -17,8 +17,9 @@ public struct PlannedActivity: Sendable, Equatable {
   }
 
   public var kind: Kind
-  /// When the activity starts and ends, since the start of the plan. A charge ends earlier if it reaches its limit.
+  /// When the activity starts, since the start of the plan.
   public var start: Nanoseconds
+  /// When the activity ends, since the start of the plan. A charge ends earlier if it reaches its limit.
   public var end: Nanoseconds
   /// The seed of the random events during the activity.
   var seed: UInt64
@@ -32,9 +33,9 @@ public struct DrivingPlan: Sendable {
   /// The length of the plan.
   public let length: Nanoseconds
 
-  static let homeCharger = 11.0
-  static let fastCharger = 150.0
-  /// The battery of `PlannedCar`, in kWh.
+  static let homeCharger = 11.0  // kW
+  static let fastCharger = 150.0  // kW
+  /// The battery capacity of `PlannedCar` in kWh.
   static let batteryEnergy = 82.0
 
   /// Creates the plan of this many days. Day 0 is a Monday if `firstWeekday` is 0.

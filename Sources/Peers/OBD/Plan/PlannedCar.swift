@@ -7,9 +7,9 @@ import Protocols
 /// An electric car that follows a plan.
 public struct PlannedCar: Car {
   private static let vehicle = ElectricCar.longRange.vehicle
-  /// In s: the state changes in steps of at most this length.
+  /// The maximum length of a simulation step, in s.
   private static let maxStep = 0.1
-  /// The time for which the bus stays awake after a full charge.
+  /// The time for which the bus stays awake after a charge has reached its limit.
   private static let wakeTime: Nanoseconds = 60 * .second
   /// The power of the auxiliary consumers, in kW.
   private static let auxiliaries = 0.6
@@ -17,15 +17,17 @@ public struct PlannedCar: Car {
   public let plan: DrivingPlan
   private var electricCar = ElectricCar(.eGMP)
   private var random: SeededRandom
-  /// The time to which the state has advanced, and the index of the activity at that time.
+  /// The time to which the state has advanced.
   private var time: Nanoseconds = 0
+  /// The index of the last activity that had started at that time.
   private var index: Int?
   private var speed: PlannedSpeed?
+  /// When the charge of the current activity reached its limit, or nil if it has not.
   private var chargedAt: Nanoseconds?
   private var state = DriveCycle.Sample(
     seconds: 0, speed: 0, motorSpeed: 0, current: 0, voltage: 720, stateOfCharge: 80, chargeOut: 0, chargeIn: 0, energyOut: 0, energyIn: 0,
     batteryTemperature: 15, coolantTemperature: 15, distance: 0)
-  /// The day of the year at the start of the plan: it determines the temperature.
+  /// The day of the year at the start of the plan, which determines the outdoor temperature.
   private let firstDay: Int
 
   public init(_ plan: DrivingPlan, seed: UInt64, firstDay: Int = 0) {
@@ -34,8 +36,9 @@ public struct PlannedCar: Car {
 
   public var bus: DiagnosticBus { electricCar.bus }
   public var padding: UInt8? { electricCar.padding }
-  /// The state of charge in %, and the odometer in km since the start of the plan.
+  /// The state of charge in %.
   public var stateOfCharge: Double { state.stateOfCharge }
+  /// The distance in km since the start of the plan.
   public var distance: Double { state.distance }
 
   // MARK: The bus
@@ -51,7 +54,7 @@ public struct PlannedCar: Car {
     return min(activity.end, chargedAt + Self.wakeTime)
   }
 
-  /// The key itself is not simulated.
+  /// Always `run`: the plan, not the key, determines `busState` and `supplyMillivolts`.
   public var ignition: Ignition { Ignition() }
 
   public func busState(at now: Instant) -> Ignition.BusState {
@@ -174,7 +177,7 @@ public struct PlannedCar: Car {
     state.distance += state.speed * step / 3600
   }
 
-  /// A triangle over the year and one over the day, from -3 to 22 °C.
+  /// The sum of a triangle wave over the year and one over the day, from -3 to 22 °C.
   private var outdoorTemperature: Double {
     let day = Double(time) / 86_400e9
     let season = 1 - abs(((day + Double(firstDay)) / 365.25).truncatingRemainder(dividingBy: 1) * 2 - 1)

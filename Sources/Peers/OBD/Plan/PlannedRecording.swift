@@ -1,11 +1,12 @@
-// Records a planned car in virtual time. The protocol state machine of kind `obd` (a `Machine`) polls the simulated adapter. Its values are
-// recorded as the daemon sends them to watching clients: when they change, and every second while they do not.
+// Records a planned car in virtual time. The protocol state machine of kind `obd` (a `Machine`) polls the simulated adapter. The values
+// that the state machine publishes are recorded as the daemon sends them to watching clients: when they change, and every second while they
+// do not.
 
 import Protocols
 
 /// The machine, the adapter with its car, and the latest published values.
 public struct PlannedRecording {
-  /// A recorded property. A different type or unit is a different series.
+  /// A recorded property. If its type or unit changes, a new series begins.
   public struct Series: Sendable, Hashable {
     public var property: String
     public var type: ValueType
@@ -52,14 +53,15 @@ public struct PlannedRecording {
   private var indexes: [Series: Int] = [:]
   /// The time in virtual nanoseconds.
   public private(set) var now: Instant = 0
-  /// The number of polled values, changed or not, and the number of polls of the data record that is polled most often.
+  /// The number of polled values, whether they changed or not.
   public private(set) var samples = 0
+  /// The number of polls of the data record that is polled most often.
   public private(set) var polls = 0
 
   /// Creates a recording that polls `rate` times per second. `car` and `seed` determine everything.
   public init(_ car: PlannedCar, rate: Double, seed: UInt64) throws(OptionError) {
     machine = try Kind.obd.make(Setup(device: "ev", options: ["rate": .float(rate)]))
-    // All frames of a reply arrive together, when the last one would on a real bus: separate arrivals only cost computing time.
+    // All frames of a reply arrive together, at the time of the last frame on a real bus. Separate arrivals would only cost computing time.
     var timing = AdapterTiming.real
     (timing.latency, timing.frame) = (15 * .millisecond, 0)
     adapter = ELM327Adapter(car: car, timing: timing, seed: seed)

@@ -1,5 +1,5 @@
-// The speed of a car during one planned trip, with cruising, stops at junctions, and gradients that depend on the kind of road. It is
-// computed step by step, and determined by the seed of the trip.
+// The speed of a car during one planned trip: cruising, stops at junctions, and gradients. The kind of road determines how fast the car
+// drives and how often it stops. The speed is computed step by step, and is determined by the seed of the trip.
 
 import Protocols
 
