@@ -7,7 +7,8 @@ public enum FaultTrigger: Sendable, Equatable {
   case always
   /// Every nth one; for a toy, the first n connections.
   case every(Int)
-  /// The first one that occurs at least this time after the start; for a server, all connections from that time on.
+  /// The first one at least this time after the start; for a web server, all connections from that time on. The start is that of the
+  /// program, or, for an RC car and gpsd, of the connection.
   case after(Nanoseconds)
 }
 
@@ -39,7 +40,7 @@ public struct Fault<SpecificKind: FaultKind>: Sendable, Equatable {
 
   public var kind: Kind
   public var trigger: FaultTrigger
-  /// The duration, for a fault that takes one; nil means forever.
+  /// The duration of a fault that takes one, or nil for a fault without an end.
   public var duration: Nanoseconds?
   /// The code, for a fault that takes one: a PID or a negative response code.
   public var code: UInt8?
@@ -86,8 +87,8 @@ public struct Fault<SpecificKind: FaultKind>: Sendable, Equatable {
 }
 
 extension Fault {
-  /// The fault of this kind that affects the connection of client `number`, counted from 0; nil if there is none. A fault with a start time
-  /// affects all later clients.
+  /// Returns the fault of this kind that affects the connection of client `number`, counted from 0, or nil if there is none. A fault with a
+  /// start time affects all later clients.
   static func active(_ kind: Kind, of faults: [Fault], client number: UInt64, at now: Instant, since origin: Instant) -> Fault? {
     faults.first { fault in
       guard fault.kind == kind else { return false }

@@ -20,7 +20,7 @@ struct SendQueue: Sendable {
     byteTime = baud.map { 10 * .second / Nanoseconds(max(1, $0)) } ?? 0
   }
 
-  /// The time at which the next piece is due; nil if there is none or a send is in flight.
+  /// The time at which the next piece is due, or nil if there is none or a send is in flight.
   var nextDue: Instant? { isSending ? nil : pieces.first?.due }
   var isEmpty: Bool { pieces.isEmpty }
 

@@ -1,8 +1,8 @@
 // A simulated AutoTT car: a Python program on a Raspberry Pi that drives two motors. The simulated car has the flaws of the original.
 // Source: task123/AutoTT as built; the README of task123/AutoTTApp for `documented`.
-// Links: `main` is the phone; the other links are clients of the video server. The program serves one phone, and in the as-built dialect
-// does not notice the end of that connection. `resetLink(main)` means that the program has ended (`hasEnded`), or that it has disconnected
-// the phone.
+// Links: `main` is the phone; the other links are clients of the video server. The program serves one phone at a time. In the as-built
+// dialect, it does not notice that the phone has closed the connection. `resetLink(main)` means that the program has ended (`hasEnded`), or
+// has disconnected the phone.
 
 import Protocols
 
@@ -32,7 +32,7 @@ public struct AutoTTCar: Machine {
   var steps: [Step] = []
   /// When the current slow step is complete.
   var waitsUntil: Instant?
-  /// When the thread began to wait for a client to fetch a picture; nil if it is not waiting.
+  /// When the thread began to wait for a client to fetch a picture, or nil if it is not waiting.
   var awaitsFetchSince: Instant?
   /// Whether a client has fetched a picture since the stream was switched on.
   var pictureWasFetched = false

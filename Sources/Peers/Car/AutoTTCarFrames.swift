@@ -9,7 +9,7 @@ extension AutoTTCar {
   /// The time that the camera takes to start.
   private static let cameraTime: Nanoseconds = 2 * .second
 
-  /// The steps of the receiving thread for this frame; nil if the program has no handler for it.
+  /// Returns the steps of the receiving thread for this frame, or nil if the program has no handler for it.
   mutating func steps(for frame: ReceivedFrame, at now: Instant, _ effects: inout Effects) throws(PythonException) -> [Step]? {
     switch frame.name {
     case "Modes": return [.send("Modes", modes.map(\.name).joined(separator: ";"))]

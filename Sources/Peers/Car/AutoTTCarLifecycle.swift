@@ -10,7 +10,7 @@ extension AutoTTCar {
     /// A phone is connected, but the program executes no frames yet.
     case settingUp(until: Instant)
     case serving
-    /// Disconnect was received; the supervisor will end the program.
+    /// Disconnect or ShutDown was received; the supervisor will end the program.
     case leaving(until: Instant)
     case ended
 
@@ -35,7 +35,7 @@ extension AutoTTCar {
     scheduledFrames = greeting(from: ready + (isInstant ? 0 : .second / 2))
   }
 
-  /// Handles the end of the phone's connection. In the as-built dialect it has no effect: the car keeps driving.
+  /// Handles the end of the phone's connection. With all flaws of the as-built dialect, this has no effect: the car keeps driving.
   mutating func clientDisconnected(at now: Instant, _ effects: inout Effects) {
     sendQueue.clear(at: now)
     guard programState == .serving || programState.isSettingUp, !hasFault(.held) else { return }
@@ -60,7 +60,8 @@ extension AutoTTCar {
     steering = .tilt(TiltSteering(hasIndicators: false))
   }
 
-  /// Handles Disconnect. Frames are still executed until the supervisor ends the program.
+  /// Handles Disconnect and ShutDown. The program executes frames until the supervisor ends it. Without the flaw `restart`, Disconnect
+  /// ends only the session.
   mutating func leave(at now: Instant, _ effects: inout Effects) {
     state = CarState()
     if case .line = steering { steering = .line(LineSteering()) }

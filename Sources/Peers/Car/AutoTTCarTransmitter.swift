@@ -63,7 +63,7 @@ extension AutoTTCar {
     }
   }
 
-  /// Sends bytes like one call of sendall(). Faults split them, or combine them with the next call.
+  /// Sends bytes like one call of sendall(). The fault `split` splits them; the fault `coalesce` combines them with those of the next call.
   mutating func send(_ bytes: [UInt8], at now: Instant) {
     guard programState != .waiting, programState != .ended else { return }
     if heldBack.isEmpty, hasFault(.coalesce) { return heldBack = bytes }

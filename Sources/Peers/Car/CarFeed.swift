@@ -1,5 +1,6 @@
-// One client of the car's video server. If the video is off when the request arrives, the connection is closed immediately; if the video is
-// switched off later, the connection stays open without data. Parts have no Content-Length and no closing boundary:
+// One client of the car's video server. If the video is off when the request arrives, the connection is closed after the header of the
+// reply; if the video is switched off later, the connection stays open without data. Parts have no Content-Length, and no boundary ends the
+// last one:
 //   --frame CR LF Content-Type: image/jpeg CR LF CR LF JPEG CR LF CR LF
 // Source: Cameras.py of task123/AutoTT, under Flask.
 
@@ -22,7 +23,7 @@ struct CarFeed: Sendable {
   /// The next action of the connection.
   enum Action { case nothing, send([UInt8]), close }
 
-  /// When `next` must be called again; nil if only after the next input.
+  /// When `next` must be called again, or nil if only the next input requires a call.
   func nextDue(isStreaming: Bool) -> Instant? {
     guard isStreaming, sending == nil, case .streaming(let next) = state else { return nil }
     return next

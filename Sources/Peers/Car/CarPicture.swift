@@ -9,7 +9,7 @@ enum CarPictureSize: Sendable, Equatable {
 
   var width: Int { self == .high ? 760 : self == .medium ? 568 : 360 }
   var height: Int { self == .high ? 460 : self == .medium ? 300 : 240 }
-  /// The quantization step, of quality 95 or 35.
+  /// The quantization step: 2 for quality 95, 23 for quality 35.
   fileprivate var step: Int { self == .low ? 23 : 2 }
 }
 
@@ -80,7 +80,7 @@ struct CarPicture: Sendable {
     0xB2...0xBA, 0xC2...0xCA, 0xD2...0xDA, 0xE1...0xEA, 0xF1...0xFA,
   ]
 
-  /// The codes of DC differences, by their number of bits.
+  /// The codes of DC differences, by the number of bits of the difference.
   private static let dcCodes = codes(dcCounts)
   /// The code of 0x00 (end of block), the fourth value of the AC table.
   private static let endOfBlock = codes(acCounts)[3]

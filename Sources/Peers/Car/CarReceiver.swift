@@ -55,7 +55,8 @@ struct CarReceiver: Sendable {
     return true
   }
 
-  /// Returns the next frame of this read, or nil. If the car does not reassemble frames, the rest of the read is discarded with nil.
+  /// Returns the next frame of this read, or nil if there is none. If the car does not reassemble frames, the rest of the read is then
+  /// discarded.
   mutating func next() -> ReceivedFrame? {
     if reassembles { return nextReassembled() }
     guard let divider = chunk.position(of: CarReceiver.divider) else { return endRead() }

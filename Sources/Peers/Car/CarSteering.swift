@@ -1,5 +1,5 @@
-// The steering of the simulated car. The program creates a new steering object at every mode change, each with its own stopped
-// state. Exceptions occur at the same step as in the original: a Stop may be recorded while the wheels keep turning.
+// The steering of the simulated car. The program creates a new steering object at every mode change. Each object has its own stopped
+// state. Exceptions occur at the same step as in the original, so a Stop may be recorded although the wheels keep turning.
 // Source: Steering.py and Lights.py of task123/AutoTT.
 
 import Protocols
@@ -115,7 +115,7 @@ struct LineSteering: Sendable, Equatable {
   /// Whether the thread has started to set the motors.
   private var hasBegun = false
 
-  /// The setpoint of the thread; nil before it has started.
+  /// The motor setpoints of the thread, or nil before it has started to set the motors.
   var wheels: CarWheels? { !isStopped ? LineSteering.speed : hasBegun ? .still : nil }
 
   mutating func handle(_ frame: ReceivedFrame, _ state: inout CarState) throws(PythonException) {

@@ -1,13 +1,15 @@
-// The status of the simulated car (batteries, CPU, memory, disk), a pure function of the time since the start of its program.
+// The status of the simulated car (batteries, CPU, memory, disk), a pure function of the time since the phone connected.
 // Source: Status.py of task123/AutoTT: labels, order and formats of the eight items, limits of the warnings.
 
 /// The status of a car at one instant.
 struct SimulatedCarStatus: Sendable {
-  /// The temperatures in °C above which the car warns, and below which it may warn again.
+  /// The temperature in °C above which the car warns.
   static let maxTemperature = 80.0
+  /// The temperature in °C below which the car may warn again.
   static let rearmTemperature = 60.0
-  /// The voltages in V below which the car warns.
+  /// The voltage in V of the motor battery below which the car warns.
   static let minMotorVoltage = 6.0
+  /// The voltage in V of the Raspberry Pi's battery below which the car warns.
   static let minPiVoltage = 4.9
 
   var motorVoltage: Double  // V
@@ -19,7 +21,7 @@ struct SimulatedCarStatus: Sendable {
   var diskUsed: Double  // GB
   private static let diskSize = 14.0
 
-  /// Creates the status at this time in s after the start.
+  /// Creates the status at this time in s after the phone connected.
   init(_ seconds: Double, isFlat: Bool = false, isHot: Bool = false) {
     let seconds = max(0, seconds)
     let wave = SimulatedCarStatus.wave(seconds, period: 60)
@@ -40,7 +42,7 @@ struct SimulatedCarStatus: Sendable {
     return part < 0.25 ? 4 * part : part < 0.75 ? 2 - 4 * part : 4 * part - 4
   }
 
-  /// The eight items; optionally with the escape sequences of `top` around the CPU usage.
+  /// Returns the eight items, optionally with the escape sequences of `top` around the CPU usage.
   func items(usageHasEscapes: Bool = false) -> [String] {
     let usage = usageHasEscapes ? "\u{1B}[m\u{1B}[1m\(cpuUsage.fixed(1))\u{1B}[m" : cpuUsage.fixed(1)
     return [
@@ -51,7 +53,7 @@ struct SimulatedCarStatus: Sendable {
     ]
   }
 
-  /// Items of a modified program: items without a colon, value or label, and items with unknown labels.
+  /// The items of a modified program. Some lack the colon, the value or the label; others have an unknown label.
   var oddItems: [String] {
     [
       "Motor battery voltage:  V", "Raspberry Pi's battery voltage: \(piVoltage.fixed(2)) V", "Temperature: unknown C", "CPU usage: ",

@@ -1,5 +1,5 @@
-// An HTTP/1.1 reply with Content-Length and `Connection: close`. It adds no other fields by default, because the toy parses the header as
-// data. Source: RFC 9112, RFC 9110 §8.6 (a 204 has no length).
+// An HTTP/1.1 reply with Content-Length and `Connection: close`. It adds no other fields by default, because the toy searches the
+// header for data. Source: RFC 9112, RFC 9110 §8.6 (a 204 has no length).
 
 import Protocols
 
@@ -8,7 +8,7 @@ struct HTTPReply: Sendable, Equatable {
   static let json = "application/json; charset=utf-8"
 
   var status: Int
-  /// The Content-Type; nil for none.
+  /// The Content-Type, or nil for none.
   var type: String?
   var body: [UInt8]
   /// Additional header fields, sent in the order of their names.

@@ -42,7 +42,7 @@ struct ReceivedHTTPRequest: Sendable, Equatable {
     return String(text[first...last])
   }
 
-  /// Decodes percent-encoding.
+  /// Decodes percent-encoding, and `+` as a space.
   private static func decoded(_ text: Substring) -> String {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]

@@ -54,11 +54,13 @@ public struct ArduinoBoard: Machine {
   private static let bufferSize = 63
   /// The control bytes of an as-built board.
   private static let (buzzerOnByte, buzzerOffByte): (UInt8, UInt8) = (55, 45)
-  /// The reply time of the VESC, and the board's timeout for a VESC that does not reply.
+  /// The reply time of the VESC.
   private static let vescTime: Nanoseconds = 10 * .millisecond
+  /// The board's timeout for a VESC that does not reply.
   private static let vescTimeout: Nanoseconds = 100 * .millisecond
-  /// The delays before and after the reply to a byte, and at the end of each pass.
+  /// The delay before, and again after, the reply to a byte.
   private static let answerDelay: Nanoseconds = 20 * .millisecond
+  /// The delay at the end of each pass.
   private static let passDelay: Nanoseconds = 30 * .millisecond
   /// The time to print a message: about 14 characters at 9600 baud.
   private static let printTime: Nanoseconds = 15 * .millisecond

@@ -12,7 +12,7 @@ struct BoardRide: Sendable {
   private static let fullVoltage = 41.4
   private static let emptyVoltage = 33.4
 
-  /// Miles since the start of a cycle, in steps of 0.1 s.
+  /// The distance in miles since the start of a cycle, one element per 0.1 s.
   private var miles: [Double] = [0]
 
   init() {

@@ -1,4 +1,4 @@
-// A simulated VESC in a longboard, with the safety timeout of the firmware. VESCReplies has the replies.
+// A simulated VESC in a longboard, with the safety timeout of the firmware. VESCReplies builds the replies.
 // Source: comm/commands.c and timeout.c of vedderb/bldc.
 
 import Protocols
@@ -11,8 +11,9 @@ public struct VESC: Machine {
   let timing: VESCTiming
   let faults: [Fault<VESCFaultKind>]
   let origin: Instant
-  /// The CAN identifiers of this VESC and of the second one.
+  /// The CAN ID of this VESC.
   public static let canID: UInt8 = 1
+  /// The CAN ID of the second VESC.
   public static let otherCANID: UInt8 = 2
 
   var ride: VESCRide
@@ -25,7 +26,7 @@ public struct VESC: Machine {
   private var lastAlive: Instant = .min
   /// Whether the safety timeout has expired.
   private(set) var isTimedOut = false
-  /// The last 64 motor commands of the host, without ALIVE.
+  /// The last 64 motor commands of the host. COMM_ALIVE is not one of them.
   public private(set) var motorCommands: [(at: Instant, command: VESCMotorCommand)] = []
   /// The number of received commands by their id.
   public private(set) var receivedCommands: [UInt8: Int] = [:]

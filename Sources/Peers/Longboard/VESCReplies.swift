@@ -5,7 +5,8 @@ import Protocols
 
 /// The limits that a host may change; they last until the next restart.
 struct VESCRuntimeLimits: Sendable {
-  /// Scales of braking and driving current; then minimum and maximum of ERPM, duty cycle, power in W and battery current in A.
+  /// The scales of the braking and driving current, followed by pairs of a minimum and a maximum: ERPM, duty cycle, power in W, battery
+  /// current in A.
   var values: [Float] = [1, 1, -100_000, 100_000, 0.005, 0.95, -1500, 1500, -20, 40]
   private static let motorCurrent = 60.0
 
@@ -17,7 +18,7 @@ struct VESCRuntimeLimits: Sendable {
 }
 
 extension VESC {
-  /// The reply to a command; nil if there is none. `canID` is the CAN ID of the VESC that received the command.
+  /// Returns the reply to a command, or nil if there is none. `canID` is the CAN ID of the VESC that received the command.
   mutating func reply(to payload: [UInt8], as canID: UInt8, at now: Instant) -> [UInt8]? {
     switch payload[0] {
     case 0: return firmware  // COMM_FW_VERSION

@@ -31,18 +31,21 @@ struct VESCRide: Sendable {
   ]
   private static let cycleDuration = legs.reduce(0) { $0 + $1.seconds }
 
-  /// The last motor command; nil on the repeating ride.
+  /// The last motor command, or nil on the repeating ride.
   var command: VESCMotorCommand?
   /// The speed in m/s; negative is backwards.
   private(set) var speed = 0.0
-  /// The distance in m, with backward distance subtracted, and the total distance in both directions.
+  /// The net distance in m: backward motion counts as negative.
   private(set) var distance = 0.0
+  /// The total distance in m, forward and backward.
   private(set) var travelled = 0.0
-  /// The motor current, and the current drawn from the battery, in A.
+  /// The motor current in A.
   private(set) var motorCurrent = 0.0
+  /// The current drawn from the battery, in A.
   private(set) var inputCurrent = 0.0
-  /// The charge drawn from and returned to the battery, in Ah.
+  /// The charge drawn from the battery, in Ah.
   private(set) var chargeUsed = 0.0
+  /// The charge returned to the battery, in Ah.
   private(set) var chargeRegenerated = 0.0
   private let origin: Instant
   /// The time until which the motion has been simulated.
@@ -58,7 +61,7 @@ struct VESCRide: Sendable {
   /// The state of charge, 0 to 1.
   var stateOfCharge: Double { max(0.05, 0.85 - (chargeUsed - chargeRegenerated) / 10) }
   var erpm: Double { speed / (.pi * VESCRide.wheelDiameter) * VESCRide.gearRatio * VESCRide.polePairs * 60 }
-  /// Tachometer steps, 1/6 of an electrical revolution.
+  /// Converts a distance to tachometer steps. One step is 1/6 of an electrical revolution.
   func tachometerSteps(_ metres: Double) -> Double { metres / (.pi * VESCRide.wheelDiameter) * VESCRide.gearRatio * VESCRide.polePairs * 6 }
   /// The duty cycle, -1 to 1.
   var duty: Double { min(max(speed / 12, -1), 1) }

@@ -27,8 +27,9 @@ public enum MirrorFaultKind: String, FaultKind {
 
 /// A simulated mirror. Its state survives disconnection.
 public struct ESP32Mirror: Machine {
-  /// The BLE name, and the initial value of the characteristic.
+  /// The BLE name.
   public static let name = "ESP32-BLE-Server"
+  /// The initial value of the characteristic.
   public static let initialValue = Array("Device Connected".utf8)
 
   public let schema = Schema()
@@ -36,7 +37,7 @@ public struct ESP32Mirror: Machine {
   public private(set) var display = MirrorDisplay()
   /// The fields stored for the display, by tag.
   public private(set) var fields: [String: String] = ["Name": bootName]
-  /// Stored tags that the display never reads, so that the signals never stop.
+  /// Stored tags that the display never reads. Because of them, the ESP32 never stops signalling.
   public private(set) var unreadTags: Set<String> = []
   /// Descriptions of the crashes so far.
   public private(set) var crashes: [String] = []
@@ -51,7 +52,7 @@ public struct ESP32Mirror: Machine {
 
   private static let bootName = "User1"
   private static let loopPeriod: Nanoseconds = .second
-  /// The value of the mirror's own temperature sensor, which the loop stores while a name is stored.
+  /// The value of the mirror's own temperature sensor. The main loop stores it while a name is stored.
   private static let indoorTemperature = "33.500000"
 
   /// Creates a mirror that is switched on at `origin`.
@@ -75,7 +76,7 @@ public struct ESP32Mirror: Machine {
     scheduleCheck(at: now)
   }
 
-  /// The text in a written value, as the firmware decodes it; nil if there is none.
+  /// Returns the text in a written value, as the firmware decodes it, or nil if there is none.
   public func text(of value: [UInt8]) -> String? {
     guard case .success(let text) = receiver.decrypt(value) else { return nil }
     return text.firstIndex(of: UInt8(ascii: "+")).map { ESP32Receiver.latin1(text[..<$0]) }

@@ -40,7 +40,7 @@ public struct MirrorDisplay: Sendable {
     return outcome
   }
 
-  /// A description of the crash that these values cause; nil if they cause none.
+  /// Returns a description of the crash that these values cause, or nil if they cause none.
   private func problem(with name: String, _ fields: [String: String]) -> String? {
     for (tag, value) in fields.sorted(by: { $0.key < $1.key }) {
       if Self.textTags.contains(tag) {

@@ -15,15 +15,16 @@ struct MirrorReader: Sendable {
   private static let requestTime: Nanoseconds = 104 * .millisecond
   /// The pause after a reply that is not empty.
   private static let pause: Nanoseconds = 100 * .millisecond
-  /// The time for the database after a reading, and the time for the camera (an estimate).
+  /// The time for the database after a reading.
   private static let databaseTime: Nanoseconds = 100 * .millisecond
+  /// The time for the camera, an estimate.
   private static let cameraTime: Nanoseconds = 1_500 * .millisecond
   /// The maximum length of a reply.
   private static let maxLength = 31
 
   /// The field to read next, and when it is read.
   private var next: (index: Int, at: Instant)?
-  /// The reply of the ESP32 to the next request, whatever its field.
+  /// The reply of the ESP32 to the next request, whichever field is requested.
   private var buffer = ""
   private var values: [String: String] = [:]
   /// Whether a signal arrived during a reading.
@@ -39,7 +40,7 @@ struct MirrorReader: Sendable {
     next = (0, now + Self.requestTime)
   }
 
-  /// The tag that the display requests now; nil at the end of processing.
+  /// Returns the tag that the display requests now, or nil at the end of processing.
   mutating func nextRequest(at now: Instant) -> String? {
     if let next { return Self.order[next.index] }
     busyUntil = nil

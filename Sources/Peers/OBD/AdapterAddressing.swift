@@ -1,4 +1,4 @@
-// The target address of a request and the receive filter, from the settings of AT commands and the bus of the car.
+// Derives the target address of a request and the receive filter from the AT settings and the bus of the car.
 // The default filter of the ELM327 family is 7E8…7EF or 18DAF1xx on CAN; K-lines have none.
 
 extension AdapterSettings {
@@ -24,8 +24,8 @@ extension AdapterSettings {
     bus == .can29 ? (0x18DA_F100, 0x1FFF_FF00) : (0x7E8, 0x7F8)
   }
 
-  /// Whether the ECU that responds with this identifier receives a flow control frame. Without one, it sends only the first frame of a long
-  /// message. By default, the adapter sends the frame to the standard request address; this fails for manufacturer-specific addresses.
+  /// Whether the ECU that responds with this identifier receives a flow control frame. Without it, the ECU sends only the first frame of a
+  /// long message. By default, the adapter sends the frame to the standard request address; this fails for manufacturer-specific addresses.
   func sendsFlowControl(to id: UInt32, on bus: DiagnosticBus) -> Bool {
     guard bus.isCAN else { return true }
     guard flowControl else { return false }

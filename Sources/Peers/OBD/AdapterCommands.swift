@@ -49,7 +49,7 @@ extension ELM327Adapter {
     lowPower = LowPower(warning: warning, asleepFrom: warning + timing.lowPowerWarning)
   }
 
-  /// Restarts: the adapter ignores input and prints its banner at `end`.
+  /// Restarts the adapter. It ignores input until it has printed its banner, at `end`.
   mutating func restart(at end: Instant) {
     restoreDefaults()
     lowPower = nil

@@ -7,8 +7,9 @@ import Protocols
 /// A request to the car, with parameters that override the settings.
 struct OBDRequest: Sendable {
   var data: [UInt8]
-  /// The number of frames or messages after which the adapter stops waiting; nil for no limit.
+  /// The number of frames after which the adapter stops waiting, or nil for no limit.
   var frameLimit: Int?
+  /// The number of messages after which the adapter stops waiting, or nil for no limit.
   var messageLimit: Int?
   /// The address, and whether it includes the priority bits of a 29-bit identifier.
   var header: (address: UInt32, hasPriority: Bool)?

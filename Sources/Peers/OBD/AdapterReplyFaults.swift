@@ -3,7 +3,7 @@
 import Protocols
 
 extension ELM327Adapter {
-  /// Cuts a reply off in the middle of a line after about two thirds, and appends `text`.
+  /// Cuts a reply off in the middle of a line, after about two thirds, and appends `text` and the prompt.
   func truncateWithOverflow(_ reply: inout [TimedOutput], _ text: String) {
     guard let last = reply.popLast() else { return }
     truncate(reply.reduce(0) { $0 + $1.bytes.count } * 2 / 3, of: &reply)
@@ -11,7 +11,7 @@ extension ELM327Adapter {
     reply.append((last.due, Array(text.utf8) + settings.endOfLine + settings.prompt))
   }
 
-  /// Inserts one to six random bytes before the prompt.
+  /// Inserts one to six random bytes at a random position before the prompt.
   mutating func insertNoise(_ reply: inout [TimedOutput]) {
     guard let piece = reply.indices.randomElement(using: &random), !reply[piece].bytes.isEmpty else { return }
     let position = Int.random(in: 0..<reply[piece].bytes.count, using: &random)

@@ -37,7 +37,7 @@ extension ELM327Adapter {
     respond("?", at: start)
   }
 
-  /// STSLU: whether the adapter sleeps when idle; the second value, wake on input, has no effect.
+  /// STSLU: whether the adapter sleeps when idle, by argument. The second value (wake on input) has no effect.
   private static let sleepOptions = ["ON,ON": true, "ON,OFF": true, "OFF,ON": false, "OFF,OFF": false]
 }
 

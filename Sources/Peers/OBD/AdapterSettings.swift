@@ -9,9 +9,11 @@ struct AdapterSettings: Sendable, Equatable {
   var linefeeds = false
   /// Whether line ends are lost between the chip and the host (fault `no-lf-cr`).
   var losesLineEnds = false
-  /// The effects of the faults `no-checksum`, `pad-zeros` and `ignore-protocol`.
+  /// Whether K-line messages are printed without their checksum (fault `no-checksum`).
   var omitsChecksums = false
+  /// Whether short messages are padded when headers are off (fault `pad-zeros`).
   var padsWithoutHeaders = false
+  /// Whether the adapter detects the protocol although one is selected (fault `ignore-protocol`).
   var alwaysDetectsProtocol = false
   var spaces = true
   var headers = false
@@ -26,12 +28,13 @@ struct AdapterSettings: Sendable, Equatable {
   var timeout = AdapterSettings.defaultTimeout
   /// STPTO, a whole number of milliseconds, which replaces ATST.
   var exactTimeout: Nanoseconds?
-  /// ATSH; nil for the functional address of the protocol.
+  /// ATSH, or nil for the functional address of the protocol.
   var header: UInt32?
-  /// ATCP: the first five bits of a 29-bit identifier, for an ATSH without them.
+  /// ATCP: the first five bits of a 29-bit identifier, used if ATSH did not set them.
   var priority: UInt8 = 0x18
-  /// ATCF and ATCM: the receive filter and its mask; nil for the defaults of the protocol.
+  /// ATCF: the receive filter, or nil for the default of the protocol.
   var filter: UInt32?
+  /// ATCM: the mask of the receive filter, or nil for the default of the protocol.
   var mask: UInt32?
   var flowMode = 0
   var flowHeader: UInt32?
@@ -102,7 +105,7 @@ struct AdapterSettings: Sendable, Equatable {
     return true
   }
 
-  /// ATFCSM: modes 1 and 2 require their header and data to be set.
+  /// ATFCSM: mode 1 requires a header (ATFCSH) and data (ATFCSD), mode 2 only data.
   private mutating func setFlowControlMode(_ text: Substring) -> Bool {
     switch text {
     case "0": break

@@ -4,32 +4,39 @@ import Protocols
 
 /// The durations and timeouts of an adapter and its car.
 public struct AdapterTiming: Sendable, Equatable {
-  /// From the request to the first frame of the fastest ECU.
+  /// From the request to the first frame of the fastest ECU, on CAN.
   public var latency: Nanoseconds = 5 * .millisecond
-  /// One CAN frame, with the gap before it.
+  /// The transmission of one CAN frame, with the gap before it.
   public var frame: Nanoseconds = 1_500 * .microsecond
   /// One step of ATST.
   public var timeoutStep: Nanoseconds = 4_096 * .microsecond
-  /// The timeout for a further frame under ATAT1 and ATAT2, limited by ATST.
+  /// The timeout for a further frame with ATAT1, at most that of ATST.
   public var adaptive: Nanoseconds = 28 * .millisecond
+  /// The timeout for a further frame with ATAT2, at most that of ATST.
   public var adaptiveFast: Nanoseconds = 14 * .millisecond
-  /// ATZ, ATWS, and a successful protocol detection.
+  /// A reset (ATZ).
   public var reset: Nanoseconds = 600 * .millisecond
+  /// A warm start (ATWS).
   public var warmStart: Nanoseconds = 60 * .millisecond
+  /// A successful protocol detection.
   public var search: Nanoseconds = 1_200 * .millisecond
   /// A protocol detection that finds no protocol.
   public var failedSearch: Nanoseconds = 5 * .second
   /// A command that changes a setting.
   public var setting: Nanoseconds = 2 * .millisecond
-  /// The initialisation of a K-line: at 5 baud, or by a pulse.
+  /// The initialisation of a K-line at 5 baud.
   public var slowInit: Nanoseconds = 2_500 * .millisecond
+  /// The initialisation of a K-line by a pulse.
   public var fastInit: Nanoseconds = 300 * .millisecond
-  /// On a K-line: one byte, the gap between two messages, and a request with its inter-byte gaps.
+  /// The transmission of one byte on a K-line.
   public var kLineByte: Nanoseconds = 962 * .microsecond
+  /// The gap between two messages on a K-line.
   public var kLinePause: Nanoseconds = 25 * .millisecond
+  /// A request on a K-line, with its inter-byte gaps.
   public var kLineRequest: Nanoseconds = 50 * .millisecond
-  /// From ATLP to the warning, and from the warning to sleep.
+  /// From ATLP to the warning.
   public var lowPower: Nanoseconds = .second
+  /// From the warning to sleep.
   public var lowPowerWarning: Nanoseconds = 2 * .second
 
   /// Realistic timing: a good adapter and a real car.

@@ -7,7 +7,7 @@ import Protocols
 public protocol Car: Sendable {
   /// The diagnostic bus.
   var bus: DiagnosticBus { get }
-  /// The padding byte of CAN frames; nil if frames are not padded.
+  /// The padding byte of CAN frames, or nil if frames are not padded.
   var padding: UInt8? { get }
   /// The ignition over time.
   var ignition: Ignition { get }
@@ -30,7 +30,7 @@ public struct Reply: Sendable, Equatable {
   public var payload: [UInt8]
   /// The delay relative to the fastest ECU.
   public var delay: Nanoseconds
-  /// The time between frames; nil: that of `AdapterTiming`.
+  /// The time between frames, or nil to use that of `AdapterTiming`.
   public var pause: Nanoseconds?
 
   /// Creates a response.
@@ -60,7 +60,7 @@ public enum CarModel: String, CaseIterable, Sendable {
     case .ioniq28: "older electric car (Ioniq), 28 kWh: responds to 2101"
     case .kona: "electric Kona, 64 kWh: responds to 220101, but not to 0100"
     case .petrol: "petrol car on 11-bit CAN with two emission-related ECUs and another ECU at 7E4"
-    case .petrolTurbo: "the same, but the ECM reports its own scaling (PIDs 4F and 50)"
+    case .petrolTurbo: "the petrol car on 11-bit CAN, with an ECM that reports its own scaling (PIDs 4F and 50)"
     case .petrol29: "the petrol car on 29-bit CAN"
     case .petrolKWP: "the petrol car on a K-line, ISO 14230-4 (KWP2000)"
     case .petrol9141: "the petrol car on a K-line, ISO 9141-2"

@@ -43,10 +43,11 @@ struct DriveCycle: Sendable {
 
   let vehicle: Vehicle
   private let nominalVoltage: Double
-  /// Charge in As since the start of a cycle, in steps of 0.1 s.
+  /// The charge in As drawn from the battery since the start of a cycle, one element per 0.1 s.
   private var drawnCharge: [Double] = [0]
+  /// The charge in As returned to the battery since the start of a cycle, one element per 0.1 s.
   private var regeneratedCharge: [Double] = [0]
-  /// Distance in km since the start of a cycle, in steps of 0.1 s.
+  /// The distance in km since the start of a cycle, one element per 0.1 s.
   private static let distances = runningTotal { abs(motion($0).speed) / 3600 }
 
   init(_ vehicle: Vehicle) {

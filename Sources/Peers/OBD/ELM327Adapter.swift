@@ -1,5 +1,5 @@
-// A simulated ELM327 v1.5 between a host and a car, with optional faults. AdapterCommands has the AT commands; AdapterReply and
-// AdapterExchange have the replies of the car.
+// A simulated ELM327 v1.5 between a host and a car, with optional faults. AdapterCommands runs the AT commands; AdapterReply and
+// AdapterExchange produce the replies of the car.
 
 import Protocols
 
@@ -23,7 +23,7 @@ public struct ELM327Adapter: Machine {
   }
 
   struct LowPower: Sendable {
-    /// The time at which the warning is due; nil after it was printed.
+    /// The time at which the warning is due, or nil once it has been printed.
     var warning: Instant?
     /// The time at which the adapter falls asleep. After that, any input restarts it.
     var asleepFrom: Instant
@@ -68,7 +68,7 @@ public struct ELM327Adapter: Machine {
   private static let maxLineLength = 254
   private static let maxQueuedBytes = 65_536
 
-  /// Creates an adapter. `baud` is the speed of its serial line (nil: unlimited), `seed` determines random faults, and `connections` is the
+  /// Creates an adapter. `baud` is the speed of its serial line, or nil for no limit; `seed` determines random faults; `connections` is the
   /// number of earlier connections.
   public init(
     car: any Car = ElectricCar(), name: String? = nil, personality: Personality = .elm327, timing: AdapterTiming = .real,

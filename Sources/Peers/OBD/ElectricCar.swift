@@ -28,7 +28,7 @@ public struct ElectricCar: Car {
   private let cycle: DriveCycle
   private let record: BatteryRecord
   private let vin: String
-  /// The driving state in place of that of the drive cycle.
+  /// The driving state that `PlannedCar` sets, or nil to follow the drive cycle.
   var state: DriveCycle.Sample?
   public var bus: DiagnosticBus { .can11 }
   /// The number of cells in series.
@@ -132,7 +132,7 @@ public struct ElectricCar: Car {
     }
   }
 
-  /// The number and value of a PID of service 01; empty if it is not supported.
+  /// Returns the number and the value of a PID of service 01, or nothing if the PID is not supported.
   private func parameter(_ number: UInt8, _ sample: DriveCycle.Sample, _ now: Instant) -> [UInt8] {
     var value = BigEndianWriter([number])
     switch number {
@@ -148,7 +148,7 @@ public struct ElectricCar: Car {
     return value.bytes
   }
 
-  /// TesterPresent; no response if suppressPosRspMsgIndication is set.
+  /// Returns the response to TesterPresent, or nil if suppressPosRspMsgIndicationBit is set.
   private func testerPresent(_ request: [UInt8]) -> [UInt8]? {
     request.dropFirst().first == 0x80 ? nil : [0x7E, 0x00]
   }

@@ -73,7 +73,7 @@ public struct Ignition: Sendable {
     return turns.last { $0.time <= elapsed }?.position ?? .run
   }
 
-  /// How long the key has been in one of these positions without interruption; nil if it is in another one.
+  /// Returns how long the key has been in one of these positions without interruption, or nil if it is in another one.
   func duration(in positions: Set<Position>, at now: Instant) -> Nanoseconds? {
     let elapsed = elapsed(at: now)
     var since: Nanoseconds?
@@ -99,8 +99,8 @@ public struct Ignition: Sendable {
     return driven
   }
 
-  /// The voltage of the 12 V battery in mV. It is `charging` in these positions; in others it falls to the resting voltage, and then by
-  /// 0.1 V per hour.
+  /// Returns the voltage of the 12 V battery in mV. It is `charging` while the key is in one of these positions. In other positions, it
+  /// falls to the resting voltage, and then by 0.1 V per hour.
   func supply(_ charging: Int, in positions: Set<Position>, at now: Instant) -> Int {
     guard turns.count > 1, let time = duration(in: Set(Position.allCases).subtracting(positions), at: now) else { return charging }
     if time < elapsed(at: now), time < Ignition.settlingTime {

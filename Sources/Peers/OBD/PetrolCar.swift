@@ -21,7 +21,7 @@ public struct PetrolCar: Car {
   public let padding: UInt8? = 0x00
   public let ignition: Ignition
   private(set) var ecus: [ECU]
-  /// Behind the gateway, so it does not receive functional requests.
+  /// An ECU behind the gateway, which does not receive functional requests.
   private let rearAxle = RearAxleECU()
   /// The time of the freeze frame in the drive cycle in s, at a steady 80 km/h.
   private static let freezeFrameTime = 70.0
@@ -67,7 +67,7 @@ public struct PetrolCar: Car {
     return replies
   }
 
-  /// Negative responses that ECUs do not send to functional requests (ISO 14229).
+  /// Whether this is a negative response that ECUs do not send to functional requests (ISO 14229).
   private func isSuppressed(_ payload: [UInt8]) -> Bool {
     payload.first == 0x7F && payload.count == 3 && [0x11, 0x12, 0x31].contains(payload[2])
   }

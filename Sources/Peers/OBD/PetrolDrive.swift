@@ -29,7 +29,7 @@ struct PetrolDrive: Sendable {
   private static let gears: [(maxSpeed: Double, rpmPerSpeed: Double)] = [
     (22, 118), (42, 68), (66, 45), (90, 34), (105, 27), (.infinity, 23),
   ]
-  /// Litres since the start of a cycle, in steps of 0.1 s.
+  /// The fuel used in l since the start of a cycle, one element per 0.1 s.
   private static let fuelTotals = DriveCycle.runningTotal { fuelRate($0) / 3600 }
 
   /// The values at this driving time in s.
@@ -49,7 +49,7 @@ struct PetrolDrive: Sendable {
       pedal: 15 + demand * 0.7, distance: DriveCycle.distance(seconds), fuelUsed: DriveCycle.total(fuelTotals, seconds))
   }
 
-  /// Engine speed in rpm, at least idle: below it the clutch slips.
+  /// The engine speed in rpm. It is at least the idle speed, because the clutch slips at low road speeds.
   private static func engineSpeed(_ speed: Double) -> Double {
     let gear = gears.first { abs(speed) <= $0.maxSpeed } ?? (0, 23)
     return max(idle + 12 * (abs(speed) > 0 ? 1 : 0), abs(speed) * gear.rpmPerSpeed)

@@ -32,8 +32,8 @@ struct PetrolIdentity: Sendable {
     return items[infoType &+ 1].map { [[0x49, infoType, UInt8($0.count / 4)]] } ?? []
   }
 
-  /// Test results by monitor: MID, TID, unit and scaling ID, value, min, max. The O2 sensor (UASID 0A, 0.122 mV) and the catalyst
-  /// (20, 0.0039) have failed, matching the stored codes; there are no misfires (24, counts).
+  /// Test results by monitor: MID, TID, unit and scaling ID (UASID), value, min, max. The tests of the O2 sensor (UASID 0A, 0.122 mV per
+  /// bit) and of the catalyst (UASID 20, 0.0039 per bit) have failed, as the stored codes say. There are no misfires (UASID 24, counts).
   static let monitors: [UInt8: [UInt8]] = [
     0x01: [0x01, 0x01, 0x0A, 0x0E, 0x66, 0x00, 0x00, 0xFF, 0xFF, 0x01, 0x05, 0x10, 0x00, 0x7D, 0x00, 0x00, 0x00, 0x64],
     0x21: [0x21, 0x80, 0x20, 0x01, 0x1A, 0x00, 0x00, 0x01, 0x00],

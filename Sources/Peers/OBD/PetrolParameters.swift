@@ -11,7 +11,7 @@ struct PetrolState: Sendable {
   /// The time since the engine start in s.
   var runTime: Double
 
-  /// Seconds and kilometres since the codes were cleared, either in this simulation or long before it.
+  /// The time in s and the distance in km since the codes were cleared, either in this simulation or long before it.
   var sinceCleared: (seconds: Double, distance: Double) {
     guard let cleared = memory.cleared else { return (31_000 + sample.seconds, 407 + sample.distance) }
     return (max(0, sample.seconds - cleared.seconds), max(0, sample.distance - cleared.distance))
@@ -82,7 +82,8 @@ enum PetrolParameters {
     },
   ]
 
-  /// The PIDs of an ECM with its own scaling, reported in PIDs 4F and 50: maximum lambda 4, 2 mA, 510 kPa and 1000 g/s.
+  /// The PIDs of an ECM that reports its own scaling in PIDs 4F and 50. The maximum values are lambda 4, 2 mA of O2 sensor current, 510 kPa
+  /// of manifold pressure and 1000 g/s of air flow.
   static let engineWithScaling: [UInt8: Parameter] = {
     let scaled: [UInt8: Parameter] = [
       0x0B: { byte(($0.sample.isRunning ? 12 + $0.sample.load * 1.02 : 101) / 2) },
@@ -103,7 +104,7 @@ enum PetrolParameters {
     0x0D: { byte(abs($0.sample.speed)) },
   ]
 
-  /// The data of a PID or a bitmap; nil if it is not supported.
+  /// Returns the data of a PID or a bitmap, or nil if it is not supported.
   static func value(_ number: UInt8, of table: [UInt8: Parameter], _ state: PetrolState) -> [UInt8]? {
     number % 0x20 == 0 ? bitmap(from: number, of: Array(table.keys)) : table[number]?(state)
   }

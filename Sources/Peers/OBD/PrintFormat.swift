@@ -14,7 +14,8 @@ extension AdapterSettings {
   /// Formats a text as one line.
   func line(_ text: String) -> [UInt8] { Array(text.utf8) + endOfLine }
 
-  /// Formats a frame as one line, or two: the length of a long message precedes its first frame.
+  /// Formats a frame as one line. With auto formatting and without headers, a line with the length of a
+  /// long message precedes the first frame.
   func line(_ frame: OBDFrame) -> [UInt8] {
     var out: [UInt8] = []
     out.reserveCapacity(40)

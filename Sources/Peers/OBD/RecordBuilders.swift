@@ -1,6 +1,6 @@
-// Builders for data records, by byte position and in order. Values are clamped to the range of their field.
+// Two builders for data records: one writes fields at byte positions, the other writes them one after the other.
 
-/// A record of fixed length, initially filled with zeros. Bytes beyond its end are ignored.
+/// A record of fixed length, initially filled with zeros. Values are clamped to the range of their field. Bytes beyond the end are ignored.
 struct FixedRecordBuilder: Sendable {
   private(set) var bytes: [UInt8]
 

@@ -58,7 +58,7 @@ enum HexDigits {
     }
   }
 
-  /// Decodes pairs of digits; nil if there is anything else.
+  /// Decodes pairs of digits. Returns nil if the text contains anything else.
   static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     var high: UInt8?

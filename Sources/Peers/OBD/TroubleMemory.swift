@@ -3,13 +3,15 @@
 
 /// The fault memory of one ECU.
 struct TroubleMemory: Sendable, Equatable {
-  /// Stored, pending and permanent codes: 0133 is P0133.
+  /// The stored codes: 0133 is P0133.
   private(set) var codes: [UInt16]
+  /// The pending codes.
   private(set) var pending: [UInt16]
+  /// The permanent codes.
   let permanent: [UInt16]
   /// The code that caused the freeze frame to be stored.
   private(set) var freezeFrameCode: UInt16?
-  /// The time and distance at which the codes were cleared: seconds and kilometres since the start.
+  /// When the codes were last cleared: the time in s and the distance in km since the start.
   private(set) var cleared: (seconds: Double, distance: Double)?
 
   static func == (lhs: TroubleMemory, rhs: TroubleMemory) -> Bool {
@@ -25,8 +27,9 @@ struct TroubleMemory: Sendable, Equatable {
     (codes, pending, freezeFrameCode, cleared) = ([], [], nil, (seconds, distance))
   }
 
-  /// PID 01: MIL and count · misfire, fuel system and components, supported and incomplete · catalyst, EVAP, O2 sensor and its heater,
-  /// supported · incomplete. Driving completes the monitors.
+  /// Returns the four bytes of PID 01: the MIL and the number of codes · the supported and the incomplete continuous monitors (misfire,
+  /// fuel system, components) · the other supported monitors (catalyst, EVAP, O2 sensor and its heater) · those that are incomplete.
+  /// Driving completes the monitors.
   func readiness(_ secondsSinceCleared: Double) -> [UInt8] {
     let wereCleared = cleared != nil
     return [

@@ -14,7 +14,7 @@ public struct GPSD: Machine {
   private var queue = SendQueue(baud: nil)
   private var input: [UInt8] = []
   private var connectedAt: Instant = 0
-  /// When the receiver reports next; nil before the client has subscribed.
+  /// When the receiver reports next, or nil before the client has subscribed.
   private var nextFix: Instant?
   private var fixCount = 0
   /// The end of each active fault that has a duration.
@@ -134,7 +134,7 @@ public struct GPSD: Machine {
 
   // MARK: Faults
 
-  /// Starts or ends a fault that has a duration. An unplugged receiver is reported.
+  /// Starts or ends a fault that has a duration. Reports to the client that the receiver was unplugged or plugged in again.
   private mutating func update(_ kind: GPSDFaultKind, at now: Instant) {
     if let end = active[kind] {
       guard now >= end else { return }

@@ -4,8 +4,9 @@ import Protocols
 
 /// The drive of a simulated receiver.
 public struct GPSDLoop: Sendable {
-  /// The south-western corner in degrees.
+  /// The latitude of the south-western corner in degrees.
   public var latitude: Double
+  /// The longitude of the south-western corner in degrees.
   public var longitude: Double
   /// The speed in km/h.
   public var speed: Double
@@ -15,8 +16,9 @@ public struct GPSDLoop: Sendable {
     (self.latitude, self.longitude, self.speed) = (latitude, longitude, speed)
   }
 
-  /// The length of a side in m, and the length of a degree of latitude.
+  /// The length of a side in m.
   private static let side = 1000.0
+  /// The length of a degree of latitude in m.
   private static let degree = 111_320.0
 
   struct Point {
@@ -25,7 +27,7 @@ public struct GPSDLoop: Sendable {
     var track: Double
   }
 
-  /// The position after some seconds.
+  /// Returns the position and the track at this time in s since the start.
   func point(at seconds: Double) -> Point {
     let distance = (speed / 3.6 * seconds).truncatingRemainder(dividingBy: 4 * Self.side)
     let part = distance.truncatingRemainder(dividingBy: Self.side)

@@ -29,7 +29,7 @@ struct ReceivedCredentials: Sendable, Equatable {
   /// The command to join the network.
   var command: [UInt8] { Array("AT+CWJAP=\"".utf8) + network + Array("\",\"".utf8) + password + Array("\"".utf8) }
 
-  /// What the chip executes if the credentials contain characters that break the command; nil if they do not.
+  /// A description of what the chip executes if the credentials contain characters that break the command, or nil if they do not.
   var injection: String? {
     let specialCharacters: Set<UInt8> = [0x22, 0x5C, 0x2C, 0x0A, 0x0D]
     guard (network + password).contains(where: specialCharacters.contains) else { return nil }

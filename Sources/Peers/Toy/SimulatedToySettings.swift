@@ -4,22 +4,23 @@ import Protocols
 
 /// The settings of a simulated toy and its environment.
 public struct SimulatedToySettings: Sendable {
-  /// The endpoints of the phone and the web server, `tcp:HOST:PORT`.
+  /// The endpoint of the phone, `tcp:HOST:PORT`.
   public var phone: String
+  /// The endpoint of the web server, `tcp:HOST:PORT`.
   public var server: String
-  /// HOST:PORT on which a documented toy listens for the phone; nil for an original toy, which connects to the phone.
+  /// HOST:PORT on which a documented toy listens for the phone, or nil for an original toy, which connects to the phone.
   public var listensAt: String?
   /// The times of button presses after the start.
   public var presses: [Nanoseconds] = [0]
-  /// The interval of throws; nil for none.
+  /// The interval of throws, or nil for none.
   public var throwEvery: Nanoseconds?
   /// The user number of a toy whose card has none; empty for none.
   public var user = ""
-  /// The network in range; nil to accept any.
+  /// The network in range, or nil if the toy can join any network.
   public var network: SimulatedWiFiNetwork?
   /// The time until the network accepts or rejects the toy.
   public var joinsAfter: Nanoseconds = 3 * .second
-  /// Whether the toy is in its network after the start, without a setup.
+  /// Whether the toy has joined its network after the start, without a setup.
   public var isJoined = false
   /// The battery level in %.
   public var battery = 100

@@ -9,12 +9,13 @@ struct ToyCard: Sendable, Equatable {
   static let slotCount = 500
   private static let maxFileSize = 1024
 
-  /// The slot that is spoken next, and the slot that is overwritten next: 0 ..< 500.
+  /// The slot that is spoken next, 0 to 499.
   private(set) var nextToSpeak = 0
+  /// The slot that is overwritten next, 0 to 499.
   private(set) var nextToWrite = 0
-  /// The number of plays that have not been reported to the server yet, and the number of facts that must be downloaded for them: 0 ...
-  /// 500.
+  /// The number of plays that have not been reported to the server yet, 0 to 500.
   private(set) var unreportedPlays = 0
+  /// The number of facts that must be downloaded in place of played ones, 0 to 500.
   private(set) var missingFacts = 0
   /// The user number from the phone; empty for none.
   private(set) var user = ""

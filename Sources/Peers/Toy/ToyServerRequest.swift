@@ -13,7 +13,7 @@ enum ToyServerRequest: Sendable, Equatable {
   case report(Int)
 
   private static let afterPath = " HTTP/1.1\r\nHost: triviotoy.azurewebsites.net\r\nConnection: keep-alive\r\n\r\n"
-  /// The size of the buffer for the report of plays, which has no terminator: random bytes after it are sent too.
+  /// The size of the buffer for the report of plays. The firmware does not terminate the text in it, so random bytes are sent too.
   private static let bufferSize = 100
 
   /// The bytes of the request for this user, including random ones from beyond the buffer.
@@ -43,7 +43,7 @@ struct ToyServerReply: Sendable, Equatable {
   var isOK: Bool
   /// All bytes between double quotes, in header or body.
   var fact: [UInt8]
-  /// The number of lost bytes.
+  /// The number of bytes that do not fit into the receive buffer.
   var lostByteCount: Int
 
   init(packet: [UInt8]) {

@@ -1,8 +1,8 @@
-// The times of a toy. Source: microprocessor.ino and ESP8266.cpp of neils95/Trivio; the boot time is an estimate.
+// The durations and timeouts of a toy. Source: microprocessor.ino and ESP8266.cpp of neils95/Trivio; the boot time is an estimate.
 
 import Protocols
 
-/// The times of a toy.
+/// The durations and timeouts of a toy.
 public struct ToyTiming: Sendable, Equatable {
   /// The boot time (LED orange).
   public var boot: Nanoseconds = 2 * .second
@@ -25,7 +25,7 @@ public struct ToyTiming: Sendable, Equatable {
 
   /// The times of the real toy.
   public static let real = ToyTiming()
-  /// Times for tests, about a tenth. The timeout for the first packet stays at 2 s, for slow machines.
+  /// Times for tests, about a tenth of the real ones. The timeout for the first packet stays at 2 s, for slow machines.
   public static let instant = ToyTiming(
     boot: 50 * .millisecond, connect: 50 * .millisecond, reconnectDelay: 15 * .millisecond, busy: 100 * .millisecond,
     credentials: 5446 * .millisecond,

@@ -53,8 +53,9 @@ public struct TriviaToy: Machine {
   var nextThrow: Instant?
   /// When the main loop retries failed requests.
   var nextRetry: Instant = 0
-  /// The number of connections to the phone since the button was pressed, and how many of them had a wrong first packet.
+  /// The number of connections to the phone since the button was pressed.
   var connections = 0
+  /// The number of those connections with a wrong first packet.
   var mismatches = 0
   /// The faults with a start time that have occurred.
   var triggered: Set<ToyFaultKind> = []
@@ -67,7 +68,7 @@ public struct TriviaToy: Machine {
     random = SeededRandom(seed: settings.seed)
   }
 
-  /// The color of the LED. While the main loop is idle, a low battery has precedence.
+  /// The color of the LED. While the main loop is idle, a low battery takes precedence over the network state.
   public var led: ToyLED {
     switch phase {
     case .off: .off

@@ -1,4 +1,5 @@
-// The faults of a simulated trivia server. With the first five faults, the request is not executed; the others change the reply.
+// The faults of a simulated trivia server. With error, down, html, redirect and garbage, the request is not executed; the other faults
+// change the reply.
 // Source: common failures of HTTP and of servers behind a front end.
 
 import Protocols

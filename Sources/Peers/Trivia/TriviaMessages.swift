@@ -32,14 +32,14 @@ struct TriviaBody {
     return value == .null ? nil : value
   }
 
-  /// A string member; nil if missing.
+  /// Returns a string member, or nil if it is missing.
   func text(_ key: String) throws -> String? {
     guard let value = self[key] else { return nil }
     guard let text = value.string else { throw Self.invalid(key, "expected a string") }
     return text
   }
 
-  /// An integer member, which can be a number or a string; nil if missing.
+  /// Returns an integer member, which can be a number or a string, or nil if it is missing.
   func number(_ key: String) throws -> Int? {
     switch self[key] {
     case nil: return nil

@@ -1,4 +1,4 @@
-// The trivia server's calls for plays, downloads, history and votes.
+// The calls of the trivia server for plays, downloads, history and votes.
 // Source: the server and microprocessor.ino of neils95/Trivio.
 
 import Protocols
@@ -15,7 +15,7 @@ extension TriviaService {
     return HTTPReply(200, TriviaReply.history(entries, variant).text)
   }
 
-  /// Adds a toy's plays to the counter, which is limited to the last fact that the toy has.
+  /// Adds a toy's plays to the counter. The counter does not go beyond the last fact that the toy has.
   func countPlays(_ id: String, _ count: String) throws -> HTTPReply {
     let (id, count) = (try number(id, "userId"), try number(count, "count"))
     var user = try existingUser(id)

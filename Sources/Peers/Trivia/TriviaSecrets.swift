@@ -54,7 +54,7 @@ public struct TriviaPassword: Sendable, CustomStringConvertible, CustomReflectab
 
 /// The token that an app sends after login.
 enum TriviaToken {
-  /// 128 bits.
+  /// The size in bytes: 128 bits.
   static let size = 16
 
   static func text(_ bytes: [UInt8]) -> String { Hex.text(bytes) }

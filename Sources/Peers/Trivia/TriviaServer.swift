@@ -14,11 +14,11 @@ public struct TriviaServer: Machine, Redacting {
   }
 
   private enum State {
-    /// The client must send its request by `until`; nil while not connected.
+    /// The client must send its request by `until`, which is nil while no client is connected.
     case reading(HTTPReader, until: Instant?)
     /// The next write is due at this time.
     case waiting(Outgoing, at: Instant)
-    /// A write is in flight; these are the remaining bytes.
+    /// A write is in flight, which must complete by `until`. `Outgoing` has the bytes after it.
     case sending(Outgoing, until: Instant)
     case ended
   }

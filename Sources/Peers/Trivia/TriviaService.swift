@@ -14,7 +14,8 @@ public struct TriviaService: Sendable {
   private let rounds: Int
   private let random: @Sendable (_ count: Int) -> [UInt8]
 
-  /// Creates a service with this store. `random` returns `count` cryptographically secure bytes; `rounds`: see `TriviaPassword`.
+  /// Creates a service with this store. `random` returns `count` cryptographically secure bytes; `rounds` is that of
+  /// `TriviaPassword`.
   public init(
     _ store: any TriviaStore, requiresTokens: Bool = false, rounds: Int = TriviaPassword.defaultRounds,
     random: @escaping @Sendable (_ count: Int) -> [UInt8]
@@ -22,7 +23,7 @@ public struct TriviaService: Sendable {
     (self.store, self.requiresTokens, self.rounds, self.random) = (store, requiresTokens, rounds, random)
   }
 
-  /// Executes a request. `internalError` describes an error of the server itself; nil if there is none.
+  /// Executes a request. `internalError` describes an error of the server itself, or is nil if there is none.
   func answer(_ request: ReceivedHTTPRequest, _ variant: TriviaReplyVariant = TriviaReplyVariant()) -> (
     reply: HTTPReply, internalError: String?
   ) {

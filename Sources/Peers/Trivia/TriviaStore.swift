@@ -11,7 +11,7 @@ public struct TriviaUser: Sendable, Equatable {
   public var email: String
   /// The id of the last fact that the toy has downloaded, `triviaCount` in JSON.
   public var downloaded: Int
-  /// The id of the last played fact; 0 for none.
+  /// The id of the last fact that the toy has played, or 0 for none.
   public var heard: Int
 
   /// Creates a user.
@@ -26,8 +26,9 @@ public struct TriviaUser: Sendable, Equatable {
 /// A fact with its votes, from one user's point of view.
 public struct TriviaEntry: Sendable, Equatable {
   public var fact: TriviaFact
-  /// The votes of all users.
+  /// The number of votes for the fact, of all users.
   public var upvotes: Int
+  /// The number of votes against the fact, of all users.
   public var downvotes: Int
   /// The vote of the user: -1, 0 or 1.
   public var vote: Int
