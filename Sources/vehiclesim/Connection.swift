@@ -17,7 +17,7 @@ protocol ConnectionOwner: AnyObject {
 final class Connection: EventSource {
   let link: LinkName
   let name: String
-  /// Whether no client has the terminal open. Then sent bytes are discarded.
+  /// Whether no client has the pseudo-terminal open, so that sent bytes are discarded.
   var hasNoReader = false
   /// Whether the other side has closed its sending direction; it may still read.
   private(set) var hasEnded = false
@@ -30,8 +30,8 @@ final class Connection: EventSource {
   private var pending: (bytes: ArraySlice<UInt8>, id: SendID)?
   private var onConnect: ((_ failure: String?) -> Void)?
 
-  /// Takes ownership of the descriptor. `readSize` is the maximum number of bytes per read. If the descriptor is still connecting,
-  /// `onConnect` is called with the result.
+  /// Takes ownership of the descriptor. `readSize` is the maximum number of bytes per read. For a socket that is still connecting,
+  /// `onConnect` is called with an error message, or nil on success.
   init(_ file: Int32, link: LinkName, name: String, owner: any ConnectionOwner, readSize: Int = 1024, onConnect: ((String?) -> Void)? = nil)
   {
     (self.file, self.link, self.name, self.owner, self.onConnect) = (file, link, name, owner, onConnect)
@@ -101,7 +101,7 @@ final class Connection: EventSource {
     owner.feed(.sent(id, failure: nil), at: now)
   }
 
-  /// Discards unread input: the kernel resets a socket that is closed with unread input, which could lose the reply.
+  /// Discards unread input. Otherwise the kernel resets the socket when it is closed, and the client could lose the reply.
   func discardInput() {
     for _ in 0..<64 where recv(file, &buffer, buffer.count, Int32(MSG_DONTWAIT)) <= 0 { return }
   }

@@ -1,5 +1,5 @@
-// The base class for running a machine, a protocol state machine, on the event loop: passes inputs to the machine in order, executes its
-// effects, and has at most one connection per link. Subclasses open the connections and handle their closing.
+// The base class that runs a machine (a protocol state machine) on the event loop. It passes inputs to the machine in order, executes the
+// effects that the machine returns, and has at most one connection per link. Subclasses open the connections and handle their closing.
 
 import Peers
 import Protocols
@@ -26,7 +26,7 @@ class MachineRunner<Peer: Machine>: EventSource, ConnectionOwner {
 
   override func timerFired(at now: Instant) { feed(.wake, at: now) }
 
-  /// Feeds an input to the machine, and executes its effects. Inputs that the effects cause follow in order.
+  /// Feeds an input to the machine, and executes the resulting effects. Inputs that these effects cause are fed afterwards, in order.
   final func feed(_ input: Input, at now: Instant) {
     inputs.append(input)
     guard !isFeeding else { return }
@@ -73,7 +73,7 @@ class MachineRunner<Peer: Machine>: EventSource, ConnectionOwner {
 
   // MARK: For subclasses
 
-  /// Executes an effect.
+  /// Executes an effect. Subclasses handle the effects that open and close links.
   func perform(_ effect: Effect, at now: Instant) {
     switch effect {
     case .send(let link, let bytes, let id?, let isSecret):  // machines have one send in flight at a time

@@ -26,7 +26,8 @@ enum PeerServer {
   }
 }
 
-/// A client and its machine, until the client closes or the machine resets the link. The connection retains this object.
+/// A client and its machine. They exist until the client closes the connection or the machine resets the link. The connection retains this
+/// object.
 private final class PeerClient<Peer: Machine>: MachineRunner<Peer> {
   init(_ file: Int32, machine: Peer, name: String, loop: EventLoop, log: ActivityLog) {
     super.init(machine, name: name, loop: loop, log: log)

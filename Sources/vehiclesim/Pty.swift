@@ -1,6 +1,7 @@
-// The serial endpoint: a pseudo-terminal that behaves like a serial port. The slave stays open so that clients can open and close it. When
-// the last client closes a real port, its unread bytes, exclusive lock and terminal settings are discarded; inotify reports opens and
-// closes, so that this class can do the same. When the machine resets its link (an unplugged adapter), a new terminal replaces the old one.
+// The serial endpoint: a pseudo-terminal that behaves like a serial port. This process keeps the slave open, so that clients can open and
+// close it. When the last client closes a real port, the kernel discards unread bytes, the exclusive lock and the terminal settings. This
+// class does the same when inotify reports a close. When the machine resets its link (an unplugged adapter), a new terminal replaces
+// the old one.
 
 import CLinux
 import Glibc

@@ -1,5 +1,5 @@
 // Entry point: the subcommands and the format of errors.
-// Exit codes: 0 ended by a signal, 1 failure, 2 usage error.
+// Exit codes: 0 success (ended by SIGINT or SIGTERM), 1 failure, 2 usage error.
 
 import ArgumentParser
 import Glibc
@@ -50,7 +50,7 @@ struct SimulatorError: Error, CustomStringConvertible {
 
   init(_ description: String) { self.description = description }
 
-  /// A failed system call, with the text of its errno.
+  /// Creates the error of a failed system call, with the text of its errno.
   init(_ failure: String, errno code: Int32) {
     description = "\(failure): \(String(cString: strerror(code)))"
   }

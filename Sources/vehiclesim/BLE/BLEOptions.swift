@@ -17,7 +17,7 @@ struct BLEOptions: ParsableArguments {
   /// Another Bluetooth device in range.
   struct OtherDevice {
     var name: String
-    /// The signal strength in dBm; nil for the default.
+    /// The signal strength in dBm, or nil for the default.
     var rssi: Int?
     /// Whether the device is already connected; otherwise it only advertises.
     var isConnected = false
@@ -103,8 +103,8 @@ struct PeripheralTraits {
   var writes = BLEOptions.Writes.withoutResponse
   /// Whether advertisements contain the service UUID.
   var advertisesService = true
-  /// The initial value of the characteristic to write; nil if it cannot be read. A write replaces the value.
+  /// The initial value of the write characteristic, or nil if the characteristic cannot be read. A write replaces the value.
   var initialValue: [UInt8]?
-  /// Whether one machine serves all connections and runs between them.
+  /// Whether one machine serves all connections and keeps running between them.
   var outlivesConnections = false
 }

@@ -15,7 +15,7 @@ final class BluetoothSimulation {
     bus.onReady = { [unowned self] in
       let rule = "type='signal',sender='\(DBusDaemon.name)',member='NameOwnerChanged'"
       bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "AddMatch", [.string(rule)])) { _ in }
-      // 4: do not queue for the name.
+      // Flag 4: fail instead of queueing for the name.
       bus.call(.call(DBusDaemon.name, DBusDaemon.path, DBusDaemon.name, "RequestName", [.string(MockBlueZ.name), .uint32(4)])) {
         [unowned self] result in
         let isFirst = if case .success(let message) = result { message.body.first?.int == 1 } else { false }

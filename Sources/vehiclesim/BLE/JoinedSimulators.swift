@@ -1,19 +1,21 @@
-// The other simulators on the bus of the mock BlueZ. Each has the objects of its own peripheral. It sends their changes to the mock BlueZ,
-// which repeats them under its own name and forwards clients' calls to the simulator. `RemoteRadio` is the other end.
+// The other simulators on the bus of the mock BlueZ. Each simulator has the objects of its own peripheral, and sends changes of these
+// objects to the mock BlueZ. The mock BlueZ repeats the changes under its own name, and forwards clients' calls to the simulator.
+// `RemoteRadio` is the simulator's end.
 
 import DBus
 import Protocols
 
 final class JoinedSimulators {
-  /// The private interface and object path of both ends. Clients of BlueZ do not use them.
+  /// The private interface between both ends. Clients of BlueZ do not use it.
   static let interface = "io.vehicled.MockBlueZ"
+  /// The object path of both ends.
   static let path = "/io/vehicled/MockBlueZ"
 
   private struct Simulator {
-    /// Its name on the bus.
+    /// The name of the simulator on the bus.
     let client: String
     let address: String
-    /// The devices that it has added.
+    /// The paths of the devices that the simulator has added.
     var paths: Set<String> = []
   }
 

@@ -19,7 +19,7 @@ final class MockBlueZ: SimulatedRadio {
   private let joined: JoinedSimulators
   /// Whether the adapter scans for advertisements: during a discovery, or for monitors.
   private var isScanning = false
-  /// Incremented whenever scanning starts or stops, so that advertising for an earlier scan stops.
+  /// A number that changes whenever scanning starts or stops, so that advertising for an earlier scan ends.
   private var scanGeneration = 0
   /// The number of StartDiscovery calls.
   private var discoveryStarts = 0
@@ -156,7 +156,7 @@ final class MockBlueZ: SimulatedRadio {
   static func path(_ address: String) -> String { "\(adapter)/dev_\(address.replacing(":", with: "_"))" }
 
   override func reportAdvertisement(of path: String) {
-    // LE General Discoverable Mode, BR/EDR Not Supported.
+    // AD type 1, Flags: LE General Discoverable Mode, BR/EDR Not Supported.
     monitors.report(path, [1: [0x06]])
   }
 }

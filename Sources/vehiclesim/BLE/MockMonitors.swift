@@ -1,5 +1,5 @@
-// The advertisement monitors of the mock BlueZ: a client registers an application, whose monitors get a call for each matching
-// advertisement, without a scan.
+// The advertisement monitors of the mock BlueZ. A client registers an application with monitors. Each monitor gets a call for each matching
+// advertisement, although the client has not started a discovery.
 // Source: org.bluez.AdvertisementMonitor(5), org.bluez.AdvertisementMonitorManager(5), src/adv_monitor.c (5.66).
 
 import DBus
@@ -12,7 +12,7 @@ final class MockMonitors {
   private struct Application {
     let client: String
     let root: String
-    /// The patterns of its active monitors, by path: the start in an AD structure, its type, and the bytes.
+    /// The patterns of its active monitors, by path. A pattern is the type of an AD structure, and the bytes at an offset in it.
     var monitors: [String: [(start: Int, type: Int, content: [UInt8])]] = [:]
   }
 
@@ -20,7 +20,7 @@ final class MockMonitors {
   /// Whether monitors are released, as if the controller had no room for them.
   private let isFull: Bool
   private var applications: [Application] = []
-  /// Called when the first monitor has been activated or the last one has been removed.
+  /// Called when monitors may have been activated or removed.
   var changed: () -> Void = {}
 
   init(_ bus: DBusClient, isFull: Bool) {
@@ -52,7 +52,7 @@ final class MockMonitors {
     changed()
   }
 
-  /// Reports a peer whose advertisement has these AD structures, by type, to the monitors that match.
+  /// Reports a device to the monitors that match its advertisement. `structures` are the AD structures of the advertisement, by type.
   func report(_ peer: String, _ structures: [Int: [UInt8]]) {
     for application in applications {
       for (path, patterns) in application.monitors {
@@ -83,7 +83,7 @@ final class MockMonitors {
     }
   }
 
-  /// The patterns of type `a(yyay)`; nil if there are none, or one is invalid.
+  /// Parses patterns of type `a(yyay)`. Returns nil if there are none, or one is invalid.
   private static func patterns(_ value: DBusValue?) -> [(start: Int, type: Int, content: [UInt8])]? {
     guard case .array("(yyay)", let elements)? = value?.unwrapped, (1...16).contains(elements.count) else { return nil }
     let patterns = elements.compactMap { element -> (start: Int, type: Int, content: [UInt8])? in

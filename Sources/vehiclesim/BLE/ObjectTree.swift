@@ -14,7 +14,7 @@ struct ObjectTree {
     emit(.signal("/", DBusDaemon.objectManager, "InterfacesAdded", [.path(path), Self.value(interfaces)]))
   }
 
-  /// Removes an object and its descendants, the deepest first.
+  /// Removes an object and its descendants, descendants first.
   mutating func remove(_ path: String) {
     for removed in objects.keys.filter({ $0 == path || $0.hasPrefix(path + "/") }).sorted(by: >) {
       let interfaces = objects.removeValue(forKey: removed)?.keys.sorted() ?? []

@@ -38,7 +38,7 @@ enum RadioFault: Equatable, Sendable {
   /// BlueZ releases advertisement monitors.
   case fullMonitor
 
-  /// Whether the fault affects the adapter, not one peripheral.
+  /// Whether the fault affects the adapter, and so all peripherals.
   var affectsAdapter: Bool {
     switch self {
     case .busy, .mute, .noMonitor, .fullMonitor: true

@@ -1,5 +1,5 @@
-// The radio of a simulator on a bus where another simulator provides the mock BlueZ. It sends changes of its objects to the mock BlueZ,
-// which forwards clients' calls to it. `JoinedSimulators` is the other end.
+// The radio of a simulator on a bus where another simulator provides the mock BlueZ. This class sends changes of its objects to the mock
+// BlueZ, and receives the calls of clients from it. `JoinedSimulators` is the other end.
 
 import DBus
 import Protocols
@@ -23,7 +23,7 @@ final class RemoteRadio: SimulatedRadio {
     join(settings.address, attempt: 0)
   }
 
-  /// Joins with the first address that no other simulator has. If the user gave an address, tries only that one.
+  /// Joins the mock BlueZ with the first address that no other simulator has. If the user has given an address, only that one is tried.
   private func join(_ address: String, attempt: Int) {
     bus.call(.call(MockBlueZ.name, JoinedSimulators.path, JoinedSimulators.interface, "Join", [.string(address)])) {
       [unowned self] result in
@@ -70,7 +70,7 @@ final class RemoteRadio: SimulatedRadio {
 
   override func reportAdvertisement(of path: String) { send("Advertised", [.string(path)]) }
 
-  /// The body of a signal for the mock BlueZ. That of PropertiesChanged does not contain the object path, so the path is added.
+  /// Returns the body of a signal for the mock BlueZ. The body of PropertiesChanged does not contain the object path, so the path is added.
   private func forwarded(_ signal: DBusMessage) -> [DBusValue] {
     signal.member == "PropertiesChanged" ? [.string(signal.path ?? "")] + signal.body : signal.body
   }

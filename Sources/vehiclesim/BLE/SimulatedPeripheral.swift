@@ -114,7 +114,7 @@ final class SimulatedPeripheral {
     tableCount += 1
     let service = "\(path)/service\(tableCount)"
     host.tree.add(service, [Self.service: ["UUID": .string(settings.profile.service.text), "Device": .path(path), "Primary": .bool(true)]])
-    let isShared = notifyPath == writePath  // one characteristic for both directions
+    let isShared = notifyPath == writePath  // one characteristic has both roles
     if let notify = settings.profile.notify { add(notifyPath, notify, ["notify"] + (isShared ? settings.writeFlags : []), service) }
     if !isShared, let write = settings.profile.write, !settings.faults.contains(.noCharacteristic) {
       add(writePath, write, settings.writeFlags + (settings.traits.initialValue == nil ? [] : ["read"]), service)
@@ -126,7 +126,6 @@ final class SimulatedPeripheral {
     if settings.faults.contains(.churn) { churn(machine) }
   }
 
-  /// Starts the machine.
   private func start(_ machine: some Machine) -> any PeripheralMachine {
     let started = PeripheralHost(machine, of: self, name: settings.name, loop: host.loop, log: host.log)
     self.machine = started
@@ -144,7 +143,7 @@ final class SimulatedPeripheral {
     host.tree.add(path, [Self.characteristic: properties])
   }
 
-  /// Drops the connection.
+  /// Drops the connection, or aborts the Connect call in progress.
   func drop() {
     if let waiting = connecting {
       connecting = nil
@@ -158,7 +157,7 @@ final class SimulatedPeripheral {
     host.log.write(settings.name, "down")
   }
 
-  /// Removes the GATT table, and ends or disconnects the machine.
+  /// Removes the GATT table. Ends the machine, or disconnects it if it outlives connections.
   private func removeTable() {
     if settings.traits.outlivesConnections {
       machine?.feed(.linkChanged(.main, .down("disconnected")), at: SystemClock.monotonic)
@@ -289,7 +288,7 @@ final class SimulatedPeripheral {
   }
 }
 
-/// A running machine of any type.
+/// Hides the type of the running machine.
 private protocol PeripheralMachine: EventSource {
   func feed(_ input: Input, at now: Instant)
 }

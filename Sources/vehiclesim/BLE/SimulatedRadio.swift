@@ -47,7 +47,7 @@ class SimulatedRadio: EventSource {
   /// Reports an advertisement of this device to the monitors.
   func reportAdvertisement(of path: String) {}
 
-  /// Sends one advertisement of the devices that only advertise. `simulator`: the number of the simulator on this bus.
+  /// Sends one advertisement of each device of `--also`. `simulator` is the number of this simulator on the bus.
   final func advertiseOthers(simulator: Int) {
     for (index, other) in settings.others.enumerated() {
       let address = Self.address(of: index, simulator)

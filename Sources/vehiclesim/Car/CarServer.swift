@@ -43,7 +43,7 @@ final class CarServer: MachineRunner<AutoTTCar> {
     loop.add(video)
   }
 
-  /// Opens the requested port and the next one. With port 0 it retries until both are free.
+  /// Opens the requested port and the next one. With port 0, tries up to 64 times to find two free ports in a row.
   private func openPorts(_ requested: UInt16) throws {
     if requested == UInt16.max { throw SimulatorError("no port for the video above port \(requested): choose a lower port") }
     for attempt in 1...64 {
@@ -75,7 +75,7 @@ final class CarServer: MachineRunner<AutoTTCar> {
   /// Reads from the phone only while the receive buffer of the car has space.
   override func mayRead(from connection: Connection) -> Bool { connection.link != .main || machine.hasRoom }
 
-  /// Reports the end to the car. An as-built car ignores it and keeps its own socket open. Only video connections are closed.
+  /// Reports the end to the car. Closes only video connections: the car decides whether to close the connection of the phone.
   override func ended(_ connection: Connection, at now: Instant) {
     log.write(connection.name, "closed by the client")
     feed(.linkChanged(connection.link, .down("closed")), at: now)
@@ -98,7 +98,7 @@ final class CarServer: MachineRunner<AutoTTCar> {
     restartsAt = machine.isOff ? nil : now + restartDelay
   }
 
-  /// Starts a new program. While another process uses the port, it retries every second.
+  /// Starts a new program. If another process uses the port, tries again after 1 s.
   private func startProgram(at now: Instant) {
     do {
       acceptor.file = try TCPPort.listen(host: host, port: port, backlog: 1)

@@ -1,4 +1,4 @@
-// Runs a simulated toy and its connections. This class does not retry a failed connection attempt: the toy does.
+// Runs a simulated toy and its connections. Retrying a failed connection attempt is the task of the toy, not of this class.
 //
 //   openLink, listen     replace the connection of the link
 //   closeLink            close the connection and its listening socket
@@ -13,7 +13,7 @@ final class ToyRunner: MachineRunner<TriviaToy> {
   private let sdCard: SDCardFolder?
   /// Resolved addresses by URL. The next attempt uses the first address.
   private var addresses: [String: [TCPAddress]] = [:]
-  /// The last failure by URL: a repeated failure is logged once.
+  /// The last failure by URL, so that a repeated failure is logged only once.
   private var reportedFailures: [String: String] = [:]
   private var acceptors: [LinkName: Acceptor] = [:]
   private static let readSize = 16_384
@@ -91,7 +91,7 @@ final class ToyRunner: MachineRunner<TriviaToy> {
     acceptor.isClosed = true
   }
 
-  /// Reports a send in flight as failed, then closes the connection, unless the toy has replaced it in response.
+  /// Reports a send in flight as failed, then closes the connection, unless the toy has already replaced the connection in response.
   override func ended(_ connection: Connection, at now: Instant) {
     let (link, reason) = (connection.link, "closed by peer")
     log.write(connection.name, reason)

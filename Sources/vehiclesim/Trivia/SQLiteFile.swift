@@ -57,7 +57,7 @@ struct SQLiteFile {
       let result = try rows("PRAGMA quick_check(1)").first?.first.flatMap { $0 }
       guard result == .string("ok") else { throw corrupt }
     }
-    // A single file can be copied and replaced; a leftover WAL would be applied to its replacement.
+    // No WAL: a single file can be copied and replaced, but a leftover WAL file would be applied to the replacement.
     try run("PRAGMA journal_mode = DELETE")
     try run("PRAGMA foreign_keys = ON")
     try run("BEGIN EXCLUSIVE")

@@ -83,8 +83,8 @@ struct TriviaSimulation: ParsableCommand {
     try loop.run()
   }
 
-  /// Opens the store and adds the facts: the built-in ones if the store is empty, then those of `--facts`, which replace facts with the
-  /// same ids.
+  /// Opens the store and adds the facts. An empty store first gets the built-in facts: all of them, or with `--facts` only those that toys
+  /// ship with. The facts of `--facts` then replace those with the same ids.
   private func store() throws -> TriviaDatabase {
     let customFacts = try facts.map(Self.facts)
     do throws(ValueError) {
