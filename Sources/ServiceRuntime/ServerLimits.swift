@@ -63,7 +63,7 @@ public struct ConnectionRate: Sendable {
   public init() {}
 
   /// Whether this user has recently connected too often as a guest. Cheaper than determining the rights of a client.
-  public mutating func isExhausted(_ user: UInt32, at now: Instant) -> Bool {
+  public mutating func isRateLimited(_ user: UInt32, at now: Instant) -> Bool {
     guard users[user] != nil else { return false }
     users[user]?.refill(at: now)
     return users[user].map { $0.tokens < 1 } ?? false

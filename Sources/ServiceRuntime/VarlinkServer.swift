@@ -86,7 +86,7 @@ public final class VarlinkServer {
   private func accept(_ client: CInt) {
     // The cheapest checks come first: thousands of clients can connect per second.
     let now = SystemClock.monotonic
-    guard let user = Peer.user(of: client), !rate.isExhausted(user, at: now), let peer = Peer(socket: client) else {
+    guard let user = Peer.user(of: client), !rate.isRateLimited(user, at: now), let peer = Peer(socket: client) else {
       Glibc.close(client)
       return
     }

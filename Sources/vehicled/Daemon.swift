@@ -26,7 +26,7 @@ import Varlink
   private struct Entry {
     let configuration: Configuration.Device
     let device: Device
-    let recorder: Recorder?
+    let recorder: TrafficRecorder?
     var isOpen = false
   }
 
@@ -142,7 +142,8 @@ import Varlink
         services: Device.Services(disk: disk, links: LinkOpener(disk: disk, blueZ: blueZ), guardian: guardian, http: http))
       device.queueCommandsUntilOpen()
       if let warning = device.warning { device.log.logger.warning("\(warning)") }
-      devices.append(Entry(configuration: configured, device: device, recorder: configured.record ? Recorder(device, disk: disk) : nil))
+      let recorder = configured.record ? TrafficRecorder(device, disk: disk) : nil
+      devices.append(Entry(configuration: configured, device: device, recorder: recorder))
       hub.add(device)
     } catch {
       log.error("\(configured.name): \(error.option.map { "\($0): " } ?? "")\(error.message)")

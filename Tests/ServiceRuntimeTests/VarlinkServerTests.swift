@@ -455,10 +455,10 @@ private func result(_ text: String) -> String { #"{"parameters":{"text":"\#(text
     func admitted(_ users: ClosedRange<UInt32>, _ count: Int, at now: Instant) -> Int {
       (0..<count).reduce(0) { sum, _ in sum + users.count { rate.admit(user: $0, at: now) } }
     }
-    func exhausted() -> [Bool] { [1, 2].map { rate.isExhausted($0, at: 5 * .second) } }
-    #expect(exhausted() == [false, false])
+    func rateLimited() -> [Bool] { [1, 2].map { rate.isRateLimited($0, at: 5 * .second) } }
+    #expect(rateLimited() == [false, false])
     #expect(admitted(1...1, 1000, at: 5 * .second) == 64)
-    #expect(exhausted() == [true, false])
+    #expect(rateLimited() == [true, false])
     // One user does not delay another, but all users together are limited.
     #expect(admitted(2...2, 1, at: 5 * .second) == 1)
     #expect(admitted(3...100_000, 1, at: 5 * .second) == 256 - 65)

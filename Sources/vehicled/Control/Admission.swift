@@ -87,7 +87,7 @@ import ServiceRuntime
 
   /// Whether a user has exceeded the guest connection rate. The check is cheap, so that a client that connects in a loop costs little.
   func isRateLimited(_ user: UInt32) -> Bool {
-    guard guestRate.isExhausted(user, at: Clock.monotonic()) else { return false }
+    guard guestRate.isRateLimited(user, at: Clock.monotonic()) else { return false }
     rejected += 1
     return true
   }

@@ -16,7 +16,7 @@ import Varlink
   /// Cancels the pending decision about the caller's right; called when the client disconnects.
   var cancelDecision: (@Loop () -> Void)?
   /// Called when a slow client has read its pending output.
-  var hasRoomAgain: (@Loop () -> Void)?
+  var roomHandler: (@Loop () -> Void)?
   /// When the last byte of the call arrived. The call may have waited behind others of the same client since then.
   let arrived: Instant
   /// The right that the method requires, and the rights that the caller has.
@@ -81,7 +81,7 @@ import Varlink
   private func end(_ message: [UInt8]) {
     if !request.oneway { session?.write(message) }
     cancel = nil
-    hasRoomAgain = nil
+    roomHandler = nil
     adaptToRights = nil
     let session = session
     self.session = nil
@@ -95,7 +95,7 @@ import Varlink
     cancelDecision = nil
     cancel?()
     cancel = nil
-    hasRoomAgain = nil
+    roomHandler = nil
     adaptToRights = nil
   }
 }

@@ -48,7 +48,7 @@ extension Methods {
       watcher.end()
       hub.unsubscribe(watcher)
     }
-    call.hasRoomAgain = { watcher.sendPending() }
+    call.roomHandler = { watcher.sendPending() }
     for reference in parameters.references ?? [] { _ = try resolve(reference, for: call) }
     try hub.subscribe(watcher, to: parameters.references, of: call.rights.visibleDevices)
     guard parameters.references == nil else { return }

@@ -109,7 +109,7 @@ import Varlink
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     guard context.channel.isWritable else { return startSlowReaderTimer() }
     if isEnding { startSlowReaderTimer() } else { slowReaderTimer.set(nil) }
-    call?.hasRoomAgain?()
+    call?.roomHandler?()
     advance()
   }
 

@@ -12,7 +12,7 @@ import ServiceRuntime
 
   private var clients: [ObjectIdentifier: @Loop () -> Void] = [:]
   private var changes = NetworkChanges()
-  private var source: EventSource?
+  private var source: KernelEventReader?
   private var hasFailed = false
   private let open: @Loop () -> CInt
   private lazy var timer = Timer { [weak self] _ in self?.clients.values.forEach { $0() } }
@@ -29,7 +29,7 @@ import ServiceRuntime
     guard source == nil, !hasFailed else { return }
     let descriptor = open()
     if descriptor >= 0 {
-      source = EventSource(descriptor) { [weak self] in self?.received($0) }
+      source = KernelEventReader(descriptor) { [weak self] in self?.received($0) }
     } else {
       hasFailed = true
       Logger(label: "vehicled").warning(

@@ -19,7 +19,7 @@ import Protocols
   private var clients: [ObjectIdentifier: Client] = [:]
   /// The inotify descriptor; negative if the kernel does not provide one.
   private lazy var descriptor = inotify_init1(CInt(IN_NONBLOCK | IN_CLOEXEC))
-  private var source: EventSource?
+  private var source: KernelEventReader?
   /// The watched directories by watch descriptor, and the watch descriptors by directory.
   private var directories: [CInt: String] = [:]
   private var watches: [String: CInt] = [:]
@@ -32,7 +32,7 @@ import Protocols
   /// `stop`.
   func watch(_ path: String, for client: AnyObject, _ changed: @escaping @Loop () -> Void) {
     guard path.hasPrefix("/") else { return }
-    if source == nil, descriptor >= 0 { source = EventSource(descriptor) { [weak self] in self?.received($0) } }
+    if source == nil, descriptor >= 0 { source = KernelEventReader(descriptor) { [weak self] in self?.received($0) } }
     clients[ObjectIdentifier(client)] = Client(path: path, changed: changed)
     update()
   }

@@ -7,7 +7,7 @@ import Varlink
 
 @testable import vehicled
 
-@Suite("Recorder") @Loop struct RecorderTests {
+@Suite("Traffic recorder") @Loop struct TrafficRecorderTests {
   @Test func `only the oldest recordings of the same device are deleted`() async throws {
     let directory = temporaryDirectory()
     for device in ["ev", "ev-2"] {
@@ -15,7 +15,7 @@ import Varlink
       for day in 1...6 { try Files.write("\(directory)/recordings/\(device)/2020-01-0\(day).ndjson", [], flags: O_CREAT | O_TRUNC) }
     }
     let device = device(Probe(), named: "ev")
-    let recorder = Recorder(device, disk: Disk(directory: directory))
+    let recorder = TrafficRecorder(device, disk: Disk(directory: directory))
     device.monitor.linkCameUp(.main)
     recorder.close()
     let names = { (device: String) in Files.list("\(directory)/recordings/\(device)") }
@@ -33,7 +33,7 @@ import Varlink
     ]
     for name in earlier { try Files.write("\(folder)/\(name)", [], flags: O_CREAT) }
     let device = device(Probe(), named: "ev")
-    let recorder = Recorder(device, disk: Disk(directory: String(folder.dropLast("/recordings/ev".count))))
+    let recorder = TrafficRecorder(device, disk: Disk(directory: String(folder.dropLast("/recordings/ev".count))))
     device.monitor.linkCameUp(.main)
     recorder.close()
     #expect(await until { Files.list(folder).count == 4 })
@@ -46,7 +46,7 @@ import Varlink
     let disk = Disk(directory: directory)
     let device = device(Probe(), named: "ev")
     for _ in 0..<2 {
-      let recorder = Recorder(device, disk: disk)
+      let recorder = TrafficRecorder(device, disk: disk)
       device.monitor.linkCameUp(.main)
       recorder.close()
       let now = Clock.wall()
@@ -69,7 +69,7 @@ import Varlink
     } then: { _ in
     }
     let device = device(Probe(), named: "ev")
-    let recorder = Recorder(device, disk: disk)
+    let recorder = TrafficRecorder(device, disk: disk)
     let bytes = [UInt8](repeating: 65, count: 2048)
     for _ in 0..<1000 { device.monitor.record(.received, .main, bytes) }
     isFree.withLock { $0 = true }
@@ -93,7 +93,7 @@ import Varlink
     let device = device(Probe(), named: "ev")
     device.monitor.linkCameUp(.main)
     device.monitor.record(.sent, .main, Array("ATZ\r".utf8))
-    let recorder = Recorder(device, disk: Disk(directory: directory), retryDelay: 20 * .millisecond)
+    let recorder = TrafficRecorder(device, disk: Disk(directory: directory), retryDelay: 20 * .millisecond)
     let folder = "\(directory)/recordings/ev"
     #expect(await until { Files.list(folder).count == 1 })
     for name in Files.list(folder) { unlink("\(folder)/\(name)") }

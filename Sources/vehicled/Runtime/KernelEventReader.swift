@@ -4,7 +4,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-@Loop final class EventSource: @Loop ChannelInboundHandler {
+@Loop final class KernelEventReader: @Loop ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
   private let received: @Loop ([UInt8]) -> Void

@@ -8,7 +8,7 @@ import ServiceRuntime
 import Synchronization
 import Varlink
 
-@Loop final class Recorder {
+@Loop final class TrafficRecorder {
   private let device: Device
   private let disk: Disk
   private let folder: String
