@@ -103,7 +103,8 @@ import Varlink
         removed: changed.filter { before.contains($0) && !after.contains($0) }))
   }
 
-  /// Ends all motion leases, answers pending calls, lets every device run its shutdown sequence, and syncs the disk. Takes at most 2 s.
+  /// Ends all motion leases, answers pending calls, lets every device run its shutdown sequence, and syncs the disk. The time limits of
+  /// these steps add up to 2.5 s.
   func stop() async {
     Notify.send("STOPPING=1")
     log.notice("stopping")

@@ -1,6 +1,6 @@
 // BlueZ's advertisement monitor reports advertising peers without an active scan: either the kernel scans passively, or the Bluetooth
-// controller itself matches the patterns. It is registered only while a link needs it. For each adapter, the daemon exports an object
-// with ObjectManager, and a monitor below it, to BlueZ.
+// controller itself matches the patterns. The daemon registers a monitor only while a link needs it. For each adapter, it exports to BlueZ
+// an object that implements ObjectManager, and a monitor below that object.
 // Source: org.bluez.AdvertisementMonitor(5), org.bluez.AdvertisementMonitorManager(5), src/adv_monitor.c. Both interfaces are experimental:
 // bluetoothd exports them only with --experimental.
 
@@ -96,7 +96,7 @@ import Protocols
 
   // MARK: The exported objects
 
-  /// Handles a call from BlueZ to an object of the monitor. Returns the reply; nil if the method has none.
+  /// Handles a call from BlueZ to an exported object. Returns the reply, or nil if the method has none.
   func handle(_ call: DBusMessage) -> DBusMessage? {
     let adapter = registrations.first { call.path == $0.value.root || call.path == "\($0.value.root)/0" }?.key
     switch (call.interface, call.member, adapter) {

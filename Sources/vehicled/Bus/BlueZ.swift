@@ -104,7 +104,7 @@ import Protocols
   var lastSeen: Peripheral? { lastSeenPath.flatMap(peripheral) }
 
   func isDisconnecting(_ path: String) -> Bool { disconnecting.contains(path) }
-  /// The time until which the peer is skipped; nil if it is not skipped.
+  /// The time until which the peer is skipped, or nil if it is not skipped.
   func rejection(of address: String, at now: Instant) -> Instant? { rejected[address].flatMap { now < $0 ? $0 : nil } }
   func reject(_ address: String, atLeastUntil moment: Instant) {
     let now = Clock.monotonic()
@@ -159,7 +159,7 @@ import Protocols
     }
   }
 
-  /// Handles a new owner of BlueZ's bus name; empty if there is none.
+  /// Handles a change of the owner of BlueZ's bus name. `new` is empty if the name has no owner.
   private func ownerChanged(to new: String) {
     guard !new.isEmpty else { return becomeAbsent("BlueZ is not running: systemctl start bluetooth") }
     owner = new

@@ -1,5 +1,5 @@
 // A connection to the system message bus: opened on demand, reopened when it fails. Replies and signals are delivered on the loop,
-// in order. Independent of its users.
+// in order. Nothing here is specific to BlueZ or polkit.
 
 import DBus
 import Protocols

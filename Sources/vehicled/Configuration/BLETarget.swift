@@ -19,7 +19,7 @@ struct BLETarget: Hashable, Sendable {
   var service: GATTUUID?
   var notify: GATTUUID?
   var write: GATTUUID?
-  /// Whether writes are acknowledged; nil leaves it to the kind and the characteristic.
+  /// Whether writes are acknowledged, or nil if the kind and the characteristic decide.
   var response: Bool?
 
   static let defaultAdapter = "hci0"

@@ -26,11 +26,14 @@ struct Configuration: Equatable, Sendable {
     var control: [String] = []
     /// Groups that may also drive.
     var drive: [String] = []
-    /// Users with the same rights, by name or UID.
+    /// Users that may read, by name or UID.
     var observeUsers: [String] = []
+    /// Users that may also set and call.
     var controlUsers: [String] = []
+    /// Users that may also drive.
     var driveUsers: [String] = []
-    /// Whether `drive` or `drive-users` is set, so that only the groups and users in them may drive. Otherwise those of `control` may.
+    /// Whether `drive` or `drive-users` is set. If so, only the groups and users in them may drive; otherwise, those in `control` and
+    /// `control-users` may.
     var limitsDriving = false
     /// Groups that are in the lists only by default. They need not exist: the package may not be installed.
     var optionalGroups: Set<String> = []

@@ -218,7 +218,7 @@ struct ConfigurationCheck: TableCheck {
     return nil
   }
 
-  /// Example links that can be pasted. A TCP link needs an address that the user must look up, so it is shown only if there is no other.
+  /// Example links that can be pasted. A TCP link is shown only if the role supports no other, because the user must look up its address.
   private static func examples(for role: LinkRole) -> String {
     if let example = role.example { return "\"\(example)\"" }
     let schemes = role.schemes == ["tcp"] ? role.schemes : role.schemes.filter { $0 != "tcp" }

@@ -59,7 +59,7 @@ extension LinkURL {
     }
   }
 
-  /// An identifier of the serial port or BLE peer, which only one device can use; nil if several devices can share this link.
+  /// An identifier of the serial port or BLE peer, which only one device can use, or nil if several devices can use this link.
   var exclusiveID: String? {
     switch self {
     case .serial(let path, _): "serial:\(path)"

@@ -51,7 +51,7 @@ struct Access: Sendable {
   private struct Rules {
     let observers: AccessList
     let controllers: AccessList
-    /// nil if the configuration has no list of drivers: then controllers may drive.
+    /// The drivers, or nil if the configuration sets neither `drive` nor `drive-users`, so that controllers may drive.
     let drivers: AccessList?
     /// The section of the configuration that contains the lists, for messages.
     let section: String

@@ -60,8 +60,8 @@ import ServiceRuntime
   private static let reserved = 16
   /// The maximum number of connections of all guests together.
   static let maxGuests = 96
-  /// Random early rejection of a user's connections as a guest: the count at which it starts, the probability at that count, and the
-  /// count at which it is certain.
+  /// Random early rejection of guests, by the number of guest connections of the same user: the number at which it starts, the probability
+  /// at that number, and the number at which it is certain.
   private static let earlyRejection = (start: 16, rate: 0.3, full: 64)
   /// With fewer free connections than this, the connections of clients that make no call within `maxIdleTime` are closed.
   private static let minFreeConnections = 64
@@ -132,7 +132,7 @@ import ServiceRuntime
     if wasGuest { countGuest(account, -1) }
   }
 
-  /// Forgets which users had a right: the access rules have changed.
+  /// Forgets which users were granted a call, because the access rules have changed.
   func forgetGrants() { grantedUsers = [] }
 
   private func countGuest(_ account: Account, _ change: Int) {

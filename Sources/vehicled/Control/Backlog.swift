@@ -11,7 +11,8 @@ struct Backlog {
   /// Cumulative byte counts by arrival time, for the bytes that are not answered yet.
   private var arrivals: [(bytes: Int, at: Instant)] = []
   private var arrived = 0
-  /// The number of bytes at the start of the next reads that have waited in the kernel's buffer, and the earliest possible time of arrival.
+  /// The bytes that waited in the kernel's buffer while reading was paused, and which the next reads return first: their number, and the
+  /// start of the pause.
   private var delayed: (bytes: Int, since: Instant) = (0, 0)
   /// The resolution of arrival times.
   private static let grain: Nanoseconds = 5 * .millisecond
@@ -28,7 +29,7 @@ struct Backlog {
   /// Whether a complete call is buffered. Throws if an incomplete call exceeds the limit.
   mutating func hasCall() throws -> Bool { try framing.hasMessage() }
 
-  /// Returns the next call and the time when its last byte arrived, which may be up to `grain` too early.
+  /// Returns the next call and the time when its last byte arrived. The time may be too early, because arrivals share entries.
   mutating func next() throws -> (call: VarlinkCall, arrived: Instant?)? {
     guard let call = try framing.next({ try VarlinkCall($0) }) else { return nil }
     let consumed = arrived - framing.pending
@@ -54,7 +55,8 @@ struct Backlog {
   /// Discards all input.
   mutating func clear() { self = Backlog() }
 
-  /// Records the arrival of `count` bytes. Bytes that arrive within `grain` of an entry share it, which bounds the list.
+  /// Records the arrival of `count` bytes. Bytes that arrive within `grain` of the last entry share it. So do all further bytes once there
+  /// are `maxArrivals` entries.
   private mutating func recordArrival(_ count: Int, at moment: Instant) {
     arrived += count
     if let last = arrivals.last, moment - last.at < Self.grain || arrivals.count >= Self.maxArrivals {

@@ -19,8 +19,9 @@ import Varlink
   var roomHandler: (@Loop () -> Void)?
   /// When the last byte of the call arrived. The call may have waited behind others of the same client since then.
   let arrived: Instant
-  /// The right that the method requires, and the rights that the caller has.
+  /// The right that the method requires.
   var right: Right?
+  /// The rights that the caller has.
   var rights = Rights()
   /// The devices that the method has looked up so far; empty if the call concerns the daemon.
   var devices: Set<String> = []

@@ -1,6 +1,6 @@
 // The order in which calls are answered. Timers and links come first: calls are answered at the end of a turn of the loop, for a
-// bounded time, and the rest in later turns. Driving clients, which send setpoints under a motion lease, have a time slice of their own,
-// before all others; users share the other slice, however many connections each has.
+// bounded time, and the rest in later turns. Clients that are driving, which send setpoints under a motion lease, are served first and have
+// a time slice of their own. All other clients share a second slice, equally by user, however many connections a user has.
 
 import NIOCore
 import Protocols

@@ -21,8 +21,8 @@ import ServiceRuntime
     file = isBoundHere ? (path, Self.inode(path)) : nil
   }
 
-  /// Starts to serve with these methods. `peer` returns the credentials of a client. The error names the process that already serves
-  /// the socket.
+  /// Starts to serve with these methods. `peer` returns the credentials of a client. If another process serves the socket, the error names
+  /// that process.
   static func start(
     path: String, _ methods: Methods, peer: @escaping @Loop (CInt) -> Peer? = { Peer(socket: $0) }
   ) async throws(ValueError) -> Listener {

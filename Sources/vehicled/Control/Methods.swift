@@ -1,5 +1,5 @@
-// Dispatches the calls that arrive on the socket, after the access check, to one short function per method: ReadMethods.swift,
-// ControlMethods.swift, Statistics.swift.
+// Dispatches the calls that arrive on the socket, after the access check, to one short function per method. These functions are in
+// ReadMethods.swift, ControlMethods.swift, Statistics.swift and LogStream.swift.
 
 import Protocols
 import ServiceRuntime

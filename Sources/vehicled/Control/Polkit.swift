@@ -11,8 +11,9 @@ import ServiceRuntime
   /// The timeout in ms, which is long enough for the user to authenticate.
   private static let timeout = 60_000
   private static let name = "org.freedesktop.PolicyKit1"
-  /// The maximum number of queries without an answer: of one user, and of all users.
+  /// The maximum number of unanswered queries of one user.
   static let maxPerUser = 4
+  /// The maximum number of unanswered queries of all users together.
   private static let maxPending = 64
   /// The user of each query without an answer, by the query's cancellation ID.
   private var pending: [Int: UInt32] = [:]
@@ -24,8 +25,8 @@ import ServiceRuntime
   /// The polkit action of a right in the shipped policy.
   static func action(_ right: Right) -> String { "io.vehicled.\(right)" }
 
-  /// Queries polkit; `answer` gets the reason for a refusal, or nil if the right is granted. Returns a function that cancels the query, for
-  /// which polkit may be showing a dialog; it has no effect after the answer.
+  /// Queries polkit. `answer` gets the reason for a refusal, or nil if the right is granted. Returns a function that cancels the query,
+  /// because polkit may be showing a dialog. The function has no effect after the answer.
   func authorize(
     _ right: Right, for peer: Peer, answer: @escaping @Loop @Sendable (_ refusal: String?) -> Void
   ) -> @Loop () -> Void {

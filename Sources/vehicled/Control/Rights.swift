@@ -1,5 +1,5 @@
-// The rights of clients. The access lists decide, at once if the names in them are cached, otherwise after a lookup; or polkit decides.
-// Streams are checked again when the rules or the names change.
+// Decides which rights clients have, by the access lists or by a query to polkit. The lists decide at once if the names in them are cached,
+// otherwise after a lookup. Streams are checked again when the rules or the names change.
 
 import Protocols
 import ServiceRuntime
@@ -48,8 +48,8 @@ extension Methods {
     if !access.usesPolkit { recheckStreams() }
   }
 
-  /// The device that a call controls under a valid lease of the caller's user; nil for other calls. The holder of a lease was authorized
-  /// when it was granted, and setpoints must not wait for a lookup.
+  /// The device that a call controls under a valid lease of the caller's user, or nil for other calls. The right was checked when the lease
+  /// was granted, and setpoints must not wait for a lookup.
   func drivenDevice(of call: Call) -> String? {
     guard [Contract.Set.name, Contract.Call.name].contains(call.request.method), let device = call.request.text(of: "device"),
       let lease = call.request.text(of: "lease"), let held = try? hub.state(of: device).device.lease

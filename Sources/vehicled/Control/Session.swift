@@ -16,7 +16,7 @@ import Varlink
   /// The unread output in bytes at which a client counts as slow.
   private static let maxUnread = 256 << 10
   static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 1 << 12, high: maxUnread)
-  /// The maximum number of bytes per read. Reading pauses while that many bytes are unanswered.
+  /// The maximum number of bytes per read. Reading pauses while at least this many bytes, with a complete call, are unanswered.
   static let readAhead = 8 << 10
   /// The maximum time from a call's first byte to its last.
   private static let maxCallDuration: Nanoseconds = 10 * .second
@@ -31,15 +31,17 @@ import Varlink
   private var backlog = Backlog()
   /// Unanswered bytes that count against the user's shared limit.
   private var sharedInput = 0
-  /// Whether a read is requested, and since when reading is paused.
+  /// Whether a read is requested.
   private var isReading = false
+  /// When reading was paused, or nil while it is not.
   private var pausedSince: Instant?
   private var call: Call?
   /// The rest of the current call, while it waits for the session's turn.
   private var continuation: (@Loop () -> Void)?
   private var isAnswering = false
-  /// Whether a decision on large calls of this client is pending, and the function that cancels it.
+  /// Whether the decision on large calls of this client is pending.
   private var isDeciding = false
+  /// Cancels the pending decision on large calls.
   private var cancelDecision: @Loop () -> Void = {}
   /// Whether the session is in the scheduler's queue.
   private var isQueued = false
@@ -67,7 +69,7 @@ import Varlink
   private lazy var incompleteCallTimer = Timer { [weak self] _ in self?.reject("incomplete call for 10 s") }
   private lazy var slowReaderTimer = Timer { [weak self] _ in self?.closeSlow() }
 
-  /// A session that answers with these methods; nil if a limit on connections is reached.
+  /// Creates a session that answers with these methods, or returns nil if a limit on connections is reached.
   init?(_ methods: Methods, peer: Peer?, isGuest: Bool) {
     (self.methods, self.peer, self.isGuest) = (methods, peer, isGuest)
     guard let account = methods.admit(self) else { return nil }
@@ -262,7 +264,7 @@ import Varlink
     shutdown(descriptor, CInt(SHUT_RD))
   }
 
-  /// Whether no reply is pending.
+  /// Whether the input has ended and all calls in it are answered. A stream counts as answered.
   var isAnswered: Bool { account == nil || inputEnded && !isQueued && !isDeciding && (call?.isStream ?? true) && !checkForCall() }
 
   // MARK: Calls
@@ -333,9 +335,9 @@ import Varlink
     advance()
   }
 
-  /// Ends a stream that the changed access rules no longer permit.
+  /// Ends the current stream or pending command if the changed access rules no longer permit it.
   func recheckStream(_ answers: NameService.Answers) {
-    // Only calls that can be cancelled are checked again; a call in progress keeps its grant.
+    // Only calls that can be cancelled are checked again; all others keep their grants.
     guard let call, let cancel = call.cancel, let missing = methods.recheck(call, answers) else { return }
     cancel()
     call.fail(.permissionDenied(missing: missing))

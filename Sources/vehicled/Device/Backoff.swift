@@ -8,7 +8,7 @@ struct Backoff {
   private static let maxDelay: Nanoseconds = 60 * .second
   /// A link that was up this long starts again at the first delay.
   private static let stableAfter: Nanoseconds = 10 * .second
-  /// The same, for a link that the protocol state machine reset because no usable data arrived.
+  /// A link that the protocol state machine reset, because no usable data arrived, must have been up this long instead.
   private static let stableAfterReset: Nanoseconds = 30 * .second
 
   private var connectedAt: Instant?

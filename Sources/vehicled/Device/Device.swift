@@ -76,7 +76,7 @@ import Protocols
   }
 
   /// Runs the machine's shutdown sequence, then keeps the links down until `connect`, even across restarts of the daemon. `finish`
-  /// is called once that is done and stored, with an error if storing failed.
+  /// is called once the sequence has ended and the request is stored, with an error if storing failed.
   func disconnect(then finish: @escaping @Loop (String?) -> Void = { _ in }) {
     reconnectsAfterShutdown = false
     if !isClosing { shutDown(downReason) {} }
@@ -310,7 +310,8 @@ import Protocols
     lease.lost(reason)
   }
 
-  /// Why the guardian is unavailable; nil if it is available. It stops the vehicle if the daemon dies. Without it, no lease is granted.
+  /// Why the guardian, which stops the vehicle if the daemon dies, is unavailable, or nil if it is available. Without the guardian, no
+  /// lease is granted.
   var guardianUnavailableReason: String? { services.guardian.unavailableReason }
 
   /// Why the device cannot be reached, or nil while its link is up.
@@ -331,7 +332,7 @@ import Protocols
     observer?.deviceFaultOrLeaseChanged()
   }
 
-  /// Ends the lease without a report to the machine, which has ended it itself or cannot reach the vehicle.
+  /// Ends the lease without a report to the machine, because the machine has ended it or cannot reach the vehicle.
   private func handleLeaseLoss(_ reason: String) {
     guard let lease else { return }
     self.lease = nil

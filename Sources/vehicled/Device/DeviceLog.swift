@@ -37,8 +37,8 @@ import Protocols
     log(.notice, "link is up: \(url)", of: link, isRecovery: true)
   }
 
-  /// Logs that a link went down, unless this reason was the last one logged. `isNotable`: false if the device is closed and the link was
-  /// not up.
+  /// Logs that a link went down, unless this reason was the last one logged. `isNotable` is false if the device is being closed and the
+  /// link was not up; nothing is logged then.
   func linkWentDown(_ link: LinkName, _ reason: String, isNotable: Bool) {
     guard downReasons.updateValue(reason, forKey: link) != reason, isNotable else { return }
     log(.notice, "link is down: \(reason)", of: link)

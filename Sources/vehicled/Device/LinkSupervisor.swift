@@ -16,12 +16,14 @@ import Protocols
   let role: LinkRole
   let url: LinkURL
   private(set) var state: State = .down("not started")
-  /// The wall time of the last change of state, and of the next attempt to connect, in µs.
+  /// The wall time of the last change of state, in µs.
   private(set) var since = Clock.wall()
+  /// The wall time of the next attempt to connect, in µs, or nil if none is scheduled.
   private(set) var nextAttempt: Int64?
 
-  /// How often the link came up, and how many bytes it has transferred since the device was created.
+  /// How often the link has come up since the device was created.
   private(set) var connections = 0
+  /// How many bytes the link has transferred since the device was created.
   private(set) var transferred = (received: 0, sent: 0)
 
   private unowned let device: Device

@@ -1,6 +1,6 @@
 // A rate limiter for the log lines of a device, so that a loose contact does not fill the journal. The same line is logged up to three
-// times a minute. Further repeats are counted, and summarised at the end of the minute. The most recent line comes last, so that the
-// journal ends with the current state.
+// times a minute. Further repeats are counted, and summarised at the end of the minute. In the summary, the most recent line comes last, so
+// that the journal ends with the current state.
 
 import Logging
 import Protocols
@@ -26,10 +26,10 @@ struct LogRateLimiter {
   private static let maxRepeats = 3
   /// A recovery is logged one time fewer, so that the last line of an alternating pair is the fault.
   private static func limit(for line: Line) -> Int { line.isRecovery ? maxRepeats - 1 : maxRepeats }
-  /// The maximum number of different lines in a minute. A line with a changing number counts as many different lines. Of the lines
-  /// beyond the maximum, only the last is logged.
+  /// Once a minute has this many different lines and events, only the last further line is logged, in the summary. A line that contains a
+  /// changing number counts as many different lines.
   private static let maxLines = 20
-  /// The same for events, which are logged more freely because each may matter.
+  /// The limit from which only the last further event is logged. It is higher, because each event may matter.
   private static let maxEvents = 200
 
   /// Sorted by the last occurrence of the line.
@@ -56,7 +56,8 @@ struct LogRateLimiter {
     return true
   }
 
-  /// Ends the minute and returns the summary lines. A line that was over its limit stays suppressed in the next minute.
+  /// Ends the minute and returns the summary lines. A line that was suppressed more than `maxRepeats` times stays suppressed in the next
+  /// minute.
   mutating func endMinute(at now: Instant) -> [Line] {
     var summary =
       others.last.map {

@@ -19,8 +19,9 @@ struct GuardianProcess {
     let will: LastWill
     /// The time when the daemon counts as frozen; nil while the device is not driven.
     var deadline: Instant?
-    /// The messages left to send, and the time of the next one.
+    /// The messages left to send.
     var pending: ArraySlice<LastWill.Message> = []
+    /// When the first of them is due.
     var due: Instant = 0
     /// The number of attempts so far to write the next message to a link without room, 5 ms apart.
     var attempts = 0

@@ -7,8 +7,9 @@ import Protocols
   /// The ID of a request, which is unique in this client.
   typealias TransferID = UInt64
 
-  /// The maximum numbers of running and queued requests.
+  /// The maximum number of running requests.
   nonisolated static let maxRunning = 16
+  /// The maximum number of queued requests.
   nonisolated static let maxQueued = 64
 
   private var callbacks: [TransferID: @Loop (HTTPResponse) -> Void] = [:]
@@ -18,7 +19,7 @@ import Protocols
   private var thread: HTTPThread?
   private let caFile: String?
 
-  /// `caFile` contains the CA certificates to trust; nil selects those of the system.
+  /// `caFile` contains the CA certificates to trust. If it is nil, those of the system are trusted.
   init(caFile: String? = nil) { self.caFile = caFile }
 
   /// Sends a request. `finish` is called exactly once, in a later turn, unless the request is cancelled.

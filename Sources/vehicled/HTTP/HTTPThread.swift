@@ -145,6 +145,7 @@ final class HTTPThread: Sendable {
   }
 }
 
-/// libcurl's CURLM and CURL.
+/// libcurl's CURLM, a multi handle.
 typealias CurlMulti = UnsafeMutableRawPointer
+/// libcurl's CURL, the handle of one transfer.
 typealias CurlEasy = UnsafeMutableRawPointer

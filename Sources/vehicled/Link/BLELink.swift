@@ -37,7 +37,7 @@ import ServiceRuntime
   private var rssiWhenFound: Int?
   private var channel: GATTChannel?
   private var hasRepeatedProbe = false
-  /// Whether to disconnect the peer at the end: this link connected it, or the URL names it.
+  /// Whether to disconnect the peer at the end: this link connected it, the URL selects it by name or address, or the link came up.
   private var disconnectsAtEnd = false
   private lazy var timer = Timer { [weak self] _ in self?.handleTimeout() }
 
@@ -45,7 +45,7 @@ import ServiceRuntime
   private static let selectionDelay: Nanoseconds = 500 * .millisecond
   /// After this time, the link connects to a peer given by its address even without an advertisement: not all peers advertise.
   private static let connectUnseenAfter: Nanoseconds = 15 * .second
-  /// BlueZ gives up by itself after 40 s.
+  /// The timeout for connecting. BlueZ gives up by itself after 40 s.
   private static let connectTimeout: Nanoseconds = 60 * .second
   private static let resolveTimeout: Nanoseconds = 30 * .second
   private static let subscribeTimeout: Nanoseconds = 20 * .second
@@ -92,7 +92,7 @@ import ServiceRuntime
     return nil
   }
 
-  /// A message for the user: why the link cannot work now. BlueZ or the adapter is missing, or the adapter is powered off. Otherwise nil.
+  /// A message for the user if BlueZ or the adapter is missing, or if the adapter is powered off; otherwise nil.
   private var missingDependency: String? {
     switch blueZ.presence {
     case .unknown: return "waiting for BlueZ"
@@ -214,7 +214,7 @@ import ServiceRuntime
     }
   }
 
-  /// Handles a completed subscription: brings the link up, but with `ble:auto` probes the peer first.
+  /// Handles a completed subscription: brings the link up. With `ble:auto`, first probes the peer.
   private func subscribed() {
     guard case .subscribing(let path) = stage else { return }
     guard target.match == .auto, let probe = description.probe else { return cameUp(path) }

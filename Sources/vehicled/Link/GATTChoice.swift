@@ -1,5 +1,5 @@
 // The characteristics to use for notifications and writes: those in the link's URL, otherwise those of the kind's first profile that
-// the peripheral has. If the URL names a service and no profile matches, the first suitable ones of that service.
+// the peripheral has. If the URL names a service and no profile matches, the first suitable characteristics of that service are used.
 
 import Protocols
 

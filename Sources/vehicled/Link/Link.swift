@@ -54,7 +54,7 @@ extension LinkOwner {
 }
 
 extension PeripheralDescription {
-  /// The description of a peer of which only the URL is known.
+  /// The description of a peer about which only the URL is known.
   static let unknown = PeripheralDescription(profiles: [], names: [], isStream: false)
 }
 

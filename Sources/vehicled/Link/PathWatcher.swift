@@ -20,8 +20,9 @@ import Protocols
   /// The inotify descriptor; negative if the kernel does not provide one.
   private lazy var descriptor = inotify_init1(CInt(IN_NONBLOCK | IN_CLOEXEC))
   private var source: KernelEventReader?
-  /// The watched directories by watch descriptor, and the watch descriptors by directory.
+  /// The watched directories, by watch descriptor.
   private var directories: [CInt: String] = [:]
+  /// The watch descriptors, by directory.
   private var watches: [String: CInt] = [:]
 
   private static let mask = UInt32(IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)

@@ -1,5 +1,5 @@
-// A TCP connection with TCP_NODELAY and keepalive, which detects a half-open connection within 30 s. Without
-// `disconnectsUnresponsivePeer`, the connection survives outages of up to 1 h, and unacknowledged data is retransmitted every second.
+// A TCP connection with TCP_NODELAY. With `disconnectsUnresponsivePeer`, keepalive detects a half-open connection within 30 s. Without it,
+// the connection survives outages of up to 1 h, and Linux 6.15 and later retransmits unacknowledged data at least every second.
 
 import CLinux
 import Glibc

@@ -1,4 +1,4 @@
-// A descriptor that the kernel writes events to (inotify, netlink), read on the loop. It costs nothing while there are no events.
+// Reads the events of a kernel descriptor (inotify, netlink) on the loop. It costs nothing while there are no events.
 
 import Glibc
 import NIOCore

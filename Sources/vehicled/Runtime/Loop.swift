@@ -1,5 +1,6 @@
-// The event loop. Everything except set-up, tear-down and blocking work runs on its thread, isolated to this actor: bytes →
-// protocol state machine → device state → subscribers is one synchronous call chain in one turn, without locks or thread hops.
+// The event loop. Everything except set-up, tear-down and blocking work is isolated to this actor. The path of a value, from received bytes
+// through the protocol state machine and the device state to the subscribers, is one synchronous call chain in one turn, without locks or
+// thread hops.
 
 import NIOCore
 import NIOPosix

@@ -36,7 +36,7 @@ import ServiceRuntime
   /// Looks up the names of users without a right, so that many of them delay no other lookup.
   private lazy var guestWorker = Worker()
   private var pendingGuests = 0
-  /// The maximum number of such lookups at a time. Messages to further users contain their IDs.
+  /// The maximum number of lookups for guests, who are users without a right, at a time. Messages to further guests contain their IDs.
   static let maxPendingGuests = 16
   private var entries: [Query: Entry] = [:]
   /// The start time of each lookup that has no answer yet.
@@ -69,8 +69,8 @@ import ServiceRuntime
     queries.reduce(into: [:]) { answers, query in answers[query] = entries[query]?.answer }
   }
 
-  /// Calls `finish` with the name of a user, like `find`. A guest is a user without a right; while too many guests are
-  /// waiting, `finish` gets `.absent`.
+  /// Calls `finish` with the name of a user, like `find`. While the names of too many guests are being looked up, `finish` gets `.absent`
+  /// for further guests.
   func findName(of user: UInt32, isGuest: Bool, then finish: @escaping @Loop @Sendable (Answer) -> Void) {
     let query = Query.userName(user)
     let needsLookup = cachedAnswers([query]).isEmpty && pending[query] == nil

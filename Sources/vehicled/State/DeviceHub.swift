@@ -38,7 +38,7 @@ import Varlink
     states.sort { positions[$0.device.name] ?? .max < positions[$1.device.name] ?? .max }
   }
 
-  /// Returns the shared instance that is equal to `schema`.
+  /// Returns the instance that other devices use for an equal schema, or a new one.
   func sharedSchema(_ schema: Schema) -> SharedSchema {
     states.lazy.map(\.sharedSchema).first { $0.schema == schema } ?? SharedSchema(schema)
   }
@@ -70,8 +70,8 @@ import Varlink
 
   // MARK: Publishing
 
-  /// Subscribes a watcher to these references (nil: to all properties) of these devices (nil: of all devices), starting with a snapshot.
-  /// References are resolved now and keep their meaning when devices are added later.
+  /// Subscribes a watcher to the requested references, or to all properties if `requested` is nil, and sends it a snapshot. Includes only
+  /// `devices`, unless it is nil. References are resolved now and keep their meaning when devices are added later.
   func subscribe(_ watcher: Watcher, to requested: [String]?, of devices: Set<String>? = nil) throws(ContractError) {
     let references = try requested?.map { reference throws(ContractError) in
       let (state, index) = try resolve(reference, among: devices)
@@ -80,7 +80,8 @@ import Varlink
     subscribe(watcher, toResolved: references, of: devices)
   }
 
-  /// Changes the devices of a watcher that is subscribed to all properties (nil: all devices), and sends it a new snapshot.
+  /// Changes the devices of a watcher that is subscribed to all properties, and sends it a new snapshot. If `devices` is nil, the watcher
+  /// gets all devices.
   func resubscribe(_ watcher: Watcher, to devices: Set<String>?) {
     unsubscribe(watcher)
     subscribe(watcher, toResolved: nil, of: devices)

@@ -10,8 +10,9 @@ import Varlink
     var content: Reading.Content
     /// Whether subscribers must be notified at the end of this turn of the loop.
     var isChanged = false
-    /// When the value was measured: CLOCK_BOOTTIME in ns, and wall time in µs. 0: never.
+    /// When the value was measured (CLOCK_BOOTTIME, ns), or 0 if there has been none.
     var measuredAt: Int64 = 0
+    /// When the value was measured (wall time, µs), or 0 if there has been none.
     var wall: Int64 = 0
     /// When subscribers were last notified (CLOCK_BOOTTIME, ns).
     var notified: Int64 = 0

@@ -1,4 +1,4 @@
-// A feed is shared by the watchers of the same references: changes are encoded once for all of them.
+// A feed is shared by the watchers of the same references and devices, so that changes are encoded once for all of them.
 
 import Protocols
 

@@ -1,5 +1,5 @@
 // One Watch call of a client. If the client reads too slowly or has requested a minimum interval, changes are merged instead of queued:
-// it gets the latest values once there is room. A slow reader does not delay others.
+// the client gets the latest values once there is room and the interval has elapsed. A slow reader does not delay others.
 
 import Protocols
 import Varlink
@@ -35,7 +35,7 @@ import Varlink
   private lazy var timer = Timer { [weak self] _ in self?.sendPending() }
   private static let maxEvents = 64
 
-  /// Creates a watcher that gets at most one message per `interval` (0: no limit).
+  /// Creates a watcher. It sends pending messages at most once per `interval`, or at once if `interval` is 0. Heartbeats are not limited.
   init(sink: any WatcherSink, interval: Nanoseconds) {
     self.sink = sink
     self.interval = interval

@@ -1,6 +1,6 @@
 // SQLite databases in the state directory's import/, for the protocol state machines that query them (`Effect.query`). The
-// daemon never writes to a database: it copies the database with its journal, queries the copy, and removes it. Writers are blocked only
-// while the files are copied. These functions block, so they must not run on the loop.
+// daemon never writes to these databases: it copies a database with its journal, queries the copy, and removes the copy. Writers are
+// blocked only while the files are copied. These functions block, so they must not run on the loop.
 // Source: SQLite's documentation of its file format (locks), of write-ahead logs and of hot journals.
 
 import Glibc
