@@ -8,7 +8,7 @@ import Glibc
 struct DatagramSocket: Sendable {
   private let descriptor: CInt
 
-  /// Creates a socket. `timeout` is the maximum time that a send waits for room, in microseconds; 0: it never waits.
+  /// Creates a socket. `timeout` is the maximum time that a send waits for room, in microseconds. If it is 0, a send never waits.
   init(timeout: Int = 0) {
     let flags = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | (timeout == 0 ? Int32(SOCK_NONBLOCK.rawValue) : 0)
     descriptor = socket(AF_UNIX, flags, 0)
@@ -20,7 +20,7 @@ struct DatagramSocket: Sendable {
 
   func close() { Glibc.close(descriptor) }
 
-  /// Sends the text to the socket at this path; `@` stands for the first byte of an abstract name. Returns 0 or the error code: EAGAIN if
+  /// Sends the text to the socket at this path, or with this abstract name if it begins with `@`. Returns 0 or the error code: EAGAIN if
   /// there is no room, EMSGSIZE if the text is too long.
   func send(_ text: String, to path: String) -> CInt {
     var address = sockaddr_un()
@@ -30,7 +30,7 @@ struct DatagramSocket: Sendable {
       $0.copyBytes(from: path.utf8)
       if path.utf8.first == UInt8(ascii: "@") { $0[0] = 0 }
     }
-    // The zeros after the name would be part of an abstract one.
+    // The length excludes the zeros after the name, which would be part of an abstract name.
     let length = socklen_t(MemoryLayout<sa_family_t>.size + path.utf8.count)
     let bytes = Array(text.utf8)
     let count = withUnsafePointer(to: &address) {

@@ -1,4 +1,4 @@
-// File operations with errors that name the path. They block.
+// Blocking file operations. They throw a ValueError, whose message names the path, or a FileError with the errno.
 
 import CLinux
 import Glibc

@@ -23,7 +23,7 @@ public enum Journal {
     }
   }
 
-  /// The metadata key of a record's MESSAGE_ID, by which programs find it. It is not part of the text.
+  /// The metadata key of the MESSAGE_ID, by which programs find a record in the journal. The line on standard error omits it.
   public static let messageID = "message-id"
 
   /// Receives every record, on the thread that logs it.

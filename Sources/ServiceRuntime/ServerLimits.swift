@@ -5,10 +5,11 @@ import Protocols
 /// Counts connections. A user can have at most as many connections as remain free for others. Guests, the users who are not known to have a
 /// right, share a part of the connections, so that they cannot lock out users who have one.
 struct ConnectionCounts {
-  /// The maximum number of connections; the number of them that are reserved for root and the user of the service; and the maximum for all
-  /// guests together.
+  /// The maximum number of connections.
   let limit: Int
+  /// The number of connections that are reserved for root and the user of the service.
   let reserved: Int
+  /// The maximum number of connections of all guests together.
   let guests: Int
   private var total = 0
   private var guestTotal = 0
@@ -34,8 +35,8 @@ struct ConnectionCounts {
   }
 }
 
-/// Limits how often users who are not known to have a right connect: each of them, and all of them together. A connection above the limit
-/// can be closed before it costs anything.
+/// Limits the connection rate of each guest, and of all guests together. Guests are users who are not known to have a right. A connection
+/// above the limit can be closed before any other work is done for it.
 public struct ConnectionRate: Sendable {
   /// A supply of tokens. Each connection takes one; tokens are refilled over time.
   private struct Bucket {
@@ -52,8 +53,9 @@ public struct ConnectionRate: Sendable {
     }
   }
 
-  /// The maximum number of connections per second: of one user, and of all users together.
+  /// The maximum number of connections per second of one guest.
   static let perUser = 64.0
+  /// The maximum number of connections per second of all guests together.
   static let total = 256.0
   private static let maxUsers = 1024
 

@@ -20,8 +20,9 @@ final class ServerSession: EventSource {
   private var output: [UInt8] = []
   /// The number of bytes of `output` that were sent.
   private var sent = 0
-  /// When the client last stopped reading pending output, and when the incomplete call began; nil if there is none.
+  /// Since when the client has read none of the pending output, or nil if there is none.
   private var unreadSince: Instant?
+  /// When the incomplete call at the end of the input began, or nil if there is none.
   private var incompleteSince: Instant?
   private var call: ServerCall?
   /// Whether a complete call waits.

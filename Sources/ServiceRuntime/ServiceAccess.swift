@@ -32,8 +32,9 @@ public final class ServiceAccess: EventSource {
   private var isLookingUp = false
   private var names: [UInt32: (answer: Accounts.Answer, at: Instant)] = [:]
   private var pendingNames: Set<UInt32> = []
-  /// The checks that wait for the lists, and those that are denied and wait for the name of the user.
+  /// The checks that wait for the names in the lists.
   private var waiting: [Check] = []
+  /// The checks that are denied, but wait for the name of the user.
   private var denied: [(check: Check, answers: Accounts.Answers)] = []
 
   /// Controllers have both rights. `section` is the section of the configuration that contains the lists, for messages.

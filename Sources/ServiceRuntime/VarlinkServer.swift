@@ -8,17 +8,19 @@ import Varlink
 
 public final class VarlinkServer {
   public struct Limits: Sendable {
-    /// The maximum number of connections; the number of them that are reserved for root and the user of the service; and the maximum for
-    /// all guests together. Guests are users who are not known to have a right.
+    /// The maximum number of connections.
     public var connections = 64
+    /// The number of connections that are reserved for root and the user of the service.
     public var reserved = 4
+    /// The maximum number of connections of all guests together. Guests are users who are not known to have a right.
     public var guests = 24
     /// The maximum size of a call, in bytes.
     public var call = 64 << 10
     /// A client with this much unread output, in bytes, gets no further replies.
     public var output = 256 << 10
-    /// The maximum time from a call's first byte to its last, and the maximum time for which a client may leave its output unread.
+    /// The maximum time from a call's first byte to its last.
     public var incompleteCall: Nanoseconds = 10 * .second
+    /// The maximum time for which a client may leave its output unread.
     public var slowReader: Nanoseconds = 60 * .second
 
     public init() {}
