@@ -6,8 +6,9 @@ import SampleBlocks
 
 /// A plot of one series. A point is nil if its interval has no values.
 public struct Plot: Sendable {
-  /// The wall-clock time at which the plot starts, and the width of an interval, in microseconds.
+  /// The wall-clock time at which the plot starts, in microseconds.
   public let start: Int64
+  /// The width of an interval, in microseconds.
   public let width: Int64
   public let points: [Aggregate?]
   /// The blocks that could not be read and were skipped, with the reason.

@@ -12,12 +12,12 @@ public struct Chunk: Sendable {
   /// Whether the last values of the previous chunk are valid until this one. Otherwise there is a gap.
   public let continues: Bool
   /// The columns of the requested series that have samples, in ascending order of series ID. Samples before `start` repeat the values that
-  /// are valid at the start. If this chunk continues the previous one, ignore for each series the samples that are not later than those of
-  /// the previous one.
+  /// are valid at the start. If this chunk continues the previous one, ignore every sample that is not later than the last sample of the
+  /// same series in the previous chunk.
   public let columns: [Column]
 }
 
-/// The blocks of one device in a time range. The first ones may begin before it, to provide the values that are valid at its start.
+/// The blocks of one device in a time range. The first blocks may begin before the range, to provide the values valid at its start.
 public struct ChunkIterator {
   private let reader: HistoryReader
   private let device: (id: Int, name: String)

@@ -3,8 +3,9 @@
 struct Motion: Sendable {
   enum State { case unknown, stationary, moving }
 
-  /// The last known state, and when it was last known.
+  /// The last known state.
   private(set) var state = State.unknown
+  /// When the state was last known.
   private(set) var knownAt = Int64.min
   /// When the vehicle began to move; nil while it is not moving.
   private(set) var movingSince: Int64?

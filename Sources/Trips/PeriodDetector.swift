@@ -3,7 +3,7 @@
 
 /// Detects the periods of one device.
 ///
-/// Pass all samples in chronological order, and call `advance(to:)` regularly while none arrive. When a period ends depends only on the
+/// Pass all samples in chronological order, and call `advance(to:)` regularly while none arrive. The end of a period depends only on the
 /// times that are passed, not on when these calls are made. To continue after a restart, pass the samples since the start of the earliest
 /// open period.
 public struct PeriodDetector: Sendable {

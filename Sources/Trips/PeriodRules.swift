@@ -47,9 +47,10 @@ enum Limits {
   static let minGapSpeed = 10.0
   /// How long a derived charge must last to be reported.
   static let chargeConfirmation = Int64.seconds(10)
-  /// The rise of the state of charge during a gap, in %, that shows an unrecorded charge, and the one that shows that a charge continued.
-  /// The state of charge of a longboard rises by a few percent at rest.
+  /// The rise of the state of charge during a gap, in %, that shows an unrecorded charge. The state of charge of a longboard rises by a few
+  /// percent at rest.
   static let unrecordedChargeRise = 10.0
+  /// The rise of the state of charge during a gap, in %, that shows that a charge continued.
   static let continuedChargeRise = 0.5
   /// AC chargers in cars have at most 22 kW.
   static let maxACPower = 25.0

@@ -21,7 +21,7 @@ public enum Role: UInt8, Sendable, CaseIterable {
   case odometer
   /// %
   case stateOfCharge, displayedStateOfCharge
-  /// A, V, kW; positive when the battery discharges.
+  /// Current in A, voltage in V, power in kW. Current and power are positive when the battery discharges.
   case batteryCurrent, batteryVoltage, batteryPower
   /// kWh into and out of the battery, over the lifetime of the vehicle or since the device was switched on.
   case energyIn, energyOut

@@ -11,10 +11,13 @@ public struct Quantity: Sendable, Equatable {
     case counters
     /// The integral of power.
     case power
-    /// The integral of the fuel rate, of the fuel rate by mass, or of the air flow; the difference of the fuel level.
+    /// The integral of the fuel rate.
     case fuelRate = "fuel-rate"
+    /// The integral of the fuel rate by mass.
     case fuelMassRate = "fuel-mass-rate"
+    /// The integral of the fuel rate that is computed from the air flow.
     case airFlow = "air-flow"
+    /// The difference of the fuel level.
     case fuelLevel = "fuel-level"
   }
 
@@ -58,12 +61,15 @@ public struct Statistics: Sendable, Equatable {
 
   /// km
   public var distance: Quantity?
-  /// Microseconds in motion, stationary, and without data.
+  /// Microseconds in motion.
   public var drivenTime: Int64 = 0
+  /// Microseconds at a standstill.
   public var standingTime: Int64 = 0
+  /// Microseconds without data.
   public var unknownTime: Int64 = 0
-  /// km/h; the mean is over the driven time.
+  /// km/h
   public var maxSpeed: Double?
+  /// km/h, over the driven time.
   public var meanSpeed: Double?
   /// kWh out of the battery minus kWh into it; negative if more was charged.
   public var energy: Quantity?
@@ -73,19 +79,25 @@ public struct Statistics: Sendable, Equatable {
   public var standingEnergy: Double?
   /// kWh per 100 km; multiply by 10 for Wh per km.
   public var energyPer100Kilometres: Quantity?
-  /// Litres, and litres per 100 km.
+  /// L
   public var fuel: Quantity?
+  /// L per 100 km
   public var fuelPer100Kilometres: Quantity?
-  /// %, km, %, °C
+  /// %
   public var stateOfCharge = StartEnd()
+  /// km
   public var odometer = StartEnd()
+  /// %
   public var fuelLevel = StartEnd()
+  /// °C
   public var batteryTemperature = StartEnd()
+  /// °C
   public var outdoorTemperature = StartEnd()
   /// kWh into the battery from a charger.
   public var charged: Quantity?
-  /// kW into the battery; the mean is over the time of charging.
+  /// kW into the battery.
   public var maxChargePower: Double?
+  /// kW into the battery, over the charging time.
   public var meanChargePower: Double?
   /// Microseconds during which the data showed the battery charging.
   public var chargingTime: Int64?

@@ -108,8 +108,8 @@ struct Summary {
     return Quantity(integral, bound: bound, source: .power)
   }
 
-  /// The fuel used, from the best source that covers at least 90 % of the time that the longest one covers. If no source covers any
-  /// time, from the fuel level.
+  /// The fuel used, from the best source that covers at least 90 % of the longest time that any source covers. If no source covers any
+  /// time, the fuel is computed from the fuel level.
   private var fuel: Quantity? {
     let sums = [
       (end.fuelByRate - start.fuelByRate, Self.integralError, Quantity.Source.fuelRate),

@@ -5,21 +5,25 @@ struct Totals: Sendable {
   /// When the snapshot was taken.
   var time: Int64
 
-  /// The integral of |speed|, in km, and the time in motion.
+  /// The integral of |speed|, in km.
   var distance = 0.0
+  /// The time in motion.
   var drivenTime: Int64 = 0
-  /// The time without a known state of motion, and the distance driven in it if the speed was the higher of the speeds before and after.
+  /// The time without a known state of motion.
   var unknownTime: Int64 = 0
+  /// The distance in km driven in the unknown time, if the vehicle drove at the higher of the speeds before and after that time.
   var unknownDistance = 0.0
 
-  /// The integrals of power out of and into the battery, in kWh, and the time that they cover.
+  /// The integral of power out of the battery, in kWh.
   var energyOut = 0.0
+  /// The integral of power into the battery, in kWh.
   var energyIn = 0.0
+  /// The time that these two integrals cover.
   var powerTime: Int64 = 0
   /// The part of `energyOut` minus `energyIn` that accrued while the vehicle was stationary.
   var standingEnergy = 0.0
 
-  /// The fuel in litres by each source, and the time that it covers.
+  /// The fuel in litres, according to each source.
   var fuelByRate = Integral()
   var fuelByMass = Integral()
   var fuelByAir = Integral()
@@ -34,6 +38,7 @@ struct Totals: Sendable {
   var batteryTemperature: Double?
   var outdoorTemperature: Double?
 
+  /// An integral, and the time that it covers.
   struct Integral: Sendable {
     var sum = 0.0
     var time: Int64 = 0

@@ -23,7 +23,7 @@ struct AlertSyntaxError: Error, Equatable {
 
 struct AlertCondition: Equatable, Sendable {
   struct Reference: Equatable, Sendable {
-    /// nil: any device.
+    /// The device, or nil for any device.
     var device: String?
     var property: String
   }

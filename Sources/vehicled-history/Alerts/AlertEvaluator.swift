@@ -20,7 +20,7 @@ struct AlertEvaluator {
   private(set) var state = State.unknown
   /// When the state last changed.
   private(set) var since: Int64
-  /// Whether the alert was reported since the condition last stopped holding. It is reported again only after that.
+  /// Whether the alert was reported. Reset when the condition no longer holds, so that the alert can be reported again.
   private(set) var isReported: Bool
   /// When the condition began to hold; nil if it does not hold.
   private var trueSince: Int64?

@@ -8,9 +8,8 @@ struct ReplayRange: Sendable {
   private let zones: [(span: ClosedRange<Int64>, zone: String)]
   private let zone = LocalZone.current()
 
-  /// Creates the range of the periods that can continue, which begins with the first open period or the last one that ended. It includes
-  /// the periods of this boot and the last one before it, because their clock may have been corrected. With `from`, it also includes the
-  /// periods since that time.
+  /// Creates the range that contains the periods that can still change: the open ones, those of this boot, whose clock may have been
+  /// corrected, and the last one before this boot. With `from`, it also contains the periods that ended after that time.
   init(_ reader: HistoryReader, device: String, from requestedStart: Int64?, boot: Int) throws(HistoryError) {
     let axis = try TimeAxis(reader)
     let isRecorded = try reader.devices().contains(device)

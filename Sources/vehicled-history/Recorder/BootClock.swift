@@ -22,14 +22,14 @@ struct ClockReading: Equatable {
 
 /// The stored offset of this boot. It follows the wall clock until the clock is synchronised for the first time, and is then final.
 struct ClockOffset {
-  /// While the clock is not synchronised, smaller changes of the offset are not stored, in µs.
+  /// The change of the offset, in µs, up to which a new offset is not stored while the clock is not synchronised.
   private static let tolerance: Int64 = 1000
   private(set) var stored: Int64
   private(set) var isFinal = false
 
   init(_ reading: ClockReading) { stored = reading.offset }
 
-  /// Returns the offset to store, or nil if the stored one is correct. `isFinal`: whether it comes from a synchronised clock.
+  /// Returns the offset to store, or nil if the stored one is correct. `isFinal` is whether the clock is synchronised.
   mutating func update(_ reading: ClockReading) -> (offset: Int64, isFinal: Bool)? {
     guard !isFinal, reading.isSynchronised || abs(reading.offset - stored) > Self.tolerance else { return nil }
     (stored, isFinal) = (reading.offset, reading.isSynchronised)
