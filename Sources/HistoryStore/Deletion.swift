@@ -77,13 +77,15 @@ extension HistoryStore {
           continue
         }
         guard let bytes = try reader.bytes(reference) else { continue }
+        let remaining: [UInt8]
         do throws(BlockError) {
-          let remaining = try Self.removing(ids, in: range, from: Block(bytes), of: table)
-          try? database.run("UPDATE \(table.rawValue) SET data = ? WHERE id = ?", [.blob(remaining), .int(reference.id)])
+          remaining = try Self.removing(ids, in: range, from: Block(bytes), of: table)
         } catch {
           damage.append(reference.describe(deletion.device, boot, error))
           try database.run("DELETE FROM \(table.rawValue) WHERE id = ?", [.int(reference.id)])
+          continue
         }
+        try database.run("UPDATE \(table.rawValue) SET data = ? WHERE id = ?", [.blob(remaining), .int(reference.id)])
       }
     }
     return damage

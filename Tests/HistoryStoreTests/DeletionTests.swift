@@ -51,6 +51,14 @@ import Testing
     #expect(try store.reader.check().damage == [])
   }
 
+  @Test func `a failed write is reported, and nothing is deleted`() throws {
+    let store = try store(compacting: true)
+    let samples = try store.reader.samples("place")
+    directory.change("CREATE TRIGGER failure BEFORE UPDATE ON block BEGIN SELECT RAISE(ABORT, 'disk failure'); END")
+    #expect { try store.delete(HistoryStore.Deletion(device: "ev", property: "place")) } throws: { "\($0)".contains("disk failure") }
+    #expect(try store.reader.samples("place") == samples)
+  }
+
   @Test func `a range can begin or end at any time`() throws {
     let store = try store(compacting: true)
     for range in [.min ... -1, (.max - 1)...(.max), Int64.min ... .min, .max ... .max] {

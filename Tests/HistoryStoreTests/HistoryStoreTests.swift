@@ -1,6 +1,5 @@
 // The store: appended samples are read back, before and after merging, across gaps, boots, restarts and corrected clocks.
 
-import CSQLite
 import Foundation
 import Protocols
 import SampleBlocks
@@ -12,14 +11,6 @@ import Testing
   private let directory = TestDirectory()
 
   private func open() throws -> HistoryStore { try HistoryStore(directory: directory.path) }
-
-  /// Changes the database without the store.
-  private func change(_ sql: String) {
-    var handle: OpaquePointer?
-    sqlite3_open(directory.databasePath, &handle)
-    #expect(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
-    sqlite3_close_v2(handle)
-  }
 
   @Test func `samples survive merging and a restart`() throws {
     let offset: Int64 = 1_700_000_000 * second
@@ -151,7 +142,7 @@ import Testing
       try recorder.record(Double(index))
       try recorder.wait(second)
     }
-    change("UPDATE recent SET data = CAST(substr(data, 1, 30) || zeroblob(9) AS BLOB) WHERE id = 3")
+    directory.change("UPDATE recent SET data = CAST(substr(data, 1, 30) || zeroblob(9) AS BLOB) WHERE id = 3")
     for table in ["recent block", "block"] {
       let samples = try store.reader.samples("speed")
       #expect(samples.contains(.gap(20 * second)))
@@ -174,9 +165,9 @@ import Testing
       #expect { _ = try open() } throws: { ($0 as? HistoryError)?.kind == .inUse && "\($0)".contains("in use by another vehicled-history") }
       #expect(try store.reader.devices() == [])
     }
-    change("PRAGMA user_version = 9")
+    directory.change("PRAGMA user_version = 9")
     #expect { _ = try open() } throws: { ($0 as? HistoryError)?.kind == .tooNew }
-    change("PRAGMA application_id = 9")
+    directory.change("PRAGMA application_id = 9")
     #expect { _ = try open() } throws: { ($0 as? HistoryError)?.kind == .damaged && "\($0)".contains("not a history of vehicled") }
     try Data(repeating: 7, count: 9000).write(to: URL(fileURLWithPath: directory.databasePath))
     #expect { _ = try open() } throws: { ($0 as? HistoryError)?.kind == .damaged && "\($0)".contains("is damaged") }

@@ -1,9 +1,11 @@
 // A store in a temporary directory, and recordings for it.
 
+import CSQLite
 import Foundation
 import HistoryStore
 import Protocols
 import SampleBlocks
+import Testing
 
 /// A directory that is removed at the end of the test.
 final class TestDirectory {
@@ -12,6 +14,14 @@ final class TestDirectory {
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
   var databasePath: String { path + "/history.db" }
+
+  /// Changes the database without the store.
+  func change(_ sql: String) {
+    var handle: OpaquePointer?
+    sqlite3_open(databasePath, &handle)
+    #expect(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
+    sqlite3_close_v2(handle)
+  }
 }
 
 /// A second, in the microseconds of the store.

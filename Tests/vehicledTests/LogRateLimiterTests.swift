@@ -30,6 +30,16 @@ import Testing
     #expect(last.last?.text == "\(Self.well.text) (repeated 60 times in 1 min)" && quiet.isEmpty && isLoggedAgain)
   }
 
+  @Test func `events do not suppress lines, nor lines events`() {
+    var limiter = LogRateLimiter()
+    for number in 0..<200 {
+      #expect(limiter.admit(.init(level: .notice, text: "event \(number)", event: "code"), at: 0))
+    }
+    for number in 0..<20 { #expect(limiter.admit(.init(level: .notice, text: "line \(number)"), at: 0)) }
+    #expect(!limiter.admit(.init(level: .notice, text: "one event more", event: "code"), at: 0))
+    #expect(!limiter.admit(Self.fault, at: 0))
+  }
+
   @Test func `a line that is no longer frequent is logged at once`() {
     var limiter = LogRateLimiter()
     for second in 0..<10 { _ = limiter.admit(Self.fault, at: Int64(second) * .second) }

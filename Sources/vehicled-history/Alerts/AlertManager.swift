@@ -26,6 +26,8 @@ final class AlertManager: EventSource {
   private var entries: [Entry]
   private var reported: [String]
   private var streams: [Int: MethodCall<HistoryContract.AlertsMethod>] = [:]
+  /// The names of the alerts whose changes a client that does not read has missed, by the number of its stream.
+  private var behind: [Int: Set<String>] = [:]
   private var nextStream = 0
 
   init(_ alerts: [HistoryConfiguration.Alert], directory: String, state: String, loop: EventLoop) {
@@ -86,7 +88,7 @@ final class AlertManager: EventSource {
     wake = due.map { SystemClock.monotonic + max(1000, $0 - now) * .microsecond }
     storeReported()
     guard !changed.isEmpty else { return }
-    for stream in streams.values where stream.hasRoom { stream.send(.init(alerts: changed)) }
+    for (number, stream) in streams { send(changed, to: stream, number) }
   }
 
   private func report(_ entry: Entry) {
@@ -130,8 +132,23 @@ final class AlertManager: EventSource {
     nextStream += 1
     let number = nextStream
     streams[number] = call
-    call.onCancel { [weak self] in self?.streams[number] = nil }
+    call.onCancel { [weak self] in
+      self?.streams[number] = nil
+      self?.behind[number] = nil
+    }
+    call.onRoom { [weak self] in self?.catchUp(number) }
     call.send(all)
+  }
+
+  private func send(_ changed: [HistoryContract.Alert], to stream: MethodCall<HistoryContract.AlertsMethod>, _ number: Int) {
+    if stream.hasRoom { stream.send(.init(alerts: changed)) } else { behind[number, default: []].formUnion(changed.map(\.name)) }
+  }
+
+  /// Sends the current state of the alerts that changed while a client did not read.
+  private func catchUp(_ number: Int) {
+    guard let stream = streams[number], let names = behind.removeValue(forKey: number) else { return }
+    let now = SystemClock.boot / 1000
+    send(entries.filter { names.contains($0.name) }.map { alert($0, at: now) }, to: stream, number)
   }
 }
 

@@ -84,11 +84,4 @@ extension BlueZ {
         supportsAcquireNotify: properties["NotifyAcquired"] != nil, supportsAcquireWrite: properties["WriteAcquired"] != nil)
     }
   }
-
-  /// The services of a peripheral.
-  func services(of peripheral: String) -> [GATTUUID] {
-    objects.keys.filter { $0.hasPrefix(peripheral + "/") }.sorted().compactMap { path in
-      objects[path]?["org.bluez.GattService1"]?["UUID"]?.string.flatMap { GATTUUID($0) }
-    }
-  }
 }

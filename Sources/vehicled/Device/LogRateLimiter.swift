@@ -26,7 +26,7 @@ struct LogRateLimiter {
   private static let maxRepeats = 3
   /// A recovery is logged one time fewer, so that the last line of an alternating pair is the fault.
   private static func limit(for line: Line) -> Int { line.isRecovery ? maxRepeats - 1 : maxRepeats }
-  /// Once a minute has this many different lines and events, only the last further line is logged, in the summary. A line that contains a
+  /// Once a minute has this many different lines, only the last further one is logged, in the summary. A line that contains a
   /// changing number counts as many different lines.
   private static let maxLines = 20
   /// The limit from which only the last further event is logged. It is higher, because each event may matter.
@@ -48,7 +48,8 @@ struct LogRateLimiter {
       if entry.logged < Self.limit(for: line) { entry.logged += 1 } else { entry.suppressed += 1 }
       return entry.suppressed == 0
     }
-    guard entries.count < (line.event == nil ? Self.maxLines : Self.maxEvents) else {
+    let isEvent = line.event != nil
+    guard entries.count(where: { ($0.line.event != nil) == isEvent }) < (isEvent ? Self.maxEvents : Self.maxLines) else {
       others = (others.suppressed + 1, line)
       return false
     }

@@ -115,8 +115,10 @@ final class MockBlueZ: SimulatedRadio {
       reply(to: call)
       updateDiscovery()
     case "RemoveDevice":
-      guard let path = call.body.first?.string, tree.objects[path] != nil else { return reject(call, "DoesNotExist", "Does Not Exist") }
-      if !joined.remove(path) { peripheral?.drop() }
+      guard let path = call.body.first?.string, tree[path, Self.deviceInterface, "Address"] != nil else {
+        return reject(call, "DoesNotExist", "Does Not Exist")
+      }
+      if !joined.remove(path), path == peripheral?.path { peripheral?.drop() }
       tree.remove(path)
       reply(to: call)
     default: reject(call, "NotSupported")
