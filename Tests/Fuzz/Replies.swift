@@ -34,7 +34,7 @@ private func checkTables(_ bytes: ArraySlice<UInt8>) {
   }
   if case .codes(let codes) = TroubleCode.read(bytes) {
     require(2 * codes.count < bytes.count, "more codes than the response has bytes for")
-    for code in codes { require(TroubleCode(code.text) == code && !code.isFiller, "\(code.text) is not parsed as the same code") }
+    for code in codes { require(TroubleCode(code.text) == code && !code.isPadding, "\(code.text) is not parsed as the same code") }
   }
   if case .results(let results) = TestResult.read(bytes) {
     require(results.count * 9 + 1 == bytes.count, "the test results do not cover the response")

@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test mutating func `three timeouts in a row need another setup, and an answer in between does not`() {
-    var counters = FailureCounters()
+    var counters = AdapterFailureCounters()
     #expect(counters.count(.timeout, &values, &effects) == .resynchronise)
     #expect(counters.count(.timeout, &values, &effects) == .resynchronise && values.status == .degraded)
     counters.reset()
@@ -129,7 +129,7 @@ import Testing
   }
 
   @Test func `the third missing response begins a liveness check, and a bus error before the first answer tries another protocol`() {
-    var (counters, fast) = (ErrorCounters(), FastPoll(.bmsUDS))
+    var (counters, fast) = (PollFailureCounters(), FastPoll(.bmsUDS))
     func consequence(_ status: ELMStatus) -> String {
       switch counters.recordFailure(.status(status), &fast, isProbing: false, hasLostEcho: false, on: .can) {
       case .retry: "retry"

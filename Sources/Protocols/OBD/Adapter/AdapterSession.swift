@@ -51,7 +51,7 @@ struct AdapterSession: Sendable {
   private var hasHandledEcho = false
   /// The name of an adapter that identifies as an STN chip but does not support STPX.
   private var adapterWithoutSTPX: String?
-  private var failures = FailureCounters()
+  private var failures = AdapterFailureCounters()
 
   init(link: String = "") { setups = SetupAttempts(link: link) }
 

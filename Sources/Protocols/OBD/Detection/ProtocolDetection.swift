@@ -219,8 +219,8 @@ struct ProtocolDetection: Sendable {
     discoveryMisses = 0
     for answer in answers { discovery.add(answer.bitmap, base: base, from: answer.source ?? 0x7E8) }
     // Some adapters detect the protocol although one was set. The response addresses reveal this.
-    let isBeforeCAN = answers.allSatisfy { $0.source.map { $0 <= 0xFF } ?? false }
-    guard bus == .automatic || bus.isCAN && isBeforeCAN else { return next(after: base) }
+    let isPreCAN = answers.allSatisfy { $0.source.map { $0 <= 0xFF } ?? false }
+    guard bus == .automatic || bus.isCAN && isPreCAN else { return next(after: base) }
     if reportsProtocol { return .identifyProtocol }
     return identified(nil, after: base)
   }

@@ -31,7 +31,7 @@ struct PollScheduler: Sendable {
   private(set) var pace: Pace
   private(set) var fast: FastPoll
   private(set) var queue = RequestQueue()
-  private var errors = ErrorCounters()
+  private var errors = PollFailureCounters()
   private(set) var statistics: PollStatistics
 
   init(rate: Double, phase: Double, first request: FastRequest) {
@@ -50,7 +50,7 @@ struct PollScheduler: Sendable {
   /// Resets state and failures: the link has come up, or other requests are polled from now on.
   mutating func reset() {
     state = .waiting
-    errors = ErrorCounters()
+    errors = PollFailureCounters()
   }
 
   /// Handles the end of a setup of the adapter, which invalidates earlier timing.
@@ -103,7 +103,7 @@ struct PollScheduler: Sendable {
   /// Polls the first request of a repeated detection.
   mutating func restartDetection(with request: FastRequest) {
     begin(request)
-    errors = ErrorCounters()
+    errors = PollFailureCounters()
   }
 
   /// Polls with this period; nil: at the device's rate.

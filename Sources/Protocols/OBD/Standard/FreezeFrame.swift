@@ -27,7 +27,7 @@ struct FreezeFrame: Sendable, Equatable {
     let problem = StandardParameter.split(answer) { number, data in
       if number == 0x02 {
         let found = TroubleCode(answer[data.lowerBound], answer[data.lowerBound + 1])
-        code = found.isFiller ? nil : found
+        code = found.isPadding ? nil : found
       }
       guard number != 0x02, let parameter = StandardParameter.all[number] else { return }
       answer[data].withUnsafeBufferPointer { bytes in

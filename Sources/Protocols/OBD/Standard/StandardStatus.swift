@@ -6,7 +6,7 @@ extension StandardParameter {
   @Sendable static func freezeFrameCode(_ data: DataRow.Data) -> Decoded {
     guard data.count >= 2 else { return .absent(.notReported) }
     let code = TroubleCode(data[0], data[1])
-    return code.isFiller ? .absent(.notAvailable) : .value(.string(code.text))
+    return code.isPadding ? .absent(.notAvailable) : .value(.string(code.text))
   }
 
   @Sendable static func sensorsInTwoBanks(_ data: DataRow.Data) -> Decoded { sensors(data, [1, 1, 1, 1, 2, 2, 2, 2]) }

@@ -28,7 +28,7 @@ struct TroubleCode: Sendable, Hashable, Comparable {
   }
 
   /// Whether this is padding instead of a code.
-  var isFiller: Bool { number == 0 }
+  var isPadding: Bool { number == 0 }
 
   /// Whether the code is defined by SAE J2012 or ISO 15031-6, not by the manufacturer.
   var isStandard: Bool {
@@ -70,6 +70,6 @@ struct TroubleCode: Sendable, Hashable, Comparable {
       pairs = bytes[1...]
     }
     return .codes(
-      stride(from: pairs.startIndex, to: pairs.endIndex - 1, by: 2).map { TroubleCode(pairs[$0], pairs[$0 + 1]) }.filter { !$0.isFiller })
+      stride(from: pairs.startIndex, to: pairs.endIndex - 1, by: 2).map { TroubleCode(pairs[$0], pairs[$0 + 1]) }.filter { !$0.isPadding })
   }
 }

@@ -5,7 +5,7 @@ extension TroubleCode {
   /// The description: "manufacturer-specific" if the code is not standardised, nil if it is unknown.
   var meaning: String? {
     if !isStandard { return "manufacturer-specific" }
-    if isFiller { return nil }
+    if isPadding { return nil }
     return numberedMeaning ?? Self.meanings[number]
   }
 

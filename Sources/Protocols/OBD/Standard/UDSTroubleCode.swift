@@ -35,7 +35,7 @@ struct UDSTroubleCode: Sendable, Equatable {
     let all = stride(from: 3, to: message.count, by: 4).map { at in
       UDSTroubleCode(code: TroubleCode(message[at], message[at + 1]), failureType: message[at + 2], status: message[at + 3])
     }
-    return .codes(all.filter { $0.status & mask != 0 && !($0.code.isFiller && $0.failureType == 0) })
+    return .codes(all.filter { $0.status & mask != 0 && !($0.code.isPadding && $0.failureType == 0) })
   }
 
   private static let failures: [UInt8: String] = [

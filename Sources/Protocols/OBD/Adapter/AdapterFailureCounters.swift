@@ -1,7 +1,7 @@
 // Counts the failures of the adapter since the last response of the vehicle. Repeated failures are reported; if they continue, the adapter
 // is reinitialised.
 
-struct FailureCounters: Sendable {
+struct AdapterFailureCounters: Sendable {
   /// The numbers of consecutive unusable replies after which they are reported, and after which the adapter is reinitialised.
   private static let (minUnusableToReport, maxUnusable) = (4, 10)
   private static let maxTimeouts = 3
@@ -11,7 +11,7 @@ struct FailureCounters: Sendable {
 
   enum Consequence { case none, resynchronise, needsSetup }
 
-  mutating func reset() { self = FailureCounters() }
+  mutating func reset() { self = AdapterFailureCounters() }
   /// Resets the count of unusable replies, because another request is polled.
   mutating func resetUnusable() { unusableReplies = 0 }
 

@@ -1,6 +1,6 @@
 // Counts the failures of the fast request (FastPoll.swift) since its last response, and decides the consequence of each failure.
 
-struct ErrorCounters: Sendable {
+struct PollFailureCounters: Sendable {
   /// The number of replaced requests after which the whole vehicle is considered silent.
   private static let maxReplacements = 6
 
@@ -27,7 +27,7 @@ struct ErrorCounters: Sendable {
   /// Resets the failures, because the vehicle has answered.
   mutating func recordResponse() {
     let partialResponses = partialResponses
-    self = ErrorCounters()
+    self = PollFailureCounters()
     (isConfirmed, self.partialResponses) = (true, partialResponses)
   }
 
