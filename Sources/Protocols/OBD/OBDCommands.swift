@@ -1,4 +1,4 @@
-// The actions of the `obd` kind, and the query that each begins.
+// The actions of the `obd` kind, and the queries that carry out most of them.
 
 extension OBDMachine {
   static let actions = [OBDQuery.action, codes, clear, rates, tune, frames, monitors, ecuCodes]
@@ -35,8 +35,8 @@ extension OBDMachine {
 }
 
 extension OBDQuery {
-  /// The query of an action. Throws if its arguments are invalid, or the vehicle's protocol does not allow it. `isResponding`:
-  /// the vehicle responds to the daemon's own requests.
+  /// Creates the query of an action. Throws if the arguments are invalid, the vehicle's protocol does not support the action, or trouble
+  /// codes are already being cleared. `isResponding`: the vehicle responds to the daemon's own requests.
   init(
     _ id: CommandID, _ action: Action, _ arguments: [String: Value], _ vehicle: VehicleSession, _ clearingSequence: CodeClearingSequence,
     _ scales: Scales, _ motion: Motion, isResponding: Bool, allowRaw: Bool

@@ -15,7 +15,7 @@ public struct OBDMachine: Machine {
   /// The time of the latest input.
   private var lastInputTime: Instant = .min
 
-  /// Creates a machine that polls `rate` times per second (0: back to back). `allowRaw`: requests that are not read-only are allowed.
+  /// Creates a machine that polls `rate` times per second (0 for back to back). `allowRaw`: requests that are not read-only are allowed.
   /// `phase`: the offset of the polls within the period, 0 to 1. A stored baud rate is used only if it was stored for `link`.
   init(
     link: String = "", rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle choice: VehicleChoice = .auto,
@@ -34,7 +34,7 @@ public struct OBDMachine: Machine {
   public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
     lastInputTime = now
     switch input {
-    // A closed link ends the dialogue; an expired deadline has no consequences then.
+    // A closed link or a stop ends the dialogue, so an expired deadline no longer matters.
     case .linkChanged(.main, _), .stopping: break
     default: router.expire(at: now, &effects)
     }

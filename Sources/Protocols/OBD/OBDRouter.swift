@@ -1,5 +1,5 @@
-// Owns the components of `OBDMachine` and routes results between them: events of the adapter go to the vehicle and the clients; what these
-// require of the adapter (`AdapterAction`) goes to the adapter. It has no other state.
+// Owns the components of `OBDMachine` and routes results between them: events of the adapter go to the vehicle and the clients, and the
+// actions that these require (`AdapterAction`) go to the adapter. The router has no other state.
 
 struct OBDRouter: Sendable {
   private(set) var session: AdapterSession

@@ -1,5 +1,5 @@
-// What a reply to a request, or its failure, means for the adapter session: what it shows about the vehicle and the adapter, and what the
-// session must do with the adapter next.
+// The consequences of a reply, or of a missing one, for the adapter session: what was learned about the vehicle and the adapter, and what
+// the session must do with the adapter next.
 
 struct Reaction: Sendable {
   /// What the reply has shown.

@@ -175,7 +175,7 @@ struct VehicleSession: Sendable {
     return reaction
   }
 
-  /// Handles the protocol that the adapter has detected; nil: the adapter does not report it.
+  /// Handles the protocol that the adapter has detected, or nil if the adapter does not report it.
   mutating func identified(
     _ bus: OBDProtocol?, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
@@ -185,7 +185,7 @@ struct VehicleSession: Sendable {
     return reaction
   }
 
-  /// Executes the consequence of a failed poll.
+  /// Executes the consequence of a poll.
   private mutating func execute(
     _ consequence: PollConsequence, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
@@ -240,7 +240,7 @@ struct VehicleSession: Sendable {
     return isReplaced
   }
 
-  /// Tries the next request or protocol candidate, because this one was never answered or is not supported. After the last one polling
+  /// Tries the next request or protocol candidate, because this one was never answered or is not supported. After the last one, polling
   /// pauses, or stops if `isFinal`.
   private mutating func tryOther(
     _ message: String, isFinal: Bool, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
@@ -268,7 +268,7 @@ struct VehicleSession: Sendable {
     polling.pausesChanged(to: sleep.pauses)
     vehicleSilent(pause.message.map { "\(message); \($0)" } ?? message, pause.status, &values, &effects)
     pausePolling(for: pause.length, session, at: now, &reaction)
-    // After every fourth pause, a request that all ECUs support is polled instead.
+    // After the third pause, and after every fourth one from then on, poll a request that all ECUs support instead.
     polling.paused(message, checksLiveness: sleep.pauses % 4 == 3)
   }
 
@@ -314,7 +314,7 @@ struct VehicleSession: Sendable {
     if sleep.beginPause(length, session.traits) { reaction.require(.enterLowPower(until: now &+ length)) }
   }
 
-  /// Handles a measured voltage in V; nil: the adapter does not report it.
+  /// Handles a measured voltage in V, or nil if the adapter does not report it.
   mutating func measured(
     _ volts: Double?, isProbe: Bool, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {

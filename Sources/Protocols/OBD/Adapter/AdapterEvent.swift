@@ -9,15 +9,15 @@ enum AdapterEvent {
   case replied
   /// A command of the owner failed; the owner calls `count` next.
   case failed(AdapterFailure)
-  /// The adapter cannot continue without this.
+  /// The owner must perform this action before the session can continue.
   case needs(AdapterAction)
   /// The adapter has been retargeted. `took` is nil after a setup, when the duration is not representative.
   case retargeted(took: Nanoseconds?)
   /// The adapter cannot address this ECU, for this reason.
   case rejected(Target?, String)
-  /// The adapter has reported the detected protocol; nil: it does not support this.
+  /// The adapter has reported the detected protocol, or nil if its reply names no known protocol.
   case identified(OBDProtocol?)
-  /// The voltage in V; nil: not supported, or unreadable.
+  /// The voltage in V, or nil if the reply is unreadable or the adapter does not support the query.
   case measured(Double?, isProbe: Bool)
   /// The adapter did not reply to the voltage query; the owner calls `count` next.
   case measurementFailed(AdapterFailure)
@@ -37,7 +37,7 @@ extension AdapterSession {
   var isReady: Bool { if case .ready = state { true } else { false } }
   /// The reason why the link is down.
   var reasonDown: String? { if case .down(let reason) = state { reason } else { nil } }
-  /// The reason why queries are rejected; nil: they are accepted, even if they must wait.
+  /// The reason why queries are rejected, or nil if they are accepted, even if they must wait.
   var reasonUnavailable: String? { if case .resting(_, let reason) = state { reason } else { reasonDown } }
 
   /// Whether the command in flight is STPX, which carries the header of its request.

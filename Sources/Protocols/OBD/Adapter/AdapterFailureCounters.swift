@@ -2,7 +2,7 @@
 // is reinitialised.
 
 struct AdapterFailureCounters: Sendable {
-  /// The numbers of consecutive unusable replies after which they are reported, and after which the adapter is reinitialised.
+  /// The number of consecutive unusable replies after which a fault is reported, and the number after which the adapter is reinitialised.
   private static let (minUnusableToReport, maxUnusable) = (4, 10)
   private static let maxTimeouts = 3
 

@@ -43,11 +43,11 @@ struct AdapterSession: Sendable {
   private(set) var dialogue = ELMDialogue()
   private var parser = ReplyParser()
   private(set) var traits = AdapterTraits()
-  /// The current addressing; nil: the adapter must be retargeted first.
+  /// The current addressing, or nil if the adapter must be retargeted first.
   private(set) var addressing: ECUAddressing?
   private(set) var setups: SetupAttempts
   private var unanswered = UnansweredCommands()
-  /// Since the link came up, the adapter has been reinitialised because its echo was on again.
+  /// Whether the adapter has already been reinitialised on this link because its echo was on again.
   private var hasHandledEcho = false
   /// The name of an adapter that identifies as an STN chip but does not support STPX.
   private var adapterWithoutSTPX: String?
@@ -168,7 +168,7 @@ struct AdapterSession: Sendable {
     }
   }
 
-  /// Parses the reply. `learnsChecksums`: it is the reply to a poll, which shows whether the adapter omits checksums.
+  /// Parses the reply. `learnsChecksums`: the reply answers a poll, and so shows whether the adapter omits checksums.
   mutating func parse(learnsChecksums: Bool = false) -> ReplyReader.Outcome { parser.parse(dialogue, learnsChecksums: learnsChecksums) }
 
   /// The messages of the last parsed reply.
@@ -177,7 +177,7 @@ struct AdapterSession: Sendable {
   /// Handles an unsolicited status: the adapter restarted, or is going to sleep.
   mutating func statusReceived(_ status: ELMStatus, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     switch state {
-    // A banner before the reset is expected.
+    // A restart before the reset, or of an adapter that rests or sleeps, has no consequences.
     case .down, .resting, .settingUp(step: 0), .enteringLowPower, .lowPower: .none
     case .settingUp: setups.recordFailure(status.message, isSilent: false, at: now, &values, &effects)
     case .ready, .retargeting, .identifyingProtocol, .measuringVoltage: .needs(.settingsLost(status, at: now))
@@ -267,7 +267,7 @@ struct AdapterSession: Sendable {
       state = .retargeting(retargeting)
       return .none
     }
-    // After a setup, retargeting takes more commands than between two ECUs.
+    // The first retargeting after a setup takes more commands than later ones, so its duration is not representative.
     let took = addressing == nil ? nil : now &- retargeting.began
     addressing = retargeting.addressing
     setups.reset()
@@ -275,7 +275,8 @@ struct AdapterSession: Sendable {
     return .retargeted(took: took)
   }
 
-  /// Handles a target that the adapter cannot address: for the fast request the adapter is reinitialised, other requests are rejected.
+  /// Handles a target that the adapter cannot address. If it is the target of the fast request, the adapter is reinitialised; otherwise the
+  /// target is rejected.
   private mutating func retargetRejected(
     _ retargeting: Retargeting, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> AdapterEvent {
@@ -307,7 +308,8 @@ struct AdapterSession: Sendable {
     traits.markSTPXUnsupported()
     adapterWithoutSTPX = traits.name
     effects.append(.store(key: Self.adapterWithoutSTPXKey, Array((traits.name ?? "").utf8)))
-    // The default filter was sufficient for STPX; the fast request sets a narrower one.
+    // With STPX, the default filter was sufficient. Without STPX, the fast request sets a narrower filter, so the adapter must be
+    // retargeted.
     addressing = addressing?.withoutTarget
   }
 

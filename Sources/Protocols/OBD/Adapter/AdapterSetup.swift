@@ -1,6 +1,6 @@
-// The commands that initialise the adapter, and the commands that an adapter does not support. `ECUAddressing` has the commands for
-// protocol and header. Nothing is written to the EEPROM of the adapter: ATM0 precedes ATSP, and an adapter without ATM0 receives ATTP
-// instead.
+// The commands that initialise the adapter, their replies, and the commands that an adapter turns out not to support. The commands for
+// protocol and header are in `ECUAddressing`. Nothing is written to the EEPROM of the adapter: ATM0 precedes ATSP, and an adapter without
+// ATM0 receives ATTP instead.
 
 /// One command of the setup.
 enum SetupStep: String, CaseIterable, Sendable {
@@ -72,21 +72,21 @@ struct UnansweredCommands: Sendable {
 struct AdapterTraits: Sendable {
   /// The setup steps that it does not support.
   private(set) var unsupported: Set<SetupStep> = []
-  /// It can filter for the responses of one ECU.
+  /// Whether it can filter for the responses of one ECU.
   private(set) var hasFilter = true
-  /// It supports adaptive timing (AT AT).
+  /// Whether it supports adaptive timing (AT AT).
   private(set) var hasAdaptiveTiming = true
-  /// Its timeout can be set (AT ST).
+  /// Whether its timeout can be set (AT ST).
   private(set) var hasTimeoutSetting = true
-  /// It reports the detected protocol.
+  /// Whether it reports the detected protocol.
   private(set) var reportsProtocol = true
-  /// It reports the voltage at the OBD connector.
+  /// Whether it reports the voltage at the OBD connector.
   private(set) var reportsVoltage = true
-  /// It supports low power mode.
+  /// Whether it supports low power mode.
   private(set) var canSleep = true
-  /// It is an STN chip: a request can carry its header (STPX).
+  /// Whether a request can carry its header (STPX), as on STN chips.
   private(set) var supportsSTPX = false
-  /// The expected number of responses in STPX (`R:`) counts frames instead of messages.
+  /// Whether the expected number of responses in STPX (`R:`) counts frames instead of messages.
   private(set) var stpxCountsFrames = false
   /// Its identification strings.
   private(set) var names: [String] = []

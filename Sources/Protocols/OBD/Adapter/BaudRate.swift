@@ -14,11 +14,11 @@ struct BaudRate: Sendable {
   let link: String
   /// The stored rate.
   private var stored: Int?
-  /// The current rate; nil: the rate cannot be changed.
+  /// The current rate, or nil if the rate cannot be changed.
   private var current: Int?
   /// The rates tried since the link came up.
   private var tried: [Int] = []
-  /// The adapter has replied since the link came up.
+  /// Whether the adapter has replied since the link came up.
   private var isConfirmed = false
 
   init(of link: String = "") { self.link = link }
@@ -30,8 +30,8 @@ struct BaudRate: Sendable {
     stored = baud
   }
 
-  /// Handles a link that came up at rate `baud` (nil: the rate cannot be changed). If the stored rate differs, returns it: it is tried
-  /// first.
+  /// Handles a link that came up at rate `baud`, which is nil if the rate cannot be changed. Returns the rate to change to, the stored one,
+  /// or nil if the current rate is kept.
   mutating func linkCameUp(at baud: Int?) -> Int? {
     (current, tried, isConfirmed) = (baud, [], false)
     guard let stored, baud != nil, baud != stored else { return nil }

@@ -3,7 +3,7 @@
 /// A CAN identifier, of 11 or 29 bits.
 package struct CANIdentifier: Hashable, Sendable {
   let number: UInt32
-  /// It has 29 bits instead of 11.
+  /// Whether it has 29 bits instead of 11.
   package let is29Bit: Bool
 
   /// The functional address of SAE J1979 on 11-bit CAN.
@@ -34,7 +34,8 @@ package struct CANIdentifier: Hashable, Sendable {
     return String(repeating: "0", count: max(0, (is29Bit ? 8 : 3) - digits.utf8.count)) + digits
   }
 
-  /// The response identifier that ISO 15765-4 defines for this request: plus 8, or 18DAssTT for 18DATTss; nil if it defines none.
+  /// The response identifier that ISO 15765-4 defines for this request identifier (plus 8, or 18DAssTT for 18DATTss), or nil if it defines
+  /// none.
   package var reply: CANIdentifier? {
     if is29Bit {
       guard number >> 16 == 0x18DA else { return nil }

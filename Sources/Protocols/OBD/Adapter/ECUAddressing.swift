@@ -3,7 +3,7 @@
 
 struct ECUAddressing: Equatable, Sendable {
   let bus: OBDProtocol
-  /// The target ECU and its responses; nil: unknown.
+  /// The target, or nil if it is unknown.
   let target: Target?
   let timing: ReplyTiming
 
@@ -30,8 +30,8 @@ struct ECUAddressing: Equatable, Sendable {
     }
   }
 
-  /// Returns the commands that change the adapter from `addressing` (nil: it was just initialised) to this one. The identifiers of the
-  /// target must have the length that the protocol uses.
+  /// Returns the commands that change the adapter from `addressing`, or from the state after a setup if nil, to this addressing. The
+  /// identifiers of the target must have the length that the protocol uses.
   func steps(from addressing: ECUAddressing?, _ traits: AdapterTraits) -> [Step] {
     var steps: [Step] = []
     if addressing?.bus != bus { steps.append(.required((traits.unsupported.contains(.memoryOff) ? "ATTP" : "ATSP") + bus.digit)) }
@@ -61,7 +61,7 @@ extension Target {
   /// Returns the commands for user-defined flow control if the target needs it, otherwise for automatic flow control. Header and data must
   /// be set before the mode that uses them.
   private func flowControl(from addressing: ECUAddressing?) -> [ECUAddressing.Step] {
-    // nil: unknown after a rejected command.
+    // nil if the mode is unknown, after a rejected command.
     let wasUserDefined: Bool? = addressing.map { $0.target?.needsFlowControl } ?? false
     guard needsFlowControl, let request else { return wasUserDefined == false ? [] : [.optional("ATFCSM0")] }
     let header = ECUAddressing.Step.optional("ATFCSH" + request.text)

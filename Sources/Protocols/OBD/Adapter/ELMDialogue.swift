@@ -17,11 +17,11 @@ struct ELMDialogue: Sendable {
 
   /// The result of received bytes.
   struct Arrival {
-    /// The reply is complete, in `reply`.
+    /// Whether the reply is complete; it is in `reply`.
     fileprivate(set) var replied = false
-    /// More than 16 KiB without a prompt.
+    /// Whether more than 16 KiB arrived without a prompt.
     fileprivate(set) var overflowed = false
-    /// The adapter sent this status without a command.
+    /// The status that the adapter sent without a command.
     fileprivate(set) var unsolicited: ELMStatus?
   }
 
@@ -69,7 +69,7 @@ struct ELMDialogue: Sendable {
     self = ELMDialogue()
   }
 
-  /// Begins a command (with its carriage return). Only while idle.
+  /// Begins a command, which ends with a carriage return. Call it only while idle.
   mutating func begin(_ command: [UInt8], deadline: Instant) {
     self.command = command
     reply.removeAll(keepingCapacity: true)
@@ -91,7 +91,7 @@ struct ELMDialogue: Sendable {
     resynchronisations = 0
   }
 
-  /// Handles an expired deadline. Call it before anything else: bytes after their deadline belong to no command.
+  /// Handles an expired deadline. Call it before anything else: bytes that arrive after the deadline belong to no command.
   mutating func expire(at now: Instant) -> Expiry {
     switch state {
     case .awaiting(let deadline) where now >= deadline:

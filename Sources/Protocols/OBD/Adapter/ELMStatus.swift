@@ -30,11 +30,11 @@ enum ELMStatus: String, CaseIterable, Sendable {
     case acknowledge
     /// The adapter does not support the command.
     case unsupported
-    /// The vehicle does not respond. After three such statuses in a row, it may be off.
+    /// The vehicle does not respond. If this is reported three times in a row, the vehicle may be off.
     case noResponse
-    /// The bus does not work: pause polling at once.
+    /// The bus does not work: pause polling at the first such status, unless a liveness check is answered.
     case backOff
-    /// The bus is busy, or there is noise or interference on it: retry, then reinitialise the adapter.
+    /// The bus is busy, or there is noise or interference on it: retry; after repeated errors, pause and reinitialise the adapter.
     case retry
     /// The reply is corrupt: discard it. The next command can be sent.
     case discard
@@ -87,7 +87,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
     }
   }
 
-  /// The texts without spaces, which some clones drop.
+  /// The status texts without their spaces, because some clones omit the spaces.
   private static let compact: [(status: ELMStatus, text: [UInt8])] = allCases.map { ($0, $0.rawValue.utf8.filter { $0 != space }) }
   /// The statuses that an adapter appends to a truncated data line.
   private static let appended: Set<ELMStatus> = [
@@ -109,7 +109,7 @@ enum ELMStatus: String, CaseIterable, Sendable {
   }
 }
 
-/// A line of a reply that is not purely hex digits.
+/// The content of one line of a reply.
 enum ELMLine: Equatable {
   /// Only a notice: `SEARCHING...`, `BUS INIT: OK`, dots, blanks.
   case nothing

@@ -10,7 +10,7 @@ struct OBDProtocol: Hashable, Sendable {
 
   /// The adapter tries all protocols, because the vehicle's protocol is not known yet.
   static let automatic = OBDProtocol(number: 0)
-  /// The protocol of nearly every car since 2008.
+  /// 11-bit CAN at 500 kbit/s, the protocol of nearly every car since 2008.
   static let can = OBDProtocol(number: 6)
 
   /// The error message for a header on a pre-CAN protocol.
@@ -41,7 +41,7 @@ struct OBDProtocol: Hashable, Sendable {
   var digit: String { String(number) }
   var name: String? { number == 0 ? nil : Self.names[Int(number) - 1] }
   var isCAN: Bool { (6...9).contains(number) }
-  /// Its CAN identifiers have 29 bits instead of 11.
+  /// Whether its CAN identifiers have 29 bits instead of 11.
   var is29Bit: Bool { number == 7 || number == 9 }
 
   /// The functional address, to which all SAE J1979 ECUs respond.

@@ -5,7 +5,7 @@ struct ReplyParser: Sendable {
   /// The number of replies that were complete except for the checksum; nil after a reply with a valid checksum.
   private var repliesWithoutChecksum: Int? = 0
 
-  /// Parses the reply. `learnsChecksums`: it is the reply to a poll, which shows whether the adapter omits checksums.
+  /// Parses the reply. `learnsChecksums`: the reply answers a poll, and so shows whether the adapter omits checksums.
   mutating func parse(_ dialogue: ELMDialogue, learnsChecksums: Bool) -> ReplyReader.Outcome {
     let outcome = reader.read(dialogue.reply, from: dialogue.bodyStart)
     guard learnsChecksums else { return outcome }

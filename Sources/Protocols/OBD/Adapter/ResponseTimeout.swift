@@ -8,7 +8,7 @@ struct ResponseTimeout: Sendable {
 
   /// The timing for the ECU of the fast request (the request that is polled at the device's rate) while the long timeout is not used.
   private(set) var timing = ReplyTiming.initial
-  /// The long timeout is used, because the ECU of the fast request reports "response pending".
+  /// Whether the long timeout is used, because the ECU of the fast request reports "response pending".
   private(set) var isLong = false
   /// The number of consecutive responses that were not preceded by "response pending".
   private var responsesWithoutPending = 0
@@ -84,7 +84,7 @@ struct ResponseTimeout: Sendable {
     }
   }
 
-  /// Records the round trip of a poll (nil: no response), if tuning is running.
+  /// Records the round trip of a poll, or nil if it had no response. Has no effect unless tuning is running.
   mutating func recordPoll(_ roundTrip: Nanoseconds?, for adapter: String?, _ effects: inout Effects) {
     if tuning?.add(roundTrip) ?? false { continueTuning(for: adapter, &effects) }
   }

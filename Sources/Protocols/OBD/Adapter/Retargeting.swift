@@ -4,7 +4,7 @@
 struct Retargeting: Sendable {
   /// The addressing after the last command.
   let addressing: ECUAddressing
-  /// The target is the ECU of the fast request, the request that is polled at the device's rate.
+  /// Whether the target is the ECU of the fast request, the request that is polled at the device's rate.
   let isForFastRequest: Bool
   /// The time at which the first command was sent.
   let began: Instant
@@ -45,7 +45,7 @@ struct Retargeting: Sendable {
     }
   }
 
-  /// Whether the next command replaces this one if the adapter does not support it.
+  /// Whether the next command is the fallback for this one.
   private var hasFallback: Bool {
     guard position + 1 < steps.count, case .fallback = steps[position + 1] else { return false }
     return true

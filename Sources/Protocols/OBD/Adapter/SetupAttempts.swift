@@ -44,7 +44,7 @@ struct SetupAttempts: Sendable {
   ) -> AdapterEvent {
     failures += 1
     if failures >= (isSilent && baudRate.isUntested ? 1 : Self.maxFailures) { return .needs(.giveUp(reason)) }
-    // The adapter may have read bytes at another baud rate as the beginning of this command.
+    // Bytes sent at another baud rate may have reached the adapter as the beginning of this command.
     if baudRate.isUntested { return .needs(.setUp(fault: nil)) }
     // After an unreadable reply, wait for the rest of the output. After a timeout, there is none.
     if !isSilent { return .needs(.rest(until: now &+ .second, reason)) }

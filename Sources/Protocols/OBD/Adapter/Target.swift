@@ -3,9 +3,9 @@
 
 /// One ECU, or all of them.
 struct Target: Hashable, Sendable {
-  /// The identifier of the request; nil: the adapter sets the functional address itself.
+  /// The request identifier, or nil if the adapter itself sets the functional address.
   let request: CANIdentifier?
-  /// The response identifier; nil: any ECU.
+  /// The response identifier, or nil if any ECU may respond.
   let reply: CANIdentifier?
 
   /// The BMS of Hyundai and Kia.
@@ -40,8 +40,8 @@ struct Target: Hashable, Sendable {
   /// The displayed form: `7E4`.
   var text: String { request?.text ?? "all" }
 
-  /// Whether a message from this source (nil: not shown) can be a response. If any ECU may respond, only the ECU that responded first
-  /// (`responder`) is accepted, because other ECUs report other values.
+  /// Whether a message from this source can be a response. `source` is nil if the adapter does not show it. If any ECU may respond, only
+  /// the ECU that responded first (`responder`) is accepted, because other ECUs report other values.
   func accepts(_ source: UInt32?, responder: UInt32?) -> Bool {
     guard let source else { return true }
     if let reply { return source == reply.number }

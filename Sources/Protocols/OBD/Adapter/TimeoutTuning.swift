@@ -1,7 +1,7 @@
-// Tuning of the adapter's timeout. The fast request, the request that is polled at `rate`, is sent `pollsPerTrial` times with each setting,
-// safest first. It is sent without the response count (the `2` of `0101 2`, see FrameCount.swift), with which the adapter would return
-// without waiting for the timeout. Settings that lose a response are rejected. Of the others, the safest that is nearly as fast as the
-// fastest is stored with the adapter's name.
+// Tuning of the adapter's timeout. The fast request (the request that is polled at `rate`) is sent `pollsPerTrial` times with each setting:
+// the previous setting comes first, then the others from the safest to the fastest. The request has no response count (the `2` of `0101 2`,
+// see FrameCount.swift), because with one the adapter would not wait for its timeout. Settings that lose a response are rejected. Of the
+// others, the safest one that is nearly as fast as the fastest is stored with the adapter's name.
 
 /// The settings and their results.
 struct TimeoutTuning: Sendable {
@@ -13,7 +13,7 @@ struct TimeoutTuning: Sendable {
 
     init(_ timing: ReplyTiming) { self.timing = timing }
 
-    /// Records the round trip of a poll; nil: no response.
+    /// Records the round trip of a poll, or nil if it had no response.
     mutating func add(_ roundTrip: Nanoseconds?) {
       if let roundTrip { roundTrips.append(roundTrip) } else { failures += 1 }
     }
@@ -46,7 +46,7 @@ struct TimeoutTuning: Sendable {
     beginTrial()
   }
 
-  /// The current setting; nil: all settings were tried.
+  /// The setting under test, or nil if all settings were tried.
   var timing: ReplyTiming? { trials.last.flatMap { $0.isOver ? nil : $0.timing } }
 
   /// Begins the trial of the next setting, if one is left.
@@ -55,7 +55,7 @@ struct TimeoutTuning: Sendable {
     pollsToSkip = Self.skippedPolls
   }
 
-  /// Records the round trip of a poll (nil: no response). Returns true when all polls with a setting are done.
+  /// Records the round trip of a poll, or nil if it had no response. Returns true when all polls with the setting under test are done.
   mutating func add(_ roundTrip: Nanoseconds?) -> Bool {
     guard !trials.isEmpty else { return true }
     if roundTrip != nil, pollsToSkip > 0 { pollsToSkip -= 1; return false }

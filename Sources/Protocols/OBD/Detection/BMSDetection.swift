@@ -24,8 +24,8 @@ extension BMSRecord {
     return checks.count { $0 } >= minPassedChecks
   }
 
-  /// Whether the mean pack voltage is within 40 % of the voltage. The mean, in kV, is lifetime energy (0.1 kWh) divided by lifetime charge
-  /// (0.1 Ah).
+  /// Whether the mean pack voltage over the lifetime is within 40 % of the present voltage. The mean in kV is lifetime energy (in units of
+  /// 0.1 kWh) divided by lifetime charge (in units of 0.1 Ah).
   private static func isNearMean(_ voltage: Double, _ data: UnsafeBufferPointer<UInt8>, chargeOffset: Int, energyOffset: Int) -> Bool {
     let (charge, energy) = (NumberLayout.u32.raw(data, chargeOffset), NumberLayout.u32.raw(data, energyOffset))
     return charge > 0 && (voltage * 0.6...voltage * 1.4).contains(Double(energy) * 1000 / Double(charge))

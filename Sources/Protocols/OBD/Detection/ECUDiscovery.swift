@@ -1,5 +1,5 @@
-// Discovers the ECUs of an SAE J1979 vehicle and the PIDs that each ECU supports. One request queries 32 PIDs of all ECUs; ambiguous
-// responses are rejected. Source: SAE J1979, service 01 with PIDs 00, 20, 40 …
+// Discovers the ECUs of an SAE J1979 vehicle and the PIDs that each ECU supports. Each request queries all ECUs for the support of 32 PIDs;
+// ambiguous responses are rejected. Source: SAE J1979, service 01 with PIDs 00, 20, 40 …
 
 /// The ECUs discovered so far, and what was learned about them.
 struct ECUDiscovery: Sendable, Equatable {
@@ -22,7 +22,7 @@ struct ECUDiscovery: Sendable, Equatable {
 
   /// The maximum number of PIDs in one request: 6, or 1 if the ECUs answer only one.
   private(set) var maxPIDsPerRequest = 6
-  /// The hash of the VIN; nil: unknown.
+  /// The hash of the VIN, or nil if the VIN is unknown.
   private(set) var vinHash: UInt32?
 
   init(on bus: OBDProtocol) { self.bus = bus }

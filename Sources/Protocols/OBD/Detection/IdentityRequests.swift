@@ -35,7 +35,8 @@ extension RequestLayout {
 }
 
 extension ReplyReader {
-  /// The strings in the response to an identification request; the response can consist of several messages. nil: there is no response.
+  /// The strings in the response to an identification request, and their source; or nil if there is no response. The response can consist
+  /// of several messages.
   func identity(_ request: PollRequest) -> (answer: VehicleInformation.Answer, source: UInt32?)? {
     let answers = messages.filter {
       request.target.accepts($0.source, responder: request.responder) && bytes(of: $0).starts(with: request.responsePrefix)

@@ -45,7 +45,7 @@ enum Vehicle: Equatable, Sendable {
 }
 
 struct ProtocolDetection: Sendable {
-  /// If a known vehicle does not respond, the adapter may be in another vehicle: after this many pauses, all protocols are tried once.
+  /// The number of pauses between searches over all protocols: if a known vehicle does not respond, the adapter may be in another vehicle.
   private static let pausesPerSearch = 10
   private static let maxForeignRecords = 3
   private static let ecusKey = "ecus"
@@ -62,7 +62,7 @@ struct ProtocolDetection: Sendable {
   private var discovery = ECUDiscovery(on: .can)
   /// Consecutive missing responses to the current request for supported PIDs.
   private var discoveryMisses = 0
-  /// The ECUs have just reported their supported PIDs, and no request for values has been answered since.
+  /// Whether the ECUs have just reported their supported PIDs and no request for values has been answered since.
   private(set) var hasJustDiscovered = false
   /// The number of candidates that failed since the last response.
   private var failures = 0
@@ -72,12 +72,13 @@ struct ProtocolDetection: Sendable {
   private var foreignRecords = 0
   /// The hash of the VIN on this connection.
   private var vinHash: UInt32?
-  /// The vehicle has stopped responding: its identification is requested again once it responds.
+  /// Whether the vehicle has stopped responding, so that its identification is requested again once it responds.
   private(set) var mustIdentifyAgain = false
-  /// Detection was repeated on this connection because new ECUs or PIDs were found.
+  /// Whether detection was repeated on this connection because new ECUs or PIDs were found.
   private var hasRepeatedDetection = false
-  /// The stored request and ECUs.
+  /// The stored request, or the request that the vehicle has answered since.
   private var storedRequest: FastRequest?
+  /// The stored ECUs of a standard vehicle.
   private var storedECUs: ECUDiscovery?
 
   init(_ choice: VehicleChoice) {
@@ -93,7 +94,7 @@ struct ProtocolDetection: Sendable {
 
   // MARK: Candidates
 
-  /// Restores the stored request. Returns the index of its candidate; nil: there is none.
+  /// Restores the stored request. Returns the index of its candidate, or nil if there is none.
   mutating func restore(request bytes: [UInt8]?) -> Int? {
     guard let bytes, let known = FastRequest(rawValue: String(decoding: bytes, as: UTF8.self)),
       let index = candidates.firstIndex(where: { $0.request == known })
@@ -131,8 +132,8 @@ struct ProtocolDetection: Sendable {
   /// Handles the end of a setup of the adapter, which may have been moved to another vehicle: the VIN is compared again.
   mutating func adapterWasSetUp() { vinHash = nil }
 
-  /// Begins the candidate at `index` (nil: the current one) and returns its request. If the candidate detects the known vehicle, this is
-  /// `vehicleRequest`, the vehicle's fast request (the request that is polled at the device's rate).
+  /// Begins the candidate at `index`, or the current one if nil, and returns the request to send. If the candidate detects the known
+  /// vehicle, this is `vehicleRequest`, the vehicle's fast request (the request that is polled at the device's rate).
   mutating func begin(_ index: Int? = nil, vehicleRequest: FastRequest?) -> FastRequest {
     let index = index ?? candidateIndex
     candidateIndex = index
@@ -161,8 +162,8 @@ struct ProtocolDetection: Sendable {
     return (next, true)
   }
 
-  /// The indices of the candidates to try. For a known vehicle, a candidate with automatic protocol detection is tried only every
-  /// `pausesPerSearch` pauses, unless it is the one that detects this vehicle.
+  /// The indices of the candidates to try. For a known vehicle, a candidate with automatic protocol detection is tried only before the
+  /// first pause and after every `pausesPerSearch` pauses, unless it is the candidate that detects this vehicle.
   private func eligibleCandidates() -> [Int] {
     let isKnown = storedRequest != nil || storedECUs != nil
     let triesAll = !isKnown || pauses % Self.pausesPerSearch == 0
@@ -238,7 +239,7 @@ struct ProtocolDetection: Sendable {
     return next(after: base)
   }
 
-  /// The next step after a failed request for supported PIDs; `none`: it is handled like any other failure.
+  /// The next step after a failed request for supported PIDs; `none`: the failure is handled like that of any other request.
   enum FailureStep { case none, retry, ended }
 
   /// Counts a failed request. Supported PIDs after the first 32 are optional: two missing responses end the discovery.
@@ -287,8 +288,8 @@ struct ProtocolDetection: Sendable {
   /// The next step after a response that is not BMS data.
   enum ForeignRecordStep { case retry, pause, tryOther }
 
-  /// Counts a response that is not BMS data. The request is repeated, for a known vehicle after a pause, because it may have just woken up.
-  /// After `maxForeignRecords` such responses, the next candidate is tried.
+  /// Counts a response that is not BMS data. The request is repeated, because the BMS may have just woken up; for a known vehicle, a pause
+  /// comes first. After `maxForeignRecords` such responses, the next candidate is tried.
   mutating func countForeignRecord(_ request: FastRequest, _ effects: inout Effects) -> ForeignRecordStep {
     foreignRecords += 1
     if foreignRecords < Self.maxForeignRecords { return storedRequest == request ? .pause : .retry }

@@ -1,6 +1,6 @@
-// The requests to an SAE J1979 vehicle: engine and road speed at the device's rate (or as configured), all other supported PIDs at their
-// own periods. On CAN up to six PIDs of one ECU share a request; on pre-CAN protocols each PID has its own. A PID that several ECUs support
-// is requested from the first of them.
+// The requests to an SAE J1979 vehicle: engine speed and road speed at the device's rate (or as configured), all other supported PIDs at
+// their own periods. On CAN up to six PIDs of one ECU share a request; on pre-CAN protocols each PID has its own. A PID that several ECUs
+// support is requested from the first of them.
 
 struct StandardCar {
   /// The fast request, which is polled at the device's rate, and its properties.
@@ -63,7 +63,7 @@ struct StandardCar {
         scalingLayouts.append(RequestLayout(parameters, of: target, period: Self.scalingPeriod, priority: .high))
       }
     }
-    // The fast request is the first one with engine or road speed, otherwise the one with the shortest period.
+    // The fast request is the first one with engine speed or road speed, otherwise the one with the shortest period.
     let order = layouts.indices.sorted { (layouts[$0].request.period, $0) < (layouts[$1].request.period, $1) }
     guard let first = layouts.firstIndex(where: \.request.usesDeviceRate) ?? order.first else { return nil }
     fast = layouts.remove(at: first)

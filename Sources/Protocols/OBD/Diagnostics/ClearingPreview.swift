@@ -1,11 +1,12 @@
-// Reads the data that clearing would erase: codes, freeze frames and readiness monitors. Last, it checks whether the vehicle moves. If so,
-// it fails, so that users do not confirm a clear operation that would then be rejected. A confirmed one also fails if an ECU does not
-// respond. Source: SAE J1979 service 04, which resets everything except permanent codes.
+// Reads the data that clearing would erase: codes, freeze frames and readiness monitors. The last requests check whether the vehicle moves
+// or its engine runs. If so, the preview fails, so that users do not confirm a clear operation that would then be rejected. The preview of
+// a confirmed clear operation also fails if an ECU does not respond. Source: SAE J1979 service 04, which resets everything except permanent
+// codes.
 
 struct ClearingPreview: MultiECUQuery {
   static let columns = ["ecu", "what", "value", "state", "meaning"]
 
-  /// The client has confirmed the clear operation.
+  /// Whether the client has confirmed the clear operation.
   let isConfirmed: Bool
   private(set) var codes = TroubleCodeQuery()
   private(set) var freezeFrames: [(source: UInt32?, code: TroubleCode)] = []
@@ -17,7 +18,7 @@ struct ClearingPreview: MultiECUQuery {
   private var isComplete = false
   /// The ECUs known from detection.
   private let knownECUs: [UInt32]
-  /// The vehicle responds to other requests.
+  /// Whether the vehicle responds to other requests.
   private let isResponding: Bool
 
   init(isConfirmed: Bool, _ motion: Motion = Motion(), knownECUs: [UInt32] = [], isResponding: Bool = false) {

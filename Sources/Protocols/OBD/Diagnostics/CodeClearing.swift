@@ -1,6 +1,6 @@
 // Clears the trouble codes after the data that will be lost has been saved: checks again that the vehicle is stationary, sends service 04
-// once, then reads the codes again. Service 04 is never repeated automatically. Source: SAE J1979 service 04: 44 is the positive response,
-// 7F 04 22 means that conditions are not correct.
+// once, then reads the codes again. Service 04 is never repeated automatically. Source: SAE J1979 service 04 (44 is the positive response,
+// 7F 04 22 means that conditions are not correct).
 
 struct CodeClearing: MultiECUQuery {
   /// The index of service 04 among the requests.
@@ -71,7 +71,7 @@ struct CodeClearing: MultiECUQuery {
     return parts.isEmpty ? "no ECU responds" : parts.joined(separator: "; ")
   }
 
-  /// Whether no ECU has confirmed the clear operation, and at least one has not responded.
+  /// Whether no ECU has confirmed the clear operation, and at least one has not responded or has reported only "response pending".
   var isOutcomeUnknown: Bool { !hasCleared && outcomes?.contains { $0.outcome == .silent || $0.outcome == .refused(0x78) } ?? false }
 
   var abortError: CommandError? {

@@ -35,8 +35,8 @@ struct CodeClearingSequence: Sendable {
 
   mutating func restore(_ lines: [UInt8]?) { self.lines = lines ?? [] }
 
-  /// The requests that read the data that clearing would erase. `ecus` are the ECUs known from detection. `isResponding`: the vehicle
-  /// responds to other requests.
+  /// The query that reads what clearing would erase. Throws if a confirmed clear operation is already in progress. `ecus` are the ECUs
+  /// known from detection. `isResponding`: the vehicle responds to other requests.
   func preview(isConfirmed: Bool, _ motion: Motion, ecus: [UInt32], isResponding: Bool) throws(CommandError) -> ClearingPreview {
     if isConfirmed, id != nil {
       throw .refused(code: .busy, "the codes are already being cleared; read them again afterwards")
@@ -65,7 +65,7 @@ struct CodeClearingSequence: Sendable {
     effects.append(.progress(id, Report(text: "codes stored", progress: 0.5)))
   }
 
-  /// Handles the result of storing the codes. Returns the query that clears them; nil: there is none.
+  /// Handles the result of storing the codes. Returns the query that clears them, or nil if there is none.
   mutating func stored(
     _ key: String, _ failure: String?, _ motion: Motion, requiresResponse: Bool, _ effects: inout Effects
   ) -> OBDQuery? {
@@ -111,7 +111,8 @@ struct CodeClearingSequence: Sendable {
 }
 
 extension CodeClearing {
-  /// The outcome of service 04 for the journal, which is logged even if the client has disconnected. nil: there is none.
+  /// The journal entry about the outcome of service 04, or nil if there is no outcome yet. It is logged even if the client has
+  /// disconnected.
   var event: Effect? {
     guard outcomes != nil else { return nil }
     return .event(

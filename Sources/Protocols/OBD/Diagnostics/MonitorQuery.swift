@@ -22,7 +22,7 @@ struct MonitorQuery: MultiECUQuery {
   private var tested: Set<UInt32?> = []
   private var problems: [String] = []
   private var processed = 0
-  /// The vehicle responds to other requests.
+  /// Whether the vehicle responds to other requests.
   private let isResponding: Bool
 
   init(isCAN: Bool, isResponding: Bool = false) {

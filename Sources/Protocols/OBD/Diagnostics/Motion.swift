@@ -4,16 +4,16 @@
 struct Motion: Sendable, Equatable {
   static let requests: [[UInt8]] = [[0x01, 0x0D], [0x01, 0x0C]]
 
-  /// km/h, the highest of all ECUs.
+  /// The road speed in km/h, the highest of all ECUs.
   private(set) var roadSpeed: Int?
-  /// rpm, the highest of all ECUs.
+  /// The engine speed in rpm, the highest of all ECUs.
   private(set) var engineSpeed: Double?
-  /// rpm of a drive motor, from recent BMS data.
+  /// The speed of a drive motor in rpm, from recent BMS data.
   let motorSpeed: Double?
 
   init(motorSpeed: Double? = nil) { self.motorSpeed = motorSpeed }
 
-  /// Recent speeds from polling.
+  /// Takes over the polled speeds that are recent.
   init(_ polled: PolledSpeeds, at now: Instant) {
     motorSpeed = polled.motor.flatMap { $0.value(at: now) }
     roadSpeed = polled.road.flatMap { $0.value(at: now) }.map { Int($0) }

@@ -21,9 +21,10 @@ struct TroubleCodeQuery: MultiECUQuery {
   private var found: [Entry] = []
   /// Messages about codes that could not be read.
   private(set) var problems: [String] = []
-  /// At least one ECU must respond. Only on CAN: there, an ECU without codes reports that it has none; on older buses it may not respond.
+  /// Whether at least one ECU must respond. True only on CAN, where an ECU without codes reports that it has none; on pre-CAN protocols,
+  /// such an ECU may not respond.
   private let requiresResponse: Bool
-  /// The vehicle responds to other requests.
+  /// Whether the vehicle responds to other requests.
   private let isResponding: Bool
   private var isAnswered = false
   private var processed = 0
@@ -32,7 +33,7 @@ struct TroubleCodeQuery: MultiECUQuery {
     (self.requiresResponse, self.isResponding) = (requiresResponse, isResponding)
   }
 
-  /// Sorted by ECU, then by code.
+  /// The codes, sorted by ECU, then by code.
   var entries: [Entry] { found.sorted { ($0.source ?? 0, $0.code) < ($1.source ?? 0, $1.code) } }
 
   /// The permanent codes, which clearing does not erase; nil if there are none.

@@ -15,7 +15,7 @@ struct UDSTroubleCodeQuery: MultiECUQuery {
   /// Messages about codes that could not be read.
   private var problems: [String] = []
   private var processed = 0
-  /// The vehicle responds to other requests.
+  /// Whether the vehicle responds to other requests.
   private let isResponding: Bool
 
   init(_ ecus: [Target], known: Set<Target>, isResponding: Bool = false) {

@@ -3,8 +3,9 @@
 
 /// One manufacturer-specific data record (DID block) and its properties.
 struct ManufacturerRecord: Sendable {
-  /// The CAN identifiers of request and response.
+  /// The CAN identifier of the request.
   let header: UInt32
+  /// The CAN identifier of the response.
   let reply: UInt32
   /// The request's bytes, service first.
   let request: [UInt8]
@@ -25,7 +26,7 @@ struct ManufacturerRecord: Sendable {
   static let all: [ManufacturerRecord] = hyundai
 }
 
-/// Vehicles with the same data records.
+/// A family of vehicles with the same data records.
 enum VehicleFamily: String, CaseIterable, Sendable {
   /// Ioniq 5, Ioniq 6, EV6 and their platform.
   case eGMP = "e-gmp"

@@ -1,12 +1,12 @@
 // The requests other than the fast request (FastPoll.swift): those that the vehicle is known to answer, and the owner's custom signals.
 
 struct ConfiguredRequests: Sendable {
-  /// Only custom signals are requested in addition to the fast request.
+  /// Whether only custom signals are requested in addition to the fast request.
   let isFastOnly: Bool
   let signals: [CustomSignal]
   let overrides: PropertyOverrides
 
-  /// The requests for an electric car of this family; nil: unknown family.
+  /// The requests for an electric car of this family, which is nil if it is unknown.
   func layouts(of family: VehicleFamily?, on bus: OBDProtocol) -> [RequestLayout] {
     add(signalsOn: bus, to: family.map { RequestLayout.records(of: $0) + RequestLayout.identity(of: [], on: .can) } ?? [])
   }

@@ -13,21 +13,21 @@ struct FastPoll: Sendable {
 
   /// The request that is polled now.
   private(set) var request: FastRequest
-  /// The fast request of the detected vehicle; nil: no vehicle with SAE J1979 PIDs is detected.
+  /// The fast request of the detected vehicle, or nil if no vehicle with SAE J1979 PIDs has been detected.
   private(set) var vehicleRequest: FastRequest?
   /// The rows of `vehicleRequest`.
   private(set) var rows: [PollRequest.Row] = []
-  /// The period of `vehicleRequest`; nil: the device's rate.
+  /// The configured period of `vehicleRequest`, or nil for the device's rate.
   private(set) var period: Nanoseconds?
   private(set) var frameCount = FrameCount()
-  /// The ECU that answered the previous functional request.
+  /// The ECU that sent the previous response.
   private(set) var responder: UInt32?
-  /// The failure of `vehicleRequest` that led to the liveness check; nil: no check is in progress.
+  /// The failure of `vehicleRequest` that led to the liveness check, or nil if no check is in progress.
   private(set) var livenessCheckReason: String?
   private(set) var onePIDTest = OnePIDTest.none
   /// The request as last sent, with the carriage return.
   private var bytes: [UInt8] = []
-  /// The frame count in `bytes`; nil: none.
+  /// The frame count in `bytes`, or nil if there is none.
   private var framesInBytes: Int?
 
   init(_ request: FastRequest) { self.request = request }
@@ -44,7 +44,7 @@ struct FastPoll: Sendable {
     return bytes
   }
 
-  /// The configured period of the request that is polled now; nil: the device's rate.
+  /// The configured period of the request that is polled now, or nil for the device's rate.
   var currentPeriod: Nanoseconds? { request == vehicleRequest ? period : nil }
 
   /// Whether PIDs of a standard vehicle are polled.
@@ -120,7 +120,7 @@ struct FastPoll: Sendable {
     return true
   }
 
-  /// Resumes the fast request. Returns the failure that led to the check; nil: no check was in progress.
+  /// Resumes the fast request. Returns the failure that led to the check, or nil if no check was in progress.
   mutating func endLivenessCheck() -> String? {
     guard let message = livenessCheckReason, let vehicleRequest else { return nil }
     livenessCheckReason = nil

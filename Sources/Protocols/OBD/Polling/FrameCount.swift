@@ -6,9 +6,9 @@ struct FrameCount: Sendable {
   /// The number of complete responses that are required to learn the count, by the number of times it was dropped.
   private static let requiredFullReplies = [1, 1, 16, 256]
 
-  /// The number of frames to request, 1 to 15; nil: the adapter waits for its timeout.
+  /// The number of frames to request, 1 to 15, or nil to let the adapter wait for its timeout.
   private(set) var frames: Int?
-  /// The adapter does not support the digit.
+  /// Whether the adapter is known not to support the digit.
   private var isUnsupported = false
   private var drops = 0
   private var fullReplies = 0

@@ -4,7 +4,7 @@ struct PollFailureCounters: Sendable {
   /// The number of replaced requests after which the whole vehicle is considered silent.
   private static let maxReplacements = 6
 
-  /// The vehicle has answered the fast request on this connection.
+  /// Whether the vehicle has answered the fast request on this connection.
   private(set) var isConfirmed = false
   /// Consecutive responses that lack some of the requested PIDs.
   private var partialResponses = 0
@@ -18,7 +18,7 @@ struct PollFailureCounters: Sendable {
   private var malformedResponses = 0
   /// Negative responses to PIDs.
   private var negativeResponses = 0
-  /// Fast requests that were replaced by the next one.
+  /// The number of fast requests that were replaced by the next one.
   private var replacements = 0
 
   /// Whether the fast request may be replaced once more.

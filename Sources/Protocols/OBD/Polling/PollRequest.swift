@@ -16,12 +16,12 @@ struct PollRequest: Sendable {
     let length: Int
   }
 
-  /// The purpose of the response.
+  /// The kind of data that is requested.
   enum Purpose: Sendable {
     case values
-    /// It requests the supported PIDs again, to find ECUs that did not respond during detection.
+    /// The supported PIDs, requested again to find ECUs that did not respond during detection.
     case supportCheck
-    /// The response is a string for one property, possibly in several messages.
+    /// A string for one property, possibly in several messages.
     case identity
   }
 
@@ -43,15 +43,15 @@ struct PollRequest: Sendable {
   private(set) var rows: [Row] = []
   /// The ECU that answered the request on this connection.
   private(set) var responder: UInt32?
-  /// It is polled at the device's rate, as the fast request is. In the queue, it alternates with the fast request.
+  /// Whether it is polled at the device's rate, as the fast request is. In the queue, such a request alternates with the fast request.
   let usesDeviceRate: Bool
   let purpose: Purpose
-  /// It was the fast request and failed. When the ECU answers it again, it becomes the fast request again.
+  /// Whether it was the fast request and failed. When the ECU answers it again, it becomes the fast request again.
   private(set) var isReplaced = false
   private(set) var priority = Priority.normal
-  /// It is sent with the long timeout, because its ECU reports "response pending".
+  /// Whether it is sent with the long timeout, because its ECU reports "response pending".
   private(set) var usesLongTimeout = false
-  /// When it is due next; `.min`: at once.
+  /// The time at which it is due next, or `.min` if it is due at once.
   private(set) var due: Instant = .min
   /// The expected time from sending the request to the reply, from recent measurements.
   private(set) var duration: Nanoseconds = 60 * .millisecond
@@ -61,7 +61,7 @@ struct PollRequest: Sendable {
   private(set) var partialResponses = 0
   /// The number of consecutive requests without a usable response.
   private(set) var misses = 0
-  /// The duration was measured with the current form of the request: with or without a frame count.
+  /// Whether the duration was measured with the current form of the request, that is, with or without a frame count.
   private var isDurationCurrent = false
   /// The number of measured round trips. Until its duration is measured, the request may be sent even if it does not fit into a gap.
   private(set) var samples = 0
@@ -124,7 +124,8 @@ struct PollRequest: Sendable {
   /// The request as sent, with the carriage return, and with the frame count if it is known.
   var bytes: [UInt8] {
     var bytes = hexText(request)
-    // With a frame count, the adapter would stop waiting after a "response pending", or before ECUs that respond for the first time.
+    // With a frame count, the adapter would stop waiting after a "response pending", or before the response of an ECU that did not respond
+    // earlier.
     if !usesLongTimeout, !isSupportCheck, let frames = frameCount.frames {
       bytes.append(contentsOf: String(frames, radix: 16, uppercase: true).utf8)
     }
@@ -174,7 +175,7 @@ struct PollRequest: Sendable {
     duration = !isDurationCurrent || took > duration ? took : duration - (duration - took) / 8
     isDurationCurrent = hadCount == (frameCount.frames != nil)
     samples += 1
-    // With the frame count it is faster: measure that duration at once.
+    // The request is faster with a frame count, so measure it again at once.
     if samples < 2, !isRare { due = now } else { recentResponses.add(at: now, window: window) }
   }
 

@@ -12,7 +12,7 @@ struct PollScheduler: Sendable {
     case polling(Poll)
     /// A request of the queue is in flight.
     case requesting(Int, sent: Instant)
-    /// Polling is paused until this time; nil: until the link comes up again.
+    /// Polling is paused until this time, or until the link comes up again if nil.
     case paused(until: Instant?)
   }
 
@@ -21,9 +21,9 @@ struct PollScheduler: Sendable {
     let sent: Instant
     /// The delay after its slot; nil if it had no slot.
     let lateness: Nanoseconds?
-    /// The request carried a frame count.
+    /// Whether the request carried a frame count.
     let hasFrameCount: Bool
-    /// The next slot came before the reply.
+    /// Whether the next slot came before the reply.
     fileprivate(set) var isOverdue = false
   }
 
@@ -40,7 +40,7 @@ struct PollScheduler: Sendable {
     fast = FastPoll(request)
   }
 
-  /// The vehicle has answered the fast request on this connection.
+  /// Whether the vehicle has answered the fast request on this connection.
   var isConfirmed: Bool { errors.isConfirmed }
   /// Whether a failing fast request may be replaced. False after several replacements, when another one would not help.
   var canReplace: Bool { fast.pollsPIDs && errors.canReplace }
@@ -106,7 +106,7 @@ struct PollScheduler: Sendable {
     errors = PollFailureCounters()
   }
 
-  /// Polls with this period; nil: at the device's rate.
+  /// Polls with this period, or at the device's rate if it is nil.
   private mutating func setPeriod(_ period: Nanoseconds?) {
     if pace.limitRate(toOnePollPer: period) { statistics.changePeriod(to: pace.period) }
   }
@@ -136,7 +136,7 @@ struct PollScheduler: Sendable {
     state = .polling(poll)
   }
 
-  /// The index of the queued request to send now; nil: none fits. At its slot, the fast request takes precedence over all but forced
+  /// The index of the queued request to send now, or nil if none fits. At its slot, the fast request takes precedence over all but forced
   /// requests.
   func pick(at now: Instant, _ adapter: RequestQueue.AdapterState) -> Int? {
     guard now < pace.due || queue.hasForced(at: now), errors.isConfirmed else { return nil }
@@ -148,7 +148,7 @@ struct PollScheduler: Sendable {
   /// Begins a poll of the fast request, and returns the bytes to send. `allowsFrameCount`: they may include the frame count.
   mutating func beginPoll(allowsFrameCount: Bool, at now: Instant) -> [UInt8] {
     statistics.recordSent()
-    // While the gaps are being measured, polls may be late.
+    // While the durations of the queued requests are being measured, polls may be late; this lateness is not counted.
     if !queue.isMeasured, pace.period > 0 { pace.begin(at: now) }
     state = .polling(Poll(sent: now, lateness: pace.recordPoll(at: now), hasFrameCount: allowsFrameCount && fast.frameCount.frames != nil))
     return fast.bytes(allowsFrameCount: allowsFrameCount)
@@ -165,7 +165,7 @@ struct PollScheduler: Sendable {
   // MARK: Pauses
 
   mutating func pause(until: Instant?) { state = .paused(until: until) }
-  /// Ends a pause for a voltage measurement. Polling resumes only if the voltage allows it.
+  /// Ends a pause so that the voltage can be measured. Polling resumes only if the voltage allows it.
   mutating func endPause() { state = .waiting }
 
   /// Polls at once, then on the grid.
@@ -174,7 +174,7 @@ struct PollScheduler: Sendable {
     pace.begin(at: now)
   }
 
-  /// Handles a response to the request that all ECUs support, while polling was paused.
+  /// Handles a response to the liveness check while polling was paused.
   mutating func vehicleResponded(at now: Instant) {
     errors.resetMissingResponses()
     pace.begin(at: now)
@@ -292,8 +292,8 @@ struct PollScheduler: Sendable {
     setFast(whole.requesting(only: fast.request.parameters.prefix(1)))
   }
 
-  /// Polls a former fast request at the device's rate again, because it is answered again. It replaces a fast request with a configured
-  /// period. Otherwise, the two requests are merged if they have at most `maxPIDs` PIDs together.
+  /// Polls a former fast request at the device's rate again, because it is answered again. If the current fast request has a configured
+  /// period, the two are exchanged. Otherwise, they are merged if they go to the same ECU and have at most `maxPIDs` PIDs together.
   mutating func restoreFast(_ index: Int, maxPIDs: Int) {
     guard fast.pollsPIDs, fast.livenessCheckReason == nil else { return }
     queue.markRestored(index)
@@ -315,7 +315,7 @@ struct PollScheduler: Sendable {
   /// Polls a request that all ECUs support, to check whether the vehicle responds.
   mutating func beginLivenessCheck(_ message: String, on bus: OBDProtocol) { _ = fast.beginLivenessCheck(message, on: bus) }
 
-  /// Resumes the fast request. Returns the failure that led to the check; nil: no check was in progress.
+  /// Resumes the fast request. Returns the failure that led to the check, or nil if no check was in progress.
   mutating func endLivenessCheck() -> String? { fast.endLivenessCheck() }
 
   /// Handles a vehicle that does not respond to any request.

@@ -4,7 +4,7 @@
 struct PollStatistics: Sendable {
   private var timing: Timing
   private var polls = 0
-  /// The time at which the counters were last published; `.min`: never.
+  /// The time at which the counters were last published, or `.min` if they are due at once.
   private var published: Instant = .min
 
   init(period: Nanoseconds) { timing = Timing(period: period) }

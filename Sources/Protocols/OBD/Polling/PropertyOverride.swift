@@ -19,7 +19,7 @@ enum Priority: String, CaseIterable, Comparable, Sendable {
 struct PropertyOverride: Sendable, Equatable {
   /// The name of the property.
   let name: String
-  /// nil: the default period.
+  /// The poll period, or nil for the default.
   let period: Nanoseconds?
   let priority: Priority
   let isPolled: Bool
@@ -84,7 +84,7 @@ struct PropertyOverrides: Sendable, Equatable {
   /// Whether the property is polled.
   func polls(_ name: String) -> Bool { overrides[name]?.isPolled ?? true }
 
-  /// The period of a request for these properties; nil: not polled. `defaultPeriod` is the period without an override.
+  /// The period of a request for these properties, or nil if none of them is polled. `defaultPeriod` is the period without an override.
   func period(of names: [String], default defaultPeriod: Nanoseconds) -> Nanoseconds? {
     names.isEmpty ? defaultPeriod : names.filter(polls).map { overrides[$0]?.period ?? defaultPeriod }.min()
   }

@@ -3,14 +3,14 @@
 struct RequestLayout {
   private(set) var request: PollRequest
   private(set) var rows: [(parameter: UInt8?, dataRow: DataRow)]
-  /// Its properties are custom signals, which take precedence over other properties of the same name.
+  /// Whether its properties are custom signals, which take precedence over other properties of the same name.
   let isCustom: Bool
 
   init(_ request: PollRequest, _ rows: [DataRow], isCustom: Bool = false) {
     (self.request, self.rows, self.isCustom) = (request, rows.map { (nil, $0) }, isCustom)
   }
 
-  /// PIDs of service 01 in one request.
+  /// Creates one request for these PIDs of service 01.
   init(
     _ parameters: [StandardParameter], of target: Target, period: Nanoseconds, usesDeviceRate: Bool = false, priority: Priority = .normal
   ) {

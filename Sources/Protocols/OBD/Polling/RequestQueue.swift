@@ -1,7 +1,8 @@
 // The queue of all requests other than the fast request (FastPoll.swift). They are sent in the gaps between fast requests. A due request is
-// sent only if it can complete, including retargeting, before the next slot. If several qualify, the order is: priority, then the current
-// target of the adapter, then the earliest deadline. A request that never fits is forced once it is late by one period: it is sent although
-// it delays the fast request. Usually at most one request per second is forced.
+// sent only if it can complete, including retargeting, before the next slot. Of several such requests, the one with the highest priority is
+// sent first, then one to the current target of the adapter, then the one with the earliest deadline. A request that never fits is forced
+// once it is late by one period, or by 1 s if its period is shorter: it is sent although it delays the fast request. Usually at most one
+// request per second is forced.
 
 struct RequestQueue: Sendable {
   private(set) var requests: [PollRequest] = []
@@ -9,15 +10,16 @@ struct RequestQueue: Sendable {
   private(set) var retargetDuration: Nanoseconds = 12 * .millisecond
   /// The earliest due time of all requests.
   private(set) var nextDue: Instant = .max
-  /// The duration of every request has been measured (`PollRequest.isMeasured`).
+  /// Whether the duration of every request has been measured (`PollRequest.isMeasured`).
   private(set) var isMeasured = true
   private var lastForced: Instant = .min
-  /// The fast request takes longer than its period, so there are no gaps.
+  /// Whether the fast request takes longer than its period, so that there are no gaps.
   private var hasNoGaps = false
-  /// No request has been sent since the last response to the fast request, so one may be forced.
+  /// Whether a request may be forced, because none has been sent since the last response to the fast request. Requests at the device's rate
+  /// have `canForceAlternate` instead.
   private var canForce = false
-  /// A request that alternates with the fast request, at the same rate, may be forced: none has been sent since the last response to the
-  /// fast request.
+  /// Whether a request at the device's rate, which alternates with the fast request, may be forced, because none has been sent since the
+  /// last response to the fast request.
   private var canForceAlternate = false
 
   /// The minimum time between the expected end of a request and the next slot.
@@ -75,13 +77,13 @@ struct RequestQueue: Sendable {
     retargetDuration = took > retargetDuration ? took : retargetDuration - (retargetDuration - took) / 8
   }
 
-  /// The adapter state on which the choice of a request depends: its current addressing, and the addressing to which it must return.
+  /// The state of the adapter on which the choice of a request depends.
   struct AdapterState {
-    /// The current addressing; nil: unknown.
+    /// The current addressing, or nil if it is unknown.
     let addressing: ECUAddressing?
-    /// The addressing that the fast request needs.
+    /// The addressing that the fast request needs, and to which the adapter must return.
     let fastAddressing: ECUAddressing
-    /// The adapter supports STPX, and uses its default filter at `fastAddressing`.
+    /// Whether the adapter supports STPX and uses its default filter at `fastAddressing`.
     let supportsSTPX: Bool
 
     /// Whether the adapter is set to the target of this request.
@@ -100,8 +102,8 @@ struct RequestQueue: Sendable {
     }
   }
 
-  /// The index of the request to send now; nil: none fits. It must complete, with the adapter back at `fastAddressing`, within `gap`, the
-  /// time before the next slot.
+  /// The index of the request to send now, or nil if none fits. It must complete, with the adapter back at `fastAddressing`, within `gap`,
+  /// the time before the next slot.
   func pick(at now: Instant, gap: Nanoseconds, _ adapter: AdapterState) -> Int? {
     guard now >= nextDue else { return nil }
     var best: Int?
@@ -140,7 +142,7 @@ struct RequestQueue: Sendable {
     update()
   }
 
-  /// The index of the request that replaces a failing fast request: one at its rate, else one that was answered, else any other.
+  /// The index of the request that replaces a failing fast request: one at the device's rate, else one that was answered, else any other.
   var successor: Int? {
     let eligible = requests.indices.filter { index in
       let request = requests[index]
@@ -229,7 +231,7 @@ struct RequestQueue: Sendable {
       requests[index].recordResponse(at: now, took: took, frames: frames, from: source)
       if request.requestsScaling {
         values.recordScales(reader)
-        // An ECU's scaling does not change while it runs.
+        // The scaling does not change while the ECU runs.
         if completeness == .all { requests[index].setDue(now &+ Self.scalingLifetime) }
       }
       return .answered(completeness, isSplit: completeness != .all && request.parameters.count > 1 && recordPartialResponse(index))

@@ -8,7 +8,7 @@ enum RequestOutcome: Sendable {
   case settingsLost(ELMStatus)
   /// The adapter does not support STPX.
   case rejectsSTPX
-  /// The reply is damaged.
+  /// The reply is unusable, for this reason. `isUnreadable`: it could not be parsed into messages.
   case unusable(String, isUnreadable: Bool)
   /// The text in the response to an identification request.
   case identified(String)

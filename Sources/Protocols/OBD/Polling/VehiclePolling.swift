@@ -3,7 +3,7 @@
 struct VehiclePolling: Sendable {
   /// The timeout while the adapter detects the protocol: it tries several protocols, one of them at 5 baud.
   private static let protocolDetectionTimeout: Nanoseconds = 12 * .second
-  /// The timeout of a request with STPX, for which the adapter waits 200 ms.
+  /// The timeout for the reply to a request with STPX. The adapter itself waits only 200 ms for a response.
   private static let stpxTimeout: Nanoseconds = .second
   private static let unansweredMessage = "the vehicle does not respond to this request"
 
@@ -121,14 +121,14 @@ struct VehiclePolling: Sendable {
   // MARK: Pauses
 
   mutating func pause(until: Instant?) { scheduler.pause(until: until) }
-  /// Ends a pause for a voltage measurement. Polling resumes only if the voltage allows it.
+  /// Ends a pause so that the voltage can be measured. Polling resumes only if the voltage allows it.
   mutating func endPause() { scheduler.endPause() }
   mutating func resume(at now: Instant) { scheduler.resume(at: now) }
 
   /// Sets the number of consecutive pauses without a response.
   mutating func pausesChanged(to count: Int) { detection.pausesChanged(to: count) }
 
-  /// Handles a pause because the vehicle does not respond. `checksLiveness`: the next poll is a request that all ECUs support.
+  /// Handles a pause that begins because the vehicle does not respond. `checksLiveness`: the next poll is a request that all ECUs support.
   mutating func paused(_ message: String, checksLiveness: Bool) {
     scheduler.vehicleSilent()
     if checksLiveness { scheduler.beginLivenessCheck(message, on: detection.bus) }
@@ -144,7 +144,7 @@ struct VehiclePolling: Sendable {
 
   // MARK: Replies to the fast request
 
-  /// Publishes the values of an answered poll. Returns false if there are none, because the request has changed.
+  /// Publishes the values of an answered poll. Returns false if none are published, because PIDs are polled one by one from now on.
   mutating func answered(
     _ poll: PollScheduler.Poll, _ data: Range<Int>, from source: UInt32?, _ session: AdapterSession, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
@@ -277,7 +277,7 @@ struct VehiclePolling: Sendable {
     return .done(proceed(result, at: now, &values, &effects, &reaction))
   }
 
-  /// Handles the protocol that the adapter has detected; nil: the adapter does not report it.
+  /// Handles the protocol that the adapter has detected, or nil if the adapter does not report it.
   mutating func identified(
     _ bus: OBDProtocol?, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) -> PollConsequence {

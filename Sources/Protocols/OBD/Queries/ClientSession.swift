@@ -25,7 +25,8 @@ struct ClientSession: Sendable {
     if let query = clearingSequence.stored(key, failure, motion, requiresResponse: bus.isCAN, &effects) { queries.prepend(query) }
   }
 
-  /// Begins the next query; `fastAddressing` is the addressing of the fast request. Returns its first command; nil: it was rejected.
+  /// Begins the next query; `fastAddressing` is the addressing of the fast request. Returns its first command, or nil if the query was
+  /// rejected.
   mutating func begin(on bus: OBDProtocol, _ session: AdapterSession, fastAddressing: ECUAddressing, _ effects: inout Effects) -> [UInt8]? {
     queries.begin(on: bus, session.traits, from: session.addressing, fastAddressing: fastAddressing, &effects)
     return queries.isRunning ? queries.command : nil
@@ -52,7 +53,7 @@ struct ClientSession: Sendable {
     return outcome
   }
 
-  /// Ends the running query, because the adapter is initialised again. `command` is in flight.
+  /// Ends the running query, because the adapter is initialised again. `command` is the command in flight.
   mutating func interrupt(_ error: CommandError, _ command: [UInt8], _ effects: inout Effects) {
     if let id = queries.failRunning(error, command: command, &effects) { clearingSequence.completed(id) }
   }

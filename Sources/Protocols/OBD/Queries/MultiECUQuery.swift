@@ -9,11 +9,11 @@ protocol MultiECUQuery: Sendable {
   func target(of index: Int) -> Target?
   /// Processes the responses to the request at this index; empty if there are none. Throws if they are unusable.
   mutating func process(_ answers: [ECUAnswer], _ index: Int) throws(Unreadable)
-  /// Handles an unusable reply to the request at this index. Returns false if the query cannot continue without it.
+  /// Handles an unusable reply to the request at this index. Returns false if the query cannot continue without a usable reply.
   mutating func handleUnusableReply(to index: Int, _ reason: String) -> Bool
-  /// Whether it has so many requests that the client receives progress reports.
+  /// Whether the query has so many requests that the client receives progress reports.
   var isLong: Bool { get }
-  /// The error that ends the query, before or after its last request; nil: continue.
+  /// The error that ends the query, before or after its last request, or nil if the query continues.
   var abortError: CommandError? { get }
   /// The final report.
   var report: Report { get }

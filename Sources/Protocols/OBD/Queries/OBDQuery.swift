@@ -32,16 +32,16 @@ struct OBDQuery: Sendable {
   let service: UInt8?
   /// The CAN identifier of the ECU, or nil if none was given.
   let header: CANIdentifier?
-  /// It is an adapter command other than ATI, ATRV, ATDPN and STI, and may change any setting.
+  /// Whether it is an adapter command other than ATI, ATRV, ATDPN and STI, which may change any setting.
   let isRaw: Bool
   private(set) var script: [Step] = []
   /// The addressing when the request is sent.
   private(set) var addressing: ECUAddressing?
-  /// The command of the script that is in flight or next.
+  /// The index in `script` of the command that is in flight or next.
   private(set) var position = 0
-  /// The adapter waits longer, because an ECU has reported "response pending".
+  /// Whether the adapter waits longer, because an ECU has reported "response pending".
   private(set) var usesLongTimeout = false
-  /// The client still waits for the result.
+  /// Whether the client still waits for the result.
   private(set) var hasClient = true
 
   static let argumentNames = (request: "request", header: "header")
@@ -165,7 +165,7 @@ struct OBDQuery: Sendable {
   var isPending: Bool { position <= (script.lastIndex { $0.isRequest } ?? 0) }
   var isRestoring: Bool { if case .restore = step { true } else { false } }
 
-  /// Whether the next command replaces this one if the adapter does not support it.
+  /// Whether the next command is the fallback for this one.
   var hasFallback: Bool {
     guard position + 1 < script.count, case .prepare(.fallback) = script[position + 1] else { return false }
     return true

@@ -1,5 +1,5 @@
-// Queries of clients between two polls: a query waits for the command in flight and runs before the next poll, which retargets the adapter.
-// Each query completes exactly once, unless its client has disconnected.
+// Queries of clients between two polls: a query waits for the command in flight and runs before the next poll. The adapter is then
+// retargeted for that poll. Each query completes exactly once, unless its client has disconnected.
 //
 //   idle ─ begin ─▶ running ─ last command answered ─▶ idle
 //                   │  ▲ the next command of its script
@@ -23,7 +23,7 @@ struct Queries: Sendable {
       case unchanged
       /// The adapter is being retargeted.
       case unknownTarget
-      /// nil: any setting may have changed.
+      /// The adapter has this addressing now, which is unknown (nil) if any setting may have changed.
       case changed(ECUAddressing?)
     }
     fileprivate(set) var addressing = Addressing.unchanged
@@ -32,7 +32,7 @@ struct Queries: Sendable {
     fileprivate(set) var completed: CommandID?
     /// The query that has read the codes of a confirmed clear operation. The codes must be stored before they are cleared.
     fileprivate(set) var codesRead: OBDQuery?
-    /// Codes were cleared, or may have been. This changes other values.
+    /// Whether codes were cleared or may have been, which changes other values.
     fileprivate(set) var hasCleared = false
   }
 
@@ -206,7 +206,7 @@ struct Queries: Sendable {
     state = .running(query)
   }
 
-  /// Ends the running query with an error. Returns its ID if this completed it.
+  /// Ends the running query with an error. Returns its ID, or nil if there was no query to complete.
   mutating func failRunning(_ error: CommandError, command: [UInt8], _ effects: inout Effects) -> CommandID? {
     guard case .running(let query) = state else { return nil }
     var outcome = Outcome()

@@ -1,5 +1,6 @@
-// Selects the message that answers a request: it repeats the identifier and comes from the right ECU. Other and repeated responses are
-// skipped. If one ECU sends contradictory responses, the reply is rejected; if several ECUs respond, the lowest address takes precedence.
+// Selects the message that answers a request, that is, one that repeats the identifier and comes from the right ECU. Other and repeated
+// responses are skipped. If one ECU sends contradictory responses, the reply is rejected; if several ECUs respond, the lowest address takes
+// precedence.
 
 extension ReplyReader {
   enum Answer {

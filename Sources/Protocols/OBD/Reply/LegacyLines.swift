@@ -41,7 +41,7 @@ extension ReplyReader {
   /// Adds a frame of ISO 9141-2 (sum) or SAE J1850 (CRC): priority, target, source, up to seven bytes, checksum.
   mutating func addLegacyFrame(_ octets: Octets) throws(Unreadable) {
     let standardLength = Self.length(of: octets, from: 3)
-    // If there is no checksum, the last byte of a complete message may look like a valid one by chance.
+    // If there is no checksum, the last byte of a complete message may by chance look like a valid checksum.
     let hasChecksum = (octets.hasValidSum || octets.hasValidCRC) && standardLength != octets.count - 3
     let length = octets.count - (hasChecksum ? 4 : 3)
     guard length >= 1, length <= Self.maxMessageLength else { throw Unreadable("frame of wrong length") }

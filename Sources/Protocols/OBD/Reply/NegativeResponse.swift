@@ -2,11 +2,11 @@
 
 /// The code in a negative response, `7F service code`.
 enum NegativeResponse {
-  /// The consequence of a negative response to the fast request, the request that is polled at the device's rate.
+  /// The consequence of a negative response to a polled request.
   enum Consequence {
     /// Try another request: this service or identifier is not supported.
     case tryOther
-    /// Repeat at the next slot.
+    /// Repeat the request soon.
     case repeatRequest
     /// The response is pending: do not repeat at once.
     case pause

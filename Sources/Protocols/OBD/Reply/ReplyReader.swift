@@ -19,7 +19,7 @@ struct ReplyReader: Sendable {
   /// The bytes of all messages, one after the other.
   private(set) var payload: [UInt8] = []
 
-  /// The adapter is known to omit the checksums of pre-CAN protocols: the length must match instead.
+  /// Whether the adapter is known to omit the checksums of pre-CAN protocols, so that the length must match instead.
   private(set) var omitsChecksums = false
   /// Whether at least one line of the last reply had a valid checksum, and whether at least one was complete except for the checksum.
   private(set) var checksums: (hasValid: Bool, hasMissing: Bool) = (false, false)
@@ -30,9 +30,9 @@ struct ReplyReader: Sendable {
   mutating func noteValidChecksum() { checksums.hasValid = true }
   mutating func noteMissingChecksum() { checksums.hasMissing = true }
 
-  /// The number of digits of the longest data line: a 29-bit header and eight bytes, or a K-line frame.
+  /// The maximum number of digits of a data line: a 29-bit header and eight bytes, or a K-line frame.
   private static let maxLineLength = 32
-  /// The same if line ends are missing: negative responses of other ECUs can then precede the data in the same line.
+  /// The maximum number of digits of a line if line ends are missing: negative responses of other ECUs can then precede the data.
   private static let maxDigits = 128
 
   /// The bytes of a message of the last reply.
@@ -141,7 +141,7 @@ struct ReplyReader: Sendable {
   /// The values of hex digits.
   typealias Digits = UnsafeMutableBufferPointer<UInt8>
 
-  /// How many of the first `count` digits are negative responses (7F, service, code) of other ECUs whose line ends are missing. The last
+  /// The number of leading digits that are negative responses (7F, service, code) of other ECUs, whose line ends are missing. The last
   /// `length` of the `count` digits are the length of a message.
   private static func negativeResponseDigits(beforeLast length: Int, _ digits: Digits, _ count: Int) -> Int {
     guard count > length, (count - length).isMultiple(of: 6) else { return 0 }

@@ -6,7 +6,7 @@ public struct CustomSignal: Sendable {
   let row: DataRow
   let request: SignalRequest
   let header: CANIdentifier
-  /// The response identifier; nil accepts any.
+  /// The response identifier, or nil to accept any.
   let reply: CANIdentifier?
   /// The poll period.
   let period: Nanoseconds

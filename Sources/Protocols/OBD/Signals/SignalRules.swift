@@ -2,13 +2,14 @@
 
 /// The rules of a custom signal.
 package enum SignalRules {
-  /// The maximum length of a name and of a formula.
+  /// The maximum length of a name.
   package static let maxNameLength = CustomSignal.maxNameLength
+  /// The maximum length of a formula.
   package static let maxFormulaLength = Expression.maxLength
   /// The names that a signal cannot have: those of the kind's own properties.
   package static let reservedNames = OBDMachine.ownProperties
 
-  /// The name of a data byte in formulas (`A`, `AB`); nil after the last one with a name.
+  /// The name of a data byte in formulas (`A`, `AB`), or nil if the byte has no name.
   package static func byteName(_ offset: Int) -> String? { ExpressionParser.byteName(offset) }
   /// Whether this is the name of a data byte.
   package static func isByte(_ name: String) -> Bool { ExpressionParser.byteOffset(name) != nil }

@@ -3,20 +3,20 @@
 // vehicle measures a few volts of its own supply, or none.
 
 struct PauseConditions: Sendable, Equatable {
-  /// Polling pauses below this voltage, in V; 0: never.
+  /// Polling pauses below this voltage, in V; 0 disables this.
   let minVoltage: Double
   /// The interval between probes while polling is paused.
   let probeInterval: Nanoseconds
-  /// Polling pauses when the vehicle has not been in use for this long; 0: never.
+  /// Polling pauses when the vehicle has not been in use for this long; 0 disables this.
   let idleAfter: Nanoseconds
-  /// The adapter enters low power mode between probes.
+  /// Whether the adapter enters low power mode between probes.
   let usesLowPower: Bool
 
-  /// The last voltage at the OBD connector in V; nil: not measured.
+  /// The last voltage at the OBD connector in V, or nil if it was not measured.
   private(set) var volts: Double?
   private var lastMeasurement: Instant?
   private var lowSince: Instant?
-  /// The voltage has been low for long enough to pause polling.
+  /// Whether the voltage has been low for long enough to pause polling.
   private var isLow = false
   /// When the vehicle was last in use.
   private var lastUse: Instant?
@@ -44,10 +44,10 @@ struct PauseConditions: Sendable, Equatable {
   /// Resets the measurement for a new link. A battery that was low is considered low until it is measured again.
   mutating func reset() { (volts, lastMeasurement, lastUse) = (nil, nil, nil) }
 
-  /// When the next measurement is due while polling; `.min`: at once.
+  /// The time at which the next measurement is due while polling, or `.min` if it is due at once.
   var measurementDue: Instant { lastMeasurement.map { $0 &+ Self.measurementInterval } ?? .min }
 
-  /// Records a measured voltage in V; nil: the adapter does not report it.
+  /// Records a measured voltage in V, or nil if the adapter does not report it.
   mutating func recordVoltage(_ volts: Double?, at now: Instant) {
     self.volts = volts
     lastMeasurement = now

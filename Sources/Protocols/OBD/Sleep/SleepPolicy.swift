@@ -9,9 +9,9 @@ struct SleepPolicy: Sendable {
   /// A measurement that is overdue by this much is taken even if it delays the next poll.
   private static let maxMeasurementDelay: Nanoseconds = 5 * .second
 
-  /// The conditions under which polling pauses; nil: it never does.
+  /// The conditions under which polling pauses although the vehicle responds, or nil if there are none.
   private var conditions: PauseConditions?
-  /// Polling is paused, except for probes.
+  /// Whether polling is paused, except for probes.
   private(set) var isProbing = false
   /// The number of pauses since the last response.
   private(set) var pauses = 0
@@ -42,18 +42,18 @@ struct SleepPolicy: Sendable {
 
   // MARK: Voltage
 
-  /// Whether a measurement is due and fits into `gap`, the time before the next poll. The first one, and one that is long overdue, need not
-  /// fit.
+  /// Whether a measurement is due and fits into `gap`, the time before the next poll. The first measurement, and one that is long overdue,
+  /// need not fit.
   func isMeasurementDue(at now: Instant, gap: Nanoseconds) -> Bool {
     guard let conditions, now >= conditions.measurementDue else { return false }
     let delay = now &- conditions.measurementDue
     return gap >= Self.measurementDuration || conditions.measurementDue == .min || delay >= Self.maxMeasurementDelay
   }
 
-  /// Records a measured voltage in V; nil: there is none.
+  /// Records a measured voltage in V, or nil if there is none.
   mutating func recordVoltage(_ volts: Double?, at now: Instant) { conditions?.recordVoltage(volts, at: now) }
 
-  /// Returns the pause for a low battery; nil: it is not low.
+  /// Returns the pause for a low battery, or nil if the battery is not low.
   mutating func pauseIfLow(at now: Instant, _ traits: AdapterTraits) -> Pause? {
     guard conditions?.checkLow(at: now) ?? false, let conditions else { return nil }
     return Pause(length: conditions.probeInterval, status: pausedStatus(.carAsleep, traits), message: conditions.lowMessage)
@@ -61,14 +61,14 @@ struct SleepPolicy: Sendable {
 
   // MARK: Pauses
 
-  /// Returns the pause for a vehicle that is not in use, so that it can fall asleep; nil: it is in use.
+  /// Returns the pause for a vehicle that is not in use, so that it can fall asleep, or nil if it is in use.
   mutating func pauseIfIdle(at now: Instant, _ traits: AdapterTraits) -> Pause? {
     guard conditions?.checkIdle(at: now) ?? false, let conditions else { return nil }
     return Pause(length: conditions.probeInterval, status: pausedStatus(.parked, traits), message: conditions.idleMessage)
   }
 
   /// Returns the pause for a vehicle that does not respond, and counts it. Each pause is longer than the previous one, up to
-  /// `probeInterval`.
+  /// `probeInterval`, or up to 60 s without `conditions`.
   mutating func pauseForSilence(_ traits: AdapterTraits) -> Pause {
     guard let conditions else { return Pause(length: countPause(), status: .carSilent, message: nil) }
     guard pauses >= Self.pauseSeconds.prefix(while: { $0 * .second < conditions.probeInterval }).count else {

@@ -22,7 +22,7 @@ struct StandardParameter: Sendable {
     number % 0x20 == 0 ? 4 : UInt8(truncatingIfNeeded: all[UInt8(number)]?.length ?? 0)
   }
 
-  /// The data length of a PID in bytes, including the PIDs of the bitmaps of supported PIDs; nil if unknown.
+  /// The data length of a PID in bytes, including the PIDs that report the bitmaps of supported PIDs; nil if unknown.
   static func length(of number: UInt8) -> Int? {
     let length = lengths[Int(number)]
     return length > 0 ? Int(length) : nil

@@ -2,8 +2,9 @@
 // is unknown, the numbers are not scaled.
 
 struct TestResult: Sendable, Equatable {
-  /// The monitor identifier (OBDMID) and the test identifier (TID).
+  /// The monitor identifier (OBDMID).
   let monitor: UInt8
+  /// The test identifier (TID).
   let test: UInt8
   /// The unit-and-scaling identifier (UASID).
   let scaling: UInt8

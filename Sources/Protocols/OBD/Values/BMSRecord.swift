@@ -36,7 +36,7 @@ enum BMSRecord {
   /// The indices of the motor speeds in `entries`.
   static let motorSpeeds = 0...1
 
-  /// The properties with this lifetime.
+  /// The properties of the record, with this lifetime in nanoseconds.
   static func properties(freshFor: Nanoseconds) -> [Property] {
     entries.map { entry in
       var property = entry.dataRow.property
@@ -61,7 +61,7 @@ enum BMSRecord {
     }
   }
 
-  /// The power of the battery in kW, from its current and voltage; negative: charging.
+  /// The power of the battery in kW, from its current and voltage; negative while charging.
   @Sendable static func power(_ data: DataRow.Data) -> Decoded {
     guard data.count >= 14 else { return .absent(.notReported) }
     let (current, voltage) = (NumberLayout.s16.raw(data, 10), NumberLayout.u16.raw(data, 12))

@@ -43,13 +43,13 @@ final class DataRow: Sendable {
   let source: Source
   /// The strings for the numbers of a closed set; empty if the value is a number.
   private let labels: [Int: String]
-  /// 10 to the power of the number of decimals to which the value is rounded; nil: only binary rounding errors are removed.
+  /// 10 to the power of the number of decimals to which the value is rounded, or nil if only binary rounding errors are removed.
   private let decimalScale: Double?
   /// Reads the value without labels and rounding; nil if the value needs them.
   private let reader: FieldReader?
-  /// The length that the data must have.
+  /// The length that the data must have in bytes, or nil if any length is valid.
   private let length: Int?
-  /// A condition: if this formula gives 0, the data has another layout and the value is absent; nil: none.
+  /// A condition, or nil if there is none: if this formula gives 0, the data has another layout and the value is absent.
   private let valid: Expression?
   /// The published reason for the absence of a value outside the property's range.
   private let outOfRangeReason: Absence

@@ -19,7 +19,7 @@ struct ValueTable: Sendable {
   private(set) var speeds = Motion.PolledSpeeds()
   private(set) var status = DeviceStatus?.none
   private(set) var fault: String?
-  /// The name of the vehicle that was published last, and the one that was last reported as an event.
+  /// The name of the vehicle as last published, and as last reported in an event.
   private var (vehicle, reportedVehicle) = (String?.none, String?.none)
   private var timeouts = 0
   private var badReplies = 0
@@ -68,8 +68,8 @@ struct ValueTable: Sendable {
 
   private static let signOfUseNames = ["rpm", "rpm-2", "speed", "charging", "ignition"]
 
-  /// Sets the vehicle's properties: those of the BMS data record, of the fast request and of the other requests. `period` is the period of
-  /// the configured rate.
+  /// Sets the vehicle's properties: those of the BMS data record, of the fast request and of the other requests. `period` is the poll
+  /// period at the configured rate.
   mutating func placeProperties(
     hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds
   ) -> PlacedRequests {
