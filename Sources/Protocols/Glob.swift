@@ -13,7 +13,7 @@ public struct Glob: Sendable, Equatable {
   public func matches(_ text: String) -> Bool {
     let text = Array(text)
     var (at, position) = (0, 0)
-    // Where to continue after the last star: in the pattern, and in the text.
+    // Where to resume if the match fails after the last star: the positions in the pattern and in the text.
     var star: (pattern: Int, text: Int)?
     while position < text.count {
       if at < pattern.count, pattern[at] == "*" {

@@ -1,5 +1,5 @@
 // The declaration of a kind of device: its name, links and configuration keys, and how to make its protocol state machine (Machine). The
-// Registry in vehicled is a list of these; validation and help are derived from them.
+// Registry in vehicled lists the kinds; validation and help are derived from the declarations.
 
 /// A kind of device.
 public struct Kind: Sendable {
@@ -15,7 +15,7 @@ public struct Kind: Sendable {
   public var secrets: [Secret]
   /// The named subsections, such as `[device.board.mode.eco]`.
   public var sections: [Section]
-  /// A safety warning for the owner of the device; logged once, and shown by `vehiclectl doctor`. nil if there is none.
+  /// A safety warning for the owner of the device, or nil if there is none; logged once, and shown by `vehiclectl doctor`.
   public var warning: (@Sendable (Setup) -> String?)?
   /// Makes the machine; throws if an option is invalid.
   public var make: @Sendable (Setup) throws(OptionError) -> any Machine
@@ -44,8 +44,9 @@ public struct LinkRole: Sendable {
   public var key: String
   /// The URL schemes that can reach it, the usual one first: `serial`, `tcp`, `ble`.
   public var schemes: [String]
-  /// An example for messages, and what to check if the link is down; nil: the usual ones of the schemes.
+  /// An example URL for messages, or nil to use the usual ones of the schemes.
   public var example: String?
+  /// What to check if the link is down, as part of a message, or nil to use the usual advice for the schemes.
   public var remedy: String?
   /// The BLE properties of its peers, if `ble` is one of the schemes.
   public var gatt: PeripheralDescription?
@@ -83,7 +84,7 @@ public struct Option: Sendable {
   public var name: String
   public var rule: ValueRule
   public var defaultValue: Value?
-  /// The properties or the device that the value refers to; they must exist. nil if it is not a reference.
+  /// The properties or the device that the value refers to, which must exist; or nil if the value is not a reference.
   public var reference: Reference?
   public var help: String
 
@@ -191,7 +192,7 @@ public struct Setup: Sendable {
 
 /// An error in an option that the option's rule cannot detect.
 public struct OptionError: Error, Equatable, Sendable {
-  /// The key; nil for the section as a whole.
+  /// The key, or nil if the error concerns the section as a whole.
   public var option: String?
   public var message: String
   /// The position in the option's text, in bytes from its start.

@@ -100,7 +100,7 @@ public struct HTTPRequest: Sendable, Equatable {
   public var headers: [String: String]
   public var body: [UInt8]
   public var timeout: Nanoseconds
-  /// The proxy's URL; nil: from the environment (`https_proxy`, `no_proxy`).
+  /// The proxy's URL, or nil to use the environment (`https_proxy`, `no_proxy`).
   public var proxy: String?
   /// The maximum length of the response body in bytes, at most 16 MiB. A machine that accepts more than 1 MiB must parse it in
   /// several turns of the event loop.
@@ -136,7 +136,7 @@ public struct DatabaseQuery: Sendable, Equatable {
   /// One SELECT statement; `?` stands for the arguments, in order.
   public var sql: String
   public var arguments: [Value]
-  /// The stamp of an earlier answer: if the file still has it, the answer is `unchanged`. nil: always read the file.
+  /// The stamp of an earlier answer, or nil to read the file in any case. If the file still has this stamp, the answer is `unchanged`.
   public var knownStamp: FileStamp?
 
   /// Creates a query.
@@ -200,8 +200,8 @@ public enum Input: Sendable {
   case leaseEnded(String)
   /// `nextWake` is reached.
   case wake
-  /// The daemon stops, or a client disconnects the device: send the shutdown sequence, then `stopped`. The device waits 1.5 s for
-  /// it and closes the links. A later `linkChanged` to up starts over.
+  /// The daemon stops, or a client disconnects the device: send the shutdown sequence, then `stopped`. The device waits at most 1.5 s for
+  /// `stopped`, then closes the links. A later `linkChanged` to up begins a new session.
   case stopping
 }
 
@@ -214,7 +214,7 @@ public enum Effect: Sendable, Equatable {
   /// reports this), nothing is written and `sent` carries the failure.
   case sendUnlessBacklogged(LinkName, [UInt8], SendID, maxUnacknowledged: Int)
   /// The last-will frames that another process sends over this link if this process dies or freezes. They are valid until the link goes
-  /// down or another last will replaces them. nil: none.
+  /// down or another last will replaces them. nil removes the last will.
   case lastWill(LinkName, LastWill?)
   /// An occurrence that is not a property.
   case event(name: String, text: String)
@@ -223,7 +223,7 @@ public enum Effect: Sendable, Equatable {
   case complete(CommandID, Result<Report, CommandError>)
   /// The state of the device, a word that the kind defines: `polling`, `asleep`.
   case status(String)
-  /// A problem of the device, as a message; logged once per change. nil: no problem.
+  /// A problem of the device as a message, or nil if there is none; logged once per change.
   case fault(String?)
   /// An anomaly without consequences; counted, and logged for debugging.
   case note(String)
@@ -261,8 +261,9 @@ public struct Effects: Sendable {
   public private(set) var readings: [Reading] = []
   /// All other effects, in order.
   public private(set) var list: [Effect] = []
-  /// The status and the fault that were appended last.
+  /// The status that was appended last.
   private var status: String?
+  /// The fault that was appended last.
   private var fault: String?
 
   /// Creates an empty list of effects.
@@ -314,7 +315,7 @@ public struct Effects: Sendable {
   }
 }
 
-// Completing commands: `id` is nil if the caller has disconnected.
+// Completion of commands. `id` is nil if the caller has disconnected.
 extension Effects {
   mutating func fail(command id: CommandID?, _ error: CommandError) {
     if let id { append(.complete(id, .failure(error))) }

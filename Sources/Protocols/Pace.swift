@@ -3,7 +3,7 @@
 
 /// The times of polls: on a grid with a fixed period, or back to back.
 struct Pace: Sendable {
-  /// Nanoseconds between slots; 0: back to back, each poll as soon as the previous one has ended.
+  /// Nanoseconds between slots, or 0 to poll back to back: each poll is sent as soon as the previous one has ended.
   private(set) var period: Nanoseconds
   private let usualPeriod: Nanoseconds
   private let phase: Double
@@ -20,7 +20,7 @@ struct Pace: Sendable {
   /// One hour, in nanoseconds.
   private static let maxPeriod = 3600 * 1e9
 
-  /// Creates a grid with `rate` polls per second (0: back to back), shifted by `phase`, a fraction of the period.
+  /// Creates a grid with `rate` polls per second (0 for back to back), shifted by `phase`, a fraction of the period.
   init(rate: Double, phase: Double) {
     period = rate > 0 ? Nanoseconds(min((1e9 / rate).rounded(), Self.maxPeriod)) : 0
     usualPeriod = period
@@ -59,9 +59,10 @@ struct Pace: Sendable {
   }
 }
 
-/// Round-trip times and lateness of recent polls: at most 256, and at most ten seconds or three periods old.
+/// Round-trip times and lateness of at most 256 recent polls. Polls older than 10 s do not count; at long periods, the limit is three
+/// periods and 1 s.
 struct Timing: Sendable {
-  /// 16 bytes: the polls are the largest part of a device's state.
+  /// One poll, in only 16 bytes because the polls are the largest part of a device's state.
   private struct Poll {
     var answered: Instant
     /// In microseconds.

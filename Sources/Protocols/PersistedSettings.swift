@@ -4,11 +4,11 @@
 struct PersistedSettings: Sendable {
   /// The change of a setting by a command.
   struct Change: Sendable, Equatable {
-    /// nil: no command waits for it, or its caller has disconnected.
+    /// The command that waits for the change, or nil if there is none or its caller has disconnected.
     fileprivate(set) var id: CommandID?
-    /// The position in the schema.
+    /// The position of the property in the schema.
     let property: Int
-    /// nil: unset.
+    /// The new value, or nil to unset the property.
     let value: Value?
   }
 
@@ -22,12 +22,12 @@ struct PersistedSettings: Sendable {
 
   init(_ properties: [Property]) { self.properties = properties }
 
-  /// The stored value of the property at this position of the schema; nil: not set.
+  /// The stored value of the property at this position of the schema, or nil if it is not set.
   subscript(_ property: Int) -> Value? { values[property] }
 
   var isStoring: Bool { !pending.isEmpty }
 
-  /// The value that was set last, even if it is still being stored; nil: not set. The next command is validated against it.
+  /// The value that was set last, even if it is still being stored, or nil if none is set. The next command is validated against it.
   func latest(_ property: Int) -> Value? {
     pending.last { $0.property == property }.map(\.value) ?? values[property]
   }

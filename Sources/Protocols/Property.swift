@@ -43,7 +43,7 @@ public struct Property: Sendable, Equatable {
     case read
     /// A client with the right to control can set it.
     case write
-    /// It moves the vehicle: a client can set it only under a motion lease.
+    /// The property moves the vehicle: a client can set it only under a motion lease.
     case motion
   }
 
@@ -84,7 +84,7 @@ public struct Property: Sendable, Equatable {
     set { shared = Shared(newValue) }
   }
 
-  /// Lower case with dashes, the standard term: `state-of-charge`.
+  /// The standard term, in lower case with dashes, such as `state-of-charge`.
   public var name: String { definition.name }
   /// The type of its values.
   public var type: ValueType { definition.type }
@@ -102,7 +102,8 @@ public struct Property: Sendable, Equatable {
     get { definition.access }
     set { definition.access = newValue }
   }
-  /// A setting: `PersistedSettings` stores it in a file with the property's name. It can be set while the link is down.
+  /// Whether the property is a setting: `PersistedSettings` stores it in a file with the property's name, and it can be set while the link
+  /// is down.
   public var persisted: Bool {
     get { definition.persisted }
     set { definition.persisted = newValue }
@@ -145,7 +146,7 @@ public struct Argument: Sendable, Equatable {
   public var name: String
   public var type: ValueType
   public var optional: Bool
-  /// Read from a prompt or standard input, never from the command line; never logged.
+  /// Whether the argument is secret: read from a prompt or standard input, never from the command line, and never logged.
   public var secret: Bool
   public var help: String
 
@@ -163,9 +164,9 @@ public struct Argument: Sendable, Equatable {
 public struct Action: Sendable, Equatable {
   public var name: String
   public var arguments: [Argument]
-  /// It moves the vehicle: allowed only under a motion lease.
+  /// Whether the action moves the vehicle, and is therefore allowed only under a motion lease.
   public var motion: Bool
-  /// It streams progress, text and rows to callers that accept more than one reply.
+  /// Whether the action streams progress, text and rows to callers that accept more than one reply.
   public var streams: Bool
   public var help: String
 

@@ -75,7 +75,7 @@ extension Property {
 }
 
 extension ValueType {
-  /// The type with its article: "a whole number".
+  /// The name of the type with its article, for messages: "a whole number".
   public var article: String {
     switch self {
     case .bool: "a boolean (true or false)"
