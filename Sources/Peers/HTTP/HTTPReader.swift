@@ -34,7 +34,9 @@ struct HTTPReader: Sendable {
       guard request.fields["transfer-encoding"] == nil else { return .rejected(411, "the body has no Content-Length") }
       let contentLength = request.fields["content-length"] ?? "0"
       // Int also accepts a sign.
-      guard !contentLength.hasPrefix("+"), let length = Int(contentLength), length >= 0 else { return .rejected(400, "the Content-Length is not a number") }
+      guard !contentLength.hasPrefix("+"), let length = Int(contentLength), length >= 0 else {
+        return .rejected(400, "the Content-Length is not a number")
+      }
       guard length <= maxBodySize else { return .rejected(413, "a body of \(length) bytes is too long") }
       header = (request, length)
       bytes.removeFirst(stop + Self.headerEnd.count)

@@ -123,6 +123,11 @@ import Testing
     #expect(rows.last == "7E8|test|oxygen sensor bank 1 sensor 1|test 81|not run|0|0|0|mV" && report.text == nil, "\(rows)")
   }
 
+  @Test func `a raw query describes a test that has not run as such`() {
+    let text = ResponseDescription.of([0x46, 0x01, 0x81, 0x0A, 0, 0, 0, 0, 0, 0])
+    #expect(text.hasSuffix("(0 to 0), not run"), "\(text)")
+  }
+
   @Test func `missing monitors are reported`() throws {
     var petrol = try Self.petrol(.kwp)
     let before = try petrol.report("monitors", for: 60 * .second)

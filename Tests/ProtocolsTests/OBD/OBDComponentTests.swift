@@ -102,6 +102,17 @@ import Testing
     #expect(last.isLast && last.request == .bmsUDS && detection.bus == .can)
   }
 
+  @Test func `only a missing response to a request for optional PIDs is repeated by the discovery`() {
+    var detection = ProtocolDetection(.generic)
+    _ = detection.begin(0, vehicleRequest: nil)
+    let request = FastRequest(supportedFrom: 0x20, on: .can)
+    var steps: [ProtocolDetection.FailureStep] = []
+    for status in [ELMStatus.canError, .noData, .canError, .noData] {
+      steps.append(detection.recordFailure(of: request, .status(status)))
+    }
+    #expect(steps == [.none, .retry, .none, .ended])
+  }
+
   @Test mutating func `another VIN is another vehicle, once until it is silent`() {
     var detection = ProtocolDetection(.generic)
     var found = ECUDiscovery(on: .can)

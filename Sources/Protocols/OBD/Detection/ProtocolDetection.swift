@@ -249,10 +249,10 @@ struct ProtocolDetection: Sendable {
       if case .negative = failure { return .ended }
       if case .status(.noData) = failure {
         discoveryMisses += 1
-        if discoveryMisses >= 2 { return .ended }
+        return discoveryMisses >= 2 ? .ended : .retry
       }
     }
-    return discoveryMisses == 1 ? .retry : .none
+    return .none
   }
 
   /// Ends the discovery. Returns the ECUs, and the request to poll if they turn out to be unusable.

@@ -55,7 +55,7 @@ enum ResponseDescription {
       let unit = result.unit.map { " \($0)" } ?? (result.isScaled ? "" : " raw")
       let limits = "\(Value.text(result.minimum)) to \(Value.text(result.maximum))"
       return "\(name), test \(spacedHex([result.test])): \(Value.text(result.value))\(unit) (\(limits)), "
-        + (result.hasPassed ? "passed" : "failed")
+        + (result.hasRun ? result.hasPassed ? "passed" : "failed" : "not run")
     }.joined(separator: "; ")
   }
 
