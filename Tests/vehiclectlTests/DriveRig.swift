@@ -170,12 +170,12 @@ final class PTY: Sendable {
 }
 
 /// A stick whose events are letters on a pipe.
-final class LetterStick: Controls {
+final class LetterStick: GameController {
   let name = "letters"
   let descriptor: Int32
   var isArmed = false
   private var forward = 0.0
-  var heading: Heading { isArmed ? Heading(forward: forward) : Heading() }
+  var deflection: Deflection { isArmed ? Deflection(forward: forward) : Deflection() }
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 

@@ -19,57 +19,57 @@ import Testing
 
   @Test func `a stick drives and steers by its range beyond the dead zone`() throws {
     var mapping = try pad()
-    #expect(mapping.isArmed && mapping.heading == Heading())
+    #expect(mapping.isArmed && mapping.deflection == Deflection())
     mapping.setAxis(Int(ABS_Y), to: -32768)
     mapping.setAxis(Int(ABS_X), to: 32767)
-    #expect(mapping.heading == Heading(forward: 1, turn: 1))
+    #expect(mapping.deflection == Deflection(forward: 1, turn: 1))
     mapping.setAxis(Int(ABS_Y), to: 2500)
     mapping.setAxis(Int(ABS_X), to: -2500)
-    #expect(mapping.heading == Heading(), "7.6 % is nothing")
+    #expect(mapping.deflection == Deflection(), "7.6 % is nothing")
     mapping.setAxis(Int(ABS_Y), to: 17694)
-    #expect(abs(mapping.heading.forward + 0.5) < 0.001)
+    #expect(abs(mapping.deflection.forward + 0.5) < 0.001)
     mapping.setAxis(Int(ABS_Y), to: Int(Int32.max))
-    #expect(mapping.heading.forward == -1, "no further than its range")
+    #expect(mapping.deflection.forward == -1, "no further than its range")
     mapping.setAxis(Int(ABS_Z), to: 32767)
-    #expect(mapping.heading.turn == 0, "a trigger drives nothing")
+    #expect(mapping.deflection.turn == 0, "a trigger drives nothing")
     var coarse = try pad([Int(ABS_X): 0...255, Int(ABS_Y): 0...255])
     coarse.setAxis(Int(ABS_X), to: 0)
-    #expect(coarse.heading == Heading(forward: 0, turn: -1))
+    #expect(coarse.deflection == Deflection(forward: 0, turn: -1))
   }
 
   @Test func `a stick that is held at the start has no effect until it is released`() throws {
     var mapping = try #require(GamepadMapping(axes: Self.stick, keys: Swift.Set(Self.codes(BTN_SOUTH))))
     mapping.setAxis(Int(ABS_X), to: 0)
     mapping.setAxis(Int(ABS_Y), to: -32768)
-    #expect(!mapping.isArmed && mapping.heading == Heading())
+    #expect(!mapping.isArmed && mapping.deflection == Deflection())
     mapping.setAxis(Int(ABS_Y), to: -20000)
-    #expect(mapping.heading == Heading())
+    #expect(mapping.deflection == Deflection())
     mapping.setAxis(Int(ABS_Y), to: 0)
     mapping.setAxis(Int(ABS_Y), to: -32768)
-    #expect(mapping.isArmed && mapping.heading == Heading(forward: 1))
+    #expect(mapping.isArmed && mapping.deflection == Deflection(forward: 1))
   }
 
   @Test func `a wheel steers, its pedals drive forward and backward`() throws {
     let axes = [Int(ABS_WHEEL): 0...1000, Int(ABS_GAS): 0...255, Int(ABS_BRAKE): 0...255]
     var mapping = try #require(GamepadMapping(axes: axes, keys: []))
     for (code, value) in [(ABS_WHEEL, 500), (ABS_GAS, 0), (ABS_BRAKE, 0)] { mapping.setAxis(Int(code), to: value) }
-    #expect(mapping.isArmed && mapping.heading == Heading())
+    #expect(mapping.isArmed && mapping.deflection == Deflection())
     mapping.setAxis(Int(ABS_GAS), to: 255)
     mapping.setAxis(Int(ABS_WHEEL), to: 0)
-    #expect(mapping.heading == Heading(forward: 1, turn: -1))
+    #expect(mapping.deflection == Deflection(forward: 1, turn: -1))
     mapping.setAxis(Int(ABS_GAS), to: 0)
     mapping.setAxis(Int(ABS_BRAKE), to: 255)
-    #expect(mapping.heading == Heading(forward: -1, turn: -1))
+    #expect(mapping.deflection == Deflection(forward: -1, turn: -1))
   }
 
   @Test func `inverted pedals rest at their other end`() throws {
     let axes = [Int(ABS_X): 0...65535, Int(ABS_Y): 0...255, Int(ABS_Z): 0...255, Int(ABS_RZ): 0...255]
     var mapping = try #require(GamepadMapping(axes: axes, keys: Swift.Set(Self.codes(BTN_JOYSTICK))))
     for (code, value) in [(ABS_X, 32767), (ABS_Z, 0), (ABS_RZ, 255)] { mapping.setAxis(Int(code), to: value) }
-    #expect(!mapping.isArmed && mapping.heading == Heading(), "the accelerator is down, or the other way round: which is unknown")
+    #expect(!mapping.isArmed && mapping.deflection == Deflection(), "the accelerator is down, or the other way round: which is unknown")
     mapping.setAxis(Int(ABS_Z), to: 255)
     mapping.setAxis(Int(ABS_Z), to: 0)
-    #expect(mapping.isArmed && mapping.heading == Heading(forward: 1))
+    #expect(mapping.isArmed && mapping.deflection == Deflection(forward: 1))
   }
 
   @Test func `a device without stick and wheel is not suitable`() {

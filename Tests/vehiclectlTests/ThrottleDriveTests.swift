@@ -14,7 +14,7 @@ import Varlink
 
   /// Drives to the end and returns the error.
   private func drive(
-    _ board: DrivenBoard, _ pty: PTY?, keyboard: (any Keyboard)? = nil, stick: (any Controls)? = nil,
+    _ board: DrivenBoard, _ pty: PTY?, keyboard: (any Keyboard)? = nil, stick: (any GameController)? = nil,
     then: @escaping @Sendable (DrivenBoard.SetPoint, DrivenBoard) -> Answer
   ) throws -> Failure? {
     let server = try SocketServer { connection, method, parameters in board.answer(connection, method, parameters, then: then) }

@@ -143,8 +143,8 @@ import Varlink
     #expect(board.setPoint(nil, limit: 0.1, at: 1.5) == .set(property: "brake-current", .float(4)), "the limit is not for the brake")
     board.release()
     #expect(board.setPoint(nil, limit: 1, at: 1.5) == board.neutral)
-    #expect(board.setPoint(Heading(forward: 0.5), limit: 0.2, at: 9) == .set(property: "target-current", .float(1)))
-    #expect(board.setPoint(Heading(forward: -1, turn: 1), limit: 0.2, at: 9) == .set(property: "brake-current", .float(8)))
+    #expect(board.setPoint(Deflection(forward: 0.5), limit: 0.2, at: 9) == .set(property: "target-current", .float(1)))
+    #expect(board.setPoint(Deflection(forward: -1, turn: 1), limit: 0.2, at: 9) == .set(property: "brake-current", .float(8)))
   }
 
   @Test func `without a brake the other key drives backwards, if the target allows it`() throws {
@@ -153,7 +153,7 @@ import Varlink
     #expect(board.setPoint(nil, limit: 0.5, at: 0.6) == .set(property: "target-duty", .float(-5)))
     let ahead = try #require(control(Property("target-speed", .float, range: 0...5, access: .motion, help: ""), Self.brake))
     #expect(
-      ahead.setPoint(Heading(forward: -1), limit: 1, at: 0) == .set(property: "target-speed", .float(0)), "the brake has another unit")
+      ahead.setPoint(Deflection(forward: -1), limit: 1, at: 0) == .set(property: "target-speed", .float(0)), "the brake has another unit")
   }
 
   @Test func `a schema without a usable target has none`() {

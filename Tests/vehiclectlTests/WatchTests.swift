@@ -114,7 +114,7 @@ import Varlink
   // MARK: History
 
   @Test func `a history holds one value a second for a minute`() {
-    var history = History()
+    var history = SampleHistory()
     #expect(history.samples(step: 1, until: 0).isEmpty)
     for second in 0..<100 { history.add(Double(second), at: second) }
     #expect(history.samples(step: 1, until: 99) == (40..<100).map { Float($0) })
@@ -125,7 +125,7 @@ import Varlink
   }
 
   @Test func `a withdrawn value leaves a gap, an old reading fills the past`() {
-    var history = History()
+    var history = SampleHistory()
     history.add(1, at: -50)
     history.add(nil, at: -30)
     history.add(2, at: -10)

@@ -66,10 +66,10 @@ struct DriveCommand: Subcommand {
     let isAtTerminal = hasTerminal && !isDumb
     if isAtTerminal || stick != nil {
       let control = try control(driveSchema)
-      if control.needsPromptRelease, stick == nil { try checkTerminalIsLocal() }
+      if control.needsTimelyRelease, stick == nil { try checkTerminalIsLocal() }
       let inputs = DriveInputs(
         terminal: isAtTerminal ? RawTerminal(STDIN_FILENO) : nil, stick: stick,
-        keyboard: control.needsPromptRelease && stick == nil ? EventKeyboard() : nil)
+        keyboard: control.needsTimelyRelease && stick == nil ? EventKeyboard() : nil)
       var drive = try ManualDrive(
         common, output, driveSchema, control, described: schema, deadline: deadline, inputs: inputs,
         screen: isAtTerminal ? FullScreen(colour: output.colour, reportsFocus: true) : nil)

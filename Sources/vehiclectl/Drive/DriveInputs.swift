@@ -4,7 +4,7 @@ import Glibc
 
 struct DriveInputs {
   enum Event {
-    case key(Key)
+    case key(DriveKey)
     case button(GamepadMapping.Press)
     /// The terminal is closed.
     case closed
@@ -12,11 +12,11 @@ struct DriveInputs {
 
   /// The terminal that keys are read from, if any.
   let terminal: RawTerminal?
-  let stick: (any Controls)?
+  let stick: (any GameController)?
   let keyboard: (any Keyboard)?
   private var keys = KeyDecoder()
 
-  init(terminal: RawTerminal?, stick: (any Controls)?, keyboard: (any Keyboard)?) {
+  init(terminal: RawTerminal?, stick: (any GameController)?, keyboard: (any Keyboard)?) {
     self.terminal = terminal
     self.stick = stick
     self.keyboard = keyboard
@@ -33,7 +33,7 @@ struct DriveInputs {
       var bytes = [UInt8](repeating: 0, count: 256)
       let count = Glibc.read(terminal.descriptor, &bytes, bytes.count)
       if count > 0 {
-        events += keys.decode(bytes[..<count]).compactMap(Key.init).map { .key($0) }
+        events += keys.decode(bytes[..<count]).compactMap(DriveKey.init).map { .key($0) }
       } else if count == 0 || (errno != EINTR && errno != EAGAIN) {
         events.append(.closed)
       }

@@ -1,15 +1,16 @@
 // The keys for driving. No I/O.
 
 /// The left and right button of the car. In the original app each is one half of the screen.
-enum ScreenHalf: String, CaseIterable { case left, right }
+enum CarButton: String, CaseIterable { case left, right }
 
-enum Key: Equatable {
+/// What a key does while driving.
+enum DriveKey: Equatable {
   case direction(Steering.Direction)
   case stop
   /// Continue after a stop.
   case go
   /// Toggle the button, because a terminal does not report when a key is released.
-  case button(ScreenHalf)
+  case button(CarButton)
   /// Set the limit of keys and sticks, as a fraction of the maximum, 0 to 1.
   case limit(Double)
   /// The terminal has lost the focus.
@@ -19,7 +20,7 @@ enum Key: Equatable {
   case end
 }
 
-extension Key {
+extension DriveKey {
   /// nil if the press has no meaning while driving.
   init?(_ press: KeyPress) {
     switch press {

@@ -33,7 +33,7 @@ struct DriveSchema {
     self.device = device
     properties = schema?.properties.filter(\.motion) ?? []
     actions = schema?.actions ?? []
-    buttons = Swift.Set(schema?.properties.filter(\.writable).map(\.name) ?? []).intersection(ScreenHalf.allCases.map(Self.buttonName))
+    buttons = Swift.Set(schema?.properties.filter(\.writable).map(\.name) ?? []).intersection(CarButton.allCases.map(Self.name(of:)))
   }
 
   /// The motion action `tilt` with roll and pitch, with which keys and gamepads drive a device such as an RC car.
@@ -60,9 +60,9 @@ struct DriveSchema {
   var moves: Bool { !properties.isEmpty || actions.contains(where: \.motion) }
 
   /// The property for this button, if the device has it.
-  func button(_ half: ScreenHalf) -> String? { buttons.contains(Self.buttonName(half)) ? Self.buttonName(half) : nil }
+  func property(of button: CarButton) -> String? { buttons.contains(Self.name(of: button)) ? Self.name(of: button) : nil }
 
-  private static func buttonName(_ half: ScreenHalf) -> String { "\(half.rawValue)-button" }
+  private static func name(of button: CarButton) -> String { "\(button.rawValue)-button" }
 
   /// An action by name.
   func action(_ name: String) -> Contract.Action? { actions.first { $0.name == name } }

@@ -3,19 +3,19 @@
 import CEvdev
 
 /// A gamepad or wheel.
-protocol Controls: AnyObject {
+protocol GameController: AnyObject {
   var name: String { get }
   /// Readable when there are events.
   var descriptor: Int32 { get }
   /// Whether all axes have been at rest once.
   var isArmed: Bool { get }
-  /// The requested heading.
-  var heading: Heading { get }
+  /// The deflection of the stick, or of wheel and pedals.
+  var deflection: Deflection { get }
   /// Processes pending events and returns button changes. Fails if the device is gone.
   func read() throws(Failure) -> [GamepadMapping.Press]
 }
 
-final class Gamepad: Controls {
+final class Gamepad: GameController {
   private let device: EventDevice
   private var mapping: GamepadMapping
 
@@ -43,7 +43,7 @@ final class Gamepad: Controls {
   var name: String { device.name }
   var descriptor: Int32 { device.descriptor }
   var isArmed: Bool { mapping.isArmed }
-  var heading: Heading { mapping.heading }
+  var deflection: Deflection { mapping.deflection }
 
   func read() throws(Failure) -> [GamepadMapping.Press] {
     var presses: [GamepadMapping.Press] = []

@@ -11,7 +11,7 @@ struct GamepadMapping {
   /// A change of a button, by its function while driving. `go` is the action `continue`.
   enum Press: Equatable {
     case go, stop, end
-    case button(ScreenHalf, isDown: Bool)
+    case button(CarButton, isDown: Bool)
   }
 
   /// An axis as the device describes it.
@@ -97,13 +97,13 @@ struct GamepadMapping {
     }
   }
 
-  /// Whether all axes have been at rest once. Until then the heading is level.
+  /// Whether all axes have been at rest once. Until then the deflection is zero.
   var isArmed: Bool { axes.allSatisfy(\.wasAtRest) }
 
-  /// The requested heading.
-  var heading: Heading {
-    guard isArmed else { return Heading() }
+  /// The deflection of the stick, or of wheel and pedals.
+  var deflection: Deflection {
+    guard isArmed else { return Deflection() }
     let turn = axes[0].value
-    return isWheel ? Heading(forward: abs(axes[1].value) - abs(axes[2].value), turn: turn) : Heading(forward: -axes[1].value, turn: turn)
+    return Deflection(forward: isWheel ? abs(axes[1].value) - abs(axes[2].value) : -axes[1].value, turn: turn)
   }
 }

@@ -10,11 +10,11 @@ protocol ManualControl {
   /// What the keys 1 to 9 limit.
   var limitName: String { get }
   /// Whether a released key must not look held for longer than `Throttle.hold`. A connection that can delay keys is then too risky.
-  var needsPromptRelease: Bool { get }
+  var needsTimelyRelease: Bool { get }
   /// The setpoint that moves nothing.
   var neutral: DriveRequest { get }
-  /// The setpoint for the keys or, if there is one, for a stick at this heading.
-  func setPoint(_ stick: Heading?, limit: Double, at now: Double) -> DriveRequest
+  /// The setpoint for the deflection of a stick or, if it is nil, for the keys.
+  func setPoint(_ stick: Deflection?, limit: Double, at now: Double) -> DriveRequest
   /// Handles a key of the terminal that is pressed or repeats; `isDown`: a keyboard reports that it is down.
   mutating func press(_ direction: Steering.Direction, isDown: Bool, at now: Double)
   /// Handles the keys that a keyboard reports.
@@ -48,15 +48,15 @@ struct TiltControl: ManualControl {
 
   let initialLimit = 0.4
   let limitName = "tilt limit"
-  let needsPromptRelease = false
-  var neutral: DriveRequest { request(Heading(), limit: 0) }
+  let needsTimelyRelease = false
+  var neutral: DriveRequest { request(Deflection(), limit: 0) }
 
-  func setPoint(_ stick: Heading?, limit: Double, at now: Double) -> DriveRequest {
-    request(stick ?? steering.heading(at: now), limit: limit)
+  func setPoint(_ stick: Deflection?, limit: Double, at now: Double) -> DriveRequest {
+    request(stick ?? steering.deflection(at: now), limit: limit)
   }
 
-  private func request(_ heading: Heading, limit: Double) -> DriveRequest {
-    let tilt = heading.tilt(limit: limit)
+  private func request(_ deflection: Deflection, limit: Double) -> DriveRequest {
+    let tilt = deflection.tilt(limit: limit)
     var arguments: [String: Value] = ["roll": .float(tilt.roll), "pitch": .float(tilt.pitch)]
     if isRelative { arguments["relative"] = .bool(true) }
     return .run(action: "tilt", arguments: arguments, motion: true)
@@ -117,10 +117,10 @@ struct ThrottleControl: ManualControl {
 
   let initialLimit = 0.2
   let limitName = "throttle limit"
-  let needsPromptRelease = true
+  let needsTimelyRelease = true
   var neutral: DriveRequest { .set(property: target.name, .float(0)) }
 
-  func setPoint(_ stick: Heading?, limit: Double, at now: Double) -> DriveRequest {
+  func setPoint(_ stick: Deflection?, limit: Double, at now: Double) -> DriveRequest {
     let value = stick?.forward ?? throttle.value(at: now)
     if value < 0, let brake { return .set(property: brake.name, .float(rounded(-value * brake.range.upperBound))) }
     return .set(

@@ -59,10 +59,10 @@ struct ManualDrive {
   private static func help(_ schema: DriveSchema, _ control: any ManualControl, _ inputs: DriveInputs) -> [String] {
     let isStick = inputs.stick != nil
     var help = [control.help(isStick: isStick), "1 to 9, 0 \(control.limitName)   \(isStick ? "START, " : "")q quit"]
-    if ScreenHalf.allCases.contains(where: { schema.button($0) != nil }) {
+    if CarButton.allCases.contains(where: { schema.property(of: $0) != nil }) {
       help.append(isStick ? "LB / , left button   RB / . right button" : ", left button   . right button")
     }
-    if control.needsPromptRelease, !isStick {
+    if control.needsTimelyRelease, !isStick {
       help.append(
         inputs.keyboard == nil
           ? "key repeat: zero at most \(Value.text(Throttle.releaseTime)) s after the last key event"
@@ -161,9 +161,9 @@ struct ManualDrive {
       return try connections.send(.run(action: "continue", arguments: [:], motion: true))
     }
     guard scheduler.markSentIfDue(at: now) else { return }
-    let stick = inputs.stick?.heading
-    if stick == Heading() { isStickBlocked = false }
-    let setPoint = control.setPoint(isStickBlocked ? Heading() : stick, limit: display.limit, at: now)
+    let stick = inputs.stick?.deflection
+    if stick == Deflection() { isStickBlocked = false }
+    let setPoint = control.setPoint(isStickBlocked ? Deflection() : stick, limit: display.limit, at: now)
     try connections.send(setPoint)
     display.sent = setPoint
   }
@@ -190,7 +190,7 @@ struct ManualDrive {
     }
   }
 
-  private mutating func handle(_ key: Key, at now: Double, _ connections: inout DriveConnections) throws {
+  private mutating func handle(_ key: DriveKey, at now: Double, _ connections: inout DriveConnections) throws {
     switch key {
     case .direction(let direction): control.press(direction, isDown: inputs.keyboard?.isDown(direction) == true, at: now)
     case .stop:
@@ -198,8 +198,8 @@ struct ManualDrive {
       continueRequested = false
       if schema.stops { try connections.stop() } else { isStickBlocked = true }
     case .go: continueRequested = connections.lease != nil && schema.continues
-    case .button(let half):
-      guard let property = schema.button(half) else { return note("\(schema.device) has no \(half.rawValue) button") }
+    case .button(let button):
+      guard let property = schema.property(of: button) else { return note("\(schema.device) has no \(button.rawValue) button") }
       try press(property, !(connections.requestedState(of: property) ?? display.isOn(property)), &connections)
     case .limit(let limit): display.limit = limit
     case .focusLost: control.release()
@@ -210,10 +210,11 @@ struct ManualDrive {
 
   private mutating func handle(_ press: GamepadMapping.Press, at now: Double, _ connections: inout DriveConnections) throws {
     switch press {
-    case .go: try handle(Key.go, at: now, &connections)
-    case .stop: try handle(Key.stop, at: now, &connections)
-    case .end: try handle(Key.end, at: now, &connections)
-    case .button(let half, let isDown): if let property = schema.button(half) { try self.press(property, isDown, &connections) }
+    case .go: try handle(DriveKey.go, at: now, &connections)
+    case .stop: try handle(DriveKey.stop, at: now, &connections)
+    case .end: try handle(DriveKey.end, at: now, &connections)
+    case .button(let button, let isDown):
+      if let property = schema.property(of: button) { try self.press(property, isDown, &connections) }
     }
   }
 

@@ -2,8 +2,8 @@
 // moment, a repeat for a shorter one, then the tilt returns to level.
 // Source: the car's Steering.py (task123/AutoTT): full speed is 45° of roll or 80° of pitch, positive pitch turns right.
 
-/// The requested direction, each component from -1 to 1.
-struct Heading: Equatable {
+/// The deflection of a stick, or of keys that act like one. Each component is from -1 to 1.
+struct Deflection: Equatable {
   /// Positive is forward.
   var forward = 0.0
   /// Positive is right.
@@ -62,6 +62,6 @@ struct Steering {
   /// Returns to level at once.
   mutating func release() { self = Steering() }
 
-  /// The heading at this time.
-  func heading(at now: Double) -> Heading { Heading(forward: forward.value(now), turn: turn.value(now)) }
+  /// The deflection that the keys stand for at this time.
+  func deflection(at now: Double) -> Deflection { Deflection(forward: forward.value(now), turn: turn.value(now)) }
 }

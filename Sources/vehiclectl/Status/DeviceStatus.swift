@@ -46,7 +46,7 @@ struct DeviceStatus {
       }
     }
     if let fault = device.fault {
-      let (label, style): (String, Style) = device.isAtRest ? ("", .dim) : ("fault:", .bad)
+      let (label, style): (String, Style) = device.isNotInUse ? ("", .dim) : ("fault:", .bad)
       lines += Self.paragraph(label, fault, style, width, paint)
     }
     if let warning = Meaning.warning(state: "stored ", row) {

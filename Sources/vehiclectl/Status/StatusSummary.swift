@@ -22,7 +22,7 @@ enum StatusSummary {
       let (status, isBad) = (ordered[index], ordered[index].device.needsAttention)
       let state = Output.oneLine(status.device.state)
       var line = paint(names[index], isBad ? .bad : .bold) + spaces(nameWidth - names[index].displayWidth + 2)
-      line += paint(state, isBad ? .bad : status.device.isAtRest ? .dim : .plain) + spaces(stateWidth(isBad) - state.displayWidth + 2)
+      line += paint(state, isBad ? .bad : status.device.isNotInUse ? .dim : .plain) + spaces(stateWidth(isBad) - state.displayWidth + 2)
       if status.device.problem != nil {
         if let warning = status.warning { line += paint(warning, .warning) + "  " }
         let text = reason(status, room: width.map { max(10, $0 - line.visibleWidth) })

@@ -9,8 +9,8 @@ extension Contract.Device {
   /// Whether a client has closed the links with `disconnect`, which is no problem.
   var isDisconnected: Bool { fault == nil && mainLink?.state == "down" && mainLink?.reason?.hasPrefix("disconnected on request") == true }
 
-  /// Whether polling is paused because the vehicle is not in use, which is no problem, unless its battery is low.
-  var isAtRest: Bool {
+  /// Whether polling is paused because the vehicle is not in use. This is not a problem, unless the battery is low.
+  var isNotInUse: Bool {
     SleepingVehicle.isAsleep(state) && mainLink.map { $0.state == "up" } ?? true && fault?.hasPrefix(Self.lowBattery) != true
   }
 
@@ -25,7 +25,7 @@ extension Contract.Device {
   var shortProblem: String? { fault ?? (problem == nil ? nil : mainLink?.reason ?? problem) }
 
   /// Whether the problem is one that the user should look at.
-  var needsAttention: Bool { problem != nil && !isDisconnected && !isAtRest }
+  var needsAttention: Bool { problem != nil && !isDisconnected && !isNotInUse }
 
   /// Whether `problem` already gives this reason for a missing value, so that it need not be repeated for each.
   func explains(_ reason: String?) -> Bool {

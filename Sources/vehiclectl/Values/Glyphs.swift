@@ -7,7 +7,7 @@ enum Glyphs {
   private static let steady: Float = 0.02
 
   /// The number of seconds for one character of a sparkline of at most this width.
-  static func step(width: Int) -> Int { max(1, (History.length + max(1, width) - 1) / max(1, width)) }
+  static func step(width: Int) -> Int { max(1, (SampleHistory.length + max(1, width) - 1) / max(1, width)) }
 
   /// A graph, one character for each sample: a line if they are equal, a space where there was no value.
   static func sparkline(_ samples: [Float?]) -> String {

@@ -18,7 +18,7 @@ struct PropertyRow {
   private(set) var measuredAt: Double?
   /// When the value last changed.
   private(set) var changedAt = -Double.infinity
-  private(set) var history = History()
+  private(set) var history = SampleHistory()
 
   /// A row without a value.
   init(_ reading: Contract.Reading, _ property: Contract.Property?) {

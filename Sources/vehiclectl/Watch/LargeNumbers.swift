@@ -32,7 +32,7 @@ struct LargeNumbers {
       grid.put(row.unit ?? "", end, y + height - 1, .dim, width: x + each - end)
       let name = grid.put(row.name.shortened(to: min(each - 1, 24)), x, y + height) + 1
       let step = Glyphs.step(width: x + each - 2 - name)
-      if History.length / step <= x + each - 2 - name {
+      if SampleHistory.length / step <= x + each - 2 - name {
         grid.put(Glyphs.sparkline(row.history.samples(step: step, until: second)), name, y + height, .accent)
       }
     }

@@ -110,7 +110,7 @@ struct WatchRenderer {
         y += 1
       }
     }
-    if let (event, at) = model.event, now - at < Double(History.length) {
+    if let (event, at) = model.event, now - at < Double(SampleHistory.length) {
       let text = "\(event.device): \(event.text)"
       grid.put(text, left, y, .warn, width: room - 8)
       grid.putRight(Meaning.age(now - at), before: grid.columns, y, .dim, width: 7)
@@ -190,7 +190,7 @@ struct WatchRenderer {
       x = grid.put(rest, middle, y, .dim) + 1
     }
     let step = Glyphs.step(width: end - x)
-    guard end - x >= 6, History.length / step <= end - x else { return }
+    guard end - x >= 6, SampleHistory.length / step <= end - x else { return }
     let samples = row.history.samples(step: step, until: model.historySlot(of: now))
     if samples.contains(where: { $0 != nil }) { grid.put(Glyphs.sparkline(samples), x, y, .accent) }
   }

@@ -1,6 +1,6 @@
 // The last minute of a number, one value a second. No I/O. A value counts until the next one or until it is withdrawn.
 
-struct History {
+struct SampleHistory {
   /// The length in seconds.
   static let length = 60
   /// Marks seconds without a sample, and seconds in which the value was withdrawn.
