@@ -1,14 +1,14 @@
-// What ArgumentParser does not do: options before the command, and values that look like options. No I/O.
+// Prepares the command line for ArgumentParser, which accepts neither options before the command nor values that look like options. No I/O.
 
 enum Arguments {
-  /// The options of all commands that are followed by a value.
+  /// The options that take a value, of all commands.
   static let optionsWithValue: Set = [
     "--timeout", "--color", "--socket", "--units", "--config", "--count", "-n", "--deadline", "--delete", "--device", "--dial", "--ecu",
     "--history-socket", "--input", "--interval", "--kind", "--last", "--level", "--lines", "--name", "--output", "-o", "--points",
     "--position", "--property", "--seconds", "--since", "--svg", "--trip", "--until", "--year",
   ]
 
-  /// Turns `--since -5min` into `--since=-5min`: ArgumentParser takes a value with a leading dash for an option.
+  /// Turns `--since -5min` into `--since=-5min`, because ArgumentParser mistakes a value with a leading dash for an option.
   static func joiningNegativeValues(_ arguments: [String]) -> [String] {
     var joined: [String] = []
     for (position, argument) in arguments.enumerated() {

@@ -14,7 +14,7 @@ enum AtomicFile {
     }
   }
 
-  /// Writes the file. `mode` is the file's permissions, regardless of the umask; nil: 0644 less the umask.
+  /// Writes the file. Its permissions are `mode`, regardless of the umask, or 0644 less the umask if `mode` is nil.
   static func write(_ bytes: [UInt8], to path: String, force: Bool, mode: mode_t? = nil) throws(Failure) {
     var state = stat()
     if force, stat(path, &state) == 0, state.st_mode & S_IFMT != S_IFREG {

@@ -8,7 +8,7 @@ import Varlink
 
 final class Client {
   static let defaultSocket = "/run/vehicled/io.vehicled"
-  /// Seconds without any reply to Watch, including its heartbeats, after which the daemon is considered dead: three heartbeats.
+  /// Seconds without any reply to Watch, including its heartbeats, after which the daemon is considered dead: three heartbeat intervals.
   static let watchTimeout = 30.0
 
   private let path: String
@@ -107,7 +107,7 @@ final class Client {
 
   /// Calls a method that may reply several times. `each` receives every reply and returns whether to continue. It receives nil after `tick`
   /// seconds without a reply, after a signal, and when a descriptor in `watching` is readable. Throws if the first reply takes longer than
-  /// `firstReply` seconds, or any later one longer than `laterReplies` seconds (nil: no limit).
+  /// `firstReply` seconds, or any later one longer than `laterReplies` seconds; nil means no limit.
   func stream<M: VarlinkMethod>(
     _ method: M.Type, _ parameters: M.Parameters, firstReply: Double?, tick: Double? = nil, laterReplies: Double?,
     watching descriptors: () -> [Int32] = { [] },
@@ -167,7 +167,8 @@ final class Client {
     return (try result(M.self, reply), reply.continues)
   }
 
-  /// Waits until a descriptor is readable or a signal arrives, at most until `time`. Returns for each descriptor whether it is readable.
+  /// Waits until a descriptor is readable or a signal arrives, but at most until `time` and at most 60 s. Returns for each descriptor
+  /// whether it is readable.
   @discardableResult
   static func wait(for descriptors: [Int32], until time: Double) -> [Bool] {
     var entries = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
@@ -248,7 +249,8 @@ final class Client {
     }
   }
 
-  /// The failure for a connection that the service has closed. The daemon closes one without a reply if it has too many clients.
+  /// The failure for a connection that the service has closed. The daemon closes a connection without a reply if it has too
+  /// many clients.
   private var closedFailure: Failure {
     switch service {
     case .daemon: hasReplied ? .daemonGone("vehicled closed the connection") : .tooManyClients

@@ -36,7 +36,7 @@ enum Failure: Error, Equatable {
   case noValue(String, notConnected: Bool)
   case other(String)
 
-  /// One line: what happened: cause; what to do.
+  /// The message, in the form `what happened: cause; what to do`.
   var message: String {
     switch self {
     case .rejected(let error): error.message

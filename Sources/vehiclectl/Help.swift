@@ -1,5 +1,6 @@
-// The help of a command as it is printed: its own arguments and options, then one line about the common options, which only the help of
-// vehiclectl itself explains. ArgumentParser lists the common options first and does not wrap the usage. No I/O except to find the width.
+// Rearranges ArgumentParser's help of a command, which lists the common options first and does not wrap the usage. The printed help has the
+// command's own arguments and options, then one line that names the common options. Only the help of vehiclectl itself explains the common
+// options. No I/O except to find the width.
 
 import Glibc
 
@@ -38,7 +39,7 @@ enum Help {
     return blocks.joined(separator: "\n")
   }
 
-  /// The sections, and the line after them, if any.
+  /// The sections, and the "See …" lines after them, if any.
   private static func sections(of text: Substring) -> ([Section], footer: String) {
     var sections: [Section] = []
     var footer: [Substring] = []

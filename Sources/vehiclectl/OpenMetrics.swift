@@ -1,5 +1,6 @@
-// OpenMetrics text: `vehicle_…` for values of vehicles, `vehicled_…` for the daemon. Only fresh values, under names that do not depend on
-// the device; no timestamps, which node_exporter's textfile collector rejects. No I/O. Source: OpenMetrics specification 1.0.
+// Formats values of vehicles (`vehicle_…`) and statistics of the daemon (`vehicled_…`) as OpenMetrics text. Contains only current values,
+// under names that do not depend on the device, without timestamps, because node_exporter's textfile collector rejects them. No I/O.
+// Source: OpenMetrics specification 1.0.
 
 import Protocols
 import Varlink
@@ -16,7 +17,7 @@ enum OpenMetrics {
     "mg/stroke": "milligrams_per_stroke", "dBm": "dbm", "dB": "decibels", "Ω": "ohms", "kΩ": "kiloohms", "g": "g", "ppm": "ppm",
   ]
 
-  /// The metrics of one name. OpenMetrics requires that their samples are contiguous.
+  /// A metric family: all samples of one name, which OpenMetrics requires to be contiguous.
   private struct Family {
     let name: String
     let kind: String
@@ -43,7 +44,7 @@ enum OpenMetrics {
       for reading in device.readings {
         guard let value = reading.value, let number = number(value) else { continue }
         let unit = reading.unit.map(unitName).flatMap { $0.isEmpty ? nil : $0 }
-        // Two properties can map to one name, such as temp in °C and temp-celsius. The first one gets it; a number is added to the others.
+        // Two properties can map to one name, such as temp in °C and temp-celsius. The first one gets the name; others get a number.
         let preferred = propertyName(reading.property, unit)
         let suffix = unit.map { "_\($0)" } ?? ""
         var (name, next) = (preferred, 2)

@@ -7,7 +7,7 @@ enum Prompt {
   /// The maximum length of a line in bytes.
   private static let maxLength = 4096
 
-  /// Reads a line from stdin; on a terminal it shows the prompt and disables echo. nil at the end of the input.
+  /// Reads a line from stdin. On a terminal, shows the prompt and disables echo. Returns nil at the end of the input.
   static func secret(_ prompt: String) throws(Failure) -> String? {
     var before = termios()
     guard Terminal.isTerminal(STDIN_FILENO), tcgetattr(STDIN_FILENO, &before) == 0 else { return try readLine() }
@@ -23,7 +23,7 @@ enum Prompt {
     return try readLine()
   }
 
-  /// Shows the prompt and reads a line from the terminal. nil at the end of the input.
+  /// Shows the prompt and reads a line from stdin. Returns nil at the end of the input.
   static func line(_ prompt: String) throws(Failure) -> String? {
     Output.write(prompt, to: STDERR_FILENO)
     return try readLine()

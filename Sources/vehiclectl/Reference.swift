@@ -1,4 +1,4 @@
-// A REF argument: `PROPERTY` or `DEVICE.PROPERTY`, or the same for an action, resolved against the schemas. An ambiguous REF is an error.
+// A REF argument, NAME or DEVICE.NAME, of a property or an action, resolved against the schemas. An ambiguous REF is an error.
 
 import Protocols
 import Varlink
@@ -10,7 +10,7 @@ struct Reference: Equatable {
 }
 
 extension Reference {
-  /// Parses a reference. Device names contain no dot, so the first dot separates.
+  /// Parses a reference. Device names contain no dot, so the first dot ends the device name.
   init(_ text: String) throws(Failure) {
     let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.allSatisfy({ !$0.isEmpty }), let last = parts.last else {

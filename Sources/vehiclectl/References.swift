@@ -79,7 +79,7 @@ struct References {
     let (device, property) = parts.count == 2 ? (Glob(parts[0]), Glob(parts[1])) : (Glob("*"), Glob(argument[...]))
     let selector = Selector.pattern(device: device, property)
     if schemas.contains(where: { schema in schema.properties.contains { selects(selector, schema.device, $0.name) } }) { return selector }
-    // Without a dot it can also be a pattern for device names.
+    // Without a dot, the argument can also be a pattern for device names.
     if parts.count == 1, schemas.contains(where: { property.matches($0.device) }) { return .pattern(device: property, Glob("*")) }
     throw .noSuchProperty("no property matches \"\(argument)\"; list properties: vehiclectl describe")
   }

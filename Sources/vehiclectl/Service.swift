@@ -10,8 +10,9 @@ enum Service: Sendable {
 
   var defaultSocket: String { self == .daemon ? Client.defaultSocket : HistoryContract.defaultSocket }
 
-  /// The option and the environment variable that set the socket.
+  /// The option that sets the socket.
   var socketOption: String { self == .daemon ? "--socket" : "--history-socket" }
+  /// The environment variable that sets the default socket.
   var socketVariable: String { self == .daemon ? "VEHICLED_SOCKET" : "VEHICLED_HISTORY_SOCKET" }
 
   /// The group whose members can use the socket.

@@ -23,13 +23,13 @@ enum Interrupt {
   }
 }
 
-/// SIGTSTP, SIGCONT and SIGQUIT, for commands that change the terminal: it is restored before the signal takes effect.
+/// SIGTSTP, SIGCONT and SIGQUIT, for commands that change the terminal. They restore the terminal before the signal takes effect.
 enum JobControl {
   /// One bit per received signal.
   private static let pending = Atomic<UInt64>(0)
 
   static func catchSignals() {
-    _ = pending.load(ordering: .relaxed)  // initialises it outside the handler
+    _ = pending.load(ordering: .relaxed)  // initialises the bits outside the handler
     for number in [SIGTSTP, SIGCONT, SIGQUIT] {
       var before = sigaction()
       sigaction(number, nil, &before)

@@ -1,4 +1,4 @@
-// "Did you mean": the nearest name that exists, for a wrong word on the command line. No I/O.
+// Finds the nearest existing name for an unknown word on the command line ("did you mean"). No I/O.
 
 import ArgumentParser
 import Protocols
@@ -53,13 +53,13 @@ enum CommandNames {
     all.first { $0.configuration.names.contains(command) }?.configuration.subcommands.flatMap { $0.configuration.names } ?? []
   }
 
-  /// The commands that this word of the command line may mean: it follows a command with commands of its own.
+  /// The subcommands that the word may mean, if it follows a command that has subcommands.
   static func alternatives(to word: String, in words: [String]) -> [String] {
     guard words.count > 1, words[1] == word else { return [] }
     return inner(words[0])
   }
 
-  /// The command, or the command and the inner one, that a command line starts with.
+  /// The command at the start of a command line, followed by its subcommand, if any.
   static func existing(_ words: [String]) -> [String] {
     guard let first = words.first, all.contains(where: { $0.configuration.names.contains(first) }) else { return [] }
     return words.count > 1 && inner(first).contains(words[1]) ? [first, words[1]] : [first]
@@ -72,7 +72,8 @@ enum CommandNames {
     return .usage("unknown command or device: \(word); \(remedy)")
   }
 
-  /// The failure for a single word while no daemon can be asked for its devices: nil unless it resembles a command.
+  /// The failure for a command line of one word while the names of devices are unknown, because no daemon is running; nil unless the word
+  /// resembles a command.
   static func misspelt(_ words: [String]) -> Failure? {
     guard words.count == 1, let word = words.first, !names.contains(word), let command = nearest(to: word, among: names) else { return nil }
     return word.hasPrefix(command) ? nil : unknownWord(word, devices: [])
@@ -85,8 +86,8 @@ enum CommandNames {
     return .usage("unknown command \"\(wrong)\"; \(remedy)")
   }
 
-  /// The failure for a command line, or the words after `help`, that no command accepts; nil: its commands exist. A single word may be
-  /// the name of a device.
+  /// The failure for a command line, or for the words after `help`, that names no existing command; nil if the commands exist. A single
+  /// word is accepted, because it may be the name of a device.
   static func failure(_ words: [String], isHelp: Bool = false) -> Failure? {
     guard let first = words.first else { return nil }
     guard names.contains(first) else {

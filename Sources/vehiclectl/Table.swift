@@ -1,4 +1,4 @@
-// Aligned columns. No I/O. Measures terminal cells, not bytes: wide characters take two cells, combining marks none.
+// Formats tables with aligned columns. No I/O. Measures terminal cells, not bytes: wide characters take two cells, combining marks none.
 
 /// One cell of a table. Control characters in its text are replaced by spaces.
 struct Cell: ExpressibleByStringInterpolation {
@@ -108,13 +108,13 @@ extension String {
     }
   }
 
-  /// Returns the text with at most `limit` cells; a longer one ends with an ellipsis. nil: no limit.
+  /// Returns the text, truncated to `limit` cells with an ellipsis at the end. nil means no limit.
   func truncated(to limit: Int?) -> String {
     guard let limit, visibleWidth > limit else { return self }
     return cut(to: max(0, limit - 1)) + "…"
   }
 
-  /// Returns the text with at most `limit` cells; a longer one loses its middle, because the ends of names differ.
+  /// Returns the text, shortened to `limit` cells with an ellipsis in the middle, because the ends of names differ.
   func shortened(to limit: Int) -> String {
     guard limit > 2, displayWidth > limit else { return truncated(to: limit) }
     let end = String(String(reversed()).cut(to: (limit - 1) / 2).reversed())

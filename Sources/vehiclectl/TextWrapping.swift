@@ -1,7 +1,7 @@
 // Word wrap by terminal cells. No I/O.
 
 extension String {
-  /// Wraps the text into lines of at most `width` cells. Only the spaces at line breaks are dropped.
+  /// Wraps the text into lines of at most `width` cells. Splits words that are longer than a line. Runs of spaces become one space.
   func wrapped(to width: Int) -> [String] {
     let width = max(2, width)  // a wide character takes two cells
     var lines: [String] = []

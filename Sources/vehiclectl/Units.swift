@@ -1,4 +1,4 @@
-// Unit conversion for --units: from the daemon's km/h, °C or kPa to mph, °F or psi, and back for `set`. No I/O. A value and its unit change
+// Converts units for --units: from the daemon's km/h, °C or kPa to mph, °F or psi, and back for `set`. No I/O. A value and its unit change
 // together or not at all; `metric` changes nothing.
 
 import ArgumentParser

@@ -1,5 +1,6 @@
-// vehiclectl: the command line client of vehicled's control socket. Values and actions come from the daemon's descriptions;
-// only Setup, Codes, BugReport and MetricsCommand have code for specific kinds. One command per file in Commands/; exit codes are in Failure.swift.
+// vehiclectl: the command line client of vehicled's control socket. Values and actions come from the schemas that the daemon sends; only
+// Setup/, Codes/, Toy/, Network/, BugReport and MetricsCommand contain code for specific kinds. Commands/ has one file per command;
+// Failure.swift has the exit codes.
 
 import ArgumentParser
 import CLinux

@@ -61,7 +61,7 @@ struct TroubleCodes {
   }
 }
 
-/// The report of one of these actions.
+/// The report of a diagnostic action: a table, and remarks as text.
 struct TroubleReport {
   let text: String?
   let columns: [String]
@@ -93,7 +93,7 @@ struct TroubleReport {
     rows.isEmpty ? [] : Table(titles: columns, rows: rows.map { $0.map { Cell($0) } }).lines(width: width, paint: paint)
   }
 
-  /// A table of codes, the number of codes in each state if there are several, then the remarks.
+  /// A table of codes, then the number of codes in each state if there are several codes, then the remarks.
   func codeLines(width: Int? = nil, paint: (String, Style) -> String) -> [String] {
     table(width: width, paint: paint) + (rows.count > 1 ? [stateCounts] : []) + remarks
   }

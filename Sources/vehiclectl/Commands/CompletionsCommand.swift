@@ -39,11 +39,11 @@ extension CompletionKind {
   static var inputs: CompletionKind {
     .custom { _, _, _ in [DriveCommand.anyInput] + EventDevice.names(in: EventDevice.directory).map { "\(EventDevice.directory)/\($0)" } }
   }
-  /// Completes the names of properties, with and without the device.
+  /// Completes the names of properties: DEVICE.PROPERTY, and also PROPERTY if only one device has it.
   static var properties: CompletionKind { schemas { names($0) { $0.properties.map(\.name) } } }
-  /// Completes the names of properties that can be set.
+  /// Completes the names of properties that can be set without the motion lease.
   static var writable: CompletionKind { schemas { names($0) { $0.properties.filter { $0.writable && !$0.motion }.map(\.name) } } }
-  /// Completes the names of actions.
+  /// Completes the names of actions that do not require the motion lease.
   static var actions: CompletionKind { schemas { names($0) { $0.actions.filter { !$0.motion }.map(\.name) } } }
 
   /// Completes from the schemas; gives up after 200 ms because the user is waiting.

@@ -1,4 +1,4 @@
-// disconnect: closes the links of a device, and keeps them closed until `connect`.
+// disconnect: closes the links of a device. They stay closed until `connect`.
 
 import ArgumentParser
 import Protocols

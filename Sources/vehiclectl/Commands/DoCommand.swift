@@ -53,7 +53,7 @@ struct DoCommand: Subcommand {
     }
   }
 
-  /// Shows a progress report: in place on a terminal, else a line for each new text. Returns false for any other report.
+  /// Shows a progress report: in place on a terminal, otherwise as a line for each new text. Returns false for any other result.
   private func showProgress(_ result: Contract.Call.Result, _ lastText: inout String?, _ output: Output) -> Bool {
     guard let progress = result.progress, progress < 1, let text = result.text, result.rows == nil, result.data == nil else { return false }
     if Terminal.isTerminal(STDERR_FILENO) {

@@ -1,5 +1,5 @@
-// get: bare values for scripts, one per line. For an unavailable value the reason goes to stderr, and the exit status is 5 if the device is
-// not connected, else 1.
+// get: prints values for scripts, one per line, without names or units. For an unavailable value, it prints the reason on stderr, and exits
+// with 5 if the device is not connected, or else with 1.
 
 import ArgumentParser
 import Protocols
@@ -65,7 +65,7 @@ struct GetCommand: Subcommand {
       do throws(Failure) {
         return (try client.call(Contract.Get.self, .init(references: references)).readings.map(Entry.reading), true)
       } catch {
-        guard error.exitCode == 4 else { throw error }  // the name of a device, or an unknown one
+        guard error.exitCode == 4 else { throw error }  // a reference is the name of a device, or unknown
       }
     }
     let schemas = try client.call(Contract.Describe.self, .init(device: nil)).schemas

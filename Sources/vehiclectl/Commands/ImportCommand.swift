@@ -1,4 +1,4 @@
-// import: converts signal definitions from other programs to a file for signals.d, without the daemon. Does not follow symbolic links,
+// import: converts signal definitions from other programs to a file for signals.d, without the daemon. Does not write to symbolic links,
 // because it is usually run as root.
 
 import ArgumentParser

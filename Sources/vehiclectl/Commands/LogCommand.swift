@@ -49,7 +49,7 @@ struct LogCommand: Subcommand {
       guard let result else { return true }
       if let omitted = result.omitted { output.note("\(omitted) records were omitted: this program read too slowly") }
       if isFirst {
-        // The journal has the same records, with the time at which it received them.
+        // The journal may already have these records, but with the time at which it received them.
         let last = earlier?.last.map { $0.time + 1_000_000 }
         let isNew = { (record: Contract.LogRecord) in
           guard let last, record.time <= last else { return true }
@@ -69,7 +69,7 @@ struct LogCommand: Subcommand {
     records.filter { $0.time >= since ?? .min }.suffix(lines)
   }
 
-  /// Prints the records. `width` is that of the column of subjects, which grows with them.
+  /// Prints the records. `width` is the width of the subject column; it grows to fit the records.
   private func show(_ records: [Contract.LogRecord], _ output: Output, _ width: inout Int) {
     let now = Clock.wall
     width = max(width, LogFormat.subjectWidth(records))

@@ -24,7 +24,7 @@ struct MetricsCommand: Subcommand {
   var position: [String] = []
 
   private static let kind = "position"
-  /// The properties of a position, which is personal.
+  /// The properties of a position, which are personal data.
   private static let personal: Swift.Set<String> = ["latitude", "longitude", "altitude", "track"]
 
   func perform(_ output: Output) throws {
@@ -48,7 +48,7 @@ struct MetricsCommand: Subcommand {
     try AtomicFile.write(Array(lines.joined(separator: "\n").utf8) + [0x0A], to: file, force: true, mode: 0o644)
   }
 
-  /// Returns the devices, without the position of each one that is not named.
+  /// Returns the devices. Removes the position of each device that is not in `named`.
   static func published(_ devices: [Contract.Device], with named: [String]) -> [Contract.Device] {
     devices.map { device in
       guard device.kind == kind, !named.contains(device.name) else { return device }

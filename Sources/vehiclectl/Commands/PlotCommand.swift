@@ -1,5 +1,5 @@
-// plot: draws recorded numbers over time in the terminal or as an SVG file. Requests finer intervals than it can draw, and draws the
-// minimum and maximum of those in each column, so that no spike is lost.
+// plot: draws recorded numbers over time in the terminal or as an SVG file. Requests finer intervals than it can draw. Each column shows
+// the minimum and maximum of its intervals, so that no spike is lost.
 
 import ArgumentParser
 import Glibc

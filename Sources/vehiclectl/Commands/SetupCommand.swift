@@ -11,8 +11,8 @@ struct SetupCommand: Subcommand {
     commandName: "setup", abstract: "Find a device, add it to the configuration and connect it.",
     discussion: """
       Looks for Bluetooth devices in range, serial ports, Wi-Fi adapters at their usual address and gpsd on this computer, asks for \
-      what it cannot detect, appends the device's lines to the configuration, reloads it, and shows each step of the connection. With LINK, \
-      it scans only to recognise the kind of a Bluetooth device; with --yes, a device that it does not recognise requires --kind.
+      what it cannot detect, appends the device's lines to the configuration, reloads it, and shows each step of the connection. \
+      With LINK, it scans only to recognise the kind of a Bluetooth device; with --yes, a device that it does not recognise requires --kind.
       Enter accepts the default in brackets. Answers can also be piped in, one per line; --yes accepts every default.
       If the file requires root, the lines are added with sudo, or printed.
       With --json (and --yes): {"device","file","lines"}.
@@ -73,7 +73,7 @@ struct SetupCommand: Subcommand {
     return fstat(STDIN_FILENO, &state) == 0 && state.st_mode & S_IFMT != S_IFCHR
   }
 
-  /// The configuration file of the daemon. The default applies only to the service.
+  /// The configuration file of the daemon. The default path applies only to the daemon on the default socket.
   private func configurationFile() throws(Failure) -> String {
     if let config { return config }
     guard common.socketPath == Client.defaultSocket else {

@@ -23,7 +23,7 @@ struct StatusCommand: Subcommand {
 
   func perform(_ output: Output) throws { try Self.show(device, common, output, all: all, usePager: !noPager) }
 
-  /// Shows one device, or all.
+  /// Shows the device with this name, or all devices if it is nil.
   static func show(_ name: String?, _ common: CommonOptions, _ output: Output, all: Bool = false, usePager: Bool = true) throws {
     let units = try common.unitSystem()
     let client = try common.connect(output)

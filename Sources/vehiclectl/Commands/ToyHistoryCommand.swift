@@ -27,7 +27,7 @@ struct ToyHistoryCommand: ToySubcommand {
       result in
       if Interrupt.received { throw Failure.other("interrupted") }
       guard let result else { return true }
-      // Only a single report has a note of its own: the text of a later report refers to the earlier ones.
+      // The text of the last of several reports is for clients that receive only that report, so it is not shown.
       note = facts.isEmpty ? result.text : nil
       facts += Fact.all(result)
       return true

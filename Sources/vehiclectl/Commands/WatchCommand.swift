@@ -1,6 +1,6 @@
-// watch: values as they change. On a terminal the full-screen view of Watch/; otherwise, and with --json, one JSON object per line: a flat
-// reading, or an event {"event","device","text","time"}. The first lines are the current values. Reconnects if the daemon restarts. Exits
-// with 0 on SIGINT.
+// watch: shows values as they change. On a terminal, this is the full-screen view of Watch/. Otherwise, and with --json, it prints one JSON
+// object per line: a flat reading, or an event {"event","device","text","time"}. The first lines are the current values. Reconnects if the
+// daemon restarts. Exits with 0 on SIGINT.
 
 import ArgumentParser
 import Glibc
@@ -73,7 +73,8 @@ struct WatchCommand: Subcommand {
       do throws(Failure) {
         plot.prefill(PlotSeries(name, try client.call(HistoryContract.PlotMethod.self, parameters)).converted(to: units))
       } catch {
-        // Nothing was recorded of this property. After a timeout, the reply could be taken for that to the next call.
+        // The service rejects a property that it has not recorded; others may follow. After any other error, such as a timeout, stop: a
+        // late reply would be taken for the reply to the next call.
         guard case .history = error else { return }
       }
     }

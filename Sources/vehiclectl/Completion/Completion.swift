@@ -1,25 +1,26 @@
-// Completion of a command line: the words that may follow, according to the declarations of the commands. The shells' scripts request it at
-// every Tab, so they contain no names of commands.
+// Completes a command line: finds the words that may follow, from the declarations of the commands. The shells' scripts request these words
+// at every Tab, so the scripts contain no names of commands.
 
 import ArgumentParser
 import Protocols
 
 struct Completion {
-  /// The argument by which the scripts request a completion. The words of the line up to the cursor follow, without the program.
+  /// The argument by which the scripts request a completion. It precedes the words of the line up to the cursor, without the program.
   static let request = "---complete"
   /// The line that stands for the names of files, which the shell completes.
   static let files = ":files"
 
-  /// The names of the command that the words before the cursor select, and its declaration.
+  /// The names of the command that the words before the cursor select: `["camera", "record"]`.
   private var path: [String] = []
+  /// The declaration of this command.
   private var command: JSON
   /// The option whose value is at the cursor.
   private var option: JSON?
   /// The number of positional arguments before the cursor.
   private var positionals = 0
-  /// Whether `--` precedes the cursor: no options follow.
+  /// Whether `--` precedes the cursor, so that no options follow.
   private var endsOptions = false
-  /// Whether the words are those of `help`: only commands follow.
+  /// Whether the command is `help`, so that only commands follow.
   private var isHelp = false
   private let words: [String]
 

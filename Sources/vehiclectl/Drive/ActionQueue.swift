@@ -1,6 +1,6 @@
-// The actions of a drive by pipe. They run in order on a connection of their own, so that setpoints do not wait for their replies. Stop
-// uses another connection and waits for nothing: it replaces the actions that are not sent yet. If a motion action is in flight, Stop is
-// sent again after its reply, because the daemon may have received that action after the Stop.
+// Queues the actions from stdin (see PipeDrive). Actions run in order on a connection of their own, so that setpoints do not wait for their
+// replies. Stop uses another connection, does not wait for actions in flight, and replaces the actions that are not sent yet. If a motion
+// action was in flight, Stop is sent again after the reply to that action, because the daemon may have received the action after the Stop.
 
 import Glibc
 import Protocols
@@ -13,7 +13,7 @@ struct ActionQueue {
     let request: DriveRequest
     /// The lease, if this is a motion action.
     let lease: String?
-    /// Whether this is a Stop that is sent again after the action that it overtook. Only its error is shown.
+    /// Whether this is a Stop that is sent again, after the reply to the action that it overtook. Only its error is shown.
     var isRepeated = false
 
     var isStop: Bool { if case .run("stop", _, _) = request { true } else { false } }

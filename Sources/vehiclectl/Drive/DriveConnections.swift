@@ -1,5 +1,5 @@
-// The connections of one drive, so that no call waits behind another: for the lease, setpoints, Stop, buttons and Watch. At most one
-// setpoint is in flight.
+// The connections of a manual drive. The lease, setpoints, Stop, buttons and Watch each have their own, so that no call waits for another
+// one. At most one setpoint is in flight.
 
 import CLinux
 import Glibc
@@ -7,21 +7,24 @@ import Protocols
 import Varlink
 
 struct DriveConnections {
-  /// The connections for the lease, setpoints, Stop, Watch and buttons.
+  /// The connection that holds the lease.
   private let holder: Client
+  /// The connection for setpoints and motion actions.
   private let driver: Client
+  /// The connection for Stop.
   private let stopper: Client
   private let watcher: Client
   private let buttons: Client
   private let device: String
   /// The lease, once it is granted.
   private(set) var lease: String?
-  /// Whether the setpoint in flight sets a property, instead of running an action.
+  /// Whether the setpoint in flight sets a property; otherwise it runs an action.
   private var setsProperty = false
-  /// Whether a Stop is in flight, and whether another one was requested meanwhile.
+  /// Whether a Stop is in flight.
   private var isStopping = false
+  /// Whether another Stop was requested while one is in flight.
   private var anotherStopRequested = false
-  /// Queued button changes by property, and the one in flight.
+  /// Queued button changes, at most one per property.
   private var queuedPresses: [(property: String, isDown: Bool)] = []
   private var pressInFlight: (property: String, isDown: Bool)?
 
@@ -86,8 +89,8 @@ struct DriveConnections {
     try stopper.begin(Contract.Call.self, .init(device: device, action: "stop"))
   }
 
-  /// Sends a last setpoint after the one in flight, if any, and waits for its reply. Throws if there is none at `end`: the vehicle may be
-  /// moving.
+  /// Waits for the reply to the setpoint in flight, if any; then sends a last setpoint and waits for its reply. Throws if the last setpoint
+  /// is rejected, or if a reply is missing at `end`, because the vehicle may still be moving.
   mutating func finish(with neutral: DriveRequest, hasSetPointInFlight: Bool, until end: Double) throws(Failure) {
     for sends in hasSetPointInFlight ? [false, true] : [true] {
       if sends { try send(neutral) }
@@ -140,7 +143,7 @@ struct DriveConnections {
     }
   }
 
-  /// Waits for the reply to the last Stop. Throws if it was rejected, or if there is none at `end`: the vehicle may be moving.
+  /// Waits for the reply to the last Stop. Throws if Stop is rejected, or has no reply at `end`, because the vehicle may still be moving.
   mutating func finishStopping(until end: Double) throws(Failure) {
     while isStopping {
       guard Clock.monotonic < end else { throw .other("stop not confirmed: no reply from vehicled; \(device) may still be driving") }
@@ -163,8 +166,8 @@ struct DriveConnections {
     return refusal
   }
 
-  /// The error that ended the lease. It arrives on the connection that holds the lease, at about the same time as `failure`; if none
-  /// arrives within 0.3 s, returns `failure`.
+  /// Returns the error that ended the lease, which arrives on the connection that holds the lease at about the same time as `failure`.
+  /// Returns `failure` if no error arrives within 0.3 s.
   static func reason(for failure: Failure, from holder: Client) -> Failure {
     let end = Clock.monotonic + 0.3
     do throws(Failure) {

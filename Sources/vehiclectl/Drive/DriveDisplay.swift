@@ -1,4 +1,4 @@
-// What is known while driving: the lease, the setpoint that was sent, the device's readings. No I/O: times are arguments.
+// The state that the screen of a drive shows: the lease, the last setpoint sent, and the device's readings. No I/O: times are arguments.
 
 import Protocols
 import Varlink
@@ -10,7 +10,7 @@ struct DriveDisplay {
     case lost(String)
   }
 
-  /// Properties that the daemon itself sets, so a new value does not show that the device responds.
+  /// Properties that the daemon itself sets. A new value of such a property is no evidence that the device responds.
   private static let setByDaemon: Swift.Set = ["roll", "pitch", "yaw", "running", "connected", "left-button", "right-button"]
   /// Groups that do not matter while driving.
   private static let otherGroups: Swift.Set<String> = [
@@ -18,18 +18,18 @@ struct DriveDisplay {
   ]
 
   let device: String
-  /// The keys and how fast a release acts, one to four lines.
+  /// The keys, and how soon a released key takes effect; two to four lines.
   let help: [String]
-  /// What the keys 1 to 9 limit.
+  /// The name of the limit that the digit keys set.
   let limitName: String
   /// The fraction of the maximum that keys and sticks reach, 0 to 1.
   var limit: Double
   var lease = Lease.requested
   /// The setpoint that was sent last; nil before the first one.
   var sent: DriveRequest?
-  /// Seconds without a reply to a setpoint, if that is too long.
+  /// Seconds without a reply to the setpoint in flight, or nil if the reply is not overdue.
   var stall: Double?
-  /// An error, or a note such as that the stick is not at rest.
+  /// An error, or a note, for example that the stick must be released first.
   var remark: String?
   private(set) var model = WatchModel()
   private let targets: Swift.Set<String>

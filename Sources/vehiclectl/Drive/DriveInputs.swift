@@ -1,4 +1,4 @@
-// What a person drives with: keys of the terminal, a gamepad or wheel, keyboards that report releases.
+// The inputs of a manual drive: keys of the terminal, a gamepad or wheel, and keyboards that report releases.
 
 import Glibc
 
@@ -24,7 +24,7 @@ struct DriveInputs {
 
   var descriptors: [Int32] { [terminal?.descriptor ?? -1, stick?.descriptor ?? -1] + (keyboard?.descriptors ?? []) }
 
-  /// Reads the inputs that are ready, in the order of `descriptors`. Fails if the stick or a keyboard is gone.
+  /// Reads the inputs that are ready. The elements of `ready` correspond to `descriptors`. Throws if the stick or a keyboard was unplugged.
   mutating func read(_ ready: [Bool]) throws(Failure) -> [Event] {
     // The keyboard comes first: it reports whether a key from the terminal is still down.
     if let keyboard, ready.dropFirst(2).contains(true) { try keyboard.read() }

@@ -21,7 +21,7 @@ enum DriveKey: Equatable {
 }
 
 extension DriveKey {
-  /// nil if the press has no meaning while driving.
+  /// Returns nil if the key has no function while driving.
   init?(_ press: KeyPress) {
     switch press {
     case .up, .character("w"), .character("W"): self = .direction(.forward)

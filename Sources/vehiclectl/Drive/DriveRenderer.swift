@@ -1,4 +1,4 @@
-// Draws the display of a drive on a grid: lease, headline numbers, the setpoint that was sent, other values, the keys. No I/O.
+// Draws the screen of a drive on a grid: lease, headline numbers, the last setpoint sent, other values, the keys. No I/O.
 
 import Protocols
 import Varlink
@@ -13,7 +13,7 @@ struct DriveRenderer {
   /// The widths in cells of a value's name, of a column of values, and of a bar.
   private static let (nameWidth, columnWidth, barWidth) = (22, 38, 20)
 
-  /// Draws the display for a window of this size.
+  /// Draws the screen for a window of this size.
   init(_ display: DriveDisplay, _ bars: [DriveBar], columns: Int, rows: Int, now: Double) {
     grid = Grid(columns: columns, rows: rows)
     self.display = display

@@ -1,5 +1,5 @@
-// What a device accepts while it is driven, and the parser for lines of JSON. No I/O, and independent of the kind of device. An ambiguous
-// line is an error with its line number.
+// The motion properties and actions of a device, and the parser for lines of JSON that use them. No I/O, and no code for a particular kind
+// of device. An ambiguous line is an error with its line number.
 
 import Protocols
 import Varlink
@@ -9,7 +9,7 @@ enum DriveRequest: Equatable {
   case set(property: String, Value)
   case run(action: String, arguments: [String: Value], motion: Bool)
 
-  /// Whether it is a setpoint, which replaces a waiting one. Other requests are run in order.
+  /// Whether the request is a setpoint, which replaces a queued setpoint. Other requests run in order.
   var isSetPoint: Bool {
     switch self {
     case .set: true
@@ -28,7 +28,7 @@ struct DriveSchema {
   private let buttons: Swift.Set<String>
   private let actions: [Contract.Action]
 
-  /// `schema` is what the daemon describes; if it is nil, the device accepts nothing.
+  /// `schema` is the schema from the daemon; if it is nil, the device accepts nothing.
   init(device: String, _ schema: Contract.Schema?) {
     self.device = device
     properties = schema?.properties.filter(\.motion) ?? []
@@ -36,7 +36,7 @@ struct DriveSchema {
     buttons = Swift.Set(schema?.properties.filter(\.writable).map(\.name) ?? []).intersection(CarButton.allCases.map(Self.name(of:)))
   }
 
-  /// The motion action `tilt` with roll and pitch, with which keys and gamepads drive a device such as an RC car.
+  /// The motion action `tilt` with the arguments roll and pitch. Keys and gamepads drive a device such as an RC car with it.
   var tilt: Contract.Action? {
     actions.first { action in
       action.name == "tilt" && action.motion && ["roll", "pitch"].allSatisfy { name in action.arguments.contains { $0.name == name } }
@@ -44,16 +44,16 @@ struct DriveSchema {
     }
   }
 
-  /// Whether `tilt` has the argument `relative`, with which angles count from the neutral position.
+  /// Whether `tilt` has the argument `relative`, which makes angles relative to the neutral position.
   var tiltsRelatively: Bool { tilt?.arguments.contains { $0.name == "relative" } == true }
 
   /// How keys and sticks drive the device; nil if they cannot.
   var control: (any ManualControl)? { tilt != nil ? TiltControl(isRelative: tiltsRelatively) : ThrottleControl(properties) }
 
-  /// Whether it has an action that stops it.
+  /// Whether the device has the action `stop`.
   var stops: Bool { action("stop") != nil }
 
-  /// Whether it has the motion action `continue`.
+  /// Whether the device has the motion action `continue`.
   var continues: Bool { action("continue")?.motion == true }
 
   /// Whether the device declares anything that moves it.
@@ -64,7 +64,6 @@ struct DriveSchema {
 
   private static func name(of button: CarButton) -> String { "\(button.rawValue)-button" }
 
-  /// An action by name.
   func action(_ name: String) -> Contract.Action? { actions.first { $0.name == name } }
 
   /// Parses a line: one motion property, as in `{"target-current": 2.5}`, the arguments of one motion action, as in

@@ -1,4 +1,4 @@
-// A kernel input device through libevdev: non-blocking, not grabbed. A file that is not an input device is rejected before it is read.
+// A kernel input device, read with libevdev without blocking and without an exclusive grab. Rejects files that are not input devices.
 
 import CEvdev
 import Glibc
@@ -9,7 +9,7 @@ final class EventDevice {
   let descriptor: Int32
   let name: String
   private let device: OpaquePointer
-  /// Whether libevdev is delivering the changes that were lost when the kernel's event queue overflowed.
+  /// Whether libevdev is resynchronising: delivering the changes that were lost when the kernel's event queue overflowed.
   private var isCatchingUp = false
 
   /// Opens the device at a path.
@@ -32,10 +32,10 @@ final class EventDevice {
     close(descriptor)
   }
 
-  /// Whether it has a key or button.
+  /// Whether the device has this key or button.
   func has(key: Int32) -> Bool { libevdev_has_event_code(device, UInt32(EV_KEY), UInt32(key)) == 1 }
 
-  /// The range of an axis; nil if it has no such axis.
+  /// The range of an axis; nil if the device has no such axis.
   func range(ofAxis axis: Int32) -> ClosedRange<Int>? {
     guard let info = libevdev_get_abs_info(device, UInt32(axis))?.pointee, info.minimum <= info.maximum else { return nil }
     return Int(info.minimum)...Int(info.maximum)

@@ -11,7 +11,7 @@ protocol GameController: AnyObject {
   var isArmed: Bool { get }
   /// The deflection of the stick, or of wheel and pedals.
   var deflection: Deflection { get }
-  /// Processes pending events and returns button changes. Fails if the device is gone.
+  /// Processes pending events and returns button changes. Throws if the device was unplugged.
   func read() throws(Failure) -> [GamepadMapping.Press]
 }
 

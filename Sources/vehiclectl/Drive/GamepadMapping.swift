@@ -1,4 +1,4 @@
-// Maps the axes and buttons of an input device to driving. No I/O. The axes have no effect until each of them has been at rest once.
+// Maps the axes and buttons of an input device to driving. No I/O. The axes have no effect until every axis has been at rest once.
 // Sources: the kernel's Documentation/input/gamepad.rst and input-event-codes.h; Logitech and Thrustmaster wheels report pedals on Z and
 // RZ, inverted: released is the maximum.
 
@@ -76,7 +76,7 @@ struct GamepadMapping {
     if let position = axes.firstIndex(where: { $0.code == code }) { axes[position].update(value) }
   }
 
-  /// The meaning of a pressed key.
+  /// The function of a key or button that is pressed.
   func pressed(_ code: Int) -> Press? {
     switch Int32(code) {
     case BTN_TL: .button(.left, isDown: true)
@@ -88,7 +88,7 @@ struct GamepadMapping {
     }
   }
 
-  /// The meaning of a released key.
+  /// The function of a key or button that is released.
   func released(_ code: Int) -> Press? {
     switch Int32(code) {
     case BTN_TL: .button(.left, isDown: false)

@@ -1,5 +1,5 @@
-// Keyboards through evdev, which report the release of a key, unlike a terminal. A key takes effect only once the terminal has received it;
-// keys typed in other windows do nothing. If one of the keyboards is unplugged, drive exits.
+// Keyboards through evdev. Unlike a terminal, they report when a key is released. A key takes effect only once the terminal has received
+// it, so keys typed in other windows do nothing. If one of the keyboards is unplugged, drive exits.
 
 import CEvdev
 

@@ -1,4 +1,4 @@
-// Non-blocking line reader for a descriptor, with a bounded buffer.
+// Reads lines from a descriptor without blocking, with a bounded buffer.
 
 import Glibc
 

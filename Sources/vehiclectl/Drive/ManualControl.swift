@@ -1,4 +1,4 @@
-// How keys and sticks drive a device, chosen by its schema: by tilting, as an RC car, or by a throttle, as a longboard. No I/O.
+// How keys and sticks drive a device: by tilting (an RC car) or with a throttle (a longboard). The schema of the device decides. No I/O.
 
 import Protocols
 import Varlink
@@ -7,7 +7,7 @@ import Varlink
 protocol ManualControl {
   /// The limit at the start, as a fraction of the maximum.
   var initialLimit: Double { get }
-  /// What the keys 1 to 9 limit.
+  /// The name of the limit that the digit keys set.
   var limitName: String { get }
   /// Whether a released key must not look held for longer than `Throttle.hold`. A connection that can delay keys is then too risky.
   var needsTimelyRelease: Bool { get }
@@ -15,13 +15,13 @@ protocol ManualControl {
   var neutral: DriveRequest { get }
   /// The setpoint for the deflection of a stick or, if it is nil, for the keys.
   func setPoint(_ stick: Deflection?, limit: Double, at now: Double) -> DriveRequest
-  /// Handles a key of the terminal that is pressed or repeats; `isDown`: a keyboard reports that it is down.
+  /// Handles a key of the terminal that is pressed or repeats. `isDown` is whether a keyboard reports the key as down.
   mutating func press(_ direction: Steering.Direction, isDown: Bool, at now: Double)
   /// Handles the keys that a keyboard reports.
   mutating func update(_ keyboard: any Keyboard)
   /// Returns to neutral at once.
   mutating func release()
-  /// A setpoint as bars; nil: none was sent yet.
+  /// The bars for the last setpoint sent, which is nil before the first one.
   func bars(_ sent: DriveRequest?) -> [DriveBar]
   /// The keys, in one line.
   func help(isStick: Bool) -> String
@@ -30,7 +30,7 @@ protocol ManualControl {
 /// One quantity of a setpoint.
 struct DriveBar: Equatable {
   let name: String
-  /// The value with its unit; nil: not sent yet.
+  /// The value with its unit, or nil if no setpoint was sent yet.
   let text: String?
   /// The fraction of the maximum: -1 to 1, or 0 to 1 if not `isSigned`.
   let share: Double
@@ -107,7 +107,7 @@ struct ThrottleControl: ManualControl {
   private let brake: Target?
   private var throttle = Throttle()
 
-  /// nil if the properties contain no such target.
+  /// Returns nil if no property is such a target.
   init?(_ properties: [Contract.Property]) {
     let targets = properties.compactMap(Target.init)
     guard let target = targets.first(where: { $0.name.hasPrefix("target-") }) else { return nil }

@@ -17,7 +17,7 @@ struct ManualDrive {
   /// The properties to watch.
   private let watched: [String]
   private var inputs: DriveInputs
-  /// nil if stdout is not a terminal.
+  /// The screen, or nil without a terminal that can show it.
   private let screen: FullScreen?
   private var display: DriveDisplay
   private var control: any ManualControl

@@ -1,4 +1,4 @@
-// Drives a device with lines of JSON from another program. Setpoints are never repeated: without new lines the deadline stops the vehicle.
+// Drives a device with lines of JSON from another program. Never repeats a setpoint: without new lines, the deadline stops the vehicle.
 
 import ArgumentParser
 import Glibc
@@ -26,7 +26,7 @@ struct PipeDrive {
   private var lastError: String?
   /// The exit code of the last rejected line, which becomes the exit status of the drive.
   private var rejectedCode: Int32?
-  /// The maximum number of lines to read before driving continues.
+  /// The maximum number of lines to read at once.
   private static let maxLinesAtOnce = 4096
 
   init(_ common: CommonOptions, _ output: Output, _ schema: DriveSchema, deadline: Int, input: Int32 = STDIN_FILENO) {
@@ -115,7 +115,7 @@ struct PipeDrive {
   private mutating func readRequests() throws(Failure) -> [Line] {
     var requests: [Line] = []
     var count = 0
-    while count < Self.maxLinesAtOnce, let line = try lines.next() {  // endless input must not block driving
+    while count < Self.maxLinesAtOnce, let line = try lines.next() {  // endless input must not block the drive
       count += 1
       number += 1
       guard !line.allSatisfy(\.isWhitespace) else { continue }

@@ -1,5 +1,5 @@
-// Decides when to send the next setpoint. No I/O: time is an argument. At most one is in flight. Setpoints are not queued: the tilt at the
-// time of sending is sent.
+// Decides when to send the next setpoint. No I/O: time is an argument. At most one is in flight. Setpoints are not queued: each is computed
+// when it is sent.
 
 struct SetPointScheduler {
   /// The maximum rate in setpoints per second.
@@ -17,7 +17,7 @@ struct SetPointScheduler {
     due = now
   }
 
-  /// Limits the rate to what the device accepts (nil: unknown), but not below four setpoints within the lease's deadline (seconds).
+  /// Limits the rate to what the device accepts, if that is known, but not below four setpoints within the lease's deadline (seconds).
   mutating func limit(to deviceRate: Double?, deadline: Double) {
     guard let deviceRate, deviceRate.isFinite, deviceRate > 0 else { return rate = Self.maxRate }
     rate = min(Self.maxRate, max(deviceRate, 4 / deadline))

@@ -1,5 +1,5 @@
-// Turns keys into a tilt. No I/O: time is an argument. A terminal reports presses and repeats but no releases: a press counts as held for a
-// moment, a repeat for a shorter one, then the tilt returns to level.
+// Turns keys into a tilt. No I/O: time is an argument. A terminal reports presses and repeats but no releases. A key therefore counts as
+// held for `pressHold` after a press and for `repeatHold` after a repeat. Then the tilt returns to level.
 // Source: the car's Steering.py (task123/AutoTT): full speed is 45° of roll or 80° of pitch, positive pitch turns right.
 
 /// The deflection of a stick, or of keys that act like one. Each component is from -1 to 1.
@@ -17,9 +17,9 @@ struct Deflection: Equatable {
 }
 
 struct Steering {
-  /// Seconds that a press holds; keyboards start to repeat after about half a second.
+  /// Seconds for which a key counts as held after a press; keyboards start to repeat after about half a second.
   static let pressHold = 0.6
-  /// Seconds that a repeat holds.
+  /// Seconds for which a key counts as held after a repeat.
   static let repeatHold = 0.2
   /// Seconds of the return from full tilt to level.
   static let ramp = 0.2

@@ -5,32 +5,34 @@
 // key event of the terminal.
 
 struct Throttle {
-  /// The time from the last key event to zero in seconds; longer than the interval of slow key repeats.
+  /// The time in seconds from the last key event to zero; longer than the interval of slow key repeats.
   static let hold = 0.2
-  /// The brake holds longer after the first press: keyboards start to repeat after about half a second.
+  /// The time in seconds that the brake acts after a first press; longer, because keyboards start to repeat after about half a second.
   static let brakePressHold = 0.6
-  /// The maximum time until the next setpoint is sent in seconds, if the device replies to the one before within this time.
+  /// The maximum time in seconds until the next setpoint is sent, if the device replies to the previous one within this time.
   static let sending = 0.05
-  /// The documented time from the last key event to the setpoint zero in seconds.
+  /// The documented maximum time in seconds from the last key event to the setpoint zero.
   static let releaseTime = hold + sending
-  /// The maximum time between a press and its first repeat in seconds.
+  /// The maximum time in seconds between a press and its first repeat.
   static let repeatDelay = 1.0
-  /// Seconds from zero to full.
+  /// Seconds from zero to full throttle.
   static let rise = 1.0
 
-  /// 1: throttle; -1: brake, or backwards.
+  /// 1 for throttle; -1 for the brake, or for backwards.
   private var direction = 0.0
   private var lastEvent = -Double.infinity
   /// When the throttle opened.
   private var openedAt: Double?
-  /// When it closes without another event; infinite while a keyboard reports that the key is down.
+  /// When the throttle closes without another event; infinite while a keyboard reports that the key is down.
   private var until = -Double.infinity
-  /// Whether a held key must be released first: until no key event has arrived for `hold` seconds, keys other than the brake do nothing.
+  /// Whether a held key must be released first. Keys other than the brake then have no effect until no key event has arrived for `hold`
+  /// seconds.
   private var isBlocked = false
-  /// Whether a keyboard reported the release: events of the terminal that are still on their way do nothing.
+  /// Whether a keyboard reported the release. Late events of the terminal then have no effect.
   private var wasReleased = false
 
-  /// Handles a key that is pressed or repeats. `isDown`: a keyboard reports that it is down. `brakes`: it is the brake, which acts at once.
+  /// Handles a key that is pressed or repeats. `isDown` is whether a keyboard reports the key as down. `brakes` is whether it is the brake,
+  /// which acts at once.
   mutating func press(_ direction: Double, isDown: Bool, brakes: Bool, at now: Double) {
     let sinceLast = now - lastEvent
     lastEvent = now

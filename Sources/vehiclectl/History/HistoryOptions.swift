@@ -1,4 +1,4 @@
-// The options for connecting to the history service, which the commands of the group "History" use instead of the daemon.
+// The options of the commands that use the history service: its socket, and a range of time.
 
 import ArgumentParser
 import Protocols
@@ -13,7 +13,7 @@ struct HistoryOptions: ParsableArguments {
 
   var socketPath: String { historySocket ?? Self.defaultSocketPath }
 
-  /// The path if the command line gives none.
+  /// The path if --history-socket is not given.
   static var defaultSocketPath: String { Environment[Service.history.socketVariable] ?? Service.history.defaultSocket }
 
   /// Opens the socket.

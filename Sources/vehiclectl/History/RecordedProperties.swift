@@ -40,7 +40,8 @@ struct RecordedProperties {
     }
   }
 
-  /// The properties of each device that names or patterns select. An empty list selects all. Throws if a name selects nothing.
+  /// Returns the recorded properties that the names or patterns select, by device. An empty list selects all. Throws if a name or pattern
+  /// selects nothing.
   func selection(devices: [String], properties: [String]) throws(Failure) -> [(device: String, properties: [String])] {
     for device in devices where !self.devices.contains(device) {
       throw .history(.notRecorded(device: device, known: self.devices))

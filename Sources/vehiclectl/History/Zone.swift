@@ -13,11 +13,12 @@ struct Zone: Equatable, Sendable {
 
   /// The name in the IANA database, such as Europe/Berlin.
   let name: String
-  /// The times of changes in seconds since the Unix epoch, and for each the index of the offset that takes effect.
+  /// The times at which the offset changes, in seconds since the Unix epoch.
   private var transitions: [Int] = []
+  /// For each transition, the index in `offsets` of the offset that takes effect.
   private var indices: [Int] = []
   private var offsets = [Offset(seconds: 0, abbreviation: "UTC")]
-  /// The rule for times after the last change.
+  /// The rule for times after the last transition.
   private var rule: ZoneRule?
 
   static let utc = Zone(name: "UTC")

@@ -19,7 +19,7 @@ enum JournalRecords {
     return records.isEmpty ? nil : records
   }
 
-  /// A line of journalctl's JSON as a record; nil if it is not one of the daemon's own.
+  /// The record in a line of journalctl's JSON; nil if the line has no time, or no message that is text.
   static func record(_ line: String) -> Contract.LogRecord? {
     guard let entry = JSON(line), case .object(let members) = entry, let time = entry["__REALTIME_TIMESTAMP"]?.string.flatMap({ Int($0) }),
       let message = entry["MESSAGE"]?.string

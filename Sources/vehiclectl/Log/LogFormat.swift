@@ -7,7 +7,7 @@ enum LogFormat {
 
   /// Fields that repeat what the message reports; programs use them.
   private static let hiddenFields: Set = ["event"]
-  /// A subject that is wider than this is not aligned.
+  /// The maximum width of the subject column. The message after a wider subject is not aligned.
   private static let maxSubject = 24
 
   /// The device and link that a record is about.

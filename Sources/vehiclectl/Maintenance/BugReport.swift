@@ -86,8 +86,8 @@ struct BugReport {
 
   // MARK: Daemon
 
-  /// Adds the daemon's version, findings, devices and statistics, then a recording of `seconds` seconds for each device with a link that is
-  /// up.
+  /// Adds the daemon's version, findings, devices and metrics, then a recording of `seconds` seconds for each device that has a link up.
+  /// Devices with personal data have no metrics and no recording.
   mutating func addDaemonSections(
     _ client: Client, seconds: Double, progress: (String?) -> Void, connect: () throws(Failure) -> Client
   ) throws {

@@ -122,7 +122,7 @@ enum LocalChecks {
   /// systemd keeps this symbolic link while the unit is running.
   private static let modemManagerInvocation = "/run/systemd/units/invocation:ModemManager.service"
 
-  /// A finding if ModemManager is running: it probes serial ports with AT commands, to which an ELM327 responds.
+  /// A finding if ModemManager is running, because it probes serial ports with AT commands, to which an ELM327 responds.
   private static func modemManager() -> Contract.Finding? {
     var state = stat()
     guard lstat(modemManagerInvocation, &state) == 0 else { return nil }

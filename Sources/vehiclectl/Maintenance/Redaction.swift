@@ -143,11 +143,11 @@ enum Redaction {
     }
   }
 
-  /// Redacts the replies in a recording to requests for vehicle identification (services 09, 1A and 22 F1).
+  /// Redacts a recording: replies to requests for vehicle identification (services 09, 1A and 22 F1), and the firmware replies of a VESC.
   static func recording(_ lines: [String]) -> [String] {
     var isHidden = false
     return lines.map { line in
-      // Fast path: most lines have only a time and hex.
+      // Most lines have hex data and no text, so they can skip the slow redaction of text.
       guard line.contains("\"hex\":") else { return text(line) }
       if line.contains("\"dir\":\"tx\"") { isHidden = requestsIdentity(line) }
       guard line.contains("\"dir\":\"rx\""), isHidden || containsIdentity(line) else { return line }

@@ -68,7 +68,7 @@ private final class Mailbox: Sendable {
     eventfd_write(event, 1)
   }
 
-  /// Waits until `find` returns a value, at most until the deadline, or for `afterInterrupt` seconds after Ctrl-C if that is earlier.
+  /// Waits until `find` returns a value. Returns nil at the deadline, or `afterInterrupt` seconds after Ctrl-C if that is earlier.
   func wait<Found>(until deadline: Double, afterInterrupt: Double = .infinity, _ find: (inout State) -> Found?) -> Found? {
     var deadline = deadline
     var isInterrupted = false

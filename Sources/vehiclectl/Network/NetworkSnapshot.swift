@@ -12,7 +12,7 @@ struct NetworkSnapshot {
     /// The active connection, or the one being activated.
     var active: String?
     var accessPoints: [String]
-    /// The time of the last scan in ms of CLOCK_BOOTTIME; -1: never.
+    /// The time of the last scan in ms of CLOCK_BOOTTIME, or -1 if there was none.
     var lastScan: Int
 
     /// Whether NetworkManager manages the device and it is available.

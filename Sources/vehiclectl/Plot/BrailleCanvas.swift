@@ -16,8 +16,9 @@ struct BrailleCanvas {
     cells = [UInt8](repeating: 0, count: self.columns * self.rows)
   }
 
-  /// The width and height in dots.
+  /// The width in dots.
   var width: Int { columns * 2 }
+  /// The height in dots.
   var height: Int { rows * 4 }
 
   /// Sets the dots of a column from one row to another; row 0 is the lowest.

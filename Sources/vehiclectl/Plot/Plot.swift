@@ -15,8 +15,9 @@ struct PlotPoint: Equatable {
 struct PlotSeries: Equatable {
   var name: String
   var unit: String?
-  /// The start of interval 0 and the width of each interval, in seconds or in the unit of the axis.
+  /// The start of interval 0, in seconds or in the unit of the axis.
   var start: Double
+  /// The width of each interval, in the same unit as `start`.
   var width: Double
   /// The points in the order of their intervals.
   var points: [PlotPoint]

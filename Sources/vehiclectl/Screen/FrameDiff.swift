@@ -3,17 +3,17 @@
 
 struct FrameDiff {
   private static let (begin, end) = ("\u{1b}[?2026h", "\u{1b}[?2026l")
-  /// Unchanged cells up to this number are written again, because a cursor movement takes as many bytes.
+  /// Up to this many unchanged cells between changed ones are written again, because a cursor movement takes as many bytes.
   private static let gap = 3
 
   private let new: Grid
   private let colour: Bool
   private var bytes: [UInt8] = []
   private var role = StyleRole.plain
-  /// Where the cursor is; nil: unknown, as after the last column.
+  /// The position of the cursor, or nil if it is unknown, as after the last column.
   private var cursor: (x: Int, y: Int)?
 
-  /// The bytes that draw the frame `new` on a terminal that shows `old` (nil: unknown content). Empty if nothing changed.
+  /// The bytes that draw the frame `new` on a terminal that shows `old`, or unknown content if `old` is nil. Empty if nothing changed.
   static func bytes(from old: Grid?, to new: Grid, colour: Bool) -> [UInt8] {
     var diff = FrameDiff(new: new, colour: colour)
     let known = old.flatMap { $0.columns == new.columns && $0.rows == new.rows ? $0 : nil }
@@ -75,7 +75,7 @@ struct FrameDiff {
     }
   }
 
-  /// The role of a blank cell is not visible, except that of an inverse one.
+  /// Whether two cells look different. The role of a blank cell is not visible.
   private func differs(_ before: Grid.Cell, _ after: Grid.Cell) -> Bool {
     before.scalar != after.scalar || (shown(before.role) != shown(after.role) && !(before.isBlank && after.isBlank))
   }

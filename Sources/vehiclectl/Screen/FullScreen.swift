@@ -1,15 +1,16 @@
-// The whole terminal as a grid: alternate screen, hidden cursor, one write per frame, at most ten frames a second. A terminal that is
-// slower than that skips frames instead of delaying the program. Restores the terminal when it leaves.
+// Shows a grid on the whole terminal: alternate screen, hidden cursor, one write per frame, at most ten frames a second. A slower terminal
+// skips frames instead of delaying the program. Restores the terminal at the end.
 
 import Glibc
 
 final class FullScreen {
   /// The minimum time between two frames in seconds.
   static let period = 0.1
-  /// How long to wait for a slow terminal to take the sequences that restore it, in seconds.
+  /// The time in seconds to wait for a slow terminal to accept the sequences that restore it.
   private static let leaveTimeout = 0.5
-  /// Alternate screen, no wrapping at the last column, hidden cursor; and back.
+  /// Selects the alternate screen, without wrapping at the last column, and hides the cursor.
   private static let enter = "\u{1b}[?1049h\u{1b}[?7l\u{1b}[?25l"
+  /// Reverts `enter`.
   private static let leave = "\u{1b}[m\u{1b}[?7h\u{1b}[?1049l\u{1b}[?25h"
 
   /// Turns reports of a lost focus on and off (DEC private mode 1004, which terminals without it ignore).
@@ -17,12 +18,12 @@ final class FullScreen {
 
   private let colour: Bool
   private let reportsFocus: Bool
-  /// stdout opened again, because setting O_NONBLOCK on the inherited descriptor would affect the shell. -1: it cannot be opened again.
+  /// stdout opened again, because setting O_NONBLOCK on the inherited descriptor would affect the shell. -1 if it cannot be opened.
   private let own: Int32
   private var descriptor: Int32 { own >= 0 ? own : STDOUT_FILENO }
-  /// Bytes that the terminal has not taken yet.
+  /// Bytes that the terminal has not accepted yet.
   private var pending: ArraySlice<UInt8> = []
-  /// What the terminal shows; nil: unknown.
+  /// The frame that the terminal shows, or nil if that is unknown.
   private var shown: Grid?
   private var isEntered = false
   private var lastDrawn = -Double.infinity
@@ -41,13 +42,13 @@ final class FullScreen {
     if own >= 0 { close(own) }
   }
 
-  /// Whether a frame may be drawn now: the last one was long enough ago, and the terminal has taken all of it.
+  /// Whether a frame may be drawn now: the last one was long enough ago, and the terminal has accepted all of it.
   func isReady(at now: Double) -> Bool {
     flush()
     return pending.isEmpty && now - lastDrawn >= Self.period
   }
 
-  /// Draws the next frame as a whole, because other programs may have written to the terminal.
+  /// Makes the next `draw` write the whole frame, because other programs may have written to the terminal.
   func repaint() { shown = nil }
 
   /// Draws a frame; call it only when `isReady`.

@@ -51,7 +51,7 @@ struct Grid: Equatable {
     put(text, end - min(text.displayWidth, width), y, role, width: width)
   }
 
-  /// Gives cells this look.
+  /// Changes the role of cells in a row.
   mutating func paint(_ role: StyleRole, _ x: Int, _ y: Int, width: Int) {
     guard rows > y, y >= 0 else { return }
     for column in max(0, x)..<max(0, x, min(columns, x + width)) { cells[y * columns + column].role = role }

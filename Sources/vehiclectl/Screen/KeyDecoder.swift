@@ -1,7 +1,7 @@
 // Decodes terminal input into key presses. No I/O; input may be split anywhere, as in the three bytes of an arrow key. Unknown sequences,
 // replies of the terminal and invalid UTF-8 are ignored.
-// Sources: ECMA-48 section 5.4 (CSI, final byte 40 to 7E); xterm's keys: CSI A or, in application mode, SS3 A; CSI 5 ~ and the like; CSI O
-// (DEC private mode 1004).
+// Sources: ECMA-48 section 5.4 (CSI, final byte 40 to 7E); the key sequences of xterm, such as CSI A (SS3 A in application mode) and CSI
+// 5 ~; DEC private mode 1004 (CSI O).
 
 enum KeyPress: Equatable {
   case character(Unicode.Scalar)
@@ -31,7 +31,7 @@ struct KeyDecoder {
   /// Returns the key presses in these bytes.
   mutating func decode(_ bytes: some Sequence<UInt8>) -> [KeyPress] { bytes.compactMap { decode($0) } }
 
-  /// Returns the Esc key if the last byte was ESC: no sequence has followed. Call this when there was no input for a moment.
+  /// Returns the Esc key if the last byte was ESC. Call this after a moment without input: the ESC then does not start a sequence.
   mutating func finishEscape() -> KeyPress? {
     guard case .escape = state else { return nil }
     state = .plain

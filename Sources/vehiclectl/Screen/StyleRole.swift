@@ -1,4 +1,5 @@
-// The meaning of a cell or text, which selects its style. Terminals show it with the 16 standard colours; without colour every cell is plain.
+// The meaning of a cell or text, which selects its style. Terminals show styles with the 16 standard colours. Without colour, every cell is
+// plain.
 
 enum StyleRole: UInt8 {
   case plain, bold, dim
@@ -15,7 +16,7 @@ enum StyleRole: UInt8 {
   /// The cursor of a text field.
   case inverse
 
-  /// The escape sequence that selects this look from any other.
+  /// The escape sequence that selects the style, whatever the current style is.
   var sequence: String {
     switch self {
     case .plain: "\u{1b}[m"
@@ -30,7 +31,7 @@ enum StyleRole: UInt8 {
     }
   }
 
-  /// The look of text that is printed line by line.
+  /// The style for text that is printed line by line.
   var style: Style {
     switch self {
     case .plain, .accent, .inverse: .plain

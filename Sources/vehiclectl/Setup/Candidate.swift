@@ -1,5 +1,5 @@
-// A link that a device can be set up on: found by a scan, at a known address, or given by the user. Its text in the list of `setup` and
-// its URL for the configuration. No I/O.
+// A link on which a device can be set up: found by a scan, at a known address, or given by the user. Formats it for the list of `setup`,
+// and as a URL for the configuration. No I/O.
 
 import Protocols
 import Varlink
@@ -48,8 +48,9 @@ struct Candidate: Equatable {
     givenURL = url
   }
 
-  /// The link URL for a device of this kind with these options. A peripheral is named by its name if that identifies it, so that the
-  /// configuration stays valid if it is replaced; a port by its permanent name.
+  /// The link URL for a device of this kind with these options. The URL of a peripheral has the advertised name, if no other peripheral in
+  /// range has the same name, so that the configuration stays valid if the peripheral is replaced. The URL of a port has the path in
+  /// /dev/serial/by-id, if there is one.
   func link(kind: SetupKind, options: [String: String] = [:]) -> String {
     if let givenURL { return givenURL }
     switch transport {
@@ -59,10 +60,10 @@ struct Candidate: Equatable {
     }
   }
 
-  /// The name of the port that does not depend on the order of plugging in, if there is one.
+  /// The path of the port. A path in /dev/serial/by-id does not depend on the order in which ports are plugged in.
   private var portPath: String { LinkText.encoded(name.map { "\(Self.serialNames)/\($0)" } ?? address) }
 
-  /// The cells of the list: kind, name, address, signal.
+  /// The cells of its row in the list: kind, name, address, signal.
   var cells: [Cell] {
     let label: Cell =
       switch transport {
@@ -84,8 +85,8 @@ extension [Candidate] {
     }
   }
 
-  /// The order of the list: recognised ones first (gpsd last of them), then serial ports, then others; within each, by signal. Peripherals
-  /// without a name and a kind are left out; names that several peripherals share are marked.
+  /// The candidates in the order of the list: recognised ones (gpsd last), then serial ports, then others, each sorted by signal strength.
+  /// Omits peripherals that have neither a name nor a kind, and sets `isNameShared`.
   var arranged: [Candidate] {
     let names = Dictionary(filter { $0.transport == "ble" }.compactMap { $0.name.map { ($0, 1) } }, uniquingKeysWith: +)
     let shown = filter { $0.kind != nil || $0.transport != "ble" || !($0.name ?? "").isEmpty }.map { candidate in

@@ -3,8 +3,8 @@
 import Glibc
 
 enum ChildProcess {
-  /// Runs a program to its end; returns its exit status (128 and more after a signal) and, if `capturesErrors`, its standard error; nil if
-  /// it cannot be started. Its other output goes where that of this process goes.
+  /// Runs a program to its end. Returns its exit status, or 128 plus the number of the signal that ended it, or nil if it cannot be
+  /// started. With `capturesErrors`, also returns its stderr, and discards its stdout; otherwise it inherits both.
   static func run(_ arguments: [String], input: String? = nil, capturesErrors: Bool = false) -> (status: Int32, errors: String)? {
     guard let source = pipe(), let errors = pipe() else { return nil }
     let isWritten = (input?.utf8.count ?? 0) < maxInput && Output.write(all: Array((input ?? "").utf8)[...], to: source.write)

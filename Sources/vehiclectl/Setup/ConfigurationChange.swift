@@ -74,10 +74,10 @@ struct ConfigurationChange {
     return Array(bytes.prefix(count))
   }
 
-  /// Runs `vehicled --check-config` on the text. Without the program only the reload checks it.
+  /// Runs `vehicled --check-config` on the text. If vehicled is not found, only the reload checks the text.
   private func check(_ text: [UInt8]) throws(Failure) {
     guard let program = Self.daemonProgram else { return }
-    // Next to the file, so that its signals.d and its drop-ins are read as well.
+    // The temporary file is next to the real one, so that signals.d and the drop-ins are read as well.
     let temporary = "\(Self.directory(of: path))/.vehicled-check.\(getpid())"
     defer {
       unlink(temporary)
@@ -92,7 +92,7 @@ struct ConfigurationChange {
     throw .other("nothing written: the configuration would not be valid\n\(cause)")
   }
 
-  /// The daemon's program: beside this one, or where packages install it.
+  /// The path of vehicled: beside this program, or where packages install it.
   private static var daemonProgram: String? {
     let own = ChildProcess.ownPath.map { directory(of: $0) + "/vehicled" }
     return [own, "/usr/bin/vehicled"].compactMap(\.self).first { access($0, X_OK) == 0 }

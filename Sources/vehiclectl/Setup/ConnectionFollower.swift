@@ -1,5 +1,5 @@
-// Follows the connection of a device until its first values, for `setup` and `connect`: prints each step, then the values, or why there are
-// none.
+// Follows the connection of a device until its first values, for `setup` and `connect`. Prints each step, then the values, or the reason
+// why there are none.
 
 import Glibc
 import Protocols
@@ -15,7 +15,7 @@ struct ConnectionFollower {
   /// The interval of Watch in ms.
   private static let interval = 100
 
-  /// Follows until the device has values. Throws if it is not connected within the limit, or reports a fault.
+  /// Prints steps until the device has values. Throws if the device is not connected within the limit, or has a fault instead of values.
   func run() throws {
     let (client, units, limit) = (try common.connect(output), try common.unitSystem(), common.timeout ?? Self.defaultLimit)
     guard let schema = try client.call(Contract.Describe.self, .init(device: device)).schemas.first else {
@@ -61,7 +61,7 @@ struct ConnectionFollower {
     output.lines(table.lines(indent: 4, paint: output.paint))
   }
 
-  /// Reports why there are no values: a failure, unless the device is merely not in use.
+  /// Reports why there are no values. Throws if a link is not up or the device has a fault; otherwise prints a note.
   private func explain(_ steps: ConnectionSteps) throws(Failure) {
     let obstacle = steps.obstacle(wall: Clock.wall)
     guard let cause = obstacle ?? steps.state?.fault else {

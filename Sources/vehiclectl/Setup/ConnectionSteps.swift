@@ -21,8 +21,9 @@ struct ConnectionSteps {
   static let idleTime = 15.0
   /// The properties that are steps, in their order. Not every kind has them.
   private static let stepProperties = ["adapter", "vehicle", "protocol", rate]
-  /// The measured rate rises in the first seconds. It is reported once it changes by less than `steadyFraction`.
+  /// The measured poll rate, which rises in the first seconds.
   private static let rate = "poll-rate"
+  /// The rate is reported once a new measurement differs from the previous one by at most this fraction.
   private static let steadyFraction = 0.1
 
   let device: String
@@ -30,7 +31,7 @@ struct ConnectionSteps {
   private(set) var state: Contract.Device?
   private var properties: [Contract.Property]
   private var readings: [String: Contract.Reading] = [:]
-  /// The steps of this connection that were reported, by a key.
+  /// The keys of the steps of this connection that were reported.
   private var reported: Set<String> = []
   /// The last two measured rates.
   private var rates: [Double] = []

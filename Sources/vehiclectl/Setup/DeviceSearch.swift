@@ -1,5 +1,5 @@
-// The search of `setup`: the daemon's scan, the usual addresses of the local network, and the choice from the numbered list. Links that are
-// configured already are marked.
+// Searches for devices for `setup`: with a scan by the daemon, and at the usual addresses on the local network. The user then chooses from
+// a numbered list, in which links that are already configured are marked.
 
 import Glibc
 import Protocols
@@ -8,12 +8,12 @@ import Varlink
 struct DeviceSearch {
   let common: CommonOptions
   let output: Output
-  /// The duration of the scan.
+  /// The duration of the scan in seconds.
   let seconds: Int
   /// The configured devices.
   let devices: [Contract.Device]
 
-  /// Seconds that the scan continues after the first new device was recognised.
+  /// Seconds for which the scan continues after the first new device was recognised.
   private static let grace = 3.0
   /// The maximum number of listed devices of unknown kind.
   private static let maxUnknown = 12
@@ -25,8 +25,8 @@ struct DeviceSearch {
     return candidate
   }
 
-  /// The kind of the Bluetooth device in range to which this link leads, by its name and its services; nil if it is not in range or not
-  /// recognised.
+  /// Scans for the Bluetooth device to which this link leads. Returns its kind, which the daemon recognises by its name and services; nil
+  /// if the device is not in range or not recognised.
   func kind(of url: String) throws -> String? {
     Interrupt.catchSignals()
     defer { output.progress(nil) }
@@ -63,7 +63,8 @@ struct DeviceSearch {
     devices.first { $0.links.contains { LinkText.leads($0, to: candidate) } }?.name
   }
 
-  /// Searches and lets the user choose, until a new device is chosen; nil if the user quits.
+  /// Searches and lets the user choose, until a new device is chosen. A recognised device is chosen without asking if it is the only new
+  /// one. Returns nil if the user quits.
   func choose(_ dialogue: SetupDialogue) throws -> Candidate? {
     while true {
       let all = try search().arranged
@@ -107,7 +108,7 @@ struct DeviceSearch {
     }
   }
 
-  /// The only recognised device, for --yes; a vehicle or sensor rather than gpsd, which may run for other programs.
+  /// The only recognised device, for --yes. Prefers a vehicle or sensor to gpsd, which may run for other programs.
   private func only(_ recognised: [Candidate], among candidates: [Candidate]) throws(Failure) -> Candidate {
     let others = recognised.filter { $0.kind != "position" }
     if let only = others.isEmpty ? recognised.first : others.first, recognised.count == 1 || others.count == 1 { return only }

@@ -1,4 +1,4 @@
-// The section of one device in the configuration file: its lines of TOML, and the rule for device names. No I/O.
+// The section of one device in the configuration file: its lines of TOML, and the rule for device names. No I/O, except through LinkText.
 
 import Varlink
 
@@ -30,8 +30,8 @@ struct DeviceSection: Equatable {
     return "\"\(escaped.joined())\""
   }
 
-  /// The sections of all recognised candidates as one piece of TOML, for `scan --toml`; comments name what was found, and what has no
-  /// section: unknown kinds and configured links.
+  /// The sections of all recognised candidates as one piece of TOML, for `scan --toml`. A comment describes each candidate. A candidate of
+  /// unknown kind, or whose link is already configured, has only this comment.
   static func lines(for candidates: [Candidate], _ devices: [Contract.Device]) -> [String] {
     var names = Set(devices.map(\.name))
     return candidates.flatMap { candidate -> [String] in

@@ -1,5 +1,5 @@
-// Link URLs as text: parts, percent-encoding, and whether a configured link leads to a candidate. No I/O. The daemon defines the rules; see
-// vehicled.toml(5).
+// Link URLs as text: parts, percent-encoding, and whether a link leads to a candidate. No I/O, except to resolve symbolic links. The rules
+// are those of the daemon; see vehicled.toml(5).
 
 import Glibc
 import Varlink
@@ -11,7 +11,7 @@ enum LinkText {
     return decoded(url[url.index(after: colon)...].prefix { $0 != "?" })
   }
 
-  /// The URL for people: spaces instead of `%20`.
+  /// The URL for display: spaces instead of `%20`.
   static func readable(_ url: String) -> String { decoded(url[...]) ?? url }
 
   private static func decoded(_ text: Substring) -> String? {
@@ -29,7 +29,7 @@ enum LinkText {
     return String(validating: bytes, as: UTF8.self)
   }
 
-  /// Encodes what a URL would read differently: spaces, `%` and `?`.
+  /// Percent-encodes `%`, `?`, spaces and control characters.
   static func encoded(_ text: String) -> String {
     let bytes = text.utf8.flatMap { byte -> [UInt8] in
       guard byte <= 0x20 || byte == 0x7F || byte == UInt8(ascii: "%") || byte == UInt8(ascii: "?") else { return [byte] }
@@ -66,7 +66,7 @@ enum LinkText {
     }
   }
 
-  /// The address, with the number of this machine for its name.
+  /// The address, with 127.0.0.1 in place of localhost.
   private static func host(_ address: String) -> String {
     address.hasPrefix("localhost:") ? "127.0.0.1:\(address.dropFirst("localhost:".count))" : address
   }

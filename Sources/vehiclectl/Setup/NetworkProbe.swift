@@ -1,5 +1,5 @@
-// Looks for Wi-Fi adapters at their usual addresses on the local network, and for gpsd on this machine. Connects and closes again; sends
-// nothing. An address is tried only if an interface is in its network, so that nothing leaves this machine's own networks.
+// Looks for Wi-Fi adapters at their usual addresses on the local network, and for gpsd on this machine. Only opens and closes a connection;
+// sends no data. Tries an address only if it is in the network of an interface, so that no packet leaves this machine's own networks.
 
 import CLinux
 import Glibc
@@ -10,7 +10,7 @@ enum NetworkProbe {
   static let addresses = [
     (host: "192.168.0.10", port: UInt16(35000), kind: "obd"), (host: "127.0.0.1", port: UInt16(2947), kind: "position"),
   ]
-  /// Seconds that a connection may take.
+  /// The timeout of a connection in seconds.
   private static let timeout = 0.7
 
   /// The adapters that accept a connection. An address for which `isConfigured` returns true is listed without connecting, because most
@@ -40,7 +40,7 @@ enum NetworkProbe {
     return networks
   }
 
-  /// The network of an interface; numbers in host byte order.
+  /// The network of an interface. `address` and `mask` are in host byte order.
   static func network(of address: UInt32, mask: UInt32) -> IPv4Network? {
     let bytes = stride(from: 24, through: 0, by: -8).map { String(address >> UInt32($0) & 0xFF) }
     return try? IPv4Network("\(bytes.joined(separator: "."))/\(mask.nonzeroBitCount)")

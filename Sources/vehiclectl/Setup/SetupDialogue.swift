@@ -1,10 +1,10 @@
-// The questions of `setup`: a default on Enter, and an explanation of a wrong answer. On a terminal the question is repeated; from a pipe a
-// wrong answer is an error, because the lines that follow would answer other questions. No I/O except in the closures.
+// Asks the questions of `setup`. Enter accepts the default. After an invalid answer, the question is repeated on a terminal; in piped
+// input, an invalid answer is an error, because the next line answers another question. No I/O except in the closures.
 
 import Protocols
 
 struct SetupDialogue {
-  /// Accept every default without asking.
+  /// Whether to accept every default without asking.
   var acceptsDefaults: Bool
   var isAtTerminal: Bool
   /// Shows a prompt and reads a line; nil at the end of the input.
@@ -20,7 +20,7 @@ struct SetupDialogue {
     case invalid(String)
   }
 
-  /// Parses the choice from a list of `count` entries. Enter selects the default, or scans again without one.
+  /// Parses the choice from a list of `count` entries. Enter selects the default, or scans again if there is none.
   static func choice(_ answer: String, of count: Int, default fallback: Int?) -> Choice {
     switch answer {
     case "": return fallback.map(Choice.number) ?? .again
@@ -44,7 +44,7 @@ struct SetupDialogue {
     }
   }
 
-  /// Asks for one of these words; a unique beginning is enough.
+  /// Asks for one of these words; a unique prefix is enough.
   func word(_ text: String, of choices: [String], default fallback: String) throws(Failure) -> String {
     guard !acceptsDefaults else { return fallback }
     while true {

@@ -1,24 +1,24 @@
-// What `setup` asks for each kind of device that has a link: the default of its name, and the options without which it does not work. A
-// test compares this table with the kinds of the daemon. No I/O.
+// The kinds of devices that `setup` can add: for each, its links, the default device name, and questions for the options that it requires.
+// A test compares this table with the kinds of the daemon. No I/O.
 
 struct SetupKind: Sendable {
   /// One option that cannot be detected.
   struct Question: Sendable {
     var key: String
-    /// What the user is asked.
+    /// The text of the question.
     var text: String
-    /// The allowed values; empty: any text.
+    /// The allowed values, or empty if any text is allowed.
     var choices: [String] = []
     /// The default for this candidate.
     var fallback: @Sendable (Candidate) -> String
-    /// Whether it is asked, given the previous answers. If not, the option is omitted.
+    /// Whether to ask the question, given the previous answers. If not, the option is omitted.
     var isNeeded: @Sendable ([String: String]) -> Bool = { _ in true }
   }
 
   var name: String
-  /// The schemes of its links.
+  /// The URL schemes of its links.
   var schemes: [String]
-  /// The default of the device's name.
+  /// The default name of the device.
   var deviceName: String
   var questions: [Question] = []
 

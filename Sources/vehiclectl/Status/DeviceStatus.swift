@@ -27,10 +27,10 @@ struct DeviceStatus {
   /// What the vehicle itself reports as wrong: `MIL on, 2 DTCs`; nil if it reports nothing.
   var warning: String? { Meaning.warning(row) }
 
-  /// The client that holds the motion lease.
+  /// `held by CLIENT` if a client holds the motion lease.
   var holder: String? { device.holder.map { "held by \($0)" } }
 
-  /// Name, kind and state; then the links, the fault and the warning, wrapped to the width.
+  /// The first line has the name, kind and state. The links, the fault and the warning follow, wrapped to the width.
   func header(detailed: Bool, width: Int?, paint: (String, Style) -> String) -> [String] {
     let health = health.map { "  " + paint(Output.oneLine($0.text), $0.style) } ?? ""
     let holder = holder.map { ", " + paint(Output.oneLine($0), .warning) } ?? ""

@@ -101,7 +101,7 @@ struct StatusDetail {
       }
   }
 
-  /// Chooses the columns: as many as fit into the window, or one that is as wide as its longest entry.
+  /// Chooses the columns: as many as fit into the width or, if it is nil, one that is as wide as its longest entry.
   private mutating func layOut(_ groups: [(name: String, items: [Item])]) {
     let hasLabels = (width.map { $0 >= Self.minLabelledWidth } ?? true) && groups.contains { !$0.name.isEmpty }
     labelWidth = hasLabels ? (groups.map(\.name.displayWidth).max() ?? 0) + 2 + Self.gap : 2
@@ -143,7 +143,7 @@ struct StatusDetail {
     (item.name + spaces(Self.gap) + paint(item.value, item.style)).truncated(to: width.map { max(1, $0 - labelWidth) })
   }
 
-  /// Why main values are missing, one line for each reason that the header does not show.
+  /// Why headline and main values are missing: one line for each reason that the header does not show.
   private func reasons() -> [String] {
     guard status.device.links.allSatisfy({ $0.state == "up" }) else { return [] }
     var reasons: [(reason: String, names: [String])] = []

@@ -3,7 +3,7 @@
 import Varlink
 
 enum StatusLog {
-  /// The lines; none if neither can be read.
+  /// The lines, or none if neither the journal nor the daemon can be read.
   static func lines(_ device: Contract.Device, count: Int, now: Double, client: Client, socket: String, paint: (String, Style) -> String)
     -> [String]
   {

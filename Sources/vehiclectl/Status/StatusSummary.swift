@@ -1,5 +1,5 @@
-// `status` of all devices: one line each, in aligned columns: name, state, headline values, health and poll rate, warnings. Those with
-// problems come first, with the reason in place of the values. In a narrow window, values are left out before health and warnings. No I/O.
+// Formats `status` of all devices, with one line per device and aligned columns for name, state, headline values, health with poll rate,
+// and warnings. Devices with problems come first, with the problem in place of the values. A narrow window has fewer values. No I/O.
 
 import Varlink
 
@@ -40,8 +40,8 @@ enum StatusSummary {
     return [problem + next, short + next, problem, short].first { $0.displayWidth <= room } ?? short.truncated(to: room)
   }
 
-  /// The line with as many headline values as fit before the health and the warnings, which are shortened before the first value is left
-  /// out.
+  /// The line with headline values, health and warnings. If it is too long, leaves out values except the first one, then shortens health
+  /// and warnings, then also leaves out the first value.
   private static func fitted(
     _ start: String, _ status: DeviceStatus, _ values: [Cell], _ columns: [Int], width: Int?, _ paint: (String, Style) -> String
   ) -> String {
@@ -69,7 +69,7 @@ enum StatusSummary {
     return line
   }
 
-  /// The headline values in their columns, numbers to the right; if there is none, the reason.
+  /// The headline values, right-aligned in their columns; if there are none, the reason.
   private static func middle(_ status: DeviceStatus, _ values: [Cell], _ columns: [Int], _ paint: (String, Style) -> String) -> String {
     let total = columns.reduce(0, +) + 2 * max(0, columns.count - 1)
     guard !values.isEmpty else {

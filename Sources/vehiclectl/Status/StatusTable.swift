@@ -1,4 +1,4 @@
-// `status --all`: every property of a device by group, with its age, or the reason why it has no value. No I/O.
+// Formats `status --all`: every property of a device by group, with its age, or the reason why it has no value. No I/O.
 
 import Varlink
 
@@ -18,7 +18,8 @@ enum StatusTable {
     return status.rows.isEmpty ? header : header + table.lines(indent: 2, width: width, paint: paint)
   }
 
-  /// The value, and the last column, which has the reason for a missing value, or a value that is too long for the value column.
+  /// The cells of the value and of the last column. The last column has the reason for a missing value, or a value that is too long for the
+  /// value column.
   private static func cells(_ row: PropertyRow, _ device: Contract.Device) -> (value: Cell, remark: Cell) {
     // The header has the reasons that many properties share.
     guard row.value != nil else { return (Cell("-", .dim), Cell(device.explains(row.reason) ? "" : row.reason ?? "", .dim)) }

@@ -1,15 +1,15 @@
-// The lists of numbers of a group as one strip: `192 cells 3.80–3.82 V, Δ 20 mV`, and one character for each cell. No I/O. No knowledge of
-// cars: lists of the same unit in one group belong together.
+// Summarises lists of numbers, such as cell voltages: `192 cells 3.80–3.82 V, Δ 20 mV`, and one character for each cell. Lists of the same
+// unit in one group belong together. No I/O, and no code for particular cars.
 
 import Protocols
 import Varlink
 
 struct CellStrip {
-  /// nil: unreadable.
+  /// The value of each cell, or nil if it is unreadable.
   let numbers: [Double?]
   let unit: String
   let group: String
-  /// The oldest measurement.
+  /// The time of the oldest measurement.
   let measuredAt: Double?
   /// The minimum range of the graph in `unit`, so that small differences look small.
   private static let minRange = 0.04
@@ -61,7 +61,7 @@ struct CellStrip {
     return "\(numbers.count) \(noun)" + (missing > 0 ? ", \(missing) unreadable" : "")
   }
 
-  /// Each cell as a character whose height is its place between the lowest and the highest one.
+  /// Each cell as a character. Its height shows the difference from the median, which is at half height.
   var blocks: [(scalar: Unicode.Scalar, role: StyleRole)] {
     let sorted = known.sorted()
     guard let low = sorted.first, let high = sorted.last else { return numbers.map { _ in ("?", .bad) } }

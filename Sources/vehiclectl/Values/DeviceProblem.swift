@@ -6,7 +6,7 @@ extension Contract.Device {
   /// The link that `problem` is about.
   private var mainLink: Contract.Link? { links.first { $0.name == "main" } ?? links.first }
 
-  /// Whether a client has closed the links with `disconnect`, which is no problem.
+  /// Whether a client has closed the links with `disconnect`, which is not a problem.
   var isDisconnected: Bool { fault == nil && mainLink?.state == "down" && mainLink?.reason?.hasPrefix("disconnected on request") == true }
 
   /// Whether polling is paused because the vehicle is not in use. This is not a problem, unless the battery is low.
@@ -33,7 +33,7 @@ extension Contract.Device {
     return reason == fault || reason == problem || problem != nil && reason.hasPrefix(Self.linkDown)
   }
 
-  /// How the daemon's messages begin.
+  /// How the daemon's messages about these conditions begin.
   private static let (linkDown, lowBattery) = ("link down", "the 12 V battery is low")
 
   /// The time until the next attempt to open a link: `; next attempt in 12 s`; empty if none is planned. `now` is in seconds since the Unix

@@ -9,7 +9,7 @@ enum Glyphs {
   /// The number of seconds for one character of a sparkline of at most this width.
   static func step(width: Int) -> Int { max(1, (SampleHistory.length + max(1, width) - 1) / max(1, width)) }
 
-  /// A graph, one character for each sample: a line if they are equal, a space where there was no value.
+  /// A graph with one character for each sample: a line if all samples are equal, a space where there is no value.
   static func sparkline(_ samples: [Float?]) -> String {
     let known = samples.compactMap { $0 }
     guard let low = known.min(), let high = known.max() else { return String(repeating: " ", count: samples.count) }
@@ -32,7 +32,8 @@ enum Glyphs {
     return (text(filled), String(repeating: "·", count: width - filled.count))
   }
 
-  /// Three or five rows of a number in large digits: half blocks, 3 cells wide, or full blocks, 6 cells wide.
+  /// The rows of a number in large digits. Scale 1 has three rows of half blocks, 3 cells per digit; scale 2, five rows of full blocks, 6
+  /// cells per digit.
   static func large(_ number: String, scale: Int) -> [String] {
     let patterns = number.map { digits[$0] ?? digits["-"] ?? [] }
     if scale == 1 {

@@ -1,4 +1,4 @@
-// The colour of a value by its meaning. No I/O. Properties are known by the names and units that all kinds share.
+// The style roles of values and devices, and warnings. No I/O. Identifies properties by names and units that all kinds share.
 
 import Protocols
 import Varlink
@@ -17,7 +17,7 @@ enum Meaning {
     return .plain
   }
 
-  /// The value as a fraction of its range, for percentages of at most 200 %.
+  /// The value as a fraction of its range; nil unless the unit is % and the range is at most 200 %.
   static func share(of row: PropertyRow) -> Double? {
     guard row.unit == "%", let number = row.value?.number else { return nil }
     let range = row.range ?? 0...100
@@ -43,11 +43,11 @@ enum Meaning {
     return seconds < 1.5 ? "now" : seconds < 9.5 ? "\(Int(seconds.rounded())) s" : Format.duration(seconds)
   }
 
-  /// The look of a device in tabs and lists.
+  /// The style role of a device in tabs and lists.
   static func role(of device: Contract.Device) -> StyleRole { device.needsAttention ? .bad : device.problem == nil ? .good : .dim }
 
-  /// What the vehicle itself reports as wrong: `MIL on, 2 DTCs`; nil if it reports nothing. `row` returns the property of a name, `state`
-  /// qualifies the codes: `stored ` where there is room for it.
+  /// The faults that the vehicle itself reports: `MIL on, 2 DTCs`; nil if there are none. `row` returns the property with a name. `state`
+  /// is put before `DTCs`, such as `stored ` where there is room for it.
   static func warning(state: String = "", _ row: (String) -> PropertyRow?) -> String? {
     var parts: [String] = []
     if case .bool(true)? = row("mil")?.value { parts.append("MIL on") }

@@ -38,7 +38,7 @@ struct NumberedSeries {
     range = values + (members[0].row.unit.map { " \($0)" } ?? "")
   }
 
-  /// The only number of the name between hyphens, and the texts around it; nil if there is none or several.
+  /// The only number between the hyphens of the name, and the texts around it; nil if there is no number, or more than one.
   private static func split(_ name: String) -> (pattern: (before: String, after: String), number: Int)? {
     let parts = name.split(separator: "-", omittingEmptySubsequences: false)
     let positions = parts.indices.filter { Int(parts[$0]) != nil }

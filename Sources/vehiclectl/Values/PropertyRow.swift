@@ -14,7 +14,7 @@ struct PropertyRow {
   private(set) var reason: String?
   /// The value as text, without unit and without more digits than matter; empty if there is none.
   private(set) var text = ""
-  /// When the value was measured; nil: unknown.
+  /// When the value was measured, or nil if that is unknown.
   private(set) var measuredAt: Double?
   /// When the value last changed.
   private(set) var changedAt = -Double.infinity
@@ -71,7 +71,7 @@ struct PropertyRow {
   /// Adds the value to the history.
   mutating func record(at second: Int) { history.add(value?.number, at: second) }
 
-  /// Ends the value in the history.
+  /// Records in the history that the value was withdrawn.
   mutating func withdraw(at second: Int) { history.add(nil, at: second) }
 
   /// Takes over the value and the history of a row of the same property.

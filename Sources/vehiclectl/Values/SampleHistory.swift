@@ -1,19 +1,19 @@
-// The last minute of a number, one value a second. No I/O. A value counts until the next one or until it is withdrawn.
+// The values of a number in the last minute, one per second. No I/O. A value is valid until the next one, or until it is withdrawn.
 
 struct SampleHistory {
   /// The length in seconds.
   static let length = 60
-  /// Marks seconds without a sample, and seconds in which the value was withdrawn.
+  /// The marks for seconds without a sample, and for seconds in which the value was withdrawn.
   private static let (none, withdrawn) = (Float.nan, -Float.infinity)
 
-  /// Ring of values, by second; empty until the first one.
+  /// A ring buffer of values by second; empty until the first value.
   private var values: [Float] = []
   /// The second of the latest sample.
   private var latest = Int.min
   /// The value before the oldest second in the ring.
   private var before = Self.none
 
-  /// Adds a number that was measured in this second. One that is older than the ring is ignored.
+  /// Adds a number that was measured in this second; nil withdraws the value. Ignores a number that is older than the ring buffer.
   mutating func add(_ number: Double?, at second: Int) {
     if number == nil, values.isEmpty { return }
     if values.isEmpty {

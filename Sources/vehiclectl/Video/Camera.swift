@@ -8,8 +8,9 @@ struct Camera {
   let device: String
   let url: VideoURL
 
-  /// The names of the properties for the URL of the stream and for switching it on.
+  /// The property with the URL of the stream.
   static let urlProperty = "video-url"
+  /// The property that switches the video on.
   private static let switchProperty = "video"
 
   /// Selects this device, or the only one with a camera. Fails if the video is off.

@@ -1,5 +1,5 @@
-// The devices of the view: a line of tabs, or in wide windows a list beside the selected device. The selected device is always visible.
-// No I/O.
+// Draws the devices of the view: as a line of tabs or, in wide windows, as a list beside the selected device. The selected device is always
+// visible. No I/O.
 
 import Varlink
 

@@ -1,16 +1,16 @@
 // Headline numbers in large digits, side by side, each with its unit, name and graph. No I/O.
 
 struct LargeNumbers {
-  /// How many can be drawn; 0 in small windows.
+  /// The number of headline numbers that can be drawn; 0 in small windows.
   let count: Int
-  /// 1: three rows high; 2: five rows.
+  /// 1 for digits of three rows, 2 for digits of five rows.
   private let scale: Int
   private let width: Int
   /// Whether there is room for a blank line below.
   private let hasBlankLine: Bool
   private static let maxCount = 4
 
-  /// For an area of this width in a window with this number of rows.
+  /// Chooses the layout for an area of this width in a window with this number of rows.
   init(width: Int, rows: Int) {
     scale = rows >= 40 && width >= 96 ? 2 : 1
     self.width = width
@@ -18,7 +18,7 @@ struct LargeNumbers {
     count = rows >= 20 && width >= 60 ? min(Self.maxCount, width / (scale == 2 ? 42 : 25)) : 0
   }
 
-  /// Draws these numbers below a row; returns the row below them.
+  /// Draws these numbers from row `y` down. Returns the next free row.
   func draw(_ rows: [PropertyRow], on grid: inout Grid, _ left: Int, _ y: Int, second: Int) -> Int {
     let each = width / max(1, rows.count)
     let height = scale == 2 ? 5 : 3

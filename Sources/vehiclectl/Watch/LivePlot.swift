@@ -1,11 +1,11 @@
-// The latest values of some properties, as a plot that moves with time. No I/O: times are arguments. A value counts until the next one or
-// until it is withdrawn.
+// The latest values of some properties, as a plot that moves with time. No I/O: times are arguments. A value is valid until the next one,
+// or until it is withdrawn.
 
 import Protocols
 import Varlink
 
 struct LivePlot {
-  /// A value and its time in seconds since the Unix epoch; nil: it was withdrawn.
+  /// A value, or nil if it was withdrawn, with the time in seconds since the Unix epoch.
   private struct Sample {
     var time: Double
     var value: Double?
@@ -17,7 +17,7 @@ struct LivePlot {
     var samples: [Sample] = []
   }
 
-  /// The lengths to choose from, in seconds.
+  /// The time spans to choose from, in seconds.
   static let spans = [10.0, 30, 60, 120, 300, 600, 1800, 3600]
 
   private var lines: [Line] = []
@@ -29,11 +29,11 @@ struct LivePlot {
   private(set) var span: Double
   /// The time at which the plot was frozen.
   private(set) var frozenAt: Double?
-  /// Why there are no new values: the connection to the daemon is lost.
+  /// The notice to show while the connection to the daemon is lost.
   private var outage: String?
-  /// Values that are older than this are dropped.
+  /// The age in seconds from which values can be dropped.
   private let limit: Double
-  /// At most this many properties are shown.
+  /// The maximum number of properties that are shown.
   static let maxLines = 8
 
   /// A plot of these properties over this many seconds.
@@ -88,10 +88,10 @@ struct LivePlot {
     return position
   }
 
-  /// The properties that can have recorded values, and how far back in seconds these are of use.
+  /// The properties whose recorded values to request, and how far back, in seconds.
   var past: (names: ArraySlice<String>, length: Double) { (order.prefix(Self.maxLines), limit) }
 
-  /// Fills in recorded values before any others: of each interval the minimum, the maximum and the last value.
+  /// Adds recorded values; call this before `apply`. Each interval adds three samples: the minimum, the maximum and the last value.
   mutating func prefill(_ recorded: PlotSeries) {
     guard !recorded.points.isEmpty, let position = position(of: recorded.name, recorded.unit) else { return }
     for (index, point) in recorded.points.enumerated() {

@@ -1,4 +1,4 @@
-// The loop of a full-screen view of Watch: replies of the daemon, keys, signals, frames.
+// Runs a full-screen view of Watch: a loop that handles replies of the daemon, keys and signals, and draws frames.
 
 import Glibc
 import Protocols
@@ -6,10 +6,10 @@ import Varlink
 
 /// What a full-screen view of Watch shows.
 protocol LiveView {
-  /// The time after which the same values look different, in seconds.
+  /// The time in seconds after which a frame is outdated even without new values.
   var lifetime: Double { get }
   mutating func apply(_ result: Contract.Watch.Result)
-  /// The values are outdated; `notice` is the reason.
+  /// Marks the values as outdated; `notice` is the reason.
   mutating func lose(_ notice: String)
   /// Handles a key press; returns false if the user quits.
   mutating func handle(_ key: KeyPress) -> Bool
@@ -22,7 +22,7 @@ struct LiveScreen<View: LiveView> {
   private let screen: FullScreen
   private let terminal = RawTerminal(STDIN_FILENO)
   private var keys = KeyDecoder()
-  /// When keys were last received. An ESC that nothing follows within `escapeTime` seconds is the Esc key.
+  /// When keys were last received. An ESC that no byte follows within `escapeTime` seconds is the Esc key.
   private var inputAt = 0.0
   private let escapeTime = 0.05
   /// The last frame, and its time.

@@ -20,12 +20,12 @@ struct WatchModel {
 
     func row(_ name: String) -> PropertyRow? { positions[name].map { rows[$0] } ?? unlisted[name] }
 
-    /// What the vehicle itself reports as wrong.
+    /// The faults that the vehicle itself reports.
     var warning: String? { Meaning.warning(row) }
   }
 
   private(set) var devices: [Watched] = []
-  /// Why all values are outdated: the connection to the daemon is lost.
+  /// The notice to show while the connection to the daemon is lost, and all values are outdated.
   private(set) var outage: String?
   /// The last event, and when it was received.
   private(set) var event: (event: Contract.Event, at: Double)?
@@ -35,9 +35,9 @@ struct WatchModel {
   private var orders: [String: [String: Int]] = [:]
   /// Devices with readings that are not declared.
   private var undeclared: Swift.Set<String> = []
-  /// What to show; nil: everything.
+  /// The selected properties, or nil if all are selected.
   private let references: References?
-  /// When the first reply was received: the slots of histories, of one second each, are counted from here.
+  /// When the first reply was received. The one-second slots of sample histories are counted from this time.
   private var startedAt: Double?
 
   /// The properties that the header of a device shows, whether they are selected or not.
@@ -49,7 +49,7 @@ struct WatchModel {
   /// Whether any reply was received.
   var hasStarted: Bool { startedAt != nil }
 
-  /// The number of the one-second slot of histories that contains this time.
+  /// The number of the one-second slot of sample histories that contains this time.
   func historySlot(of time: Double) -> Int { Int((time - (startedAt ?? time)).rounded(.down)) }
 
   /// Stores the declarations of a device. Its rows follow with the next snapshot.
@@ -93,7 +93,8 @@ struct WatchModel {
     outage = notice
   }
 
-  /// The devices whose schemas must be requested, once per snapshot: they became visible after the schemas were requested.
+  /// Returns the devices whose schemas must be requested, because they became visible after the last request. Returns each once per
+  /// snapshot.
   mutating func takeUndeclared() -> [String] {
     defer { undeclared = [] }
     return undeclared.sorted()
@@ -103,7 +104,7 @@ struct WatchModel {
 
   private func position(of device: String) -> Int? { devices.firstIndex { $0.device.name == device } }
 
-  /// Replaces a device by its snapshot; histories of properties that it still has are kept.
+  /// Replaces a device by its snapshot. Keeps the sample histories of properties that the device still has.
   private mutating func place(_ snapshot: Contract.Device, _ now: Double, _ wall: Double) {
     let readings = snapshot.readings.filter(selects)
     if references != nil, readings.isEmpty, position(of: snapshot.name) == nil { return }

@@ -6,8 +6,9 @@ import Varlink
 struct WatchRenderer {
   /// The frame.
   private(set) var grid: Grid
-  /// The number of lines that are visible, and of all lines.
+  /// The number of visible lines.
   private(set) var visible = 1
+  /// The number of all lines.
   private(set) var total = 0
 
   private let model: WatchModel
@@ -19,8 +20,9 @@ struct WatchRenderer {
   /// The next free row.
   private var y = 0
 
-  /// Why all values are outdated, and the row that shows the reason.
+  /// The notice that all values are outdated.
   private let outage: String?
+  /// The row that shows this notice.
   private var outageRow = 0
   /// The minimum width of a window with a list of devices.
   private static let minListWidth = 110
@@ -152,8 +154,8 @@ struct WatchRenderer {
     }
   }
 
-  /// A value: name, value, unit, bar or graph, age. Narrow columns leave out the graph, then the age. `names` is the width of the longest
-  /// name.
+  /// Draws a value: name, value, unit, bar, graph, age. Narrow columns leave out the graph, then the age. `names` is the width of the
+  /// longest name.
   private mutating func draw(_ row: PropertyRow, of device: Contract.Device, _ x: Int, _ y: Int, _ width: Int, names: Int) {
     let hasAge = width >= 40
     let room = width - (hasAge ? 7 : 0)

@@ -1,4 +1,4 @@
-// The replies of Watch across restarts of the daemon: if the connection is lost, opens another one and calls Watch again.
+// Receives the replies of Watch across restarts of the daemon: if the connection is lost, opens another one and calls Watch again.
 
 import Protocols
 import Varlink
@@ -19,7 +19,7 @@ struct WatchStream {
   let connect: () throws(Failure) -> Client
   /// Seconds to wait for the first reply on a connection.
   let firstReply: Double
-  /// The maximum time without a connection in seconds; nil: no limit.
+  /// The maximum time without a connection in seconds, or nil for no limit.
   let limit: Double?
   /// Seconds after which `each` is called even if nothing has arrived.
   let tick: Double
@@ -73,7 +73,7 @@ extension Failure {
     }
   }
 
-  /// What is shown while there is no connection.
+  /// The notice to show while there is no connection.
   var reconnecting: String {
     switch self {
     case .daemonGone, .notRunning: "no connection to the daemon; reconnecting"

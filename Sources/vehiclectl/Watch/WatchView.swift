@@ -3,11 +3,11 @@
 struct WatchView {
   enum Order: String, CaseIterable { case group, name, age, change }
 
-  /// The name of the selected device; nil: the first one.
+  /// The name of the selected device, or nil for the first one.
   private(set) var device: String?
   /// The number of lines above the first visible one.
   private(set) var scroll = 0
-  /// The text that names must contain, in lower case.
+  /// The text that the name or group of a value must contain, in lower case.
   private(set) var filter = ""
   /// Whether the filter is being typed.
   private(set) var isTyping = false
@@ -60,12 +60,12 @@ struct WatchView {
     scroll = min(scroll, max(0, total - page.visible))
   }
 
-  /// The position of the selected device.
+  /// The position of the selected device; nil if there are no devices.
   func selected(of model: WatchModel) -> Int? {
     model.devices.isEmpty ? nil : model.devices.firstIndex { $0.device.name == device } ?? 0
   }
 
-  /// Whether the row passes the filter, and is shown without a filter.
+  /// Whether the row matches the filter, and would also be shown without a filter.
   func shows(_ row: PropertyRow) -> Bool {
     guard filter.isEmpty || row.name.contains(filter) || row.group.contains(filter) else { return false }
     return isRelevant(row)

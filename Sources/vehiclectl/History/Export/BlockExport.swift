@@ -13,7 +13,7 @@ struct BlockLines {
   private var assembler: BlockAssembler
   private var series: [Int: HistoryContract.Series] = [:]
 
-  /// Creates blocks that start no earlier than `from`; nil: with the first sample.
+  /// Creates blocks that start no earlier than `from` or, if it is nil, with the first sample.
   init(_ device: String, from: Int? = nil) { (self.device, assembler) = (device, BlockAssembler(from: from.map { Int64($0) })) }
 
   /// Adds a sample, which must not be earlier than the previous one. Returns a block if the sample completes one.

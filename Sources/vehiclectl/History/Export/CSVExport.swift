@@ -1,5 +1,5 @@
-// CSV with a row for each time and a column for each property. A cell is empty if there is no sample at this time, or if the value is
-// absent; the column `reason` distinguishes the two. No I/O.
+// Formats an export as CSV, with a row for each time and a column for each property. A cell is empty if there is no sample at this time, or
+// if the value is absent; the optional column `reason` distinguishes the two. No I/O.
 // Source: RFC 4180.
 
 import Protocols

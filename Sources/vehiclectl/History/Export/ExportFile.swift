@@ -12,7 +12,7 @@ final class ExportFile {
   private(set) var size = 0
   private static let bufferSize = 1 << 16
 
-  /// Opens a file; nil: stdout.
+  /// Opens the file with this path, or stdout if it is nil.
   init(_ path: String?, force: Bool) throws(Failure) {
     (self.path, self.force) = (path, force)
     temporary = "\(path ?? "").\(getpid()).part"
@@ -44,7 +44,7 @@ final class ExportFile {
     }
   }
 
-  /// Writes the rest, and gives the file its name.
+  /// Writes what is buffered, and gives the file its final name.
   func finish() throws(Failure) {
     try flush()
     guard let path else { return }

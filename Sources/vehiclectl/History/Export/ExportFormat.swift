@@ -1,4 +1,4 @@
-// The interface of the formats of `history export`: the text at the start, for each row and at the end. Each format is a pure value.
+// The interface of the formats of `history export`: the text at the start, for each row and at the end. No format does I/O.
 
 import Varlink
 

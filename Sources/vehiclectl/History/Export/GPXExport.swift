@@ -1,5 +1,5 @@
-// GPX 1.1: the positions of one device as a track, with a new segment after each gap, and the values of other properties at each point as
-// extensions. No I/O.
+// Formats an export as GPX 1.1: the positions of one device are a track with a new segment after each gap, and the values of other
+// properties are extensions of each point. No I/O.
 // Source: the GPX 1.1 schema, https://www.topografix.com/GPX/1/1/ (order of the elements of a point).
 
 import Protocols

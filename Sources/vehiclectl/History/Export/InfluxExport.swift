@@ -1,4 +1,4 @@
-// InfluxDB line protocol: one line for the samples of a device at one time. Absent values are omitted. No I/O.
+// Formats an export as InfluxDB line protocol: one line has all samples of a device at one time. Absent values are omitted. No I/O.
 // Source: InfluxDB documentation, "Line protocol reference" (escaping, types, precision ns).
 
 import Protocols

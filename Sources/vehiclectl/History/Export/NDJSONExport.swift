@@ -1,4 +1,4 @@
-// JSON lines: one sample per line, with its type, so that an import restores the same series. No I/O.
+// Formats an export as JSON lines: one sample per line, with its type, so that an import restores the same series. No I/O.
 
 import Protocols
 import Varlink

@@ -64,7 +64,7 @@ final class SampleMerge {
   private let streams: [SampleStream]
   /// The series of all devices.
   let series: [HistoryContract.Series]
-  /// For each stream, the index in `series` by the ID of the series.
+  /// For each stream, the indices in `series`, by the ID that the stream uses for the series.
   private let indices: [[Int: Int]]
 
   init(_ streams: [SampleStream]) {

@@ -68,9 +68,11 @@ private struct CSVLayout {
   let columns: [CSVColumn]
   /// The index of the first property column.
   let first: Int
-  /// The indices of the columns for the time in µs, the time as text, and the reasons.
+  /// The index of the column with the time in µs.
   let microseconds: Int?
+  /// The index of the column with the time as text.
   let text: Int?
+  /// The index of the column with the reasons for absent values.
   let reasons: Int?
   let count: Int
 

@@ -1,5 +1,6 @@
-// Reads a file written by `history export` as blocks: a block file contains them; samples of CSV and JSON lines are collected into them.
-// The caller reads a file twice, first to find mistakes, then to import it, so that nothing is imported from a file with a mistake.
+// Reads a file written by `history export`, and returns blocks: a block file contains them; the samples of CSV and JSON lines are collected
+// into blocks. The caller reads a file twice, first to find mistakes, then to import it, so that nothing is imported from a file with a
+// mistake.
 
 import Protocols
 import SampleBlocks
