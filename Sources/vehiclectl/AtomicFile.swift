@@ -14,12 +14,15 @@ enum AtomicFile {
     }
   }
 
+  /// Whether the path is that of a pipe or a device, such as /dev/null, which rename would replace.
+  static func isSpecial(_ path: String) -> Bool {
+    var state = stat()
+    return stat(path, &state) == 0 && state.st_mode & S_IFMT != S_IFREG
+  }
+
   /// Writes the file. Its permissions are `mode`, regardless of the umask, or 0644 less the umask if `mode` is nil.
   static func write(_ bytes: [UInt8], to path: String, force: Bool, mode: mode_t? = nil) throws(Failure) {
-    var state = stat()
-    if force, stat(path, &state) == 0, state.st_mode & S_IFMT != S_IFREG {
-      return try writeContents(path, O_WRONLY | O_CLOEXEC, bytes, for: path)  // rename would replace a pipe or /dev/null
-    }
+    if force, isSpecial(path) { return try writeContents(path, O_WRONLY | O_CLOEXEC, bytes, for: path) }
     let temporary = "\(path).\(getpid()).part"
     do throws(Failure) {
       try writeContents(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, bytes, for: path, mode: mode)

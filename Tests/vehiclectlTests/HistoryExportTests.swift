@@ -107,6 +107,21 @@ import Varlink
     #expect(try rig.run("history", "export", "--csv", "--output", "/proc/none/x").status == 1)
   }
 
+  @Test func `--force writes to a pipe instead of replacing it`() throws {
+    let rig = try HistoryRig()
+    let directory = try Directory()
+    defer { rig.stop() }
+    let path = "\(directory.path)/pipe"
+    #expect(mkfifo(path, 0o600) == 0)
+    let reader = open(path, O_RDWR)
+    defer { close(reader) }
+    #expect(try rig.run("history", "export", "--csv", "--output", path, "--force").status == 0)
+    var (state, bytes) = (stat(), [UInt8](repeating: 0, count: 1 << 16))
+    #expect(lstat(path, &state) == 0 && state.st_mode & S_IFMT == S_IFIFO)
+    let count = read(reader, &bytes, bytes.count)
+    #expect(count > 0 && String(decoding: bytes[..<max(0, count)], as: UTF8.self).hasPrefix("time,"))
+  }
+
   @Test(arguments: ["--blocks", "--ndjson", "--csv"]) func `what is exported can be imported`(_ format: String) throws {
     let rig = try HistoryRig()
     let directory = try Directory()

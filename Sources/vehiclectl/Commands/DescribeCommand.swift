@@ -20,7 +20,7 @@ struct DescribeCommand: Subcommand {
       return try client.callByName(Contract.Describe.name, parameters, more: false) { output.json(units.converted($0)) }
     }
     let schemas = try client.call(Contract.Describe.self, .init(device: device)).schemas.map(units.converted)
-    if schemas.isEmpty { output.note("no devices are configured; add one to /etc/vehicled/vehicled.toml") }
+    if schemas.isEmpty { output.note("no devices are configured; add one: vehiclectl setup") }
     for (position, schema) in schemas.enumerated() {
       if position > 0 { output.line("") }
       output.lines(Self.lines(schema, width: Output.width, paint: output.paint))

@@ -49,7 +49,7 @@ struct WatchRenderer {
 
   private mutating func draw() {
     guard let selected = view.selected(of: model) else {
-      grid.put("no devices are configured; add one to /etc/vehicled/vehicled.toml", 1, 0, .dim)
+      grid.put("no devices are configured; add one: vehiclectl setup", 1, 0, .dim)
       y = 1
       drawOutage()
       return drawFooter(hidden: 0)

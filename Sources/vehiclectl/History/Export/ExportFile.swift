@@ -5,7 +5,8 @@ import Glibc
 final class ExportFile {
   private let path: String?
   private let force: Bool
-  private let temporary: String
+  /// The path that is written until the file is complete; nil if the output is written in place.
+  private let temporary: String?
   private var descriptor: Int32
   private var buffer: [UInt8] = []
   /// The number of bytes written so far.
@@ -15,19 +16,21 @@ final class ExportFile {
   /// Opens the file with this path, or stdout if it is nil.
   init(_ path: String?, force: Bool) throws(Failure) {
     (self.path, self.force) = (path, force)
-    temporary = "\(path ?? "").\(getpid()).part"
     guard let path else {
-      descriptor = STDOUT_FILENO
+      (descriptor, temporary) = (STDOUT_FILENO, nil)
       return
     }
     try AtomicFile.check(path, force: force)
-    descriptor = try RecordCommand.create(temporary, force: false)
+    let isSpecial = AtomicFile.isSpecial(path)
+    temporary = isSpecial ? nil : "\(path).\(getpid()).part"
+    descriptor = isSpecial ? open(path, O_WRONLY | O_CLOEXEC) : try RecordCommand.create(temporary ?? path, force: false)
+    guard descriptor >= 0 else { throw .other("cannot write \(path): \(String(cString: strerror(errno)))") }
   }
 
   deinit {
     guard path != nil, descriptor >= 0 else { return }
     close(descriptor)
-    unlink(temporary)
+    if let temporary { unlink(temporary) }
   }
 
   func write(_ text: String) throws(Failure) {
@@ -53,9 +56,10 @@ final class ExportFile {
     descriptor = -1
     guard isWritten, isClosed else {
       let error = errno
-      unlink(temporary)
+      if let temporary { unlink(temporary) }
       throw .other("cannot write \(path): \(String(cString: strerror(error)))")
     }
+    guard let temporary else { return }
     // link(2) does not replace a file that was created in the meantime.
     let isNamed = force ? rename(temporary, path) == 0 : link(temporary, path) == 0
     let error = errno
