@@ -72,12 +72,7 @@ public struct ChunkIterator {
 
   private func columns(_ block: Block) throws(BlockError) -> [Column] {
     guard let series else { return try block.columns() }
-    let requested = block.series.filter { series.contains($0) }
-    guard !requested.isEmpty else { return [] }
-    let times = try block.times()
-    var columns: [Column] = []
-    for id in requested { if let column = try block.column(id, times: times) { columns.append(column) } }
-    return columns
+    return try block.columns { series.contains($0) }
   }
 
   private func find(from start: Int64, in boot: Boot) throws(HistoryError) -> ArraySlice<BlockReference> {

@@ -7,18 +7,18 @@ import Protocols
 public struct Block: Sendable {
   static let magic = Array("VSB1".utf8)
 
-  /// A section as stored; `size` is its size before compression.
+  /// A part as stored; `size` is its size before compression.
   private struct Section {
     var stored: ArraySlice<UInt8>
     var size: Int
     /// The CRC of the stored bytes; nil if it has been checked already.
     var crc: UInt32?
 
-    func bytes(_ place: String) throws(BlockError) -> ArraySlice<UInt8> {
+    func reader(_ place: String) throws(BlockError) -> ByteReader {
       if let crc {
         guard crc32c(stored) == crc else { throw BlockError(place, "checksum mismatch") }
       }
-      return try decompress(stored, to: size, place)
+      return ByteReader(try decompress(stored, to: size, place), place)
     }
   }
 
@@ -30,8 +30,12 @@ public struct Block: Sendable {
   public let rows: Int
   /// The IDs of the series, in ascending order.
   public let series: [Int]
+  /// For each series, the index of its row set.
+  private let sets: [Int]
   private let timeSection: Section
-  private let columnSections: [Section]
+  private let reasonSection: Section
+  private let setSections: ArraySlice<Section>
+  private let columnSections: ArraySlice<Section>
 
   /// Reads the head of a block, or the entire block if it is compressed as a whole.
   public init(_ bytes: [UInt8]) throws(BlockError) {
@@ -52,86 +56,150 @@ public struct Block: Sendable {
     guard !overflows, end >= start else { throw reader.failure("the end is before the start") }
     self.end = end
     rows = try reader.count("rows", limit: BlockLimits.rows)
+    let setCount = try reader.count("row sets", limit: BlockLimits.columns)
+    (series, sets) = try Self.directory(&reader, setCount)
+    var parts: [Section] = []
     var size = 0
-    func section(_ reader: inout ByteReader) throws(BlockError) -> Section {
-      let length = try reader.count("bytes in a section", limit: BlockLimits.size - size)
-      let stored = try reader.count("stored bytes in a section", limit: sections.remaining)
-      guard canHold(stored, length) else { throw reader.failure("\(stored) bytes cannot hold \(length)") }
-      size += length
-      return Section(stored: try sections.slice(stored), size: length, crc: try reader.fixed())
+    for _ in 0..<(layout == .whole ? 1 : 2 + setCount + series.count) {
+      parts.append(try Self.section(&reader, &sections, limit: BlockLimits.size - size))
+      size += parts[parts.count - 1].size
     }
-    switch layout {
-    case .columns:
-      timeSection = try section(&reader)
-      (series, columnSections) = try Self.directory(&reader, section: section)
-      try reader.finish()
-    case .whole:
-      let count = try reader.count("columns", limit: BlockLimits.columns)
-      let all = try section(&reader)
-      try reader.finish()
-      var content = ByteReader(try all.bytes("content of the block"), "content of the block")
-      func part(_ reader: inout ByteReader) throws(BlockError) -> Section {
-        let bytes = try reader.slice(try reader.elementCount("bytes in a column"))
-        return Section(stored: bytes, size: bytes.count, crc: nil)
-      }
-      timeSection = try part(&content)
-      (series, columnSections) = try Self.directory(&content, count: count, section: part)
-      try content.finish()
-    }
+    try reader.finish()
     try sections.finish()
-    guard rows <= timeSection.size else { throw BlockError("times", "\(rows) rows in \(timeSection.size) bytes") }
+    if layout == .whole { parts = try Self.split(parts[0], 2 + setCount + series.count) }
+    (timeSection, reasonSection) = (parts[0], parts[1])
+    (setSections, columnSections) = (parts[2..<2 + setCount], parts[(2 + setCount)...])
   }
 
-  private static func directory(
-    _ reader: inout ByteReader, count: Int? = nil, section: (inout ByteReader) throws(BlockError) -> Section
-  ) throws(BlockError) -> ([Int], [Section]) {
-    let count = if let count { count } else { try reader.count("columns", limit: BlockLimits.columns) }
-    var (series, sections): ([Int], [Section]) = ([], [])
+  private static func directory(_ reader: inout ByteReader, _ setCount: Int) throws(BlockError) -> (series: [Int], sets: [Int]) {
+    let count = try reader.count("columns", limit: BlockLimits.columns)
+    var (series, sets): ([Int], [Int]) = ([], [])
     for index in 0..<count {
       let previous = series.last ?? 0
       let next = previous + (try reader.count("series", limit: BlockLimits.series - previous))
       guard index == 0 || next > previous else { throw reader.failure("series \(next) occurs twice") }
       series.append(next)
-      sections.append(try section(&reader))
+      sets.append(try reader.count("as row set", limit: setCount - 1))
     }
-    return (series, sections)
+    guard count == 0 || setCount > 0 else { throw reader.failure("columns without row sets") }
+    return (series, sets)
+  }
+
+  private static func section(
+    _ reader: inout ByteReader, _ sections: inout ByteReader, limit: Int
+  ) throws(BlockError) -> Section {
+    let length = try reader.count("bytes in a section", limit: limit)
+    let stored = try reader.count("stored bytes in a section", limit: sections.remaining)
+    guard canHold(stored, length) else { throw reader.failure("\(stored) bytes cannot hold \(length)") }
+    return Section(stored: try sections.slice(stored), size: length, crc: try reader.fixed())
+  }
+
+  /// Decompresses the parts that are compressed as a whole.
+  private static func split(_ all: Section, _ count: Int) throws(BlockError) -> [Section] {
+    var reader = try all.reader("content of the block")
+    var sizes: [Int] = []
+    for _ in 0..<count { sizes.append(try reader.elementCount("bytes in a part")) }
+    var parts: [Section] = []
+    for size in sizes { parts.append(Section(stored: try reader.slice(size), size: size, crc: nil)) }
+    try reader.finish()
+    return parts
   }
 
   /// The times of all rows, in ascending order.
-  public func times() throws(BlockError) -> [Int64] {
-    var reader = ByteReader(try timeSection.bytes("times"), "times")
-    var times: [Int64] = []
-    times.reserveCapacity(rows)
-    var (last, step) = (start, Int64(0))
-    for row in 0..<rows {
-      let time = last &+ step &+ (try reader.signed())
-      guard row == 0 || time > last else { throw reader.failure("row \(row) is not after the previous one") }
-      step = row == 0 ? 0 : time &- last
-      last = time
-      times.append(time)
+  private func times() throws(BlockError) -> [Int64] {
+    var reader = try timeSection.reader("times")
+    let width = Int(try reader.byte())
+    guard 1...8 ~= width, reader.remaining == width * rows else {
+      throw reader.failure("\(reader.remaining) bytes for \(rows) rows of \(width) bytes")
     }
-    try reader.finish()
-    return times
+    let bytes = try reader.slice(reader.remaining)
+    return try bytes.withUnsafeBufferPointer { (planes) throws(BlockError) -> [Int64] in
+      var times: [Int64] = []
+      times.reserveCapacity(rows)
+      var (last, step) = (start, Int64(0))
+      for row in 0..<rows {
+        var number: UInt64 = 0
+        for plane in 0..<width { number |= UInt64(planes[plane * rows + row]) << (8 * UInt64(plane)) }
+        let time = last &+ step &+ signedNumber(zigzag: number)
+        guard row == 0 || time > last else { throw reader.failure("row \(row) is not after the previous one") }
+        step = row == 0 ? 0 : time &- last
+        last = time
+        times.append(time)
+      }
+      return times
+    }
   }
 
-  /// The column of a series, or nil if the block has none. `times` is the result of `times()`, if already available.
-  public func column(_ series: Int, times: [Int64]? = nil) throws(BlockError) -> Column? {
-    guard let index = self.series.firstIndex(of: series) else { return nil }
-    let times = if let times { times } else { try self.times() }
-    return try column(at: index, times)
-  }
+  /// The column of a series, or nil if the block has none.
+  public func column(_ series: Int) throws(BlockError) -> Column? { try columns { $0 == series }.first }
 
-  /// All columns, in ascending order of their series.
-  public func columns() throws(BlockError) -> [Column] {
-    let times = try times()
+  /// The columns of all or only some series, in ascending order of their series.
+  public func columns(where isRequested: (_ series: Int) -> Bool = { _ in true }) throws(BlockError) -> [Column] {
+    let requested = series.indices.filter { isRequested(series[$0]) }
+    guard !requested.isEmpty else { return [] }
+    var decoder = ColumnsDecoder(rowTimes: try times(), reasons: try reasons())
     var columns: [Column] = []
-    for index in series.indices { columns.append(try column(at: index, times)) }
+    columns.reserveCapacity(requested.count)
+    for index in requested {
+      let section = columnSections[columnSections.startIndex + index]
+      // A sample takes at least one byte, which bounds the memory that a short row set can request.
+      let times = try decoder.times(of: sets[index], limit: section.size) { (set) throws(BlockError) in
+        try setSections[setSections.startIndex + set].reader("row set \(set)")
+      }
+      var reader = try section.reader("column of series \(series[index])")
+      columns.append(try reader.column(of: series[index], times: times, reasons: decoder.reasons))
+    }
     return columns
   }
 
-  private func column(at index: Int, _ times: [Int64]) throws(BlockError) -> Column {
-    let place = "column of series \(series[index])"
-    var reader = ByteReader(try columnSections[index].bytes(place), place)
-    return try reader.column(of: series[index], times: times)
+  private func reasons() throws(BlockError) -> [String] {
+    var reader = try reasonSection.reader("reasons")
+    let reasons = try reader.strings("reasons")
+    try reader.finish()
+    return reasons
+  }
+}
+
+/// What the columns of a block share: each row set is decoded once.
+private struct ColumnsDecoder {
+  let rowTimes: [Int64]
+  let reasons: [String]
+  private var rows: [Int: [Int32]] = [:]
+  private var times: [Int: [Int64]] = [:]
+
+  init(rowTimes: [Int64], reasons: [String]) { (self.rowTimes, self.reasons) = (rowTimes, reasons) }
+
+  /// The times of the samples of a row set, which must have at most `limit` rows.
+  mutating func times(
+    of set: Int, limit: Int, _ section: (Int) throws(BlockError) -> ByteReader
+  ) throws(BlockError) -> [Int64] {
+    if let known = times[set] {
+      guard known.count <= limit else { throw BlockError("row set \(set)", "\(known.count) rows; the maximum is \(limit)") }
+      return known
+    }
+    let decoded = try rows(of: set, limit: limit, isBase: false, section).map { rowTimes[Int($0)] }
+    times[set] = decoded
+    return decoded
+  }
+
+  private mutating func rows(
+    of set: Int, limit: Int, isBase: Bool, _ section: (Int) throws(BlockError) -> ByteReader
+  ) throws(BlockError) -> [Int32] {
+    if let decoded = rows[set] { return decoded }
+    var reader = try section(set)
+    let (count, base) = try reader.rowSetHead(below: rowTimes.count, limit: limit)
+    guard let base else {
+      let decoded = try reader.rowSet(count, below: rowTimes.count)
+      rows[set] = decoded
+      return decoded
+    }
+    // A base has no base of its own, so that a chain of them cannot take long.
+    guard !isBase, base < set else { throw reader.failure("row set \(base) cannot be the base") }
+    let (added, removed) = try reader.rowSetDifference(below: rowTimes.count)
+    // The size of the base follows from that of the set.
+    let size = count - added.count + removed.count
+    let known = try rows(of: base, limit: size, isBase: true, section)
+    guard known.count == size else { throw reader.failure("\(known.count) rows in the base instead of \(size)") }
+    return try reader.merged(known, added, removed)
   }
 }

@@ -1,13 +1,18 @@
 // Collects samples and encodes them as a block. The format:
 //
 //   block     = "VSB1", length of the head, head, CRC-32C:u32 of all bytes before it, sections
-//   head      = layout:u8, start, end - start, number of rows, then
-//               layout columns: header(times), number of columns, then for each column its series ID and header(column)
-//               layout whole: number of columns, header(all)
+//   head      = layout:u8, start, end - start, number of rows, number of row sets, number of columns, then for each column its series ID
+//               and the index of its row set, then
+//               layout columns: for each part its header
+//               layout whole: header(all)
+//   parts     = times, reasons, the row sets, the columns
 //   header    = length, stored length, CRC-32C:u32 of the stored bytes
 //   sections  = the stored bytes for each header, in the order of the headers: deflated if that makes them shorter
-//   all       = length of times, times, then for each column its series ID, length, column
-//   times     = the first time minus start, then the differences between successive times, each minus the previous difference
+//   all       = the length of each part, then the parts
+//   times     = width:u8, then the first time minus start, and the differences between successive times, each minus the previous
+//               difference, as integers of this many bytes: first the least significant byte of all integers, then the next ones
+//   reasons   = the reasons for absences: count, strings
+//   row set   = see RowSets
 //   column    = see ColumnEncoder
 //
 // Integers are LEB128, signed ones (start and times) zigzag; u32 is little-endian. Columns are in ascending order of their series IDs; each
@@ -64,9 +69,9 @@ public struct BlockBuilder: Sendable {
     try append(content, at: time, to: try index(of: series))
   }
 
-  /// Adds the samples of a column.
-  public mutating func append(_ column: Column) throws(BlockError) {
-    let index = try index(of: column.series)
+  /// Adds the samples of a column, which belong to `series` (by default that of the column).
+  public mutating func append(_ column: Column, series: Int? = nil) throws(BlockError) {
+    let index = try index(of: series ?? column.series)
     for sample in 0..<column.count { try append(column.content(sample), at: column.times[sample], to: index) }
   }
 
@@ -108,14 +113,39 @@ public struct BlockBuilder: Sendable {
   /// that are valid at `start`.
   public mutating func build(from start: Int64, to end: Int64, layout: Layout) -> [UInt8] {
     defer { self = BlockBuilder() }
-    let compressor = Compressor()
     let rows = sortedTimes()
+    var (reasons, sets) = (StringTable(), RowSets())
+    var columns: [(series: Int, set: Int, bytes: [UInt8])] = []
+    for var column in pending.sorted(by: { $0.series < $1.series }) {
+      if !isOrdered { Self.sort(&column, rows) }
+      var writer = ByteWriter()
+      writer.append(column.type ?? .bool, column.samples, reasons: &reasons)
+      columns.append((column.series, sets.add(column.rows), writer.bytes))
+    }
+    let rowSets = sets.encode()
     var head = ByteWriter()
     head.bytes.append(layout.rawValue)
     head.append(signed: start)
     head.append(UInt64(bitPattern: max(end, start) &- start))
     head.append(rows.count)
+    head.append(rowSets.parts.count)
+    head.append(columns.count)
+    var previous = 0
+    for column in columns {
+      head.append(column.series - previous)
+      head.append(rowSets.indexes[column.set])
+      previous = column.series
+    }
+    var reasonBytes = ByteWriter()
+    reasonBytes.append(reasons)
+    let parts = [Self.encode(rows, from: start), reasonBytes.bytes] + rowSets.parts + columns.map(\.bytes)
+    return Self.block(head, parts, layout)
+  }
+
+  private static func block(_ head: ByteWriter, _ parts: [[UInt8]], _ layout: Layout) -> [UInt8] {
+    var head = head
     var sections: [UInt8] = []
+    let compressor = Compressor()
     func appendSection(_ bytes: [UInt8]) {
       let stored = compressor.compress(bytes)
       head.append(bytes.count)
@@ -123,35 +153,14 @@ public struct BlockBuilder: Sendable {
       head.append(fixed: crc32c(stored[...]))
       sections.append(contentsOf: stored)
     }
-    var whole = ByteWriter()
-    let timeBytes = Self.encode(rows, from: start)
     switch layout {
-    case .columns:
-      appendSection(timeBytes)
-      head.append(pending.count)
+    case .columns: for part in parts { appendSection(part) }
     case .whole:
-      head.append(pending.count)
-      whole.append(timeBytes.count)
-      whole.bytes.append(contentsOf: timeBytes)
+      var all = ByteWriter()
+      for part in parts { all.append(part.count) }
+      for part in parts { all.bytes.append(contentsOf: part) }
+      appendSection(all.bytes)
     }
-    var previous = 0
-    for var column in pending.sorted(by: { $0.series < $1.series }) {
-      if !isOrdered { Self.sort(&column, rows) }
-      var writer = ByteWriter()
-      writer.append(column.type ?? .bool, column.samples, rows: column.rows)
-      let bytes = writer.bytes
-      switch layout {
-      case .columns:
-        head.append(column.series - previous)
-        appendSection(bytes)
-      case .whole:
-        whole.append(column.series - previous)
-        whole.append(bytes.count)
-        whole.bytes.append(contentsOf: bytes)
-      }
-      previous = column.series
-    }
-    if layout == .whole { appendSection(whole.bytes) }
     var block = ByteWriter(bytes: Array(Block.magic))
     block.append(head.bytes.count)
     block.bytes.append(contentsOf: head.bytes)
@@ -166,15 +175,23 @@ public struct BlockBuilder: Sendable {
     return sorted
   }
 
+  /// Encodes the times as second differences. Their low bytes are noise, and the others almost constant: they compress better separately.
   private static func encode(_ times: [Int64], from start: Int64) -> [UInt8] {
-    var writer = ByteWriter()
-    var (last, step) = (start, Int64(0))
+    var (last, step, all) = (start, Int64(0), UInt64(0))
+    var numbers: [UInt64] = []
+    numbers.reserveCapacity(times.count)
     for (row, time) in times.enumerated() {
-      writer.append(signed: time &- last &- step)
+      let number = zigzag(time &- last &- step)
+      numbers.append(number)
+      all |= number
       step = row == 0 ? 0 : time &- last
       last = time
     }
-    return writer.bytes
+    let width = max(1, (UInt64.bitWidth - all.leadingZeroBitCount + 7) / 8)
+    var bytes = [UInt8(width)]
+    bytes.reserveCapacity(1 + width * numbers.count)
+    for plane in 0..<width { for number in numbers { bytes.append(UInt8(truncatingIfNeeded: number >> (8 * UInt64(plane)))) } }
+    return bytes
   }
 
   /// Sorts the samples of a column, and finds their rows.

@@ -1,5 +1,11 @@
 // Variable-length integers and strings in a sequence of bytes. The reader checks every length before it uses it.
 
+/// Converts 0, -1, 1, -2 … to 0, 1, 2, 3 …
+@inline(__always) func zigzag(_ number: Int64) -> UInt64 { UInt64(bitPattern: (number << 1) ^ (number >> 63)) }
+
+/// Converts 0, 1, 2, 3 … to 0, -1, 1, -2 …
+@inline(__always) func signedNumber(zigzag number: UInt64) -> Int64 { Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1) }
+
 /// Appends numbers and strings to bytes.
 struct ByteWriter {
   var bytes: [UInt8] = []
@@ -16,10 +22,8 @@ struct ByteWriter {
 
   @inline(__always) mutating func append(_ count: Int) { append(UInt64(bitPattern: Int64(count))) }
 
-  /// Appends a signed integer as zigzag: 0, -1, 1, -2 … become 0, 1, 2, 3 …
-  @inline(__always) mutating func append(signed number: Int64) {
-    append(UInt64(bitPattern: (number << 1) ^ (number >> 63)))
-  }
+  /// Appends a signed integer as zigzag.
+  @inline(__always) mutating func append(signed number: Int64) { append(zigzag(number)) }
 
   mutating func append(_ string: String) {
     append(string.utf8.count)
@@ -70,8 +74,7 @@ struct ByteReader {
   }
 
   @inline(__always) mutating func signed() throws(BlockError) -> Int64 {
-    let number = try unsigned()
-    return Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1)
+    signedNumber(zigzag: try unsigned())
   }
 
   /// Reads a count of at most `limit`; `name` describes what is counted, for error messages.

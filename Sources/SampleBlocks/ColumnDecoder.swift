@@ -3,31 +3,19 @@
 import Protocols
 
 extension ByteReader {
-  /// Reads a column of a block with the given times of its rows.
-  mutating func column(of series: Int, times rowTimes: [Int64]) throws(BlockError) -> Column {
+  /// Reads a column of a block: the samples at these times. `reasons` are those of the block.
+  mutating func column(of series: Int, times: [Int64], reasons: [String]) throws(BlockError) -> Column {
     let code = try byte()
     guard let encoding = ColumnEncoding(rawValue: code) else { throw failure("unknown encoding \(code)") }
-    let count = try elementCount("samples")
-    var times: [Int64] = []
-    times.reserveCapacity(count)
-    var next = 0
-    for _ in 0..<count {
-      let row = next + (try self.count("skipped rows", limit: rowTimes.count - next - 1))
-      guard row < rowTimes.count else { throw failure("more samples than rows") }
-      times.append(rowTimes[row])
-      next = row + 1
-    }
-    let (positions, reasons) = try absences(count)
-    let present = count - (positions?.reduce(0) { $0 + ($1 < 0 ? 1 : 0) } ?? 0)
-    let values = try values(encoding, present)
+    let (positions, absent) = try absences(times.count, reasons)
+    let values = try values(encoding, times.count - absent)
     try finish()
     return Column(series: series, times: times, values: values, positions: positions, reasons: reasons)
   }
 
-  private mutating func absences(_ samples: Int) throws(BlockError) -> (positions: [Int32]?, reasons: [String]) {
+  private mutating func absences(_ samples: Int, _ reasons: [String]) throws(BlockError) -> (positions: [Int32]?, count: Int) {
     let count = try count("absent samples", limit: samples)
-    guard count > 0 else { return (nil, []) }
-    let reasons = try strings("reasons")
+    guard count > 0 else { return (nil, 0) }
     var positions: [Int32] = []
     positions.reserveCapacity(samples)
     var value: Int32 = 0
@@ -41,7 +29,7 @@ extension ByteReader {
       positions.append(~Int32(try index(of: reasons)))
     }
     appendValues(samples - positions.count)
-    return (positions, reasons)
+    return (positions, count)
   }
 
   private mutating func values(_ encoding: ColumnEncoding, _ count: Int) throws(BlockError) -> Column.Values {
@@ -119,7 +107,7 @@ extension ByteReader {
     }
   }
 
-  private mutating func strings(_ name: String) throws(BlockError) -> [String] {
+  mutating func strings(_ name: String) throws(BlockError) -> [String] {
     try array(try elementCount(name)) { (reader) throws(BlockError) in try reader.string() }
   }
 

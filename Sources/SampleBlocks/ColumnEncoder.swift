@@ -1,10 +1,8 @@
 // Encodes one column, before compression; ColumnDecoder.swift decodes it. Numbers are written as differences, which are mostly zero or
 // small, so that deflate compresses them well.
 //
-//   column    = encoding:u8 rows absences values
-//   rows      = number of samples, the first row, then for each subsequent sample the number of rows skipped
-//   absences  = count; unless it is 0: reasons (count, strings), then for each absence the number of samples skipped since the previous
-//               absence, and the index of its reason
+//   column    = encoding:u8 absences values
+//   absences  = count; then for each absence, the number of samples skipped since the previous absence, and the index of its reason
 //   values    = the values of the samples that are not absent, as defined by the encoding
 
 import Protocols
@@ -27,30 +25,21 @@ enum ColumnEncoding: UInt8 {
 }
 
 extension ByteWriter {
-  /// Appends a column: samples of this type in the given rows, in ascending order.
-  mutating func append(_ type: ValueType, _ samples: [Sample], rows: [Int32]) {
+  /// Appends a column of samples of this type. The reasons for absences are added to those of the block.
+  mutating func append(_ type: ValueType, _ samples: [Sample], reasons: inout StringTable) {
     var body = ByteWriter()
     let encoding = body.append(type, samples)
     bytes.append(encoding.rawValue)
-    append(rows.count)
-    var next: Int32 = 0
-    for row in rows {
-      append(Int(row - next))
-      next = row + 1
-    }
-    append(absences: samples)
+    append(absences: samples, &reasons)
     bytes.append(contentsOf: body.bytes)
   }
 
-  private mutating func append(absences samples: [Sample]) {
-    var dictionary = Dictionary()
+  private mutating func append(absences samples: [Sample], _ reasons: inout StringTable) {
     var absences: [(sample: Int, reason: Int)] = []
     for (index, sample) in samples.enumerated() {
-      if case .absent(let reason) = sample.content { absences.append((index, dictionary.index(of: reason))) }
+      if case .absent(let reason) = sample.content { absences.append((index, reasons.index(of: reason))) }
     }
     append(absences.count)
-    guard !absences.isEmpty else { return }
-    append(dictionary)
     var next = 0
     for absence in absences {
       append(absence.sample - next)
@@ -70,7 +59,7 @@ extension ByteWriter {
       return .ints
     case .float: return append(floats: samples.compactMap { if case .value(.float(let value)) = $0.content { value } else { nil } })
     case .string:
-      var dictionary = Dictionary()
+      var dictionary = StringTable()
       let indexes: [Int] = samples.compactMap {
         if case .value(.string(let value)) = $0.content { dictionary.index(of: value) } else { nil }
       }
@@ -113,7 +102,7 @@ extension ByteWriter {
       for (index, integer) in integers.enumerated() { append(signed: integer &- (index < size ? 0 : integers[index - size])) }
       return .decimalLists
     }
-    var dictionary = Dictionary()
+    var dictionary = StringTable()
     let indexes = lists.map { $0.map { dictionary.index(of: $0) } }
     append(dictionary)
     for list in indexes {
@@ -137,21 +126,21 @@ extension ByteWriter {
     return integers.count == numbers.count ? (decimals, size, integers) : nil
   }
 
-  private mutating func append(_ dictionary: Dictionary) {
-    append(dictionary.strings.count)
-    for string in dictionary.strings { append(string) }
+  mutating func append(_ table: StringTable) {
+    append(table.strings.count)
+    for string in table.strings { append(string) }
   }
+}
 
-  /// The distinct strings of a column, in the order of their first use.
-  private struct Dictionary {
-    private(set) var strings: [String] = []
-    private var indexes: [String: Int] = [:]
+/// Distinct strings, in the order of their first use.
+struct StringTable {
+  private(set) var strings: [String] = []
+  private var indexes: [String: Int] = [:]
 
-    mutating func index(of string: String) -> Int {
-      if let index = indexes[string] { return index }
-      indexes[string] = strings.count
-      strings.append(string)
-      return strings.count - 1
-    }
+  mutating func index(of string: String) -> Int {
+    if let index = indexes[string] { return index }
+    indexes[string] = strings.count
+    strings.append(string)
+    return strings.count - 1
   }
 }

@@ -13,8 +13,9 @@ struct Compressor: ~Copyable {
   init() {
     stream = .allocate(capacity: 1)
     stream.initialize(to: z_stream())
+    // Differences compress better with fewer short matches.
     let code = deflateInit2_(
-      stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, CInt(MemoryLayout<z_stream>.size))
+      stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_FILTERED, ZLIB_VERSION, CInt(MemoryLayout<z_stream>.size))
     precondition(code == Z_OK, "zlib cannot be initialised: \(code)")
   }
 

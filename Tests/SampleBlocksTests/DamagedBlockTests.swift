@@ -59,7 +59,7 @@ import Testing
       if !bytes.isEmpty { bytes[0] %= 7 }
       var reader = ByteReader(bytes[...], "column")
       do throws(BlockError) {
-        let column = try reader.column(of: 1, times: times)
+        let column = try reader.column(of: 1, times: Array(times[..<(round % 40)]), reasons: ["stale"])
         #expect(column.samples.count == column.count)
       } catch {
         #expect(error.description.hasPrefix("column: "))
@@ -80,13 +80,13 @@ import Testing
       (.list, [.value(.list(["x"])), .value(.list([])), .absent("a"), .value(.list(["y", "x"]))]),
     ]
     for (type, contents) in columns {
-      var writer = ByteWriter()
-      writer.append(type, contents.map { Sample(time: 0, content: $0) }, rows: [0, 1, 2, 3])
+      var (writer, reasons) = (ByteWriter(), StringTable())
+      writer.append(type, contents.map { Sample(time: 0, content: $0) }, reasons: &reasons)
       for _ in 0..<2000 {
         var bytes = writer.bytes
         for _ in 0...Int.random(in: 0...2) { bytes[Int.random(in: bytes.indices)] = UInt8.random(in: 0...255, using: &random) }
         var reader = ByteReader(bytes[...], "column")
-        if let column = try? reader.column(of: 1, times: times) { #expect(column.samples.count == column.count) }
+        if let column = try? reader.column(of: 1, times: times, reasons: reasons.strings) { #expect(column.samples.count == column.count) }
       }
     }
   }
@@ -109,11 +109,8 @@ import Testing
     head.bytes.append(BlockBuilder.Layout.columns.rawValue)
     head.append(signed: 0)
     head.append(10)
-    head.append(BlockLimits.rows)
-    head.append(BlockLimits.size)
-    head.append(1)
+    for number in [BlockLimits.rows, 0, 0, BlockLimits.size, 1] { head.append(number) }
     head.append(fixed: crc32c([3]))
-    head.append(0)
     var writer = ByteWriter(bytes: Block.magic)
     writer.append(head.bytes.count)
     writer.bytes.append(contentsOf: head.bytes)
@@ -121,19 +118,50 @@ import Testing
     #expect(failure(writer.bytes + [3])?.description == "head of the block: 1 bytes cannot hold 8388608")
   }
 
-  @Test func `times that do not ascend are an error`() {
-    var times = ByteWriter()
-    times.append(signed: 5)
-    times.append(signed: 0)
+  /// A block of these parts, which are not compressed. `directory` has a series and the index of its row set for each column.
+  private func block(rows: Int, sets: [[UInt8]], directory: [(Int, Int)] = [], columns: [[UInt8]] = [], times: [UInt8]) -> [UInt8] {
     var head = ByteWriter()
     head.bytes.append(BlockBuilder.Layout.columns.rawValue)
-    for number in [0, 10, 2, times.bytes.count, times.bytes.count] { head.append(number) }
-    head.append(fixed: crc32c(times.bytes[...]))
-    head.append(0)
+    for number in [0, 1000, rows, sets.count, directory.count] + directory.flatMap({ [$0.0, $0.1] }) { head.append(number) }
+    let parts = [times, [0]] + sets + columns
+    for part in parts {
+      for _ in 0..<2 { head.append(part.count) }
+      head.append(fixed: crc32c(part[...]))
+    }
     var writer = ByteWriter(bytes: Block.magic)
     writer.append(head.bytes.count)
     writer.bytes.append(contentsOf: head.bytes)
     writer.append(fixed: crc32c(writer.bytes[...]))
-    #expect(failure(writer.bytes + times.bytes)?.description == "times: row 1 is not after the previous one")
+    return writer.bytes + parts.joined()
+  }
+
+  /// Ten rows, each one µs after the previous one; a column of ten integers takes twelve bytes.
+  private func failure(sets: [[UInt8]], columnSize: Int = 12) -> String? {
+    let column = [1, 0] + [UInt8](repeating: 0, count: columnSize - 2)
+    let bytes = block(
+      rows: 10, sets: sets, directory: [(1, sets.count - 1)], columns: [column], times: [1, 2, 2] + [UInt8](repeating: 0, count: 8))
+    return failure(bytes)?.description
+  }
+
+  @Test func `times that do not ascend, or are too few, are an error`() {
+    func failure(_ times: [UInt8]) -> String? {
+      self.failure(block(rows: 2, sets: [[2, 0, 0, 0]], directory: [(1, 0)], columns: [[0, 0, 1, 1]], times: times))?.description
+    }
+    #expect(failure([1, 10, 4]) == nil)
+    #expect(failure([1, 10, 0]) == "times: row 1 is not after the previous one")
+    #expect(failure([1, 10]) == "times: 1 bytes for 2 rows of 1 bytes" && failure([0]) == "times: 0 bytes for 2 rows of 0 bytes")
+  }
+
+  @Test func `row sets that are impossible or too large are an error`() {
+    let all: [UInt8] = [10, 0] + [UInt8](repeating: 0, count: 10)
+    #expect(failure(sets: [all]) == nil && failure(sets: [all, [10, 1, 0, 0]]) == nil)
+    #expect(failure(sets: [all, [10, 2, 0, 0]]) == "row set 1: row set 1 cannot be the base")
+    #expect(failure(sets: [all, [10, 1, 0, 0], [10, 2, 0, 0]]) == "row set 1: row set 0 cannot be the base")
+    #expect(failure(sets: [all, [10, 1, 1, 3, 0]]) == "row set 0: 10 rows in a set; the maximum is 9")
+    #expect(failure(sets: [all, [10, 1, 0, 1, 2]]) == "row set 1: 10 rows in the base instead of 11")
+    #expect(failure(sets: [all, [10, 1, 1, 3, 1, 3]]) == "row set 1: row 3 is added twice")
+    #expect(failure(sets: [[11, 0]]) == "row set 0: 11 rows in a set; the maximum is 10")
+    #expect(failure(sets: [all], columnSize: 9) == "row set 0: 10 rows in a set; the maximum is 9")
+    #expect(failure(sets: [all, [2, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0]], columnSize: 4) == nil)
   }
 }

@@ -39,8 +39,10 @@ import Varlink
   private unowned let hub: DeviceHub
   private lazy var expiry = Timer { [weak self] _ in self?.expire() }
   private var expiryIsSet = false
-  /// An unchanged value is published again after this time, so that clients can show its age.
+  /// An unchanged value is published again once in each interval, so that clients can show its age.
   private static let republishInterval: Nanoseconds = .second
+  /// The offset of the intervals. Those of a device are the same for all values, so that unchanged values are sent and recorded together.
+  private let republishPhase = Nanoseconds.random(in: 0..<DeviceState.republishInterval)
 
   init(_ device: Device, hub: DeviceHub) {
     self.device = device
@@ -82,7 +84,7 @@ import Varlink
           slots[index].measuredAt = boot - max(0, reading.age)
           slots[index].wall = wall - max(0, reading.age) / .microsecond
           hasFreshValues = true
-          if isSame, boot - slots[index].notified < Self.republishInterval { continue }
+          if isSame, interval(boot) == interval(slots[index].notified) { continue }
         } else if isSame {
           continue
         }
@@ -92,6 +94,8 @@ import Varlink
     }
     if hasFreshValues, !expiryIsSet { scheduleExpiry(boot) }
   }
+
+  private func interval(_ time: Int64) -> Int64 { (time &+ republishPhase) / Self.republishInterval }
 
   func deviceStateChanged(_ state: String) {
     status = state

@@ -158,7 +158,7 @@ public struct PlannedRecording {
     guard slots.indices.contains(position) else { return }
     let isSame = slots[position].content == reading.content
     if case .value(let value) = reading.content {
-      if isSame, now - slots[position].published < Self.republishInterval { return }
+      if isSame, now / Self.republishInterval == slots[position].published / Self.republishInterval { return }
       if slots[position].series == nil {
         slots[position].series = index(of: Series(property: properties[position].name, type: value.type, unit: properties[position].unit))
       }
