@@ -58,16 +58,6 @@ public final class HistoryStore {
     return id
   }
 
-  /// Renames a device. If another device takes the old name later, it starts new series.
-  public func rename(_ device: String, to name: String) throws(HistoryError) {
-    let id = try reader.deviceID(device)
-    guard try database.number("SELECT count(*) FROM device WHERE name = ?", [.text(name)]) == 0 else {
-      throw HistoryError(.invalid, "cannot rename \(device): \"\(name)\" already has recorded values; choose another name")
-    }
-    try database.run("UPDATE device SET name = ? WHERE id = ?", [.text(name), .int(id)])
-    forgetNames()
-  }
-
   /// Clears the cached IDs after a change.
   func forgetNames() { (seriesIDs, deviceIDs) = ([:], [:]) }
 

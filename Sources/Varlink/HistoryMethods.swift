@@ -6,7 +6,7 @@ extension HistoryContract {
   /// All methods. Each one must have a handler.
   public static let methods: [any VarlinkMethod.Type] = [
     StatusMethod.self, SeriesMethod.self, SamplesMethod.self, PlotMethod.self, PeriodsMethod.self, PeriodMethod.self, RecutMethod.self,
-    DeleteMethod.self, CheckMethod.self, CompactMethod.self, ImportMethod.self, AlertsMethod.self,
+    DeleteMethod.self, RenameMethod.self, CheckMethod.self, CompactMethod.self, ImportMethod.self, AlertsMethod.self,
   ]
 
   public enum StatusMethod: VarlinkMethod {
@@ -241,6 +241,22 @@ extension HistoryContract {
 
       public init(damage: [String]) {
         self.damage = damage
+      }
+    }
+  }
+
+  public enum RenameMethod: VarlinkMethod {
+    public static let name = "io.vehicled.history.Rename"
+    public typealias Result = NoParameters
+
+    public struct Parameters: VarlinkParameters, Equatable {
+      public enum CodingKeys: CodingKey, CaseIterable { case device, name }
+      public var device: String
+      public var name: String
+
+      public init(device: String, name: String) {
+        self.device = device
+        self.name = name
       }
     }
   }

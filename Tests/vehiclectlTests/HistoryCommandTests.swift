@@ -153,6 +153,15 @@ import Varlink
     #expect(try rig.run("history", "recut", "--json").stdout == "{\"periods\":412}\n")
   }
 
+  @Test func `rename passes both names`() throws {
+    let rig = try HistoryRig()
+    defer { rig.stop() }
+    let outcome = try rig.run("history", "rename", "ev", "golf")
+    #expect(outcome.status == 0 && outcome.stderr == "renamed ev to golf\n", "\(outcome)")
+    #expect(rig.changes.last?["device"] == .string("ev") && rig.changes.last?["name"] == .string("golf"))
+    #expect(try rig.run("history", "rename", "ev", "golf", "--json").stdout == "{}\n")
+  }
+
   @Test func `delete asks first, and passes the range`() throws {
     let rig = try HistoryRig()
     defer { rig.stop() }

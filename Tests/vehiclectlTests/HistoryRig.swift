@@ -168,6 +168,9 @@ final class HistoryRig {
     case HistoryContract.DeleteMethod.name:
       recorded.calls.withLock { $0.append(parameters) }
       return .send(VarlinkReply.message(HistoryContract.DeleteMethod.Result(damage: [])))
+    case HistoryContract.RenameMethod.name:
+      recorded.calls.withLock { $0.append(parameters) }
+      return .send(VarlinkReply.message(NoParameters()))
     case HistoryContract.ImportMethod.name:
       recorded.calls.withLock { $0.append(parameters) }
       return .send(VarlinkReply.message(HistoryContract.ImportMethod.Result(samples: 6)))

@@ -8,7 +8,7 @@ struct HistoryCommand: Subcommand {
     discussion: "Without a subcommand, show whether values are being recorded, and how much space they use.",
     subcommands: [
       HistoryStatusCommand.self, HistorySeriesCommand.self, HistoryExportCommand.self, HistoryImportCommand.self, HistoryCheckCommand.self,
-      HistoryCompactCommand.self, HistoryRecutCommand.self, HistoryDeleteCommand.self,
+      HistoryCompactCommand.self, HistoryRecutCommand.self, HistoryRenameCommand.self, HistoryDeleteCommand.self,
     ])
 
   @OptionGroup var common: CommonOptions

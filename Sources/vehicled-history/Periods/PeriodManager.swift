@@ -140,6 +140,12 @@ final class PeriodManager: EventSource {
     perform(devices[name]?.tracker.goLive(with: PeriodDetector(rules: rules), periods: [], at: .min) ?? [], name)
   }
 
+  /// Continues the periods of a renamed device. If a device with the old name is still observed, its first period starts with its next value.
+  func rename(_ name: String, to new: String) {
+    let wasObserved = devices.removeValue(forKey: name) != nil
+    if wasObserved || devices[new] != nil { replay(new) }
+  }
+
   /// Recomputes the periods of a device since `start` (µs since the epoch) or, without `start`, those that can continue after a restart.
   func replay(
     _ name: String, from start: Int64? = nil, progress: Progress = Progress(),

@@ -1,4 +1,4 @@
-// The methods that change or check the stored values: Delete, Check, Compact, Import.
+// The methods that change or check the stored values: Delete, Rename, Check, Compact, Import.
 
 import ConfigurationFiles
 import HistoryStore
@@ -11,6 +11,7 @@ extension HistoryServer {
   var maintenanceMethods: [ServerMethod] {
     [
       ServerMethod(HistoryContract.DeleteMethod.self, right: .control) { [unowned self] in try delete($0) },
+      ServerMethod(HistoryContract.RenameMethod.self, right: .control) { [unowned self] in try rename($0) },
       ServerMethod(HistoryContract.CheckMethod.self, right: .observe, requiresMore: true) { [unowned self] in check($0) },
       ServerMethod(HistoryContract.CompactMethod.self, right: .control) { [unowned self] in compact($0) },
       ServerMethod(HistoryContract.ImportMethod.self, right: .control) { [unowned self] in try importBlock($0) },
@@ -38,6 +39,29 @@ extension HistoryServer {
         call.reply(.init(damage: damage))
       case .success(.failure(let error)): call.fail(error)
       case .failure(let error): Self.fail(call, error, argument: "device")
+      }
+    }
+  }
+
+  private func rename(_ call: MethodCall<HistoryContract.RenameMethod>) throws {
+    let (device, name) = (call.parameters.device, call.parameters.name)
+    guard isDeviceName(name) else {
+      throw HistoryContractError.invalidArgument(argument: "name", message: "invalid device name \(quoted(name)); \(deviceNameRule)")
+    }
+    flush()
+    store.run { (store) throws(HistoryError) -> Result<Void, HistoryContractError> in
+      do { _ = try store.reader.recorded(device) } catch {
+        if let error = error as? HistoryContractError { return .failure(error) }
+        if let error = error as? HistoryError { throw error }
+      }
+      return .success(try store.rename(device, to: name))
+    } then: { [weak self] result in
+      switch result {
+      case .success(.success):
+        self?.periodManager.rename(device, to: name)
+        call.reply(.init())
+      case .success(.failure(let error)): call.fail(error)
+      case .failure(let error): Self.fail(call, error, argument: "name")
       }
     }
   }
@@ -78,13 +102,14 @@ extension HistoryServer {
   }
 }
 
+private let deviceNameRule = "use at most 32 lower-case letters, digits and dashes, beginning with a letter"
+
 extension ImportedBlock {
   /// Checks the arguments of Import.
   init(_ parameters: HistoryContract.ImportMethod.Parameters) throws(HistoryContractError) {
     func invalid(_ argument: String, _ message: String) -> HistoryContractError { .invalidArgument(argument: argument, message: message) }
     guard isDeviceName(parameters.device) else {
-      let rule = "use at most 32 lower-case letters, digits and dashes, beginning with a letter"
-      throw invalid("device", "invalid device name \(quoted(parameters.device)); \(rule)")
+      throw invalid("device", "invalid device name \(quoted(parameters.device)); \(deviceNameRule)")
     }
     guard (1...200).contains(parameters.source.utf8.count) else {
       throw invalid("source", "the source has \(parameters.source.utf8.count) bytes; use 1 to 200, for example the name of the file")
