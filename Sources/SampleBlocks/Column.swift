@@ -71,6 +71,18 @@ public struct Column: Sendable {
     }
   }
 
+  /// All samples as numbers (true is 1), NaN for absent ones; nil if the values are strings or lists.
+  public var numbers: [Double]? {
+    let present: [Double]
+    switch values {
+    case .bools(let values): present = values.map { $0 ? 1 : 0 }
+    case .ints(let values): present = values.map { Double($0) }
+    case .floats(let values): present = values
+    case .strings, .lists: return nil
+    }
+    return positions.map { $0.map { $0 < 0 ? .nan : present[Int($0)] } } ?? present
+  }
+
   /// The sample at an index.
   public subscript(index: Int) -> Sample { Sample(time: times[index], content: content(index)) }
 

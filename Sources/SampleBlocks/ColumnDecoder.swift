@@ -67,12 +67,11 @@ extension ByteReader {
   }
 
   mutating func integers(_ count: Int) throws(BlockError) -> [Int64] {
-    guard count <= remaining else { throw failure("truncated: \(count) numbers in \(remaining) bytes") }
     var integers: [Int64] = []
-    integers.reserveCapacity(count)
+    integers.reserveCapacity(min(count, remaining))
     var previous: Int64 = 0
-    for _ in 0..<count {
-      previous &+= try signed()
+    try numbers(count) { number in
+      previous &+= signedNumber(zigzag: number)
       integers.append(previous)
     }
     return integers

@@ -140,16 +140,15 @@ extension ByteReader {
   }
 
   private mutating func ascending(_ count: Int, below limit: Int) throws(BlockError) -> [Int32] {
-    guard count <= remaining else { throw failure("truncated: \(count) numbers in \(remaining) bytes") }
-    var numbers: [Int32] = []
-    numbers.reserveCapacity(count)
-    var next = 0
-    for _ in 0..<count {
-      let number = next + (try self.count("skipped numbers", limit: limit - next - 1))
-      guard number < limit else { throw failure("more numbers than rows") }
-      numbers.append(Int32(number))
-      next = number + 1
+    var ascending: [Int32] = []
+    ascending.reserveCapacity(min(count, remaining))
+    var next: UInt64 = 0
+    let (limit, place) = (UInt64(limit), place)
+    try numbers(count) { (skipped) throws(BlockError) in
+      guard skipped < limit, next + skipped < limit else { throw BlockError(place, "number \(skipped) after \(next) is out of range") }
+      ascending.append(Int32(next + skipped))
+      next += skipped + 1
     }
-    return numbers
+    return ascending
   }
 }

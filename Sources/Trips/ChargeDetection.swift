@@ -16,11 +16,13 @@ struct ChargeDetection: Sendable {
   /// The type of charger, if the vehicle reports the plug.
   var type: Statistics.ChargeType? { dcPlug == true ? .dc : acPlug == true ? .ac : nil }
 
-  /// Handles a value. Returns whether it can show that the vehicle is charging, or has stopped.
+  /// Handles a value. Returns whether it can show that the vehicle is charging, or has stopped. `hasCurrent`: the current is known, so that
+  /// the power shows nothing more.
   @inline(__always)
-  mutating func update(_ role: Role, _ value: Double?) -> Bool {
+  mutating func update(_ role: Role, _ value: Double?, hasCurrent: Bool) -> Bool {
     switch role {
-    case .batteryCurrent, .batteryPower: return true
+    case .batteryCurrent: return true
+    case .batteryPower: return !hasCurrent
     case .charging:
       flag = value.map { $0 != 0 }
       return true
@@ -39,15 +41,15 @@ struct ChargeDetection: Sendable {
 
   /// Handles a sample that indicates a charge. Returns whether the charge is certain: just after the vehicle has stopped, the current may
   /// still come from regenerative braking.
-  mutating func confirm(_ totals: Totals, stationaryTime: Int64, _ rules: PeriodRules) -> Bool {
+  mutating func confirm(_ totals: @autoclosure () -> Totals, stationaryTime: Int64, at now: Int64, _ rules: PeriodRules) -> Bool {
     isDerived = flag == nil
-    let start = since ?? totals
-    since = start
+    if since == nil { since = totals() }
     guard isDerived else { return true }
-    return stationaryTime >= rules.chargeStationaryTime && totals.time - start.time >= Limits.chargeConfirmation
+    return stationaryTime >= rules.chargeStationaryTime && now - (since?.time ?? now) >= Limits.chargeConfirmation
   }
 
-  mutating func stop() { since = nil }
+  // Totals are large, and this is called for most samples.
+  mutating func stop() { if since != nil { since = nil } }
 
   /// Fills in the readings that were missing at the start.
   mutating func fill(from totals: Totals) { since?.fill(from: totals) }

@@ -36,6 +36,9 @@ struct Meter: Sendable {
 
   init(time: Int64) { totals = Totals(time: time) }
 
+  /// Whether power is computed from current and voltage.
+  func usesCurrent(at now: Int64) -> Bool { current != nil && voltage != nil && now - currentAt <= Limits.sampleAge }
+
   /// Discards the readings after a gap, because they may be out of date. `known` still contains them.
   mutating func forgetReadings() {
     readingsBeforeGap = known
@@ -74,7 +77,7 @@ struct Meter: Sendable {
       if let current, let voltage { addPower(current * voltage / 1000, isStationary, now) } else { stopPower() }
     case .batteryPower:
       // Current and voltage take precedence: they are measured, and the reported power is computed from them.
-      guard current == nil || voltage == nil || now - currentAt > Limits.sampleAge else { return }
+      guard !usesCurrent(at: now) else { return }
       if let value, abs(value) <= 3300 { addPower(value, isStationary, now) } else { stopPower() }
     case .energyOut:
       if let value, counterOut.update(value, at: now) { Self.set(&totals.countedOut, counterOut.total, &hasNewReading) }

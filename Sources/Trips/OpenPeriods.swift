@@ -90,24 +90,26 @@ struct OpenCharge: Sendable {
     (last, segment) = (start, start)
   }
 
-  /// Handles a sample that shows charging with this power in kW, positive into the battery.
-  mutating func charge(_ totals: Totals, power: Double?, _ rules: PeriodRules) {
-    let elapsed = totals.time - last.time
+  /// Handles a sample that shows charging.
+  mutating func charge(_ meter: Meter, _ rules: PeriodRules) {
+    let now = meter.totals.time
+    let elapsed = now - last.time
     if elapsed <= Limits.sampleAge {
       chargingTime += elapsed
     } else if elapsed >= rules.minPause, pauses.count < Limits.pauses {
-      pauses.append(Period.Pause(start: last.time, end: totals.time))
+      pauses.append(Period.Pause(start: last.time, end: now))
     }
-    last = totals
-    if let power { maxPower = max(maxPower ?? 0, power) }
-    let soc = totals.displayedStateOfCharge ?? totals.stateOfCharge
+    last = meter.totals
+    // Positive into the battery.
+    if let power = meter.power { maxPower = max(maxPower ?? 0, -power) }
+    let soc = last.displayedStateOfCharge ?? last.stateOfCharge
     if let soc, let before = segment.displayedStateOfCharge ?? segment.stateOfCharge, Int(soc) == Int(before) { return }
-    closeSegment(totals)
+    closeSegment()
   }
 
-  private mutating func closeSegment(_ totals: Totals) {
-    if let new = segment(until: totals) { Self.add(new, to: &curve) }
-    segment = totals
+  private mutating func closeSegment() {
+    if let new = segment(until: last) { Self.add(new, to: &curve) }
+    segment = last
   }
 
   private func segment(until totals: Totals) -> Segment? {

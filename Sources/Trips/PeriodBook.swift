@@ -226,7 +226,7 @@ struct PeriodBook: Sendable {
   }
 
   mutating func charge(_ detection: ChargeDetection, _ meter: Meter) {
-    charge?.charge(meter.totals, power: meter.power.map { max(-$0, 0) }, rules)
+    charge?.charge(meter, rules)
     if let type = detection.type { charge?.type = type }
   }
 

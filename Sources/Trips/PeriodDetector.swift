@@ -137,7 +137,7 @@ public struct PeriodDetector: Sendable {
     }
     meter.update(sample.role, sample.value, isStationary: motion.state == .stationary, at: time)
     if meter.hasNewReading { noteReading(sample.role) }
-    if charging.update(sample.role, sample.value) { noteCharging(time) }
+    if charging.update(sample.role, sample.value, hasCurrent: meter.usesCurrent(at: time)) { noteCharging(time) }
   }
 
   private mutating func measureMotion(since knownAt: Int64, _ wasMoving: Bool, _ speedBefore: Double?, _ time: Int64) {
@@ -186,7 +186,7 @@ public struct PeriodDetector: Sendable {
       return charging.stop()
     }
     // An open charge continues without confirmation.
-    let isCertain = charging.confirm(meter.totals, stationaryTime: motion.stationaryTime(at: time), rules)
+    let isCertain = charging.confirm(meter.totals, stationaryTime: motion.stationaryTime(at: time), at: time, rules)
     if book.lastChargingAt == nil {
       guard isCertain else { return }
       book.startCharge(charging.since ?? meter.totals, charging, meter)

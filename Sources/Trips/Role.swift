@@ -100,8 +100,8 @@ public struct Signal: Sendable, Equatable {
     return Sample(time, role, number(value))
   }
 
-  /// Converts a number to a sample, as `sample(_:at:)` does.
-  public func sample(_ number: Double, at time: Int64) -> Sample { Sample(time, role, scaled(number)) }
+  /// Converts a number to the unit of the role; NaN if it is not finite.
+  @inlinable public func value(_ number: Double) -> Double { number.isFinite ? number * scale : .nan }
 
   private func scaled(_ number: Double) -> Double? { number.isFinite ? number * scale : nil }
 
