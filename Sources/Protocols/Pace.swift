@@ -1,5 +1,5 @@
 // The polling grid and the statistics of polls. The grid is absolute: its slots are at offset + n * period on the monotonic clock, so it
-// never drifts, and devices with different phases take turns. A slot is used once or missed; missed slots are not made up for.
+// never drifts, and devices with different phases take turns. A slot is used once or missed; missed slots are skipped.
 
 /// The times of polls: on a grid with a fixed period, or back to back.
 struct Pace: Sendable {
@@ -60,7 +60,7 @@ struct Pace: Sendable {
 }
 
 /// Round-trip times and lateness of at most 256 recent polls. Polls older than 10 s do not count; at long periods, the limit is three
-/// periods and 1 s.
+/// periods plus 1 s.
 struct Timing: Sendable {
   /// One poll, in only 16 bytes because the polls are the largest part of a device's state.
   private struct Poll {

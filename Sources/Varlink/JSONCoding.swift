@@ -1,5 +1,5 @@
-// Implements the standard library's Decoder for a parsed message, so that the structs of the contract can be decoded from it. Errors
-// name the outermost key, which InvalidParameter reports.
+// Implements the standard library's Decoder for a parsed message, so that the parameter structs of the Varlink interface can be decoded
+// from it. Errors name the outermost key, which InvalidParameter reports.
 
 import Protocols
 
@@ -12,12 +12,12 @@ extension JSONNode: Decoder {
   }
 
   package func container<Key>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-    guard kind == .object else { throw decodingError("an object is expected") }
+    guard kind == .object else { throw decodingError("expected an object") }
     return KeyedDecodingContainer(Members(node: self))
   }
 
   package func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-    guard kind == .array else { throw decodingError("a list is expected") }
+    guard kind == .array else { throw decodingError("expected a list") }
     return Elements(node: self, next: index + 1)
   }
 
@@ -29,18 +29,23 @@ extension JSONNode: SingleValueDecodingContainer {
 
   package func decode<T: Decodable>(_ type: T.Type) throws -> T {
     let value: T?
+    let expected: String
     if type == String.self {
+      expected = "a string"
       value = kind == .plain || kind == .coded ? try document.text(index) as? T : nil
     } else if type == Bool.self {
+      expected = "a Boolean"
       value = kind == .true || kind == .false ? (kind == .true) as? T : nil
     } else if type == Int.self {
+      expected = "an integer"
       value = document.int(index) as? T
     } else if type == Double.self {
+      expected = "a number"
       value = document.float(index) as? T
     } else {
       return try T(from: self)
     }
-    guard let value else { throw decodingError("\(type) is expected") }
+    guard let value else { throw decodingError("expected \(expected)") }
     return value
   }
 }
@@ -48,7 +53,7 @@ extension JSONNode: SingleValueDecodingContainer {
 /// The members of an object.
 private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let node: JSONNode
-  /// An index by key, for objects in which a linear search would be too slow.
+  /// The indices of the values by key; nil for a small object, which is searched linearly.
   private let valueIndices: [String: Int]?
 
   init(node: JSONNode) {

@@ -10,8 +10,8 @@ struct WeatherSimulation: ParsableCommand {
     commandName: "weather",
     abstract: "Simulate the Open-Meteo weather service: forecasts and geocoding.",
     discussion: """
-      The first line on standard output is the URL for url and geocoding-url of a weather device. Geocoding finds Berlin, \
-      Trondheim, Zürich, Quito and San Francisco. The temperature depends on the latitude only.
+      The first line on standard output is the URL for the keys url and geocoding-url of a weather device. Geocoding finds \
+      Berlin, Trondheim, Zürich, Quito and San Francisco. The temperature depends on the latitude only.
 
       Faults (--fault, repeatable). WHEN is N for every Nth reply (default 1), or @S for every reply from S seconds after \
       the start of vehiclesim:

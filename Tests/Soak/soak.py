@@ -227,8 +227,8 @@ class Soak:
         if "the display shows" in line:
             self.shown.append(line.rpartition("the display shows ")[2])
             del self.shown[:-50]
-        elif "crash" in line:
-            self.wrong("mirror", f"its program would have crashed: {line}")
+        elif "crash" in line or "corrupted data" in line:
+            self.wrong("mirror", f"its program would have failed: {line}")
 
     def motion(self, name):
         look = self.looks.get(name)

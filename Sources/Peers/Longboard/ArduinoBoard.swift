@@ -1,8 +1,8 @@
 // A simulated Torq longboard: the Arduino between an HM-10 and a VESC. In the as-built dialect, its loop runs continuously and replies to
-// one byte per pass. In the documented dialect, it sends a message when the phone connects, and another one after every reply of the phone,
-// or after a timeout.
+// one byte per pass. In the documented dialect, it sends a message when the phone connects, and the next one after each reply of the phone,
+// or after a timeout without a reply.
 // Source: ProjectTORQ.ino (order and delays of a pass, control bytes, latches); SoftwareSerial (a 63-byte buffer, no reception while
-// printing); Torq's README for `documented`.
+// transmitting); Torq's README for `documented`.
 
 import Protocols
 
@@ -10,9 +10,9 @@ import Protocols
 public struct ArduinoBoard: Machine {
   /// The variants of the protocol.
   public enum Dialect: String, CaseIterable, Sendable {
-    /// The original program.
+    /// The dialect of the original Arduino program.
     case asBuilt = "as-built"
-    /// The board that the documentation describes.
+    /// The dialect that Torq's README describes.
     case documented
   }
 
@@ -21,7 +21,7 @@ public struct ArduinoBoard: Machine {
   private var faults: FaultSet<BoardFault.Kind>
   /// Whether all delays are 0.
   let isInstant: Bool
-  /// The text that switches the buzzer of a documented board on.
+  /// The text that switches the buzzer on, in the documented dialect.
   let buzzerOn: [UInt8]
   private let ride = BoardRide()
   private let origin: Instant
@@ -34,7 +34,7 @@ public struct ArduinoBoard: Machine {
   private var bootedAt: Instant
   /// Bytes in the receive buffer.
   private var receiveBuffer: [UInt8] = []
-  /// The start of a pass of the loop; other passes follow without a pause.
+  /// The start of the first pass after the last reply. From then on, idle passes follow one another without a pause.
   private var passStart: Instant
   /// When the loop reads the next byte; nil if there is none.
   private var nextRead: Instant?
@@ -47,14 +47,14 @@ public struct ArduinoBoard: Machine {
   /// A message that the fault `coalesce` holds back until the next one.
   private var heldBack: [UInt8] = []
   private var isConnected = false
-  /// Whether to reset the link once everything has been sent.
+  /// Whether to reset the link once the send queue is empty.
   private var closesLink = false
   private var hasReportedSounding = false
 
   private static let bufferSize = 63
   /// The control bytes of an as-built board.
   private static let (buzzerOnByte, buzzerOffByte): (UInt8, UInt8) = (55, 45)
-  /// The reply time of the VESC.
+  /// The time that the VESC takes to reply.
   private static let vescTime: Nanoseconds = 10 * .millisecond
   /// The board's timeout for a VESC that does not reply.
   private static let vescTimeout: Nanoseconds = 100 * .millisecond

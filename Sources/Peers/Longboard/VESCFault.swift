@@ -17,7 +17,7 @@ public enum VESCFaultKind: String, FaultKind {
   /// The description of the fault.
   public var help: String {
     switch self {
-    case .noise: "send a few random bytes, some like the start of a packet, before a reply"
+    case .noise: "send a few random bytes before a reply; some of them resemble the start of a packet"
     case .wrongCRC: "send a reply with a wrong checksum"
     case .cut: "send only half of a reply"
     case .silence: "stop responding for MS, or forever"

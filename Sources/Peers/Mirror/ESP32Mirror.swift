@@ -39,8 +39,8 @@ public struct ESP32Mirror: Machine {
   public private(set) var fields: [String: String] = ["Name": bootName]
   /// Stored tags that the display never reads. Because of them, the ESP32 never stops signalling.
   public private(set) var unreadTags: Set<String> = []
-  /// Descriptions of the crashes so far.
-  public private(set) var crashes: [String] = []
+  /// Descriptions of the crashes so far, and of inputs that corrupted the data of the display.
+  public private(set) var failures: [String] = []
   private let receiver: ESP32Receiver
   private var faults: FaultSet<MirrorFault.Kind>
   private let origin: Instant
@@ -144,15 +144,15 @@ public struct ESP32Mirror: Machine {
     let outcome = display.handle(values)
     outcome.messages.forEach { report($0, &effects) }
     displayReader.extendProcessing(ifTakingPictures: outcome.isTakingPictures)
-    // A crash of the display does not affect the ESP32.
-    if let text = outcome.crash {
-      crashes.append(text)
-      report("crash: the display: \(text)", &effects)
+    // A failure of the display does not affect the ESP32.
+    if let failure = outcome.failure {
+      failures.append(failure.text)
+      report(failure.text, &effects)
     }
   }
 
   private mutating func crash(_ text: String, _ effects: inout Effects) {
-    crashes.append(text)
+    failures.append(text)
     report("crash: \(text)", &effects)
     reboot(&effects)
   }

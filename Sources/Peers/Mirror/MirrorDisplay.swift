@@ -1,9 +1,10 @@
-// Simulates the display computer: profiles by name, face enrolment for new names, brightness, and inputs that crash its program.
-// Source: ISM-Embedded's nano/main.py, nano/subsystems/database.py (text in SQL, floats) and nfr6.py (pictures, file names).
+// Simulates the display computer: profiles by name, face enrolment for new names, brightness, and inputs that crash its program or corrupt
+// its data.
+// Source: ISM-Embedded's nano/main.py, nano/subsystems/database.py (SQL text, parsing of numbers) and nfr6.py (pictures, file names).
 
 /// The display of a simulated mirror.
 public struct MirrorDisplay: Sendable {
-  /// The values of each name, by tag. `Default` holds the brightness at power-on.
+  /// The values by name and tag. The profile `Default` holds the brightness at power-on.
   public private(set) var profiles: [String: [String: String]] = ["Default": ["Bright": "75"]]
   /// Names with enrolled faces, in order.
   public private(set) var enrolled: [String] = []
@@ -17,15 +18,27 @@ public struct MirrorDisplay: Sendable {
   /// The result of reading all fields.
   struct Outcome {
     var messages: [String] = []
-    /// The description of a crash.
-    var crash: String?
+    var failure: Failure?
     var isTakingPictures = false
+  }
+
+  /// The effect of values that the program does not handle correctly, with a description.
+  enum Failure {
+    case crash(String)
+    case corruptedData(String)
+
+    var text: String {
+      switch self {
+      case .crash(let text): "crash: the display: \(text)"
+      case .corruptedData(let text): "corrupted data: the display: \(text)"
+      }
+    }
   }
 
   /// Handles the values of all fields, by tag.
   mutating func handle(_ fields: [String: String]) -> Outcome {
     let name = fields["Name"] ?? ""
-    if let text = problem(with: name, fields) { return Outcome(crash: text) }
+    if let failure = self.failure(with: name, fields) { return Outcome(failure: failure) }
     var outcome = Outcome()
     if profiles[name] == nil {
       outcome = Outcome(messages: ["unknown name \"\(name)\": the display takes 11 pictures"], isTakingPictures: true)
@@ -40,17 +53,17 @@ public struct MirrorDisplay: Sendable {
     return outcome
   }
 
-  /// Returns a description of the crash that these values cause, or nil if they cause none.
-  private func problem(with name: String, _ fields: [String: String]) -> String? {
+  /// The crash or the corruption that these values cause, or nil if they cause none.
+  private func failure(with name: String, _ fields: [String: String]) -> Failure? {
     for (tag, value) in fields.sorted(by: { $0.key < $1.key }) {
       if Self.textTags.contains(tag) {
-        if value.contains("'") { return "' in \(tag) breaks the SQL statement" }
+        if value.contains("'") { return .crash("' in \(tag) breaks the SQL statement") }
       } else if Double(value)?.isFinite != true {
-        return "\(tag) \"\(value)\" is not a number"
+        return .crash("\(tag) \"\(value)\" is not a number")
       }
     }
-    if name.isEmpty { return "a value without a name creates a profile with an empty name" }
-    if name.contains("/") || name.contains(".") { return "\"\(name)\" is not a valid file name for pictures" }
-    return name == "Default" ? "the profile with the brightness at power-on is overwritten" : nil
+    if name.isEmpty { return .corruptedData("a value without a name creates a profile with an empty name") }
+    if name.contains("/") || name.contains(".") { return .corruptedData("\"\(name)\" is not a valid file name for pictures") }
+    return name == "Default" ? .corruptedData("the profile with the brightness at power-on is overwritten") : nil
   }
 }

@@ -1,23 +1,25 @@
 // The data records of an electric car, except the first one of the BMS. Byte positions count from the first byte after the echoed
-// identifier; s = signed; LE = little endian, others big endian; `/10 %`: divide by 10 to get %. Undocumented bytes are 0.
-// Source: captures of owners.
+// identifier; s = signed; LE = little endian, others big endian. The formulas decode: `/10 %` means that the raw value divided by 10 is
+// in %, and x stands for the raw value. Bytes not listed are constant, mostly 0.
+// Source: captures recorded by owners.
 //
 //   7E4 22/21 05   0-3 bitmap of fields · 9-15s modules 6-12 °C · 16-17 max charge and 18-19 max discharge power /100 kW
-//                  20 cell deviation /50 V · 22 heater duty % · 23s, 24s heaters °C · 25-26 health /10 % · 27 worst cell
-//                  28-29 health of the worst cell /10 %; E-GMP: remaining energy, 2 Wh per bit
-//                  31 SOC display /2 % · 39-42s modules 13-16 °C, E-GMP
+//                  20 cell voltage deviation /50 V · 22 airbag signal duty % · 23s, 24s heaters °C · 25-26 SoH /10 %
+//                  27 number of the most deteriorated cell · 28-29 deterioration of the least deteriorated cell /10 % · 30 its number
+//                  E-GMP: 28-29 remaining energy instead, 2 Wh per bit
+//                  31 displayed SoC /2 % · 39-42s modules 13-16 °C, E-GMP only
 //   7E4 22/21 02…  4-35 cells 1-32 /50 V; cells 33-96 in 03 and 04, cells 97-192 in 0A, 0B and 0C
 //   7E4 220106     4s coolant °C · 24 b0 charging
 //   7E2 2101       5 b0 P b1 R b2 N b3 D · 12 pedal /2 % · 13-14s LE /100 mph
-//   7E2 2102       21-22s 12 V current /1000 A · 23 12 V SOC %
-//   7E2 22E004     8-9 LE pedal /512 % · 10-11s LE /64 km/h · 12-13 LE 12 V, 0.4883 mV
+//   7E2 2102       21-22s current of the 12 V battery /1000 A · 23 SoC of the 12 V battery %
+//   7E2 22E004     8-9 LE pedal /512 % · 10-11s LE /64 km/h · 12-13 LE supply voltage, 0.4883 mV per bit
 //   7E3 2102       14s inverter, 15s motor °C
-//   7E5 22E011     9 DC-DC converter °C + 100 · 10-11 mV · 12-13 /100 A · 14-15 in /10 V · 18-19 12 V current (327 - A) * 100
-//                  20 12 V SOC % · 21-22 mV over 6 V · 24 °C
+//   7E5 22E011     DC-DC converter: 9 temperature - 100 °C · 10-11 output /1000 V · 12-13 output /100 A · 14-15 input /10 V
+//                  12 V battery: 18-19 current 327 - x/100 A · 20 SoC % · 21-22 voltage x/1000 + 6 V · 24 temperature /2 - 40 °C
 //   7D1 220104     6 and 10-13 km/h · 8 gear: 1 P and N, 2 R, 4 D
-//   7B3 220100     5 indoor, 6 outdoor /2 - 40 °C · 29 km/h
+//   7B3 220100     temperatures: 5 indoor, 6 outdoor /2 - 40 °C · 29 km/h (simulated for E-GMP only)
 //   7C6 22B002     6-8 odometer km
-//   7A0 22C00B     from 4 on, each tyre: /5 psi, °C + 50, stride 4 (E-GMP 5)
+//   7A0 22C00B     from 4 on, each tyre: pressure /5 psi, temperature - 50 °C; stride 4 (E-GMP 5)
 
 extension ElectricCar {
   /// Builds a data record from the car, its driving state, and the voltage of the 12 V battery in mV.

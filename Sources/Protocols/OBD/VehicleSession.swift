@@ -16,7 +16,7 @@ struct VehicleSession: Sendable {
   init(_ polling: VehiclePolling, _ pauseConditions: PauseConditions?) { (self.polling, sleep) = (polling, SleepPolicy(pauseConditions)) }
 
   var bus: OBDProtocol { polling.detection.bus }
-  /// The addressing of the fast request (FastPoll.swift).
+  /// The ECU addressing that the fast request (FastPoll.swift) requires.
   var fastAddressing: ECUAddressing { polling.fastAddressing }
 
   // MARK: Connection
@@ -40,7 +40,7 @@ struct VehicleSession: Sendable {
 
   /// Ends tuning and the request in flight, because the adapter is set up again or the link is down.
   mutating func interrupt(_ error: CommandError, _ effects: inout Effects) { polling.interrupt(error, &effects) }
-  /// Ends the request in flight, because nothing is sent to the adapter for some time.
+  /// Ends the request in flight, because nothing will be sent to the adapter until it is reinitialised.
   mutating func endRequest() { polling.endRequest() }
   mutating func retargeted(took: Nanoseconds) { polling.retargeted(took: took) }
 
@@ -166,7 +166,7 @@ struct VehicleSession: Sendable {
     let rejectsSTPX = if case .timeout = failure { session.usesSTPX } else { false }
     polling.abort(rejectsSTPX: rejectsSTPX, at: now)
     if rejectsSTPX {
-      effects.append(.note("no reply to STPX: the adapter is retargeted for each ECU"))
+      effects.append(.note("no reply to STPX: no longer used; the adapter is retargeted for each ECU instead"))
       reaction.note(.rejectsSTPX)
       reaction.require(.resynchronise)
     } else {
@@ -348,8 +348,12 @@ struct VehicleSession: Sendable {
 
   mutating func tune(_ id: CommandID, for adapter: String?, _ effects: inout Effects) throws(CommandError) {
     let scheduler = polling.scheduler
-    guard scheduler.isConfirmed, !sleep.isProbing, !polling.timeout.isLong, !scheduler.fast.request.isDiscovery else {
-      throw .refused(code: .notPolling, "the vehicle does not respond; switch it on")
+    guard scheduler.isConfirmed, !sleep.isProbing else {
+      throw .refused(code: .notPolling, "cannot tune: the vehicle is not being polled; switch it on")
+    }
+    guard !polling.timeout.isLong, !scheduler.fast.request.isDiscovery else {
+      throw .refused(
+        code: .notPolling, "cannot tune now: the ECU responds slowly, or is still being detected; try again later")
     }
     polling.tune(id, for: adapter, &effects)
   }

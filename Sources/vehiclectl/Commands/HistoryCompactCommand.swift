@@ -1,4 +1,4 @@
-// history compact: merges recent blocks, and returns unused space to the file system.
+// history compact: merges recent blocks into larger ones, and returns unused space to the file system.
 
 import ArgumentParser
 import Protocols
@@ -6,9 +6,9 @@ import Varlink
 
 struct HistoryCompactCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "compact", abstract: "Merge recent values and free unused space.",
+    commandName: "compact", abstract: "Merge recent blocks and free unused space.",
     discussion: """
-      The service merges values automatically; this command is useful after "history delete". With --json: {"size":BYTES,"damage":[…]}.
+      The service merges blocks automatically; this command is useful after "history delete". With --json: {"size":BYTES,"damage":[…]}.
       """)
 
   @OptionGroup var common: CommonOptions

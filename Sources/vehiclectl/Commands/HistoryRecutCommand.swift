@@ -1,4 +1,4 @@
-// history recut: recomputes trips, charges and parked periods from the recorded values.
+// history recut: determines again where trips, charges and parked periods start and end, from the recorded values.
 
 import ArgumentParser
 import Protocols
@@ -6,7 +6,7 @@ import Varlink
 
 struct HistoryRecutCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "recut", abstract: "Recompute trips, charges and parked periods.",
+    commandName: "recut", abstract: "Recompute where trips, charges and parked periods start and end.",
     discussion: """
       Use this after changing the rules in the configuration of vehicled-history. Periods whose values have since been deleted are \
       not changed. With --json: {"periods":N}.

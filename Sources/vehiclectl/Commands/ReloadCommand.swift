@@ -7,7 +7,7 @@ import Varlink
 struct ReloadCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "reload", abstract: "Reload the daemon's configuration.",
-    discussion: "Prints what changed: +DEVICE added, -DEVICE removed, ~NAME changed.")
+    discussion: "Prints one line per change: +DEVICE (added), -DEVICE (removed) or ~NAME (changed).")
 
   @OptionGroup var common: CommonOptions
 

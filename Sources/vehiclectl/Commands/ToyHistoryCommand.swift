@@ -20,14 +20,14 @@ struct ToyHistoryCommand: ToySubcommand {
     let toy = try open(output)
     var facts: [Fact] = []
     var note: String?
-    // A long history arrives in several reports.
+    // A long history arrives in several replies.
     try toy.client.stream(
       Contract.Call.self, toy.parameters("history", [:]), firstReply: common.replyTimeout, laterReplies: common.replyTimeout
     ) {
       result in
       if Interrupt.received { throw Failure.other("interrupted") }
       guard let result else { return true }
-      // The text of the last of several reports is for clients that receive only that report, so it is not shown.
+      // If there are several replies, the text of the last one is for clients that read only that reply, so it is not shown.
       note = facts.isEmpty ? result.text : nil
       facts += Fact.all(result)
       return true

@@ -60,13 +60,13 @@ struct ManualDrive {
     let isStick = inputs.stick != nil
     var help = [control.help(isStick: isStick), "1 to 9, 0 \(control.limitName)   \(isStick ? "START, " : "")q quit"]
     if CarButton.allCases.contains(where: { schema.property(of: $0) != nil }) {
-      help.append(isStick ? "LB / , left button   RB / . right button" : ", left button   . right button")
+      help.append(isStick ? "LB, comma: left button   RB, period: right button" : "comma: left button   period: right button")
     }
     if control.needsTimelyRelease, !isStick {
       help.append(
         inputs.keyboard == nil
-          ? "key repeat: zero at most \(Value.text(Throttle.releaseTime)) s after the last key event"
-          : "keyboard: zero when the key is released")
+          ? "key repeat: throttle zero at most \(Value.text(Throttle.releaseTime)) s after the last key event"
+          : "keyboard: throttle zero when the key is released")
     }
     return help
   }
@@ -146,7 +146,7 @@ struct ManualDrive {
     let (received, refusal) = try connections.receiveReply()
     if received { scheduler.replyReceived() }
     if received, refusal != nil || now >= errorShownUntil {
-      note(refusal ?? inputs.stick.flatMap { $0.isArmed ? nil : "waiting for the stick and pedals to be released once" })
+      note(refusal ?? inputs.stick.flatMap { $0.isArmed ? nil : "release the stick and pedals once to start driving" })
     }
     display.stall = scheduler.stall(at: now, deadline: Double(deadline) / 1000)
   }

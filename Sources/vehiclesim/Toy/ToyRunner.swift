@@ -18,7 +18,7 @@ final class ToyRunner: MachineRunner<TriviaToy> {
   private var acceptors: [LinkName: Acceptor] = [:]
   private static let readSize = 16_384
 
-  /// Resolves the URLs that the toy will connect to, and starts it with the files on its SD card.
+  /// Resolves the hosts of the URLs to which the toy will connect, and starts the toy with the files on its SD card.
   init(_ toy: TriviaToy, connectsTo urls: [String], sdCard: SDCardFolder?, loop: EventLoop, log: ActivityLog) throws {
     self.sdCard = sdCard
     super.init(toy, name: "toy", loop: loop, log: log)
@@ -91,7 +91,7 @@ final class ToyRunner: MachineRunner<TriviaToy> {
     acceptor.isClosed = true
   }
 
-  /// Reports a send in flight as failed, then closes the connection, unless the toy has already replaced the connection in response.
+  /// Reports a send in flight as failed. Then closes the connection, unless the toy has replaced it in response to the report.
   override func ended(_ connection: Connection, at now: Instant) {
     let (link, reason) = (connection.link, "closed by peer")
     log.write(connection.name, reason)

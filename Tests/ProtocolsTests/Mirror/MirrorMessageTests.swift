@@ -85,7 +85,7 @@ import Testing
     rig.set("username", .string(name))
     rig.run(for: 10 * .second)
     #expect(rig.mirror.display.enrolled == ["Ada", name] && rig.mirror.display.profiles[name]?["Bright"] == "40.0")
-    #expect(rig.mirror.crashes.isEmpty && rig.text("sent-name") == name)
+    #expect(rig.mirror.failures.isEmpty && rig.text("sent-name") == name)
   }
 
   @Test(arguments: ["", "it's", "a+b", "tab\t", "名", "01234567890123456789012345678901"])

@@ -55,7 +55,7 @@ import Testing
       mirror.handle(plaintext: message.text + [MirrorCipher.terminator], at: 0, &effects)
       effects.removeAll()
     }
-    #expect(mirror.crashes.isEmpty, "\(mirror.crashes.first ?? "")")
+    #expect(mirror.failures.isEmpty, "\(mirror.failures.first ?? "")")
     #expect(mirror.unreadTags.isEmpty && made > 20_000 && longest <= 40)
   }
 
@@ -99,7 +99,7 @@ import Testing
     }
     rig.answers = []
     rig.run(for: 20 * .second)
-    #expect(rig.mirror.crashes.isEmpty, "\(rig.mirror.crashes.first ?? "")")
+    #expect(rig.mirror.failures.isEmpty, "\(rig.mirror.failures.first ?? "")")
     #expect(rig.mirror.unreadTags.isEmpty && rig.texts.count > 300)
     for id in 1...commands { #expect(rig.outcome(id) != nil, "command \(id) never ended") }
     // No value before a name in any session.
@@ -117,7 +117,7 @@ import Testing
       var mirror = ESP32Mirror(.stock(key: MirrorRig.key, iv: MirrorRig.iv))
       var effects = Effects()
       mirror.handle(.received(.main, Array(value.utf8)), at: 0, &effects)
-      return mirror.crashes.first ?? ""
+      return mirror.failures.first ?? ""
     }
     #expect(crash("nonsense").contains("is not a hex number"))
     #expect(crash(String(repeating: "0", count: 202)).contains("overflow a stack buffer"))
@@ -126,12 +126,12 @@ import Testing
     var effects = Effects()
     mirror.handle(plaintext: Array("Heart: seventy+".utf8), at: 0, &effects)
     mirror.handle(plaintext: Array("Name:+".utf8), at: 0, &effects)
-    #expect(mirror.crashes.count == 2)
+    #expect(mirror.failures.count == 2)
     mirror.handle(plaintext: Array("AlcoB: 1+".utf8), at: 0, &effects)
     #expect(mirror.unreadTags == ["AlcoB"] && mirror.nextWake == .second)
     mirror.handle(plaintext: Array("Name: Ada+".utf8), at: 0, &effects)
     mirror.handle(plaintext: Array("Condi: it's+".utf8), at: 0, &effects)
     for _ in 0..<20 { mirror.handle(.wake, at: mirror.nextWake ?? 0, &effects) }
-    #expect(mirror.crashes.last?.contains("SQL") == true)
+    #expect(mirror.failures.last?.contains("SQL") == true)
   }
 }

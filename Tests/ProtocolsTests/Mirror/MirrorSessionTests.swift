@@ -15,7 +15,7 @@ import Testing
     #expect(rig.texts.dropFirst(2) == ["Name: Ada", "Bright: 70.0"])
     #expect(rig.report() != nil && rig.text("sent-led") == "70" && rig.text("led") == "70")
     rig.run(for: 5 * .second)
-    #expect(rig.mirror.display.brightness == "70.0" && rig.mirror.display.user == "Ada" && rig.mirror.crashes.isEmpty)
+    #expect(rig.mirror.display.brightness == "70.0" && rig.mirror.display.user == "Ada" && rig.mirror.failures.isEmpty)
     rig.disconnect()
     rig.forget()
     rig.run(for: 30 * .second)
@@ -258,7 +258,7 @@ import Testing
     rig.disconnect()
     rig.run(for: 5 * .second)
     #expect(shows(rig), "the display has read the value in any case")
-    #expect(rig.mirror.crashes.isEmpty)
+    #expect(rig.mirror.failures.isEmpty)
   }
 
   @Test func `the shutdown sequence ends in time, whatever the link does`() throws {

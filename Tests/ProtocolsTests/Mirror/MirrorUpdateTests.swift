@@ -26,7 +26,7 @@ import Testing
     #expect(rig.texts == cycle)
     let known = rig.mirror.display.profiles["Ada"] ?? [:]
     #expect(known["Heart"] == "72" && known["TempF"] == "68" && known["Condi"] == "Partly cloudy" && known["DistW"] == "1.94")
-    #expect(rig.mirror.crashes.isEmpty && rig.mirror.unreadTags.isEmpty)
+    #expect(rig.mirror.failures.isEmpty && rig.mirror.unreadTags.isEmpty)
   }
 
   @Test func `values that are not permitted, unknown or implausible are not sent`() throws {
@@ -186,7 +186,7 @@ import Testing
     rig.run(for: 120 * .second)
     let zeros = ["CaloB: 0.0", "StepC: 0", "DistW: 0"]
     #expect(zeros.allSatisfy { zero in rig.texts.count { $0 == zero } == 1 }, "\(rig.texts)")
-    #expect(rig.text("sent-steps") == "0" && rig.mirror.display.profiles["Ada"]?["StepC"] == "0" && rig.mirror.crashes.isEmpty)
+    #expect(rig.text("sent-steps") == "0" && rig.mirror.display.profiles["Ada"]?["StepC"] == "0" && rig.mirror.failures.isEmpty)
     rig.observe("phone.steps", .int(12))
     rig.run(for: 70 * .second)
     #expect(rig.mirror.display.profiles["Ada"]?["StepC"] == "12.00")

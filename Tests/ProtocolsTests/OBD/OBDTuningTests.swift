@@ -14,7 +14,7 @@ import Testing
     #expect(report.rows.first?[0] == "AT1 ST32" && report.rows.first?.last == "before")
     let now = try #require(report.rows.first { $0.last == "now" })
     #expect(Double(now[1]) ?? 99 < (Double(report.rows[0][1]) ?? 0) * 0.8 && now[3] == "24 of 24")
-    #expect(report.text?.hasPrefix("a request without a response count took ") == true)
+    #expect(report.text?.hasPrefix("median round trip without a frame count: ") == true)
     #expect(rig.progress[1]?.first?.text == "trying AT1 ST32" && rig.status == "polling" && rig.fault == nil)
     rig.run(for: 10 * .second)
     #expect(rig.count("220101", last: 5 * .second) >= 99 && rig.number("bad-replies") == 0)

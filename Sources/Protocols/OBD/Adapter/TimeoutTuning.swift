@@ -1,5 +1,5 @@
 // Tuning of the adapter's timeout. The fast request (the request that is polled at `rate`) is sent `pollsPerTrial` times with each setting:
-// the previous setting comes first, then the others from the safest to the fastest. The request has no response count (the `2` of `0101 2`,
+// the previous setting comes first, then the others from the safest to the fastest. The request has no frame count (the `2` of `0101 2`,
 // see FrameCount.swift), because with one the adapter would not wait for its timeout. Settings that lose a response are rejected. Of the
 // others, the safest one that is nearly as fast as the fastest is stored with the adapter's name.
 
@@ -87,10 +87,12 @@ struct TimeoutTuning: Sendable {
         [trial.timing == previous ? "before" : "", trial.timing == best ? "now" : ""].filter { !$0.isEmpty }.joined(separator: ", "),
       ]
     }
-    let (old, new) = (trials.first { $0.timing == previous }?.median ?? .max, trials.first { $0.timing == best }?.median ?? .max)
+    let median = { (timing: ReplyTiming) -> String in
+      let time = trials.first { $0.timing == timing }?.median ?? .max
+      return time == .max ? "no response with \(timing.text)" : "\(milliseconds(time)) ms with \(timing.text)"
+    }
     return Report(
-      text:
-        "a request without a response count took \(milliseconds(old)) ms before (\(previous.text)) and takes \(milliseconds(new)) ms now (\(best.text))",
+      text: "median round trip without a frame count: \(median(previous)) before, \(median(best)) now",
       columns: ["setting", "median ms", "max ms", "answered", ""], rows: rows)
   }
 }

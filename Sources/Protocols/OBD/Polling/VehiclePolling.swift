@@ -1,4 +1,5 @@
-// Polls the vehicle: coordinates protocol detection, poll scheduler and response timeout, and publishes the values in replies.
+// Polls the vehicle: coordinates protocol detection, poll scheduler and response timeout, and publishes the values in replies. The fast
+// request (FastPoll.swift) is the one that is polled at the device's rate; the other requests are sent between its polls.
 
 struct VehiclePolling: Sendable {
   /// The timeout while the adapter detects the protocol: it tries several protocols, one of them at 5 baud.
@@ -53,7 +54,7 @@ struct VehiclePolling: Sendable {
     scheduler.interrupted()
   }
 
-  /// Ends the request in flight, because nothing is sent to the adapter for some time.
+  /// Ends the request in flight, because nothing will be sent to the adapter until it is reinitialised.
   mutating func endRequest() { scheduler.endPoll() }
 
   private mutating func begin(_ candidate: Int? = nil) {
@@ -74,8 +75,8 @@ struct VehiclePolling: Sendable {
   /// Marks the poll in flight as overdue if its next slot has come.
   mutating func markOverdue(at now: Instant) { scheduler.markOverdue(at: now) }
 
-  /// The next command: the fast request at its slot; in a gap, a request that fits, or else retargeting for the fast request. `isProbing`:
-  /// only the fast request is sent.
+  /// The next command: at its slot, the fast request; before the slot, another request that fits into the gap or, if none does, retargeting
+  /// for the fast request. With `isProbing`, only the fast request is sent.
   mutating func next(
     _ session: AdapterSession, isProbing: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> VehicleSession.Next {
@@ -182,7 +183,7 @@ struct VehiclePolling: Sendable {
     return true
   }
 
-  /// Polls one PID per request from now on, because the ECU answers each PID alone but not several together.
+  /// Polls one PID per request from now on, because the ECU answers requests for one PID but not for several.
   private mutating func pollOneByOne(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) {
     scheduler.endOnePIDTest()
     guard let found = detection.limitedToOnePID() else { return }
@@ -223,7 +224,7 @@ struct VehiclePolling: Sendable {
     scheduler.pollFailed(at: now)
     if let message = scheduler.endLivenessCheck() {
       switch failure {
-      // No ECU responds to the request that all ECUs support: the vehicle is silent.
+      // No ECU responds to the request that all ECUs support: the vehicle does not respond at all.
       case .status(let status) where status.consequence == .noResponse || status.consequence == .backOff: return .pause(message)
       case .negative: return .replace(Self.unansweredMessage, otherwise: .pause(message))
       default: break
@@ -254,7 +255,7 @@ struct VehiclePolling: Sendable {
     return isReplaced
   }
 
-  /// Selects the next protocol candidate. Returns false if all candidates were tried, in which case a pause follows.
+  /// Selects the next protocol candidate. Returns false if all candidates were tried; the caller then pauses or stops polling.
   mutating func tryOther(for adapter: String?) -> Bool {
     let (request, isLast) = detection.beginNext(after: scheduler.fast.request, vehicleRequest: scheduler.fast.vehicleRequest)
     scheduler.tryOther(request)
@@ -339,7 +340,7 @@ struct VehiclePolling: Sendable {
     return true
   }
 
-  /// Begins detection again, because the vehicle is another one, or new ECUs or PIDs were found.
+  /// Restarts detection, because the adapter is in another vehicle, or new ECUs or PIDs were found.
   private mutating func repeatDetection(_ note: String, _ effects: inout Effects, _ reaction: inout Reaction) {
     effects.append(.note("\(note): repeating vehicle detection"))
     scheduler.restartDetection(with: detection.restart(vehicleRequest: scheduler.fast.vehicleRequest))

@@ -247,7 +247,7 @@ extension ExpressionParser {
     guard consume(")") else { throw missing("\",\" or \")\"") }
     guard function.accepts(count) else {
       throw ExpressionError(
-        offset: start, message: "\(function.rawValue) does not take \(count) arguments; it takes \(function.argumentsText)")
+        offset: start, message: "wrong number of arguments for \(function.rawValue): \(count); write \(function.argumentsText)")
     }
     try appendSteps(of: function, count, start)
   }
@@ -389,7 +389,7 @@ extension ExpressionParser {
       switch byte {
       case UInt8(ascii: ","): "a comma separates function arguments; write decimals with a point, as in 0.5"
       case UInt8(ascii: ")"), UInt8(ascii: "}"): "unmatched \"\(Character(UnicodeScalar(byte)))\"; remove it"
-      case UInt8(ascii: "["): "other signals cannot be read; write the formula with bytes"
+      case UInt8(ascii: "["): "a formula cannot use other signals; write it with data bytes, as in A*256+B"
       case _ where isLetter(byte) || isDigit(byte) || byte == UInt8(ascii: "(") || byte == UInt8(ascii: "{"):
         "an operator is missing before this; add one of + - * / % << >> & | ^"
       case 0x21..<0x7F: "\"\(Character(UnicodeScalar(byte)))\" is not valid here; write a number, a byte, or ( and a formula"

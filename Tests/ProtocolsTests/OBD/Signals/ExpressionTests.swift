@@ -72,7 +72,7 @@ import Testing
     ("AAA", 0, "neither a byte"), ("{A:8}", 3, "bits 0 to 7"), ("{A:12}", 3, "bits 0 to 7"), ("{A}", 2, "\":\" and a bit"),
     ("{12:1}", 1, "needs a byte and a bit"), ("A + 0,5", 5, "decimals with a point"), ("A = 4", 2, "write =="),
     ("1 < A < 5", 6, "cannot be chained"), ("A[1]", 1, "other signals"), ("A + ä", 4, "invalid character"), ("5", 0, "reads no byte"),
-    ("signed(A, 1)", 0, "2 to 53 bits"), ("abs(A, B)", 0, "abs does not take 2"), ("max(A)", 0, "two or more values"),
+    ("signed(A, 1)", 0, "2 to 53 bits"), ("abs(A, B)", 0, "arguments for abs: 2"), ("max(A)", 0, "two or more values"),
     ("signed24(A,B)", 0, "three bytes"), ("abs A", 4, "\"(\" after abs"), ("A ? 1", 5, "\":\" and the other value"),
     ("A*1e400", 2, "not a valid number"), ("A + 0x", 4, "not a valid number"), ("A + .", 4, "not a valid number"),
     ("A ** 2", 3, "is not valid here"),
