@@ -37,7 +37,7 @@ extension EndToEnd {
       ] {
         #expect(rig.get(property) == value, "\(property)")
       }
-      // The emulator answers `?` to a response count above 6, and identifies as an STN chip but hangs on STN commands: polling continues
+      // The emulator answers `?` to a frame count above 6, and identifies as an STN chip but hangs on STN commands: polling continues
       // without both.
       let polls = Int(rig.get("polls") ?? "") ?? 0
       #expect(wait(seconds: 40) { (Int(rig.get("polls") ?? "") ?? 0) > polls + 200 }, "\(daemon.stderr)")

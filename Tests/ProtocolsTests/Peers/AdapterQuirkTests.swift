@@ -83,7 +83,7 @@ struct AdapterQuirkTests {
     #expect(host.duration(record) == 98_500 * .microsecond)
   }
 
-  @Test("wrong-count reads a response count as one less")
+  @Test("wrong-count reads a frame count as one less")
   func wrongCount() throws {
     var host = try VirtualHost.ready("wrong-count")
     #expect(host.lines(record).count == 8)

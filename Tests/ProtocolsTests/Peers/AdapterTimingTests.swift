@@ -9,7 +9,7 @@ struct AdapterTimingTests {
   /// The car's latency and nine frames.
   let nineFrames: Nanoseconds = 5 * .millisecond + 9 * 1_500 * .microsecond
 
-  @Test("without a response count it waits after the last frame, adaptively or for the time of ATST")
+  @Test("without a frame count it waits after the last frame, adaptively or for the time of ATST")
   func waits() throws {
     var host = try VirtualHost.ready()
     #expect(host.duration("220101") == nineFrames + 28 * .millisecond)
@@ -22,7 +22,7 @@ struct AdapterTimingTests {
     #expect(host.duration("220101") == nineFrames + 50 * 4_096 * .microsecond)
   }
 
-  @Test("a response count ends the wait, a small one cuts frames off, and a large one waits")
+  @Test("a frame count ends the wait, a small one cuts frames off, and a large one waits")
   func counts() throws {
     var host = try VirtualHost.ready()
     #expect(host.duration("2201019") == nineFrames)

@@ -78,7 +78,7 @@ struct ExtendedAdapterTests {
   func severalUnits() throws {
     var host = try VirtualHost.open(PetrolCar())
     #expect(host.lines("0904").map { String($0.prefix(5)) } == ["7E810", "7E910", "7E821", "7E921", "7E822", "7E922"])
-    #expect(host.lines("09043").count == 3, "a response count includes the frames of all ECUs")
+    #expect(host.lines("09043").count == 3, "a frame count includes the frames of all ECUs")
     for (setting, source) in [("ATSH7E0", "7E8"), ("ATSH7E1", "7E9"), ("ATSH0007E1", "7E9"), ("ATSH000007E0", "7E8")] {
       host.ask(setting)
       #expect(Set(host.lines("0904").map { String($0.prefix(3)) }) == [source])
