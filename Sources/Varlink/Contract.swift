@@ -26,6 +26,17 @@ public enum Contract {
     /// Why there is no value, or a remark on the value (`pending`).
     public var reason: String?
 
+    public init(from decoder: any Decoder) throws {
+      let node = try JSONNode.object(decoder)
+      device = try node.required(String.self, CodingKeys.device)
+      property = try node.required(String.self, CodingKeys.property)
+      value = try node.optional(Value.self, CodingKeys.value)
+      unit = try node.optional(String.self, CodingKeys.unit)
+      time = try node.optional(Int.self, CodingKeys.time)
+      age = try node.optional(Double.self, CodingKeys.age)
+      reason = try node.optional(String.self, CodingKeys.reason)
+    }
+
     /// Creates a reading. A number that is not finite is omitted.
     public init(
       device: String, property: String, value: Value? = nil, unit: String? = nil, time: Int? = nil, age: Double? = nil,

@@ -138,24 +138,27 @@ extension Value: Codable {
   private enum CodingKeys: CodingKey, CaseIterable { case bool, int, float, string, list }
 
   public init(from decoder: any Decoder) throws {
-    func decodingError(_ why: String) -> DecodingError {
-      .dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: why))
-    }
-    let container = try decoder.container(keyedBy: AnyKey.self)
+    let object = try JSONNode.object(decoder)
+    let document = object.document
     var found: Value?
-    for key in container.allKeys {
-      guard let type = CodingKeys(stringValue: key.stringValue) else { throw decodingError("a value has no field \"\(key.stringValue)\"") }
-      if try container.decodeNil(forKey: key) { continue }
-      guard found == nil else { throw decodingError("a value has exactly one field") }
-      switch type {
-      case .bool: found = .bool(try container.decode(Bool.self, forKey: key))
-      case .int: found = .int(try container.decode(Int.self, forKey: key))
-      case .float: found = .float(try container.decode(Double.self, forKey: key))
-      case .string: found = .string(try container.decode(String.self, forKey: key))
-      case .list: found = .list(try container.decode([String].self, forKey: key))
-      }
+    var key = object.index + 1
+    while key < document.nodes[object.index].after {
+      let node = JSONNode(document, key + 1, outermost: object.outermost)
+      let name = try document.text(key)
+      guard let type = CodingKeys(stringValue: name) else { throw object.decodingError("a value has no field \"\(name)\"") }
+      key = document.nodes[key + 1].after
+      if node.kind == .null { continue }
+      guard found == nil else { throw object.decodingError("a value has exactly one field") }
+      found =
+        switch type {
+        case .bool: .bool(try node.decode(Bool.self))
+        case .int: .int(try node.decode(Int.self))
+        case .float: .float(try node.decode(Double.self))
+        case .string: .string(try node.decode(String.self))
+        case .list: .list(try node.decode([String].self))
+        }
     }
-    guard let found else { throw decodingError("a value has exactly one field") }
+    guard let found else { throw object.decodingError("a value has exactly one field") }
     self = found
   }
 
