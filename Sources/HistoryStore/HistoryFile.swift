@@ -27,8 +27,8 @@ enum HistoryFile {
       data BLOB NOT NULL, PRIMARY KEY (resolution, boot, start, series)) STRICT, WITHOUT ROWID;
     CREATE TABLE period (id INTEGER PRIMARY KEY AUTOINCREMENT, device INTEGER NOT NULL REFERENCES device, kind TEXT NOT NULL,
       start_boot INTEGER NOT NULL REFERENCES boot, start INTEGER NOT NULL, end_boot INTEGER NOT NULL REFERENCES boot,
-      "end" INTEGER NOT NULL, zone TEXT NOT NULL, open INTEGER NOT NULL, frozen INTEGER NOT NULL, distance REAL, energy REAL,
-      charge_start REAL, charge_end REAL, odometer_start REAL, odometer_end REAL, statistics TEXT NOT NULL) STRICT;
+      "end" INTEGER NOT NULL, zone TEXT NOT NULL, open INTEGER NOT NULL, frozen INTEGER NOT NULL, summary_start INTEGER NOT NULL,
+      summary TEXT NOT NULL, details TEXT NOT NULL) STRICT;
     CREATE INDEX period_time ON period (kind, device, start_boot, start, end_boot, "end");
     CREATE TABLE imported (device INTEGER NOT NULL, boot INTEGER NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL,
       PRIMARY KEY (device, boot, start, "end")) STRICT, WITHOUT ROWID;

@@ -92,18 +92,12 @@ public struct Period: Equatable, Sendable {
   public var isOpen = false
   /// Whether some of its blocks were dropped. The period is then never recomputed.
   public var isFrozen = false
-  /// The distance in km.
-  public var distance: Double?
-  /// The energy in kWh: consumed on a trip, or added by a charge.
-  public var energy: Double?
-  /// The state of charge in %.
-  public var startStateOfCharge: Double?
-  public var endStateOfCharge: Double?
-  /// The odometer in km.
-  public var startOdometer: Double?
-  public var endOdometer: Double?
-  /// Further statistics, as a JSON object.
-  public var statistics = "{}"
+  /// The figures that lists show, as a JSON object.
+  public var summary = "{}"
+  /// The wall-clock time (µs) of the start when the summary was written. The clock may have been corrected since.
+  public var summaryStart: Int64 = 0
+  /// Further details, as a JSON object. Lists of periods do not contain them.
+  public var details = "{}"
 
   /// Creates a period.
   public init(device: String, kind: Kind, start: BootTime, end: BootTime, zone: String) {

@@ -5,11 +5,11 @@ import Protocols
 
 extension HistoryReader {
   private static let columns = """
-    p.id, d.name, p.kind, p.start_boot, p.start, p.end_boot, p."end", p.zone, p.open, p.frozen, p.distance, p.energy, p.charge_start,
-    p.charge_end, p.odometer_start, p.odometer_end, p.statistics
+    p.id, d.name, p.kind, p.start_boot, p.start, p.end_boot, p."end", p.zone, p.open, p.frozen, p.summary_start, p.summary
     """
 
-  /// The periods of a device (all devices if nil) and kind (all if nil) that overlap a range of wall-clock time (µs), latest first.
+  /// The periods of a device (all devices if nil) and kind (all if nil) that overlap a range of wall-clock time (µs), latest first, without
+  /// their details.
   public func periods(
     of device: String? = nil, kind: Period.Kind? = nil, in range: ClosedRange<Int64> = .min ... .max, limit: Int = .max
   ) throws(HistoryError) -> [Period] {
@@ -19,23 +19,26 @@ extension HistoryReader {
       conditions.append("p.device = (SELECT id FROM device WHERE name = ?)")
       arguments.append(.text(device))
     }
-    // The index has all columns of this query: rows are large, and only those of the result are read.
+    // The index has all columns of the inner query: rows are large, and only those of the result are read.
     let sql = """
-      SELECT p.id FROM period p JOIN boot s ON s.id = p.start_boot JOIN boot e ON e.id = p.end_boot
-      WHERE \((conditions + ["p.start + s.offset <= ?", "p.\"end\" + e.offset >= ?"]).joined(separator: " AND "))
-      ORDER BY p.start + s.offset DESC, p.id DESC LIMIT ?
+      SELECT \(Self.columns) FROM (SELECT p.id AS id, p.start + s.offset AS time FROM period p JOIN boot s ON s.id = p.start_boot
+        JOIN boot e ON e.id = p.end_boot
+        WHERE \((conditions + ["p.start + s.offset <= ?", "p.\"end\" + e.offset >= ?"]).joined(separator: " AND "))
+        ORDER BY time DESC, p.id DESC LIMIT ?) found
+      CROSS JOIN period p ON p.id = found.id CROSS JOIN device d ON d.id = p.device ORDER BY found.time DESC, found.id DESC
       """
     arguments += [.int(range.upperBound), .int(range.lowerBound), .int(limit)]
-    var periods: [Period] = []
-    for id in try database.rows(sql, arguments, { (row) throws(HistoryError) in row.number(0) }) {
-      if let period = try period(id) { periods.append(period) }
-    }
-    return periods
+    return try database.rows(sql, arguments, period)
   }
 
   /// The period with this ID, or nil if there is none.
   public func period(_ id: Int) throws(HistoryError) -> Period? {
-    try database.rows("SELECT \(Self.columns) FROM period p JOIN device d ON d.id = p.device WHERE p.id = ?", [.int(id)], period).first
+    try database.rows("SELECT \(Self.columns), p.details FROM period p JOIN device d ON d.id = p.device WHERE p.id = ?", [.int(id)]) {
+      (row) throws(HistoryError) in
+      var period = try period(row)
+      period.details = row.text(12)
+      return period
+    }.first
   }
 
   private func period(_ row: SQLRow) throws(HistoryError) -> Period {
@@ -48,13 +51,8 @@ extension HistoryReader {
     period.id = row.number(0)
     period.isOpen = row.bool(8)
     period.isFrozen = row.bool(9)
-    period.distance = row.real(10)
-    period.energy = row.real(11)
-    period.startStateOfCharge = row.real(12)
-    period.endStateOfCharge = row.real(13)
-    period.startOdometer = row.real(14)
-    period.endOdometer = row.real(15)
-    period.statistics = row.text(16)
+    period.summaryStart = row.int(10)
+    period.summary = row.text(11)
     return period
   }
 }
@@ -68,19 +66,16 @@ extension HistoryStore {
     try performWrite { () throws(HistoryError) in
       try database.run(
         """
-        INSERT INTO period (id, device, kind, start_boot, start, end_boot, "end", zone, open, frozen, distance, energy, charge_start,
-          charge_end, odometer_start, odometer_end, statistics) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO period (id, device, kind, start_boot, start, end_boot, "end", zone, open, frozen, summary_start, summary, details)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (id) DO UPDATE SET device = excluded.device, kind = excluded.kind, start_boot = excluded.start_boot,
           start = excluded.start, end_boot = excluded.end_boot, "end" = excluded."end", zone = excluded.zone, open = excluded.open,
-          frozen = excluded.frozen, distance = excluded.distance, energy = excluded.energy, charge_start = excluded.charge_start,
-          charge_end = excluded.charge_end, odometer_start = excluded.odometer_start, odometer_end = excluded.odometer_end,
-          statistics = excluded.statistics
+          frozen = excluded.frozen, summary_start = excluded.summary_start, summary = excluded.summary, details = excluded.details
         """,
         [
           id == 0 ? .null : .int(id), .int(device), .text(period.kind.rawValue), .int(period.start.boot), .int(period.start.time),
           .int(period.end.boot), .int(period.end.time), .text(period.zone), .bool(period.isOpen), .bool(period.isFrozen),
-          .real(period.distance), .real(period.energy), .real(period.startStateOfCharge), .real(period.endStateOfCharge),
-          .real(period.startOdometer), .real(period.endOdometer), .text(period.statistics),
+          .int(period.summaryStart), .text(period.summary), .text(period.details),
         ])
       if id == 0 { id = database.lastID }
     }

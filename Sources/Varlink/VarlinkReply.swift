@@ -41,6 +41,9 @@ public struct VarlinkReply {
     encode(Outgoing(parameters: parameters, continues: continues ? true : nil, error: nil))
   }
 
+  /// Encodes a reply whose parameters are JSON text (with its NUL).
+  public static func message(encoded parameters: String) -> [UInt8] { Array("{\"parameters\":\(parameters)}".utf8) + [0] }
+
   /// Encodes an error (with its NUL).
   public static func message(_ error: ContractError) -> [UInt8] { message(error: error) }
 

@@ -173,7 +173,7 @@ def ten_years(state):
     length = last - first + 3_600_000_000
     copies = max(1, round(10 * 365.25 * DAY / length)) - 1
     names = ", ".join(f'"{name}"' for name in columns)
-    values = ", ".join(f'"{name}" - ?1' if name in ("start", "end") else f'"{name}"' for name in columns)
+    values = ", ".join(f'"{name}" - ?1' if name in ("start", "end", "summary_start") else f'"{name}"' for name in columns)
     for copy in range(1, copies + 1):
         connection.execute(f"INSERT INTO period ({names}) SELECT {values} FROM period WHERE open = 0 AND start >= ?2", (copy * length, first))
     connection.commit()

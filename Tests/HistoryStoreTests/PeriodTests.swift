@@ -23,10 +23,11 @@ import Testing
     #expect(try store.reader.period(trip.id) == trip)
     trip.end = BootTime(boot: boots[1], time: 5 * second)
     trip.isOpen = false
-    (trip.distance, trip.energy, trip.startStateOfCharge, trip.endStateOfCharge) = (12.5, 2.25, 80, 77.5)
-    (trip.startOdometer, trip.endOdometer, trip.statistics) = (1000, 1012.5, #"{"topSpeed":93}"#)
+    (trip.summary, trip.summaryStart, trip.details) = (#"{"topSpeed":93}"#, 10 * second, #"{"pauses":[]}"#)
     #expect(try store.store(trip) == trip.id)
     #expect(try store.reader.period(trip.id) == trip)
+    // A list has no details.
+    trip.details = "{}"
     #expect(try store.reader.periods(of: "ev", kind: .trip, in: 1005 * second...2000 * second) == [trip])
     #expect(try store.reader.periods(in: 1006 * second...2000 * second) == [])
     #expect(try store.reader.periods(kind: .charge) == [])

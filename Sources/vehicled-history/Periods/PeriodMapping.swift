@@ -1,7 +1,8 @@
-// Converts detected periods to rows of the store and to types of the contract. The figures are stored as the reply of the method Period;
-// number, times and state are taken from the row when it is read. No I/O.
+// Converts detected periods to rows of the store and to types of the contract. The figures are stored as they are sent, because lists of
+// periods can be long; number and device are added when they are read. No I/O.
 
 import HistoryStore
+import Protocols
 import Trips
 import Varlink
 
@@ -54,6 +55,13 @@ enum PeriodMapping {
       curve: figures.chargeCurve.map { HistoryContract.CurvePoint(stateOfCharge: $0.stateOfCharge, power: rounded($0.power)) })
   }
 
+  /// What the method Period returns in addition to the figures that lists show.
+  private struct Details: VarlinkParameters {
+    enum CodingKeys: CodingKey, CaseIterable { case pauses, curve }
+    var pauses: [HistoryContract.Pause]
+    var curve: [HistoryContract.CurvePoint]
+  }
+
   /// The row of a detected period.
   static func row(
     _ details: HistoryContract.PeriodMethod.Result, kind: StoredPeriod.Kind, start: BootTime, end: BootTime
@@ -61,38 +69,53 @@ enum PeriodMapping {
     let period = details.period
     var row = StoredPeriod(device: period.device, kind: kind, start: start, end: end, zone: period.zone)
     row.isOpen = period.open
-    row.distance = period.distance?.value
-    row.energy = kind == .charge ? period.charged?.value : period.energy?.value
-    (row.startStateOfCharge, row.endStateOfCharge) = (period.startStateOfCharge, period.endStateOfCharge)
-    (row.startOdometer, row.endOdometer) = (period.startOdometer, period.endOdometer)
-    row.statistics = details.json
+    if case .object(let members)? = JSON(period.json) {
+      row.summary = JSON.object(members.filter { $0.key != "number" && $0.key != "device" }).text
+    }
+    row.summaryStart = Int64(period.start)
+    row.details = Details(pauses: details.pauses, curve: details.curve).json
     return row
+  }
+
+  /// The summary of a stored period, as the JSON text of a `HistoryContract.Period`.
+  static func summary(_ row: StoredPeriod, _ axis: TimeAxis) -> String {
+    let text = text(row)
+    // A clock that was corrected since changes the times. Within a boot, it changes all of them.
+    let isCurrent = axis.wall(row.start) == row.summaryStart && row.start.boot == row.end.boot
+    return isCurrent && !row.isFrozen ? text : corrected(text, row, axis).json
+  }
+
+  private static func text(_ row: StoredPeriod) -> String {
+    "{\"number\":\(row.id),\"device\":\(JSON.string(row.device).text),\(row.summary.dropFirst())"
   }
 
   /// The details of a stored period.
   static func details(_ row: StoredPeriod, _ axis: TimeAxis) -> HistoryContract.PeriodMethod.Result {
-    let stored = try? HistoryContract.PeriodMethod.Result(json: row.statistics)
-    var result =
-      stored
-      ?? .init(
-        period: .init(number: 0, device: "", kind: "", start: 0, end: 0, zone: "", open: false, marks: [], distance: nil), pauses: [],
-        curve: [])
-    let (start, end) = (axis.wall(row.start), axis.wall(row.end))
-    // The clock may have been corrected since.
-    let correction = stored.map { Int(start) - $0.period.start } ?? 0
+    let details = try? Details(json: row.details)
+    var result = HistoryContract.PeriodMethod.Result(
+      period: corrected(text(row), row, axis), pauses: details?.pauses ?? [], curve: details?.curve ?? [])
+    let correction = Int(axis.wall(row.start) - row.summaryStart)
     if correction != 0 {
-      result.period.journey = result.period.journey.map { $0 + correction }
       result.pauses = result.pauses.map { .init(start: $0.start + correction, end: $0.end + correction) }
     }
-    result.period.number = row.id
-    result.period.device = row.device
-    result.period.kind = row.kind.rawValue
-    (result.period.start, result.period.end) = (Int(start), Int(max(start, end)))
-    result.period.zone = row.zone
-    result.period.open = row.isOpen
-    result.period.marks.removeAll { $0 == frozenMark }
-    if row.isFrozen { result.period.marks.append(frozenMark) }
     return result
+  }
+
+  /// A summary with the current times and state of the row.
+  private static func corrected(_ text: String, _ row: StoredPeriod, _ axis: TimeAxis) -> HistoryContract.Period {
+    let (start, end) = (axis.wall(row.start), axis.wall(row.end))
+    var period =
+      (try? HistoryContract.Period(json: text))
+      ?? .init(number: row.id, device: row.device, kind: "", start: 0, end: 0, zone: "", open: false, marks: [])
+    // The clock may have been corrected since the period was stored.
+    period.journey = period.journey.map { $0 + Int(start - row.summaryStart) }
+    period.kind = row.kind.rawValue
+    (period.start, period.end) = (Int(start), Int(max(start, end)))
+    period.zone = row.zone
+    period.open = row.isOpen
+    period.marks.removeAll { $0 == frozenMark }
+    if row.isFrozen { period.marks.append(frozenMark) }
+    return period
   }
 
   private static let frozenMark = "frozen"
