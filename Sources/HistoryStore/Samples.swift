@@ -21,7 +21,7 @@ public struct Chunk: Sendable {
 public struct ChunkIterator {
   private let reader: HistoryReader
   private let device: (id: Int, name: String)
-  private let series: Set<Int>?
+  private let columns: (Block) throws(BlockError) -> [Column]
   private let range: ClosedRange<Int64>
   private var boots: ArraySlice<Boot>
   private var references: ArraySlice<BlockReference> = []
@@ -31,12 +31,13 @@ public struct ChunkIterator {
   /// The blocks that could not be read and were skipped, with the reason.
   public private(set) var damage: [String] = []
 
-  fileprivate init(_ reader: HistoryReader, _ device: (id: Int, name: String), _ series: Set<Int>?, _ range: ClosedRange<Int64>)
-    throws(HistoryError)
-  {
+  fileprivate init(
+    _ reader: HistoryReader, _ device: (id: Int, name: String), _ range: ClosedRange<Int64>,
+    _ columns: @escaping (Block) throws(BlockError) -> [Column]
+  ) throws(HistoryError) {
     self.reader = reader
     self.device = device
-    self.series = series
+    self.columns = columns
     self.range = range
     boots = try reader.boots(from: range.lowerBound, to: range.upperBound)[...]
   }
@@ -68,11 +69,6 @@ public struct ChunkIterator {
         isInterrupted = true
       }
     }
-  }
-
-  private func columns(_ block: Block) throws(BlockError) -> [Column] {
-    guard let series else { return try block.columns() }
-    return try block.columns { series.contains($0) }
   }
 
   private func find(from start: Int64, in boot: Boot) throws(HistoryError) -> ArraySlice<BlockReference> {
@@ -166,7 +162,14 @@ public struct SampleIterator {
 extension HistoryReader {
   /// The blocks of a device between two wall-clock times (µs), with all series or only some.
   public func chunks(of device: String, series: Set<Int>? = nil, in range: ClosedRange<Int64>) throws(HistoryError) -> ChunkIterator {
-    try ChunkIterator(self, (try deviceID(device), device), series, range)
+    try chunks(of: device, in: range) { (block) throws(BlockError) in try block.columns { series?.contains($0) ?? true } }
+  }
+
+  /// The blocks of a device between two wall-clock times (µs), with the columns that `columns` reads from each of them.
+  public func chunks(
+    of device: String, in range: ClosedRange<Int64>, columns: @escaping (Block) throws(BlockError) -> [Column]
+  ) throws(HistoryError) -> ChunkIterator {
+    try ChunkIterator(self, (try deviceID(device), device), range, columns)
   }
 
   /// The samples of a series between two wall-clock times (µs).

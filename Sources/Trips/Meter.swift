@@ -30,7 +30,7 @@ struct Meter: Sendable {
   private var stateOfChargeFilter = PlausibleValue(0...100, slack: 5, slope: 0.2)
   private var displayedStateOfChargeFilter = PlausibleValue(0...100, slack: 5, slope: 0.2)
   private var fuelLevelFilter = PlausibleValue(0...100, slack: 25, slope: 0.2)
-  private var currentFilter = PlausibleValue(-3300...3300)
+  private var currentFilter = PlausibleValue(Limits.current)
   private var batteryTemperatureFilter = PlausibleValue(-60...120, slack: 5, slope: 0.2)
   private var outdoorTemperatureFilter = PlausibleValue(-60...70, slack: 5, slope: 0.2)
 
@@ -73,7 +73,7 @@ struct Meter: Sendable {
       currentAt = now
       if let current, let voltage { addPower(current * voltage / 1000, isStationary, now) } else { stopPower() }
     case .batteryVoltage:
-      voltage = value.flatMap { 0...1500 ~= $0 ? $0 : nil }
+      voltage = value.flatMap { Limits.voltage ~= $0 ? $0 : nil }
       if let current, let voltage { addPower(current * voltage / 1000, isStationary, now) } else { stopPower() }
     case .batteryPower:
       // Current and voltage take precedence: they are measured, and the reported power is computed from them.

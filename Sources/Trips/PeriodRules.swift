@@ -39,6 +39,9 @@ public struct PeriodRules: Sendable, Equatable {
 enum Limits {
   /// How long a value is valid; integrals bridge this time. vehicled repeats unchanged values every second.
   static let sampleAge = Int64.seconds(15)
+  /// Currents in A and voltages in V beyond these are invalid.
+  static let current = -3300.0...3300
+  static let voltage = 0.0...1500
   /// After this long without values from the vehicle, it may have been used in the meantime.
   static let gap = Int64.seconds(60)
   /// A larger time step indicates a wrong clock, not a parked period.

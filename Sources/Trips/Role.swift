@@ -42,6 +42,23 @@ public enum Role: UInt8, Sendable, CaseIterable {
   case state
 }
 
+extension Role {
+  /// Whether power is computed from these currents (A) and voltages (V) in the whole time from `start` to `end`, so that samples of the
+  /// battery power change nothing. The first samples are valid at the start.
+  public static func currentAndVoltageSuffice(
+    _ currents: [Double], at times: [Int64], _ voltages: [Double], from start: Int64, to end: Int64
+  ) -> Bool {
+    guard let first = times.first, let last = times.last, first <= start, end - last <= Limits.sampleAge else { return false }
+    guard currents.allSatisfy({ Limits.current ~= $0 }), voltages.allSatisfy({ Limits.voltage ~= $0 }) else { return false }
+    var known = max(first, start)
+    for time in times {
+      if time - known > Limits.sampleAge { return false }
+      known = max(known, time)
+    }
+    return true
+  }
+}
+
 /// A gear, as far as it matters here.
 enum Gear: Double, Sendable {
   case park, neutral, driving
