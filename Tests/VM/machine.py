@@ -96,7 +96,7 @@ def boot(folder, package, simulator):
     with tempfile.TemporaryDirectory(dir=folder) as place:
         with tarfile.open(f"{place}/job.tar", "w") as job:
             job.add(package, "opt/vm/vehicled.deb")
-            for name in ("air.py", "package.py", "scenario.py", "service.py", "steps.py", "wifi.py"):
+            for name in ("air.py", "package.py", "recording.py", "scenario.py", "service.py", "steps.py", "wifi.py"):
                 job.add(HERE / name, f"opt/vm/{name}")
         accelerator = ["-accel", "kvm", "-cpu", "host"] if has_kvm() else ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]
         command = [

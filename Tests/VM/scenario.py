@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The tests in the guest: the package, the units under systemd, a link through bluetoothd with every part of it switched off once,
-polkit, driving, the mirror, and the toy's Wi-Fi through NetworkManager. Prints one line per check."""
+the history service, polkit, driving, the mirror, and the toy's Wi-Fi through NetworkManager. Prints one line per check."""
 import fcntl, json, os, socket, struct, subprocess, time
 
-import package, service, wifi
+import package, recording, service, wifi
 from steps import check, leave, must, part, sh, wait
 
 
@@ -281,6 +281,6 @@ check("systemd runs the guest", open("/proc/1/comm").read().strip() == "systemd"
 part(package.run)
 if sh("command -v vehicled vehiclectl vehiclesim")[0] != 0:
     leave()
-for run in (service.run, without_bluetooth, bluetooth, permissions, polkit, stop, motion, mirror, wifi.borrow, end):
+for run in (service.run, recording.run, without_bluetooth, bluetooth, permissions, polkit, stop, motion, mirror, wifi.borrow, end):
     part(run)
 leave()
