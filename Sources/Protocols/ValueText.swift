@@ -33,9 +33,10 @@ public struct ValueRule: Sendable, Equatable {
     case (.float, .int(let number)): typed = .float(Double(number))
     case (.int, .float(let number)) where number.rounded() == number && abs(number) < 0x1p53: typed = .int(Int(number))
     case _ where value.type == type: typed = value
+    case (_, .string(let string)): throw ValueError("\"\(string)\" is a string, not \(type.article)")
     default: throw ValueError("\(value.text) is not \(type.article)")
     }
-    if let number = typed.number, !number.isFinite { throw ValueError("\(number) is not a number") }
+    if let number = typed.number, !number.isFinite { throw ValueError("\(number) is not a finite number") }
     if let range, let number = typed.number, !range.contains(number) {
       let limits = "\(Value.text(range.lowerBound)) to \(Value.text(range.upperBound))\(unit.map { " \($0)" } ?? "")"
       throw ValueError("\(typed.text) is outside \(limits)")

@@ -150,7 +150,7 @@ extension PeriodTests {
     "   └─────┬─────────┬─────────┬─────────┬─────────┬─────────┬",
     "         30        40        50        60        70     80 %",
     "",
-    "derived: the vehicle provides no charging status: derived from",
-    "the battery current",
+    "derived: the vehicle provides no charging status: derived",
+    "from the battery current",
   ]
 }
