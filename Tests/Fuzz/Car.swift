@@ -41,10 +41,6 @@ private struct CarFuzzSession: FuzzSession {
     }
   }
 
-  mutating func check(_ reading: Reading) {
-    require(reading.property < schema.properties.count, "reading before its property is declared")
-  }
-
   mutating func check(_ effect: Effect) {
     switch effect {
     case .send(.main, let bytes, _, _), .sendUnlessBacklogged(_, let bytes, _, _): checkFrame(bytes)
@@ -80,6 +76,8 @@ private struct CarFuzzSession: FuzzSession {
   }
 
   func checkMachine() {
+    // The daemon applies a declaration before the readings of the same turn.
+    require(schema.properties.count == state.machine.schema.properties.count, "a new property is not declared")
     require(state.machine.router.reader.bufferedCount <= CarDecoder.limit, "unbounded buffer of the reader")
     require(state.machine.router.motion.sender.queue.commands.count <= CarSendQueue.maxCommands + 4, "unbounded send queue")
     require(state.machine.schema.properties.count <= CarProperty.allCases.count + 32, "unbounded schema")
