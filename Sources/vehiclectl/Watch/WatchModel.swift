@@ -50,7 +50,9 @@ struct WatchModel {
   var hasStarted: Bool { startedAt != nil }
 
   /// The number of the one-second slot of sample histories that contains this time.
-  func historySlot(of time: Double) -> Int { Int((time - (startedAt ?? time)).rounded(.down)) }
+  func historySlot(of time: Double) -> Int { Self.historySlot(of: time, startedAt) }
+
+  private static func historySlot(of time: Double, _ startedAt: Double?) -> Int { Int((time - (startedAt ?? time)).rounded(.down)) }
 
   /// Stores the declarations of a device. Its rows follow with the next snapshot.
   mutating func declare(_ schema: Contract.Schema) {
@@ -77,7 +79,7 @@ struct WatchModel {
       guard let position = position(of: reading.device) else { continue }
       noteUnlisted(reading, position, now, wall)
       if selects(reading), let index = devices[position].positions[reading.property] {
-        note(reading, &devices[position].rows[index], now, wall)
+        Self.note(reading, &devices[position].rows[index], now, wall, startedAt)
       }
     }
     if let last = result.events?.last(where: { $0.name != Contract.Event.removed }) { event = (last, now) }
@@ -127,7 +129,8 @@ struct WatchModel {
       if readings.contains(where: { declared[$0.property] == nil }) { undeclared.insert(device.name) }
     }
     for reading in readings {
-      if let index = devices[position].positions[reading.property] { note(reading, &devices[position].rows[index], now, wall) }
+      guard let index = devices[position].positions[reading.property] else { continue }
+      Self.note(reading, &devices[position].rows[index], now, wall, startedAt)
     }
     for reading in snapshot.readings { noteUnlisted(reading, position, now, wall) }
   }
@@ -135,7 +138,7 @@ struct WatchModel {
   private mutating func noteUnlisted(_ reading: Contract.Reading, _ position: Int, _ now: Double, _ wall: Double) {
     guard Self.headerProperties.contains(reading.property), !selects(reading) else { return }
     var row = PropertyRow(reading, declarations[reading.device]?[reading.property])
-    note(reading, &row, now, wall)
+    Self.note(reading, &row, now, wall, startedAt)
     devices[position].unlisted[reading.property] = row
   }
 
@@ -149,10 +152,11 @@ struct WatchModel {
     devices[position].index()
   }
 
-  private func note(_ reading: Contract.Reading, _ row: inout PropertyRow, _ now: Double, _ wall: Double) {
-    let measuredAt = reading.age.map { now - Self.age($0, reading.time, wall) }
+  /// This is static because a method of the model would need a copy of it, and every change of a row would then copy all rows.
+  private static func note(_ reading: Contract.Reading, _ row: inout PropertyRow, _ now: Double, _ wall: Double, _ startedAt: Double?) {
+    let measuredAt = reading.age.map { now - age($0, reading.time, wall) }
     row.note(reading, measuredAt: measuredAt, at: now)
-    row.record(at: historySlot(of: reading.value == nil ? now : measuredAt ?? now))
+    row.record(at: historySlot(of: reading.value == nil ? now : measuredAt ?? now, startedAt))
   }
 
   /// The age that the daemon reports, or more if the reading waited in the socket. A delay of a day or more, or a negative one, is the
