@@ -108,7 +108,7 @@ extension PeriodTests {
     "  13  board    23 Nov 12:12 GMT  0:22   9.2    131 Wh      14.2 Wh/km",
     " 12²  ev           23 Nov 08:12  0:42  31.4  5.62 kWh  17.9 kWh/100km  78 → 69",
     "  9²  van     23 Nov 2025 08:12  0:42  31.4    9.80 L     7.0 L/100km",
-    "4 trips: 1 h 51 min, 74.1 km, 9.8 L",
+    "4 trips: 1 h 51 min, 74.1 km, 5.8 kWh, 9.8 L",
     "¹ open: not finished yet",
     "² interrupted: data is missing for more than a minute",
   ]

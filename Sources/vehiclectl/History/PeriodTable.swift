@@ -96,11 +96,15 @@ struct PeriodTable {
     return sums[0] + ": " + sums.dropFirst().joined(separator: ", ")
   }
 
-  /// The sum of the known measures with its unit; nil if they have different units or there are none.
+  /// The sum of the known measures with its unit; nil if their units cannot be added or there are none.
   private func sum(_ measures: [Measure?]) -> String? {
     let known = measures.compactMap(\.self)
-    guard let first = known.first, known.allSatisfy({ $0.unit == first.unit }) else { return nil }
-    return "\(Format.fixed(known.reduce(0) { $0 + $1.value }, 1)) \(first.unit)"
+    guard let first = known.first else { return nil }
+    // The energy of boards is in Wh, that of cars in kWh.
+    let isMixed = Set(known.map(\.unit)) == ["Wh", "kWh"]
+    guard isMixed || known.allSatisfy({ $0.unit == first.unit }) else { return nil }
+    let total = known.reduce(0) { $0 + (isMixed && $1.unit == "Wh" ? $1.value / 1000 : $1.value) }
+    return "\(Format.fixed(total, 1)) \(isMixed ? "kWh" : first.unit)"
   }
 
   private func table(_ detail: Detail) -> Table {
