@@ -52,6 +52,20 @@ import Varlink
     if let batch = builder.cut(at: end) { _ = try store.append(batch, boot: boot) }
   }
 
+  @Test func `a trip ends although only values without a meaning for trips follow it`() throws {
+    let directory = Directory()
+    let store = try HistoryStore(directory: directory.path)
+    let boot = try store.boot("one", offset: Self.offset)
+    let polls = stride(from: Int64(680), to: 7200, by: 60).map {
+      Observation(device: "ev", property: "polls", unit: nil, time: $0 * Self.second, content: .value(.int(Int($0))))
+    }
+    try Self.record(Self.drive(seconds: 0..<680) + polls, in: store, boot: boot, to: 7200 * Self.second)
+    var replay = PeriodReplay(rules: PeriodRules())
+    try replay.read(store.reader, device: "ev", in: .min ... .max)
+    let found = replay.finish(at: replay.end)
+    #expect(found.map(\.kind) == [.parking, .trip, .parking] && found[1].end.map { $0 <= Self.offset + 661 * Self.second } == true)
+  }
+
   @Test func `recorded values give the periods that live ones give`() throws {
     let directory = Directory()
     let store = try HistoryStore(directory: directory.path)

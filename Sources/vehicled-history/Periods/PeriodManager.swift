@@ -225,7 +225,8 @@ final class PeriodManager: EventSource {
         var replay = PeriodReplay(rules: rules)
         try replay.read(reader, device: name, in: extended) { progress.set($0, in: extended) }
         let last = min(extended.upperBound, replay.end ?? extended.upperBound)
-        let records = replay.finish(at: nil).map { period in
+        // Values that no period depends on may follow the last ones that one does.
+        let records = replay.finish(at: last).map { period in
           // A period that is still open at the end of the range ends there: the next stored period, if any, follows.
           var period = period
           period.end = period.end ?? max(period.start, last)
