@@ -92,6 +92,11 @@ struct WatchRenderer {
     let room = grid.columns - left
     var x = grid.put(device.name, left, y, .bold, width: room)
     x = grid.put(" \(device.kind)  ", x, y, .dim)
+    if outage != nil {
+      // The state of the device and its links is unknown.
+      y += 1
+      return drawOutage()
+    }
     x = grid.put(device.state, x, y, Meaning.role(of: device))
     if let rate = watched.row("poll-rate"), rate.value != nil { x = grid.put("  ● \(rate.text) \(rate.unit ?? "Hz")", x, y, .good) }
     if let warning = watched.warning { x = grid.put("  \(warning)", x, y, .warn) }
