@@ -143,7 +143,7 @@ def serial():
     sh(f"echo {place} >/sys/bus/usb/drivers/usb/unbind; udevadm settle")
     configure(f'[device.ev]\nkind = "obd"\nlink = "serial:{ADAPTER}"\n[device.phone]\nkind = "health"\n')
     sh("systemctl restart vehicled")
-    check("an adapter that is missing at the start is reported", wait(lambda: "no such file or directory" in sh("vehiclectl status ev")[1]), sh("vehiclectl doctor | grep by-id")[1].split("\n")[0])
+    check("an adapter that is missing at the start is reported", wait(lambda: "does not exist" in sh("vehiclectl status ev")[1]), sh("vehiclectl doctor | grep by-id")[1].split("\n")[0])
     sh(f"echo {place} >/sys/bus/usb/drivers/usb/bind; udevadm settle")
     check("plugged in, it is polled", wait(lambda: get("ev.rpm"), 90), sh("vehiclectl status ev | head -2")[1])
     check("the configured port belongs to group vehicled", sh("stat -L -c %G:%a /dev/ttyUSB0")[1] == "vehicled:660", sh("stat -L -c %G:%a /dev/ttyUSB0")[1])
