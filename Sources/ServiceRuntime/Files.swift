@@ -77,10 +77,13 @@ public enum Files {
   /// 0600: other users can lock every file or directory that they can open. If the file system does not support locks, nothing is locked.
   public static func lock(_ path: String) throws(FileError) -> CInt? {
     while true {
-      let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+      // Not for writing: an open file would prevent that the file system is remounted read-only.
+      let descriptor = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
       guard descriptor >= 0 else { throw FileError(code: errno) }
       var (opened, named) = (stat(), stat())
-      if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
+      var result = flock(descriptor, LOCK_EX | LOCK_NB)
+      while result != 0, errno == EINTR { result = flock(descriptor, LOCK_EX | LOCK_NB) }
+      if result != 0, errno == EWOULDBLOCK {
         close(descriptor)
         return nil
       }
