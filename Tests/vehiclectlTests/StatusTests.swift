@@ -92,8 +92,9 @@ import Varlink
 
   @Test func `lines are cut to the width, and a value without a unit has its name`() {
     #expect(summary([device("ev", ["speed": nil], link: down)], width: 52) == ["ev  polling  no advertisement; next attempt in 12 s"])
+    #expect(summary([device("ev", ["speed": nil], link: down)], width: 45) == ["ev  polling  no advertisement; retry in 12 s"])
     // The reason matters more than the next attempt.
-    #expect(summary([device("ev", ["speed": nil], link: down)], width: 45) == ["ev  polling  link down: no advertisement"])
+    #expect(summary([device("ev", ["speed": nil], link: down)], width: 43) == ["ev  polling  link down: no advertisement"])
     #expect(summary([device("ev", ["speed": nil], link: down)], width: 30) == ["ev  polling  no advertisement"])
     #expect(summary([device("ev", ["speed": nil], link: down)], width: 24) == ["ev  polling  no adverti…"])
     let car = Contract.Device(

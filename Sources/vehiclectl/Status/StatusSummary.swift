@@ -37,7 +37,8 @@ enum StatusSummary {
     let (problem, short) = (status.device.problem ?? "", status.device.shortProblem ?? "")
     let next = status.device.nextAttempt(at: status.now)
     guard let room else { return problem + next }
-    return [problem + next, short + next, problem, short].first { $0.displayWidth <= room } ?? short.truncated(to: room)
+    let brief = next.replacing("next attempt in", with: "retry in")
+    return [problem + next, short + next, short + brief, problem, short].first { $0.displayWidth <= room } ?? short.truncated(to: room)
   }
 
   /// The line with headline values, health and warnings. If it is too long, leaves out values except the first one, then shortens health
