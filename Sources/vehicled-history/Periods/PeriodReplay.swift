@@ -25,34 +25,19 @@ struct PeriodReplay: Sendable {
     var signals: [Int: Signal] = [:]
     for series in try reader.series(of: device) { signals[series.id] = Self.signal(series.key) }
     guard !signals.isEmpty else { return }
-    let source = ChunkSource(
-      try reader.chunks(of: device, in: range) { [signals] (block) throws(BlockError) in
-        try MergedChunk.columns(of: block, signals)
-      }, signals)
-    let chunks = ReadAhead { source.next() }
+    var chunks = try reader.chunks(of: device, in: range) { [signals] (block) throws(BlockError) in
+      try MergedChunk.columns(of: block, signals)
+    }
     var merge = SampleMerge()
-    while let chunk = try chunks.next() {
+    while let next = try chunks.next() {
+      let chunk = MergedChunk(next, signals)
       merge.read(chunk) { sample in
         if range.contains(sample.time) { apply(detector.add(sample)) }
       }
       end = chunk.end
       progress(chunk.end)
     }
-    damage += source.damage
-  }
-
-  /// The chunks that are read ahead. Use only on the thread that reads ahead, until it has reached the end.
-  private final class ChunkSource: @unchecked Sendable {
-    private var chunks: ChunkIterator
-    private let signals: [Int: Signal]
-
-    init(_ chunks: ChunkIterator, _ signals: [Int: Signal]) { (self.chunks, self.signals) = (chunks, signals) }
-
-    var damage: [String] { chunks.damage }
-
-    func next() -> ReadAhead.Step {
-      Result { () throws(HistoryError) in try chunks.next().map { MergedChunk($0, signals) } }
-    }
+    damage += chunks.damage
   }
 
   mutating func apply(_ changes: [Change]) {

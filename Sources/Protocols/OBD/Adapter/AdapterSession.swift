@@ -275,8 +275,7 @@ struct AdapterSession: Sendable {
     return .retargeted(took: took)
   }
 
-  /// Handles a target that the adapter cannot address. If it is the target of the fast request, the adapter is reinitialised; otherwise the
-  /// target is rejected.
+  /// Handles a target that the adapter cannot address: reinitialises the adapter for the fast request, and rejects other requests.
   private mutating func retargetRejected(
     _ retargeting: Retargeting, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> AdapterEvent {
@@ -308,8 +307,7 @@ struct AdapterSession: Sendable {
     traits.markSTPXUnsupported()
     adapterWithoutSTPX = traits.name
     effects.append(.store(key: Self.adapterWithoutSTPXKey, Array((traits.name ?? "").utf8)))
-    // With STPX, the default filter was sufficient. Without STPX, the fast request sets a narrower filter, so the adapter must be
-    // retargeted.
+    // The default filter was sufficient for STPX. Without it, the fast request sets a narrower one: retarget the adapter.
     addressing = addressing?.withoutTarget
   }
 
