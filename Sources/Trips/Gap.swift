@@ -9,6 +9,8 @@ struct Gap: Sendable {
   /// The totals when values arrived again.
   var resumed: Totals
   var hasComparedCharge = false
+  /// Whether the vehicle was parked when values arrived again.
+  private let endsParked: Bool
   private var odometerReadings = 0
 
   /// What the odometer shows.
@@ -21,9 +23,9 @@ struct Gap: Sendable {
   }
 
   /// Creates a gap, which may follow another one that is not resolved yet.
-  init(after other: Gap?, before: Totals, resumed: Totals) {
+  init(after other: Gap?, before: Totals, resumed: Totals, endsParked: Bool) {
     self.before = other?.before ?? before
-    (beforeLatest, self.resumed) = (before, resumed)
+    (beforeLatest, self.resumed, self.endsParked) = (before, resumed, endsParked)
   }
 
   /// Compares a new reading of the odometer with the one before the gap.
@@ -41,6 +43,6 @@ struct Gap: Sendable {
     resumed.odometer = reading
     let elapsed = resumed.time - before.time
     let isDriven = elapsed <= rules.dataTimeout || distance / (Double(elapsed) / 3.6e9) >= Limits.minGapSpeed
-    return isDriven ? .driven : .drivenAndParked
+    return isDriven && !endsParked ? .driven : .drivenAndParked
   }
 }

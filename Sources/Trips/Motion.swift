@@ -15,7 +15,7 @@ struct Motion: Sendable {
   private(set) var ignition: Bool?
   private var gear: Gear?
   private var gearSince = Int64.min
-  private var device = DeviceState.responding
+  private(set) var device = DeviceState.responding
   private var speed = Self.plausibleSpeed
   private var speedAt: Int64?
   private var fallback = Self.plausibleSpeed

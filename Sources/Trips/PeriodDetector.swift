@@ -14,6 +14,7 @@ public struct PeriodDetector: Sendable {
   private var charging = ChargeDetection()
   private var book: PeriodBook
   private var gap: Gap?
+  private var rest = Rest()
   /// The time of the last value from the vehicle itself, rather than a device state.
   private var lastDataAt: Int64?
   /// The totals when the vehicle was switched on, or began to respond: a trip starts here if the vehicle moves soon after.
@@ -93,6 +94,7 @@ public struct PeriodDetector: Sendable {
     motion.restart()
     charging.interrupt()
     (gap, readyAt, lastDataAt) = (nil, nil, nil)
+    rest.forget()
     meter.forgetReadings()
     meter.advance(to: time)
     (now, reportedAt) = (time, time)
@@ -102,8 +104,9 @@ public struct PeriodDetector: Sendable {
   // MARK: Values
 
   private mutating func noteState(_ sample: Sample, _ time: Int64) {
-    let wasResponding = motion.isResponding
+    let (wasResponding, old) = (motion.isResponding, motion.device)
     _ = motion.update(sample.role, sample.value, at: time)
+    rest.update(old, motion.device, at: time, lastDataAt: lastDataAt)
     if !wasResponding, motion.isResponding, isReadyOutdated(at: time) { readyAt = meter.totals }
   }
 
@@ -120,10 +123,18 @@ public struct PeriodDetector: Sendable {
     charging.interrupt()
     if book.lastMotionAt != nil { return book.noteGap() }
     var before = meter.known
-    before.time = lastDataAt
+    let restEnd = rest.end(after: lastDataAt)
+    before.time = restEnd ?? lastDataAt
     meter.forgetReadings()
-    readyAt = nil
-    gap = Gap(after: gap, before: before, resumed: meter.totals)
+    // The vehicle may have begun to respond shortly before its first value.
+    if let ready = readyAt, ready.time <= lastDataAt { readyAt = nil }
+    readyAt?.forgetReadings()
+    var resumed = meter.totals
+    if restEnd != nil {
+      book.forgetSuspendedTrip()
+      resumed.time = rest.resumption ?? resumed.time
+    }
+    gap = Gap(after: gap, before: before, resumed: resumed, endsParked: restEnd != nil && rest.resumption != nil)
   }
 
   @inline(__always)

@@ -146,6 +146,22 @@ extension Scenario {
       $0.offline(4000)
       $0.park(400)
     },
+    Scenario(
+      "a drive without the adapter, between two times in which the car is asleep", .eGMP,
+      ["parking 0-60", "trip 60-659", "parking 659-3059", "trip 3059-6659", "parking 6659-9859", "trip 9859-10458", "parking 10458-open"]
+    ) {
+      $0.park(60)
+      $0.drive(600, 60)
+      $0.sleep(2399)
+      $0.state("waiting")
+      $0.offline(1800)
+      $0.offline(1800, 80, power: 10)
+      $0.state("car-asleep")
+      $0.sleep(3200)
+      $0.state("polling")
+      $0.drive(600, 60)
+      $0.park(400)
+    },
     Scenario("a power cut during the drive", .eGMP, ["parking 0-60", "trip 60-1309", "parking 1309-open"]) {
       $0.park(60)
       $0.drive(600, 60)
