@@ -31,6 +31,7 @@ struct DriveCycle: Sendable {
     var coolantTemperature: Double  // °C
     var distance: Double  // km since the start, forward and backward
     var outdoorTemperature = 11.5  // °C
+    var isInDrive = false  // whether drive is engaged while the car is stationary
   }
 
   /// The duration in s and the final speed in km/h of each leg.

@@ -140,7 +140,7 @@ extension ElectricCar {
     var record = FixedRecordBuilder(43)
     record.put(abs(sample.speed), bytes: 1, at: 6)
     for wheel in 10...13 { record.put(abs(sample.speed), bytes: 1, at: wheel) }
-    record.put([sample.speed > 0 ? 4 : sample.speed < 0 ? 2 : 1], at: 8)
+    record.put([sample.speed > 0 || sample.isInDrive ? 4 : sample.speed < 0 ? 2 : 1], at: 8)
     return record.bytes
   }
 

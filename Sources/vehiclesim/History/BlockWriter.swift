@@ -44,6 +44,11 @@ struct BlockWriter {
     if let block = try assembler.append(content, series: index, at: time) { try write(block) }
   }
 
+  /// Starts a gap in the recording at this time.
+  mutating func interrupt(at time: Int64) throws {
+    if let block = assembler.interrupt(at: time) { try write(block) }
+  }
+
   /// Writes the remaining samples. The last values were valid until this time.
   mutating func finish(at time: Int64) throws {
     if let block = assembler.flush(until: time) { try write(block) }

@@ -6,8 +6,12 @@ import Protocols
 /// A trip or a charge of a plan. In between, the car is parked and its bus is down.
 public struct PlannedActivity: Sendable, Equatable {
   /// The kind of road, which determines speeds and stops.
-  public enum Road: Sendable {
+  public enum Road: Sendable, Equatable {
     case city, rural, motorway
+    /// Without stops at this speed in km/h; 0 for a traffic jam.
+    case constant(Double)
+    /// Stationary in park, switched on.
+    case stationary
   }
 
   public enum Kind: Sendable, Equatable {
@@ -45,6 +49,9 @@ public struct DrivingPlan: Sendable {
     activities = planner.activities
     length = Nanoseconds(days) * Planner.day
   }
+
+  /// Creates a plan of these activities, which must be in chronological order and must not overlap.
+  init(_ activities: [PlannedActivity], length: Nanoseconds) { (self.activities, self.length) = (activities, length) }
 
   /// The index of the last activity that has started at this time, or nil before the first one.
   func index(at time: Nanoseconds) -> Int? {
@@ -144,6 +151,8 @@ extension PlannedActivity.Road {
     case .city: (28, 0.16)
     case .rural: (55, 0.16)
     case .motorway: (100, 0.24)
+    case .constant(let speed): (speed, 0.2)
+    case .stationary: (0, 0)
     }
   }
 }

@@ -101,7 +101,7 @@ public struct PlannedCar: Car {
   }
 
   private mutating func begin(_ next: Int) {
-    (index, chargedAt, speed) = (next, nil, nil)
+    (index, chargedAt, speed, state.isInDrive) = (next, nil, nil, false)
     let activity = plan.activities[next]
     if case .trip(let road) = activity.kind {
       speed = PlannedSpeed(road, length: Double(activity.end - activity.start) / 1e9, seed: activity.seed)
@@ -111,7 +111,7 @@ public struct PlannedCar: Car {
   private mutating func park(until end: Nanoseconds) {
     let seconds = Double(end - time) / 1e9
     time = end
-    speed = nil
+    (speed, state.isInDrive) = (nil, false)
     (state.speed, state.motorSpeed, state.current) = (0, 0, 0)
     state.outdoorTemperature = outdoorTemperature
     let share = seconds / (seconds + 10_000)
@@ -130,6 +130,7 @@ public struct PlannedCar: Car {
     switch activity.kind {
     case .trip:
       speed?.advance(to: elapsed, step: step)
+      state.isInDrive = speed?.isInDrive ?? false
       power += drivingPower()
     case .charge(let maxPower, let limit): power = chargingPower(maxPower, limit, elapsed)
     }

@@ -20,6 +20,8 @@ public struct PlannedRecording {
     public var content: Reading.Content
     /// The time of measurement, in ns since the start of the plan.
     public var time: Instant
+    /// For the first sample after a power failure: when the power failed. Nothing is recorded in between.
+    public var powerFailure: Instant?
   }
 
   /// The property with the state of the device.
@@ -48,6 +50,11 @@ public struct PlannedRecording {
   private var slots: [Slot] = []
   private var random: SeededRandom
   private var published: [Sample] = []
+  private let options: [String: Value]
+  private var outages: ArraySlice<PlannedOutage>
+  private var outage: PlannedOutage?
+  /// When the power failed, until the first sample after that.
+  private var powerFailure: Instant?
   /// The series so far; samples refer to them by index.
   public private(set) var series: [Series] = []
   private var indexes: [Series: Int] = [:]
@@ -58,9 +65,11 @@ public struct PlannedRecording {
   /// The number of polls of the data record that is polled most often.
   public private(set) var polls = 0
 
-  /// Creates a recording that polls `rate` times per second. `car` and `seed` determine everything.
-  public init(_ car: PlannedCar, rate: Double, seed: UInt64) throws(OptionError) {
-    machine = try Kind.obd.make(Setup(device: "ev", options: ["rate": .float(rate)]))
+  /// Creates a recording that polls `rate` times per second. `car`, `seed` and the outages, in chronological order, determine everything.
+  public init(_ car: PlannedCar, rate: Double, seed: UInt64, outages: [PlannedOutage] = []) throws(OptionError) {
+    options = ["rate": .float(rate)]
+    self.outages = outages[...]
+    machine = try Kind.obd.make(Setup(device: "ev", options: options))
     // All frames of a reply arrive together, at the time of the last frame on a real bus. Separate arrivals would only cost computing time.
     var timing = AdapterTiming.real
     (timing.latency, timing.frame) = (15 * .millisecond, 0)
@@ -79,14 +88,44 @@ public struct PlannedRecording {
   public mutating func run(until end: Instant) -> [Sample] {
     while true {
       handleInputs()
-      let next = min(machineWake ?? .max, adapterWake ?? .max)
+      let change = outage?.end ?? outages.first?.start ?? .max
+      let next = min(machineWake ?? .max, adapterWake ?? .max, change)
       guard next <= end else { break }
       now = max(now, next)
-      if adapterWake ?? .max <= now { adapterInputs.append(.wake) } else { machineInputs.append(.wake) }
+      if change <= now {
+        if outage == nil { beginOutage() } else { endOutage() }
+      } else if adapterWake ?? .max <= now {
+        adapterInputs.append(.wake)
+      } else {
+        machineInputs.append(.wake)
+      }
     }
     now = end
     defer { published.removeAll(keepingCapacity: true) }
     return published
+  }
+
+  private mutating func beginOutage() {
+    outage = outages.popFirst()
+    switch outage?.cause {
+    case .link(let reason)?: machineInputs.append(.linkChanged(.main, .down(reason)))
+    default:
+      (machineWake, machineInputs) = (nil, [])
+      powerFailure = powerFailure ?? now
+    }
+    adapterInputs.append(.linkChanged(.main, .down("closed")))
+  }
+
+  private mutating func endOutage() {
+    if case .power? = outage?.cause, let new = try? Kind.obd.make(Setup(device: "ev", options: options)) {
+      machine = new
+      properties = machine.schema.properties
+      slots = properties.map { _ in Slot() }
+      machineInputs = [.started(restored: [:], wall: WallTime(microseconds: now / 1000))]
+    }
+    outage = nil
+    machineInputs.append(.linkChanged(.main, .up(maximumSend: nil)))
+    adapterInputs.append(.linkChanged(.main, .up(maximumSend: nil)))
   }
 
   private mutating func handleInputs() {
@@ -115,7 +154,7 @@ public struct PlannedRecording {
   private mutating func perform(adapter effect: Effect) {
     switch effect {
     case .send(_, let bytes, let id, _):
-      machineInputs.append(.received(.main, bytes))
+      if outage == nil { machineInputs.append(.received(.main, bytes)) }
       if let id { adapterInputs.append(.sent(id, failure: nil)) }
     case .resetLink(let link, let reason): reset(link, reason)
     default: break
@@ -183,7 +222,8 @@ public struct PlannedRecording {
   }
 
   private mutating func add(_ series: Int, _ content: Reading.Content, _ time: Instant) {
-    published.append(Sample(series: series, content: content, time: time))
+    published.append(Sample(series: series, content: content, time: time, powerFailure: powerFailure))
+    powerFailure = nil
   }
 
   private mutating func index(of key: Series) -> Int {

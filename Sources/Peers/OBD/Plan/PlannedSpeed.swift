@@ -24,6 +24,8 @@ struct PlannedSpeed: Sendable {
   /// The gradient of the road, 0.02 for 2 %.
   private(set) var gradient = 0.0
   private var gradientTarget = 0.0
+  /// Whether drive is engaged: from the end of the standing time to the beginning of the next one.
+  private(set) var isInDrive = false
 
   init(_ road: PlannedActivity.Road, length: Double, seed: UInt64) {
     (self.road, self.length, random) = (road, length, SeededRandom(seed: seed))
@@ -33,6 +35,7 @@ struct PlannedSpeed: Sendable {
   mutating func advance(to time: Double, step: Double) {
     let remaining = length - Self.standingTime - time
     if time >= segmentEnd { startSegment(time) }
+    isInDrive = road != .stationary && time >= Self.standingTime && remaining > 0
     let setPoint = remaining <= speed / Self.braking + 1 ? 0 : target
     let change = max(-Self.braking * step, min(Self.acceleration * step, setPoint - speed))
     acceleration = change / step
@@ -47,12 +50,15 @@ struct PlannedSpeed: Sendable {
       case .city: (0.4, [30, 50, 50, 50], 35)
       case .rural: (0.15, [50, 50, 70, 100, 100], 80)
       case .motorway: (0.01, [80, 100, 120, 130, 130], 240)
+      case .constant(let speed): (0, [speed], length)
+      case .stationary: (0, [0], length)
       }
     if !hasStopped, random.fraction() < stops {
       (target, hasStopped) = (0, true)
       segmentEnd = time + speed / Self.braking + 4 + random.fraction() * 35
     } else {
-      target = (speeds[Int(random.next() % UInt64(speeds.count))] + random.noise(4)) / 3.6
+      let speed = speeds[Int(random.next() % UInt64(speeds.count))]
+      target = max(0, speed + (speeds.count > 1 ? random.noise(4) : 0)) / 3.6
       hasStopped = false
       segmentEnd = time + duration * (0.4 + 1.2 * random.fraction())
     }
