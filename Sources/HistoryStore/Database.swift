@@ -32,6 +32,12 @@ struct SQLRow {
     return String(decoding: UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))), as: UTF8.self)
   }
 
+  /// Appends the UTF-8 text of a column without its first byte.
+  func append(tailOf column: CInt, to bytes: inout [UInt8]) {
+    let start = sqlite3_column_text(statement, column)
+    bytes.append(contentsOf: UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))).dropFirst())
+  }
+
   func blob(_ column: CInt) -> [UInt8] {
     let start = sqlite3_column_blob(statement, column)
     return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
@@ -92,6 +98,25 @@ final class Database {
       if code == SQLITE_DONE { return elements }
       guard code == SQLITE_ROW else { throw Self.error(code, path, handle) }
       elements.append(try read(SQLRow(statement: statement)))
+    }
+  }
+
+  /// Runs a statement once for each of these arguments, and calls `read` for each row.
+  func rows(_ sql: String, forEach arguments: [Int], _ read: (SQLRow) throws(HistoryError) -> Void) throws(HistoryError) {
+    let statement = try prepare(sql)
+    defer {
+      sqlite3_reset(statement)
+      sqlite3_clear_bindings(statement)
+    }
+    for argument in arguments {
+      try check(sqlite3_bind_int64(statement, 1, Int64(argument)))
+      var code = sqlite3_step(statement)
+      while code == SQLITE_ROW {
+        try read(SQLRow(statement: statement))
+        code = sqlite3_step(statement)
+      }
+      guard code == SQLITE_DONE else { throw Self.error(code, path, handle) }
+      sqlite3_reset(statement)
     }
   }
 

@@ -3,57 +3,97 @@
 
 import Protocols
 
-extension HistoryReader {
-  private static let columns = """
-    p.id, d.name, p.kind, p.start_boot, p.start, p.end_boot, p."end", p.zone, p.open, p.frozen, p.summary_start, p.summary
+/// A stored period that is being read. It is valid only during the call that it is passed to.
+public struct PeriodRow {
+  static let columns = """
+    id, device, kind, start_boot, start, end_boot, "end", zone, open, frozen, summary_start, summary
     """
 
+  public let device: String
+  private let row: SQLRow
+
+  fileprivate init(_ row: SQLRow, devices: [Int: String]) { (self.row, device) = (row, devices[row.number(1)] ?? "") }
+
+  public var id: Int { row.number(0) }
+  public var start: BootTime { BootTime(boot: row.number(3), time: row.int(4)) }
+  public var end: BootTime { BootTime(boot: row.number(5), time: row.int(6)) }
+  public var isOpen: Bool { row.bool(8) }
+  public var isFrozen: Bool { row.bool(9) }
+  /// As in `Period`.
+  public var summaryStart: Int64 { row.int(10) }
+
+  /// Appends the summary, a JSON object, without its opening brace.
+  public func appendSummaryMembers(to bytes: inout [UInt8]) { row.append(tailOf: 11, to: &bytes) }
+
+  /// Returns the whole period, without its details.
+  public func period() throws(HistoryError) -> Period {
+    guard let kind = Period.Kind(rawValue: row.text(2)) else {
+      throw HistoryError(.damaged, "period \(id) has the unknown kind \(row.text(2)); upgrade")
+    }
+    var period = Period(device: device, kind: kind, start: start, end: end, zone: row.text(7))
+    (period.id, period.isOpen, period.isFrozen) = (id, isOpen, isFrozen)
+    (period.summaryStart, period.summary) = (summaryStart, row.text(11))
+    return period
+  }
+
+  fileprivate var details: String { row.text(12) }
+}
+
+extension HistoryReader {
   /// The periods of a device (all devices if nil) and kind (all if nil) that overlap a range of wall-clock time (µs), latest first, without
   /// their details.
   public func periods(
     of device: String? = nil, kind: Period.Kind? = nil, in range: ClosedRange<Int64> = .min ... .max, limit: Int = .max
   ) throws(HistoryError) -> [Period] {
-    var (conditions, arguments): ([String], [SQLValue]) = ([], [])
-    if let kind { (conditions, arguments) = (["p.kind = ?"], [.text(kind.rawValue)]) }
-    if let device {
-      conditions.append("p.device = (SELECT id FROM device WHERE name = ?)")
-      arguments.append(.text(device))
+    var periods: [Period] = []
+    try readPeriods(of: device, kind: kind, in: range, limit: limit) { (row) throws(HistoryError) in periods.append(try row.period()) }
+    return periods.reversed()
+  }
+
+  /// Calls `body` for the latest `limit` of these periods, earliest first.
+  public func readPeriods(
+    of device: String?, kind: Period.Kind?, in range: ClosedRange<Int64>, limit: Int, _ body: (PeriodRow) throws(HistoryError) -> Void
+  ) throws(HistoryError) {
+    let names = try database.rows("SELECT id, name FROM device") { (row) throws(HistoryError) in (row.number(0), row.text(1)) }
+    let ids = try find(of: names.first { $0.1 == device }?.0, isAny: device == nil, kind, in: range)
+    // Rows are large: only those of the result are read, and they are not sorted.
+    let sql = "SELECT \(PeriodRow.columns) FROM period WHERE id = ?"
+    try database.rows(sql, forEach: ids.suffix(limit)) { [devices = Dictionary(uniqueKeysWithValues: names)] (row) throws(HistoryError) in
+      try body(PeriodRow(row, devices: devices))
     }
-    // The index has all columns of the inner query: rows are large, and only those of the result are read.
-    let sql = """
-      SELECT \(Self.columns) FROM (SELECT p.id AS id, p.start + s.offset AS time FROM period p JOIN boot s ON s.id = p.start_boot
-        JOIN boot e ON e.id = p.end_boot
-        WHERE \((conditions + ["p.start + s.offset <= ?", "p.\"end\" + e.offset >= ?"]).joined(separator: " AND "))
-        ORDER BY time DESC, p.id DESC LIMIT ?) found
-      CROSS JOIN period p ON p.id = found.id CROSS JOIN device d ON d.id = p.device ORDER BY found.time DESC, found.id DESC
-      """
-    arguments += [.int(range.upperBound), .int(range.lowerBound), .int(limit)]
-    return try database.rows(sql, arguments, period)
+  }
+
+  /// The IDs of the periods in a range, ordered by start. They are found without their rows: an index has all columns.
+  private func find(of device: Int?, isAny: Bool, _ kind: Period.Kind?, in range: ClosedRange<Int64>) throws(HistoryError) -> [Int] {
+    var (conditions, arguments): ([String], [SQLValue]) = ([], [])
+    if let kind { (conditions, arguments) = (["kind = ?"], [.text(kind.rawValue)]) }
+    if !isAny {
+      conditions.append("device = ?")
+      arguments.append(.int(device ?? 0))
+    }
+    let condition = conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
+    let offsets = Dictionary(try allBoots().map { ($0.id, $0.offset) }) { first, _ in first }
+    let sql = "SELECT id, start_boot, start, end_boot, \"end\" FROM period INDEXED BY period_time\(condition)"
+    var found: [(start: Int64, id: Int)] = []
+    _ = try database.rows(sql, arguments) { (row) throws(HistoryError) in
+      let start = row.int(2) &+ (offsets[row.number(1)] ?? 0)
+      let end = row.int(4) &+ (offsets[row.number(3)] ?? 0)
+      if start <= range.upperBound, end >= range.lowerBound { found.append((start, row.number(0))) }
+    }
+    found.sort { ($0.start, $0.id) < ($1.start, $1.id) }
+    return found.map(\.id)
   }
 
   /// The period with this ID, or nil if there is none.
   public func period(_ id: Int) throws(HistoryError) -> Period? {
-    try database.rows("SELECT \(Self.columns), p.details FROM period p JOIN device d ON d.id = p.device WHERE p.id = ?", [.int(id)]) {
-      (row) throws(HistoryError) in
-      var period = try period(row)
-      period.details = row.text(12)
+    let names = try database.rows("SELECT id, name FROM device") { (row) throws(HistoryError) in (row.number(0), row.text(1)) }
+    let sql = "SELECT \(PeriodRow.columns), details FROM period WHERE id = ?"
+    return try database.rows(sql, [.int(id)]) { [devices = Dictionary(uniqueKeysWithValues: names)] (row) throws(HistoryError) in
+      let row = PeriodRow(row, devices: devices)
+      var period = try row.period()
+      period.details = row.details
       return period
     }.first
-  }
-
-  private func period(_ row: SQLRow) throws(HistoryError) -> Period {
-    guard let kind = Period.Kind(rawValue: row.text(2)) else {
-      throw HistoryError(.damaged, "period \(row.number(0)) has the unknown kind \(row.text(2)); upgrade")
-    }
-    var period = Period(
-      device: row.text(1), kind: kind, start: BootTime(boot: row.number(3), time: row.int(4)),
-      end: BootTime(boot: row.number(5), time: row.int(6)), zone: row.text(7))
-    period.id = row.number(0)
-    period.isOpen = row.bool(8)
-    period.isFrozen = row.bool(9)
-    period.summaryStart = row.int(10)
-    period.summary = row.text(11)
-    return period
   }
 }
 

@@ -63,8 +63,8 @@ public struct MethodCall<M: VarlinkMethod> {
 
   /// Ends the call with a result.
   public func reply(_ result: M.Result) { call.end(VarlinkReply.message(result)) }
-  /// Ends the call with a result that is the JSON text of an `M.Result`.
-  public func reply(encoded result: String) { call.end(VarlinkReply.message(encoded: result)) }
+  /// Ends the call with an encoded reply.
+  public func reply(encoded message: [UInt8]) { call.end(message) }
   /// Ends the call with an error.
   public func fail(_ error: some VarlinkError) { call.fail(error) }
   /// Sends a result that is followed by others. Only for clients that accept more.

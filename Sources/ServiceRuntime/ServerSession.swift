@@ -84,9 +84,12 @@ final class ServerSession: EventSource {
     guard unsent + message.count <= limits.output + VarlinkFraming.replyLimit else {
       return reject("more than \((limits.output + VarlinkFraming.replyLimit) >> 20) MiB of replies have not been read")
     }
-    let wasEmpty = unsent == 0
-    output += message
-    if wasEmpty { flush(at: SystemClock.monotonic) }
+    if unsent == 0 {
+      output = message
+      flush(at: SystemClock.monotonic)
+    } else {
+      output += message
+    }
   }
 
   private func flush(at now: Instant) {
@@ -103,7 +106,8 @@ final class ServerSession: EventSource {
       (sent, unreadSince) = (0, nil)
     } else {
       if unreadSince == nil { unreadSince = now }
-      if sent > limits.output {
+      // What was sent is removed only now and then, so that a long reply is not moved for each part of it.
+      if sent > limits.output, sent > output.count / 2 {
         output.removeSubrange(..<sent)
         sent = 0
       }

@@ -41,8 +41,8 @@ public struct VarlinkReply {
     encode(Outgoing(parameters: parameters, continues: continues ? true : nil, error: nil))
   }
 
-  /// Encodes a reply whose parameters are JSON text (with its NUL).
-  public static func message(encoded parameters: String) -> [UInt8] { Array("{\"parameters\":\(parameters)}".utf8) + [0] }
+  /// The bytes before and after the JSON text of the parameters of a reply, with its NUL.
+  public static let envelope = (head: Array("{\"parameters\":".utf8), tail: Array("}\0".utf8))
 
   /// Encodes an error (with its NUL).
   public static func message(_ error: ContractError) -> [UInt8] { message(error: error) }

@@ -32,17 +32,21 @@ extension HistoryServer {
     reads.run { [open = periodManager.openPeriods] reader in
       if let device = parameters.device { _ = try reader.recorded(device) }
       let axis = try TimeAxis(reader)
-      let rows = try reader.periods(of: parameters.device, kind: kind, in: range, limit: limit)
       // Ten years have thousands of trips: their stored texts are sent as they are.
-      var text = "{\"periods\":["
-      for row in rows.reversed() {
-        if text.utf8.last != UInt8(ascii: "[") { text += "," }
-        text += row.isOpen ? Self.details(row, axis, open).period.json : PeriodMapping.summary(row, axis)
+      let envelope = VarlinkReply.envelope
+      var message = envelope.head + Array("{\"periods\":[".utf8)
+      try reader.readPeriods(of: parameters.device, kind: kind, in: range, limit: limit) { (row) throws(HistoryError) in
+        if message.last != UInt8(ascii: "[") { message.append(UInt8(ascii: ",")) }
+        if row.isOpen {
+          message += Array(Self.details(try row.period(), axis, open).period.json.utf8)
+        } else {
+          try PeriodMapping.append(row, axis, to: &message)
+        }
       }
-      return text + "]}"
-    } then: { (result: Result<String, any Error>) in
+      return message + Array("]}".utf8) + envelope.tail
+    } then: { (result: Result<[UInt8], any Error>) in
       switch result {
-      case .success(let text): call.reply(encoded: text)
+      case .success(let message): call.reply(encoded: message)
       case .failure(let error): Self.fail(call, error)
       }
     }
