@@ -51,14 +51,15 @@ struct CallConnection {
     }
   }
 
-  /// Reads from the socket once.
-  mutating func receive() {
+  /// Reads from the socket once. Returns whether more may be waiting.
+  mutating func receive() -> Bool {
     let count = withUnsafeTemporaryAllocation(byteCount: Self.readSize, alignment: 1) { chunk in
       let count = recv(descriptor, chunk.baseAddress, chunk.count, 0)
       if count > 0 { framing.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(chunk)[..<count])) }
       return count
     }
     if count == 0 || count < 0 && errno != EAGAIN && errno != EINTR { hasEnded = true }
+    return count == Self.readSize
   }
 
   /// The next reply that has arrived; nil if there is none. Throws for an error reply, for an invalid one, and after the end.
@@ -100,12 +101,13 @@ public class DaemonSource: EventSource {
   }
 
   public final override var descriptor: Int32 { connection?.descriptor ?? -1 }
-  public final override var interest: Int16 { connection?.interest ?? 0 }
+  public override var interest: Int16 { connection?.interest ?? 0 }
 
-  /// Sends and receives as much as possible without blocking.
-  final func exchange() {
+  /// Sends and receives as much as possible without blocking. Returns whether more may be waiting to be read.
+  @discardableResult
+  final func exchange() -> Bool {
     connection?.send()
-    connection?.receive()
+    return connection?.receive() ?? false
   }
 
   /// Returns the next complete reply, or nil if there is none yet.

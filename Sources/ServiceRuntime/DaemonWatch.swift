@@ -1,5 +1,6 @@
 // Watches the daemon: calls Watch on its socket, and calls it again after the connection has ended. A daemon that sends nothing for three
-// heartbeat periods counts as dead. The watch reads a limited amount per turn of the loop, so that other sources are served in between.
+// heartbeat periods counts as dead. The watch reads a limited amount per turn of the loop, so that other sources are served in between. If
+// its owner does not need each value at once, it pauses after each read: one long read takes much less CPU time than many short ones.
 
 import CLinux
 import Glibc
@@ -22,52 +23,73 @@ public final class DaemonWatch: DaemonSource {
   private let path: String
   private let call: [UInt8]
   private let timeout: Nanoseconds
+  private let pause: Nanoseconds
   private let handle: (Event, Instant) -> Void
   private var delay = RetryDelay()
   private var sequence: Int?
+  /// When the daemon counts as dead or, without a connection, when the next attempt is made.
+  private var deadline: Instant
+  /// When the pause after the last read ends.
+  private var resume: Instant?
 
   /// Watches these references, or everything, on the socket at `path`. `handle` receives each event with the time of its turn of the
-  /// loop. `minimumInterval` is in milliseconds.
+  /// loop. `minimumInterval` is in milliseconds. `pause` is the time to wait after each read.
   public convenience init(
-    socket path: String, references: [String]? = nil, minimumInterval: Int? = nil, loop: EventLoop,
+    socket path: String, references: [String]? = nil, minimumInterval: Int? = nil, pause: Nanoseconds = 0, loop: EventLoop,
     handle: @escaping (Event, Instant) -> Void
   ) {
-    self.init(socket: path, references, minimumInterval, timeout: Self.timeout, loop: loop, handle: handle)
+    self.init(socket: path, references, minimumInterval, pause: pause, timeout: Self.timeout, loop: loop, handle: handle)
   }
 
   init(
-    socket path: String, _ references: [String]?, _ minimumInterval: Int?, timeout: Nanoseconds, loop: EventLoop,
+    socket path: String, _ references: [String]?, _ minimumInterval: Int?, pause: Nanoseconds = 0, timeout: Nanoseconds, loop: EventLoop,
     handle: @escaping (Event, Instant) -> Void
   ) {
     self.path = path
     self.timeout = timeout
+    self.pause = pause
     self.handle = handle
+    deadline = SystemClock.monotonic
     let parameters = Contract.Watch.Parameters(references: references, minimumIntervalMilliseconds: minimumInterval)
     do { call = try VarlinkCall.message(Contract.Watch.self, parameters, more: true) } catch {
       preconditionFailure("strings and integers can be encoded: \(error)")
     }
     super.init()
-    wake = SystemClock.monotonic
+    wake = deadline
     loop.add(self)
   }
 
+  /// Without interest, the loop still reports the end of the connection.
+  public override var interest: Int16 { resume == nil ? super.interest : 0 }
+
   public override func timerFired(at now: Instant) {
+    defer { wake = min(deadline, resume ?? .max) }
+    if isConnected, now < deadline { return read(at: now) }
     guard !isConnected else {
       return disconnect(.unavailable("no reply from vehicled for \(timeout / .second) s; see \"systemctl status vehicled\""), at: now)
     }
     do throws(DaemonFailure) {
       try connect(to: path, call: call)
       sequence = nil
-      wake = now + timeout
+      deadline = now + timeout
     } catch {
       disconnect(error, at: now)
     }
   }
 
   public override func ready(_ events: Int16, at now: Instant) {
-    exchange()
+    read(at: now)
+    wake = min(deadline, resume ?? .max)
+  }
+
+  private func read(at now: Instant) {
+    resume = nil
+    let isDrained = !exchange()
     do throws(DaemonFailure) {
-      while let reply = try nextReply() { try deliver(reply, at: now) }
+      while let reply = try nextReply() {
+        try deliver(reply, at: now)
+        if isDrained, pause > 0 { resume = now + pause }
+      }
     } catch {
       disconnect(error, at: now)
     }
@@ -84,7 +106,7 @@ public final class DaemonWatch: DaemonSource {
     }
     sequence = result.sequence
     delay.reset()
-    wake = now + timeout
+    deadline = now + timeout
     if missing > 0 { handle(.gap(missing: missing), now) }
     if isConnected { handle(.result(result), now) }
   }
@@ -92,7 +114,7 @@ public final class DaemonWatch: DaemonSource {
   private func disconnect(_ failure: DaemonFailure, at now: Instant) {
     disconnect()
     let retry = now + delay.next()
-    wake = retry
+    (deadline, resume) = (retry, nil)
     handle(.disconnected(failure, retry: retry), now)
   }
 }

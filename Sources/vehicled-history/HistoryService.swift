@@ -18,6 +18,9 @@ final class HistoryService {
     var alerts: String
   }
 
+  /// The time between two reads of the daemon's values, which are recorded with the times of their measurement.
+  private static let pause: Nanoseconds = 250 * .millisecond
+
   private let loop: EventLoop
   private let paths: Paths
   private let configuration: HistoryConfiguration
@@ -86,7 +89,7 @@ final class HistoryService {
   /// Serves the socket, and records until the loop ends.
   func run() throws {
     try server.start(path: paths.socket, access: access)
-    watch = DaemonWatch(socket: paths.daemon, loop: loop) { [unowned self] event, _ in handle(event) }
+    watch = DaemonWatch(socket: paths.daemon, pause: Self.pause, loop: loop) { [unowned self] event, _ in handle(event) }
     logger.notice("serving \(paths.socket), storing in \(paths.directory)")
     try loop.runAsService()
     stop()

@@ -19,10 +19,13 @@ import Varlink
     private(set) var failures: [DaemonFailure] = []
     private(set) var watch: DaemonWatch?
 
-    init(references: [String]? = nil, interval: Int? = nil, timeout: Nanoseconds = DaemonWatch.timeout) throws {
+    init(
+      references: [String]? = nil, interval: Int? = nil, pause: Nanoseconds = 0, timeout: Nanoseconds = DaemonWatch.timeout
+    ) throws {
       directory = try Directory()
       loop = try EventLoop(handlesSignals: false)
-      watch = DaemonWatch(socket: directory.socket, references, interval, timeout: timeout, loop: loop) { [unowned self] event, now in
+      watch = DaemonWatch(socket: directory.socket, references, interval, pause: pause, timeout: timeout, loop: loop) {
+        [unowned self] event, now in
         switch event {
         case .result(let result):
           results.append(result)
@@ -171,6 +174,23 @@ import Varlink
     guard case .unavailable(let message) = try rig.failure(0) else { return #expect(Bool(false)) }
     #expect(message.hasPrefix("no reply from vehicled for "))
     _ = try rig.client(1, of: daemon)
+  }
+
+  @Test func `a watch with a pause reads what has arrived in the meantime at once, and notices the end during the pause`() throws {
+    let pause = 300 * Nanoseconds.millisecond
+    let rig = try Rig(pause: pause)
+    let daemon = try rig.daemon()
+    defer { daemon.close() }
+    let client = try rig.client(0, of: daemon)
+    client.send(Self.reply(0))
+    #expect(try rig.loop.run { rig.results.count == 1 })
+    for number in 1...3 { client.send(Self.reply(number)) }
+    #expect(try rig.loop.run { rig.results.count == 4 })
+    #expect(Set(rig.times[1...]).count == 1 && rig.times[1] - rig.times[0] >= pause)
+    client.send(Self.reply(4))
+    client.close()
+    #expect(try rig.failure(0) == .unavailable("vehicled has closed the connection"))
+    #expect(rig.results.count == 5)
   }
 
   @Test func `a turn of the loop delivers a limited number of replies`() throws {
