@@ -7,6 +7,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/serial.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -153,6 +154,13 @@ int clinux_spawn(const char *path, const char *argument, int fd, int as, pid_t *
   posix_spawnattr_destroy(&attributes);
   return -result;
 }
+
+void clinux_keep_memory(void) {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+}
+
+void clinux_return_memory(void) { malloc_trim(0); }
 
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 

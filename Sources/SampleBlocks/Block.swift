@@ -114,19 +114,20 @@ public struct Block: Sendable {
     }
     let bytes = try reader.slice(reader.remaining)
     return try bytes.withUnsafeBufferPointer { (planes) throws(BlockError) -> [Int64] in
-      var times: [Int64] = []
-      times.reserveCapacity(rows)
-      var (last, step) = (start, Int64(0))
-      for row in 0..<rows {
-        var number: UInt64 = 0
-        for plane in 0..<width { number |= UInt64(planes[plane * rows + row]) << (8 * UInt64(plane)) }
-        let time = last &+ step &+ signedNumber(zigzag: number)
-        guard row == 0 || time > last else { throw reader.failure("row \(row) is not after the previous one") }
-        step = row == 0 ? 0 : time &- last
-        last = time
-        times.append(time)
+      try [Int64](unsafeUninitializedCapacity: rows) { (times, count) throws(BlockError) in
+        var (last, step) = (start, Int64(0))
+        for row in 0..<rows {
+          var number = UInt64(planes[row])
+          if width > 1 { number |= UInt64(planes[rows + row]) << 8 }
+          if width > 2 { for plane in 2..<width { number |= UInt64(planes[plane * rows + row]) << (8 * UInt64(plane)) } }
+          let time = last &+ step &+ signedNumber(zigzag: number)
+          guard row == 0 || time > last else { throw reader.failure("row \(row) is not after the previous one") }
+          step = row == 0 ? 0 : time &- last
+          last = time
+          times[row] = time
+          count = row + 1
+        }
       }
-      return times
     }
   }
 
@@ -177,7 +178,8 @@ private struct ColumnsDecoder {
       guard known.count <= limit else { throw BlockError("row set \(set)", "\(known.count) rows; the maximum is \(limit)") }
       return known
     }
-    let decoded = try rows(of: set, limit: limit, isBase: false, section).map { rowTimes[Int($0)] }
+    let rows = try rows(of: set, limit: limit, isBase: false, section)
+    let decoded = rows.count == rowTimes.count ? rowTimes : rows.map { rowTimes[Int($0)] }
     times[set] = decoded
     return decoded
   }

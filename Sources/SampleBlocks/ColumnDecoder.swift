@@ -38,7 +38,7 @@ extension ByteReader {
     case .ints: return .ints(try integers(count))
     case .decimals:
       let decimals = try decimals()
-      return .floats(try integers(count).map { DecimalScale.number($0, decimals) })
+      return .floats(try differences(count) { DecimalScale.number($0, decimals) })
     case .doubles: return .floats(try doubles(count))
     case .strings:
       let dictionary = try strings("strings")
@@ -66,15 +66,23 @@ extension ByteReader {
     return elements
   }
 
-  mutating func integers(_ count: Int) throws(BlockError) -> [Int64] {
-    var integers: [Int64] = []
-    integers.reserveCapacity(min(count, remaining))
+  mutating func integers(_ count: Int) throws(BlockError) -> [Int64] { try differences(count) { $0 } }
+
+  /// Reads integers, each stored as the difference from the previous one, and converts them.
+  @inline(__always)
+  private mutating func differences<Element>(_ count: Int, _ convert: (Int64) -> Element) throws(BlockError) -> [Element] {
+    guard count <= remaining else { throw failure("truncated: \(count) numbers in \(remaining) bytes") }
     var previous: Int64 = 0
-    try numbers(count) { number in
-      previous &+= signedNumber(zigzag: number)
-      integers.append(previous)
+    var reader = self
+    let elements = try [Element](unsafeUninitializedCapacity: count) { (output, written) throws(BlockError) in
+      try reader.numbers(count) { number in
+        previous &+= signedNumber(zigzag: number)
+        output.initializeElement(at: written, to: convert(previous))
+        written += 1
+      }
     }
-    return integers
+    self = reader
+    return elements
   }
 
   private mutating func decimals() throws(BlockError) -> Int {

@@ -1,5 +1,7 @@
-// Raw deflate with zlib: no header and no checksum, because sections have a CRC of their own.
+// Raw deflate: no header and no checksum, because sections have a CRC of their own. zlib compresses, because it can be tuned for differences;
+// libdeflate decompresses, because it is faster.
 
+import CDeflate
 import CZlib
 
 /// The maximum compression ratio of deflate: a match of 258 bytes in two bits.
@@ -49,26 +51,16 @@ func canHold(_ stored: Int, _ size: Int) -> Bool {
 func decompress(_ bytes: ArraySlice<UInt8>, to size: Int, _ place: String) throws(BlockError) -> ArraySlice<UInt8> {
   if bytes.count == size { return bytes }
   guard canHold(bytes.count, size) else { throw BlockError(place, "\(bytes.count) bytes cannot hold \(size)") }
-  let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
-  stream.initialize(to: z_stream())
-  defer { stream.deallocate() }
-  guard inflateInit2_(stream, -MAX_WBITS, ZLIB_VERSION, CInt(MemoryLayout<z_stream>.size)) == Z_OK else {
-    throw BlockError(place, "out of memory")
-  }
-  defer { inflateEnd(stream) }
-  var code = Z_OK
+  guard let decompressor = libdeflate_alloc_decompressor() else { throw BlockError(place, "out of memory") }
+  defer { libdeflate_free_decompressor(decompressor) }
+  var (result, used) = (LIBDEFLATE_BAD_DATA, 0)
   let output = [UInt8](unsafeUninitializedCapacity: size) { output, count in
-    bytes.withUnsafeBufferPointer { input in
-      stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
-      stream.pointee.avail_in = UInt32(input.count)
-      stream.pointee.next_out = output.baseAddress
-      stream.pointee.avail_out = UInt32(size)
-      code = inflate(stream, Z_FINISH)
-      count = size - Int(stream.pointee.avail_out)
+    bytes.withUnsafeBytes { input in
+      // Without a pointer for its length, the output must have exactly this size.
+      result = libdeflate_deflate_decompress_ex(decompressor, input.baseAddress, input.count, output.baseAddress, size, &used, nil)
     }
+    count = result == LIBDEFLATE_SUCCESS ? size : 0
   }
-  guard code == Z_STREAM_END, output.count == size, stream.pointee.avail_in == 0 else {
-    throw BlockError(place, "damaged compressed data")
-  }
+  guard result == LIBDEFLATE_SUCCESS, used == bytes.count else { throw BlockError(place, "damaged compressed data") }
   return output[...]
 }

@@ -10,6 +10,9 @@ struct ChargeDetection: Sendable {
   private var acPlug: Bool?
   private var dcPlug: Bool?
 
+  /// Whether the vehicle is charging as it reports itself; nil if it does not report that.
+  var isReported: Bool? { flag }
+
   /// Whether a plug is connected, as last reported.
   var isPlugged: Bool { acPlug == true || dcPlug == true }
 
@@ -21,7 +24,7 @@ struct ChargeDetection: Sendable {
   @inline(__always)
   mutating func update(_ role: Role, _ value: Double?, hasCurrent: Bool) -> Bool {
     switch role {
-    case .batteryCurrent: return true
+    case .batteryCurrent, .batteryVoltage: return true
     case .batteryPower: return !hasCurrent
     case .charging:
       flag = value.map { $0 != 0 }

@@ -15,6 +15,7 @@ struct Meter: Sendable {
   private(set) var current: Double?
   private(set) var power: Double?
   private var currentAt = Int64.min
+  private var hasKnownCurrent = false
   private(set) var odometer = Counter(resolution: 1, maxPerSecond: 400.0 / 3600, canRestart: false)
   private(set) var counterOut = Counter(resolution: 0.1, maxPerSecond: 600.0 / 3600, canRestart: true)
   private(set) var counterIn = Counter(resolution: 0.1, maxPerSecond: 600.0 / 3600, canRestart: true)
@@ -30,14 +31,14 @@ struct Meter: Sendable {
   private var stateOfChargeFilter = PlausibleValue(0...100, slack: 5, slope: 0.2)
   private var displayedStateOfChargeFilter = PlausibleValue(0...100, slack: 5, slope: 0.2)
   private var fuelLevelFilter = PlausibleValue(0...100, slack: 25, slope: 0.2)
-  private var currentFilter = PlausibleValue(Limits.current)
   private var batteryTemperatureFilter = PlausibleValue(-60...120, slack: 5, slope: 0.2)
   private var outdoorTemperatureFilter = PlausibleValue(-60...70, slack: 5, slope: 0.2)
 
   init(time: Int64) { totals = Totals(time: time) }
 
-  /// Whether power is computed from current and voltage.
-  func usesCurrent(at now: Int64) -> Bool { current != nil && voltage != nil && now - currentAt <= Limits.sampleAge }
+  /// Whether power is computed from current and voltage: since both were known for the first time, as long as the current is reported. Its
+  /// absence is a report, too.
+  func usesCurrent(at now: Int64) -> Bool { hasKnownCurrent && (current == nil || now - currentAt <= Limits.sampleAge) }
 
   /// Discards the readings after a gap, because they may be out of date. `known` still contains them.
   mutating func forgetReadings() {
@@ -68,13 +69,8 @@ struct Meter: Sendable {
 
   mutating func update(_ role: Role, _ value: Double?, isStationary: Bool, at now: Int64) {
     switch role {
-    case .batteryCurrent:
-      current = value.flatMap { currentFilter.update($0, at: now) ? $0 : nil }
-      currentAt = now
-      if let current, let voltage { addPower(current * voltage / 1000, isStationary, now) } else { stopPower() }
-    case .batteryVoltage:
-      voltage = value.flatMap { Limits.voltage ~= $0 ? $0 : nil }
-      if let current, let voltage { addPower(current * voltage / 1000, isStationary, now) } else { stopPower() }
+    case .batteryCurrent: updateCurrent(value, isStationary: isStationary, at: now)
+    case .batteryVoltage: updateVoltage(value, isStationary: isStationary, at: now)
     case .batteryPower:
       // Current and voltage take precedence: they are measured, and the reported power is computed from them.
       guard !usesCurrent(at: now) else { return }
@@ -101,6 +97,26 @@ struct Meter: Sendable {
       if let value, outdoorTemperatureFilter.update(value, at: now) { Self.set(&totals.outdoorTemperature, value, &hasNewReading) }
     default: updateFuel(role, value, now)
     }
+  }
+
+  @inline(__always)
+  mutating func updateCurrent(_ value: Double?, isStationary: Bool, at now: Int64) {
+    current = value.flatMap { Limits.current ~= $0 ? $0 : nil }
+    currentAt = now
+    addMeasuredPower(isStationary, now)
+  }
+
+  @inline(__always)
+  mutating func updateVoltage(_ value: Double?, isStationary: Bool, at now: Int64) {
+    voltage = value.flatMap { Limits.voltage ~= $0 ? $0 : nil }
+    addMeasuredPower(isStationary, now)
+  }
+
+  @inline(__always)
+  private mutating func addMeasuredPower(_ isStationary: Bool, _ now: Int64) {
+    guard let current, let voltage else { return stopPower() }
+    hasKnownCurrent = true
+    addPower(current * voltage / 1000, isStationary, now)
   }
 
   @inline(__always)

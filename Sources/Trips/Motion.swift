@@ -28,10 +28,8 @@ struct Motion: Sendable {
 
   /// Below this speed in km/h, a moving vehicle counts as stationary.
   private static let stationarySpeed = 1.0
-  /// Below this speed in rpm, a motor counts as stopped.
-  private static let minMotorSpeed = 30.0
   /// No vehicle changes its speed by 72 km/h in a second; the slack allows for steps of 1 mph and for locked wheels.
-  private static let plausibleSpeed = PlausibleValue(0...500, slack: 15, slope: 72)
+  private static let plausibleSpeed = PlausibleValue(0...Limits.speed, slack: 15, slope: 72)
 
   init(movingSpeed: Double) { self.movingSpeed = movingSpeed }
 
@@ -91,7 +89,7 @@ struct Motion: Sendable {
     if let speed = currentSpeed {
       isMoving = speed >= (state == .moving && wasKnown ? Self.stationarySpeed : movingSpeed)
     } else {
-      isMoving = gear != .park && max(motors.first, motors.second) >= Self.minMotorSpeed
+      isMoving = gear != .park && max(motors.first, motors.second) >= Limits.motorSpeed
     }
     let new = isMoving ? State.moving : .stationary
     // A vehicle that is stationary before and after a loss of data may have moved in between.
@@ -106,9 +104,11 @@ struct Motion: Sendable {
     (self.gear, self.ignition) = (gear, ignition)
   }
 
-  /// Whether the engine or a motor is turning.
+  /// Whether the engine is turning or, as far as the speed is not known, a motor.
   func isEngineOrMotorTurning(at now: Int64) -> Bool {
-    isFresh(engineAt, now) && engine > 0 || isFresh(motorAt, now) && max(motors.first, motors.second) >= Self.minMotorSpeed
+    if isFresh(engineAt, now), engine > 0 { return true }
+    guard !isFresh(speedAt, now), !isFresh(fallbackAt, now) else { return false }
+    return isFresh(motorAt, now) && max(motors.first, motors.second) >= Limits.motorSpeed
   }
 
   /// How long the vehicle has been stationary, as far as the data shows.

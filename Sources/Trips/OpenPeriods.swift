@@ -90,8 +90,9 @@ struct OpenCharge: Sendable {
     (last, segment) = (start, start)
   }
 
-  /// Handles a sample that shows charging.
-  mutating func charge(_ meter: Meter, _ rules: PeriodRules) {
+  /// Handles samples that show charging, with the highest power into the battery in kW.
+  @inline(__always)
+  mutating func charge(_ meter: Meter, peakPower: Double?, _ rules: PeriodRules) {
     let now = meter.totals.time
     let elapsed = now - last.time
     if elapsed <= Limits.sampleAge {
@@ -100,8 +101,7 @@ struct OpenCharge: Sendable {
       pauses.append(Period.Pause(start: last.time, end: now))
     }
     last = meter.totals
-    // Positive into the battery.
-    if let power = meter.power { maxPower = max(maxPower ?? 0, -power) }
+    if let peakPower { maxPower = max(maxPower ?? 0, peakPower) }
     let soc = last.displayedStateOfCharge ?? last.stateOfCharge
     if let soc, let before = segment.displayedStateOfCharge ?? segment.stateOfCharge, Int(soc) == Int(before) { return }
     closeSegment()

@@ -225,8 +225,10 @@ struct PeriodBook: Sendable {
     store(new.period(isClosed: false, meter, rules))
   }
 
-  mutating func charge(_ detection: ChargeDetection, _ meter: Meter) {
-    charge?.charge(meter, rules)
+  /// Handles samples that show charging, with the highest power into the battery in kW.
+  @inline(__always)
+  mutating func charge(_ detection: ChargeDetection, _ meter: Meter, peakPower: Double?) {
+    charge?.charge(meter, peakPower: peakPower, rules)
     if let type = detection.type { charge?.type = type }
   }
 

@@ -202,7 +202,49 @@ public struct PeriodDetector: Sendable {
       guard isCertain else { return }
       book.startCharge(charging.since ?? meter.totals, charging, meter)
     }
-    book.charge(charging, meter)
+    book.charge(charging, meter, peakPower: meter.power.map { -$0 })
+  }
+
+  // MARK: Runs
+
+  /// The run of current and voltage that begins with a sample at this time; nil if this sample does more than to add energy. `current` is
+  /// its current in A, nil if it is a voltage.
+  func powerRun(from time: Int64, current: Double?) -> PowerRun? {
+    // The sample must neither end a gap nor be a clock step.
+    guard let now, let lastDataAt, time >= now, time - lastDataAt <= Limits.gap, motion.state != .unknown,
+      let current = current ?? meter.current
+    else { return nil }
+    let isStationary = motion.state == .stationary
+    let threshold = charging.isReported.map { $0 ? .infinity : -.infinity } ?? (isStationary ? rules.chargingCurrentThreshold : -.infinity)
+    var activity = isStationary ? PowerRun.Activity.idle : .moving
+    if PowerRun.indicatesCharge(current, threshold) {
+      guard isStationary, book.lastChargingAt != nil, charging.since != nil, !motion.isEngineOrMotorTurning(at: now) else { return nil }
+      activity = .charging
+    }
+    return PowerRun(activity: activity, isStationary: isStationary, end: motion.knownAt + Limits.sampleAge, threshold: threshold)
+  }
+
+  /// Adds a sample of a run.
+  @inline(__always)
+  mutating func addPower(_ role: Role, _ number: Double, at time: Int64, _ run: inout PowerRun) {
+    if role == .batteryCurrent {
+      meter.updateCurrent(number, isStationary: run.isStationary, at: time)
+    } else {
+      meter.updateVoltage(number, isStationary: run.isStationary, at: time)
+    }
+    if run.activity == .charging, let power = meter.power { run.peakPower = max(run.peakPower ?? -power, -power) }
+  }
+
+  /// Ends a run with its last sample.
+  mutating func finish(_ run: PowerRun, at time: Int64) -> [Change] {
+    lastDataAt = time
+    if time != now { start(time) }
+    if run.activity == .charging {
+      book.charge(charging, meter, peakPower: run.peakPower)
+    } else {
+      charging.stop()
+    }
+    return book.takeChanges()
   }
 
   // MARK: Gaps

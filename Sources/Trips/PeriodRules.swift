@@ -42,6 +42,10 @@ enum Limits {
   /// Currents in A and voltages in V beyond these are invalid.
   static let current = -3300.0...3300
   static let voltage = 0.0...1500
+  /// Speeds in km/h beyond this are invalid.
+  static let speed = 500.0
+  /// Below this speed in rpm, a motor counts as stopped.
+  static let motorSpeed = 30.0
   /// After this long without values from the vehicle, it may have been used in the meantime.
   static let gap = Int64.seconds(60)
   /// A larger time step indicates a wrong clock, not a parked period.

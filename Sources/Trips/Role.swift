@@ -43,20 +43,40 @@ public enum Role: UInt8, Sendable, CaseIterable {
 }
 
 extension Role {
-  /// Whether power is computed from these currents (A) and voltages (V) in the whole time from `start` to `end`, so that samples of the
-  /// battery power change nothing. The first samples are valid at the start.
-  public static func currentAndVoltageSuffice(
-    _ currents: [Double], at times: [Int64], _ voltages: [Double], from start: Int64, to end: Int64
+  /// Whether power is computed from currents and voltages at these times in the whole time from `start` to `end`, so that samples of the
+  /// battery power change nothing. NaN is an absent value.
+  public static func currentSuffices(
+    _ currents: [Double], at times: [Int64], voltagesAt voltageTimes: [Int64], from start: Int64, to end: Int64
   ) -> Bool {
-    guard let first = times.first, let last = times.last, first <= start, end - last <= Limits.sampleAge else { return false }
-    guard currents.allSatisfy({ Limits.current ~= $0 }), voltages.allSatisfy({ Limits.voltage ~= $0 }) else { return false }
-    var known = max(first, start)
-    for time in times {
-      if time - known > Limits.sampleAge { return false }
-      known = max(known, time)
+    guard let voltageStart = voltageTimes.first, voltageStart - start <= delay, let first = times.first, first - start <= delay else {
+      return false
     }
-    return true
+    // The absence of the current is valid until the next value.
+    var (known, isKnown) = (first, true)
+    for (time, current) in zip(times, currents) {
+      if isKnown, time - known > Limits.sampleAge { return false }
+      (known, isKnown) = (time, !current.isNaN)
+    }
+    return !isKnown || end - known <= Limits.sampleAge
   }
+
+  /// Whether samples change something only while the speed of the vehicle is not known.
+  public var replacesSpeed: Bool { self == .motorSpeed || self == .secondMotorSpeed || self == .fallbackSpeed }
+
+  /// The indexes of those of these times at which the speed of the vehicle is not known, from its values in km/h.
+  public static func timesWithoutSpeed(_ times: [Int64], _ speeds: [Double], at speedTimes: [Int64]) -> [Int] {
+    var relevant: [Int] = []
+    var next = 0
+    for (index, time) in times.enumerated() {
+      while next < speedTimes.count, speedTimes[next] <= time { next += 1 }
+      let isKnown = next > 0 && abs(speeds[next - 1]) <= Limits.speed && time - speedTimes[next - 1] <= Limits.sampleAge
+      if !isKnown { relevant.append(index) }
+    }
+    return relevant
+  }
+
+  /// The time in µs that passes after a gap until all values are polled.
+  private static let delay = Int64.seconds(2)
 }
 
 /// A gear, as far as it matters here.

@@ -1,6 +1,7 @@
 // The program: its options, and errors at startup.
 
 import ArgumentParser
+import CLinux
 import ConfigurationFiles
 import Glibc
 import HistoryStore
@@ -53,6 +54,7 @@ import Varlink
     if checkConfig { return reportValid(configuration) }
     // Ignore SIGXFSZ, so that a write beyond the file size limit fails like a write to a full disk.
     signal(SIGXFSZ, SIG_IGN)
+    clinux_keep_memory()
     Journal.bootstrap(identifier: "vehicled-history", level: configuration.logLevel)
     let paths = HistoryService.Paths(
       socket: socket ?? configuration.socket, daemon: daemon ?? environment("VEHICLED_SOCKET") ?? configuration.daemon,

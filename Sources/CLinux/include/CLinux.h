@@ -45,6 +45,10 @@ ptrdiff_t clinux_receive(int socket, void *bytes, size_t count, int *fd);
 int clinux_spawn(const char *path, const char *argument, int fd, int as, pid_t *pid);
 // Names the calling thread for ps -L and debuggers; at most 15 bytes.
 void clinux_name_thread(const char *name);
+// Makes freed memory stay with the process until clinux_return_memory is called, for programs that allocate and free large buffers again
+// and again.
+void clinux_keep_memory(void);
+void clinux_return_memory(void);
 // Whether the wall clock is synchronised (adjtimex). 1 or 0, or -errno.
 int clinux_clock_is_synchronised(void);
 // Opens a non-blocking netlink socket that receives the kernel's messages about links, addresses and routes of the network. It drops

@@ -1,5 +1,6 @@
 // Computes periods from recorded values, when the service starts and for Recut.
 
+import CLinux
 import HistoryStore
 import Protocols
 import SampleBlocks
@@ -31,16 +32,15 @@ struct PeriodReplay: Sendable {
     var merge = SampleMerge()
     while let next = try chunks.next() {
       let chunk = MergedChunk(next, signals)
-      merge.read(chunk) { sample in
-        if range.contains(sample.time) { apply(detector.add(sample)) }
-      }
+      merge.read(chunk, &detector, in: range) { Self.apply($0, &periods) }
       end = chunk.end
       progress(chunk.end)
     }
     damage += chunks.damage
+    clinux_return_memory()
   }
 
-  mutating func apply(_ changes: [Change]) {
+  private static func apply(_ changes: [Change], _ periods: inout [Int: DetectedPeriod]) {
     for change in changes {
       switch change {
       case .stored(let period): periods[period.id] = period
@@ -51,8 +51,8 @@ struct PeriodReplay: Sendable {
 
   /// Returns all periods as of a time, ordered by start.
   mutating func finish(at time: Int64?) -> [DetectedPeriod] {
-    if let time { apply(detector.advance(to: time)) }
-    apply(detector.finish())
+    if let time { Self.apply(detector.advance(to: time), &periods) }
+    Self.apply(detector.finish(), &periods)
     return periods.values.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
   }
 

@@ -1,0 +1,2 @@
+// libdeflate, which decompresses blocks of samples several times faster than zlib.
+#include <libdeflate.h>
