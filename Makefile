@@ -23,7 +23,7 @@ libdir = $(prefix)/lib
 unitdir = $(DESTDIR)$(libdir)/systemd/system
 
 .NOTPARALLEL:
-.PHONY: build help setup setup-build setup-bench setup-deb lint protocols test test-vm sanitize soak demo bench fuzz fuzz-short install deb check-install clean
+.PHONY: build help setup setup-build setup-bench setup-deb lint protocols test test-vm test-resets sanitize soak demo bench fuzz fuzz-short install deb check-install clean
 
 build: ## build the programs for release
 	swift build -c release --static-swift-stdlib
@@ -61,6 +61,13 @@ test-vm: setup deb ## test the Debian package in a Debian guest with systemd, jo
 	@Tests/Setup/setup.sh vm
 	@.venv/bin/python Tests/VM/machine.py build .build/vm
 	@.venv/bin/python Tests/VM/machine.py run .build/vm $$(ls .build/deb/*.deb) $(release)/vehiclesim
+
+# How often test-resets resets the guest.
+RESETS = 20
+test-resets: setup deb ## reset the guest RESETS=20 times while it records a car, and check what was lost (needs root once)
+	@Tests/Setup/setup.sh vm
+	@.venv/bin/python Tests/VM/machine.py build .build/vm
+	@.venv/bin/python Tests/VM/machine.py reset .build/vm $$(ls .build/deb/*.deb) $(RESETS)
 
 # The soak test looks for leaks: the leak sanitizer reports Swift's tagged pointers as leaks. The programs that tests start write their
 # reports to files of their own.

@@ -4,14 +4,17 @@
   machine.py build DIRECTORY                   creates kernel, initrd and disk image once (needs root, about three minutes)
   machine.py run DIRECTORY PACKAGE SIMULATOR   boots the guest with the package, and SIMULATOR behind a USB serial cable, and
                                                runs scenario.py in it
+  machine.py reset DIRECTORY PACKAGE COUNT     resets the guest COUNT times while it records a car (resets.py), and checks what was lost
 
-Uses KVM if available, otherwise emulation. The guest boots in 15 s, has no external network, and discards its changes. The exit
-status is that of the scenario, or 125 if the guest did not report one."""
-import os, re, shutil, signal, subprocess, sys, tarfile, tempfile, threading
+Uses KVM if available, otherwise emulation. The guest boots in 15 s, has no external network, and discards its changes; only the
+recorded values of `reset` stay, on a disk of their own. The exit status of `run` is that of the scenario, or 125 if the guest did not
+report one."""
+import io, os, random, re, shutil, signal, statistics, subprocess, sys, tarfile, tempfile, threading, time
+from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = ("systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libevdev2,libcurl4,libsqlite3-0,ca-certificates,libpam-systemd,linux-image-amd64,"
+PACKAGES = ("systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libevdev2,libcurl4,libsqlite3-0,libdeflate0,ca-certificates,libpam-systemd,linux-image-amd64,"
             "network-manager,wpasupplicant,hostapd,dnsmasq-base,iw,iproute2")
 BUMBLE = "bumble==0.0.236"
 TIMEOUT = 3000  # seconds for the whole run
@@ -90,48 +93,109 @@ def has_kvm():
     return os.access("/dev/kvm", os.R_OK | os.W_OK) and bool(re.search(r"\b(vmx|svm)\b", Path("/proc/cpuinfo").read_text()))
 
 
-def boot(folder, package, simulator):
-    adapter = subprocess.Popen([simulator, "obd", "--on", "tcp:127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
-    port = adapter.stdout.readline().split(":")[-1].strip()
+@contextmanager
+def guest(folder, job, *options):
+    """Boots the guest with the files of the function `job`, and ends it."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        with tarfile.open(f"{place}/job.tar", "w") as job:
-            job.add(package, "opt/vm/vehicled.deb")
-            for name in ("air.py", "package.py", "recording.py", "scenario.py", "service.py", "steps.py", "wifi.py"):
-                job.add(HERE / name, f"opt/vm/{name}")
+        with tarfile.open(f"{place}/job.tar", "w") as tar:
+            job(tar)
         accelerator = ["-accel", "kvm", "-cpu", "host"] if has_kvm() else ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]
         command = [
             "qemu-system-x86_64", *accelerator, "-smp", "2", "-m", "1024", "-display", "none", "-monitor", "none", "-no-reboot", "-nic", "none",
             "-kernel", folder / "vmlinuz", "-initrd", folder / "initrd", "-serial", f"file:{folder}/console.log", "-serial", "stdio",
-            "-device", "qemu-xhci", "-chardev", f"socket,id=adapter,host=127.0.0.1,port={port},reconnect=1",
-            "-device", "usb-serial,chardev=adapter,serial=A50285BI",
             "-append", "console=ttyS0 root=/dev/vda rootfstype=ext4 rw quiet panic=-1 tsc=unstable mitigations=off systemd.show_status=0",
             "-drive", f"file={folder}/disk.img,if=virtio,format=raw,snapshot=on",
-            "-drive", f"file={place}/job.tar,if=virtio,format=raw,readonly=on"]
+            "-drive", f"file={place}/job.tar,if=virtio,format=raw,readonly=on", *options]
         machine = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace")
         limit = threading.Timer(TIMEOUT, machine.kill)
         limit.start()
-        code = 125
         try:
+            yield machine
+        finally:
+            limit.cancel()
+            machine.kill()
+            machine.wait()
+
+
+def test(folder, package, simulator):
+    def job(tar):
+        tar.add(package, "opt/vm/vehicled.deb")
+        for name in ("air.py", "package.py", "recording.py", "scenario.py", "service.py", "steps.py", "wifi.py"):
+            tar.add(HERE / name, f"opt/vm/{name}")
+
+    adapter = subprocess.Popen([simulator, "obd", "--on", "tcp:127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    port = adapter.stdout.readline().split(":")[-1].strip()
+    code = 125
+    try:
+        with guest(folder, job, "-device", "qemu-xhci", "-chardev", f"socket,id=adapter,host=127.0.0.1,port={port},reconnect=1",
+                   "-device", "usb-serial,chardev=adapter,serial=A50285BI") as machine:
             for line in machine.stdout:
                 line = line.rstrip()
                 if line.startswith("vm: exit "):
                     code = int(line.split()[-1])
                 else:
                     print(line, flush=True)
-        finally:
-            limit.cancel()
-            for process in (machine, adapter):
-                process.kill()
-                process.wait()
-        if code == 125:
-            print(f"machine.py: no exit status from the guest; last lines of {folder}/console.log:", file=sys.stderr)
-            print((folder / "console.log").read_text(errors="replace")[-2000:], file=sys.stderr)
-        return code
+    finally:
+        adapter.kill()
+        adapter.wait()
+    if code == 125:
+        show_console(folder)
+    return code
+
+
+def show_console(folder):
+    print(f"machine.py: the guest ended too early; last lines of {folder}/console.log:", file=sys.stderr)
+    print((folder / "console.log").read_text(errors="replace")[-2000:], file=sys.stderr)
+
+
+def reset(folder, package, count):
+    """Each life of the guest prints what earlier ones have stored, then the time while it records, until it is reset at a random time."""
+
+    def job(tar):
+        # Unpacked, because dpkg would take a minute in each life.
+        content = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(content)) as files:
+            for member in files:
+                tar.addfile(member, files.extractfile(member) if member.isfile() else None)
+        for name, file in (("scenario.py", "resets.py"), ("service.py", "service.py"), ("steps.py", "steps.py")):
+            tar.add(HERE / file, f"opt/vm/{name}")
+
+    disk = folder / "history.img"
+    disk.unlink(missing_ok=True)
+    run("mke2fs", "-q", "-t", "ext4", disk, "256M")
+    first, last, stored, damage = {}, {}, {}, []
+    for number in range(count + 1):
+        due = None
+        with guest(folder, job, "-drive", f"file={disk},if=virtio,format=raw") as machine:
+            for line in machine.stdout:
+                match line.split(maxsplit=2):
+                    case ["stored", boot, time_us]:
+                        stored[boot] = int(time_us)
+                    case ["damage", *_]:
+                        damage.append(line.strip())
+                    case ["recording", boot, time_us]:
+                        last[boot] = int(time_us)
+                        first.setdefault(boot, last[boot])
+                        due = due or time.monotonic() + random.uniform(0, 30)
+                        if number == count or time.monotonic() > due:
+                            break
+                    case _:
+                        print(line.rstrip(), flush=True)
+            else:
+                show_console(folder)
+                return 125
+        print(f"reset {number + 1} of {count}" if number < count else f"after {count} resets:", flush=True)
+    # Of the last life nothing is known yet.
+    lost = [(last[boot] - max(stored.get(boot, 0), first[boot])) / 1e6 for boot in list(first)[:-1]]
+    print(f"lost: median {statistics.median(lost):.1f} s, at most {max(lost):.1f} s; {len(damage)} reports of damage")
+    print("\n".join(damage), end="")
+    return 1 if damage or max(lost) > 10 else 0
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     match sys.argv[1:]:
         case ["build", folder]: build(Path(folder).resolve())
-        case ["run", folder, package, simulator]: sys.exit(boot(Path(folder).resolve(), package, simulator))
+        case ["run", folder, package, simulator]: sys.exit(test(Path(folder).resolve(), package, simulator))
+        case ["reset", folder, package, count]: sys.exit(reset(Path(folder).resolve(), package, int(count)))
         case _: sys.exit(__doc__)
