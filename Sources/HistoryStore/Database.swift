@@ -125,6 +125,14 @@ final class Database {
     try rows(sql, arguments) { (row) throws(HistoryError) in row.int(0) }.first ?? 0
   }
 
+  /// Runs the body on one state of the database. Many statements are faster this way, because the database is locked only once.
+  func snapshot<Result>(_ body: () throws(HistoryError) -> Result) throws(HistoryError) -> Result {
+    if sqlite3_get_autocommit(handle) == 0 { return try body() }
+    try execute("BEGIN")
+    defer { sqlite3_exec(handle, "COMMIT", nil, nil, nil) }
+    return try body()
+  }
+
   /// Runs the body in one transaction, which is rolled back if the body throws. A nested call joins the outermost transaction.
   func transaction<Result>(_ body: () throws(HistoryError) -> Result) throws(HistoryError) -> Result {
     if depth > 0 { return try body() }

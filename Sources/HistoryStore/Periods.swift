@@ -54,6 +54,12 @@ extension HistoryReader {
   public func readPeriods(
     of device: String?, kind: Period.Kind?, in range: ClosedRange<Int64>, limit: Int, _ body: (PeriodRow) throws(HistoryError) -> Void
   ) throws(HistoryError) {
+    try database.snapshot { () throws(HistoryError) in try read(device, kind, range, limit, body) }
+  }
+
+  private func read(
+    _ device: String?, _ kind: Period.Kind?, _ range: ClosedRange<Int64>, _ limit: Int, _ body: (PeriodRow) throws(HistoryError) -> Void
+  ) throws(HistoryError) {
     let names = try database.rows("SELECT id, name FROM device") { (row) throws(HistoryError) in (row.number(0), row.text(1)) }
     let ids = try find(of: names.first { $0.1 == device }?.0, isAny: device == nil, kind, in: range)
     // Rows are large: only those of the result are read, and they are not sorted.

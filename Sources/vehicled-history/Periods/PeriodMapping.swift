@@ -77,22 +77,12 @@ enum PeriodMapping {
     return row
   }
 
-  /// Appends the summary of a stored period, as the JSON text of a `HistoryContract.Period`.
-  static func append(_ row: PeriodRow, _ axis: TimeAxis, to bytes: inout [UInt8]) throws(HistoryError) {
-    // A clock that was corrected since changes the times. Within a boot, it changes all of them.
-    guard axis.wall(row.start) == row.summaryStart, row.start.boot == row.end.boot, !row.isFrozen else {
-      let period = try row.period()
-      bytes.append(contentsOf: corrected(text(period), period, axis).json.utf8)
-      return
-    }
-    bytes.append(contentsOf: head(row.id, row.device).utf8)
-    row.appendSummaryMembers(to: &bytes)
+  /// The summary of a stored period.
+  static func summary(_ row: StoredPeriod, _ axis: TimeAxis) -> HistoryContract.Period { corrected(text(row), row, axis) }
+
+  private static func text(_ row: StoredPeriod) -> String {
+    "{\"number\":\(row.id),\"device\":\(JSON.string(row.device).text),\(row.summary.dropFirst())"
   }
-
-  /// The opening brace and the members that are not part of the stored summary.
-  private static func head(_ id: Int, _ device: String) -> String { "{\"number\":\(id),\"device\":\(JSON.string(device).text)," }
-
-  private static func text(_ row: StoredPeriod) -> String { head(row.id, row.device) + row.summary.dropFirst() }
 
   /// The details of a stored period.
   static func details(_ row: StoredPeriod, _ axis: TimeAxis) -> HistoryContract.PeriodMethod.Result {

@@ -32,18 +32,11 @@ extension HistoryServer {
     reads.run { [open = periodManager.openPeriods] reader in
       if let device = parameters.device { _ = try reader.recorded(device) }
       let axis = try TimeAxis(reader)
-      // Ten years have thousands of trips: their stored texts are sent as they are.
-      let envelope = VarlinkReply.envelope
-      var message = envelope.head + Array("{\"periods\":[".utf8)
+      var list = PeriodList(axis)
       try reader.readPeriods(of: parameters.device, kind: kind, in: range, limit: limit) { (row) throws(HistoryError) in
-        if message.last != UInt8(ascii: "[") { message.append(UInt8(ascii: ",")) }
-        if row.isOpen {
-          message += Array(Self.details(try row.period(), axis, open).period.json.utf8)
-        } else {
-          try PeriodMapping.append(row, axis, to: &message)
-        }
+        if row.isOpen { list.append(Self.details(try row.period(), axis, open).period) } else { try list.append(row) }
       }
-      return message + Array("]}".utf8) + envelope.tail
+      return list.message()
     } then: { (result: Result<[UInt8], any Error>) in
       switch result {
       case .success(let message): call.reply(encoded: message)

@@ -1,0 +1,56 @@
+// The reply of Periods. Ten years have thousands of trips, so their stored texts are sent as they are. No I/O.
+
+import HistoryStore
+import Protocols
+import Varlink
+
+struct PeriodList {
+  private let axis: TimeAxis
+  private var bytes: [UInt8]
+  private var isEmpty = true
+  /// The names of devices as JSON.
+  private var names: [String: String] = [:]
+
+  init(_ axis: TimeAxis) {
+    self.axis = axis
+    bytes = VarlinkReply.envelope.head + Array("{\"periods\":[".utf8)
+  }
+
+  mutating func append(_ period: HistoryContract.Period) {
+    separate()
+    bytes.append(contentsOf: period.json.utf8)
+  }
+
+  mutating func append(_ row: PeriodRow) throws(HistoryError) {
+    // A clock that was corrected since changes the times. Within a boot, it changes all of them.
+    guard axis.wall(row.start) == row.summaryStart, row.start.boot == row.end.boot, !row.isFrozen else {
+      return append(PeriodMapping.summary(try row.period(), axis))
+    }
+    separate()
+    bytes.append(contentsOf: "{\"number\":".utf8)
+    bytes.append(contentsOf: String(row.id).utf8)
+    bytes.append(contentsOf: ",\"device\":".utf8)
+    bytes.append(contentsOf: name(row.device).utf8)
+    bytes.append(UInt8(ascii: ","))
+    row.appendSummaryMembers(to: &bytes)
+  }
+
+  /// Returns the reply.
+  consuming func message() -> [UInt8] {
+    bytes.append(contentsOf: "]}".utf8)
+    bytes.append(contentsOf: VarlinkReply.envelope.tail)
+    return bytes
+  }
+
+  private mutating func separate() {
+    if !isEmpty { bytes.append(UInt8(ascii: ",")) }
+    isEmpty = false
+  }
+
+  private mutating func name(_ device: String) -> String {
+    if let known = names[device] { return known }
+    let name = JSON.string(device).text
+    names[device] = name
+    return name
+  }
+}
