@@ -156,8 +156,8 @@ int clinux_spawn(const char *path, const char *argument, int fd, int as, pid_t *
 }
 
 void clinux_keep_memory(void) {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
 void clinux_return_memory(void) { malloc_trim(0); }

@@ -156,7 +156,10 @@ def reset(folder, package, count):
         content = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
         with tarfile.open(fileobj=io.BytesIO(content)) as files:
             for member in files:
-                tar.addfile(member, files.extractfile(member) if member.isfile() else None)
+                # In the guest, /lib is a link, which a directory would replace.
+                member.name = re.sub(r"^\./lib/", "./usr/lib/", member.name)
+                if not member.isdir():
+                    tar.addfile(member, files.extractfile(member) if member.isfile() else None)
         for name, file in (("scenario.py", "resets.py"), ("service.py", "service.py"), ("steps.py", "steps.py")):
             tar.add(HERE / file, f"opt/vm/{name}")
 
