@@ -158,6 +158,8 @@ public struct PeriodDetector: Sendable {
         if wasMoving { meter.addDriven(elapsed) }
       } else {
         meter.addUnknown(elapsed, speed: max(speedBefore ?? 0, motion.currentSpeed ?? 0))
+        // The unknown time precedes the moment when the vehicle began to respond.
+        readyAt?.addUnknown(of: meter.totals)
       }
     }
     if let speed = motion.currentSpeed { meter.addSpeed(speed, at: time) }

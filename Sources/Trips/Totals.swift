@@ -69,6 +69,9 @@ struct Totals: Sendable {
     outdoorTemperature = outdoorTemperature ?? later.outdoorTemperature
   }
 
+  /// Adopts the unknown time and distance of later totals.
+  mutating func addUnknown(of later: Totals) { (unknownTime, unknownDistance) = (later.unknownTime, later.unknownDistance) }
+
   /// Discards the readings, because the vehicle may have been used since.
   mutating func forgetReadings() {
     (countedOut, countedIn, odometer, stateOfCharge, displayedStateOfCharge) = (nil, nil, nil, nil, nil)

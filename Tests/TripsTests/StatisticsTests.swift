@@ -53,6 +53,24 @@ import Trips
     #expect(figures.unknownTime / 1_000_000 == 301)
   }
 
+  @Test(arguments: [true, false]) func `the time asleep is no part of the next trip`(_ isStateFirst: Bool) throws {
+    var vehicle = SimulatedVehicle(.eGMP)
+    vehicle.park(60)
+    vehicle.drive(600, 60)
+    vehicle.park(640)
+    vehicle.state("parked")
+    vehicle.sleep(39_000)
+    if isStateFirst { vehicle.state("polling") }
+    vehicle.idle(10)
+    vehicle.state("polling")
+    vehicle.drive(600, 60)
+    vehicle.park(400)
+    let trips = Replay(vehicle).trips
+    try #require(trips.count == 2)
+    #expect(trips[1].statistics.drivenTime / 1_000_000 >= 590 && trips[1].statistics.unknownTime / 1_000_000 <= 15)
+    #expect(abs((trips[1].statistics.distance?.value ?? 0) - 10) < 0.5)
+  }
+
   @Test func `without odometer and counters the bound covers a gap`() throws {
     let model = SimulatedVehicle.Model(odometerResolution: nil, counters: false)
     var vehicle = SimulatedVehicle(model)
