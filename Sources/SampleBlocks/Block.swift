@@ -136,9 +136,26 @@ public struct Block: Sendable {
 
   /// The columns of all or only some series, in ascending order of their series.
   public func columns(where isRequested: (_ series: Int) -> Bool = { _ in true }) throws(BlockError) -> [Column] {
+    var decoder: ColumnsDecoder?
+    return try columns(where: isRequested, &decoder)
+  }
+
+  /// The columns of some series, and of those that are required besides, once the first ones are known.
+  public func columns(
+    where isRequested: (_ series: Int) -> Bool, and areRequired: ([Column]) -> Bool, where isOptional: (_ series: Int) -> Bool
+  ) throws(BlockError) -> [Column] {
+    var decoder: ColumnsDecoder?
+    let columns = try columns(where: isRequested, &decoder)
+    guard series.contains(where: isOptional), areRequired(columns) else { return columns }
+    return (columns + (try self.columns(where: isOptional, &decoder))).sorted { $0.series < $1.series }
+  }
+
+  private func columns(where isRequested: (_ series: Int) -> Bool, _ shared: inout ColumnsDecoder?) throws(BlockError) -> [Column] {
     let requested = series.indices.filter { isRequested(series[$0]) }
     guard !requested.isEmpty else { return [] }
-    var decoder = ColumnsDecoder(rowTimes: try times(), reasons: try reasons())
+    var decoder: ColumnsDecoder
+    if let shared { decoder = shared } else { decoder = ColumnsDecoder(rowTimes: try times(), reasons: try reasons()) }
+    defer { shared = decoder }
     var columns: [Column] = []
     columns.reserveCapacity(requested.count)
     for index in requested {

@@ -15,7 +15,6 @@ struct Meter: Sendable {
   private(set) var current: Double?
   private(set) var power: Double?
   private var currentAt = Int64.min
-  private var hasKnownCurrent = false
   private(set) var odometer = Counter(resolution: 1, maxPerSecond: 400.0 / 3600, canRestart: false)
   private(set) var counterOut = Counter(resolution: 0.1, maxPerSecond: 600.0 / 3600, canRestart: true)
   private(set) var counterIn = Counter(resolution: 0.1, maxPerSecond: 600.0 / 3600, canRestart: true)
@@ -36,9 +35,8 @@ struct Meter: Sendable {
 
   init(time: Int64) { totals = Totals(time: time) }
 
-  /// Whether power is computed from current and voltage: since both were known for the first time, as long as the current is reported. Its
-  /// absence is a report, too.
-  func usesCurrent(at now: Int64) -> Bool { hasKnownCurrent && (current == nil || now - currentAt <= Limits.sampleAge) }
+  /// Whether power is computed from current and voltage.
+  func usesCurrent(at now: Int64) -> Bool { current != nil && voltage != nil && now - currentAt <= Limits.sampleAge }
 
   /// Discards the readings after a gap, because they may be out of date. `known` still contains them.
   mutating func forgetReadings() {
@@ -115,7 +113,6 @@ struct Meter: Sendable {
   @inline(__always)
   private mutating func addMeasuredPower(_ isStationary: Bool, _ now: Int64) {
     guard let current, let voltage else { return stopPower() }
-    hasKnownCurrent = true
     addPower(current * voltage / 1000, isStationary, now)
   }
 

@@ -42,43 +42,6 @@ public enum Role: UInt8, Sendable, CaseIterable {
   case state
 }
 
-extension Role {
-  /// Whether power is computed from currents and voltages at these times in the whole time from `start` to `end`, so that samples of the
-  /// battery power change nothing. NaN is an absent value.
-  public static func currentSuffices(
-    _ currents: [Double], at times: [Int64], voltagesAt voltageTimes: [Int64], from start: Int64, to end: Int64
-  ) -> Bool {
-    guard let voltageStart = voltageTimes.first, voltageStart - start <= delay, let first = times.first, first - start <= delay else {
-      return false
-    }
-    // The absence of the current is valid until the next value.
-    var (known, isKnown) = (first, true)
-    for (time, current) in zip(times, currents) {
-      if isKnown, time - known > Limits.sampleAge { return false }
-      (known, isKnown) = (time, !current.isNaN)
-    }
-    return !isKnown || end - known <= Limits.sampleAge
-  }
-
-  /// Whether samples change something only while the speed of the vehicle is not known.
-  public var replacesSpeed: Bool { self == .motorSpeed || self == .secondMotorSpeed || self == .fallbackSpeed }
-
-  /// The indexes of those of these times at which the speed of the vehicle is not known, from its values in km/h.
-  public static func timesWithoutSpeed(_ times: [Int64], _ speeds: [Double], at speedTimes: [Int64]) -> [Int] {
-    var relevant: [Int] = []
-    var next = 0
-    for (index, time) in times.enumerated() {
-      while next < speedTimes.count, speedTimes[next] <= time { next += 1 }
-      let isKnown = next > 0 && abs(speeds[next - 1]) <= Limits.speed && time - speedTimes[next - 1] <= Limits.sampleAge
-      if !isKnown { relevant.append(index) }
-    }
-    return relevant
-  }
-
-  /// The time in µs that passes after a gap until all values are polled.
-  private static let delay = Int64.seconds(2)
-}
-
 /// A gear, as far as it matters here.
 enum Gear: Double, Sendable {
   case park, neutral, driving

@@ -17,6 +17,20 @@ struct Replay {
   }
 
   mutating func add(_ sample: Sample) { apply(detector.add(sample)) }
+
+  /// Adds samples by columns, as a recording has them.
+  mutating func read(_ samples: [Sample]) {
+    var columns = SampleColumns(offset: 0, start: samples.first?.time ?? 0, continues: false)
+    for role in Role.allCases {
+      let own = samples.filter { $0.role == role }
+      if !own.isEmpty { columns.append(role, at: own.map(\.time), own.map { $0.value ?? .nan }) }
+    }
+    var reader = ColumnReader()
+    var changes: [Change] = []
+    reader.read(columns, &detector, in: .min ... .max) { changes += $0 }
+    apply(changes)
+  }
+
   mutating func advance(to time: Int64) { apply(detector.advance(to: time)) }
   mutating func finish() { apply(detector.finish()) }
 

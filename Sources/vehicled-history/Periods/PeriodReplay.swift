@@ -27,14 +27,15 @@ struct PeriodReplay: Sendable {
     for series in try reader.series(of: device) { signals[series.id] = Self.signal(series.key) }
     guard !signals.isEmpty else { return }
     var chunks = try reader.chunks(of: device, in: range) { [signals] (block) throws(BlockError) in
-      try MergedChunk.columns(of: block, signals)
+      try SampleColumns.read(block, signals)
     }
-    var merge = SampleMerge()
-    while let next = try chunks.next() {
-      let chunk = MergedChunk(next, signals)
-      merge.read(chunk, &detector, in: range) { Self.apply($0, &periods) }
-      end = chunk.end
-      progress(chunk.end)
+    var columns = ColumnReader()
+    while let chunk = try chunks.next() {
+      columns.read(SampleColumns(chunk, signals), &detector, in: range) { Self.apply($0, &periods) }
+      // Its series are covered until then.
+      let chunkEnd = chunk.end &+ chunk.boot.offset
+      end = chunkEnd
+      progress(chunkEnd)
     }
     damage += chunks.damage
     clinux_return_memory()

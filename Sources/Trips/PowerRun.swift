@@ -1,39 +1,10 @@
-// Reads a column of samples, for detectors that read years of them.
-
-/// The remaining samples of a column.
-public struct SampleCursor: Sendable {
-  public let role: Role
-  /// The time of the next sample in µs, before `offset` is added; `.max` after the last one.
-  public var time: Int64
-  @usableFromInline let times: [Int64]
-  @usableFromInline let values: [Double]
-  @usableFromInline var next = 0
-
-  /// Starts at the first sample. An absent value is NaN.
-  public init(_ role: Role, at times: [Int64], _ values: [Double]) {
-    (self.role, self.times, self.values) = (role, times, values)
-    time = times.first ?? .max
-  }
-
-  /// The value of the next sample; nil if it is absent.
-  @inlinable public var value: Double? { number.isNaN ? nil : number }
-
-  /// The value of the next sample; NaN if it is absent, and after the last one.
-  @inlinable var number: Double { next < values.count ? values[next] : .nan }
-
-  /// Continues with the following sample.
-  @inlinable @inline(__always)
-  public mutating func advance() {
-    next += 1
-    time = next < times.count ? times[next] : .max
-  }
-}
+// Adds many samples of current and voltage at once, while neither the state of motion nor that of charging changes.
 
 extension PeriodDetector {
   /// Adds samples of the battery's current and voltage until one of them, or any other sample, needs `add`. As long as neither the state of
   /// motion nor that of charging changes, thousands of them can be added at once, with the same result. `offset` converts their times to
   /// wall-clock time; those from `limit` on are left. Returns the time of the last sample that was added.
-  public mutating func addPower(
+  mutating func addPower(
     _ first: inout SampleCursor, _ second: inout SampleCursor, offset: Int64, before limit: Int64
   ) -> (time: Int64, changes: [Change])? {
     let current = first.role == .batteryCurrent ? first : second
