@@ -149,10 +149,10 @@ def show_console(folder):
 
 
 def reset(folder, package, count):
-    """Each life of the guest prints what earlier ones have stored, then the time while it records, until it is reset at a random time."""
+    """Each run of the guest prints what earlier ones have stored, then the time while it records, until it is reset at a random time."""
 
     def job(tar):
-        # Unpacked, because dpkg would take a minute in each life.
+        # Unpacked, because dpkg would take a minute in each run.
         content = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
         with tarfile.open(fileobj=io.BytesIO(content)) as files:
             for member in files:
@@ -188,7 +188,7 @@ def reset(folder, package, count):
                 show_console(folder)
                 return 125
         print(f"reset {number + 1} of {count}" if number < count else f"after {count} resets:", flush=True)
-    # Of the last life nothing is known yet.
+    # Nothing is known of the last run yet.
     lost = [(last[boot] - max(stored.get(boot, 0), first[boot])) / 1e6 for boot in list(first)[:-1]]
     print(f"lost: median {statistics.median(lost):.1f} s, at most {max(lost):.1f} s; {len(damage)} reports of damage")
     print("\n".join(damage), end="")

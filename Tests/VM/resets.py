@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One life of a guest that is reset while it records a car: reports what earlier lives have stored on the disk /dev/vdc, then prints the
+"""One run of a guest that is reset while it records a car: reports what earlier runs have stored on the disk /dev/vdc, then prints the
 time of CLOCK_BOOTTIME in µs while it records."""
 import sqlite3, time
 

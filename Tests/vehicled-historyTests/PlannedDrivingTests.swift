@@ -122,6 +122,7 @@ import Varlink
     let distance = trips.reduce(0) { $0 + ($1.statistics.distance?.value ?? 0) }
     #expect(abs(distance - recording.distance) < 0.02 * recording.distance)
   }
+
   /// Checks periods against lines such as `trip 1-31`, in minutes since `origin`.
   private func check(_ name: String, _ periods: [DetectedPeriod], _ expected: [String], since origin: Int64) {
     let used = periods.filter { $0.kind != .parking }.sorted { $0.start < $1.start }
@@ -139,6 +140,7 @@ import Varlink
     check(one.name, periods, one.expected, since: 0)
     checkDirect(periods, at: one.plan.length / 1000, one.name)
   }
+
   /// Tests/Recordings/history has the golden cases as `vehiclesim history --case NAME --rate 0.25 --start 2026-03-28` wrote them.
   @Test(arguments: DrivingCase.all) func `the stored recording of a golden case gives its periods`(_ one: DrivingCase) throws {
     let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

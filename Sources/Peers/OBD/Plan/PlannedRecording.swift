@@ -50,7 +50,8 @@ public struct PlannedRecording {
   private var slots: [Slot] = []
   private var random: SeededRandom
   private var published: [Sample] = []
-  private let options: [String: Value]
+  /// The machine as it is after a start of the daemon.
+  private let newMachine: any Machine
   private var outages: ArraySlice<PlannedOutage>
   private var outage: PlannedOutage?
   /// When the power failed, until the first sample after that.
@@ -67,9 +68,9 @@ public struct PlannedRecording {
 
   /// Creates a recording that polls `rate` times per second. `car`, `seed` and the outages, in chronological order, determine everything.
   public init(_ car: PlannedCar, rate: Double, seed: UInt64, outages: [PlannedOutage] = []) throws(OptionError) {
-    options = ["rate": .float(rate)]
     self.outages = outages[...]
-    machine = try Kind.obd.make(Setup(device: "ev", options: options))
+    newMachine = try Kind.obd.make(Setup(device: "ev", options: ["rate": .float(rate)]))
+    machine = newMachine
     // All frames of a reply arrive together, at the time of the last frame on a real bus. Separate arrivals would only cost computing time.
     var timing = AdapterTiming.real
     (timing.latency, timing.frame) = (15 * .millisecond, 0)
@@ -117,8 +118,8 @@ public struct PlannedRecording {
   }
 
   private mutating func endOutage() {
-    if case .power? = outage?.cause, let new = try? Kind.obd.make(Setup(device: "ev", options: options)) {
-      machine = new
+    if case .power? = outage?.cause {
+      machine = newMachine
       properties = machine.schema.properties
       slots = properties.map { _ in Slot() }
       machineInputs = [.started(restored: [:], wall: WallTime(microseconds: now / 1000))]
