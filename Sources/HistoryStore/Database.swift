@@ -51,8 +51,12 @@ final class Database {
   private var statements: [String: OpaquePointer] = [:]
   private var depth = 0
 
+  /// Configures SQLite once. This fails without consequences if the process has used it before.
+  private static let configured = csqlite_disable_memory_statistics()
+
   /// Opens a database. If `writable`, a missing one is created.
   init(_ path: String, writable: Bool) throws(HistoryError) {
+    _ = Self.configured
     self.path = path
     var opened: OpaquePointer?
     let flags = (writable ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
@@ -101,23 +105,30 @@ final class Database {
     }
   }
 
-  /// Runs a statement once for each of these arguments, and calls `read` for each row.
-  func rows(_ sql: String, forEach arguments: [Int], _ read: (SQLRow) throws(HistoryError) -> Void) throws(HistoryError) {
+  /// Runs a statement for each of these arguments, and calls `read` for each row, until it returns false. Returns for how many of the
+  /// arguments the statement was run.
+  func rows(
+    _ sql: String, forEach arguments: some Sequence<Int>, _ read: (SQLRow) throws(HistoryError) -> Bool
+  ) throws(HistoryError) -> Int {
     let statement = try prepare(sql)
     defer {
       sqlite3_reset(statement)
       sqlite3_clear_bindings(statement)
     }
+    var (count, continues) = (0, true)
     for argument in arguments {
+      guard continues else { break }
       try check(sqlite3_bind_int64(statement, 1, Int64(argument)))
       var code = sqlite3_step(statement)
       while code == SQLITE_ROW {
-        try read(SQLRow(statement: statement))
+        continues = try read(SQLRow(statement: statement)) && continues
         code = sqlite3_step(statement)
       }
       guard code == SQLITE_DONE else { throw Self.error(code, path, handle) }
       sqlite3_reset(statement)
+      count += 1
     }
+    return count
   }
 
   /// Returns the integer in the first row, or 0.

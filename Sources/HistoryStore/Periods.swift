@@ -46,36 +46,44 @@ extension HistoryReader {
     of device: String? = nil, kind: Period.Kind? = nil, in range: ClosedRange<Int64> = .min ... .max, limit: Int = .max
   ) throws(HistoryError) -> [Period] {
     var periods: [Period] = []
-    try readPeriods(of: device, kind: kind, in: range, limit: limit) { (row) throws(HistoryError) in periods.append(try row.period()) }
+    try readPeriods(try periodIDs(of: device, kind: kind, in: range, limit: limit)) { (row) throws(HistoryError) in
+      periods.append(try row.period())
+      return true
+    }
     return periods.reversed()
   }
 
-  /// Calls `body` for the latest `limit` of these periods, earliest first.
-  public func readPeriods(
-    of device: String?, kind: Period.Kind?, in range: ClosedRange<Int64>, limit: Int, _ body: (PeriodRow) throws(HistoryError) -> Void
-  ) throws(HistoryError) {
-    try database.snapshot { () throws(HistoryError) in try read(device, kind, range, limit, body) }
+  /// The IDs of the latest `limit` of these periods, earliest first.
+  public func periodIDs(
+    of device: String?, kind: Period.Kind?, in range: ClosedRange<Int64>, limit: Int
+  ) throws(HistoryError) -> [Int] {
+    let id = try device.map { (name) throws(HistoryError) in try database.number("SELECT id FROM device WHERE name = ?", [.text(name)]) }
+    return try database.snapshot { () throws(HistoryError) in try find(of: id, kind, in: range).suffix(limit) }
   }
 
-  private func read(
-    _ device: String?, _ kind: Period.Kind?, _ range: ClosedRange<Int64>, _ limit: Int, _ body: (PeriodRow) throws(HistoryError) -> Void
-  ) throws(HistoryError) {
-    let names = try database.rows("SELECT id, name FROM device") { (row) throws(HistoryError) in (row.number(0), row.text(1)) }
-    let ids = try find(of: names.first { $0.1 == device }?.0, isAny: device == nil, kind, in: range)
-    // Rows are large: only those of the result are read, and they are not sorted.
-    let sql = "SELECT \(PeriodRow.columns) FROM period WHERE id = ?"
-    try database.rows(sql, forEach: ids.suffix(limit)) { [devices = Dictionary(uniqueKeysWithValues: names)] (row) throws(HistoryError) in
-      try body(PeriodRow(row, devices: devices))
+  /// Calls `body` for each of the periods with these IDs, in their order, while it returns true. Periods that no longer exist are omitted.
+  /// Returns how many of the IDs were read.
+  @discardableResult
+  public func readPeriods(
+    _ ids: some Sequence<Int>, _ body: (PeriodRow) throws(HistoryError) -> Bool
+  ) throws(HistoryError) -> Int {
+    try database.snapshot { () throws(HistoryError) in
+      let names = try database.rows("SELECT id, name FROM device") { (row) throws(HistoryError) in (row.number(0), row.text(1)) }
+      let devices = Dictionary(uniqueKeysWithValues: names)
+      // Rows are large: only those of the result are read, and they are not sorted.
+      return try database.rows("SELECT \(PeriodRow.columns) FROM period WHERE id = ?", forEach: ids) { (row) throws(HistoryError) in
+        try body(PeriodRow(row, devices: devices))
+      }
     }
   }
 
   /// The IDs of the periods in a range, ordered by start. They are found without their rows: an index has all columns.
-  private func find(of device: Int?, isAny: Bool, _ kind: Period.Kind?, in range: ClosedRange<Int64>) throws(HistoryError) -> [Int] {
+  private func find(of device: Int64?, _ kind: Period.Kind?, in range: ClosedRange<Int64>) throws(HistoryError) -> [Int] {
     var (conditions, arguments): ([String], [SQLValue]) = ([], [])
     if let kind { (conditions, arguments) = (["kind = ?"], [.text(kind.rawValue)]) }
-    if !isAny {
+    if let device {
       conditions.append("device = ?")
-      arguments.append(.int(device ?? 0))
+      arguments.append(.int(device))
     }
     let condition = conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
     let offsets = Dictionary(try allBoots().map { ($0.id, $0.offset) }) { first, _ in first }

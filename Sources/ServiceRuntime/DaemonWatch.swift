@@ -23,7 +23,7 @@ public final class DaemonWatch: DaemonSource {
   private let path: String
   private let call: [UInt8]
   private let timeout: Nanoseconds
-  private let pause: Nanoseconds
+  private var pause: ReadPause
   private let handle: (Event, Instant) -> Void
   private var delay = RetryDelay()
   private var sequence: Int?
@@ -33,7 +33,8 @@ public final class DaemonWatch: DaemonSource {
   private var resume: Instant?
 
   /// Watches these references, or everything, on the socket at `path`. `handle` receives each event with the time of its turn of the
-  /// loop. `minimumInterval` is in milliseconds. `pause` is the time to wait after each read.
+  /// loop. `minimumInterval` is in milliseconds. `pause` is the time to wait after each read; it is
+  /// shortened automatically if much arrives.
   public convenience init(
     socket path: String, references: [String]? = nil, minimumInterval: Int? = nil, pause: Nanoseconds = 0, loop: EventLoop,
     handle: @escaping (Event, Instant) -> Void
@@ -47,7 +48,7 @@ public final class DaemonWatch: DaemonSource {
   ) {
     self.path = path
     self.timeout = timeout
-    self.pause = pause
+    self.pause = ReadPause(longest: pause)
     self.handle = handle
     deadline = SystemClock.monotonic
     let parameters = Contract.Watch.Parameters(references: references, minimumIntervalMilliseconds: minimumInterval)
@@ -85,10 +86,11 @@ public final class DaemonWatch: DaemonSource {
   private func read(at now: Instant) {
     resume = nil
     let isDrained = !exchange()
+    let length = pause.next(isDrained: isDrained)
     do throws(DaemonFailure) {
       while let reply = try nextReply() {
         try deliver(reply, at: now)
-        if isDrained, pause > 0 { resume = now + pause }
+        if isDrained, length > 0 { resume = now + length }
       }
     } catch {
       disconnect(error, at: now)
@@ -116,6 +118,21 @@ public final class DaemonWatch: DaemonSource {
     let retry = now + delay.next()
     (deadline, resume) = (retry, nil)
     handle(.disconnected(failure, retry: retry), now)
+  }
+}
+
+/// The pause between two reads. It becomes shorter if more arrives during it than one read takes: the daemon merges the values for a reader
+/// that is too slow.
+struct ReadPause {
+  private let longest: Nanoseconds
+  private var current: Nanoseconds
+
+  init(longest: Nanoseconds) { (self.longest, current) = (longest, longest) }
+
+  /// Returns the pause after a read. `isDrained` is whether the read has taken everything.
+  mutating func next(isDrained: Bool) -> Nanoseconds {
+    current = isDrained ? min(longest, current + current / 16) : max(current / 2, longest / 64)
+    return current
   }
 }
 

@@ -68,9 +68,11 @@ public struct MethodCall<M: VarlinkMethod> {
   /// Ends the call with an error.
   public func fail(_ error: some VarlinkError) { call.fail(error) }
   /// Sends a result that is followed by others. Only for clients that accept more.
-  public func send(_ result: M.Result) {
+  public func send(_ result: M.Result) { send(encoded: VarlinkReply.message(result, continues: true)) }
+  /// Sends an encoded reply that is followed by others. Only for clients that accept more.
+  public func send(encoded message: [UInt8]) {
     precondition(acceptsMore, "the client of \(M.name) expects one reply")
-    call.write(VarlinkReply.message(result, continues: true))
+    call.write(message)
   }
 }
 

@@ -42,7 +42,10 @@ public struct VarlinkReply {
   }
 
   /// The bytes before and after the JSON text of the parameters of a reply, with its NUL.
-  public static let envelope = (head: Array("{\"parameters\":".utf8), tail: Array("}\0".utf8))
+  public enum Envelope {
+    public static let head = Array("{\"parameters\":".utf8)
+    public static func tail(continues: Bool) -> [UInt8] { Array((continues ? ",\"continues\":true}\0" : "}\0").utf8) }
+  }
 
   /// Encodes an error (with its NUL).
   public static func message(_ error: ContractError) -> [UInt8] { message(error: error) }

@@ -129,6 +129,18 @@ final class Client {
     }
   }
 
+  /// Calls a method that may reply several times. Returns the parameters of all replies, decoded as this type.
+  func callAll<M: VarlinkMethod, T: Decodable>(_ method: M.Type, _ parameters: M.Parameters, as type: T.Type) throws(Failure) -> [T] {
+    try begin(method, parameters, more: true)
+    var (results, continues): ([T], Bool) = ([], true)
+    while continues {
+      let reply = try receive()
+      results.append(try result(of: reply, as: type))
+      continues = reply.continues
+    }
+    return results
+  }
+
   /// Calls a method by name. `each` receives the parameters of every reply. With `more`, only the first reply has a timeout, and only if
   /// `firstReply` (seconds) is given.
   func callByName(_ method: String, _ parameters: JSON, more: Bool, firstReply: Double? = nil, _ each: (JSON) throws -> Void) throws {

@@ -18,8 +18,8 @@ final class HistoryService {
     var alerts: String
   }
 
-  /// The time between two reads of the daemon's values, which are recorded with the times of their measurement.
-  private static let pause: Nanoseconds = 250 * .millisecond
+  /// The longest time between two reads of the daemon's values, which are recorded with the times of their measurement.
+  private static let pause: Nanoseconds = 1 * .second
 
   private let loop: EventLoop
   private let paths: Paths

@@ -34,6 +34,24 @@ import Testing
     #expect(try store.reader.period(99) == nil)
   }
 
+  @Test func `periods are read in parts, and removed ones are omitted`() throws {
+    let store = try HistoryStore(directory: directory.path)
+    let boot = try store.boot("a", offset: 0)
+    _ = try store.series(SeriesKey(device: "ev", property: "speed", type: .float))
+    for start in 0..<5 { try store.store(period(.trip, boot, Int64(start) * 100, Int64(start) * 100 + 50)) }
+    let ids = try store.reader.periodIDs(of: "ev", kind: .trip, in: .min ... .max, limit: 4)
+    #expect(ids == [2, 3, 4, 5])
+    #expect(try store.reader.periodIDs(of: "other", kind: nil, in: .min ... .max, limit: 4) == [])
+    try store.removePeriod(3)
+    var read: [Int] = []
+    let count = try store.reader.readPeriods(ids) { (row) throws(HistoryError) in
+      read.append(row.id)
+      return read.count < 2
+    }
+    #expect(read == [2, 4] && count == 3)
+    #expect(try store.reader.readPeriods(ids.dropFirst(count)) { (row) throws(HistoryError) in row.id == 5 } == 1)
+  }
+
   @Test func `periods that are computed again keep their IDs`() throws {
     let store = try HistoryStore(directory: directory.path)
     let boot = try store.boot("a", offset: 0)

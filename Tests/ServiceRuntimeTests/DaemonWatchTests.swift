@@ -193,6 +193,19 @@ import Varlink
     #expect(rig.results.count == 5)
   }
 
+  @Test func `a pause becomes shorter while more arrives than one read takes, and longer again afterwards`() {
+    var pause = ReadPause(longest: 1 * .second)
+    #expect(pause.next(isDrained: true) == 1 * .second)
+    #expect(pause.next(isDrained: false) == 500 * .millisecond)
+    for _ in 0..<20 { _ = pause.next(isDrained: false) }
+    #expect(pause.next(isDrained: false) == 1 * .second / 64)
+    var lengths: [Nanoseconds] = []
+    for _ in 0..<100 { lengths.append(pause.next(isDrained: true)) }
+    #expect(lengths == lengths.sorted() && lengths.last == 1 * .second)
+    var none = ReadPause(longest: 0)
+    #expect(none.next(isDrained: true) == 0 && none.next(isDrained: false) == 0)
+  }
+
   @Test func `a turn of the loop delivers a limited number of replies`() throws {
     let rig = try Rig()
     let daemon = try rig.daemon()

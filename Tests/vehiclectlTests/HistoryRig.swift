@@ -126,7 +126,12 @@ final class HistoryRig {
         parameters["kind"]?.string.map { $0 == period.kind } ?? true && parameters["device"]?.string.map { $0 == period.device } ?? true
           && period.end >= number("start") ?? .min
       }
-      return .send(VarlinkReply.message(HistoryContract.PeriodsMethod.Result(periods: Array(all.suffix(number("limit") ?? .max)))))
+      let found = Array(all.suffix(number("limit") ?? .max))
+      // A long list is sent in several replies.
+      let first =
+        found.dropLast().isEmpty ? [] : VarlinkReply.message(HistoryContract.PeriodsMethod.Result(periods: [found[0]]), continues: true)
+      return .send(
+        first + VarlinkReply.message(HistoryContract.PeriodsMethod.Result(periods: Array(first.isEmpty ? found[...] : found[1...]))))
     case HistoryContract.PeriodMethod.name:
       guard let period = [trip, charge, ride, openTrip].first(where: { $0.number == number("number") }) else {
         return .send(VarlinkReply.message(error: HistoryContractError.noSuchPeriod(number: number("number") ?? 0)))

@@ -150,6 +150,19 @@ import Varlink
     #expect(before.distance.map { abs($0.value - 10) < 0.2 } == true && before.drivenTime.map { abs($0 - 600) < 5 } == true)
     #expect(before.journey == before.start && before.maximumSpeed == 60 && before.startOdometer == 1000)
 
+    for continues in [true, false] {
+      var list = PeriodList(try TimeAxis(store.reader))
+      let size = list.size
+      try store.reader.readPeriods([row.id, row.id]) { (row) throws(HistoryError) in
+        try list.append(row)
+        return true
+      }
+      #expect(list.size > size + 2 * row.summary.utf8.count)
+      let reply = try VarlinkReply(Array(list.message(continues: continues).dropLast()))
+      #expect(reply.continues == continues && reply.error == nil)
+      #expect(try reply.parameters(as: HistoryContract.PeriodsMethod.Result.self).periods.map(\.start) == [before.start, before.start])
+    }
+
     try store.setOffset(Self.offset + 3600 * Self.second, synchronised: true, ofBoot: boot)
     let after = PeriodMapping.details(try #require(try store.reader.period(row.id)), try TimeAxis(store.reader)).period
     #expect(after.start == before.start + 3_600_000_000 && after.end == before.end + 3_600_000_000 && after.journey == after.start)

@@ -30,8 +30,12 @@ extension PeriodListCommand {
     let client = try history.connect(common, output)
     let parameters = HistoryContract.PeriodsMethod.Parameters(
       device: list.device, kind: Self.kind.rawValue, start: list.range.since, end: list.range.until, limit: list.count)
-    if output.json { return output.json(Self.newestFirst(try client.json(HistoryContract.PeriodsMethod.self, parameters))) }
-    let periods = try client.call(HistoryContract.PeriodsMethod.self, parameters).periods
+    if output.json {
+      let replies = try client.callAll(HistoryContract.PeriodsMethod.self, parameters, as: JSON.self)
+      return output.json(["periods": .array(replies.flatMap(Self.periods).reversed())])
+    }
+    let periods = try client.callAll(HistoryContract.PeriodsMethod.self, parameters, as: HistoryContract.PeriodsMethod.Result.self)
+      .flatMap(\.periods)
     guard !periods.isEmpty else {
       return output.note("no \(Self.kind.noun)s\(parameters.start == nil && parameters.end == nil ? " yet" : " in this range")")
     }
@@ -42,9 +46,8 @@ extension PeriodListCommand {
     list.noPager ? output.lines(lines) : Pager.show(lines, output)
   }
 
-  private static func newestFirst(_ reply: JSON) -> JSON {
-    guard case .array(let periods)? = reply["periods"] else { return reply }
-    return ["periods": .array(periods.reversed())]
+  private static func periods(of reply: JSON) -> [JSON] {
+    if case .array(let periods)? = reply["periods"] { periods } else { [] }
   }
 }
 

@@ -1,10 +1,15 @@
-// The reply of Periods. Ten years have thousands of trips, so their stored texts are sent as they are. No I/O.
+// A reply of Periods. Ten years have thousands of trips, so their stored texts are sent as they are. No I/O.
 
 import HistoryStore
 import Protocols
 import Varlink
 
 struct PeriodList {
+  /// The size in bytes from which a client that accepts several replies gets the rest in further ones.
+  static let partSize = 256 << 10
+  /// The size that a single reply must not reach. No period needs more than the difference to the limit of a reply.
+  static let maxSize = VarlinkFraming.replyLimit - 1 << 20
+
   private let axis: TimeAxis
   private var bytes: [UInt8]
   private var isEmpty = true
@@ -13,7 +18,7 @@ struct PeriodList {
 
   init(_ axis: TimeAxis) {
     self.axis = axis
-    bytes = VarlinkReply.envelope.head + Array("{\"periods\":[".utf8)
+    bytes = VarlinkReply.Envelope.head + Array("{\"periods\":[".utf8)
   }
 
   mutating func append(_ period: HistoryContract.Period) {
@@ -35,10 +40,13 @@ struct PeriodList {
     row.appendSummaryMembers(to: &bytes)
   }
 
-  /// Returns the reply.
-  consuming func message() -> [UInt8] {
+  /// The size in bytes.
+  var size: Int { bytes.count }
+
+  /// Returns the reply. `continues` is whether others follow.
+  consuming func message(continues: Bool) -> [UInt8] {
     bytes.append(contentsOf: "]}".utf8)
-    bytes.append(contentsOf: VarlinkReply.envelope.tail)
+    bytes.append(contentsOf: VarlinkReply.Envelope.tail(continues: continues))
     return bytes
   }
 

@@ -25,8 +25,8 @@ struct SampleBatch: Sendable {
 
 /// Collects the samples of one device.
 struct BatchBuilder {
-  /// The maximum time before a sample is stored, in µs. With the time of the write, at most 10 s are lost.
-  static let maxDelay: Int64 = 9_000_000
+  /// The maximum time before a sample is stored, in µs. With the pause before it is read and the time of the write, at most 10 s are lost.
+  static let maxDelay: Int64 = 8_000_000
   /// The interval of the records for a device without new samples, in µs.
   static let idleInterval: Int64 = 600_000_000
   /// The number of samples after which a batch is stored early.

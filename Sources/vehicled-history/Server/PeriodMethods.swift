@@ -29,17 +29,48 @@ extension HistoryServer {
     guard limit > 0 else {
       throw HistoryContractError.invalidArgument(argument: "limit", message: "limit is \(limit); use a number above 0")
     }
-    reads.run { [open = periodManager.openPeriods] reader in
+    reads.run { reader in
       if let device = parameters.device { _ = try reader.recorded(device) }
+      return try reader.periodIDs(of: parameters.device, kind: kind, in: range, limit: limit)
+    } then: { [weak self] (result: Result<[Int], any Error>) in
+      switch result {
+      case .success(let ids): self?.send(periods: ids[...], to: call)
+      case .failure(let error): Self.fail(call, error)
+      }
+    }
+  }
+
+  /// Sends the periods with these IDs. A client that accepts several replies gets the next part once it has room for it.
+  private func send(periods ids: ArraySlice<Int>, to call: MethodCall<HistoryContract.PeriodsMethod>) {
+    guard !call.hasEnded else { return }
+    let isStream = call.acceptsMore
+    guard !isStream || call.hasRoom else {
+      call.onRoom { [weak self] in
+        call.onRoom {}
+        self?.send(periods: ids, to: call)
+      }
+      return
+    }
+    reads.run { [open = periodManager.openPeriods] reader in
       let axis = try TimeAxis(reader)
       var list = PeriodList(axis)
-      try reader.readPeriods(of: parameters.device, kind: kind, in: range, limit: limit) { (row) throws(HistoryError) in
+      let count = try reader.readPeriods(ids) { (row) throws(HistoryError) in
         if row.isOpen { list.append(Self.details(try row.period(), axis, open).period) } else { try list.append(row) }
+        return list.size < (isStream ? PeriodList.partSize : PeriodList.maxSize)
       }
-      return list.message()
-    } then: { (result: Result<[UInt8], any Error>) in
+      let rest = ids.dropFirst(count)
+      guard isStream || rest.isEmpty else {
+        throw HistoryContractError.invalidArgument(
+          argument: "limit", message: "\(ids.count) periods exceed the size of a reply; set a limit, or call with \"more\"")
+      }
+      return (rest, list.message(continues: !rest.isEmpty))
+    } then: { [weak self] (result: Result<(ArraySlice<Int>, [UInt8]), any Error>) in
+      guard !call.hasEnded else { return }
       switch result {
-      case .success(let message): call.reply(encoded: message)
+      case .success((let rest, let message)):
+        if rest.isEmpty { return call.reply(encoded: message) }
+        call.send(encoded: message)
+        self?.send(periods: rest, to: call)
       case .failure(let error): Self.fail(call, error)
       }
     }
