@@ -33,7 +33,7 @@ let package = Package(
       resources: [.embedInCode("io.vehicled.varlink"), .embedInCode("io.vehicled.history.varlink")], swiftSettings: strict),
     .target(name: "SignalImport", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "Trips", dependencies: ["Protocols"], swiftSettings: strict),
-    .target(name: "SampleBlocks", dependencies: ["Protocols", "CZlib", "CDeflate"], swiftSettings: strict),
+    .target(name: "SampleBlocks", dependencies: ["Protocols", "CDeflate"], swiftSettings: strict),
     .target(name: "HistoryStore", dependencies: ["SampleBlocks", "Protocols", "CSQLite", "CLinux"], swiftSettings: strict),
     .target(
       name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),
@@ -44,7 +44,6 @@ let package = Package(
     .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
     .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CDeflate", pkgConfig: "libdeflate", providers: [.apt(["libdeflate-dev"])]),
     .target(name: "CToml"),
     .target(
@@ -120,7 +119,7 @@ let package = Package(
 if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   let needed: Set = [
     "Protocols", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests", "VarlinkTests",
-    "SignalImportTests", "Trips", "TripsTests", "CZlib", "CDeflate", "SampleBlocks", "SampleBlocksTests", "CLinux", "CSQLite",
+    "SignalImportTests", "Trips", "TripsTests", "CDeflate", "SampleBlocks", "SampleBlocksTests", "CLinux", "CSQLite",
     "HistoryStore",
     "HistoryStoreTests",
   ]

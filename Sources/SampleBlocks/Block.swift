@@ -14,11 +14,11 @@ public struct Block: Sendable {
     /// The CRC of the stored bytes; nil if it has been checked already.
     var crc: UInt32?
 
-    func reader(_ place: String) throws(BlockError) -> ByteReader {
+    func reader(_ place: BlockPlace, _ decompressor: Decompressor) throws(BlockError) -> ByteReader {
       if let crc {
         guard crc32c(stored) == crc else { throw BlockError(place, "checksum mismatch") }
       }
-      return ByteReader(try decompress(stored, to: size, place), place)
+      return ByteReader(try decompressor.decompress(stored, to: size, place), place)
     }
   }
 
@@ -39,7 +39,7 @@ public struct Block: Sendable {
 
   /// Reads the head of a block, or the entire block if it is compressed as a whole.
   public init(_ bytes: [UInt8]) throws(BlockError) {
-    var reader = ByteReader(bytes[...], "head of the block")
+    var reader = ByteReader(bytes[...], .head)
     guard bytes.starts(with: Self.magic) else { throw reader.failure("not a block of samples, or written by a later version") }
     _ = try reader.slice(Self.magic.count)
     let length = try reader.elementCount("bytes of the head")
@@ -47,7 +47,7 @@ public struct Block: Sendable {
     let checked = bytes[..<head.endIndex]
     guard try reader.fixed() == crc32c(checked) else { throw reader.failure("checksum mismatch") }
     var sections = reader
-    reader = ByteReader(head, "head of the block")
+    reader = ByteReader(head, .head)
 
     let code = try reader.byte()
     guard let layout = BlockBuilder.Layout(rawValue: code) else { throw reader.failure("unknown layout \(code)") }
@@ -96,7 +96,7 @@ public struct Block: Sendable {
 
   /// Decompresses the parts that are compressed as a whole.
   private static func split(_ all: Section, _ count: Int) throws(BlockError) -> [Section] {
-    var reader = try all.reader("content of the block")
+    var reader = try all.reader(.content, Decompressor())
     var sizes: [Int] = []
     for _ in 0..<count { sizes.append(try reader.elementCount("bytes in a part")) }
     var parts: [Section] = []
@@ -106,8 +106,8 @@ public struct Block: Sendable {
   }
 
   /// The times of all rows, in ascending order.
-  private func times() throws(BlockError) -> [Int64] {
-    var reader = try timeSection.reader("times")
+  private func times(_ decompressor: Decompressor) throws(BlockError) -> [Int64] {
+    var reader = try timeSection.reader(.times, decompressor)
     let width = Int(try reader.byte())
     guard 1...8 ~= width, reader.remaining == width * rows else {
       throw reader.failure("\(reader.remaining) bytes for \(rows) rows of \(width) bytes")
@@ -154,24 +154,30 @@ public struct Block: Sendable {
     let requested = series.indices.filter { isRequested(series[$0]) }
     guard !requested.isEmpty else { return [] }
     var decoder: ColumnsDecoder
-    if let shared { decoder = shared } else { decoder = ColumnsDecoder(rowTimes: try times(), reasons: try reasons()) }
+    if let shared {
+      decoder = shared
+    } else {
+      let decompressor = Decompressor()
+      decoder = ColumnsDecoder(rowTimes: try times(decompressor), reasons: try reasons(decompressor), decompressor)
+    }
     defer { shared = decoder }
+    let decompressor = decoder.decompressor
     var columns: [Column] = []
     columns.reserveCapacity(requested.count)
     for index in requested {
       let section = columnSections[columnSections.startIndex + index]
       // A sample takes at least one byte, which bounds the memory that a short row set can request.
       let times = try decoder.times(of: sets[index], limit: section.size) { (set) throws(BlockError) in
-        try setSections[setSections.startIndex + set].reader("row set \(set)")
+        try setSections[setSections.startIndex + set].reader(.rowSet(set), decompressor)
       }
-      var reader = try section.reader("column of series \(series[index])")
+      var reader = try section.reader(.column(series: series[index]), decompressor)
       columns.append(try reader.column(of: series[index], times: times, reasons: decoder.reasons))
     }
     return columns
   }
 
-  private func reasons() throws(BlockError) -> [String] {
-    var reader = try reasonSection.reader("reasons")
+  private func reasons(_ decompressor: Decompressor) throws(BlockError) -> [String] {
+    var reader = try reasonSection.reader(.reasons, decompressor)
     let reasons = try reader.strings("reasons")
     try reader.finish()
     return reasons
@@ -182,17 +188,20 @@ public struct Block: Sendable {
 private struct ColumnsDecoder {
   let rowTimes: [Int64]
   let reasons: [String]
+  let decompressor: Decompressor
   private var rows: [Int: [Int32]] = [:]
   private var times: [Int: [Int64]] = [:]
 
-  init(rowTimes: [Int64], reasons: [String]) { (self.rowTimes, self.reasons) = (rowTimes, reasons) }
+  init(rowTimes: [Int64], reasons: [String], _ decompressor: Decompressor) {
+    (self.rowTimes, self.reasons, self.decompressor) = (rowTimes, reasons, decompressor)
+  }
 
   /// The times of the samples of a row set, which must have at most `limit` rows.
   mutating func times(
     of set: Int, limit: Int, _ section: (Int) throws(BlockError) -> ByteReader
   ) throws(BlockError) -> [Int64] {
     if let known = times[set] {
-      guard known.count <= limit else { throw BlockError("row set \(set)", "\(known.count) rows; the maximum is \(limit)") }
+      guard known.count <= limit else { throw BlockError(.rowSet(set), "\(known.count) rows; the maximum is \(limit)") }
       return known
     }
     let rows = try rows(of: set, limit: limit, isBase: false, section)

@@ -10,6 +10,28 @@ public struct BlockError: Error, Equatable, Sendable, CustomStringConvertible {
   }
 }
 
+/// A part of a block.
+enum BlockPlace: CustomStringConvertible {
+  case head, content, times, reasons
+  case rowSet(Int)
+  case column(series: Int)
+
+  var description: String {
+    switch self {
+    case .head: "head of the block"
+    case .content: "content of the block"
+    case .times: "times"
+    case .reasons: "reasons"
+    case .rowSet(let set): "row set \(set)"
+    case .column(let series): "column of series \(series)"
+    }
+  }
+}
+
+extension BlockError {
+  init(_ place: BlockPlace, _ problem: String) { self.init(place.description, problem) }
+}
+
 /// The limits of a block. A writer splits data that exceeds them; a reader rejects it.
 public enum BlockLimits {
   /// The maximum number of rows, that is, of distinct times.

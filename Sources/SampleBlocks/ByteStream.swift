@@ -41,9 +41,9 @@ struct ByteReader {
   private let bytes: ArraySlice<UInt8>
   private(set) var position: Int
   /// The part of the block that the bytes belong to, for error messages.
-  let place: String
+  let place: BlockPlace
 
-  init(_ bytes: ArraySlice<UInt8>, _ place: String) {
+  init(_ bytes: ArraySlice<UInt8>, _ place: BlockPlace) {
     self.bytes = bytes
     self.place = place
     position = bytes.startIndex

@@ -57,12 +57,12 @@ import Testing
     for round in 0..<8000 {
       var bytes = (0..<Int.random(in: 0...60)).map { _ in UInt8.random(in: 0...(round % 3 == 0 ? 255 : 5), using: &random) }
       if !bytes.isEmpty { bytes[0] %= 7 }
-      var reader = ByteReader(bytes[...], "column")
+      var reader = ByteReader(bytes[...], .column(series: 1))
       do throws(BlockError) {
         let column = try reader.column(of: 1, times: Array(times[..<(round % 40)]), reasons: ["stale"])
         #expect(column.samples.count == column.count)
       } catch {
-        #expect(error.description.hasPrefix("column: "))
+        #expect(error.description.hasPrefix("column of series 1: "))
       }
     }
   }
@@ -85,7 +85,7 @@ import Testing
       for _ in 0..<2000 {
         var bytes = writer.bytes
         for _ in 0...Int.random(in: 0...2) { bytes[Int.random(in: bytes.indices)] = UInt8.random(in: 0...255, using: &random) }
-        var reader = ByteReader(bytes[...], "column")
+        var reader = ByteReader(bytes[...], .column(series: 1))
         if let column = try? reader.column(of: 1, times: times, reasons: reasons.strings) { #expect(column.samples.count == column.count) }
       }
     }

@@ -1,2 +1,0 @@
-// zlib, for the blocks of samples.
-#include <zlib.h>
