@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
-// Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, SampleBlocks and HistoryStore (recorded values),
-// Peers (simulated devices, no I/O), ServiceRuntime (the event loop and the sockets of programs beside the daemon), ConfigurationFiles
-// (TOML), and the programs vehicled, vehicled-history, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes
+// Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, SampleBlocks, SQLite and HistoryStore (recorded
+// values), Peers (simulated devices, no I/O), ServiceRuntime (the event loop and the sockets of programs beside the daemon), Observations
+// (the daemon's values as such a program receives them), ConfigurationFiles (TOML), and the programs vehicled, vehicled-history, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes
 // tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is only the targets that need no packages but
 // crypto, and their tests: the quick loop of `make protocols`.
 import PackageDescription
@@ -34,7 +34,8 @@ let package = Package(
     .target(name: "SignalImport", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "Trips", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "SampleBlocks", dependencies: ["Protocols", "CDeflate"], swiftSettings: strict),
-    .target(name: "HistoryStore", dependencies: ["SampleBlocks", "Protocols", "CSQLite", "CLinux"], swiftSettings: strict),
+    .target(name: "SQLite", dependencies: ["CSQLite", "CLinux"], swiftSettings: strict),
+    .target(name: "HistoryStore", dependencies: ["SampleBlocks", "Protocols", "SQLite"], swiftSettings: strict),
     .target(
       name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),
     .target(name: "CLinux"),
@@ -51,6 +52,7 @@ let package = Package(
       dependencies: ["Protocols", "Varlink", "CLinux", "CSystemd", .product(name: "Logging", package: "swift-log")],
       swiftSettings: strict),
     .target(name: "ConfigurationFiles", dependencies: ["Protocols", "ServiceRuntime", "CToml"], swiftSettings: strict),
+    .target(name: "Observations", dependencies: ["Protocols", "Varlink", "ServiceRuntime", "CLinux"], swiftSettings: strict),
     .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "vehicled",
@@ -79,7 +81,8 @@ let package = Package(
     .executableTarget(
       name: "vehicled-history",
       dependencies: [
-        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "SampleBlocks", "HistoryStore", "Trips", "CLinux",
+        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "Observations", "SampleBlocks", "SQLite", "HistoryStore", "Trips",
+        "CLinux",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -92,7 +95,8 @@ let package = Package(
     .testTarget(name: "SignalImportTests", dependencies: ["SignalImport", "Protocols", "Peers"], swiftSettings: strict),
     .testTarget(name: "TripsTests", dependencies: ["Trips", "Protocols"], swiftSettings: strict),
     .testTarget(name: "SampleBlocksTests", dependencies: ["SampleBlocks", "Protocols"], swiftSettings: strict),
-    .testTarget(name: "HistoryStoreTests", dependencies: ["HistoryStore", "SampleBlocks", "Protocols", "CSQLite"], swiftSettings: strict),
+    .testTarget(
+      name: "HistoryStoreTests", dependencies: ["HistoryStore", "SQLite", "SampleBlocks", "Protocols", "CSQLite"], swiftSettings: strict),
     .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers", "MachineTesting"], swiftSettings: strict),
     .testTarget(
       name: "vehicledTests",
@@ -103,8 +107,8 @@ let package = Package(
     .testTarget(
       name: "vehicled-historyTests",
       dependencies: [
-        "vehicled-history", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "SampleBlocks", "HistoryStore", "Trips",
-        "Peers", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "vehicled-history", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "Observations", "SampleBlocks",
+        "SQLite", "HistoryStore", "Trips", "Peers", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .testTarget(
@@ -120,8 +124,7 @@ if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   let needed: Set = [
     "Protocols", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests", "VarlinkTests",
     "SignalImportTests", "Trips", "TripsTests", "CDeflate", "SampleBlocks", "SampleBlocksTests", "CLinux", "CSQLite",
-    "HistoryStore",
-    "HistoryStoreTests",
+    "SQLite", "HistoryStore", "HistoryStoreTests",
   ]
   package.products = []
   package.dependencies.removeAll { !$0.isCrypto }

@@ -1,5 +1,6 @@
 // Finds the blocks of a device within a boot, in chronological order: first the merged ones, then the recent ones.
 
+import SQLite
 import SampleBlocks
 
 /// The location of a block and the time that it covers.
@@ -17,11 +18,11 @@ struct BlockReference: Equatable {
 
 extension HistoryReader {
   /// Returns the blocks that overlap `start` to `end` (µs of the boot), and the earlier ones that provide the values valid at `start`.
-  func references(device: Int, boot: Boot, from start: Int64, to end: Int64) throws(HistoryError) -> [BlockReference] {
+  func references(device: Int, boot: Boot, from start: Int64, to end: Int64) throws(StoreError) -> [BlockReference] {
     var merged = try database.rows(
       "SELECT id, start, \"end\", continues FROM block WHERE device = ? AND boot = ? AND start <= ? AND \"end\" >= ? ORDER BY start, id",
       [.int(device), .int(boot.id), .int(end), .int(start)]
-    ) { (row) throws(HistoryError) in reference(row, .block) }
+    ) { (row) throws(StoreError) in reference(row, .block) }
     let recent = boot.hasRecent ? try recent(device: device, boot: boot.id) : []
     guard var first = recent.firstIndex(where: { $0.end >= start && $0.start <= end }) else { return merged }
     // Merged blocks repeat the values that are valid at their start; recent ones do not.
@@ -31,7 +32,7 @@ extension HistoryReader {
         merged = try database.rows(
           "SELECT id, start, \"end\", continues FROM block WHERE device = ? AND boot = ? ORDER BY start DESC, id DESC LIMIT 1",
           [.int(device), .int(boot.id)]
-        ) { (row) throws(HistoryError) in reference(row, .block) }
+        ) { (row) throws(StoreError) in reference(row, .block) }
       }
     } else {
       first = 0
@@ -39,10 +40,10 @@ extension HistoryReader {
     return merged + recent[first...].prefix { $0.start <= end }
   }
 
-  func recent(device: Int, boot: Int) throws(HistoryError) -> [BlockReference] {
+  func recent(device: Int, boot: Int) throws(StoreError) -> [BlockReference] {
     try database.rows(
       "SELECT id, start, \"end\", continues FROM recent WHERE device = ? AND boot = ? ORDER BY id", [.int(device), .int(boot)]
-    ) { (row) throws(HistoryError) in reference(row, .recent) }
+    ) { (row) throws(StoreError) in reference(row, .recent) }
   }
 
   private func reference(_ row: SQLRow, _ table: BlockReference.Table) -> BlockReference {
@@ -50,8 +51,8 @@ extension HistoryReader {
   }
 
   /// Returns the bytes of a block, or nil if it was merged or dropped in the meantime.
-  func bytes(_ reference: BlockReference) throws(HistoryError) -> [UInt8]? {
+  func bytes(_ reference: BlockReference) throws(StoreError) -> [UInt8]? {
     let sql = reference.table == .recent ? "SELECT data FROM recent WHERE id = ?" : "SELECT data FROM block WHERE id = ?"
-    return try database.rows(sql, [.int(reference.id)]) { (row) throws(HistoryError) in row.blob(0) }.first
+    return try database.rows(sql, [.int(reference.id)]) { (row) throws(StoreError) in row.blob(0) }.first
   }
 }

@@ -1,5 +1,6 @@
 // Checks the database and every block.
 
+import SQLite
 import SampleBlocks
 
 /// The result of a check.
@@ -12,9 +13,9 @@ public struct CheckResult: Sendable, Equatable {
 extension HistoryReader {
   /// Reads all blocks and rollups completely, and checks the structure of the database. `progress` receives the number of blocks read
   /// so far, and the total.
-  public func check(progress: (Int, Int) -> Void = { _, _ in }) throws(HistoryError) -> CheckResult {
+  public func check(progress: (Int, Int) -> Void = { _, _ in }) throws(StoreError) -> CheckResult {
     var result = CheckResult()
-    let findings = try database.rows("PRAGMA quick_check(20)") { (row) throws(HistoryError) in row.text(0) }
+    let findings = try database.rows("PRAGMA quick_check(20)") { (row) throws(StoreError) in row.text(0) }
     if findings != ["ok"] { result.damage += findings.map { "\(database.path): \($0)" } }
     let total = Int(try database.number("SELECT (SELECT count(*) FROM block) + (SELECT count(*) FROM recent)"))
     for table in [BlockReference.Table.block, .recent] {
@@ -26,7 +27,7 @@ extension HistoryReader {
           SELECT t.id, t.start, t."end", t.continues, t.data, d.name, b.id, b.uuid, b.offset, b.synchronised FROM \(table.rawValue) t
           LEFT JOIN device d ON d.id = t.device LEFT JOIN boot b ON b.id = t.boot WHERE t.id > ? ORDER BY t.id LIMIT 1
           """, [.int(last)]
-        ) { (row) throws(HistoryError) in
+        ) { (row) throws(StoreError) in
           (
             reference: BlockReference(table: table, id: row.number(0), start: row.int(1), end: row.int(2), continues: row.bool(3)),
             bytes: row.blob(4), device: row.text(5),
@@ -44,7 +45,7 @@ extension HistoryReader {
         progress(result.blocks, total)
       }
     }
-    let rollups = try database.rows("SELECT resolution, boot, start, series, data FROM rollup") { (row) throws(HistoryError) -> String? in
+    let rollups = try database.rows("SELECT resolution, boot, start, series, data FROM rollup") { (row) throws(StoreError) -> String? in
       let place = "rollup of series \(row.number(3)) in boot \(row.number(1)) at \(row.int(2) / 1_000_000) s"
       guard let resolution = RollupResolution(rawValue: row.number(0)) else { return "\(place): unknown resolution \(row.int(0))" }
       do throws(BlockError) {

@@ -3,6 +3,7 @@
 // gap.
 
 import Protocols
+import SQLite
 import SampleBlocks
 
 extension HistoryStore {
@@ -12,11 +13,11 @@ extension HistoryStore {
   /// Merges the recent blocks. Unless `all` is true, the last ones of each boot stay unmerged until together they are as long as a merged
   /// block. Returns descriptions of damaged blocks, whose bytes stay unchanged.
   @discardableResult
-  public func compact(all: Bool = true) throws(HistoryError) -> [String] {
+  public func compact(all: Bool = true) throws(StoreError) -> [String] {
     let pairs = try database.rows(
       "SELECT DISTINCT r.device, r.boot, d.name, b.uuid, b.offset, b.synchronised FROM recent r JOIN device d ON d.id = r.device "
         + "JOIN boot b ON b.id = r.boot"
-    ) { (row) throws(HistoryError) in
+    ) { (row) throws(StoreError) in
       (
         device: row.number(0), name: row.text(2),
         boot: Boot(id: row.number(1), uuid: row.text(3), offset: row.int(4), isSynchronised: row.bool(5))
@@ -25,20 +26,20 @@ extension HistoryStore {
     var damage: [String] = []
     for pair in pairs {
       var found: [String] = []
-      try performWrite { () throws(HistoryError) in found = try compact(pair.device, pair.name, pair.boot, all: all) }
+      try performWrite { () throws(StoreError) in found = try compact(pair.device, pair.name, pair.boot, all: all) }
       damage += found
     }
     return damage
   }
 
-  private func compact(_ device: Int, _ name: String, _ boot: Boot, all: Bool) throws(HistoryError) -> [String] {
+  private func compact(_ device: Int, _ name: String, _ boot: Boot, all: Bool) throws(StoreError) -> [String] {
     var damage: [String] = []
     var merger = BlockMerger()
     let references = try reader.recent(device: device, boot: boot.id)
     if references.first?.continues == true {
       let previous = try database.rows(
         "SELECT data FROM block WHERE device = ? AND boot = ? ORDER BY start DESC, id DESC LIMIT 1", [.int(device), .int(boot.id)]
-      ) { (row) throws(HistoryError) in row.blob(0) }
+      ) { (row) throws(StoreError) in row.blob(0) }
       if let bytes = previous.first, let block = try? Block(bytes) { try? merger.resume(after: block) }
     }
     var merged: [BlockMerger.Merged] = []

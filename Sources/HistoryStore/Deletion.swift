@@ -1,6 +1,7 @@
 // Permanently deletes the recorded values of a device, a property or a time range. Deleted data is overwritten in the file.
 
 import Protocols
+import SQLite
 import SampleBlocks
 
 extension HistoryStore {
@@ -23,17 +24,17 @@ extension HistoryStore {
   /// Deletes values. A period is deleted only if all properties are deleted for its entire duration. Returns descriptions of the damaged
   /// blocks, which are deleted as a whole.
   @discardableResult
-  public func delete(_ deletion: Deletion) throws(HistoryError) -> [String] {
+  public func delete(_ deletion: Deletion) throws(StoreError) -> [String] {
     let device = try reader.deviceID(deletion.device)
     let series = try reader.series(of: deletion.device).filter { deletion.property == nil || $0.key.property == deletion.property }
     if let property = deletion.property, series.isEmpty {
-      throw HistoryError(.invalid, "property \"\(property)\" of \(deletion.device) has no recorded values")
+      throw StoreError(.invalid, "property \"\(property)\" of \(deletion.device) has no recorded values")
     }
     let ids = Set(series.map(\.id))
     var damage: [String] = []
     try database.execute("PRAGMA secure_delete = ON")
     defer { try? database.execute("PRAGMA secure_delete = OFF") }
-    try database.transaction { () throws(HistoryError) in
+    try database.transaction { () throws(StoreError) in
       for boot in try database.rows("SELECT id, uuid, offset, synchronised FROM boot", [], reader.boot) {
         let range = deletion.range.map {
           $0.lowerBound.subtractingClamped(boot.offset)...$0.upperBound.subtractingClamped(boot.offset)
@@ -60,13 +61,13 @@ extension HistoryStore {
 
   private func deleteBlocks(
     _ device: Int, _ deletion: Deletion, _ boot: Boot, _ ids: Set<Int>, _ range: ClosedRange<Int64>?
-  ) throws(HistoryError) -> [String] {
+  ) throws(StoreError) -> [String] {
     var damage: [String] = []
     for table in [BlockReference.Table.block, .recent] {
       let references = try database.rows(
         "SELECT id, start, \"end\", continues FROM \(table.rawValue) WHERE device = ? AND boot = ? ORDER BY id",
         [.int(device), .int(boot.id)]
-      ) { (row) throws(HistoryError) in
+      ) { (row) throws(StoreError) in
         BlockReference(table: table, id: row.number(0), start: row.int(1), end: row.int(2), continues: row.bool(3))
       }
       for reference in references {
@@ -124,7 +125,7 @@ extension HistoryStore {
     return builder.build(from: block.start, to: block.end, layout: table == .recent ? .whole : .columns)
   }
 
-  private func deleteRollups(_ boot: Boot, _ ids: Set<Int>, _ range: ClosedRange<Int64>?) throws(HistoryError) {
+  private func deleteRollups(_ boot: Boot, _ ids: Set<Int>, _ range: ClosedRange<Int64>?) throws(StoreError) {
     for id in ids {
       guard let range else {
         for resolution in RollupResolution.allCases {
@@ -149,7 +150,7 @@ extension HistoryStore {
     }
   }
 
-  private func deletePeriods(_ device: Int, _ range: ClosedRange<Int64>?) throws(HistoryError) {
+  private func deletePeriods(_ device: Int, _ range: ClosedRange<Int64>?) throws(StoreError) {
     guard let range else {
       try database.run("DELETE FROM period WHERE device = ?", [.int(device)])
       return

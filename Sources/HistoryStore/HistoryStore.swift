@@ -2,6 +2,7 @@
 
 import Glibc
 import Protocols
+import SQLite
 import SampleBlocks
 
 /// The recorded values of all devices, in a directory that only one process writes to. It is not thread-safe.
@@ -10,35 +11,28 @@ public final class HistoryStore {
   public let reader: HistoryReader
   let database: Database
   private let directory: String
-  private let lock: CInt
+  private let lock: StoreLock
   /// Cached IDs of series and devices.
   private var seriesIDs: [SeriesKey: Int] = [:]
   private var deviceIDs: [String: Int] = [:]
 
   /// Opens the store in a directory. A missing store or directory is created.
-  public init(directory: String) throws(HistoryError) {
+  public init(directory: String) throws(StoreError) {
     self.directory = directory
-    lock = try HistoryFile.lock(directory)
-    do throws(HistoryError) {
-      database = try HistoryFile.open(directory, writable: true)
-    } catch {
-      close(lock)
-      throw error
-    }
+    lock = try StoreLock(directory, program: "vehicled-history")
+    database = try HistoryFile.open(directory, writable: true)
     reader = HistoryReader(database)
     HistoryFile.makeReserve(directory)
   }
 
-  deinit { close(lock) }
-
   // MARK: Series and boots
 
   /// Returns the ID of a series, and creates the series if it is new.
-  public func series(_ key: SeriesKey) throws(HistoryError) -> Int {
+  public func series(_ key: SeriesKey) throws(StoreError) -> Int {
     if let id = seriesIDs[key] { return id }
     let device = try device(key.device)
     let arguments: [SQLValue] = [.int(device), .text(key.property), .text(key.type.rawValue), .text(key.unit ?? "")]
-    try performWrite { () throws(HistoryError) in
+    try performWrite { () throws(StoreError) in
       try database.run("INSERT INTO series (device, property, type, unit) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", arguments)
     }
     let id = Int(
@@ -47,10 +41,26 @@ public final class HistoryStore {
     return id
   }
 
+  /// Returns the IDs of several series. New ones are created in one transaction.
+  public func series(_ keys: [SeriesKey]) throws(StoreError) -> [Int] {
+    if keys.contains(where: { seriesIDs[$0] == nil }) {
+      do throws(StoreError) {
+        try performWrite { () throws(StoreError) in for key in keys { _ = try series(key) } }
+      } catch {
+        // What was created has been rolled back.
+        forgetNames()
+        throw error
+      }
+    }
+    var ids: [Int] = []
+    for key in keys { ids.append(try series(key)) }
+    return ids
+  }
+
   /// Returns the ID of a device, and creates the device if it is new.
-  func device(_ name: String) throws(HistoryError) -> Int {
+  func device(_ name: String) throws(StoreError) -> Int {
     if let id = deviceIDs[name] { return id }
-    try performWrite { () throws(HistoryError) in
+    try performWrite { () throws(StoreError) in
       try database.run("INSERT INTO device (name) VALUES (?) ON CONFLICT DO NOTHING", [.text(name)])
     }
     let id = try reader.deviceID(name)
@@ -62,8 +72,8 @@ public final class HistoryStore {
   func forgetNames() { (seriesIDs, deviceIDs) = ([:], [:]) }
 
   /// Returns the ID of a boot. A new boot is created with this offset (µs from CLOCK_BOOTTIME to CLOCK_REALTIME).
-  public func boot(_ uuid: String, offset: Int64) throws(HistoryError) -> Int {
-    try performWrite { () throws(HistoryError) in
+  public func boot(_ uuid: String, offset: Int64) throws(StoreError) -> Int {
+    try performWrite { () throws(StoreError) in
       try database.run(
         "INSERT INTO boot (uuid, offset, synchronised) VALUES (?, ?, 0) ON CONFLICT DO NOTHING", [.text(uuid), .int(offset)])
     }
@@ -72,7 +82,7 @@ public final class HistoryStore {
 
   /// Sets the offset of a boot, unless it was already set from a synchronised clock. Returns whether it changed.
   @discardableResult
-  public func setOffset(_ offset: Int64, synchronised: Bool, ofBoot boot: Int) throws(HistoryError) -> Bool {
+  public func setOffset(_ offset: Int64, synchronised: Bool, ofBoot boot: Int) throws(StoreError) -> Bool {
     try database.run(
       "UPDATE boot SET offset = ?1, synchronised = ?2 WHERE id = ?3 AND synchronised = 0 AND (offset <> ?1 OR ?2)",
       [.int(offset), .bool(synchronised), .int(boot)])
@@ -84,9 +94,9 @@ public final class HistoryStore {
   /// Appends a block, which is on the disk when this returns. If the disk is full, drops the oldest merged blocks. Returns the number of
   /// dropped blocks.
   @discardableResult
-  public func append(_ block: NewBlock) throws(HistoryError) -> Int {
+  public func append(_ block: NewBlock) throws(StoreError) -> Int {
     let device = try device(block.device)
-    return try performWrite { () throws(HistoryError) in
+    return try performWrite { () throws(StoreError) in
       try database.run(
         "INSERT INTO recent (device, boot, start, \"end\", continues, data) VALUES (?, ?, ?, ?, ?, ?)",
         [.int(device), .int(block.boot), .int(block.start), .int(block.end), .bool(block.continues), .blob(block.bytes)])
@@ -96,7 +106,7 @@ public final class HistoryStore {
   /// Runs a change in a transaction. If the disk is full, drops the oldest merged blocks and tries again. Returns the number of dropped
   /// blocks.
   @discardableResult
-  func performWrite(_ body: () throws(HistoryError) -> Void) throws(HistoryError) -> Int {
+  func performWrite(_ body: () throws(StoreError) -> Void) throws(StoreError) -> Int {
     if database.isInTransaction {
       // The outermost call repeats the change as a whole.
       try body()
@@ -104,7 +114,7 @@ public final class HistoryStore {
     }
     var dropped = 0
     while true {
-      do throws(HistoryError) {
+      do throws(StoreError) {
         try database.transaction(body)
         return dropped
       } catch {
@@ -120,13 +130,13 @@ public final class HistoryStore {
   }
 
   /// Writes the log back into the database, and truncates it.
-  public func checkpoint() throws(HistoryError) {
+  public func checkpoint() throws(StoreError) {
     try database.run("PRAGMA wal_checkpoint(TRUNCATE)")
     HistoryFile.makeReserve(directory)
   }
 
   /// Returns unused space to the file system. This rewrites the file, which requires as much free space as there is data.
-  public func shrink() throws(HistoryError) {
+  public func shrink() throws(StoreError) {
     try database.run("VACUUM")
     try checkpoint()
   }

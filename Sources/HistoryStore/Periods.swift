@@ -2,6 +2,7 @@
 // unchanged.
 
 import Protocols
+import SQLite
 
 /// A stored period that is being read. It is valid only during the call that it is passed to.
 public struct PeriodRow {
@@ -26,9 +27,9 @@ public struct PeriodRow {
   public func appendSummaryMembers(to bytes: inout [UInt8]) { row.append(tailOf: 11, to: &bytes) }
 
   /// Returns the whole period, without its details.
-  public func period() throws(HistoryError) -> Period {
+  public func period() throws(StoreError) -> Period {
     guard let kind = Period.Kind(rawValue: row.text(2)) else {
-      throw HistoryError(.damaged, "period \(id) has the unknown kind \(row.text(2)); upgrade")
+      throw StoreError(.damaged, "period \(id) has the unknown kind \(row.text(2)); upgrade")
     }
     var period = Period(device: device, kind: kind, start: start, end: end, zone: row.text(7))
     (period.id, period.isOpen, period.isFrozen) = (id, isOpen, isFrozen)
@@ -44,9 +45,9 @@ extension HistoryReader {
   /// their details.
   public func periods(
     of device: String? = nil, kind: Period.Kind? = nil, in range: ClosedRange<Int64> = .min ... .max, limit: Int = .max
-  ) throws(HistoryError) -> [Period] {
+  ) throws(StoreError) -> [Period] {
     var periods: [Period] = []
-    try readPeriods(try periodIDs(of: device, kind: kind, in: range, limit: limit)) { (row) throws(HistoryError) in
+    try readPeriods(try periodIDs(of: device, kind: kind, in: range, limit: limit)) { (row) throws(StoreError) in
       periods.append(try row.period())
       return true
     }
@@ -56,29 +57,29 @@ extension HistoryReader {
   /// The IDs of the latest `limit` of these periods, earliest first.
   public func periodIDs(
     of device: String?, kind: Period.Kind?, in range: ClosedRange<Int64>, limit: Int
-  ) throws(HistoryError) -> [Int] {
-    let id = try device.map { (name) throws(HistoryError) in try database.number("SELECT id FROM device WHERE name = ?", [.text(name)]) }
-    return try database.snapshot { () throws(HistoryError) in try find(of: id, kind, in: range).suffix(limit) }
+  ) throws(StoreError) -> [Int] {
+    let id = try device.map { (name) throws(StoreError) in try database.number("SELECT id FROM device WHERE name = ?", [.text(name)]) }
+    return try database.snapshot { () throws(StoreError) in try find(of: id, kind, in: range).suffix(limit) }
   }
 
   /// Calls `body` for each of the periods with these IDs, in their order, while it returns true. Periods that no longer exist are omitted.
   /// Returns how many of the IDs were read.
   @discardableResult
   public func readPeriods(
-    _ ids: some Sequence<Int>, _ body: (PeriodRow) throws(HistoryError) -> Bool
-  ) throws(HistoryError) -> Int {
-    try database.snapshot { () throws(HistoryError) in
-      let names = try database.rows("SELECT id, name FROM device") { (row) throws(HistoryError) in (row.number(0), row.text(1)) }
+    _ ids: some Sequence<Int>, _ body: (PeriodRow) throws(StoreError) -> Bool
+  ) throws(StoreError) -> Int {
+    try database.snapshot { () throws(StoreError) in
+      let names = try database.rows("SELECT id, name FROM device") { (row) throws(StoreError) in (row.number(0), row.text(1)) }
       let devices = Dictionary(uniqueKeysWithValues: names)
       // Rows are large: only those of the result are read, and they are not sorted.
-      return try database.rows("SELECT \(PeriodRow.columns) FROM period WHERE id = ?", forEach: ids) { (row) throws(HistoryError) in
+      return try database.rows("SELECT \(PeriodRow.columns) FROM period WHERE id = ?", forEach: ids) { (row) throws(StoreError) in
         try body(PeriodRow(row, devices: devices))
       }
     }
   }
 
   /// The IDs of the periods in a range, ordered by start. They are found without their rows: an index has all columns.
-  private func find(of device: Int64?, _ kind: Period.Kind?, in range: ClosedRange<Int64>) throws(HistoryError) -> [Int] {
+  private func find(of device: Int64?, _ kind: Period.Kind?, in range: ClosedRange<Int64>) throws(StoreError) -> [Int] {
     var (conditions, arguments): ([String], [SQLValue]) = ([], [])
     if let kind { (conditions, arguments) = (["kind = ?"], [.text(kind.rawValue)]) }
     if let device {
@@ -89,7 +90,7 @@ extension HistoryReader {
     let offsets = Dictionary(try allBoots().map { ($0.id, $0.offset) }) { first, _ in first }
     let sql = "SELECT id, start_boot, start, end_boot, \"end\" FROM period INDEXED BY period_time\(condition)"
     var found: [(start: Int64, id: Int)] = []
-    _ = try database.rows(sql, arguments) { (row) throws(HistoryError) in
+    _ = try database.rows(sql, arguments) { (row) throws(StoreError) in
       let start = row.int(2) &+ (offsets[row.number(1)] ?? 0)
       let end = row.int(4) &+ (offsets[row.number(3)] ?? 0)
       if start <= range.upperBound, end >= range.lowerBound { found.append((start, row.number(0))) }
@@ -99,10 +100,10 @@ extension HistoryReader {
   }
 
   /// The period with this ID, or nil if there is none.
-  public func period(_ id: Int) throws(HistoryError) -> Period? {
-    let names = try database.rows("SELECT id, name FROM device") { (row) throws(HistoryError) in (row.number(0), row.text(1)) }
+  public func period(_ id: Int) throws(StoreError) -> Period? {
+    let names = try database.rows("SELECT id, name FROM device") { (row) throws(StoreError) in (row.number(0), row.text(1)) }
     let sql = "SELECT \(PeriodRow.columns), details FROM period WHERE id = ?"
-    return try database.rows(sql, [.int(id)]) { [devices = Dictionary(uniqueKeysWithValues: names)] (row) throws(HistoryError) in
+    return try database.rows(sql, [.int(id)]) { [devices = Dictionary(uniqueKeysWithValues: names)] (row) throws(StoreError) in
       let row = PeriodRow(row, devices: devices)
       var period = try row.period()
       period.details = row.details
@@ -114,10 +115,10 @@ extension HistoryReader {
 extension HistoryStore {
   /// Stores a period. If its ID is 0, it is added; otherwise it replaces the period with this ID. Returns the ID.
   @discardableResult
-  public func store(_ period: Period) throws(HistoryError) -> Int {
+  public func store(_ period: Period) throws(StoreError) -> Int {
     let device = try device(period.device)
     var id = period.id
-    try performWrite { () throws(HistoryError) in
+    try performWrite { () throws(StoreError) in
       try database.run(
         """
         INSERT INTO period (id, device, kind, start_boot, start, end_boot, "end", zone, open, frozen, summary_start, summary, details)
@@ -137,7 +138,7 @@ extension HistoryStore {
   }
 
   /// Removes a period that turned out to be part of another one, or too short.
-  public func removePeriod(_ id: Int) throws(HistoryError) {
+  public func removePeriod(_ id: Int) throws(StoreError) {
     try database.run("DELETE FROM period WHERE id = ?", [.int(id)])
   }
 
@@ -147,16 +148,16 @@ extension HistoryStore {
   @discardableResult
   public func replacePeriods(
     of device: String, in range: ClosedRange<Int64>, with periods: [Period]
-  ) throws(HistoryError) -> [Period] {
+  ) throws(StoreError) -> [Period] {
     let offsets = Dictionary(
-      uniqueKeysWithValues: try database.rows("SELECT id, offset FROM boot") { (row) throws(HistoryError) in
+      uniqueKeysWithValues: try database.rows("SELECT id, offset FROM boot") { (row) throws(StoreError) in
         (row.number(0), row.int(1))
       })
     func span(_ period: Period) -> ClosedRange<Int64> {
       let start = period.start.time + (offsets[period.start.boot] ?? 0)
       return start...max(start, period.end.time + (offsets[period.end.boot] ?? 0))
     }
-    try performWrite { () throws(HistoryError) in
+    try performWrite { () throws(StoreError) in
       let old = try reader.periods(of: device, in: range)
       let frozen = old.filter(\.isFrozen)
       var replaceable = old.filter { !$0.isFrozen }

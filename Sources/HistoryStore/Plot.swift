@@ -2,6 +2,7 @@
 // samples.
 
 import Protocols
+import SQLite
 import SampleBlocks
 
 /// A plot of one series. A point is nil if its interval has no values.
@@ -17,11 +18,11 @@ public struct Plot: Sendable {
 
 extension HistoryReader {
   /// Returns a plot of a numeric series between two wall-clock times (µs), with 1 to 100 000 points.
-  public func plot(_ series: Series, in range: ClosedRange<Int64>, points: Int) throws(HistoryError) -> Plot {
+  public func plot(_ series: Series, in range: ClosedRange<Int64>, points: Int) throws(StoreError) -> Plot {
     let count = Int64(min(max(points, 1), 100_000))
     let (duration, overflows) = range.upperBound.subtractingReportingOverflow(range.lowerBound)
     guard !overflows, duration < Int64.max / 2 else {
-      throw HistoryError(.invalid, "the range of the plot is too long; choose a shorter one")
+      throw StoreError(.invalid, "the range of the plot is too long; choose a shorter one")
     }
     let width = max(1, (duration + count) / count)
     var aggregates = Aggregates(width: width, origin: range.lowerBound)
@@ -46,7 +47,7 @@ extension HistoryReader {
   private func addRollups(
     _ resolution: RollupResolution, _ series: Int, _ device: Int, _ boot: Boot, _ range: ClosedRange<Int64>,
     _ aggregates: inout Aggregates, _ damage: inout [String]
-  ) throws(HistoryError) -> Int64 {
+  ) throws(StoreError) -> Int64 {
     for row in try database.rollups(resolution, boot: boot.id, series: series, from: range.lowerBound, to: range.upperBound) {
       do throws(BlockError) {
         for (index, aggregate) in try RollupCoding.decode(row.bytes, resolution).sorted(by: { $0.key < $1.key }) {
@@ -64,7 +65,7 @@ extension HistoryReader {
 
   private func addSamples(
     _ series: Series, _ device: Int, _ boot: Boot, _ range: ClosedRange<Int64>, _ aggregates: inout Aggregates, _ damage: inout [String]
-  ) throws(HistoryError) {
+  ) throws(StoreError) {
     let references = try references(device: device, boot: boot, from: range.lowerBound, to: range.upperBound)
     var segments = SegmentReader()
     var isInterrupted = true

@@ -2,6 +2,7 @@
 // change them. A row contains the aggregates of a day (minutes) or of 64 days (hours), as a block with one column for each quantity.
 
 import Protocols
+import SQLite
 import SampleBlocks
 
 enum RollupResolution: Int, CaseIterable {
@@ -26,7 +27,7 @@ enum RollupCoding {
     case minimum, maximum, mean, last, samples, covered
   }
 
-  static func encode(_ intervals: [Int: Aggregate], _ resolution: RollupResolution) throws(HistoryError) -> [UInt8] {
+  static func encode(_ intervals: [Int: Aggregate], _ resolution: RollupResolution) throws(StoreError) -> [UInt8] {
     var builder = BlockBuilder()
     let indexes = intervals.keys.sorted()
     do throws(BlockError) {
@@ -40,7 +41,7 @@ enum RollupCoding {
         for (quantity, value) in numbers { try builder.append(.value(value), series: quantity.rawValue, at: time) }
       }
     } catch {
-      throw HistoryError(.failed, "cannot encode rollups: \(error)")
+      throw StoreError(.failed, "cannot encode rollups: \(error)")
     }
     let start = Int64(indexes.first ?? 0) * resolution.width
     return builder.build(from: start, to: start, layout: .whole)
@@ -79,7 +80,7 @@ enum RollupCoding {
 
 extension Database {
   /// Adds later aggregates of a series to the rollups.
-  func addRollups(_ aggregates: Aggregates, _ resolution: RollupResolution, boot: Int, series: Int) throws(HistoryError) {
+  func addRollups(_ aggregates: Aggregates, _ resolution: RollupResolution, boot: Int, series: Int) throws(StoreError) {
     let rows = Dictionary(grouping: aggregates.intervals.keys) { resolution.rowStart(of: $0) }
     for (start, indexes) in rows {
       var merged = Aggregates(width: resolution.width)
@@ -90,17 +91,17 @@ extension Database {
   }
 
   /// Returns the aggregates of one row. A damaged row counts as empty, so that it is replaced.
-  private func rollups(_ resolution: RollupResolution, boot: Int, series: Int, row: Int64) throws(HistoryError) -> [Int: Aggregate] {
+  private func rollups(_ resolution: RollupResolution, boot: Int, series: Int, row: Int64) throws(StoreError) -> [Int: Aggregate] {
     let found = try rows(
       "SELECT data FROM rollup WHERE resolution = ? AND boot = ? AND start = ? AND series = ?",
       [.int(resolution.rawValue), .int(boot), .int(row), .int(series)]
-    ) { (row) throws(HistoryError) in row.blob(0) }
+    ) { (row) throws(StoreError) in row.blob(0) }
     return found.first.flatMap { try? RollupCoding.decode($0, resolution) } ?? [:]
   }
 
   func setRollups(
     _ intervals: [Int: Aggregate], _ resolution: RollupResolution, boot: Int, series: Int, row: Int64
-  ) throws(HistoryError) {
+  ) throws(StoreError) {
     let key: [SQLValue] = [.int(resolution.rawValue), .int(boot), .int(row), .int(series)]
     if intervals.isEmpty {
       try run("DELETE FROM rollup WHERE resolution = ? AND boot = ? AND start = ? AND series = ?", key)
@@ -114,7 +115,7 @@ extension Database {
   /// Returns the rollup rows of a series that overlap `start` to `end` (µs of the boot).
   func rollups(
     _ resolution: RollupResolution, boot: Int, series: Int, from start: Int64, to end: Int64
-  ) throws(HistoryError) -> [(row: Int64, bytes: [UInt8])] {
+  ) throws(StoreError) -> [(row: Int64, bytes: [UInt8])] {
     // The primary key orders by start before series, so step through the row starts.
     let firstStart = try number(
       "SELECT min(start) FROM rollup WHERE resolution = ? AND boot = ?", [.int(resolution.rawValue), .int(boot)])
@@ -126,7 +127,7 @@ extension Database {
       for bytes in try rows(
         "SELECT data FROM rollup WHERE resolution = ? AND boot = ? AND start = ? AND series = ?",
         [.int(resolution.rawValue), .int(boot), .int(row), .int(series)],
-        { (row) throws(HistoryError) in row.blob(0) })
+        { (row) throws(StoreError) in row.blob(0) })
       { result.append((row, bytes)) }
       row += resolution.rowWidth
     }

@@ -1,6 +1,7 @@
 // Reads the samples of one device in a time range block by block, so that memory use does not grow with the range.
 
 import Protocols
+import SQLite
 import SampleBlocks
 
 /// A few minutes of the requested series.
@@ -34,7 +35,7 @@ public struct ChunkIterator {
   fileprivate init(
     _ reader: HistoryReader, _ device: (id: Int, name: String), _ range: ClosedRange<Int64>,
     _ columns: @escaping (Block) throws(BlockError) -> [Column]
-  ) throws(HistoryError) {
+  ) throws(StoreError) {
     self.reader = reader
     self.device = device
     self.columns = columns
@@ -42,7 +43,7 @@ public struct ChunkIterator {
     boots = try reader.boots(from: range.lowerBound, to: range.upperBound)[...]
   }
 
-  public mutating func next() throws(HistoryError) -> Chunk? {
+  public mutating func next() throws(StoreError) -> Chunk? {
     while true {
       guard let boot, let reference = references.popFirst() else {
         guard let next = boots.popFirst() else { return nil }
@@ -71,7 +72,7 @@ public struct ChunkIterator {
     }
   }
 
-  private func find(from start: Int64, in boot: Boot) throws(HistoryError) -> ArraySlice<BlockReference> {
+  private func find(from start: Int64, in boot: Boot) throws(StoreError) -> ArraySlice<BlockReference> {
     let end = range.upperBound.subtractingClamped(boot.offset)
     return try reader.references(device: device.id, boot: boot, from: start, to: end)[...]
   }
@@ -117,7 +118,7 @@ public struct SampleIterator {
   /// The blocks that could not be read and were skipped, with the reason.
   public var damage: [String] { chunks.damage }
 
-  public mutating func next() throws(HistoryError) -> HistorySample? {
+  public mutating func next() throws(StoreError) -> HistorySample? {
     while pending.isEmpty {
       guard let chunk = try chunks.next() else {
         guard initial != nil else { return nil }
@@ -161,19 +162,19 @@ public struct SampleIterator {
 
 extension HistoryReader {
   /// The blocks of a device between two wall-clock times (µs), with all series or only some.
-  public func chunks(of device: String, series: Set<Int>? = nil, in range: ClosedRange<Int64>) throws(HistoryError) -> ChunkIterator {
+  public func chunks(of device: String, series: Set<Int>? = nil, in range: ClosedRange<Int64>) throws(StoreError) -> ChunkIterator {
     try chunks(of: device, in: range) { (block) throws(BlockError) in try block.columns { series?.contains($0) ?? true } }
   }
 
   /// The blocks of a device between two wall-clock times (µs), with the columns that `columns` reads from each of them.
   public func chunks(
     of device: String, in range: ClosedRange<Int64>, columns: @escaping (Block) throws(BlockError) -> [Column]
-  ) throws(HistoryError) -> ChunkIterator {
+  ) throws(StoreError) -> ChunkIterator {
     try ChunkIterator(self, (try deviceID(device), device), range, columns)
   }
 
   /// The samples of a series between two wall-clock times (µs).
-  public func samples(of series: Series, in range: ClosedRange<Int64>) throws(HistoryError) -> SampleIterator {
+  public func samples(of series: Series, in range: ClosedRange<Int64>) throws(StoreError) -> SampleIterator {
     SampleIterator(try chunks(of: series.key.device, series: [series.id], in: range), range)
   }
 }

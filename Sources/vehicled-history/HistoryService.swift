@@ -4,7 +4,9 @@
 import Glibc
 import HistoryStore
 import Logging
+import Observations
 import Protocols
+import SQLite
 import ServiceRuntime
 import Trips
 
@@ -77,7 +79,7 @@ final class HistoryService {
     maintenance.wall = { [unowned self] in clock.offset.isFinal ? SystemClock.wall : nil }
     maintenance.recut = { [unowned self] device, range in periodManager.recut(device, in: range, progress: Progress()) { _ in } }
     clock.changed = { [unowned self] offset, isFinal in
-      store.run { [boot = clock.boot] (store) throws(HistoryError) in
+      store.run { [boot = clock.boot] (store) throws(StoreError) in
         try store.setOffset(offset, synchronised: isFinal, ofBoot: boot)
       } then: { [weak self] result in
         if case .failure(let error) = result { self?.logger.error("cannot store the clock offset of this boot: \(error)") }

@@ -3,6 +3,7 @@
 import HistoryStore
 import Logging
 import Protocols
+import SQLite
 import ServiceRuntime
 
 final class Maintenance: EventSource {
@@ -65,7 +66,7 @@ final class Maintenance: EventSource {
   private func updateTimer() { wake = imports.values.map(\.due).reduce(nextRun, min) }
 
   private func compact(all: Bool) {
-    store.run { (store) throws(HistoryError) in
+    store.run { (store) throws(StoreError) in
       try store.compact(all: all)
     } then: { [weak self] result in
       switch result {
@@ -77,8 +78,8 @@ final class Maintenance: EventSource {
 
   private func dropOld() {
     let limit = keep.flatMap { keep in wall().map { $0 - keep } }
-    store.run { [maxSize] (store) throws(HistoryError) in
-      let old = try limit.map { (limit) throws(HistoryError) in try store.drop(before: limit) } ?? 0
+    store.run { [maxSize] (store) throws(StoreError) in
+      let old = try limit.map { (limit) throws(StoreError) in try store.drop(before: limit) } ?? 0
       return (old: old, large: try store.limit(toSize: maxSize))
     } then: { [weak self] result in
       switch result {

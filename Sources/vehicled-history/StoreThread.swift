@@ -4,6 +4,7 @@ import CLinux
 import Glibc
 import HistoryStore
 import Protocols
+import SQLite
 import ServiceRuntime
 
 /// The writer of the store. The store is used only on this thread.
@@ -21,11 +22,11 @@ final class StoreThread {
 
   /// Runs the work on the thread, then passes its result to `finish` on the loop.
   func run<T: Sendable>(
-    _ work: @escaping @Sendable (HistoryStore) throws(HistoryError) -> T,
-    then finish: @escaping (Result<T, HistoryError>) -> Void = { _ in }
+    _ work: @escaping @Sendable (HistoryStore) throws(StoreError) -> T,
+    then finish: @escaping (Result<T, StoreError>) -> Void = { _ in }
   ) {
     thread.run { [box] in
-      Result { () throws(HistoryError) in try work(box.store) }
+      Result { () throws(StoreError) in try work(box.store) }
     } then: {
       finish($0)
     }

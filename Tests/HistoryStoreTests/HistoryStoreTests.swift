@@ -2,6 +2,7 @@
 
 import Foundation
 import Protocols
+import SQLite
 import SampleBlocks
 import Testing
 
@@ -159,18 +160,18 @@ import Testing
   @Test func `a second instance, another file, a later version, garbage`() throws {
     do {
       let store = try open()
-      #expect { _ = try open() } throws: { ($0 as? HistoryError)?.kind == .inUse && "\($0)".contains("in use by another vehicled-history") }
+      #expect { _ = try open() } throws: { ($0 as? StoreError)?.kind == .inUse && "\($0)".contains("in use by another vehicled-history") }
       #expect(try store.reader.devices() == [])
     }
     directory.change("PRAGMA user_version = 9")
-    #expect { _ = try open() } throws: { ($0 as? HistoryError)?.kind == .tooNew }
+    #expect { _ = try open() } throws: { ($0 as? StoreError)?.kind == .tooNew }
     directory.change("PRAGMA application_id = 9")
-    #expect { _ = try open() } throws: { ($0 as? HistoryError)?.kind == .damaged && "\($0)".contains("not a history of vehicled") }
+    #expect { _ = try open() } throws: { ($0 as? StoreError)?.kind == .damaged && "\($0)".contains("not a history of vehicled") }
     try Data(repeating: 7, count: 9000).write(to: URL(fileURLWithPath: directory.databasePath))
-    #expect { _ = try open() } throws: { ($0 as? HistoryError)?.kind == .damaged && "\($0)".contains("is damaged") }
+    #expect { _ = try open() } throws: { ($0 as? StoreError)?.kind == .damaged && "\($0)".contains("is damaged") }
     let missing = TestDirectory()
     #expect { _ = try HistoryReader(directory: missing.path) } throws: { "\($0)".contains("there is no history in") }
-    #expect { _ = try HistoryStore(directory: "/proc/no-such-place") } throws: { ($0 as? HistoryError)?.kind == .readOnly }
+    #expect { _ = try HistoryStore(directory: "/proc/no-such-place") } throws: { ($0 as? StoreError)?.kind == .readOnly }
   }
 
   @Test func `an iterator goes on while blocks are merged`() throws {
@@ -264,7 +265,7 @@ import Testing
         try recorder.wait(10 * second)
       }
     } throws: {
-      ($0 as? HistoryError)?.kind == .diskFull && "\($0)".contains("disk full; free some space")
+      ($0 as? StoreError)?.kind == .diskFull && "\($0)".contains("disk full; free some space")
     }
     #expect(try store.reader.samples("speed") == [.number(1, 0)])
   }

@@ -2,6 +2,7 @@
 
 import HistoryStore
 import Protocols
+import SQLite
 import SampleBlocks
 import Testing
 
@@ -43,17 +44,17 @@ import Testing
     let store = try HistoryStore(directory: directory.path)
     #expect(try store.add(imported(block(from: year))) == 3)
     let other = imported(try block(from: year + 5 * second), source: "other")
-    let error = #expect(throws: HistoryError.self) { try store.add(other) }
+    let error = #expect(throws: StoreError.self) { try store.add(other) }
     #expect(error?.kind == .invalid)
     #expect(
       error?.description == "values of ev from 2023-11-14T22:13:25Z to 2023-11-14T22:13:35Z are already recorded; delete them first")
     try store.compact()
-    #expect(throws: HistoryError.self, "also after merging") { try store.add(other) }
-    #expect(throws: HistoryError.self) { try store.add(imported(block(from: year - 5 * second), source: "other")) }
+    #expect(throws: StoreError.self, "also after merging") { try store.add(other) }
+    #expect(throws: StoreError.self) { try store.add(imported(block(from: year - 5 * second), source: "other")) }
     var recorder = TestRecorder(store, boot: try store.boot("b", offset: year), at: 100 * second)
     try recorder.record(1)
     try recorder.wait(10 * second)
-    #expect(throws: HistoryError.self, "a boot with an offset") { try store.add(imported(block(from: year + 105 * second))) }
+    #expect(throws: StoreError.self, "a boot with an offset") { try store.add(imported(block(from: year + 105 * second))) }
     #expect(try store.add(imported(block(from: year + 20 * second))) == 3, "between the others")
     #expect(try store.add(imported(block(from: year + 5 * second), device: "other", source: "other")) == 3, "another device")
     try store.delete(HistoryStore.Deletion(device: "ev"))
@@ -76,9 +77,9 @@ import Testing
     let store = try HistoryStore(directory: directory.path)
     var one = imported(try block(from: year))
     one.series = [70: SeriesKey(device: "ev", property: "speed", type: .float)]
-    #expect(throws: HistoryError.self) { try store.add(one) }
+    #expect(throws: StoreError.self) { try store.add(one) }
     one.series = [:]
-    let error = #expect(throws: HistoryError.self) { try store.add(one) }
+    let error = #expect(throws: StoreError.self) { try store.add(one) }
     #expect(error?.description.contains("series 70") == true)
     #expect(try store.reader.span() == nil)
   }

@@ -2,6 +2,7 @@
 
 import HistoryStore
 import Protocols
+import SQLite
 import Testing
 
 @Suite("Periods") struct PeriodTests {
@@ -44,12 +45,12 @@ import Testing
     #expect(try store.reader.periodIDs(of: "other", kind: nil, in: .min ... .max, limit: 4) == [])
     try store.removePeriod(3)
     var read: [Int] = []
-    let count = try store.reader.readPeriods(ids) { (row) throws(HistoryError) in
+    let count = try store.reader.readPeriods(ids) { (row) throws(StoreError) in
       read.append(row.id)
       return read.count < 2
     }
     #expect(read == [2, 4] && count == 3)
-    #expect(try store.reader.readPeriods(ids.dropFirst(count)) { (row) throws(HistoryError) in row.id == 5 } == 1)
+    #expect(try store.reader.readPeriods(ids.dropFirst(count)) { (row) throws(StoreError) in row.id == 5 } == 1)
   }
 
   @Test func `periods that are computed again keep their IDs`() throws {

@@ -4,6 +4,7 @@ import CSQLite
 import Foundation
 import HistoryStore
 import Protocols
+import SQLite
 import SampleBlocks
 import Testing
 

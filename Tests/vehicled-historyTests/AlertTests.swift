@@ -1,5 +1,6 @@
 // Conditions of alerts: their syntax, and their evaluation in virtual time.
 
+import Observations
 import Protocols
 import Testing
 import Trips

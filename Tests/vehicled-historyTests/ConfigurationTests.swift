@@ -2,6 +2,7 @@
 
 import ConfigurationFiles
 import Foundation
+import Observations
 import Protocols
 import ServiceRuntime
 import Testing

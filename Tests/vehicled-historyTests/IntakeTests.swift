@@ -1,6 +1,7 @@
 // What is recorded of the replies of Watch: which values, at which times, in which series and batches.
 
 import HistoryStore
+import Observations
 import Protocols
 import Testing
 import Varlink

@@ -2,7 +2,9 @@
 
 import Foundation
 import HistoryStore
+import Observations
 import Protocols
+import SQLite
 import SampleBlocks
 import Testing
 import Varlink
@@ -153,7 +155,7 @@ import Varlink
     for continues in [true, false] {
       var list = PeriodList(try TimeAxis(store.reader))
       let size = list.size
-      try store.reader.readPeriods([row.id, row.id]) { (row) throws(HistoryError) in
+      try store.reader.readPeriods([row.id, row.id]) { (row) throws(StoreError) in
         try list.append(row)
         return true
       }

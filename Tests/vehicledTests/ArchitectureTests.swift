@@ -65,10 +65,11 @@ import Testing
     (
       "vehicled-history",
       [
-        "ArgumentParser", "CLinux", "ConfigurationFiles", "Glibc", "HistoryStore", "Logging", "Protocols", "SampleBlocks", "ServiceRuntime",
-        "Synchronization", "Trips", "Varlink",
+        "ArgumentParser", "CLinux", "ConfigurationFiles", "Glibc", "HistoryStore", "Logging", "Observations", "Protocols", "SampleBlocks",
+        "ServiceRuntime", "SQLite", "Synchronization", "Trips", "Varlink",
       ]
     ),
+    ("Observations", ["CLinux", "Glibc", "Protocols", "ServiceRuntime", "Varlink"]),
   ]
 
   @Test(arguments: imports)

@@ -1,5 +1,6 @@
 // Evaluates the condition of one alert as values arrive. The time is an argument, in µs. No I/O.
 
+import Observations
 import Protocols
 import Trips
 

@@ -4,6 +4,7 @@
 import Glibc
 import HistoryStore
 import Logging
+import Observations
 import Protocols
 import ServiceRuntime
 import Varlink

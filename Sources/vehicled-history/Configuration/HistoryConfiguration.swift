@@ -2,6 +2,7 @@
 
 import ConfigurationFiles
 import Logging
+import Observations
 import Protocols
 import ServiceRuntime
 import Trips

@@ -2,6 +2,7 @@
 
 import HistoryStore
 import Protocols
+import SQLite
 import Varlink
 
 struct PeriodList {
@@ -26,7 +27,7 @@ struct PeriodList {
     bytes.append(contentsOf: period.json.utf8)
   }
 
-  mutating func append(_ row: PeriodRow) throws(HistoryError) {
+  mutating func append(_ row: PeriodRow) throws(StoreError) {
     // A clock that was corrected since changes the times. Within a boot, it changes all of them.
     guard axis.wall(row.start) == row.summaryStart, row.start.boot == row.end.boot, !row.isFrozen else {
       return append(PeriodMapping.summary(try row.period(), axis))

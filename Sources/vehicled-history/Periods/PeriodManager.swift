@@ -3,7 +3,9 @@
 
 import HistoryStore
 import Logging
+import Observations
 import Protocols
+import SQLite
 import ServiceRuntime
 import Trips
 import Varlink
@@ -100,7 +102,7 @@ final class PeriodManager: EventSource {
       case .remove(let id):
         devices[name]?.zones[id] = nil
         guard let numbers = devices[name]?.numbers else { continue }
-        store.run { (store) throws(HistoryError) in
+        store.run { (store) throws(StoreError) in
           try store.remove(id, numbers)
         } then: { [weak self] in
           self?.finish($0, name)
@@ -117,14 +119,14 @@ final class PeriodManager: EventSource {
   private func save(_ period: DetectedPeriod, _ name: String) {
     guard let device = devices[name] else { return }
     let record = PeriodRecord(detected: period.id, details: details(period, name, at: device.tracker.latest))
-    store.run { [numbers = device.numbers, axis = device.axis] (store) throws(HistoryError) in
+    store.run { [numbers = device.numbers, axis = device.axis] (store) throws(StoreError) in
       try store.save(record, numbers, axis)
     } then: { [weak self] in
       self?.finish($0, name)
     }
   }
 
-  private func finish(_ result: Result<Void, HistoryError>, _ name: String) {
+  private func finish(_ result: Result<Void, StoreError>, _ name: String) {
     guard case .failure(let error) = result, devices[name]?.hasFailed == false else { return }
     logger.error("cannot store a period of \(name): \(error)")
     devices[name]?.hasFailed = true
@@ -159,7 +161,7 @@ final class PeriodManager: EventSource {
     let (axis, rules, generation) = (axis, rules, device.generation)
     let now = axis.wall(SystemClock.boot / 1000)
     // Wait until the flushed values are stored.
-    store.run { (_) throws(HistoryError) in
+    store.run { (_) throws(StoreError) in
     } then: { [weak self] _ in
       self?.replays.run { reader in
         let replayRange = try ReplayRange(reader, device: name, from: start, boot: axis.boot)
@@ -199,7 +201,7 @@ final class PeriodManager: EventSource {
     if !records.isEmpty {
       // Preserve a period that ends exactly when the first new one starts.
       let range = min(replayRange.start, now - 1) &+ 1...Int64.max
-      store.run { [numbers = device.numbers, axis = device.axis] (store) throws(HistoryError) in
+      store.run { [numbers = device.numbers, axis = device.axis] (store) throws(StoreError) in
         try store.replace(name, in: range, with: records, numbers, axis)
       } then: { [weak self] result in
         self?.finish(result.map { _ in }, name)
@@ -217,7 +219,7 @@ final class PeriodManager: EventSource {
   ) {
     let (axis, rules, isLive) = (axis, rules, devices[name] != nil)
     flush()
-    store.run { (_) throws(HistoryError) in
+    store.run { (_) throws(StoreError) in
     } then: { [weak self] _ in
       self?.replays.run { reader -> (range: ClosedRange<Int64>, records: [PeriodRecord])? in
         guard let extended = try ReplayRange.extended(reader, device: name, range, isLive: isLive) else { return nil }
@@ -242,7 +244,7 @@ final class PeriodManager: EventSource {
         case .success(let found?):
           let first = found.range.lowerBound &+ 1
           let inner = first...max(first, found.range.upperBound - 1)
-          self.store.run { (store) throws(HistoryError) in
+          self.store.run { (store) throws(StoreError) in
             try store.replace(name, in: inner, with: found.records, PeriodNumbers(), axis)
           } then: {
             finish($0.mapError { $0 })

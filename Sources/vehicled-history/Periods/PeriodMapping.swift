@@ -3,6 +3,7 @@
 
 import HistoryStore
 import Protocols
+import SQLite
 import Trips
 import Varlink
 
@@ -11,7 +12,7 @@ struct TimeAxis: Sendable {
   var boots: [Int: Int64]
 
   /// Reads the offsets of the boots in the store.
-  init(_ reader: HistoryReader) throws(HistoryError) {
+  init(_ reader: HistoryReader) throws(StoreError) {
     boots = Dictionary(try reader.allBoots().map { ($0.id, $0.offset) }) { first, _ in first }
   }
 

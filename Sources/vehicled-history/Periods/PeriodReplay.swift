@@ -2,7 +2,9 @@
 
 import CLinux
 import HistoryStore
+import Observations
 import Protocols
+import SQLite
 import SampleBlocks
 import Trips
 
@@ -22,7 +24,7 @@ struct PeriodReplay: Sendable {
   /// Reads the values of a device in a range of wall-clock time (µs). `progress` receives the time reached so far.
   mutating func read(
     _ reader: HistoryReader, device: String, in range: ClosedRange<Int64>, progress: (Int64) -> Void = { _ in }
-  ) throws(HistoryError) {
+  ) throws(StoreError) {
     var signals: [Int: Signal] = [:]
     for series in try reader.series(of: device) { signals[series.id] = Self.signal(series.key) }
     guard !signals.isEmpty else { return }

@@ -2,6 +2,7 @@
 // values are buffered in the meantime. Times are wall-clock times, computed with the offset of the boot at the beginning of the replay.
 
 import HistoryStore
+import Observations
 import Protocols
 import Trips
 

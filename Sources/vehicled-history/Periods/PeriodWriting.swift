@@ -2,6 +2,7 @@
 
 import HistoryStore
 import Protocols
+import SQLite
 import Varlink
 
 /// The numbers in the store of the periods of one detector. Use only on the thread of the store.
@@ -26,14 +27,14 @@ struct LiveAxis: Equatable, Sendable {
 
 extension HistoryStore {
   /// Stores a new or changed period.
-  func save(_ record: PeriodRecord, _ numbers: PeriodNumbers, _ axis: LiveAxis) throws(HistoryError) {
+  func save(_ record: PeriodRecord, _ numbers: PeriodNumbers, _ axis: LiveAxis) throws(StoreError) {
     guard var row = try row(record, axis) else { return }
     row.id = numbers.ids[record.detected] ?? 0
     numbers.ids[record.detected] = try store(row)
   }
 
   /// Removes a period that turned out not to exist.
-  func remove(_ detected: Int, _ numbers: PeriodNumbers) throws(HistoryError) {
+  func remove(_ detected: Int, _ numbers: PeriodNumbers) throws(StoreError) {
     if let id = numbers.ids.removeValue(forKey: detected) { try removePeriod(id) }
   }
 
@@ -41,7 +42,7 @@ extension HistoryStore {
   @discardableResult
   func replace(
     _ device: String, in range: ClosedRange<Int64>, with records: [PeriodRecord], _ numbers: PeriodNumbers, _ axis: LiveAxis
-  ) throws(HistoryError) -> Int {
+  ) throws(StoreError) -> Int {
     var rows: [StoredPeriod] = []
     for record in records { if let row = try row(record, axis) { rows.append(row) } }
     let stored = try replacePeriods(of: device, in: range, with: rows)
@@ -53,7 +54,7 @@ extension HistoryStore {
     return stored.count
   }
 
-  private func row(_ record: PeriodRecord, _ axis: LiveAxis) throws(HistoryError) -> StoredPeriod? {
+  private func row(_ record: PeriodRecord, _ axis: LiveAxis) throws(StoreError) -> StoredPeriod? {
     let period = record.details.period
     guard let kind = StoredPeriod.Kind(rawValue: period.kind) else { return nil }
     return PeriodMapping.row(
@@ -61,7 +62,7 @@ extension HistoryStore {
   }
 
   /// Converts a wall-clock time to a time of the boot that contains it.
-  private func bootTime(_ wall: Int64, _ axis: LiveAxis) throws(HistoryError) -> BootTime {
+  private func bootTime(_ wall: Int64, _ axis: LiveAxis) throws(StoreError) -> BootTime {
     if wall >= axis.offset { return BootTime(boot: axis.boot, time: wall - axis.offset) }
     // A time between two boots is assigned to the earlier one; either would do.
     let during = try reader.boots(from: wall, to: wall).first

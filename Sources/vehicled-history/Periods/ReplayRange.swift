@@ -1,6 +1,7 @@
 // Determines the time from which recorded values must be read so that no period is cut in two, and the time zones of recomputed periods.
 
 import HistoryStore
+import SQLite
 
 struct ReplayRange: Sendable {
   /// µs since the Unix epoch.
@@ -10,7 +11,7 @@ struct ReplayRange: Sendable {
 
   /// Creates the range that contains the periods that can still change: the open ones, those of this boot, whose clock may have been
   /// corrected, and the last one before this boot. With `from`, it also contains the periods that ended after that time.
-  init(_ reader: HistoryReader, device: String, from requestedStart: Int64?, boot: Int) throws(HistoryError) {
+  init(_ reader: HistoryReader, device: String, from requestedStart: Int64?, boot: Int) throws(StoreError) {
     let axis = try TimeAxis(reader)
     let isRecorded = try reader.devices().contains(device)
     let periods = isRecorded ? try reader.periods(of: device, limit: requestedStart == nil ? 1000 : .max) : []
@@ -37,7 +38,7 @@ struct ReplayRange: Sendable {
   /// The range extended to whole periods, or nil if it reaches periods that a live tracker may still change.
   static func extended(
     _ reader: HistoryReader, device: String, _ range: ClosedRange<Int64>, isLive: Bool
-  ) throws(HistoryError) -> ClosedRange<Int64>? {
+  ) throws(StoreError) -> ClosedRange<Int64>? {
     let axis = try TimeAxis(reader)
     let overlapping = try reader.periods(of: device, in: range)
     if isLive {

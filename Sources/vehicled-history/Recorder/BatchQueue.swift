@@ -4,6 +4,7 @@
 import HistoryStore
 import Logging
 import Protocols
+import SQLite
 import ServiceRuntime
 
 final class BatchQueue: EventSource {
@@ -20,7 +21,7 @@ final class BatchQueue: EventSource {
   private var interrupted: Set<String> = []
   private var lostCount = 0
   /// The reason why nothing can be stored, if any.
-  private(set) var failure: HistoryError?
+  private(set) var failure: StoreError?
   /// The number of blocks that the store dropped because the disk was full.
   private(set) var dropped = 0
   /// Called after each stored batch.
@@ -61,14 +62,14 @@ final class BatchQueue: EventSource {
       waiting[0] = batch
     }
     isWriting = true
-    store.run { [batch, boot] (store) throws(HistoryError) in
+    store.run { [batch, boot] (store) throws(StoreError) in
       try store.append(batch, boot: boot)
     } then: { [weak self] in
       self?.finish($0)
     }
   }
 
-  private func finish(_ result: Result<Int, HistoryError>) {
+  private func finish(_ result: Result<Int, StoreError>) {
     isWriting = false
     switch result {
     case .success(let count):
@@ -97,7 +98,7 @@ final class BatchQueue: EventSource {
   /// Submits all batches to the store at once, because the service is stopping.
   func submitAll() {
     for batch in waiting.dropFirst(isWriting ? 1 : 0) {
-      store.run { [boot] (store) throws(HistoryError) in try store.append(batch, boot: boot) }
+      store.run { [boot] (store) throws(StoreError) in try store.append(batch, boot: boot) }
     }
     waiting = []
   }

@@ -1,6 +1,7 @@
 // Records the selected observations: assigns them to series, and passes batches of a few seconds to the queue of the store.
 
 import HistoryStore
+import Observations
 import Protocols
 import ServiceRuntime
 

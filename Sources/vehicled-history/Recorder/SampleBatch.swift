@@ -3,6 +3,7 @@
 
 import HistoryStore
 import Protocols
+import SQLite
 import SampleBlocks
 
 /// The samples to store, and the further data that a block requires.
@@ -78,11 +79,10 @@ struct BatchBuilder {
 
 extension HistoryStore {
   /// Appends a batch. Returns the number of blocks that were dropped because the disk is full.
-  func append(_ batch: SampleBatch, boot: Int) throws(HistoryError) -> Int {
-    var ids: [Int] = []
-    for key in batch.keys { ids.append(try series(key)) }
+  func append(_ batch: SampleBatch, boot: Int) throws(StoreError) -> Int {
+    let ids = try series(batch.keys)
     var (builder, start, continues, dropped) = (BlockBuilder(), batch.start, batch.continues, 0)
-    func flush(_ end: Int64) throws(HistoryError) {
+    func flush(_ end: Int64) throws(StoreError) {
       let bytes = builder.build(from: start, to: end, layout: .whole)
       dropped += try append(NewBlock(device: batch.device, boot: boot, start: start, end: end, continues: continues, bytes: bytes))
       (start, continues) = (end, true)

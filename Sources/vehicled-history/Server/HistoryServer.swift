@@ -3,6 +3,7 @@
 
 import HistoryStore
 import Protocols
+import SQLite
 import ServiceRuntime
 import Varlink
 
@@ -61,7 +62,7 @@ final class HistoryServer {
   static func fail<M>(_ call: MethodCall<M>, _ error: any Error, argument: String = "") {
     switch error {
     case let error as HistoryContractError: call.fail(error)
-    case let error as HistoryError: call.fail(error.contractError(argument: argument))
+    case let error as StoreError: call.fail(error.contractError(argument: argument))
     default: call.fail(HistoryContractError.storeError(code: "failed", message: "\(error)"))
     }
   }

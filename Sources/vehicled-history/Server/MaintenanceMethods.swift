@@ -3,6 +3,7 @@
 import ConfigurationFiles
 import HistoryStore
 import Protocols
+import SQLite
 import SampleBlocks
 import ServiceRuntime
 import Varlink
@@ -23,10 +24,10 @@ extension HistoryServer {
     let range = try TimeRange.range(parameters.start, parameters.end)
     let isAllTime = parameters.start == nil && parameters.end == nil
     flush()
-    store.run { (store) throws(HistoryError) -> Result<[String], HistoryContractError> in
+    store.run { (store) throws(StoreError) -> Result<[String], HistoryContractError> in
       do { _ = try store.reader.recorded(parameters.device, parameters.property.map { [$0] }) } catch {
         if let error = error as? HistoryContractError { return .failure(error) }
-        if let error = error as? HistoryError { throw error }
+        if let error = error as? StoreError { throw error }
       }
       let deletion = HistoryStore.Deletion(
         device: parameters.device, property: parameters.property, range: isAllTime ? nil : range)
@@ -49,10 +50,10 @@ extension HistoryServer {
       throw HistoryContractError.invalidArgument(argument: "name", message: "invalid device name \(quoted(name)); \(deviceNameRule)")
     }
     flush()
-    store.run { (store) throws(HistoryError) -> Result<Void, HistoryContractError> in
+    store.run { (store) throws(StoreError) -> Result<Void, HistoryContractError> in
       do { _ = try store.reader.recorded(device) } catch {
         if let error = error as? HistoryContractError { return .failure(error) }
-        if let error = error as? HistoryError { throw error }
+        if let error = error as? StoreError { throw error }
       }
       return .success(try store.rename(device, to: name))
     } then: { [weak self] result in
@@ -80,7 +81,7 @@ extension HistoryServer {
 
   private func compact(_ call: MethodCall<HistoryContract.CompactMethod>) {
     flush()
-    store.run { (store) throws(HistoryError) in
+    store.run { (store) throws(StoreError) in
       let damage = try store.compact()
       try store.shrink()
       return HistoryContract.CompactMethod.Result(size: try store.reader.size(), damage: damage)
@@ -91,7 +92,7 @@ extension HistoryServer {
 
   private func importBlock(_ call: MethodCall<HistoryContract.ImportMethod>) throws {
     let imported = try ImportedBlock(call.parameters)
-    store.run { (store) throws(HistoryError) in
+    store.run { (store) throws(StoreError) in
       try store.add(imported)
     } then: { [weak self] result in
       if case .success(let count) = result, count > 0 {

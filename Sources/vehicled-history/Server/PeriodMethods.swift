@@ -3,6 +3,7 @@
 
 import HistoryStore
 import Protocols
+import SQLite
 import ServiceRuntime
 import Varlink
 
@@ -54,7 +55,7 @@ extension HistoryServer {
     reads.run { [open = periodManager.openPeriods] reader in
       let axis = try TimeAxis(reader)
       var list = PeriodList(axis)
-      let count = try reader.readPeriods(ids) { (row) throws(HistoryError) in
+      let count = try reader.readPeriods(ids) { (row) throws(StoreError) in
         if row.isOpen { list.append(Self.details(try row.period(), axis, open).period) } else { try list.append(row) }
         return list.size < (isStream ? PeriodList.partSize : PeriodList.maxSize)
       }

@@ -2,6 +2,7 @@
 
 import HistoryStore
 import Protocols
+import SQLite
 import SampleBlocks
 import Varlink
 
@@ -28,14 +29,14 @@ struct SampleStream {
   /// Creates a stream of these series of a device. `span` is the recorded time.
   init(
     _ reader: HistoryReader, device: String, series: [StoredSeries], in range: ClosedRange<Int64>, span: ClosedRange<Int64>?
-  ) throws(HistoryError) {
+  ) throws(StoreError) {
     self.range = range
     self.span = (span ?? 0...0).clamped(to: range)
     chunks = try reader.chunks(of: device, series: Set(series.map(\.id)), in: range)
   }
 
   /// The next samples, or nil at the end. The last result can be empty.
-  mutating func next() throws(HistoryError) -> HistoryContract.SamplesMethod.Result? {
+  mutating func next() throws(StoreError) -> HistoryContract.SamplesMethod.Result? {
     while pending.isEmpty, !hasEnded {
       guard let chunk = try chunks.next() else {
         hasEnded = true

@@ -2,9 +2,10 @@
 
 import HistoryStore
 import Protocols
+import SQLite
 import Varlink
 
-extension HistoryError {
+extension StoreError {
   /// The error for a client. `argument` is the name of the argument that an `invalid` error refers to.
   func contractError(argument: String) -> HistoryContractError {
     switch kind {

@@ -6,44 +6,49 @@ import Protocols
 import ServiceRuntime
 
 /// The clocks at one moment.
-struct ClockReading: Equatable {
+public struct ClockReading: Equatable {
   /// CLOCK_BOOTTIME, and the wall clock, in µs.
-  var boot: Int64
-  var wall: Int64
+  public var boot: Int64
+  public var wall: Int64
   /// Whether the kernel reports the wall clock as synchronised.
-  var isSynchronised: Bool
+  public var isSynchronised: Bool
 
-  static var now: ClockReading {
+  /// Creates a reading from CLOCK_BOOTTIME and the wall clock, in µs.
+  public init(boot: Int64, wall: Int64, isSynchronised: Bool) {
+    (self.boot, self.wall, self.isSynchronised) = (boot, wall, isSynchronised)
+  }
+
+  public static var now: ClockReading {
     ClockReading(boot: SystemClock.boot / 1000, wall: SystemClock.wall, isSynchronised: clinux_clock_is_synchronised() == 1)
   }
 
-  var offset: Int64 { wall - boot }
+  public var offset: Int64 { wall - boot }
 }
 
 /// The stored offset of this boot. It follows the wall clock until the clock is synchronised for the first time, and is then final.
-struct ClockOffset {
+public struct ClockOffset {
   /// The change of the offset, in µs, up to which a new offset is not stored while the clock is not synchronised.
   private static let tolerance: Int64 = 1000
-  private(set) var stored: Int64
-  private(set) var isFinal = false
+  public private(set) var stored: Int64
+  public private(set) var isFinal = false
 
-  init(_ reading: ClockReading) { stored = reading.offset }
+  public init(_ reading: ClockReading) { stored = reading.offset }
 
   /// Returns the offset to store, or nil if the stored one is correct. `isFinal` is whether the clock is synchronised.
-  mutating func update(_ reading: ClockReading) -> (offset: Int64, isFinal: Bool)? {
+  public mutating func update(_ reading: ClockReading) -> (offset: Int64, isFinal: Bool)? {
     guard !isFinal, reading.isSynchronised || abs(reading.offset - stored) > Self.tolerance else { return nil }
     (stored, isFinal) = (reading.offset, reading.isSynchronised)
     return (stored, isFinal)
   }
 
   /// Adopts the offset that an earlier process stored in the same boot.
-  mutating func restore(_ offset: Int64, isFinal: Bool) { (stored, self.isFinal) = (offset, isFinal) }
+  public mutating func restore(_ offset: Int64, isFinal: Bool) { (stored, self.isFinal) = (offset, isFinal) }
 }
 
 /// The identity of the current boot.
-enum BootID {
+public enum BootID {
   /// The kernel's identifier of this boot.
-  static func current() throws(ValueError) -> String {
+  public static func current() throws(ValueError) -> String {
     let path = "/proc/sys/kernel/random/boot_id"
     let text = String(decoding: try Files.read(path, limit: 100), as: UTF8.self)
     return String(text.prefix { $0 != "\n" })

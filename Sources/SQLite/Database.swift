@@ -5,48 +5,48 @@ import CSQLite
 import Glibc
 
 /// A value bound to a parameter of a statement.
-enum SQLValue {
+public enum SQLValue {
   case null
   case int(Int64)
   case real(Double)
   case text(String)
   case blob([UInt8])
 
-  static func int(_ value: Int) -> SQLValue { .int(Int64(value)) }
-  static func bool(_ value: Bool) -> SQLValue { .int(value ? 1 : 0) }
-  static func real(_ value: Double?) -> SQLValue { value.map { .real($0) } ?? .null }
+  public static func int(_ value: Int) -> SQLValue { .int(Int64(value)) }
+  public static func bool(_ value: Bool) -> SQLValue { .int(value ? 1 : 0) }
+  public static func real(_ value: Double?) -> SQLValue { value.map { .real($0) } ?? .null }
 }
 
 /// A row of a result, valid until the next row is read.
-struct SQLRow {
+public struct SQLRow {
   fileprivate let statement: OpaquePointer
 
-  func int(_ column: CInt) -> Int64 { sqlite3_column_int64(statement, column) }
-  func number(_ column: CInt) -> Int { Int(int(column)) }
-  func bool(_ column: CInt) -> Bool { int(column) != 0 }
-  func isNull(_ column: CInt) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
-  func real(_ column: CInt) -> Double? { isNull(column) ? nil : sqlite3_column_double(statement, column) }
+  public func int(_ column: CInt) -> Int64 { sqlite3_column_int64(statement, column) }
+  public func number(_ column: CInt) -> Int { Int(int(column)) }
+  public func bool(_ column: CInt) -> Bool { int(column) != 0 }
+  public func isNull(_ column: CInt) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+  public func real(_ column: CInt) -> Double? { isNull(column) ? nil : sqlite3_column_double(statement, column) }
 
-  func text(_ column: CInt) -> String {
+  public func text(_ column: CInt) -> String {
     let start = sqlite3_column_text(statement, column)
     return String(decoding: UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))), as: UTF8.self)
   }
 
   /// Appends the UTF-8 text of a column without its first byte.
-  func append(tailOf column: CInt, to bytes: inout [UInt8]) {
+  public func append(tailOf column: CInt, to bytes: inout [UInt8]) {
     let start = sqlite3_column_text(statement, column)
     bytes.append(contentsOf: UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))).dropFirst())
   }
 
-  func blob(_ column: CInt) -> [UInt8] {
+  public func blob(_ column: CInt) -> [UInt8] {
     let start = sqlite3_column_blob(statement, column)
     return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
   }
 }
 
 /// An open connection. It is not thread-safe.
-final class Database {
-  let path: String
+public final class Database {
+  public let path: String
   private let handle: OpaquePointer
   private var statements: [String: OpaquePointer] = [:]
   private var depth = 0
@@ -54,8 +54,45 @@ final class Database {
   /// Configures SQLite once. This fails without consequences if the process has used it before.
   private static let configured = csqlite_disable_memory_statistics()
 
-  /// Opens a database. If `writable`, a missing one is created.
-  init(_ path: String, writable: Bool) throws(HistoryError) {
+  /// What identifies the databases of one owner.
+  public struct Format: Sendable {
+    fileprivate let application: Int64
+    fileprivate let version: Int64
+    fileprivate let schema: String
+    fileprivate let owner: String
+
+    /// Describes a database. `application` is a number in its header, `version` that of the schema, `schema` creates its tables, and
+    /// `owner` is what errors call it.
+    public init(application: Int64, version: Int64, schema: String, owner: String) {
+      (self.application, self.version, self.schema, self.owner) = (application, version, schema, owner)
+    }
+  }
+
+  /// Opens a database. If `writable`, a missing one is created; its transactions are on the disk when they return. `settings` are further
+  /// pragmas.
+  public convenience init(_ path: String, _ format: Format, writable: Bool, settings: String) throws(StoreError) {
+    try self.init(path, writable: writable)
+    let isNew = try number("SELECT count(*) FROM sqlite_schema") == 0
+    let application = try number("PRAGMA application_id")
+    guard isNew && application == 0 || application == format.application else {
+      throw StoreError(.damaged, "\(path) is not \(format.owner): application id \(application); choose another directory")
+    }
+    let version = try number("PRAGMA user_version")
+    guard version <= format.version else {
+      throw StoreError(
+        .tooNew, "\(path) was written by a later version: schema \(version), this one supports \(format.version); upgrade")
+    }
+    try execute("PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON")
+    if writable { try execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL") }
+    try execute(settings)
+    guard writable, isNew else { return }
+    try transaction { () throws(StoreError) in
+      try execute(format.schema)
+      try execute("PRAGMA application_id = \(format.application); PRAGMA user_version = \(format.version)")
+    }
+  }
+
+  private init(_ path: String, writable: Bool) throws(StoreError) {
     _ = Self.configured
     self.path = path
     var opened: OpaquePointer?
@@ -77,19 +114,19 @@ final class Database {
   }
 
   /// Runs statements that have no arguments and return no rows.
-  func execute(_ sql: String) throws(HistoryError) {
+  public func execute(_ sql: String) throws(StoreError) {
     try check(sqlite3_exec(handle, sql, nil, nil, nil))
   }
 
   /// Runs a statement; the arguments replace the `?` placeholders in order.
-  func run(_ sql: String, _ arguments: [SQLValue] = []) throws(HistoryError) {
-    _ = try rows(sql, arguments) { (_) throws(HistoryError) in }
+  public func run(_ sql: String, _ arguments: [SQLValue] = []) throws(StoreError) {
+    _ = try rows(sql, arguments) { (_) throws(StoreError) in }
   }
 
   /// Returns the result of `read` for each row.
-  func rows<Element>(
-    _ sql: String, _ arguments: [SQLValue] = [], _ read: (SQLRow) throws(HistoryError) -> Element
-  ) throws(HistoryError) -> [Element] {
+  public func rows<Element>(
+    _ sql: String, _ arguments: [SQLValue] = [], _ read: (SQLRow) throws(StoreError) -> Element
+  ) throws(StoreError) -> [Element] {
     let statement = try prepare(sql)
     defer {
       sqlite3_reset(statement)
@@ -107,9 +144,9 @@ final class Database {
 
   /// Runs a statement for each of these arguments, and calls `read` for each row, until it returns false. Returns for how many of the
   /// arguments the statement was run.
-  func rows(
-    _ sql: String, forEach arguments: some Sequence<Int>, _ read: (SQLRow) throws(HistoryError) -> Bool
-  ) throws(HistoryError) -> Int {
+  public func rows(
+    _ sql: String, forEach arguments: some Sequence<Int>, _ read: (SQLRow) throws(StoreError) -> Bool
+  ) throws(StoreError) -> Int {
     let statement = try prepare(sql)
     defer {
       sqlite3_reset(statement)
@@ -132,12 +169,12 @@ final class Database {
   }
 
   /// Returns the integer in the first row, or 0.
-  func number(_ sql: String, _ arguments: [SQLValue] = []) throws(HistoryError) -> Int64 {
-    try rows(sql, arguments) { (row) throws(HistoryError) in row.int(0) }.first ?? 0
+  public func number(_ sql: String, _ arguments: [SQLValue] = []) throws(StoreError) -> Int64 {
+    try rows(sql, arguments) { (row) throws(StoreError) in row.int(0) }.first ?? 0
   }
 
   /// Runs the body on one state of the database. Many statements are faster this way, because the database is locked only once.
-  func snapshot<Result>(_ body: () throws(HistoryError) -> Result) throws(HistoryError) -> Result {
+  public func snapshot<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
     if sqlite3_get_autocommit(handle) == 0 { return try body() }
     try execute("BEGIN")
     defer { sqlite3_exec(handle, "COMMIT", nil, nil, nil) }
@@ -145,12 +182,12 @@ final class Database {
   }
 
   /// Runs the body in one transaction, which is rolled back if the body throws. A nested call joins the outermost transaction.
-  func transaction<Result>(_ body: () throws(HistoryError) -> Result) throws(HistoryError) -> Result {
+  public func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
     if depth > 0 { return try body() }
     try execute("BEGIN IMMEDIATE")
     depth += 1
     defer { depth -= 1 }
-    do throws(HistoryError) {
+    do throws(StoreError) {
       let result = try body()
       try execute("COMMIT")
       return result
@@ -161,16 +198,16 @@ final class Database {
     }
   }
 
-  var isInTransaction: Bool { depth > 0 }
-  var lastID: Int { Int(sqlite3_last_insert_rowid(handle)) }
+  public var isInTransaction: Bool { depth > 0 }
+  public var lastID: Int { Int(sqlite3_last_insert_rowid(handle)) }
   /// The number of rows that the last statement changed.
-  var changes: Int { Int(sqlite3_changes64(handle)) }
+  public var changes: Int { Int(sqlite3_changes64(handle)) }
 
-  private func prepare(_ sql: String) throws(HistoryError) -> OpaquePointer {
+  private func prepare(_ sql: String) throws(StoreError) -> OpaquePointer {
     if let statement = statements[sql] { return statement }
     var statement: OpaquePointer?
     try check(sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil))
-    guard let statement else { throw HistoryError(.failed, "cannot use \(path): empty statement") }
+    guard let statement else { throw StoreError(.failed, "cannot use \(path): empty statement") }
     statements[sql] = statement
     return statement
   }
@@ -197,27 +234,27 @@ final class Database {
 
   // MARK: Errors
 
-  private func check(_ code: CInt) throws(HistoryError) {
+  private func check(_ code: CInt) throws(StoreError) {
     if code != SQLITE_OK { throw Self.error(code, path, handle) }
   }
 
-  private static func error(_ code: CInt, _ path: String, _ handle: OpaquePointer?) -> HistoryError {
+  private static func error(_ code: CInt, _ path: String, _ handle: OpaquePointer?) -> StoreError {
     let cause = handle.flatMap { sqlite3_system_errno($0) }.flatMap { $0 == 0 ? nil : String(cString: strerror($0)) }
     let message = handle.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? String(cString: sqlite3_errstr(code))
     let system = handle.map { sqlite3_system_errno($0) } ?? 0
     switch code & 0xFF {
-    case SQLITE_FULL: return HistoryError(.diskFull, "cannot write \(path): disk full; free some space, or reduce the size of the history")
+    case SQLITE_FULL: return StoreError(.diskFull, "cannot write \(path): disk full; free some space, or lower the maximum size")
     case SQLITE_IOERR where system == ENOSPC:
-      return HistoryError(.diskFull, "cannot write \(path): disk full; free some space, or reduce the size of the history")
+      return StoreError(.diskFull, "cannot write \(path): disk full; free some space, or lower the maximum size")
     case SQLITE_READONLY:
-      return HistoryError(.readOnly, "cannot write \(path): read-only file or file system; make it writable")
+      return StoreError(.readOnly, "cannot write \(path): read-only file or file system; make it writable")
     case SQLITE_IOERR where system == EROFS:
-      return HistoryError(.readOnly, "cannot write \(path): read-only file system; mount it writable")
+      return StoreError(.readOnly, "cannot write \(path): read-only file system; mount it writable")
     case SQLITE_CORRUPT, SQLITE_NOTADB:
-      return HistoryError(.damaged, "\(path) is damaged: \(message); restore a backup, or move it away to start a new history")
+      return StoreError(.damaged, "\(path) is damaged: \(message); restore a backup, or move it away to start a new one")
     case SQLITE_CANTOPEN:
-      return HistoryError(.readOnly, "cannot open \(path): \(cause ?? message); check the directory and its permissions")
-    default: return HistoryError(.failed, "cannot use \(path): \(message)\(cause.map { " (\($0))" } ?? "")")
+      return StoreError(.readOnly, "cannot open \(path): \(cause ?? message); check the directory and its permissions")
+    default: return StoreError(.failed, "cannot use \(path): \(message)\(cause.map { " (\($0))" } ?? "")")
     }
   }
 }

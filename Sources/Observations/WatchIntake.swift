@@ -4,7 +4,7 @@
 import Protocols
 import Varlink
 
-struct WatchIntake {
+public struct WatchIntake {
   /// The largest difference between the measurement times computed from `time` and from `age` that transport delay can account for, in
   /// µs.
   private static let tolerance: Int64 = 1_000_000
@@ -23,14 +23,16 @@ struct WatchIntake {
 
   private var devices: [String: KnownDevice] = [:]
 
+  public init() {}
+
   /// The kind of a device, or nil if the daemon has no device with this name.
-  func kind(of device: String) -> String? { devices[device]?.kind }
+  public func kind(of device: String) -> String? { devices[device]?.kind }
 
   /// Discards all state: after a disconnection, every value is new.
-  mutating func restart() { devices = [:] }
+  public mutating func restart() { devices = [:] }
 
   /// The observations in a reply, by device in the order of the reply, and the devices that were removed.
-  mutating func read(_ result: Contract.Watch.Result, at clock: ClockReading) -> (observations: [Observation], removed: [String]) {
+  public mutating func read(_ result: Contract.Watch.Result, at clock: ClockReading) -> (observations: [Observation], removed: [String]) {
     var observations: [Observation] = []
     var removed: [String] = []
     for device in result.snapshot ?? [] { add(device, at: clock, to: &observations) }

@@ -1,16 +1,16 @@
-// The errors of the store: a kind for programs, and a message with a remedy for users.
+// The errors of a store: a kind for programs, and a message with a remedy for users.
 
-/// The reason why an operation of the store failed.
-public struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible {
+/// The reason why an operation of a store failed.
+public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The kind of failure.
   public enum Kind: Sendable {
     /// Another process has the store open.
     case inUse
-    /// The disk is full, and there are no merged blocks left to drop.
+    /// The disk is full, and the store cannot drop anything to make room.
     case diskFull
     /// The disk or the directory is not writable.
     case readOnly
-    /// The database file is damaged, or not a history.
+    /// The database file is damaged, or belongs to another program.
     case damaged
     /// The database was written by a later version.
     case tooNew
@@ -23,7 +23,7 @@ public struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible 
   public let kind: Kind
   public let description: String
 
-  init(_ kind: Kind, _ description: String) {
+  public init(_ kind: Kind, _ description: String) {
     self.kind = kind
     self.description = description
   }
