@@ -50,6 +50,18 @@ extension HistoryReader {
     BlockReference(table: table, id: row.number(0), start: row.int(1), end: row.int(2), continues: row.bool(3))
   }
 
+  /// Returns a block, or why it cannot be read; nil if it was merged or dropped in the meantime. Damaged pages of the database only affect
+  /// the blocks that they belong to.
+  func block(_ reference: BlockReference) throws(StoreError) -> Result<Block, BlockError>? {
+    do throws(StoreError) {
+      guard let bytes = try bytes(reference) else { return nil }
+      return Result { () throws(BlockError) in try Block(bytes) }
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      return .failure(BlockError("page", "the database is damaged here"))
+    }
+  }
+
   /// Returns the bytes of a block, or nil if it was merged or dropped in the meantime.
   func bytes(_ reference: BlockReference) throws(StoreError) -> [UInt8]? {
     let sql = reference.table == .recent ? "SELECT data FROM recent WHERE id = ?" : "SELECT data FROM block WHERE id = ?"

@@ -12,12 +12,15 @@ extension HistoryStore {
     public var property: String?
     /// The range of wall-clock time (µs); all times if nil.
     public var range: ClosedRange<Int64>?
+    /// Whether periods were computed from these values. They stay unchanged then, also when they are recomputed.
+    public var affectsPeriods: Bool
 
     /// Creates a deletion.
-    public init(device: String, property: String? = nil, range: ClosedRange<Int64>? = nil) {
+    public init(device: String, property: String? = nil, range: ClosedRange<Int64>? = nil, affectsPeriods: Bool = true) {
       self.device = device
       self.property = property
       self.range = range
+      self.affectsPeriods = affectsPeriods
     }
   }
 
@@ -42,14 +45,19 @@ extension HistoryStore {
         damage += try deleteBlocks(device, deletion, boot, ids, range)
         try deleteRollups(boot, ids, range)
       }
-      if deletion.property == nil {
-        try deletePeriods(device, deletion.range)
-        // Deleted values can be imported again.
-        let range = deletion.range ?? .min ... .max
-        try database.run(
-          "DELETE FROM imported WHERE device = ? AND start <= ? AND \"end\" >= ?",
-          [.int(device), .int(range.upperBound), .int(range.lowerBound)])
-      }
+      let range = deletion.range ?? .min ... .max
+      if deletion.property == nil { try deletePeriods(device, deletion.range) }
+      if deletion.affectsPeriods { try freezePeriods(of: device, in: range) }
+      // Deleted values can be imported again.
+      try database.run(
+        "DELETE FROM imported WHERE device = ? AND start <= ? AND \"end\" >= ?",
+        [.int(device), .int(range.upperBound), .int(range.lowerBound)])
+      // The span of a boot is that of its merged blocks.
+      try database.run(
+        """
+        UPDATE boot SET first = (SELECT min(start) FROM block WHERE boot = boot.id),
+          last = (SELECT max("end") FROM block WHERE boot = boot.id) WHERE first IS NOT NULL
+        """)
       guard deletion.range == nil else { return }
       for id in ids { try database.run("DELETE FROM series WHERE id = ?", [.int(id)]) }
       if deletion.property == nil { try database.run("DELETE FROM device WHERE id = ?", [.int(device)]) }
@@ -63,6 +71,7 @@ extension HistoryStore {
     _ device: Int, _ deletion: Deletion, _ boot: Boot, _ ids: Set<Int>, _ range: ClosedRange<Int64>?
   ) throws(StoreError) -> [String] {
     var damage: [String] = []
+    var followsDeleted = false
     for table in [BlockReference.Table.block, .recent] {
       let references = try database.rows(
         "SELECT id, start, \"end\", continues FROM \(table.rawValue) WHERE device = ? AND boot = ? ORDER BY id",
@@ -71,12 +80,20 @@ extension HistoryStore {
         BlockReference(table: table, id: row.number(0), start: row.int(1), end: row.int(2), continues: row.bool(3))
       }
       for reference in references {
-        if let range, reference.start > range.upperBound || reference.end < range.lowerBound { continue }
+        if let range, reference.start > range.upperBound || reference.end < range.lowerBound {
+          // The last values of a deleted block are not valid after it.
+          if followsDeleted { try database.run("UPDATE \(table.rawValue) SET continues = 0 WHERE id = ?", [.int(reference.id)]) }
+          followsDeleted = false
+          continue
+        }
         let isWhole = range.map { $0.lowerBound <= reference.start && reference.end <= $0.upperBound } ?? true
         if deletion.property == nil && isWhole {
           try database.run("DELETE FROM \(table.rawValue) WHERE id = ?", [.int(reference.id)])
+          followsDeleted = true
           continue
         }
+        if followsDeleted { try database.run("UPDATE \(table.rawValue) SET continues = 0 WHERE id = ?", [.int(reference.id)]) }
+        followsDeleted = false
         guard let bytes = try reader.bytes(reference) else { continue }
         let remaining: [UInt8]
         do throws(BlockError) {
@@ -98,7 +115,14 @@ extension HistoryStore {
     _ ids: Set<Int>, in range: ClosedRange<Int64>?, from block: Block, of table: BlockReference.Table
   ) throws(BlockError) -> [UInt8] {
     var builder = BlockBuilder()
-    for column in try block.columns() {
+    let columns = try block.columns()
+    if let range, block.start < range.lowerBound {
+      // A value from an earlier block, which this one does not repeat, becomes absent as well.
+      for series in ids.subtracting(columns.map(\.series)) {
+        try builder.append(.absent("deleted"), series: series, at: range.lowerBound)
+      }
+    }
+    for column in columns {
       guard ids.contains(column.series) else {
         try builder.append(column)
         continue
@@ -148,6 +172,23 @@ extension HistoryStore {
         }
       }
     }
+  }
+
+  /// Freezes the closed periods of a device that overlap a range of wall-clock time (µs), because some of their values are gone.
+  func freezePeriods(of device: Int, in range: ClosedRange<Int64>) throws(StoreError) {
+    try database.run(
+      """
+      UPDATE period SET frozen = 1 WHERE device = ?1 AND frozen = 0 AND open = 0
+      AND start + (SELECT offset FROM boot WHERE id = start_boot) <= ?3
+      AND "end" + (SELECT offset FROM boot WHERE id = end_boot) >= ?2
+      """, [.int(device), .int(range.lowerBound), .int(range.upperBound)])
+  }
+
+  /// Freezes the closed periods of a device that overlap these ranges of wall-clock time (µs), because their blocks cannot be read.
+  public func freezePeriods(of device: String, in ranges: [ClosedRange<Int64>]) throws(StoreError) {
+    guard !ranges.isEmpty else { return }
+    let id = try reader.deviceID(device)
+    try performWrite { () throws(StoreError) in for range in ranges { try freezePeriods(of: id, in: range) } }
   }
 
   private func deletePeriods(_ device: Int, _ range: ClosedRange<Int64>?) throws(StoreError) {

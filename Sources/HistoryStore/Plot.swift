@@ -70,9 +70,9 @@ extension HistoryReader {
     var segments = SegmentReader()
     var isInterrupted = true
     for reference in references {
-      guard let bytes = try bytes(reference) else { continue }
+      guard let block = try block(reference) else { continue }
       do throws(BlockError) {
-        let column = try Block(bytes).column(series.id)
+        let column = try block.get().column(series.id)
         segments.read(column, from: reference.start, to: reference.end, continues: reference.continues && !isInterrupted) { segment in
           var segment = segment
           segment.samples = range.contains(segment.start) ? segment.samples : 0

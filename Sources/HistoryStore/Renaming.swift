@@ -30,8 +30,12 @@ extension HistoryStore {
 
   private func rejectOverlap(_ source: Int, _ device: String, _ target: Int, _ name: String) throws(StoreError) {
     let sql = """
-      SELECT max(a.start, b.start) + boot.offset FROM block a JOIN block b ON b.device = ?2 AND b.boot = a.boot AND b.start < a."end"
-        AND b."end" > a.start JOIN boot ON boot.id = a.boot WHERE a.device = ?1 LIMIT 1
+      WITH span AS (SELECT b.device, b.start + o.offset AS start, b."end" + o.offset AS "end" FROM block b JOIN boot o ON o.id = b.boot
+        WHERE b.device IN (?1, ?2)),
+      ordered AS (SELECT device, start, max("end") FILTER (WHERE device = ?1) OVER earlier AS source,
+        max("end") FILTER (WHERE device = ?2) OVER earlier AS target FROM span
+        WINDOW earlier AS (ORDER BY start, "end" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))
+      SELECT start FROM ordered WHERE iif(device = ?1, target, source) > start LIMIT 1
       """
     let overlap = try database.rows(sql, [.int(source), .int(target)]) { (row) throws(StoreError) in row.int(0) }.first
     guard let overlap else { return }

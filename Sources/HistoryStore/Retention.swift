@@ -52,12 +52,7 @@ extension HistoryStore {
     try database.transaction { () throws(StoreError) in
       for (device, blocks) in Dictionary(grouping: blocks, by: \.device) {
         let (start, end) = (blocks.reduce(.max) { min($0, $1.start) }, blocks.reduce(.min) { max($0, $1.end) })
-        try database.run(
-          """
-          UPDATE period SET frozen = 1 WHERE device = ?1 AND frozen = 0 AND open = 0
-          AND start + (SELECT offset FROM boot WHERE id = start_boot) <= ?3
-          AND "end" + (SELECT offset FROM boot WHERE id = end_boot) >= ?2
-          """, [.int(device), .int(start), .int(end)])
+        try freezePeriods(of: device, in: start...max(start, end))
       }
       for block in blocks { try database.run("DELETE FROM block WHERE id = ?", [.int(block.id)]) }
     }

@@ -31,6 +31,8 @@ public struct ChunkIterator {
   private var isInterrupted = true
   /// The blocks that could not be read and were skipped, with the reason.
   public private(set) var damage: [String] = []
+  /// The wall-clock times (µs) of these blocks.
+  public private(set) var damagedRanges: [ClosedRange<Int64>] = []
 
   fileprivate init(
     _ reader: HistoryReader, _ device: (id: Int, name: String), _ range: ClosedRange<Int64>,
@@ -51,7 +53,7 @@ public struct ChunkIterator {
         references = try find(from: range.lowerBound.subtractingClamped(next.offset), in: next)
         continue
       }
-      guard let bytes = try reader.bytes(reference) else {
+      guard let block = try reader.block(reference) else {
         // Merged or dropped in the meantime: search again from here.
         references = try find(from: max(position, reference.start), in: boot).filter { $0.end > position }[...]
         if var first = references.popFirst() {
@@ -61,12 +63,14 @@ public struct ChunkIterator {
         continue
       }
       do throws(BlockError) {
-        let columns = try columns(Block(bytes))
+        let columns = try columns(block.get())
         defer { (position, isInterrupted) = (reference.end, false) }
         return Chunk(
           boot: boot, start: reference.start, end: reference.end, continues: reference.continues && !isInterrupted, columns: columns)
       } catch {
         damage.append(reference.describe(device.name, boot, error))
+        let start = reference.start + boot.offset
+        damagedRanges.append(start...max(start, reference.end + boot.offset))
         isInterrupted = true
       }
     }

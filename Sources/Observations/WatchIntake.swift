@@ -28,6 +28,13 @@ public struct WatchIntake {
   /// The kind of a device, or nil if the daemon has no device with this name.
   public func kind(of device: String) -> String? { devices[device]?.kind }
 
+  /// The latest observations of a device, as if they had been made at `time` (µs of the boot).
+  public func current(of device: String, at time: Int64) -> [Observation] {
+    (devices[device]?.properties ?? [:]).sorted { $0.key < $1.key }.map { name, latest in
+      Observation(device: device, property: name, unit: latest.unit, time: max(time, latest.time + 1), content: latest.content)
+    }
+  }
+
   /// Discards all state: after a disconnection, every value is new.
   public mutating func restart() { devices = [:] }
 

@@ -56,7 +56,8 @@ final class HistoryService {
     periodManager = PeriodManager(
       store: store, replays: replays, rules: configuration.rules, axis: LiveAxis(boot: clock.boot, offset: clock.offset.stored), loop: loop)
     alerts = AlertManager(configuration.alerts, directory: paths.alerts, state: "\(paths.directory)/alerts", loop: loop)
-    maintenance = Maintenance(store: store, keep: configuration.keep, maxSize: configuration.maxSize, loop: loop)
+    maintenance = Maintenance(
+      store: store, keep: configuration.keep, maxSize: configuration.maxSize, directory: paths.directory, loop: loop)
     access = ServiceAccess(observe: configuration.observe, control: configuration.control, section: "[history]", loop: loop)
     self.clock = clock
     server = HistoryServer(
@@ -68,6 +69,12 @@ final class HistoryService {
   private func connectParts() {
     server.state = { [unowned self] in (queue.failure?.description ?? failure, queue.dropped + maintenance.dropped) }
     server.flush = { [unowned self] in recorder.flush() }
+    server.recordAgain = { [unowned self] device, property in
+      guard let kind = intake.kind(of: device) else { return }
+      for observation in intake.current(of: device, at: clock.read().boot) where property == nil || observation.property == property {
+        recorder.record(observation, kind: kind)
+      }
+    }
     periodManager.flush = { [unowned self] in recorder.flush() }
     periodManager.canStore = { [unowned self] in queue.failure == nil }
     periodManager.changed = { [unowned self] device, kind, hasEnded in
@@ -77,7 +84,9 @@ final class HistoryService {
       maintenance.tripEnded()
     }
     maintenance.wall = { [unowned self] in clock.offset.isFinal ? SystemClock.wall : nil }
-    maintenance.recut = { [unowned self] device, range in periodManager.recut(device, in: range, progress: Progress()) { _ in } }
+    maintenance.recut = { [unowned self] device, range, finish in
+      periodManager.recut(device, in: range, progress: Progress()) { _ in finish() }
+    }
     clock.changed = { [unowned self] offset, isFinal in
       store.run { [boot = clock.boot] (store) throws(StoreError) in
         try store.setOffset(offset, synchronised: isFinal, ofBoot: boot)

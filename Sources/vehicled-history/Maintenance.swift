@@ -12,10 +12,14 @@ final class Maintenance: EventSource {
   private static let importDelay: Nanoseconds = 3 * .second
   /// The number of imported blocks after which blocks are merged.
   private static let importCount = 200
+  /// The maximum size of the file of imports, in bytes.
+  private static let fileLimit = 1 << 16
 
   private let store: StoreThread
   private let keep: Int64?
   private let maxSize: Int
+  /// The file that lists the devices whose periods are to be computed after an import, also after a restart.
+  private let importFile: String
   private let logger = Logger(label: "maintenance")
   private var nextRun: Instant
   private var imports: [String: (range: ClosedRange<Int64>, due: Instant)] = [:]
@@ -25,15 +29,26 @@ final class Maintenance: EventSource {
   /// The wall-clock time in µs; nil until it is certain, because a wrong clock must not cause values to be dropped.
   var wall: () -> Int64? = { nil }
   /// Recomputes the periods of a device in a range.
-  var recut: (_ device: String, _ range: ClosedRange<Int64>) -> Void = { _, _ in }
+  var recut: (_ device: String, _ range: ClosedRange<Int64>, _ finish: @escaping () -> Void) -> Void = { _, _, _ in }
 
   /// Drops blocks that are older than `keep` (µs), and the oldest blocks while the data exceeds `maxSize` bytes.
-  init(store: StoreThread, keep: Int64?, maxSize: Int, loop: EventLoop) {
+  init(store: StoreThread, keep: Int64?, maxSize: Int, directory: String, loop: EventLoop) {
     (self.store, self.keep, self.maxSize) = (store, keep, maxSize)
+    importFile = "\(directory)/imports"
     nextRun = SystemClock.monotonic + 60 * .second
     super.init()
-    wake = nextRun
+    let text = (try? Files.read(importFile, limit: Self.fileLimit)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    for device in text.split(separator: "\n") { imports[String(device)] = (TimeRange.all, SystemClock.monotonic + Self.importDelay) }
+    updateTimer()
     loop.add(self)
+  }
+
+  /// Stores the devices whose periods are to be computed.
+  private func storeImports() {
+    let lines = imports.keys.sorted().map { "\($0)\n" }
+    do throws(ValueError) { try Files.replace(importFile, with: Array(lines.joined().utf8)) } catch {
+      logger.warning("cannot store which periods are to be computed: \(error)")
+    }
   }
 
   /// Merges blocks, because a trip has ended.
@@ -41,9 +56,10 @@ final class Maintenance: EventSource {
 
   /// Handles an import of values.
   func imported(_ device: String, _ range: ClosedRange<Int64>) {
-    let known = imports[device]?.range ?? range
-    let union = min(known.lowerBound, range.lowerBound)...max(known.upperBound, range.upperBound)
+    let known = imports[device]?.range
+    let union = min(known?.lowerBound ?? .max, range.lowerBound)...max(known?.upperBound ?? .min, range.upperBound)
     imports[device] = (union, SystemClock.monotonic + Self.importDelay)
+    if known == nil { storeImports() }
     importCount += 1
     if importCount % Self.importCount == 0 { compact(all: false) }
     updateTimer()
@@ -53,7 +69,7 @@ final class Maintenance: EventSource {
     for (device, imported) in imports where imported.due <= now {
       imports[device] = nil
       compact(all: true)
-      recut(device, imported.range)
+      recut(device, imported.range) { [weak self] in self?.storeImports() }
     }
     if nextRun <= now {
       nextRun = now + Self.interval

@@ -51,6 +51,58 @@ import Testing
     #expect(try store.reader.check().damage == [])
   }
 
+  @Test(arguments: [false, true]) func `values that began before a deleted range are not carried through it`(compacting: Bool) throws {
+    let store = try HistoryStore(directory: directory.path)
+    var recorder = TestRecorder(store, boot: try store.boot("a", offset: 0))
+    try recorder.record(7, "odometer")
+    for index in 0..<100 {
+      if index == 45 { try recorder.record(8, "odometer") }
+      try recorder.record(Double(index))
+      try recorder.wait(second)
+    }
+    if compacting { try store.compact(all: true) }
+    // Blocks of ten seconds: the range begins and ends within one, or covers exactly some.
+    for range in [32 * second...58 * second, 60 * second...(80 * second - 1)] {
+      try store.delete(HistoryStore.Deletion(device: "ev", range: range))
+    }
+    let odometer = try store.reader.samples("odometer").filter { $0 != .number(7, 0) }
+    #expect(!odometer.contains(.number(8, 45 * second)) && !odometer.isEmpty, "\(odometer)")
+    let plot = try #require(try store.reader.plot("odometer", in: 0...(100 * second - 1), points: 100))
+    #expect(plot.points[31]?.last == 7 && plot.points[33...].allSatisfy { $0 == nil })
+    #expect(try store.reader.check().damage == [])
+  }
+
+  @Test func `periods of deleted values stay as they are`() throws {
+    let store = try store(compacting: true)
+    func period(_ start: Int64, _ end: Int64) -> Period {
+      Period(
+        device: "ev", kind: .trip, start: BootTime(boot: 1, time: start * second), end: BootTime(boot: 1, time: end * second), zone: "UTC")
+    }
+    for (start, end) in [(0, 100), (150, 300), (400, 500)] as [(Int64, Int64)] { try store.store(period(start, end)) }
+    try store.delete(HistoryStore.Deletion(device: "ev", property: "place", range: 0...(600 * second), affectsPeriods: false))
+    #expect(try store.reader.periods().allSatisfy { !$0.isFrozen })
+    try store.delete(HistoryStore.Deletion(device: "ev", property: "speed", range: 420 * second...430 * second))
+    try store.delete(HistoryStore.Deletion(device: "ev", range: 0...(200 * second)))
+    let left = try store.reader.periods(of: "ev")
+    #expect(left.map(\.start.time) == [400 * second, 150 * second] && left.allSatisfy(\.isFrozen))
+    try store.replacePeriods(of: "ev", in: 0...(600 * second), with: [])
+    #expect(try store.reader.periods(of: "ev") == left)
+    #expect(try #require(try store.reader.span()).upperBound == 600 * second)
+  }
+
+  @Test func `the recorded time span follows a deletion`() throws {
+    let store = try HistoryStore(directory: directory.path)
+    for (name, offset) in [("a", 0), ("b", 100_000 * second)] as [(String, Int64)] {
+      var recorder = TestRecorder(store, boot: try store.boot(name, offset: offset))
+      try recorder.record(1)
+      try recorder.wait(60 * second)
+      try store.compact(all: true)
+    }
+    #expect(try store.reader.span() == 0...(100_060 * second))
+    try store.delete(HistoryStore.Deletion(device: "ev", range: 0...(1000 * second)))
+    #expect(try store.reader.span() == 100_000 * second...(100_060 * second))
+  }
+
   @Test func `a failed write is reported, and nothing is deleted`() throws {
     let store = try store(compacting: true)
     let samples = try store.reader.samples("place")

@@ -157,6 +157,32 @@ import Testing
     #expect(plot.damage.count == 1)
   }
 
+  @Test func `a damaged page only affects its block`() throws {
+    do {
+      let store = try open()
+      var recorder = TestRecorder(store, boot: try store.boot("a", offset: 0))
+      for index in 0..<300 {
+        // Text that cannot be compressed needs pages of its own.
+        let noise = (0..<200).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }.joined()
+        try recorder.record(.value(.string(noise)), "noise", type: .string, unit: nil)
+        try recorder.record(Double(index))
+        try recorder.wait(second)
+      }
+      try store.checkpoint()
+    }
+    let page = directory.page("SELECT pageno FROM dbstat WHERE name = 'recent' AND pagetype = 'overflow' ORDER BY pageno LIMIT 1 OFFSET 20")
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: directory.databasePath))
+    try handle.seek(toOffset: UInt64(page - 1) * 4096)
+    try handle.write(contentsOf: Data((0..<4096).map { _ in UInt8.random(in: 128...255) }))
+    try handle.close()
+    let store = try open()
+    let check = try store.reader.check()
+    #expect(check.damage.contains { $0.contains("recent block") } && check.blocks == 30, "\(check)")
+    let samples = try store.reader.samples("speed")
+    #expect((280...299).contains(samples.count), "\(samples.count)")
+    #expect(try #require(try store.reader.plot("speed", in: 0...(300 * second - 1), points: 30)).points.filter { $0 == nil }.count == 1)
+  }
+
   @Test func `a second instance, another file, a later version, garbage`() throws {
     do {
       let store = try open()

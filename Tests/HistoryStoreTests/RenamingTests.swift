@@ -25,6 +25,22 @@ import Testing
     return store
   }
 
+  @Test func `values of the same time in other boots overlap as well`() throws {
+    let store = try HistoryStore(directory: directory.path)
+    for (device, boot, offset, time) in [("ev", "a", 0, 0), ("golf", "b", 1000, -700), ("old", "c", 5000, 0)]
+      as [(String, String, Int64, Int64)]
+    {
+      var recorder = TestRecorder(store, device: device, boot: try store.boot(boot, offset: offset * second), at: time * second)
+      try recorder.record(1)
+      try recorder.wait(600 * second)
+    }
+    // 0 to 600 s, 300 to 900 s, 5000 to 5600 s.
+    #expect { try store.rename("ev", to: "golf") } throws: { "\($0)".contains("ev and golf both have values at 1970-01-01T00:05:00Z") }
+    #expect { try store.rename("golf", to: "ev") } throws: { "\($0)".contains("both have values at 1970-01-01T00:05:00Z") }
+    try store.rename("golf", to: "old")
+    #expect(try store.reader.devices() == ["ev", "old"])
+  }
+
   @Test(arguments: [false, true]) func `values before and after the change of the name are joined`(isCompacted: Bool) throws {
     let store = try store()
     if isCompacted { try store.compact() }

@@ -23,6 +23,18 @@ final class TestDirectory {
     #expect(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
     sqlite3_close_v2(handle)
   }
+
+  /// The number of a page of the database.
+  func page(_ sql: String) -> Int {
+    var (handle, statement): (OpaquePointer?, OpaquePointer?) = (nil, nil)
+    sqlite3_open(databasePath, &handle)
+    #expect(sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
+    defer {
+      sqlite3_finalize(statement)
+      sqlite3_close_v2(handle)
+    }
+    return Int(sqlite3_column_int64(statement, 0))
+  }
 }
 
 /// A second, in the microseconds of the store.

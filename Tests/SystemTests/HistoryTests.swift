@@ -152,6 +152,41 @@ extension EndToEnd {
       #expect(service.end() == 0)
     }
 
+    @Test func `deleted values leave the open trip and the current values`() throws {
+      let rig = try Rig()
+      _ = try rig.ev()
+      let history = History(rig)
+      let service = try history.start()
+      #expect(try history.drives(metres: 40))
+      let trip = try #require(try history.periods("trip").last)
+      _ = try history.result("Delete", ["device": "ev", "end": 1_700_000_000_000_000])
+      let after = try history.periods("trip")
+      #expect(after.count == 1 && after.last?["start"] as? Int == trip["start"] as? Int && after.last?["open"] as? Bool == true, "\(after)")
+      #expect(try history.drives(metres: 60))
+      // Everything, while the device goes on: values that do not change are recorded again.
+      _ = try history.result("Delete", ["device": "ev"])
+      let properties = { () -> Set<String> in
+        try? history.flush()
+        let series = (try? history.result("Series", ["device": "ev"])["series"] as? [[String: Any]]) ?? []
+        return Set(series.compactMap { $0["property"] as? String })
+      }
+      #expect(wait { properties().isSuperset(of: ["vin", "odometer", "state", "speed"]) }, "\(properties())")
+      #expect(try history.periods("trip").filter { $0["open"] as? Bool == true }.count <= 1)
+      #expect(service.isRunning)
+    }
+
+    @Test func `the periods of imported values are computed, also after a restart`() throws {
+      let rig = try Rig()
+      let history = History(rig)
+      var service = try history.start()
+      let recording = Documents.root.appendingPathComponent("Tests/Recordings/history/commute.blocks").path
+      let outcome = rig.run("\(Rig.programs)/vehiclectl", ["history", "import", "--history-socket", history.socket, recording])
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      service.end(SIGKILL)
+      service = try history.start()
+      #expect(wait(seconds: 30) { (try? history.periods("trip").isEmpty) == false }, "\(service.stderr)")
+    }
+
     @Test func `a second instance is refused, and the first one goes on`() throws {
       let rig = try Rig()
       let history = History(rig)

@@ -186,7 +186,7 @@ import Varlink
           detected: period.id,
           details: PeriodMapping.details(period, device: "ev", zone: known.zone(at: period.start), end: period.end ?? end))
       }
-      try store.replace("ev", in: known.start &+ 1...Int64.max, with: records, PeriodNumbers(), axis)
+      try store.replace("ev", in: known.start &+ 1...Int64.max, with: records, PeriodNumbers(), axis, damaged: [])
       return try store.reader.periods(of: "ev").reversed()
     }
     let first = try cut(PeriodRules())

@@ -142,6 +142,9 @@ final class PeriodManager: EventSource {
     perform(devices[name]?.tracker.goLive(with: PeriodDetector(rules: rules), periods: [], at: .min) ?? [], name)
   }
 
+  /// Recomputes the periods of a device that can still change, if it is observed.
+  func replayIfObserved(_ name: String) { if devices[name] != nil { replay(name) } }
+
   /// Continues the periods of a renamed device. If a device with the old name is still observed, its first period starts with its next value.
   func rename(_ name: String, to new: String) {
     let wasObserved = devices.removeValue(forKey: name) != nil
@@ -201,8 +204,8 @@ final class PeriodManager: EventSource {
     if !records.isEmpty {
       // Preserve a period that ends exactly when the first new one starts.
       let range = min(replayRange.start, now - 1) &+ 1...Int64.max
-      store.run { [numbers = device.numbers, axis = device.axis] (store) throws(StoreError) in
-        try store.replace(name, in: range, with: records, numbers, axis)
+      store.run { [numbers = device.numbers, axis = device.axis, damaged = replay.damagedRanges] (store) throws(StoreError) in
+        try store.replace(name, in: range, with: records, numbers, axis, damaged: damaged)
       } then: { [weak self] result in
         self?.finish(result.map { _ in }, name)
         finish(result.mapError { $0 })
@@ -221,7 +224,7 @@ final class PeriodManager: EventSource {
     flush()
     store.run { (_) throws(StoreError) in
     } then: { [weak self] _ in
-      self?.replays.run { reader -> (range: ClosedRange<Int64>, records: [PeriodRecord])? in
+      self?.replays.run { reader -> (range: ClosedRange<Int64>, records: [PeriodRecord], replay: PeriodReplay)? in
         guard let extended = try ReplayRange.extended(reader, device: name, range, isLive: isLive) else { return nil }
         let replayRange = try ReplayRange(reader, device: name, from: extended.lowerBound, boot: axis.boot)
         var replay = PeriodReplay(rules: rules)
@@ -236,7 +239,7 @@ final class PeriodManager: EventSource {
             detected: period.id,
             details: PeriodMapping.details(period, device: name, zone: replayRange.zone(at: period.start), end: period.end ?? period.start))
         }
-        return (extended, records)
+        return (extended, records, replay)
       } then: { [weak self] result in
         guard let self else { return }
         switch result {
@@ -244,8 +247,9 @@ final class PeriodManager: EventSource {
         case .success(let found?):
           let first = found.range.lowerBound &+ 1
           let inner = first...max(first, found.range.upperBound - 1)
+          found.replay.damage.forEach { self.logger.warning("skipped damaged block, and kept its periods: \($0)") }
           self.store.run { (store) throws(StoreError) in
-            try store.replace(name, in: inner, with: found.records, PeriodNumbers(), axis)
+            try store.replace(name, in: inner, with: found.records, PeriodNumbers(), axis, damaged: found.replay.damagedRanges)
           } then: {
             finish($0.mapError { $0 })
           }

@@ -17,6 +17,8 @@ struct PeriodReplay: Sendable {
   private(set) var end: Int64?
   /// The blocks that could not be read.
   private(set) var damage: [String] = []
+  /// Their times (µs).
+  private(set) var damagedRanges: [ClosedRange<Int64>] = []
 
   /// Starts without values.
   init(rules: PeriodRules) { detector = PeriodDetector(rules: rules) }
@@ -40,6 +42,7 @@ struct PeriodReplay: Sendable {
       progress(chunkEnd)
     }
     damage += chunks.damage
+    damagedRanges += chunks.damagedRanges
     clinux_return_memory()
   }
 

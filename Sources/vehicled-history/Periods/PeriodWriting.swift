@@ -39,10 +39,13 @@ extension HistoryStore {
   }
 
   /// Replaces the periods of a device between two wall-clock times (µs) with these. Returns the number of periods in the range afterwards.
+  /// Those over `damaged` ranges stay unchanged.
   @discardableResult
   func replace(
-    _ device: String, in range: ClosedRange<Int64>, with records: [PeriodRecord], _ numbers: PeriodNumbers, _ axis: LiveAxis
+    _ device: String, in range: ClosedRange<Int64>, with records: [PeriodRecord], _ numbers: PeriodNumbers, _ axis: LiveAxis,
+    damaged: [ClosedRange<Int64>]
   ) throws(StoreError) -> Int {
+    try freezePeriods(of: device, in: damaged)
     var rows: [StoredPeriod] = []
     for record in records { if let row = try row(record, axis) { rows.append(row) } }
     let stored = try replacePeriods(of: device, in: range, with: rows)

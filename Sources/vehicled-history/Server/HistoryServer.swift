@@ -22,6 +22,8 @@ final class HistoryServer {
   var state: () -> (failure: String?, dropped: Int) = { (nil, 0) }
   /// Stores the values recorded so far.
   var flush: () -> Void = {}
+  /// Records the current values of a device, or one of them, again.
+  var recordAgain: (_ device: String, _ property: String?) -> Void = { _, _ in }
   let limit: Int
   private var server: VarlinkServer?
 

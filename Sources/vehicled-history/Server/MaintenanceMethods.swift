@@ -24,23 +24,37 @@ extension HistoryServer {
     let range = try TimeRange.range(parameters.start, parameters.end)
     let isAllTime = parameters.start == nil && parameters.end == nil
     flush()
-    store.run { (store) throws(StoreError) -> Result<[String], HistoryContractError> in
-      do { _ = try store.reader.recorded(parameters.device, parameters.property.map { [$0] }) } catch {
+    store.run { (store) throws(StoreError) -> Result<(damage: [String], affectsPeriods: Bool), HistoryContractError> in
+      var series: [StoredSeries] = []
+      do { series = try store.reader.recorded(parameters.device, parameters.property.map { [$0] }) } catch {
         if let error = error as? HistoryContractError { return .failure(error) }
         if let error = error as? StoreError { throw error }
       }
+      let affectsPeriods = series.contains { PeriodReplay.signal($0.key) != nil }
       let deletion = HistoryStore.Deletion(
-        device: parameters.device, property: parameters.property, range: isAllTime ? nil : range)
-      return .success(try store.delete(deletion))
+        device: parameters.device, property: parameters.property, range: isAllTime ? nil : range,
+        affectsPeriods: affectsPeriods)
+      return .success((try store.delete(deletion), affectsPeriods))
     } then: { [weak self] result in
       switch result {
-      case .success(.success(let damage)):
-        // An open period must not continue with deleted values.
-        if parameters.property == nil { self?.periodManager.reset(parameters.device) }
-        call.reply(.init(damage: damage))
+      case .success(.success(let deleted)):
+        self?.deleted(parameters.device, parameters.property, range, isAllTime: isAllTime, affectsPeriods: deleted.affectsPeriods)
+        call.reply(.init(damage: deleted.damage))
       case .success(.failure(let error)): call.fail(error)
       case .failure(let error): Self.fail(call, error, argument: "device")
       }
+    }
+  }
+
+  /// Continues with what was not deleted.
+  private func deleted(_ device: String, _ property: String?, _ range: ClosedRange<Int64>, isAllTime: Bool, affectsPeriods: Bool) {
+    // Current values that were deleted are recorded again.
+    if range.upperBound >= SystemClock.wall { recordAgain(device, property) }
+    if isAllTime, property == nil {
+      periodManager.reset(device)
+    } else if affectsPeriods {
+      // An open period must not continue with deleted values.
+      periodManager.replayIfObserved(device)
     }
   }
 

@@ -36,7 +36,7 @@ extension HistoryReader {
 /// A range of time from the arguments of a method.
 enum TimeRange {
   /// All times, in µs. The bounds are beyond any stored time, but adding an interval to them does not overflow.
-  private static let all: ClosedRange<Int64> = -1 << 62...1 << 62
+  static let all: ClosedRange<Int64> = -1 << 62...1 << 62
 
   static func range(_ start: Int?, _ end: Int?) throws(HistoryContractError) -> ClosedRange<Int64> {
     let (start, end) = (Int64(start ?? .min), Int64(end ?? .max))
