@@ -162,6 +162,25 @@ import Varlink
     }
   }
 
+  @Test(arguments: [
+    (#"{"time":1,"device":"Bad Name","property":"speed","value":1}"#, "invalid device name \"Bad Name\""),
+    (#"{"time":9007199254740993,"device":"ev","property":"speed","value":1}"#, "the time 9007199254740993 is out of range"),
+    (#"{"time":2,"device":"ev","property":"","value":1}"#, "the property has more than 64 bytes"),
+  ])
+  func `a mistake in the last line names it, and nothing is imported`(_ line: String, _ reason: String) throws {
+    let rig = try HistoryRig()
+    let directory = try Directory()
+    defer { rig.stop() }
+    let path = "\(directory.path)/file.ndjson"
+    // More lines than a block holds.
+    let lines = (0..<60_000).map { #"{"time":\#($0 * 50_000),"device":"first","property":"speed","value":\#($0)}"# } + [line]
+    try Data(lines.joined(separator: "\n").utf8).write(to: URL(fileURLWithPath: path))
+    let outcome = try rig.run("history", "import", path)
+    #expect(
+      outcome.status != 0 && outcome.stderr.contains(":60001: \(reason)") && outcome.stderr.contains("nothing was imported"), "\(outcome)")
+    #expect(rig.changes == [])
+  }
+
   @Test func `blocks end where recording stopped, and cover the time up to the next one`() throws {
     let series = HistoryContract.Series(id: 1, device: "ev", property: "rpm", type: "int")
     var assembler = BlockLines("ev", from: 1_000_000)

@@ -189,6 +189,11 @@ import Varlink
       try store.replace("ev", in: known.start &+ 1...Int64.max, with: records, PeriodNumbers(), axis, damaged: [])
       return try store.reader.periods(of: "ev").reversed()
     }
+    /// Replaces all periods by none. Those over damaged blocks stay.
+    func replaceAll(damaged range: ClosedRange<Int64>) throws -> [StoredPeriod] {
+      try store.replace("ev", in: .min + 1 ... .max, with: [], PeriodNumbers(), axis, damaged: [range])
+      return try store.reader.periods(of: "ev").reversed()
+    }
     let first = try cut(PeriodRules())
     #expect(first.map(\.kind) == [.parking, .trip, .parking])
     #expect(first.last?.isOpen == true)
@@ -199,6 +204,9 @@ import Varlink
     let parked = try cut(rules)
     #expect(parked.map(\.kind) == [.parking], "the trip is too short by this rule")
     #expect(first.contains { $0.id == parked[0].id })
+    let trip = try #require(try cut(PeriodRules()).first { $0.kind == .trip })
+    let middle = axis.wall(trip.start.time) + 60 * Self.second
+    #expect(try replaceAll(damaged: middle...middle + Self.second).map(\.id) == [trip.id])
   }
 
   @Test func `a range is extended to whole periods, and open ones are left to the live tracker`() throws {

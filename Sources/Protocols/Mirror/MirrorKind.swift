@@ -83,7 +83,7 @@ struct MirrorSettings: Sendable {
       }
     }
     if case .string(let device)? = setup.options["weather"] {
-      guard Self.isDeviceName(device) else {
+      guard isDeviceName(device) else {
         throw OptionError(
           "weather", "\"\(device)\" is not a device name; write the NAME of a section [device.NAME] of kind weather")
       }
@@ -112,12 +112,5 @@ struct MirrorSettings: Sendable {
     }
     guard keyAndIV.count == 2, let cipher = MirrorCipher(key: keyAndIV[0], iv: keyAndIV[1]) else { return .plain }
     return .stock(cipher)
-  }
-
-  private static func isDeviceName(_ name: String) -> Bool {
-    let bytes = name.utf8
-    let isLetter = { (byte: UInt8) in byte &- 0x61 < 26 }
-    return (1...32).contains(bytes.count) && bytes.first.map(isLetter) == true
-      && bytes.allSatisfy { isLetter($0) || isDigit($0) || $0 == 0x2D }
   }
 }

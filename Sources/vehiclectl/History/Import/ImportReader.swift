@@ -72,6 +72,21 @@ struct ImportReader {
     }
   }
 
+  /// Throws if the history would reject the sample. Without this check, the part of the file before it would already be imported.
+  private func check(_ sample: ImportedSample, _ file: ImportFile) throws(Failure) {
+    guard isDeviceName(sample.device) else {
+      throw file.failure(
+        "invalid device name \"\(sample.device.prefix(40))\": use at most 32 lower-case letters, digits and dashes, beginning with a letter"
+      )
+    }
+    guard sample.time.magnitude < 1 << 52 else {
+      throw file.failure("the time \(sample.time) is out of range: use microseconds since the Unix epoch")
+    }
+    guard (1...64).contains(sample.property.utf8.count), sample.unit?.utf8.count ?? 0 <= 32 else {
+      throw file.failure("the property has more than 64 bytes, or the unit more than 32")
+    }
+  }
+
   private func readSamples(_ file: ImportFile, _ format: any SampleFormat, _ body: (BlockLine, Double) throws -> Void) throws {
     struct Device {
       var lines: BlockLines
@@ -82,6 +97,7 @@ struct ImportReader {
     var devices: [String: Device] = [:]
     while let samples = try format.next(file) {
       for sample in samples {
+        try check(sample, file)
         var device = devices[sample.device] ?? Device(lines: BlockLines(sample.device))
         guard sample.time >= device.last else {
           throw file.failure("the time is before that of an earlier line for \(sample.device): sort the file by time")
