@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 // Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, SampleBlocks, SQLite and HistoryStore (recorded
 // values), Peers (simulated devices, no I/O), ServiceRuntime (the event loop and the sockets of programs beside the daemon), Observations
-// (the daemon's values as such a program receives them), ConfigurationFiles (TOML), and the programs vehicled, vehicled-history, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes
-// tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is only the targets that need no packages but
-// crypto, and their tests: the quick loop of `make protocols`.
+// (the daemon's values as such a program receives them), ConfigurationFiles (TOML), and the programs vehicled, vehicled-history, vehiclectl
+// and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY
+// set, the package is only the targets that need no packages but crypto, and their tests: the quick loop of `make protocols`.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -34,7 +34,7 @@ let package = Package(
     .target(name: "SignalImport", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "Trips", dependencies: ["Protocols"], swiftSettings: strict),
     .target(name: "SampleBlocks", dependencies: ["Protocols", "CDeflate"], swiftSettings: strict),
-    .target(name: "SQLite", dependencies: ["CSQLite", "CLinux"], swiftSettings: strict),
+    .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
     .target(name: "HistoryStore", dependencies: ["SampleBlocks", "Protocols", "SQLite"], swiftSettings: strict),
     .target(
       name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),

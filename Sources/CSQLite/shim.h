@@ -1,4 +1,4 @@
-// SQLite, for vehiclesim's database and for tests.
+// SQLite, for the history, for vehiclesim's database, and for tests.
 #include <sqlite3.h>
 
 // Turns off the count of allocated memory, for which SQLite takes a lock at each allocation. Must precede all other calls. Swift cannot call

@@ -46,18 +46,15 @@ extension HistoryStore {
         try deleteRollups(boot, ids, range)
       }
       let range = deletion.range ?? .min ... .max
-      if deletion.property == nil { try deletePeriods(device, deletion.range) }
+      if deletion.property == nil {
+        try deletePeriods(device, deletion.range)
+        // Deleted values can be imported again.
+        try database.run(
+          "DELETE FROM imported WHERE device = ? AND start <= ? AND \"end\" >= ?",
+          [.int(device), .int(range.upperBound), .int(range.lowerBound)])
+      }
       if deletion.affectsPeriods { try freezePeriods(of: device, in: range) }
-      // Deleted values can be imported again.
-      try database.run(
-        "DELETE FROM imported WHERE device = ? AND start <= ? AND \"end\" >= ?",
-        [.int(device), .int(range.upperBound), .int(range.lowerBound)])
-      // The span of a boot is that of its merged blocks.
-      try database.run(
-        """
-        UPDATE boot SET first = (SELECT min(start) FROM block WHERE boot = boot.id),
-          last = (SELECT max("end") FROM block WHERE boot = boot.id) WHERE first IS NOT NULL
-        """)
+      try updateSpans()
       guard deletion.range == nil else { return }
       for id in ids { try database.run("DELETE FROM series WHERE id = ?", [.int(id)]) }
       if deletion.property == nil { try database.run("DELETE FROM device WHERE id = ?", [.int(device)]) }
@@ -172,6 +169,16 @@ extension HistoryStore {
         }
       }
     }
+  }
+
+  /// Sets the first and last times of the boots to those of their merged blocks.
+  private func updateSpans() throws(StoreError) {
+    try database.run("UPDATE boot SET first = NULL, last = NULL WHERE id NOT IN (SELECT boot FROM block)")
+    try database.run(
+      """
+      UPDATE boot SET first = span.first, last = span.last
+      FROM (SELECT boot, min(start) AS first, max("end") AS last FROM block GROUP BY boot) AS span WHERE span.boot = boot.id
+      """)
   }
 
   /// Freezes the closed periods of a device that overlap a range of wall-clock time (µs), because some of their values are gone.

@@ -1,6 +1,5 @@
 // The lock of the directory of a store, which only one process may write to.
 
-import CLinux
 import Glibc
 
 /// A locked directory. The lock ends with the object, or with the process.

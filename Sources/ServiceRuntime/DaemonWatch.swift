@@ -33,8 +33,8 @@ public final class DaemonWatch: DaemonSource {
   private var resume: Instant?
 
   /// Watches these references, or everything, on the socket at `path`. `handle` receives each event with the time of its turn of the
-  /// loop. `minimumInterval` is in milliseconds. `pause` is the time to wait after each read; it is
-  /// shortened automatically if much arrives.
+  /// loop. `minimumInterval` is in milliseconds. `pause` is the time to wait after each read; it
+  /// becomes shorter if much arrives.
   public convenience init(
     socket path: String, references: [String]? = nil, minimumInterval: Int? = nil, pause: Nanoseconds = 0, loop: EventLoop,
     handle: @escaping (Event, Instant) -> Void
@@ -136,19 +136,16 @@ struct ReadPause {
   }
 }
 
-/// The delay before the next connection: 250 ms, doubled after each failure up to a maximum.
-public struct RetryDelay {
+/// The delay before the next connection: 250 ms, doubled after each failure up to 10 s.
+struct RetryDelay {
   private static let first: Nanoseconds = 250 * .millisecond
-  private let max: Nanoseconds
+  private static let max: Nanoseconds = 10 * .second
   private var delay = RetryDelay.first
 
-  /// Starts with the shortest delay.
-  public init(max: Nanoseconds = 10 * .second) { self.max = max }
-
-  public mutating func next() -> Nanoseconds {
-    defer { delay = min(delay * 2, max) }
+  mutating func next() -> Nanoseconds {
+    defer { delay = min(delay * 2, Self.max) }
     return delay
   }
 
-  public mutating func reset() { delay = Self.first }
+  mutating func reset() { delay = Self.first }
 }

@@ -43,11 +43,14 @@ final class Maintenance: EventSource {
     loop.add(self)
   }
 
-  /// Stores the devices whose periods are to be computed.
+  /// Stores the devices whose periods are to be computed, on the thread of the store, because the disk may be slow.
   private func storeImports() {
-    let lines = imports.keys.sorted().map { "\($0)\n" }
-    do throws(ValueError) { try Files.replace(importFile, with: Array(lines.joined().utf8)) } catch {
-      logger.warning("cannot store which periods are to be computed: \(error)")
+    let text = imports.keys.sorted().map { "\($0)\n" }.joined()
+    store.run { [importFile] (_) throws(StoreError) -> String? in
+      do throws(ValueError) { try Files.replace(importFile, with: Array(text.utf8)) } catch { return error.description }
+      return nil
+    } then: { [weak self] result in
+      if case .success(let failure?) = result { self?.logger.warning("cannot store which periods are to be computed: \(failure)") }
     }
   }
 

@@ -252,9 +252,9 @@ def run_live(options, results):
             time.sleep(0.2)
         time.sleep(15)  # the car is detected
         start = {name: thread_cpu(history.pid, name) for name in ("store", "vehicled-histor")}
-        first, begun = polls(daemon), time.monotonic()
+        first, begun, before = polls(daemon), time.monotonic(), written(history.pid)
         time.sleep(seconds)
-        last, ended = polls(daemon), time.monotonic()
+        last, ended, after = polls(daemon), time.monotonic(), written(history.pid)
         used = {name: thread_cpu(history.pid, name) - start[name] for name in start}
         resident = memory(history.pid)
         history.process.send_signal(signal.SIGTERM)
@@ -265,7 +265,7 @@ def run_live(options, results):
     samples = (last[0] - first[0]) * results["year"]["samples"] / results["year"]["polls"]
     results["live"] = {"seconds": ended - begun, "polls": last[0] - first[0], "samples": samples, "store": used["store"] / samples,
                        "main": sum(used.values()) / samples - used["store"] / samples, "resident": resident[0] / 1024,
-                       "written": usage.ru_oublock * 512 / (ended - begun + 15) * 3600 / 1e6}
+                       "driving": (after - before) / (ended - begun) * 3600 / 1e6, "written": usage.ru_oublock * 512 / (ended - begun + 15) * 3600 / 1e6}
 
 
 def run_history(options):
@@ -281,7 +281,8 @@ def run_history(options):
           ["stored values", f"{year['stored'] / 1e6:.0f} million", f"{year['stored'] / year['samples']:.3f}"],
           ["on the disk", f"{year['size'] / 1e6:.1f} MB", f"{year['size'] / year['samples']:.4f} bytes"],
           ["a row a sample in SQLite", f"{row * year['samples'] / 1e9:.1f} GB", f"{row:.1f} bytes, {row_cpu:.2f} µs"]])
-    print(f"  live: {live['seconds']:.0f} s, {live['polls']} polls; peak of resident memory while a year is read: {results['peak']:.1f} MB")
+    print(f"  live: {live['seconds']:.0f} s, {live['polls']} polls; {live['driving']:.1f} MB an hour written without its start and end; "
+          f"peak of resident memory while a year is read: {results['peak']:.1f} MB")
     judge("history.bytes", year["size"] / year["samples"])
     judge("history.rows", row * year["samples"] / year["size"])
     judge("history.cpu", live["store"])
