@@ -40,6 +40,13 @@ extension HistoryReader {
     return merged + recent[first...].prefix { $0.start <= end }
   }
 
+  /// All merged blocks of a device and boot.
+  func merged(device: Int, boot: Int) throws(StoreError) -> [BlockReference] {
+    try database.rows(
+      "SELECT id, start, \"end\", continues FROM block WHERE device = ? AND boot = ? ORDER BY start, id", [.int(device), .int(boot)]
+    ) { (row) throws(StoreError) in reference(row, .block) }
+  }
+
   func recent(device: Int, boot: Int) throws(StoreError) -> [BlockReference] {
     try database.rows(
       "SELECT id, start, \"end\", continues FROM recent WHERE device = ? AND boot = ? ORDER BY id", [.int(device), .int(boot)]

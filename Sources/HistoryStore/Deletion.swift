@@ -34,9 +34,10 @@ extension HistoryStore {
       throw StoreError(.invalid, "property \"\(property)\" of \(deletion.device) has no recorded values")
     }
     let ids = Set(series.map(\.id))
-    var damage: [String] = []
     try database.execute("PRAGMA secure_delete = ON")
     defer { try? database.execute("PRAGMA secure_delete = OFF") }
+    // Merged blocks repeat the values that are valid at their start; others do not.
+    var damage = try compact()
     try database.transaction { () throws(StoreError) in
       for boot in try database.rows("SELECT id, uuid, offset, synchronised FROM boot", [], reader.boot) {
         let range = deletion.range.map {
@@ -46,13 +47,11 @@ extension HistoryStore {
         try deleteRollups(boot, ids, range)
       }
       let range = deletion.range ?? .min ... .max
-      if deletion.property == nil {
-        try deletePeriods(device, deletion.range)
-        // Deleted values can be imported again.
-        try database.run(
-          "DELETE FROM imported WHERE device = ? AND start <= ? AND \"end\" >= ?",
-          [.int(device), .int(range.upperBound), .int(range.lowerBound)])
-      }
+      if deletion.property == nil { try deletePeriods(device, deletion.range) }
+      // Deleted values can be imported again.
+      try database.run(
+        "DELETE FROM imported WHERE device = ? AND start <= ? AND \"end\" >= ?",
+        [.int(device), .int(range.upperBound), .int(range.lowerBound)])
       if deletion.affectsPeriods { try freezePeriods(of: device, in: range) }
       try updateSpans()
       guard deletion.range == nil else { return }
@@ -64,62 +63,86 @@ extension HistoryStore {
     return damage
   }
 
+  /// Deletes from the merged blocks of a boot. `range` is in microseconds of the boot.
   private func deleteBlocks(
     _ device: Int, _ deletion: Deletion, _ boot: Boot, _ ids: Set<Int>, _ range: ClosedRange<Int64>?
   ) throws(StoreError) -> [String] {
     var damage: [String] = []
     var followsDeleted = false
-    for table in [BlockReference.Table.block, .recent] {
-      let references = try database.rows(
-        "SELECT id, start, \"end\", continues FROM \(table.rawValue) WHERE device = ? AND boot = ? ORDER BY id",
-        [.int(device), .int(boot.id)]
-      ) { (row) throws(StoreError) in
-        BlockReference(table: table, id: row.number(0), start: row.int(1), end: row.int(2), continues: row.bool(3))
+    for reference in try reader.merged(device: device, boot: boot.id) {
+      // The last values before deleted ones are not valid after them.
+      let continues = reference.continues && !followsDeleted
+      followsDeleted = false
+      if let range, reference.start > range.upperBound || reference.end < range.lowerBound {
+        if continues != reference.continues {
+          try database.run("UPDATE block SET continues = ? WHERE id = ?", [.bool(continues), .int(reference.id)])
+        }
+        continue
       }
-      for reference in references {
-        if let range, reference.start > range.upperBound || reference.end < range.lowerBound {
-          // The last values of a deleted block are not valid after it.
-          if followsDeleted { try database.run("UPDATE \(table.rawValue) SET continues = 0 WHERE id = ?", [.int(reference.id)]) }
-          followsDeleted = false
-          continue
-        }
-        let isWhole = range.map { $0.lowerBound <= reference.start && reference.end <= $0.upperBound } ?? true
-        if deletion.property == nil && isWhole {
-          try database.run("DELETE FROM \(table.rawValue) WHERE id = ?", [.int(reference.id)])
-          followsDeleted = true
-          continue
-        }
-        if followsDeleted { try database.run("UPDATE \(table.rawValue) SET continues = 0 WHERE id = ?", [.int(reference.id)]) }
-        followsDeleted = false
+      var parts: [Part] = []
+      if deletion.property != nil || range != nil {
         guard let bytes = try reader.bytes(reference) else { continue }
-        let remaining: [UInt8]
         do throws(BlockError) {
-          remaining = try Self.removing(ids, in: range, from: Block(bytes), of: table)
+          let block = try Block(bytes)
+          if deletion.property == nil, let range {
+            parts = try Self.parts(of: block, around: range, continues)
+          } else {
+            parts = [Part(start: block.start, end: block.end, continues: continues, bytes: try Self.removing(ids, in: range, from: block))]
+          }
         } catch {
           damage.append(reference.describe(deletion.device, boot, error))
-          try database.run("DELETE FROM \(table.rawValue) WHERE id = ?", [.int(reference.id)])
-          continue
         }
-        try database.run("UPDATE \(table.rawValue) SET data = ? WHERE id = ?", [.blob(remaining), .int(reference.id)])
       }
+      try database.run("DELETE FROM block WHERE id = ?", [.int(reference.id)])
+      for part in parts {
+        try database.run(
+          "INSERT INTO block (device, boot, start, \"end\", continues, data) VALUES (?, ?, ?, ?, ?, ?)",
+          [.int(device), .int(boot.id), .int(part.start), .int(part.end), .bool(part.continues), .blob(part.bytes)])
+      }
+      followsDeleted = parts.last?.end != reference.end
     }
     return damage
   }
 
-  /// Returns a copy of a block in which some series have no samples within a range, and are absent there. Without a range, the copy omits
-  /// these series.
-  private static func removing(
-    _ ids: Set<Int>, in range: ClosedRange<Int64>?, from block: Block, of table: BlockReference.Table
-  ) throws(BlockError) -> [UInt8] {
-    var builder = BlockBuilder()
-    let columns = try block.columns()
-    if let range, block.start < range.lowerBound {
-      // A value from an earlier block, which this one does not repeat, becomes absent as well.
-      for series in ids.subtracting(columns.map(\.series)) {
-        try builder.append(.absent("deleted"), series: series, at: range.lowerBound)
+  /// What remains of a block.
+  private struct Part {
+    var start: Int64
+    var end: Int64
+    var continues: Bool
+    var bytes: [UInt8]
+  }
+
+  /// Returns the parts of a block before and after a range. The time between them is not recorded, and can be imported again.
+  private static func parts(of block: Block, around range: ClosedRange<Int64>, _ continues: Bool) throws(BlockError) -> [Part] {
+    var (before, after) = (BlockBuilder(), BlockBuilder())
+    for column in try block.columns() {
+      for index in 0..<column.count {
+        let time = column.times[index]
+        if time < range.lowerBound {
+          try before.append(column.content(index), series: column.series, at: time)
+        } else if time > range.upperBound {
+          try after.append(column.content(index), series: column.series, at: time)
+        }
       }
     }
-    for column in columns {
+    var parts: [Part] = []
+    if block.start < range.lowerBound {
+      let end = range.lowerBound - 1
+      parts.append(
+        Part(start: block.start, end: end, continues: continues, bytes: before.build(from: block.start, to: end, layout: .columns)))
+    }
+    if !after.isEmpty {
+      let start = range.upperBound + 1
+      parts.append(
+        Part(start: start, end: block.end, continues: false, bytes: after.build(from: start, to: block.end, layout: .columns)))
+    }
+    return parts
+  }
+
+  /// Returns a copy of a block in which some series are absent within a range. Without a range, the copy omits these series.
+  private static func removing(_ ids: Set<Int>, in range: ClosedRange<Int64>?, from block: Block) throws(BlockError) -> [UInt8] {
+    var builder = BlockBuilder()
+    for column in try block.columns() {
       guard ids.contains(column.series) else {
         try builder.append(column)
         continue
@@ -143,7 +166,7 @@ extension HistoryStore {
         }
       }
     }
-    return builder.build(from: block.start, to: block.end, layout: table == .recent ? .whole : .columns)
+    return builder.build(from: block.start, to: block.end, layout: .columns)
   }
 
   private func deleteRollups(_ boot: Boot, _ ids: Set<Int>, _ range: ClosedRange<Int64>?) throws(StoreError) {

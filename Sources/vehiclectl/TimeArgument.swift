@@ -1,10 +1,11 @@
-// The times that options such as --since accept: a duration before now, a time of day, or a date. No I/O: now is an argument.
+// The times that options such as --since accept: a duration before now, a time of day, a date, or a time with an offset from UTC, as in
+// exports. No I/O: now is an argument.
 
 import ArgumentParser
 import Glibc
 
 enum TimeArgument {
-  static let grammar = "10min, 2h, 3d, 14:30, today, yesterday, 2026-03-01 or \"2026-03-01 14:30\""
+  static let grammar = "10min, 2h, 3d, 14:30, today, yesterday, 2026-03-01, \"2026-03-01 14:30\" or 2026-03-01T14:30:00Z"
 
   private static let units: [(names: [String], seconds: Double)] = [
     (["s", "sec"], 1), (["m", "min"], 60), (["h"], 3600), (["d", "day", "days"], 86_400), (["w", "week", "weeks"], 604_800),
@@ -13,6 +14,7 @@ enum TimeArgument {
   /// The time in µs since the Unix epoch; nil if the text is not a time. `now` is in seconds since the epoch.
   static func parse(_ text: String, now: Double) -> Int? {
     if let seconds = duration(text.hasPrefix("-") ? String(text.dropFirst()) : text) { return Int((now - seconds) * 1e6) }
+    if let time = CivilTime.parse(text) { return time }
     var day = local(now)
     (day.tm_hour, day.tm_min, day.tm_sec) = (0, 0, 0)
     if text == "today" { return microseconds(day) }

@@ -106,7 +106,7 @@ import Testing
   @Test func `a failed write is reported, and nothing is deleted`() throws {
     let store = try store(compacting: true)
     let samples = try store.reader.samples("place")
-    directory.change("CREATE TRIGGER failure BEFORE UPDATE ON block BEGIN SELECT RAISE(ABORT, 'disk failure'); END")
+    directory.change("CREATE TRIGGER failure BEFORE DELETE ON block BEGIN SELECT RAISE(ABORT, 'disk failure'); END")
     #expect { try store.delete(HistoryStore.Deletion(device: "ev", property: "place")) } throws: { "\($0)".contains("disk failure") }
     #expect(try store.reader.samples("place") == samples)
   }

@@ -72,6 +72,25 @@ import Testing
     #expect(try store.reader.samples("speed").count == 3)
   }
 
+  @Test func `a deleted part of a merged block can be imported again`() throws {
+    let directory = TestDirectory()
+    let store = try HistoryStore(directory: directory.path)
+    let values = Array(0..<9)
+    #expect(try store.add(imported(block(from: year, values: values))) == 9)
+    try store.compact()
+    #expect(throws: StoreError.self) { try store.add(imported(block(from: year + 3 * second, values: [3]), source: "other")) }
+    try store.delete(HistoryStore.Deletion(device: "ev", range: year + 3 * second...(year + 5 * second)))
+    var builder = BlockBuilder()
+    for value in 3...5 { try builder.append(.value(.int(value)), series: 70, at: year + Int64(value) * second) }
+    let middle = try Block(builder.build(from: year + 3 * second, to: year + 5 * second, layout: .whole))
+    #expect(try store.add(imported(middle, source: "other")) == 3)
+    let found = try store.reader.samples("speed").compactMap { (item) -> Int? in
+      if case .sample(let sample) = item, case .value(.int(let value)) = sample.content { value } else { nil }
+    }
+    #expect(found.sorted() == values)
+    #expect(try store.reader.check().damage == [])
+  }
+
   @Test func `series that are not described or have another type are rejected`() throws {
     let directory = TestDirectory()
     let store = try HistoryStore(directory: directory.path)

@@ -187,6 +187,36 @@ extension EndToEnd {
       #expect(wait(seconds: 30) { (try? history.periods("trip").isEmpty) == false }, "\(service.stderr)")
     }
 
+    @Test(arguments: ["--csv", "--ndjson", "--blocks"])
+    func `exports of consecutive times can be imported in any order`(_ format: String) throws {
+      let rig = try Rig()
+      let history = History(rig)
+      _ = try history.start()
+      func run(_ arguments: String...) throws -> String {
+        let outcome = rig.run("\(Rig.programs)/vehiclectl", ["history", arguments[0], "--history-socket", history.socket] + arguments[1...])
+        try #require(outcome.status == 0, "\(outcome.errors)")
+        return outcome.output + outcome.errors
+      }
+      _ = try run("import", Documents.root.appendingPathComponent("Tests/Recordings/history/commute.blocks").path)
+      let device = try #require((history.result("Series")["series"] as? [[String: Any]])?.first?["device"] as? String)
+      func times() throws -> Set<Int> {
+        let replies = try history.call("Samples", ["device": device], more: true)
+        let samples = replies.flatMap { ($0["parameters"] as? [String: Any])?["samples"] as? [[String: Any]] ?? [] }
+        return Set(samples.filter { $0["value"] != nil }.compactMap { $0["time"] as? Int })
+      }
+      let recorded = try times()
+      let sorted = recorded.sorted()
+      // The boundary is at a time without samples, in the middle of a block.
+      let boundary = sorted[sorted.count / 2] / 1_000_000 + 1
+      let text = ISO8601DateFormatter().string(from: Date(timeIntervalSince1970: Double(boundary)))
+      _ = try run("export", format, "--output", "\(rig.directory)/late", "--since", text)
+      _ = try run("export", format, "--output", "\(rig.directory)/early", "--until", text)
+      _ = try run("delete", device, "--yes")
+      for file in ["late", "early"] { #expect(try run("import", "\(rig.directory)/\(file)").contains("imported")) }
+      let again = try times()
+      #expect(recorded.subtracting(again).isEmpty && again.subtracting(recorded).isSubset(of: [boundary * 1_000_000]))
+    }
+
     @Test func `a second instance is refused, and the first one goes on`() throws {
       let rig = try Rig()
       let history = History(rig)

@@ -21,6 +21,11 @@ import Varlink
     #expect(TimeArgument.parse(text, now: now) == Int((now - seconds) * 1e6))
   }
 
+  @Test func `a time can have an offset from UTC`() {
+    #expect(TimeArgument.parse("2026-03-28T00:16:28Z", now: now) == 1_774_656_988_000_000)
+    #expect(TimeArgument.parse("2026-03-28T02:16:28.5+02:00", now: now) == 1_774_656_988_500_000)
+  }
+
   @Test(arguments: ["", "-", "soon", "10", "10 min", "25:00", "12:60", "2026-13-01", "2026-03", "1:2:3:4", "14:30 14:30", "1e99d"])
   func `other texts are rejected`(_ text: String) {
     #expect(TimeArgument.parse(text, now: now) == nil)

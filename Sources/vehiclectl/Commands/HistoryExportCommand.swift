@@ -24,7 +24,8 @@ struct HistoryExportCommand: Subcommand {
     commandName: "export", abstract: "Export recorded values as CSV, JSON lines, GPX, Influx lines or blocks.",
     discussion: """
       Values have the units in which they were recorded. In CSV, a cell is empty if there is no sample at this time or the value is \
-      absent; --reasons adds a column with the reasons for absent values. With --gpx, the track comes from the device with \
+      absent; --reasons adds a column with the reasons for absent values. With a start time, CSV and JSON lines begin with the values that \
+      are valid at this time. With --gpx, the track comes from the device with \
       positions that --device names, or from the only recorded one; other devices, or --property, add values to each point. A file \
       appears under its name only once it is complete. With --json, which requires --output: {"samples","bytes","damage"}.
       """)
@@ -56,7 +57,7 @@ struct HistoryExportCommand: Subcommand {
     let streams = try selected.map { device, properties in
       try SampleStream(
         history.connect(common, terminal),
-        .init(device: device, properties: properties, start: range.since, end: range.until))
+        .init(device: device, properties: properties, start: range.since, end: range.until), earliest: earliest)
     }
     let merge = SampleMerge(streams)
     let file = try ExportFile(path, force: force)
@@ -70,6 +71,10 @@ struct HistoryExportCommand: Subcommand {
       terminal.note("exported \(count) samples, \(vehiclectl.Format.size(file.size))")
     }
   }
+
+  /// The time of the first row, for formats in which a file begins with the values valid at its start. Files of consecutive times do not
+  /// overlap then, and can be imported one after the other.
+  private var earliest: Int? { format == .csv || format == .ndjson ? range.since : nil }
 
   /// Copies all rows. Returns the number of samples.
   private static func copy(

@@ -9,6 +9,8 @@ final class SampleStream {
   private let client: Client
   private var pending: ArraySlice<HistoryContract.Sample> = []
   private var hasMore = true
+  /// The earliest time of a sample (µs).
+  private let earliest: Int
   /// The series of the samples, from the first reply.
   let series: [HistoryContract.Series]
   /// Descriptions of the blocks that could not be read.
@@ -16,9 +18,9 @@ final class SampleStream {
   /// The fraction that was received, 0 to 1.
   private(set) var progress = 0.0
 
-  /// Requests the samples.
-  init(_ client: Client, _ parameters: HistoryContract.SamplesMethod.Parameters) throws(Failure) {
-    self.client = client
+  /// Requests the samples. Values that are valid at the start of the range get the time `earliest` if they are older.
+  init(_ client: Client, _ parameters: HistoryContract.SamplesMethod.Parameters, earliest: Int? = nil) throws(Failure) {
+    (self.client, self.earliest) = (client, earliest ?? .min)
     try client.begin(HistoryContract.SamplesMethod.self, parameters, more: true)
     let (first, continues) = try client.receiveReply(to: HistoryContract.SamplesMethod.self)
     series = first.series ?? []
@@ -43,7 +45,8 @@ final class SampleStream {
   private func take(_ result: HistoryContract.SamplesMethod.Result) {
     damage += result.damage ?? []
     progress = result.progress ?? progress
-    let samples = result.samples ?? []
+    var samples = result.samples ?? []
+    for index in samples.indices where samples[index].time < earliest { samples[index].time = earliest }
     let isOrdered = zip(samples, samples.dropFirst()).allSatisfy { $0.time <= $1.time }
     pending =
       (isOrdered ? samples : samples.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }.map(\.element))[
