@@ -7,7 +7,7 @@ import SQLite
 /// A stored period that is being read. It is valid only during the call that it is passed to.
 public struct PeriodRow {
   static let columns = """
-    id, device, kind, start_boot, start, end_boot, "end", zone, open, frozen, summary_start, summary
+    period.id, device, kind, start_boot, start, end_boot, "end", zone, open, frozen, summary_start, summary
     """
 
   public let device: String
@@ -47,7 +47,7 @@ extension HistoryReader {
     of device: String? = nil, kind: Period.Kind? = nil, in range: ClosedRange<Int64> = .min ... .max, limit: Int = .max
   ) throws(StoreError) -> [Period] {
     var periods: [Period] = []
-    try readPeriods(try periodIDs(of: device, kind: kind, in: range, limit: limit)) { (row) throws(StoreError) in
+    try readPeriods(try periodIDs(of: device, kind: kind, in: range, limit: limit)[...]) { (row) throws(StoreError) in
       periods.append(try row.period())
       return true
     }
@@ -62,19 +62,29 @@ extension HistoryReader {
     return try database.snapshot { () throws(StoreError) in try find(of: id, kind, in: range).suffix(limit) }
   }
 
-  /// Calls `body` for each of the periods with these IDs, in their order, while it returns true. Periods that no longer exist are omitted.
+  /// Calls `body` for each of the periods with these IDs, in their order, until it returns false. Periods that no longer exist are omitted.
   /// Returns how many of the IDs were read.
   @discardableResult
   public func readPeriods(
-    _ ids: some Sequence<Int>, _ body: (PeriodRow) throws(StoreError) -> Bool
+    _ ids: ArraySlice<Int>, _ body: (PeriodRow) throws(StoreError) -> Bool
   ) throws(StoreError) -> Int {
     try database.snapshot { () throws(StoreError) in
       let names = try database.rows("SELECT id, name FROM device") { (row) throws(StoreError) in (row.number(0), row.text(1)) }
       let devices = Dictionary(uniqueKeysWithValues: names)
-      // Rows are large: only those of the result are read, and they are not sorted.
-      return try database.rows("SELECT \(PeriodRow.columns) FROM period WHERE id = ?", forEach: ids) { (row) throws(StoreError) in
-        try body(PeriodRow(row, devices: devices))
+      var (rest, continues) = (ids, true)
+      while continues, !rest.isEmpty {
+        // One statement for many IDs takes a third of the time of one for each.
+        let batch = rest.prefix(500)
+        var count = batch.count
+        let sql = "SELECT \(PeriodRow.columns), key FROM json_each(?) AS wanted CROSS JOIN period ON period.id = wanted.value"
+        try database.forEachRow(sql, [.text("[\(batch.map(String.init).joined(separator: ","))]")]) { (row) throws(StoreError) in
+          continues = try body(PeriodRow(row, devices: devices))
+          if !continues { count = row.number(12) + 1 }
+          return continues
+        }
+        rest = rest.dropFirst(count)
       }
+      return ids.count - rest.count
     }
   }
 

@@ -27,20 +27,17 @@ public struct SQLRow {
   public func isNull(_ column: CInt) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
   public func real(_ column: CInt) -> Double? { isNull(column) ? nil : sqlite3_column_double(statement, column) }
 
-  public func text(_ column: CInt) -> String {
-    let start = sqlite3_column_text(statement, column)
-    return String(decoding: UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))), as: UTF8.self)
-  }
+  public func text(_ column: CInt) -> String { String(decoding: bytes(column), as: UTF8.self) }
 
   /// Appends the UTF-8 text of a column without its first byte.
-  public func append(tailOf column: CInt, to bytes: inout [UInt8]) {
-    let start = sqlite3_column_text(statement, column)
-    bytes.append(contentsOf: UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))).dropFirst())
-  }
+  public func append(tailOf column: CInt, to bytes: inout [UInt8]) { bytes.append(contentsOf: self.bytes(column).dropFirst()) }
 
-  public func blob(_ column: CInt) -> [UInt8] {
+  public func blob(_ column: CInt) -> [UInt8] { Array(bytes(column)) }
+
+  /// The bytes of a text or blob, valid until the next row is read. `sqlite3_column_text` would copy a text to append a zero byte.
+  private func bytes(_ column: CInt) -> UnsafeRawBufferPointer {
     let start = sqlite3_column_blob(statement, column)
-    return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column)))
   }
 }
 
@@ -127,45 +124,30 @@ public final class Database {
   public func rows<Element>(
     _ sql: String, _ arguments: [SQLValue] = [], _ read: (SQLRow) throws(StoreError) -> Element
   ) throws(StoreError) -> [Element] {
+    var elements: [Element] = []
+    try forEachRow(sql, arguments) { (row) throws(StoreError) in
+      elements.append(try read(row))
+      return true
+    }
+    return elements
+  }
+
+  /// Calls `read` for each row until it returns false.
+  public func forEachRow(
+    _ sql: String, _ arguments: [SQLValue] = [], _ read: (SQLRow) throws(StoreError) -> Bool
+  ) throws(StoreError) {
     let statement = try prepare(sql)
     defer {
       sqlite3_reset(statement)
       sqlite3_clear_bindings(statement)
     }
     for (index, argument) in arguments.enumerated() { try check(bind(argument, to: CInt(index + 1), of: statement)) }
-    var elements: [Element] = []
     while true {
       let code = sqlite3_step(statement)
-      if code == SQLITE_DONE { return elements }
+      if code == SQLITE_DONE { return }
       guard code == SQLITE_ROW else { throw Self.error(code, path, handle) }
-      elements.append(try read(SQLRow(statement: statement)))
+      guard try read(SQLRow(statement: statement)) else { return }
     }
-  }
-
-  /// Runs a statement for each of these arguments, and calls `read` for each row, until it returns false. Returns for how many of the
-  /// arguments the statement was run.
-  public func rows(
-    _ sql: String, forEach arguments: some Sequence<Int>, _ read: (SQLRow) throws(StoreError) -> Bool
-  ) throws(StoreError) -> Int {
-    let statement = try prepare(sql)
-    defer {
-      sqlite3_reset(statement)
-      sqlite3_clear_bindings(statement)
-    }
-    var (count, continues) = (0, true)
-    for argument in arguments {
-      guard continues else { break }
-      try check(sqlite3_bind_int64(statement, 1, Int64(argument)))
-      var code = sqlite3_step(statement)
-      while code == SQLITE_ROW {
-        continues = try read(SQLRow(statement: statement)) && continues
-        code = sqlite3_step(statement)
-      }
-      guard code == SQLITE_DONE else { throw Self.error(code, path, handle) }
-      sqlite3_reset(statement)
-      count += 1
-    }
-    return count
   }
 
   /// Returns the integer in the first row, or 0.

@@ -45,7 +45,7 @@ import Testing
     #expect(try store.reader.periodIDs(of: "other", kind: nil, in: .min ... .max, limit: 4) == [])
     try store.removePeriod(3)
     var read: [Int] = []
-    let count = try store.reader.readPeriods(ids) { (row) throws(StoreError) in
+    let count = try store.reader.readPeriods(ids[...]) { (row) throws(StoreError) in
       read.append(row.id)
       return read.count < 2
     }

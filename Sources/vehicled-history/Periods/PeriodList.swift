@@ -7,19 +7,22 @@ import Varlink
 
 struct PeriodList {
   /// The size in bytes from which a client that accepts several replies gets the rest in further ones.
-  static let partSize = 256 << 10
+  static let partSize = 512 << 10
   /// The size that a single reply must not reach. No period needs more than the difference to the limit of a reply.
   static let maxSize = VarlinkFraming.replyLimit - 1 << 20
 
   private let axis: TimeAxis
   private var bytes: [UInt8]
   private var isEmpty = true
-  /// The names of devices as JSON.
-  private var names: [String: String] = [:]
+  /// The last device and its name as JSON.
+  private var device = (name: "", json: "")
 
-  init(_ axis: TimeAxis) {
+  /// Creates an empty list. `size` is the expected size in bytes.
+  init(_ axis: TimeAxis, size: Int = 0) {
     self.axis = axis
-    bytes = VarlinkReply.Envelope.head + Array("{\"periods\":[".utf8)
+    bytes = []
+    bytes.reserveCapacity(size + 1 << 12)
+    bytes += VarlinkReply.Envelope.head + Array("{\"periods\":[".utf8)
   }
 
   mutating func append(_ period: HistoryContract.Period) {
@@ -56,10 +59,8 @@ struct PeriodList {
     isEmpty = false
   }
 
-  private mutating func name(_ device: String) -> String {
-    if let known = names[device] { return known }
-    let name = JSON.string(device).text
-    names[device] = name
-    return name
+  private mutating func name(_ name: String) -> String {
+    if device.name != name { device = (name, JSON.string(name).text) }
+    return device.json
   }
 }

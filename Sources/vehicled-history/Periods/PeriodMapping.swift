@@ -33,11 +33,11 @@ enum PeriodMapping {
       result.standingTime = seconds(figures.standingTime)
       result.unknownTime = seconds(figures.unknownTime)
     }
-    result.maximumSpeed = figures.maxSpeed
-    result.meanSpeed = figures.meanSpeed
+    result.maximumSpeed = figures.maxSpeed.map(rounded)
+    result.meanSpeed = figures.meanSpeed.map(rounded)
     result.energy = quantity(figures.energy)
     result.regenerated = quantity(figures.regenerated)
-    result.standingEnergy = figures.standingEnergy
+    result.standingEnergy = figures.standingEnergy.map(rounded)
     result.energyPer100Kilometres = quantity(figures.energyPer100Kilometres)
     result.fuel = quantity(figures.fuel)
     result.fuelPer100Kilometres = quantity(figures.fuelPer100Kilometres)
@@ -47,8 +47,8 @@ enum PeriodMapping {
     (result.startBatteryTemperature, result.endBatteryTemperature) = (figures.batteryTemperature.start, figures.batteryTemperature.end)
     (result.startOutdoorTemperature, result.endOutdoorTemperature) = (figures.outdoorTemperature.start, figures.outdoorTemperature.end)
     result.charged = quantity(figures.charged)
-    result.maximumPower = figures.maxChargePower
-    result.meanPower = figures.meanChargePower
+    result.maximumPower = figures.maxChargePower.map(rounded)
+    result.meanPower = figures.meanChargePower.map(rounded)
     result.chargingTime = figures.chargingTime.map { seconds($0) }
     result.chargeType = figures.chargeType?.rawValue
     return HistoryContract.PeriodMethod.Result(

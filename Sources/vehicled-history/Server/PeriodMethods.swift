@@ -35,43 +35,9 @@ extension HistoryServer {
       return try reader.periodIDs(of: parameters.device, kind: kind, in: range, limit: limit)
     } then: { [weak self] (result: Result<[Int], any Error>) in
       switch result {
-      case .success(let ids): self?.send(periods: ids[...], to: call)
-      case .failure(let error): Self.fail(call, error)
-      }
-    }
-  }
-
-  /// Sends the periods with these IDs. A client that accepts several replies gets the next part once it has room for it.
-  private func send(periods ids: ArraySlice<Int>, to call: MethodCall<HistoryContract.PeriodsMethod>) {
-    guard !call.hasEnded else { return }
-    let isStream = call.acceptsMore
-    guard !isStream || call.hasRoom else {
-      call.onRoom { [weak self] in
-        call.onRoom {}
-        self?.send(periods: ids, to: call)
-      }
-      return
-    }
-    reads.run { [open = periodManager.openPeriods] reader in
-      let axis = try TimeAxis(reader)
-      var list = PeriodList(axis)
-      let count = try reader.readPeriods(ids) { (row) throws(StoreError) in
-        if row.isOpen { list.append(Self.details(try row.period(), axis, open).period) } else { try list.append(row) }
-        return list.size < (isStream ? PeriodList.partSize : PeriodList.maxSize)
-      }
-      let rest = ids.dropFirst(count)
-      guard isStream || rest.isEmpty else {
-        throw HistoryContractError.invalidArgument(
-          argument: "limit", message: "\(ids.count) periods exceed the size of a reply; set a limit, or call with \"more\"")
-      }
-      return (rest, list.message(continues: !rest.isEmpty))
-    } then: { [weak self] (result: Result<(ArraySlice<Int>, [UInt8]), any Error>) in
-      guard !call.hasEnded else { return }
-      switch result {
-      case .success((let rest, let message)):
-        if rest.isEmpty { return call.reply(encoded: message) }
-        call.send(encoded: message)
-        self?.send(periods: rest, to: call)
+      case .success(let ids):
+        guard let self else { return }
+        PeriodStream(call, ids, reads, openPeriods: { self.periodManager.openPeriods }).start()
       case .failure(let error): Self.fail(call, error)
       }
     }
@@ -86,7 +52,7 @@ extension HistoryServer {
   }
 
   /// A stored period. If it is open, its figures are the current ones.
-  private static func details(
+  static func details(
     _ row: StoredPeriod, _ axis: TimeAxis, _ open: [HistoryContract.PeriodMethod.Result]
   ) -> HistoryContract.PeriodMethod.Result {
     let stored = PeriodMapping.details(row, axis)
