@@ -43,17 +43,19 @@ public final class HistoryStore {
 
   /// Returns the IDs of several series. New ones are created in one transaction.
   public func series(_ keys: [SeriesKey]) throws(StoreError) -> [Int] {
-    if keys.contains(where: { seriesIDs[$0] == nil }) {
-      do throws(StoreError) {
-        try performWrite { () throws(StoreError) in for key in keys { _ = try series(key) } }
-      } catch {
-        // What was created has been rolled back.
-        forgetNames()
-        throw error
-      }
-    }
+    let known = keys.compactMap { seriesIDs[$0] }
+    guard known.count < keys.count else { return known }
     var ids: [Int] = []
-    for key in keys { ids.append(try series(key)) }
+    do throws(StoreError) {
+      try performWrite { () throws(StoreError) in
+        ids = []
+        for key in keys { ids.append(try series(key)) }
+      }
+    } catch {
+      // What was created has been rolled back.
+      forgetNames()
+      throw error
+    }
     return ids
   }
 

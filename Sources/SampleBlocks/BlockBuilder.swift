@@ -66,24 +66,30 @@ public struct BlockBuilder: Sendable {
 
   /// Adds a sample. A later one with the same time and series replaces it. All values of a series must have the same type.
   public mutating func append(_ content: Reading.Content, series: Int, at time: Int64) throws(BlockError) {
-    try append(content, at: time, to: try index(of: series))
+    try append(content, at: time, toColumn: try column(of: series))
   }
 
   /// Adds the samples of a column, which belong to `series` (by default that of the column).
   public mutating func append(_ column: Column, series: Int? = nil) throws(BlockError) {
-    let index = try index(of: series ?? column.series)
-    for sample in 0..<column.count { try append(column.content(sample), at: column.times[sample], to: index) }
+    let index = try self.column(of: series ?? column.series, capacity: column.count)
+    for sample in 0..<column.count { try append(column.content(sample), at: column.times[sample], toColumn: index) }
   }
 
-  private mutating func index(of series: Int) throws(BlockError) -> Int {
+  /// Returns the index of the column of a series, for `append(_:at:toColumn:)`. It is valid until the block is built. `capacity` is the
+  /// expected number of samples.
+  public mutating func column(of series: Int, capacity: Int = 0) throws(BlockError) -> Int {
     if let index = indexes[series] { return index }
     guard (0...BlockLimits.series).contains(series) else { throw BlockError("series \(series)", "not a valid series ID") }
     indexes[series] = pending.count
-    pending.append(Pending(series: series))
+    var new = Pending(series: series)
+    new.samples.reserveCapacity(capacity)
+    new.rows.reserveCapacity(capacity)
+    pending.append(new)
     return pending.count - 1
   }
 
-  private mutating func append(_ content: Reading.Content, at time: Int64, to index: Int) throws(BlockError) {
+  /// Adds a sample to a column, which need not be searched by its series for each sample.
+  public mutating func append(_ content: Reading.Content, at time: Int64, toColumn index: Int) throws(BlockError) {
     if case .value(let value) = content {
       let type = pending[index].type ?? value.type
       guard value.type == type else {
@@ -145,7 +151,7 @@ public struct BlockBuilder: Sendable {
   private static func block(_ head: ByteWriter, _ parts: [[UInt8]], _ layout: Layout) -> [UInt8] {
     var head = head
     var sections: [UInt8] = []
-    let compressor = Compressor()
+    let compressor = Compressor(layout)
     func appendSection(_ bytes: [UInt8]) {
       let stored = compressor.compress(bytes)
       head.append(bytes.count)

@@ -7,13 +7,12 @@ private let maxRatio = 1032
 
 /// Compresses sections, one after another.
 struct Compressor: ~Copyable {
-  /// Higher levels take several times as long, and save less than 3 %.
-  private static let level: CInt = 7
-
   private let compressor: OpaquePointer
 
-  init() {
-    guard let allocated = libdeflate_alloc_compressor(Self.level) else { preconditionFailure("out of memory") }
+  init(_ layout: BlockBuilder.Layout) {
+    // A block of a few seconds is soon merged with others. For the others, higher levels take several times as long, and save less than 3 %.
+    let level: CInt = layout == .whole ? 1 : 7
+    guard let allocated = libdeflate_alloc_compressor(level) else { preconditionFailure("out of memory") }
     compressor = allocated
   }
 

@@ -193,7 +193,8 @@ extension EndToEnd {
       let history = History(rig)
       _ = try history.start()
       func run(_ arguments: String...) throws -> String {
-        let outcome = rig.run("\(Rig.programs)/vehiclectl", ["history", arguments[0], "--history-socket", history.socket] + arguments[1...])
+        let outcome = rig.run(
+          "\(Rig.programs)/vehiclectl", ["history", arguments[0], "--history-socket", history.socket] + arguments[1...])
         try #require(outcome.status == 0, "\(outcome.errors)")
         return outcome.output + outcome.errors
       }

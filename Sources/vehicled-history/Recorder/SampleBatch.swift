@@ -81,15 +81,24 @@ extension HistoryStore {
   /// Appends a batch. Returns the number of blocks that were dropped because the disk is full.
   func append(_ batch: SampleBatch, boot: Int) throws(StoreError) -> Int {
     let ids = try series(batch.keys)
+    var counts = [Int](repeating: 0, count: ids.count)
+    for entry in batch.entries { counts[entry.key] += 1 }
     var (builder, start, continues, dropped) = (BlockBuilder(), batch.start, batch.continues, 0)
+    // The index of the column of each key, or -1.
+    var columns = [Int](repeating: -1, count: ids.count)
     func flush(_ end: Int64) throws(StoreError) {
       let bytes = builder.build(from: start, to: end, layout: .whole)
       dropped += try append(NewBlock(device: batch.device, boot: boot, start: start, end: end, continues: continues, bytes: bytes))
       (start, continues) = (end, true)
+      columns = [Int](repeating: -1, count: ids.count)
     }
     for entry in batch.entries {
-      // This cannot fail: the type of a value matches its series, and there are fewer columns than a block can have.
-      try? builder.append(entry.content, series: ids[entry.key], at: entry.time)
+      do throws(BlockError) {
+        if columns[entry.key] < 0 { columns[entry.key] = try builder.column(of: ids[entry.key], capacity: counts[entry.key]) }
+        try builder.append(entry.content, at: entry.time, toColumn: columns[entry.key])
+      } catch {
+        assertionFailure("the type of a value matches its series, and there are fewer columns than a block can have: \(error)")
+      }
       if builder.isFull { try flush(max(start, min(entry.time, batch.end))) }
     }
     try flush(batch.end)
