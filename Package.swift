@@ -15,6 +15,7 @@ let package = Package(
     .executable(name: "vehiclectl", targets: ["vehiclectl"]),
     .executable(name: "vehiclesim", targets: ["vehiclesim"]),
     .executable(name: "vehicled-history", targets: ["vehicled-history"]),
+    .executable(name: "vehicled-mqtt", targets: ["vehicled-mqtt"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -46,6 +47,7 @@ let package = Package(
     .systemLibrary(name: "CEvdev", pkgConfig: "libevdev", providers: [.apt(["libevdev-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CDeflate", pkgConfig: "libdeflate", providers: [.apt(["libdeflate-dev"])]),
+    .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
     .target(name: "CToml"),
     .target(
       name: "ServiceRuntime",
@@ -84,6 +86,21 @@ let package = Package(
         "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "Observations", "SampleBlocks", "SQLite", "HistoryStore", "Trips",
         "CLinux",
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "vehicled-mqtt",
+      dependencies: [
+        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "Observations", "SQLite", "CMosquitto",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "vehicled-mqttTests",
+      dependencies: [
+        "vehicled-mqtt", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "Observations", "SQLite", "Peers",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

@@ -1,4 +1,4 @@
-// Selects the values to record, by default those of vehicles. No I/O.
+// Selects values, by default those of vehicles. No I/O.
 
 import Protocols
 
@@ -20,17 +20,23 @@ public struct ReferencePattern: Equatable {
 }
 
 public struct Selection: Equatable {
-  /// The kinds whose values are recorded by default: vehicles.
-  public static let kinds: Set<String> = ["obd", "longboard", "rc-car"]
+  /// The kinds of vehicles.
+  public static let vehicles: Set<String> = ["obd", "longboard", "rc-car"]
 
-  public var record: [ReferencePattern] = []
-  public var exclude: [ReferencePattern] = []
+  private let kinds: Set<String>
+  /// What is selected besides, and what is not.
+  public var included: [ReferencePattern]
+  public var excluded: [ReferencePattern]
 
-  /// Selects the values of vehicles and those that match `record`, except those that match `exclude`.
-  public init(record: [ReferencePattern] = [], exclude: [ReferencePattern] = []) { (self.record, self.exclude) = (record, exclude) }
+  /// Selects the values of these kinds and those that match `included`, except those that match `excluded`.
+  public init(
+    kinds: Set<String> = vehicles, included: [ReferencePattern] = [], excluded: [ReferencePattern] = []
+  ) {
+    (self.kinds, self.included, self.excluded) = (kinds, included, excluded)
+  }
 
   public func includes(_ device: String, kind: String, _ property: String) -> Bool {
-    guard !exclude.contains(where: { $0.matches(device, property) }) else { return false }
-    return Self.kinds.contains(kind) || record.contains { $0.matches(device, property) }
+    guard !excluded.contains(where: { $0.matches(device, property) }) else { return false }
+    return kinds.contains(kind) || included.contains { $0.matches(device, property) }
   }
 }

@@ -58,6 +58,18 @@ public final class BackgroundThread: EventSource {
     Queues.announce(queues.requested)
   }
 
+  /// Blocks until all work is done. Returns false if this takes longer than `seconds`.
+  public func wait(seconds: Int32) -> Bool {
+    let done = eventfd(0, Int32(EFD_CLOEXEC))
+    defer { close(done) }
+    run {
+      Queues.announce(done)
+    } then: {
+    }
+    var polled = pollfd(fd: done, events: Int16(POLLIN), revents: 0)
+    return poll(&polled, 1, seconds * 1000) > 0
+  }
+
   private func startIfNeeded() {
     guard !isStarted else { return }
     isStarted = true

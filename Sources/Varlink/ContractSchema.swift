@@ -7,7 +7,7 @@ extension Contract {
   /// A declared property.
   public struct Property: VarlinkParameters, Equatable {
     public enum CodingKeys: CodingKey, CaseIterable {
-      case name, type, unit, minimum, maximum, choices, writable, motion, help, group, rank
+      case name, type, unit, minimum, maximum, choices, writable, motion, help, group, rank, lifetime, retained
     }
 
     public var name: String
@@ -24,6 +24,10 @@ extension Contract {
     public var group: String?
     /// The importance of the property: 1 (headline) to 4 (statistic).
     public var rank: Int?
+    /// The time in seconds without a new value after which a value is withdrawn.
+    public private(set) var lifetime: Double?
+    /// True if a value stays valid; nil otherwise. Without `lifetime`, a value is then valid until it changes or the link goes down.
+    public var retained: Bool?
 
     /// Converts a machine's declaration.
     public init(_ property: Protocols.Property) {
@@ -38,6 +42,11 @@ extension Contract {
       help = property.help
       group = property.group.rawValue
       rank = property.rank.rawValue
+      switch property.lifetime {
+      case .retained: retained = true
+      case .whileUp: break
+      case .fresh(let time): lifetime = Double(time) / 1e9
+      }
     }
   }
 

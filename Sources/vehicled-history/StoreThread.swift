@@ -1,7 +1,5 @@
 // Runs the store on a thread of its own: tasks run in the order of submission, and a slow disk delays nothing else.
 
-import CLinux
-import Glibc
 import HistoryStore
 import Protocols
 import SQLite
@@ -33,16 +31,7 @@ final class StoreThread {
   }
 
   /// Blocks until all work is done. Returns false if this takes longer than `seconds`.
-  func wait(seconds: Int32) -> Bool {
-    let done = eventfd(0, Int32(EFD_CLOEXEC))
-    thread.run {
-      var one: UInt64 = 1
-      _ = write(done, &one, 8)
-    } then: {
-    }
-    var polled = pollfd(fd: done, events: Int16(POLLIN), revents: 0)
-    return poll(&polled, 1, seconds * 1000) > 0
-  }
+  func wait(seconds: Int32) -> Bool { thread.wait(seconds: seconds) }
 }
 
 /// A reader of the store on a thread of its own. The first task opens it.

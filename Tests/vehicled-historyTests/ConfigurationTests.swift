@@ -53,7 +53,7 @@ import Trips
       """)
     #expect(configuration.logLevel == .debug && configuration.socket == "/run/s" && configuration.daemon == "/run/d")
     #expect(configuration.directory == "/srv/h" && configuration.keep == 864_000_000_000 && configuration.maxSize == 500_000_000)
-    #expect(configuration.selection == Selection(record: [ReferencePattern("band.heart-rate")], exclude: [ReferencePattern("*.cell-*")]))
+    #expect(configuration.selection == Selection(included: [ReferencePattern("band.heart-rate")], excluded: [ReferencePattern("*.cell-*")]))
     var rules = PeriodRules()
     (rules.tripPause, rules.movingSpeed, rules.chargingCurrentThreshold, rules.tankVolume) = (60_000_000, 5.5, -2, 50)
     #expect(configuration.rules == rules)

@@ -82,10 +82,10 @@ import Varlink
     #expect(Selection().includes("ev", kind: "obd", "speed"))
     #expect(!Selection().includes("band", kind: "health", "heart-rate"))
     #expect(!["latitude", "longitude", "speed", "state"].contains { Selection().includes("gps", kind: "position", $0) })
-    #expect(Selection(record: [ReferencePattern("gps")]).includes("gps", kind: "position", "latitude"))
+    #expect(Selection(included: [ReferencePattern("gps")]).includes("gps", kind: "position", "latitude"))
     let selection = Selection(
-      record: [ReferencePattern("band.heart-*"), ReferencePattern("mirror")],
-      exclude: [ReferencePattern("*.cell-*"), ReferencePattern("old")])
+      included: [ReferencePattern("band.heart-*"), ReferencePattern("mirror")],
+      excluded: [ReferencePattern("*.cell-*"), ReferencePattern("old")])
     #expect(selection.includes("band", kind: "health", "heart-rate") && !selection.includes("band", kind: "health", "steps"))
     #expect(selection.includes("mirror", kind: "mirror", "weight"))
     #expect(!selection.includes("ev", kind: "obd", "cell-1") && !selection.includes("old", kind: "obd", "speed"))

@@ -3,6 +3,7 @@
 import ConfigurationFiles
 import Foundation
 import Protocols
+import ServiceRuntime
 import Testing
 
 @testable import vehicled

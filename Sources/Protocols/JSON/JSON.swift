@@ -15,6 +15,8 @@ public enum JSON: Equatable, Sendable {
   public struct Member: Equatable, Sendable {
     public var key: String
     public var value: JSON
+
+    public init(key: String, value: JSON) { (self.key, self.value) = (key, value) }
   }
 
   /// The value of this member; nil if it is absent or the value is not an object.

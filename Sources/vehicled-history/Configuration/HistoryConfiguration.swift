@@ -81,8 +81,8 @@ struct HistoryCheck: TableCheck {
     if let path = path("socket", in: table, limit: 107, example: HistoryContract.defaultSocket) { result.socket = path }
     if let path = path("daemon", in: table, limit: 107, example: "/run/vehicled/io.vehicled") { result.daemon = path }
     result.directory = path("directory", in: table, limit: 4000, example: "/var/lib/vehicled-history")
-    result.selection.record = patterns("record", in: table)
-    result.selection.exclude = patterns("exclude", in: table)
+    result.selection.included = patterns("record", in: table)
+    result.selection.excluded = patterns("exclude", in: table)
     if let days = number("keep", in: table) { result.keep = Int64(days * 86_400e6) }
     if let megabytes = number("max-size", in: table) { result.maxSize = Int(megabytes * 1e6) }
     for rule in HistoryConfiguration.ruleKeys {

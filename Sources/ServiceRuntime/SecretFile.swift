@@ -1,15 +1,13 @@
-// Files with secrets: systemd credentials, and files that only the daemon's user can read. Their contents go to the
-// device's protocol state machine and must never appear in messages.
+// Files with secrets: systemd credentials, and files that only the service's user can read. Their contents must never appear in messages.
 
 import Glibc
 import Protocols
-import ServiceRuntime
 
-enum SecretFile {
+public enum SecretFile {
   private static let maxSize = 1024
 
   /// Reads the file at a path, or the systemd credential with this name.
-  static func read(
+  public static func read(
     _ name: String, credentials: String? = getenv("CREDENTIALS_DIRECTORY").map { String(cString: $0) }
   ) throws(ValueError) -> SecretBytes {
     let path = try path(of: name, credentials)

@@ -1,0 +1,3 @@
+// libmosquitto, the MQTT client library.
+#include <mosquitto.h>
+#include <mqtt_protocol.h>

@@ -1,0 +1,130 @@
+// The client of the broker: connects again after each failure, first by MQTT 5, and by 3.1.1 if the broker does not support it. It stores no
+// message: what was not acknowledged on one connection is sent again by `Sender` on the next.
+
+import CMosquitto
+import Glibc
+import Protocols
+import ServiceRuntime
+
+final class BrokerClient: EventSource {
+  enum Event {
+    case connected(BrokerLimits)
+    /// The connection has ended or could not be opened. The next attempt is at `retry`, by the monotonic clock.
+    case disconnected(BrokerFailure, retry: Instant)
+    case acknowledged(id: CInt, failure: CInt?)
+    case received(IncomingMessage)
+    case filtersRejected(Int)
+  }
+
+  private enum State {
+    case waiting
+    case connecting
+    /// Waiting for the reply to the first packet, until this time.
+    case opening(BrokerConnection, until: Instant)
+    case up(BrokerConnection)
+  }
+
+  /// How often the library checks the connection.
+  private static let interval: Nanoseconds = 1 * .second
+  private static let replyTimeout: Nanoseconds = 30 * .second
+
+  private let options: BrokerOptions
+  private let thread: BackgroundThread
+  private let handle: (Event) -> Void
+  private var state = State.waiting
+  private var delay = RetryDelay(max: 60 * .second)
+  private var isCurrent = true
+
+  init(_ options: BrokerOptions, loop: EventLoop, handle: @escaping (Event) -> Void) {
+    (self.options, self.handle) = (options, handle)
+    thread = BackgroundThread(name: "connect", loop: loop)
+    super.init()
+    wake = SystemClock.monotonic
+    loop.add(self)
+  }
+
+  private var connection: BrokerConnection? {
+    switch state {
+    case .waiting, .connecting: nil
+    case .opening(let connection, _), .up(let connection): connection
+    }
+  }
+
+  override var descriptor: CInt { connection?.descriptor ?? -1 }
+  override var interest: Int16 { Int16(POLLIN) | (connection?.wantsWrite == true ? Int16(POLLOUT) : 0) }
+
+  override func ready(_ events: Int16, at now: Instant) { exchange(read: events & ~Int16(POLLOUT) != 0, at: now) }
+
+  override func timerFired(at now: Instant) {
+    switch state {
+    case .waiting: connect(at: now)
+    case .connecting: wake = nil
+    case .opening(_, let until):
+      if now >= until { return fail(BrokerFailure("no reply from \(options.description)"), at: now) }
+      exchange(read: false, at: now)
+    case .up: exchange(read: false, at: now)
+    }
+  }
+
+  private func connect(at now: Instant) {
+    do throws(BrokerFailure) {
+      let connection = try BrokerConnection(options, isCurrent: isCurrent)
+      (state, wake) = (.connecting, nil)
+      thread.run {
+        connection.connect()
+      } then: { [weak self] failure in
+        guard let self, case .connecting = state, !isClosed else { return }
+        let now = SystemClock.monotonic
+        if let failure { return fail(failure, at: now) }
+        state = .opening(connection, until: now + Self.replyTimeout)
+        exchange(read: true, at: now)
+      }
+    } catch {
+      fail(error, at: now)
+    }
+  }
+
+  private func exchange(read: Bool, at now: Instant) {
+    guard let connection else { return }
+    wake = now + Self.interval
+    for event in connection.exchange(read: read) {
+      switch event {
+      case .accepted(let limits):
+        guard case .opening = state else { continue }
+        state = .up(connection)
+        delay.reset()
+        connection.subscribe()
+        handle(.connected(limits))
+      case .refused(let failure), .ended(let failure): return fail(failure, at: now)
+      case .acknowledged(let id, let failure): handle(.acknowledged(id: id, failure: failure))
+      case .received(let message): handle(.received(message))
+      case .filtersRejected(let count): handle(.filtersRejected(count))
+      }
+    }
+    // A callback may have published, and thereby noticed the end.
+    if connection.descriptor < 0 { fail(BrokerFailure("connection to \(options.description) lost"), at: now) }
+  }
+
+  private func fail(_ failure: BrokerFailure, at now: Instant) {
+    guard !isClosed else { return }
+    // An old broker reports that it does not support the version, or closes the connection without a reply.
+    if case .opening = state, failure.needsOldProtocol || failure.isWithoutReply { isCurrent.toggle() }
+    state = .waiting
+    let retry = now + delay.next()
+    wake = retry
+    handle(.disconnected(failure, retry: retry))
+  }
+
+  /// Sends a message, and returns its ID, which its acknowledgement has. Only while connected.
+  func publish(_ message: OutgoingMessage) throws(BrokerFailure) -> CInt {
+    guard case .up(let connection) = state else { throw BrokerFailure("not connected to \(options.description)") }
+    return try connection.publish(message)
+  }
+
+  /// Disconnects, without the last will.
+  func close() {
+    if case .up(let connection) = state { connection.disconnect() }
+    state = .waiting
+    isClosed = true
+  }
+}

@@ -1,0 +1,22 @@
+// Topic aliases: numbers that replace topics on a connection. A topic that is published again and again then takes two bytes instead of 30
+// to 60. No I/O.
+
+struct TopicAliases {
+  private let limit: Int
+  private var numbers: [String: Int] = [:]
+  /// The topics that were published once.
+  private var seen: Set<String> = []
+
+  /// Starts without aliases. `limit` is the highest number that the broker accepts, 0 for none.
+  init(limit: Int) { self.limit = limit }
+
+  /// Returns the alias of a topic that is being published. A topic gets one when it is published for the second time, if there is one left.
+  /// If it `isNew`, the message must also have the topic.
+  mutating func alias(of topic: String) -> (number: Int, isNew: Bool)? {
+    if let known = numbers[topic] { return (known, false) }
+    guard numbers.count < limit, !seen.insert(topic).inserted else { return nil }
+    numbers[topic] = numbers.count + 1
+    if numbers.count == limit { seen = [] }
+    return (numbers.count, true)
+  }
+}

@@ -1,0 +1,118 @@
+// The configuration of a device for Home Assistant: one retained message with all its entities. No I/O.
+// Source: home-assistant.io, "MQTT discovery" (device discovery and its abbreviations).
+
+import Protocols
+import Varlink
+
+struct DiscoveryPayload {
+  let topics: Topics
+  /// The discovery prefix of Home Assistant.
+  let prefix: String
+  let timing: PropertyState.Timing
+  /// Whether a property may be set, and an action be run, by clients of the broker.
+  let allows: (_ device: String, _ name: String) -> Bool
+
+  /// The topic of a device's configuration. An empty message removes the device.
+  func topic(of device: String) -> String { "\(prefix)/device/\(identifier(device))/config" }
+
+  private func identifier(_ device: String) -> String {
+    "vehicled_\(topics.host)_\(device)".map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") ? $0 : "_" }
+      .reduce(into: "") { $0.append($1) }
+  }
+
+  /// The configuration of a device with these published properties.
+  func payload(_ schema: Contract.Schema) -> String {
+    let id = identifier(schema.device)
+    var components: [JSON.Member] = [
+      JSON.Member(key: "link", value: link(schema.device, id)), JSON.Member(key: "state", value: state(schema.device, id)),
+    ]
+    for property in schema.properties where !["link", "state"].contains(property.name) {
+      components.append(JSON.Member(key: property.name, value: component(property, of: schema.device, id)))
+    }
+    for action in schema.actions where !action.motion && action.arguments.allSatisfy(\.optional) && allows(schema.device, action.name) {
+      components.append(JSON.Member(key: "do-\(action.name)", value: button(action, of: schema.device, id)))
+    }
+    return JSON.members([
+      "~": .string("\(topics.prefix)/\(schema.device)"),
+      "dev": .members([
+        "ids": .string(id), "name": .string(schema.device), "mf": .string("vehicled"), "mdl": .string(schema.kind),
+        "sw": .string(Protocols.version),
+      ]),
+      "o": .members(["name": .string("vehicled-mqtt"), "sw": .string(Protocols.version)]),
+      "qos": .int(1),
+      // Those of the components, unless they have their own.
+      "avty": .array([bridge, up]),
+      "avty_mode": .string("all"),
+      "cmps": .object(components),
+    ]).text
+  }
+
+  private func component(_ property: Contract.Property, of device: String, _ id: String) -> JSON {
+    let entity = EntityModel.entity(for: property, isWritable: allows(device, property.name))
+    let isCommand = ![Entity.Platform.sensor, .binarySensor].contains(entity.platform)
+    let isFresh = property.retained != true
+    let isBool = entity.platform == .binarySensor || entity.platform == .switchable
+    return .members([
+      "p": .string(entity.platform.rawValue),
+      "uniq_id": .string("\(id)_\(property.name)"),
+      "name": .string(Self.name(property.name)),
+      "stat_t": .string("~/\(property.name)"),
+      "json_attr_t": .string("~/\(property.name)/attributes"),
+      "cmd_t": isCommand ? .string("~/\(property.name)/set") : nil,
+      "avty": isFresh ? nil : .array([bridge]),
+      "exp_aft": isFresh && !isCommand ? .int(Int(timing.expiry)) : nil,
+      "dev_cla": entity.deviceClass.map { .string($0) },
+      "stat_cla": entity.stateClass.map { .string($0) },
+      "unit_of_meas": entity.unit.map { .string($0) },
+      "sug_dsp_prc": entity.precision.map { .int($0) },
+      "ent_cat": entity.category.map { .string($0) },
+      "en": entity.isEnabled ? nil : .bool(false),
+      "ops": entity.options.isEmpty ? nil : .array(entity.options.map { .string($0) }),
+      "min": entity.range.map { .float($0.lowerBound) },
+      "max": entity.range.map { .float($0.upperBound) },
+      "step": entity.step.map { .float($0) },
+      "pl_on": isBool ? .string("true") : nil,
+      "pl_off": isBool ? .string("false") : nil,
+      "stat_on": entity.platform == .switchable ? .string("true") : nil,
+      "stat_off": entity.platform == .switchable ? .string("false") : nil,
+    ])
+  }
+
+  /// The connection of the device, which stays available while it is down.
+  private func link(_ device: String, _ id: String) -> JSON {
+    .members([
+      "p": .string("binary_sensor"), "uniq_id": .string("\(id)_link"), "name": .string("Link"), "stat_t": .string("~/link"),
+      "avty": .array([bridge]), "dev_cla": .string("connectivity"), "ent_cat": .string("diagnostic"), "pl_on": .string("up"),
+      "pl_off": .string("down"), "val_tpl": .string("{{ 'up' if value == 'up' else 'down' }}"),
+    ])
+  }
+
+  private func state(_ device: String, _ id: String) -> JSON {
+    .members([
+      "p": .string("sensor"), "uniq_id": .string("\(id)_state"), "name": .string("State"), "stat_t": .string("~/state"),
+      "avty": .array([bridge]),
+    ])
+  }
+
+  private func button(_ action: Contract.Action, of device: String, _ id: String) -> JSON {
+    .members([
+      "p": .string("button"), "uniq_id": .string("\(id)_do_\(action.name)"), "name": .string(Self.name(action.name)),
+      "cmd_t": .string("~/\(action.name)/do"),
+    ])
+  }
+
+  /// A retained value is available while the bridge is, a fresh one only while the link is up as well.
+  private var bridge: JSON { .members(["t": .string(topics.status)]) }
+  private var up: JSON {
+    .members([
+      "t": .string("~/link"), "pl_avail": .string("up"), "pl_not_avail": .string("down"),
+      "val_tpl": .string("{{ 'up' if value == 'up' else 'down' }}"),
+    ])
+  }
+
+  /// `state-of-charge` as a name: State of charge.
+  private static func name(_ name: String) -> String {
+    let words = name.split(separator: "-").joined(separator: " ")
+    return words.prefix(1).uppercased() + words.dropFirst()
+  }
+}

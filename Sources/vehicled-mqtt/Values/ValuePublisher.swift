@@ -1,0 +1,155 @@
+// Turns the replies of Watch into messages: values, their attributes, states and links of the devices. No I/O.
+
+import Protocols
+import Varlink
+
+struct ValuePublisher {
+  private struct Device {
+    var kind: String
+    var state: String?
+    var link: String?
+    var schema: Contract.Schema?
+    var properties: [String: PropertyState] = [:]
+  }
+
+  private let topics: Topics
+  private let timing: PropertyState.Timing
+  private let selects: (_ device: String, _ kind: String, _ property: String) -> Bool
+  private var devices: [String: Device] = [:]
+
+  /// `selects` decides which properties are published.
+  init(_ topics: Topics, timing: PropertyState.Timing, selects: @escaping (_ device: String, _ kind: String, _ property: String) -> Bool) {
+    (self.topics, self.timing, self.selects) = (topics, timing, selects)
+  }
+
+  /// The names of the devices.
+  var names: [String] { devices.keys.sorted() }
+
+  /// Whether a property is published.
+  func publishes(_ device: String, _ property: String) -> Bool { devices[device]?.properties[property] != nil }
+
+  // MARK: Input
+
+  /// Declares the properties of a device. Its values follow in a snapshot.
+  mutating func declare(_ schema: Contract.Schema) { devices[schema.device, default: Device(kind: schema.kind)].schema = schema }
+
+  /// Applies a reply of Watch. Returns the messages that cannot wait.
+  mutating func apply(_ result: Contract.Watch.Result, at now: Instant) -> [OutgoingMessage] {
+    var messages: [OutgoingMessage] = []
+    for event in result.events ?? [] {
+      if event.name == Contract.Event.removed {
+        messages += remove(event.device)
+      } else {
+        let text = JSON.members(["text": .string(event.text), "time": .string(WallTime.isoTime(Int64(event.time)))]).text
+        messages.append(OutgoingMessage(topics.event(event.device, event.name), text.utf8))
+      }
+    }
+    for schema in result.schemas ?? [] { declare(schema) }
+    for device in result.snapshot ?? [] { messages += apply(device, at: now) }
+    for reading in result.changes ?? [] { observe(reading) }
+    return messages + publications(at: now)
+  }
+
+  private mutating func apply(_ snapshot: Contract.Device, at now: Instant) -> [OutgoingMessage] {
+    var device = devices[snapshot.name] ?? Device(kind: snapshot.kind)
+    device.kind = snapshot.kind
+    var messages: [OutgoingMessage] = []
+    if device.state != snapshot.state { messages.append(.state(topics.state(snapshot.name), snapshot.state)) }
+    let link = Self.link(of: snapshot)
+    if device.link != link { messages.append(.state(topics.link(snapshot.name), link)) }
+    (device.state, device.link) = (snapshot.state, link)
+    // A new schema may lack properties of the old one.
+    let names = Set(snapshot.readings.map(\.property))
+    for name in device.properties.keys where !names.contains(name) {
+      device.properties[name] = nil
+      messages += clear([topics.value(snapshot.name, name), topics.attributes(snapshot.name, name)])
+    }
+    devices[snapshot.name] = device
+    for reading in snapshot.readings { observe(reading) }
+    return messages
+  }
+
+  /// The link of a device as one word: up only if all are.
+  private static func link(of device: Contract.Device) -> String {
+    let states = device.links.map(\.state)
+    return states.first { $0 == "down" } ?? states.first { $0 == "connecting" } ?? "up"
+  }
+
+  private mutating func observe(_ reading: Contract.Reading) {
+    guard let device = devices[reading.device], selects(reading.device, device.kind, reading.property) else { return }
+    let current = CurrentReading(
+      value: reading.value, reason: reading.reason ?? (reading.value == nil ? "unknown" : nil), time: reading.time)
+    if devices[reading.device]?.properties[reading.property]?.observe(current) == nil {
+      let declared = device.schema?.properties.first { $0.name == reading.property }
+      devices[reading.device]?.properties[reading.property] = PropertyState(
+        current, unit: reading.unit ?? declared?.unit, isRetained: declared?.retained ?? false)
+    }
+  }
+
+  /// Handles the end of the connection to the daemon: all values but retained ones are unknown.
+  mutating func daemonLost(_ reason: String, at now: Instant) -> [OutgoingMessage] {
+    var messages: [OutgoingMessage] = []
+    for name in names {
+      devices[name]?.link = "down"
+      messages.append(.state(topics.link(name), "down"))
+      for (property, state) in devices[name]?.properties ?? [:] where !state.isRetained {
+        devices[name]?.properties[property]?.observe(CurrentReading(value: nil, reason: reason, time: nil))
+      }
+    }
+    return messages + publications(at: now)
+  }
+
+  /// Removes a device with all its retained messages.
+  private mutating func remove(_ name: String) -> [OutgoingMessage] {
+    guard let device = devices.removeValue(forKey: name) else { return [] }
+    let values = device.properties.keys.sorted().flatMap { [topics.value(name, $0), topics.attributes(name, $0)] }
+    return clear([topics.link(name), topics.state(name)] + values)
+  }
+
+  private func clear(_ topics: [String]) -> [OutgoingMessage] { topics.map { .state($0, "") } }
+
+  // MARK: Output
+
+  /// The schema of a device with only the published properties; nil until it is known.
+  func schema(of device: String) -> Contract.Schema? {
+    guard var schema = devices[device]?.schema else { return nil }
+    schema.properties.removeAll { devices[device]?.properties[$0.name] == nil }
+    return schema
+  }
+
+  /// What is due now: values that have changed, and those that would expire.
+  mutating func publications(at now: Instant) -> [OutgoingMessage] {
+    var messages: [OutgoingMessage] = []
+    for name in names {
+      for property in devices[name]?.properties.keys.sorted() ?? [] {
+        guard var state = devices[name]?.properties[property] else { continue }
+        let publication = state.publish(timing, at: now)
+        guard publication.value || publication.attributes else { continue }
+        devices[name]?.properties[property] = state
+        let expiry = state.isRetained || state.current.value == nil ? nil : timing.expiry
+        if publication.value {
+          messages.append(
+            .state(topics.value(name, property), PayloadText.value(state.current.value, unit: state.unit), expiry: expiry))
+        }
+        if publication.attributes {
+          messages.append(.state(topics.attributes(name, property), PayloadText.attributes(state.current, unit: state.unit)))
+        }
+      }
+    }
+    return messages
+  }
+
+  /// When something is due next, if nothing changes.
+  var due: Instant? { devices.values.flatMap { $0.properties.values.map { $0.due(timing) } }.min() }
+
+  /// Publishes everything again, because the broker may have lost it. Returns the states and links.
+  mutating func restart() -> [OutgoingMessage] {
+    var messages: [OutgoingMessage] = []
+    for name in names {
+      for property in devices[name]?.properties.keys.sorted() ?? [] { devices[name]?.properties[property]?.reset() }
+      if let state = devices[name]?.state { messages.append(.state(topics.state(name), state)) }
+      if let link = devices[name]?.link { messages.append(.state(topics.link(name), link)) }
+    }
+    return messages
+  }
+}

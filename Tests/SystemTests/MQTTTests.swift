@@ -1,0 +1,229 @@
+// vehicled-mqtt with the real daemon, a simulated car, and mosquitto: values, absences, commands, and what happens without the broker.
+
+import Foundation
+import Testing
+
+extension EndToEnd {
+  @Suite("MQTT") struct MQTTTests {
+    /// A broker, the bridge, and the clients of mosquitto beside a rig with a simulated car.
+    private final class Bridge {
+      let rig: Rig
+      let port: Int
+      private(set) var broker: Program?
+      private(set) var program: Program?
+      private var passwords: String?
+
+      init(_ rig: Rig) throws {
+        self.rig = rig
+        // A port that was free a moment ago.
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) {
+          $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            _ = bind(descriptor, $0, length)
+            getsockname(descriptor, $0, &length)
+          }
+        }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        close(descriptor)
+      }
+
+      /// Starts mosquitto with these further lines of its configuration.
+      func startBroker(_ lines: String = "allow_anonymous true\n") throws {
+        let path = "\(rig.directory)/mosquitto.conf"
+        try rig.write("listener \(port) 127.0.0.1\n\(lines)", to: path)
+        broker = try Program("/usr/sbin/mosquitto", ["-c", path], in: rig.directory)
+        try #require(wait { broker?.stderr.contains("running") == true }, "\(broker?.stderr ?? "")")
+      }
+
+      func endBroker(_ signal: Int32 = SIGTERM) { broker?.end(signal) }
+
+      func start(_ keys: String = "", broker: String? = nil) throws {
+        let path = "\(rig.directory)/mqtt.toml"
+        try rig.write("[mqtt]\nbroker = \"\(broker ?? "mqtt://127.0.0.1:\(port)")\"\nhost = \"pi\"\ninterval = 1\n\(keys)\n", to: path)
+        program = try rig.start("vehicled-mqtt", ["--config", path, "--daemon", rig.socket, "--state", "\(rig.directory)/queue"])
+      }
+
+      func logs(_ text: String) -> Bool { wait(seconds: 20) { program?.stderr.contains(text) == true } }
+
+      /// The messages on some topics within a time, as `TOPIC PAYLOAD`.
+      func messages(_ topics: String..., seconds: Int = 1, options: [String] = []) -> [String] {
+        let filters = topics.flatMap { ["-t", $0] }
+        return rig.run("/usr/bin/mosquitto_sub", ["-h", "127.0.0.1", "-p", "\(port)", "-v", "-W", "\(seconds)"] + filters + options).lines
+          .map(String.init)
+      }
+
+      func value(_ property: String) -> String? {
+        messages("vehicled/ev/\(property)", options: ["-C", "1"]).first.map { String($0.dropFirst("vehicled/ev/\(property) ".count)) }
+      }
+
+      @discardableResult func publish(_ topic: String, _ payload: String, options: [String] = []) -> Outcome {
+        rig.run("/usr/bin/mosquitto_pub", ["-h", "127.0.0.1", "-p", "\(port)", "-t", topic, "-m", payload] + options)
+      }
+
+      deinit { broker?.end(SIGKILL) }
+    }
+
+    private func bridge(_ keys: String = "", options: String = "") throws -> (bridge: Bridge, simulator: Program) {
+      let rig = try Rig()
+      let (_, simulator) = try rig.ev(options: options)
+      let bridge = try Bridge(rig)
+      try bridge.startBroker()
+      try bridge.start(keys)
+      try #require(bridge.logs("connected to mqtt://127.0.0.1:\(bridge.port) by MQTT 5"), "\(bridge.program?.stderr ?? "")")
+      return (bridge, simulator)
+    }
+
+    @Test func `values, links and the configuration of Home Assistant are published and retained`() throws {
+      let (bridge, _) = try bridge()
+      #expect(wait { Double(bridge.value("speed") ?? "") != nil })
+      #expect(
+        bridge.messages("vehicled/pi/status", "vehicled/ev/link", "vehicled/ev/state") == [
+          "vehicled/pi/status online", "vehicled/ev/link up", "vehicled/ev/state polling",
+        ])
+      let line = try #require(bridge.messages("homeassistant/device/+/config", options: ["-C", "1"]).first)
+      let json = try #require(
+        JSONSerialization.jsonObject(with: Data(line.drop { $0 != "{" }.utf8)) as? [String: Any])
+      let components = try #require(json["cmps"] as? [String: [String: Any]])
+      #expect(components["speed"]?["unit_of_meas"] as? String == "km/h" && components["speed"]?["exp_aft"] as? Int == 180)
+      #expect(components["odometer"] == nil || components["odometer"]?["exp_aft"] == nil)
+      #expect(components["vin"] == nil, "the VIN is private")
+      #expect(components.values.allSatisfy { $0["cmd_t"] == nil }, "nothing is allowed")
+      #expect(bridge.messages("vehicled/ev/vin") == [])
+    }
+
+    @Test func `without the car fresh values are absent with a reason, and retained ones stay`() throws {
+      let (bridge, simulator) = try bridge()
+      #expect(wait { Double(bridge.value("speed") ?? "") != nil && bridge.value("odometer") != nil })
+      let odometer = bridge.value("odometer")
+      simulator.end(SIGKILL)
+      #expect(wait { bridge.value("speed") == "None" })
+      #expect(bridge.messages("vehicled/ev/link").first != "vehicled/ev/link up")
+      #expect(bridge.messages("vehicled/ev/speed/attributes").first?.contains("\"reason\":\"") == true)
+      #expect(bridge.value("odometer") == odometer)
+    }
+
+    @Test func `commands need the right of both sides, and are answered`() throws {
+      let (bridge, _) = try bridge("control = [\"ev.*\"]")
+      #expect(bridge.logs("connected to \(bridge.rig.socket)"))
+      #expect(wait { bridge.value("speed") != nil })
+      let answer = { (topic: String, payload: String) in
+        bridge.rig.run(
+          "/usr/bin/mosquitto_rr",
+          ["-h", "127.0.0.1", "-p", "\(bridge.port)", "-V", "5", "-t", topic, "-m", payload, "-e", "answers/1", "-W", "5"]
+        ).output
+      }
+      #expect(answer("vehicled/ev/speed/set", "5").contains(#"{"ok":false,"error":"ev.speed is read-only"}"#))
+      #expect(answer("vehicled/ev/dtc-clear/do", "").contains("ev.dtc-clear is not available by MQTT"))
+      #expect(answer("vehicled/ev/dtc/do", "").contains(#"{"ok":true}"#))
+      #expect(answer("vehicled/other/led/set", "1").contains("other.led is not allowed"))
+      bridge.publish("vehicled/ev/dtc/do", "", options: ["-r"])
+      bridge.publish("vehicled/ev/speed/set", String(repeating: "9", count: 100_000))
+      #expect(bridge.logs("the payload is not text of at most 4096 bytes"))
+      #expect(bridge.program?.isRunning == true)
+    }
+
+    @Test func `values go on after the broker was killed, and the will is published when the bridge is`() throws {
+      let (bridge, _) = try bridge()
+      #expect(wait { bridge.value("speed") != nil })
+      for _ in 0..<3 {
+        bridge.endBroker(SIGKILL)
+        try bridge.startBroker()
+        #expect(wait(seconds: 20) { Double(bridge.value("speed") ?? "") != nil })
+      }
+      #expect(bridge.messages("vehicled/pi/status") == ["vehicled/pi/status online"])
+      #expect(bridge.program?.end() == 0)
+      #expect(bridge.messages("vehicled/pi/status") == ["vehicled/pi/status offline"])
+    }
+
+    @Test func `events wait for the broker, also while the bridge is restarted`() throws {
+      let rig = try Rig()
+      let (_, _) = try rig.ev()
+      let bridge = try Bridge(rig)
+      try bridge.start()
+      #expect(bridge.logs("connected to \(rig.socket)"))
+      #expect(bridge.logs("cannot connect to mqtt://127.0.0.1:\(bridge.port): connection refused; check that the broker runs"))
+      try rig.write("# empty\n")
+      #expect(rig.vehiclectl("reload").status == 0)
+      usleep(1_500_000)
+      #expect(bridge.program?.end() == 0)
+      try bridge.startBroker()
+      try bridge.start()
+      #expect(bridge.logs("by MQTT 5"))
+      #expect(wait { bridge.messages("vehicled/pi/status") == ["vehicled/pi/status online"] })
+      #expect(bridge.messages("vehicled/ev/#") == [], "a removed device leaves nothing")
+    }
+
+    @Test func `a rejected password, an untrusted certificate and a forbidden topic are named`() throws {
+      let rig = try Rig()
+      let (_, _) = try rig.ev()
+      let bridge = try Bridge(rig)
+      let password = "\(rig.directory)/password"
+      try rig.write("wrong\n", to: password)
+      chmod(password, 0o600)
+      #expect(rig.run("/usr/bin/mosquitto_passwd", ["-c", "-b", "\(rig.directory)/passwords", "car", "right"]).status == 0)
+      let authorized = "password_file \(rig.directory)/passwords\n"
+      try bridge.startBroker(authorized)
+      try bridge.start("user = \"car\"\npassword-file = \"\(password)\"")
+      #expect(
+        bridge.logs("rejects the user name or password; check user and password-file") || bridge.logs("does not authorize the connection"))
+      bridge.program?.end()
+      bridge.endBroker()
+
+      // The user may only publish its status.
+      try rig.write("right\n", to: password)
+      try rig.write("user car\ntopic readwrite vehicled/pi/#\n", to: "\(rig.directory)/acl")
+      try bridge.startBroker(authorized + "acl_file \(rig.directory)/acl\n")
+      try bridge.start("user = \"car\"\npassword-file = \"\(password)\"")
+      #expect(bridge.logs("not authorized; allow it for the bridge's user"))
+      #expect(bridge.program?.isRunning == true)
+      bridge.program?.end()
+      bridge.endBroker()
+
+      let files = ["\(rig.directory)/key.pem", "\(rig.directory)/certificate.pem"]
+      #expect(
+        rig.run(
+          "/usr/bin/openssl",
+          [
+            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+            "subjectAltName=DNS:localhost",
+            "-keyout", files[0], "-out", files[1],
+          ]
+        ).status == 0)
+      try bridge.startBroker("allow_anonymous true\nkeyfile \(files[0])\ncertfile \(files[1])\n")
+      try bridge.start(broker: "mqtts://localhost:\(bridge.port)")
+      #expect(bridge.logs("TLS failed: certificate verify failed"), "\(bridge.program?.stderr ?? "")")
+      bridge.program?.end()
+      try bridge.start("ca-file = \"\(files[1])\"", broker: "mqtts://localhost:\(bridge.port)")
+      #expect(bridge.logs("connected to mqtts://localhost:\(bridge.port) by MQTT 5"), "\(bridge.program?.stderr ?? "")")
+    }
+
+    @Test func `mistakes in the configuration end the start with their place`() throws {
+      let rig = try Rig()
+      let path = "\(rig.directory)/mqtt.toml"
+      for (keys, text) in [
+        ("broker = \"http://x\"", ":2:10: broker: \"http://x\" is not the URL of a broker; use mqtt://HOST"),
+        ("brokr = \"x\"", "did you mean broker?"), ("interval = 0", "interval: "),
+        ("prefix = \"a/#\"", "prefix: \"a/#\" cannot be part of a topic"),
+        ("control = [\"a b\"]", "is not a name or pattern"), ("certificate = \"/x\"", "certificate and key belong together"),
+      ] {
+        try rig.write("[mqtt]\n\(keys)\n", to: path)
+        let outcome = rig.run("\(Rig.programs)/vehicled-mqtt", ["--config", path, "--check-config"])
+        #expect(outcome.status == 2 && outcome.errors.contains(text), "\(outcome)")
+      }
+      try rig.write("[mqtt]\nuser = \"a\"\npassword-file = \"/nonexistent\"\n", to: path)
+      let outcome = rig.run("\(Rig.programs)/vehicled-mqtt", ["--config", path, "--state", "\(rig.directory)/queue"])
+      #expect(outcome.status == 2 && outcome.errors.contains("password-file: cannot read /nonexistent"), "\(outcome)")
+    }
+
+    @Test func `a second instance with the same queue ends with an error`() throws {
+      let (bridge, _) = try bridge()
+      let outcome = bridge.rig.run(
+        "\(Rig.programs)/vehicled-mqtt", ["--config", "\(bridge.rig.directory)/mqtt.toml", "--state", "\(bridge.rig.directory)/queue"])
+      #expect(outcome.status == 1 && outcome.errors.contains("in use by another vehicled-mqtt"), "\(outcome)")
+    }
+  }
+}

@@ -1,0 +1,112 @@
+// What is published of the daemon's values, and when: changes beyond the resolution, absences, expiry, removed devices.
+
+import Protocols
+import Testing
+import Varlink
+
+@testable import vehicled_mqtt
+
+@Suite("Published values") struct ValuePublisherTests {
+  private static let second = Nanoseconds.second
+  private let topics = Topics(host: "pi")
+
+  private func publisher() -> ValuePublisher {
+    var publisher = ValuePublisher(topics, timing: PropertyState.Timing()) { _, _, property in property != "secret" }
+    let schema = Schema(properties: [
+      Property("speed", .float, unit: "km/h", help: ""), Property("odometer", .float, unit: "km", lifetime: .retained, help: ""),
+      Property("gear", .string, choices: ["park", "drive"], lifetime: .whileUp, help: ""), Property("secret", .string, help: ""),
+    ])
+    publisher.declare(Contract.Schema(device: "ev", kind: "obd", schema))
+    return publisher
+  }
+
+  private func reading(_ property: String, _ value: Value?, reason: String? = nil, time: Int? = nil) -> Contract.Reading {
+    Contract.Reading(device: "ev", property: property, value: value, time: time, reason: reason)
+  }
+
+  private func snapshot(_ readings: [Contract.Reading], link: String = "up") -> Contract.Watch.Result {
+    let links = [Contract.Link(name: "main", url: "tcp:x", state: link, since: 0)]
+    return Contract.Watch.Result(
+      sequence: 0, snapshot: [Contract.Device(name: "ev", kind: "obd", state: "polling", links: links, readings: readings)])
+  }
+
+  private func changes(_ readings: Contract.Reading...) -> Contract.Watch.Result { Contract.Watch.Result(sequence: 1, changes: readings) }
+
+  /// The messages as lines, without attributes.
+  private func lines(_ messages: [OutgoingMessage]) -> [String] {
+    messages.filter { !$0.topic.hasSuffix("/attributes") }.map {
+      "\($0.topic.dropFirst("vehicled/".count)) \(String(decoding: $0.payload, as: UTF8.self))\($0.expiry.map { " \($0)" } ?? "")"
+    }
+  }
+
+  @Test func `a snapshot is published with states, links, and expiry for values that age`() {
+    var publisher = publisher()
+    let messages = publisher.apply(
+      snapshot([
+        reading("speed", .float(93.25)), reading("odometer", .float(25_413), time: 1_774_701_296_000_000),
+        reading("gear", nil, reason: "stale"),
+        reading("secret", .string("x")),
+      ]), at: 0)
+    #expect(lines(messages) == ["ev/state polling", "ev/link up", "ev/gear None", "ev/odometer 25413", "ev/speed 93.3 180"])
+    #expect(!messages.contains { !$0.isRetained })
+    let attributes = messages.filter { $0.topic.hasSuffix("/attributes") }.map { String(decoding: $0.payload, as: UTF8.self) }
+    #expect(attributes == [#"{"reason":"stale"}"#, #"{"time":"2026-03-28T12:34:56Z","unit":"km"}"#, #"{"unit":"km/h"}"#])
+    #expect(publisher.schema(of: "ev")?.properties.map(\.name) == ["speed", "odometer", "gear"])
+  }
+
+  @Test func `changes are published beyond the resolution, and not more often than the interval`() {
+    var publisher = publisher()
+    _ = publisher.apply(snapshot([reading("speed", .float(50))]), at: 0)
+    #expect(lines(publisher.apply(changes(reading("speed", .float(50.05))), at: 6 * Self.second)) == [])
+    #expect(lines(publisher.apply(changes(reading("speed", .float(50.1))), at: 7 * Self.second)) == ["ev/speed 50.1 180"])
+    #expect(lines(publisher.apply(changes(reading("speed", .float(60))), at: 8 * Self.second)) == [])
+    #expect(lines(publisher.apply(changes(reading("speed", .float(70))), at: 9 * Self.second)) == [])
+    #expect(publisher.due == 12 * Self.second)
+    #expect(lines(publisher.publications(at: 12 * Self.second)) == ["ev/speed 70 180"])
+    // A value that does not change is sent again before it expires.
+    #expect(publisher.due == 67 * Self.second || publisher.due == 72 * Self.second)
+    #expect(lines(publisher.publications(at: 72 * Self.second)) == ["ev/speed 70 180"])
+  }
+
+  @Test func `an absence and the first value after it are published at once`() {
+    var publisher = publisher()
+    _ = publisher.apply(snapshot([reading("speed", .float(50)), reading("odometer", .float(7))]), at: 0)
+    let absent = publisher.apply(changes(reading("speed", nil, reason: "link down")), at: 1 * Self.second)
+    #expect(lines(absent) == ["ev/speed None"])
+    #expect(absent.last.map { String(decoding: $0.payload, as: UTF8.self) } == #"{"unit":"km/h","reason":"link down"}"#)
+    #expect(lines(publisher.apply(changes(reading("speed", .float(51))), at: 2 * Self.second)) == ["ev/speed 51 180"])
+    // A retained value stays.
+    #expect(lines(publisher.publications(at: 3600 * Self.second)) == ["ev/speed 51 180"])
+  }
+
+  @Test func `without the daemon only retained values stay`() {
+    var publisher = publisher()
+    _ = publisher.apply(snapshot([reading("speed", .float(50)), reading("odometer", .float(7))]), at: 0)
+    #expect(lines(publisher.daemonLost("vehicled is not running", at: 1 * Self.second)) == ["ev/link down", "ev/speed None"])
+    #expect(lines(publisher.restart()) == ["ev/state polling", "ev/link down"])
+    #expect(lines(publisher.publications(at: 2 * Self.second)) == ["ev/odometer 7", "ev/speed None"])
+    #expect(
+      lines(publisher.apply(snapshot([reading("speed", .float(50)), reading("odometer", .float(7))]), at: 3 * Self.second)) == [
+        "ev/link up", "ev/speed 50 180",
+      ])
+  }
+
+  @Test func `the topics of removed devices and properties are cleared`() {
+    var publisher = publisher()
+    _ = publisher.apply(snapshot([reading("speed", .float(50)), reading("odometer", .float(7))]), at: 0)
+    let cleared = publisher.apply(snapshot([reading("speed", .float(50))]), at: 1)
+    #expect(cleared.map(\.topic) == ["vehicled/ev/odometer", "vehicled/ev/odometer/attributes"] && cleared.allSatisfy { $0.payload == [] })
+    let event = Contract.Event(device: "ev", name: Contract.Event.removed, text: "", time: 0)
+    let removed = publisher.apply(Contract.Watch.Result(sequence: 2, events: [event]), at: 2)
+    #expect(removed.map(\.topic) == ["vehicled/ev/link", "vehicled/ev/state", "vehicled/ev/speed", "vehicled/ev/speed/attributes"])
+    #expect(removed.allSatisfy { $0.payload == [] && $0.isRetained } && publisher.names == [])
+  }
+
+  @Test func `events are published, not retained`() throws {
+    var publisher = publisher()
+    let event = Contract.Event(device: "ev", name: "codes-cleared", text: "2 codes", time: 1_774_701_296_000_000)
+    let message = try #require(publisher.apply(Contract.Watch.Result(sequence: 1, events: [event]), at: 0).first)
+    #expect(message.topic == "vehicled/ev/event/codes-cleared" && !message.isRetained)
+    #expect(String(decoding: message.payload, as: UTF8.self) == #"{"text":"2 codes","time":"2026-03-28T12:34:56Z"}"#)
+  }
+}
