@@ -30,7 +30,7 @@ import Varlink
     let needed: [String: Value] = [
       "latitude": .float(48), "longitude": .float(9), "server": .string("http://127.0.0.1:1"), "user": .string("user"),
     ]
-    let secrets = Dictionary(uniqueKeysWithValues: kind.secrets.map { ($0.name, SecretBytes(Array("0123456789abcdef".utf8))) })
+    let secrets = Dictionary(uniqueKeysWithValues: kind.secrets.map { ($0.name, SecretBytes(Array("ascii:0123456789abcdef".utf8))) })
     let options = Dictionary(uniqueKeysWithValues: defaults).merging(needed) { known, _ in known }
     do {
       return Contract.Schema(device: "x", kind: kind.name, try kind.make(Setup(device: "x", options: options, secrets: secrets)).schema)
