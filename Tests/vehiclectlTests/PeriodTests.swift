@@ -69,6 +69,14 @@ import Varlink
     }
   }
 
+  @Test func `a list fits 40 columns`() throws {
+    for (period, titles) in [(HistoryRig.trip, "trip         start  time    km   kWh"), (HistoryRig.charge, "")] {
+      let lines = try Self.table([period], width: 40)
+      #expect(lines.prefix(2).allSatisfy { $0.displayWidth <= 40 }, "\(lines.joined(separator: "\n"))")
+      #expect(lines[0].hasPrefix(titles), "\(lines[0])")
+    }
+  }
+
   @Test func `unknown marks and zones are shown as they are`() throws {
     var trip = HistoryRig.trip
     (trip.marks, trip.zone) = (["ferry"], "Mars/Olympus")

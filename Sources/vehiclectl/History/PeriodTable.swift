@@ -35,10 +35,13 @@ struct PeriodTable {
     /// Whether electric energy and fuel share columns, and dates and durations are short.
     var isCompact = false
     var hasStateOfCharge = true
+    /// Whether there are powers and consumption, which follow from the other columns.
+    var hasRates = true
     static let all = [
       Detail(hasBounds: true, hasNotes: true), Detail(hasNotes: true), Detail(hasBounds: true), Detail(), Detail(isCompact: true),
-      Detail(isCompact: true, hasStateOfCharge: false),
+      Detail(isCompact: true, hasStateOfCharge: false), narrow,
     ]
+    static let narrow = Detail(isCompact: true, hasStateOfCharge: false, hasRates: false)
   }
 
   private let kind: Kind
@@ -59,8 +62,7 @@ struct PeriodTable {
   func lines(width: Int, paint: (String, Style) -> String) -> [String] { table(detail(width: width)).lines(paint: paint) }
 
   private func detail(width: Int) -> Detail {
-    Detail.all.first { detail in table(detail).lines().allSatisfy { $0.displayWidth <= width } }
-      ?? Detail(isCompact: true, hasStateOfCharge: false)
+    Detail.all.first { detail in table(detail).lines().allSatisfy { $0.displayWidth <= width } } ?? .narrow
   }
 
   /// The totals, then the notes that occur, with their meanings.
@@ -128,14 +130,17 @@ struct PeriodTable {
       columns.append(figures("distance") { $0.distance?.withoutBound })
       if detail.isCompact {
         columns.append(figures("used") { $0.energy ?? $0.fuel })
-        columns.append(figures("consumption") { ($0.energy == nil ? $0.fuelConsumption : $0.consumption)?.withoutBound })
+        if detail.hasRates {
+          columns.append(figures("consumption") { ($0.energy == nil ? $0.fuelConsumption : $0.consumption)?.withoutBound })
+        }
       } else {
         columns += [figures("energy", \.energy), figures("consumption") { $0.consumption?.withoutBound }]
         columns += [figures("fuel", \.fuel), figures("consumption") { $0.fuelConsumption?.withoutBound }]
       }
       if detail.hasStateOfCharge { columns.append(stateOfCharge) }
     case .charge:
-      columns += [figures("charged", \.charged), stateOfCharge, named("max", \.maximumPower), named("mean", \.meanPower)]
+      columns += [figures("charged", \.charged), stateOfCharge]
+      if detail.hasRates { columns += [named("max", \.maximumPower), named("mean", \.meanPower)] }
       columns.append(plain("type", false) { $0.period.chargeType?.uppercased() })
     case .parking:
       columns += [stateOfCharge, figures("energy", \.energy)]
