@@ -6,7 +6,44 @@ import Observations
 import Protocols
 import SQLite
 import SampleBlocks
+import ServiceRuntime
 import Trips
+
+/// The blocks of a device, which the thread that reads ahead decodes.
+private final class ChunkSource {
+  struct Item: Sendable {
+    /// The columns and their end in µs since the Unix epoch; nil if no readable block follows.
+    var chunk: (columns: SampleColumns, end: Int64)?
+    /// The blocks before it that could not be read, and their times.
+    var damage: [String]
+    var damagedRanges: [ClosedRange<Int64>]
+  }
+
+  private var chunks: ChunkIterator
+  private var reported = 0
+  private var hasEnded = false
+
+  init(_ chunks: ChunkIterator) { self.chunks = chunks }
+
+  /// The next block, or why there is none; nil at the end.
+  func next(_ signals: [Int: Signal]) -> Result<Item, StoreError>? {
+    guard !hasEnded else { return nil }
+    do throws(StoreError) {
+      let chunk = try chunks.next()
+      defer { reported = chunks.damage.count }
+      let (damage, ranges) = (Array(chunks.damage.dropFirst(reported)), Array(chunks.damagedRanges.dropFirst(reported)))
+      guard let chunk else {
+        hasEnded = true
+        return damage.isEmpty ? nil : .success(Item(chunk: nil, damage: damage, damagedRanges: ranges))
+      }
+      let item = (SampleColumns(chunk, signals), chunk.end &+ chunk.boot.offset)
+      return .success(Item(chunk: item, damage: damage, damagedRanges: ranges))
+    } catch {
+      hasEnded = true
+      return .failure(error)
+    }
+  }
+}
 
 /// A replay of recorded values. Its results are the periods, and a detector that can continue with live values.
 struct PeriodReplay: Sendable {
@@ -30,19 +67,22 @@ struct PeriodReplay: Sendable {
     var signals: [Int: Signal] = [:]
     for series in try reader.series(of: device) { signals[series.id] = Self.signal(series.key) }
     guard !signals.isEmpty else { return }
-    var chunks = try reader.chunks(of: device, in: range) { [signals] (block) throws(BlockError) in
-      try SampleColumns.read(block, signals)
-    }
+    // A thread reads and decodes the next blocks while this one computes.
+    let source = ChunkSource(
+      try reader.chunks(of: device, in: range) { [signals] (block) throws(BlockError) in try SampleColumns.read(block, signals) })
+    let chunks = ReadAhead(capacity: 3, name: "replay blocks") { [signals] in source.next(signals) }
+    defer { chunks.finish() }
     var columns = ColumnReader()
-    while let chunk = try chunks.next() {
-      columns.read(SampleColumns(chunk, signals), &detector, in: range) { Self.apply($0, &periods) }
+    while let item = chunks.next() {
+      let item = try item.get()
+      damage += item.damage
+      damagedRanges += item.damagedRanges
+      guard let chunk = item.chunk else { break }
+      columns.read(chunk.columns, &detector, in: range) { Self.apply($0, &periods) }
       // Its series are covered until then.
-      let chunkEnd = chunk.end &+ chunk.boot.offset
-      end = chunkEnd
-      progress(chunkEnd)
+      end = chunk.end
+      progress(chunk.end)
     }
-    damage += chunks.damage
-    damagedRanges += chunks.damagedRanges
     clinux_return_memory()
   }
 
