@@ -69,7 +69,7 @@ let package = Package(
     .executableTarget(
       name: "vehiclectl",
       dependencies: [
-        "Protocols", "Varlink", "SignalImport", "SampleBlocks", "DBus", "CEvdev", "CLinux",
+        "Protocols", "Varlink", "SignalImport", "SampleBlocks", "VSS", "DBus", "CEvdev", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -89,10 +89,12 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
+    .target(name: "VSS", dependencies: ["Protocols"], swiftSettings: strict),
+    .testTarget(name: "VSSTests", dependencies: ["VSS", "Protocols"], swiftSettings: strict),
     .executableTarget(
       name: "vehicled-mqtt",
       dependencies: [
-        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "Observations", "SQLite", "CMosquitto",
+        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "Observations", "SampleBlocks", "SQLite", "VSS", "CMosquitto",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -100,7 +102,7 @@ let package = Package(
     .testTarget(
       name: "vehicled-mqttTests",
       dependencies: [
-        "vehicled-mqtt", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "Observations", "SQLite", "Peers",
+        "vehicled-mqtt", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "Observations", "SampleBlocks", "SQLite", "Peers",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

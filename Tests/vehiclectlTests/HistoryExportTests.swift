@@ -75,6 +75,19 @@ import Varlink
     #expect(InfluxExport([nasty]).row(row) == #"vehicled,device=a\ b c\,d\=e="\\\n\"" 1000"# + "\n")
   }
 
+  @Test func `VSS signals have their own names, units and values`() throws {
+    let rig = try HistoryRig()
+    defer { rig.stop() }
+    let outcome = try rig.run("history", "export", "--ndjson", "--names", "vss", "--device", "ev")
+    #expect(outcome.status == 0, "\(outcome)")
+    let lines = outcome.stdout.split(separator: "\n").compactMap { JSON(String($0)) }
+    let properties = Set(lines.compactMap { $0["property"]?.string })
+    #expect(properties.isSuperset(of: ["Vehicle.Speed", "Vehicle.IsMoving"]), "\(outcome.stdout)")
+    #expect(lines.allSatisfy { $0["property"]?.string?.hasPrefix("Vehicle.") == true })
+    let rejected = try rig.run("history", "export", "--blocks", "--names", "vss")
+    #expect(rejected.status == 2 && rejected.stderr.contains("--names vss requires --csv, --ndjson or --influx"))
+  }
+
   @Test func `GPX has a segment for each part without gaps, and values as extensions`() throws {
     let rig = try HistoryRig()
     defer { rig.stop() }

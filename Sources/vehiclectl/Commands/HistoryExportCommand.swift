@@ -20,6 +20,10 @@ struct HistoryExportCommand: Subcommand {
     }
   }
 
+  enum Names: String, ExpressibleByArgument, CaseIterable {
+    case own, vss
+  }
+
   static let configuration = CommandConfiguration(
     commandName: "export", abstract: "Export recorded values as CSV, JSON lines, GPX, Influx lines or blocks.",
     discussion: """
@@ -40,6 +44,11 @@ struct HistoryExportCommand: Subcommand {
   @OptionGroup var range: RangeOptions
   @Flag(help: "With --csv, add a column with the reasons for absent values.")
   var reasons = false
+  @Option(
+    help: ArgumentHelp(
+      "With --csv, --ndjson or --influx, names and units of values: own, or vss for the signals of COVESA VSS 6.0; values without one are "
+        + "omitted.", valueName: "names"))
+  var names = Names.own
   @Option(name: .shortAndLong, help: ArgumentHelp("Write to this file (default: stdout).", valueName: "file"), completion: .file())
   var output: String?
   @Flag(help: "Overwrite an existing file.")
@@ -47,6 +56,9 @@ struct HistoryExportCommand: Subcommand {
 
   func perform(_ terminal: Output) throws {
     try range.check()
+    if names == .vss, format == .gpx || format == .blocks {
+      throw Failure.usage("--names vss requires --csv, --ndjson or --influx")
+    }
     let path = output == "-" ? nil : output
     if terminal.json, path == nil { throw Failure.usage("--json prints a summary: use --output FILE to write the values to a file") }
     if let path { try AtomicFile.check(path, force: force) }
@@ -61,8 +73,10 @@ struct HistoryExportCommand: Subcommand {
     }
     let merge = SampleMerge(streams)
     let file = try ExportFile(path, force: force)
-    var format = format(merge.series, position)
-    let count = try Self.copy(merge, &format, to: file, terminal)
+    let signals = names == .vss ? VSSExport(merge.series, recorded: recorded.series) : nil
+    if let signals, signals.series.isEmpty { throw Failure.noSuchProperty("none of these values has a signal in VSS") }
+    var format = format(signals?.series ?? merge.series, position)
+    let count = try Self.copy(merge, signals, &format, to: file, terminal)
     terminal.noteDamage(merge.damage)
     if let gpx = format as? GPXExport, gpx.count == 0 { terminal.note("no position of \(position ?? "") in this range") }
     if terminal.json {
@@ -78,13 +92,17 @@ struct HistoryExportCommand: Subcommand {
 
   /// Copies all rows. Returns the number of samples.
   private static func copy(
-    _ merge: SampleMerge, _ format: inout any ExportFormat, to file: ExportFile, _ terminal: Output
+    _ merge: SampleMerge, _ signals: VSSExport?, _ format: inout any ExportFormat, to file: ExportFile, _ terminal: Output
   ) throws(Failure) -> Int {
     var count = 0
     var reported = 0.0
     defer { terminal.progress(nil) }
     try file.write(format.start())
-    while let row = try merge.next() {
+    while var row = try merge.next() {
+      if let signals {
+        row = signals.row(row)
+        if row.samples.isEmpty { continue }
+      }
       count += row.samples.count
       try file.write(try format.row(row))
       if count & 0xFF < row.samples.count, Clock.monotonic - reported >= 0.2 {
