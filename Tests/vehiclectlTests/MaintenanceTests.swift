@@ -29,6 +29,22 @@ import Testing
     #expect(findings[3].remedy == "sudo systemctl enable vehicled.socket" && findings[4].remedy == "sudo systemctl daemon-reload")
   }
 
+  @Test func `other services are reported if they are used`() {
+    func finding(_ properties: [String: String]?) -> String? {
+      LocalChecks.service("vehicled-mqtt", properties).map { "\($0.state): \($0.text)" }
+    }
+    let active = ["LoadState": "loaded", "ActiveState": "active"]
+    #expect(finding(nil) == nil && finding(["LoadState": "not-found"]) == nil)
+    #expect(finding(["LoadState": "loaded", "ActiveState": "inactive", "UnitFileState": "disabled"]) == nil)
+    #expect(finding(active.merging(["StatusText": "connected to mqtt://pi"]) { $1 }) == "ok: connected to mqtt://pi")
+    let rejected = "the broker rejects vehicled/ev/speed: not authorized; allow it for the bridge's user"
+    #expect(finding(active.merging(["StatusText": rejected]) { $1 }) == "warning: \(rejected)")
+    #expect(
+      finding(["LoadState": "loaded", "ActiveState": "failed", "Result": "exit-code"]) == "failed: the service failed: result exit-code")
+    #expect(
+      finding(["LoadState": "loaded", "ActiveState": "inactive", "UnitFileState": "enabled"]) == "warning: enabled, but not running")
+  }
+
   @Test func `users are not told to join root's group`() {
     #expect(LocalChecks.accessRemedy(group: "vehicled", user: "ada", isMember: false) == "sudo usermod -aG vehicled ada, then log in again")
     #expect(LocalChecks.accessRemedy(group: "vehicled", user: "ada", isMember: true).contains("log out"))

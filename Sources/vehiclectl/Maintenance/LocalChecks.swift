@@ -13,6 +13,9 @@ enum LocalChecks {
     findings.append(access(to: socket))
     findings.append(clock())
     if let finding = modemManager() { findings.append(finding) }
+    if socket == Client.defaultSocket {
+      findings += ["vehicled-history", "vehicled-mqtt"].compactMap { service($0, properties(of: $0 + ".service")) }
+    }
     return findings
   }
 
@@ -20,7 +23,7 @@ enum LocalChecks {
 
   /// The properties of a unit; nil without systemd.
   private static func properties(of unit: String) -> [String: String]? {
-    let names = "LoadState,ActiveState,SubState,UnitFileState,NRestarts,Result,FragmentPath,NeedDaemonReload"
+    let names = "LoadState,ActiveState,SubState,UnitFileState,NRestarts,Result,FragmentPath,NeedDaemonReload,StatusText"
     guard let text = ExternalProgram.output(["systemctl", "show", unit, "--property", names]) else { return nil }
     let pairs = text.split(separator: "\n").map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false) }
     return Dictionary(pairs.filter { $0.count == 2 }.map { (String($0[0]), String($0[1])) }) { first, _ in first }
@@ -54,6 +57,26 @@ enum LocalChecks {
     }
     if service["NeedDaemonReload"] == "yes" { add("warning", "\(unit) has changed on disk", "sudo systemctl daemon-reload") }
     return findings
+  }
+
+  /// The state of another service, as it reports it to systemd; nil if it is not used.
+  static func service(_ name: String, _ properties: [String: String]?) -> Contract.Finding? {
+    guard let properties, properties["LoadState"] == "loaded" else { return nil }
+    let status = properties["StatusText"] ?? ""
+    switch properties["ActiveState"] {
+    case "active":
+      let isGood = status.isEmpty || ["connected", "recording"].contains { status.hasPrefix($0) }
+      return isGood
+        ? Contract.Finding(name, "ok", status.isEmpty ? "running" : status, nil)
+        : Contract.Finding(name, "warning", status, "journalctl -u \(name) -n 30")
+    case "failed":
+      return Contract.Finding(
+        name, "failed", "the service failed: result \(properties["Result"] ?? "unknown")",
+        "journalctl -u \(name) -n 30; then sudo systemctl restart \(name)")
+    default:
+      guard properties["UnitFileState"] == "enabled" else { return nil }
+      return Contract.Finding(name, "warning", "enabled, but not running", "sudo systemctl start \(name)")
+    }
   }
 
   // MARK: The socket
