@@ -12,12 +12,13 @@ public struct BlockError: Error, Equatable, Sendable, CustomStringConvertible {
 
 /// A part of a block.
 enum BlockPlace: CustomStringConvertible {
-  case head, content, times, reasons
+  case batch, head, content, times, reasons
   case rowSet(Int)
   case column(series: Int)
 
   var description: String {
     switch self {
+    case .batch: "batch"
     case .head: "head of the block"
     case .content: "content of the block"
     case .times: "times"

@@ -136,16 +136,18 @@ struct ReadPause {
   }
 }
 
-/// The delay before the next connection: 250 ms, doubled after each failure up to 10 s.
-struct RetryDelay {
+/// The delay before the next connection: 250 ms, doubled after each failure up to a maximum.
+public struct RetryDelay {
   private static let first: Nanoseconds = 250 * .millisecond
-  private static let max: Nanoseconds = 10 * .second
+  private let max: Nanoseconds
   private var delay = RetryDelay.first
 
-  mutating func next() -> Nanoseconds {
-    defer { delay = min(delay * 2, Self.max) }
+  public init(max: Nanoseconds = 10 * .second) { self.max = max }
+
+  public mutating func next() -> Nanoseconds {
+    defer { delay = min(delay * 2, max) }
     return delay
   }
 
-  mutating func reset() { delay = Self.first }
+  public mutating func reset() { delay = Self.first }
 }

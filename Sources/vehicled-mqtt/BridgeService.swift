@@ -22,6 +22,7 @@ final class BridgeService: EventSource {
   private var publisher: ValuePublisher
   private var client: BrokerClient?
   private var sender: Sender?
+  private var fleet: FleetPublisher?
   private var watch: DaemonWatch?
   /// The last configuration that was announced for each device.
   private var announced: [String: String] = [:]
@@ -32,7 +33,7 @@ final class BridgeService: EventSource {
     (self.configuration, self.daemon, self.loop) = (configuration, daemon, loop)
     topics = Topics(prefix: configuration.prefix, host: configuration.host ?? host)
     commands = CommandReader(topics, allowed: configuration.control)
-    publisher = ValuePublisher(topics, timing: configuration.timing) { [selection = configuration.selection] in
+    publisher = ValuePublisher(topics, timing: configuration.timing, names: configuration.names) { [selection = configuration.selection] in
       selection.includes($0, kind: $1, $2)
     }
     super.init()
@@ -44,6 +45,10 @@ final class BridgeService: EventSource {
     let client = BrokerClient(options, loop: loop) { [unowned self] in handle($0) }
     self.client = client
     sender = try Sender(store, loop: loop) { (message) throws(BrokerFailure) in try client.publish(message) }
+    sender?.changed = { [weak self] in self?.updateStatus() }
+    fleet = configuration.fleet.map { configuration in
+      FleetPublisher(configuration, host: topics.host, loop: loop) { [weak self] in self?.sender?.add($0) }
+    }
     loop.add(self)
   }
 
@@ -54,6 +59,7 @@ final class BridgeService: EventSource {
     try loop.runAsService()
     logger.notice("stopping")
     watch?.close()
+    fleet?.flush()
     if sender?.isConnected == true { _ = try? client?.publish(.state(topics.status, "offline")) }
     client?.close()
     sender?.close()
@@ -71,6 +77,7 @@ final class BridgeService: EventSource {
     case .result(let result):
       if daemonFailure != nil { daemonConnected() }
       sender?.add(publisher.apply(result, at: now))
+      fleet?.apply(result)
       for event in result.events ?? [] where event.name == Contract.Event.removed { withdraw(event.device) }
       for schema in result.schemas ?? [] { announce(schema.device) }
       let undeclared = (result.snapshot ?? []).map(\.name).filter { publisher.schema(of: $0) == nil }
@@ -79,6 +86,7 @@ final class BridgeService: EventSource {
     case .disconnected(let failure, _):
       if daemonFailure == nil { logger.notice("no values: \(failure.message)") }
       daemonFailure = failure.message
+      fleet?.interrupt()
       sender?.add(publisher.daemonLost("vehicled is not running", at: now))
       updateStatus()
     }
@@ -150,7 +158,7 @@ final class BridgeService: EventSource {
   private func publishAll() {
     sender?.add([.state(topics.status, "online")] + publisher.restart())
     announced = [:]
-    for device in publisher.names { announce(device) }
+    for device in publisher.deviceNames { announce(device) }
     sender?.add(publisher.publications(at: SystemClock.monotonic))
   }
 
@@ -214,7 +222,7 @@ final class BridgeService: EventSource {
   }
 
   private func updateStatus() {
-    let problem = brokerFailure ?? daemonFailure
+    let problem = brokerFailure ?? sender?.rejection ?? sender?.failure.map { "the send queue cannot be stored: \($0)" } ?? daemonFailure
     Notify.status(problem ?? "connected to \(configuration.broker.description)")
   }
 }

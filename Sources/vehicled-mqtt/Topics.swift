@@ -14,10 +14,16 @@ struct Topics: Equatable, Sendable {
   func link(_ device: String) -> String { "\(prefix)/\(device)/link" }
   func state(_ device: String) -> String { "\(prefix)/\(device)/state" }
   func value(_ device: String, _ property: String) -> String { "\(prefix)/\(device)/\(property)" }
+  /// A VSS signal, whose path becomes levels.
+  func signal(_ device: String, _ path: String) -> String { "\(prefix)/\(device)/\(path.replacing(".", with: "/"))" }
   func attributes(_ device: String, _ property: String) -> String { "\(prefix)/\(device)/\(property)/attributes" }
   func set(_ device: String, _ property: String) -> String { "\(prefix)/\(device)/\(property)/set" }
   func action(_ device: String, _ action: String) -> String { "\(prefix)/\(device)/\(action)/do" }
   func event(_ device: String, _ name: String) -> String { "\(prefix)/\(device)/event/\(name)" }
+
+  /// The batches of a vehicle of a fleet.
+  static func batches(tenant: String, vehicle: String) -> String { "fleet/v1/\(tenant)/\(vehicle)/b" }
+  static func isBatch(_ topic: String) -> Bool { topic.hasPrefix("fleet/v1/") }
 
   /// The topic filters of commands.
   var commandFilters: [String] { ["\(prefix)/+/+/set", "\(prefix)/+/+/do"] }

@@ -27,6 +27,21 @@ import Testing
     QueuedMessage(created: created, message: .state(topic, text, expiry: expiry))
   }
 
+  @Test func `a batch needs a subscriber, and is sent again together with those after it`() throws {
+    var queue = SendQueue()
+    let batches = (1...3).map { OutgoingMessage("fleet/v1/acme/van-17/b", [UInt8($0)]) }
+    queue.add(event: OutgoingMessage("vehicled/ev/event/removed", []), at: 0)
+    for batch in batches { queue.add(event: batch, at: 0) }
+    let tokens = (0..<4).compactMap { _ in queue.nextEvent(at: 0)?.token }
+    #expect(tokens.map { queue.needsSubscriber($0) } == [false, true, true, true])
+    _ = queue.acknowledge(tokens[0])
+    _ = queue.acknowledge(tokens[1])
+    queue.postpone(tokens[2])
+    #expect(queue.eventsInFlight == 0 && queue.eventCount == 2)
+    #expect(queue.acknowledge(tokens[3]) == nil, "an acknowledgement that arrives later does not change the order")
+    #expect(queue.nextEvent(at: 0)?.message == batches[1] && queue.nextEvent(at: 0)?.message == batches[2])
+  }
+
   @Test func `of the states of a topic only the newest is sent`() throws {
     var queue = SendQueue()
     queue.add(state: state("a", "1"))

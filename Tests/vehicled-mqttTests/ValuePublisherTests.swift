@@ -54,6 +54,31 @@ import Varlink
     #expect(publisher.schema(of: "ev")?.properties.map(\.name) == ["speed", "odometer", "gear"])
   }
 
+  @Test func `values are published as VSS signals, alone or besides their own names`() {
+    for own in [true, false] {
+      var publisher = ValuePublisher(topics, timing: PropertyState.Timing(), names: .init(vss: true, own: own)) { _, _, _ in true }
+      publisher.declare(
+        Contract.Schema(
+          device: "ev", kind: "obd",
+          Schema(properties: [
+            Property("battery-power", .float, unit: "kW", help: ""), Property("cells", .string, help: ""),
+            Property("state-of-charge", .float, unit: "%", lifetime: .retained, help: ""),
+          ])))
+      let power = Contract.Reading(device: "ev", property: "battery-power", value: .float(-7.25), unit: "kW")
+      let charge = Contract.Reading(device: "ev", property: "state-of-charge", value: .float(55), unit: "%")
+      let battery = "ev/Vehicle/Powertrain/TractionBattery"
+      let expected = [
+        "ev/state polling", "ev/link up", own ? "ev/battery-power -7.25 180" : nil, "\(battery)/CurrentPower 7250 180", "ev/cells a 180",
+        own ? "ev/state-of-charge 55" : nil, "\(battery)/StateOfCharge/Current 55",
+      ].compactMap { $0 }
+      #expect(lines(publisher.apply(snapshot([power, reading("cells", .string("a")), charge]), at: 0)) == expected)
+      let absent = lines(publisher.apply(changes(reading("battery-power", nil, reason: "stale")), at: 0))
+      #expect(absent.contains("\(battery)/CurrentPower None"))
+      let removal = Contract.Watch.Result(sequence: 2, events: [.init(device: "ev", name: Contract.Event.removed, text: "", time: 0)])
+      #expect(lines(publisher.apply(removal, at: 0)).contains("\(battery)/CurrentPower "))
+    }
+  }
+
   @Test func `changes are published beyond the resolution, and not more often than the interval`() {
     var publisher = publisher()
     _ = publisher.apply(snapshot([reading("speed", .float(50))]), at: 0)
@@ -99,7 +124,7 @@ import Varlink
     let event = Contract.Event(device: "ev", name: Contract.Event.removed, text: "", time: 0)
     let removed = publisher.apply(Contract.Watch.Result(sequence: 2, events: [event]), at: 2)
     #expect(removed.map(\.topic) == ["vehicled/ev/link", "vehicled/ev/state", "vehicled/ev/speed", "vehicled/ev/speed/attributes"])
-    #expect(removed.allSatisfy { $0.payload == [] && $0.isRetained } && publisher.names == [])
+    #expect(removed.allSatisfy { $0.payload == [] && $0.isRetained } && publisher.deviceNames == [])
   }
 
   @Test func `events are published, not retained`() throws {

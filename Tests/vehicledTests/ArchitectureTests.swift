@@ -69,6 +69,13 @@ import Testing
         "ServiceRuntime", "SQLite", "Synchronization", "Trips", "Varlink",
       ]
     ),
+    (
+      "vehicled-mqtt",
+      [
+        "ArgumentParser", "CMosquitto", "ConfigurationFiles", "Glibc", "Logging", "Observations", "Protocols", "SampleBlocks",
+        "ServiceRuntime", "SQLite", "VSS", "Varlink",
+      ]
+    ),
     ("Observations", ["CLinux", "Glibc", "Protocols", "ServiceRuntime", "Varlink"]),
   ]
 

@@ -130,8 +130,9 @@ import Testing
     #expect(users.contains("vehicled:x:") && users.contains("nologin"))
     #expect(groups.contains(/(?m)^bluetooth:.*:vehicled$/))
     #expect(groups.contains(/(?m)^dialout:.*:vehicled$/) && groups.contains(/(?m)^vehicled:/))
-    // Only the history observes by default, and it may do no more.
-    #expect(users.contains("vehicled-history:x:") && groups.contains(/(?m)^vehicled-observe:x:\d+:vehicled-history$/))
-    #expect(!groups.contains(/(?m)^vehicled:x:\d+:.*vehicled-history/))
+    // Only the history and the MQTT bridge observe by default, and they may do no more.
+    #expect(users.contains("vehicled-history:x:") && users.contains("vehicled-mqtt:x:"))
+    #expect(groups.contains(/(?m)^vehicled-observe:x:\d+:(vehicled-history,vehicled-mqtt|vehicled-mqtt,vehicled-history)$/))
+    #expect(!groups.contains(/(?m)^vehicled:x:\d+:.*vehicled-(history|mqtt)/))
   }
 }

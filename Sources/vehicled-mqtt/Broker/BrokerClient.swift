@@ -26,7 +26,7 @@ final class BrokerClient: EventSource {
 
   /// How often the library checks the connection.
   private static let interval: Nanoseconds = 1 * .second
-  private static let replyTimeout: Nanoseconds = 30 * .second
+  private static let replyTimeout: Nanoseconds = 10 * .second
 
   private let options: BrokerOptions
   private let thread: BackgroundThread
@@ -60,7 +60,7 @@ final class BrokerClient: EventSource {
     case .waiting: connect(at: now)
     case .connecting: wake = nil
     case .opening(_, let until):
-      if now >= until { return fail(BrokerFailure("no reply from \(options.description)"), at: now) }
+      if now >= until { return fail(.noReply(options), at: now) }
       exchange(read: false, at: now)
     case .up: exchange(read: false, at: now)
     }
@@ -107,7 +107,7 @@ final class BrokerClient: EventSource {
 
   private func fail(_ failure: BrokerFailure, at now: Instant) {
     guard !isClosed else { return }
-    // An old broker reports that it does not support the version, or closes the connection without a reply.
+    // An old broker reports that it does not support the version, closes the connection without a reply, or waits for more.
     if case .opening = state, failure.needsOldProtocol || failure.isWithoutReply { isCurrent.toggle() }
     state = .waiting
     let retry = now + delay.next()

@@ -10,7 +10,7 @@ enum BrokerEvent {
   case accepted(BrokerLimits)
   case refused(BrokerFailure)
   case ended(BrokerFailure)
-  /// A message was acknowledged. `failure` is the reason if the broker rejects it.
+  /// A message was acknowledged. `failure` is the reason if the broker rejects it, or has nobody to deliver it to.
   case acknowledged(id: CInt, failure: CInt?)
   case received(IncomingMessage)
   /// The broker rejects this many of the topic filters.
@@ -163,7 +163,7 @@ final class BrokerConnection: @unchecked Sendable {
       connection.events.append(.ended(.ended(code, connection.options)))
     }
     mosquitto_publish_v5_callback_set(handle) { _, object, id, code, _ in
-      BrokerConnection.from(object)?.events.append(.acknowledged(id: id, failure: code >= 0x80 ? code : nil))
+      BrokerConnection.from(object)?.events.append(.acknowledged(id: id, failure: code > 0 ? code : nil))
     }
     mosquitto_message_v5_callback_set(handle) { _, object, message, properties in
       guard let connection = BrokerConnection.from(object), let message, let incoming = IncomingMessage(message.pointee, properties) else {

@@ -37,6 +37,13 @@ struct BrokerFailure: Error, Equatable, CustomStringConvertible {
     }
   }
 
+  /// The broker has accepted the connection, and then sent nothing.
+  static func noReply(_ options: BrokerOptions) -> BrokerFailure {
+    var failure = BrokerFailure("no reply from \(options.description); check that it is an MQTT broker")
+    failure.isWithoutReply = true
+    return failure
+  }
+
   /// The reason code of a CONNACK.
   static func refused(_ code: CInt, _ options: BrokerOptions) -> BrokerFailure {
     let broker = options.description

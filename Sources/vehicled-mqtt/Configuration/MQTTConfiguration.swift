@@ -26,11 +26,14 @@ struct MQTTConfiguration {
   var selection = Selection(kinds: kinds, excluded: [ReferencePattern("*.vin")])
   var control: [ReferencePattern] = []
   var timing = PropertyState.Timing()
+  var names = ValuePublisher.Names()
   /// The discovery prefix of Home Assistant; nil if devices are not announced.
   var discoveryPrefix: String? = "homeassistant"
   /// The maximum age in µs and size in bytes of the send queue.
   var queueAge: Int64 = 30 * 86_400_000_000
   var queueSize = 256_000_000
+  /// nil if nothing is sent to a fleet.
+  var fleet: FleetConfiguration?
 
   /// Reads FILE, then FILE.d/*.toml. If none exists, all keys have their defaults, unless the file `isRequired`.
   static func load(_ path: String = defaultPath, isRequired: Bool = true) throws(ConfigurationError) -> MQTTConfiguration {
@@ -58,19 +61,38 @@ struct MQTTConfiguration {
 /// Checks a tree against the known keys.
 struct MQTTCheck: TableCheck {
   var problems: [ConfigurationProblem] = []
+  /// The keys of the section that is being read.
+  private var options: [Option] = []
 
   mutating func configuration(_ root: TOML.Table) -> MQTTConfiguration {
     var result = MQTTConfiguration()
-    rejectUnknown(in: root, known: MQTTConfiguration.generalKeys.map(\.name), sections: ["mqtt"])
+    rejectUnknown(in: root, known: MQTTConfiguration.generalKeys.map(\.name), sections: ["mqtt", "fleet"])
     if case .string(let level) = value("log-level", of: MQTTConfiguration.generalKeys, in: root) {
       result.logLevel = Logger.Level(rawValue: level) ?? result.logLevel
     }
     if let entry = root["mqtt"], let table = section(entry, form: "[mqtt]") { read(table, &result) }
+    if let entry = root["fleet"], let table = section(entry, form: "[fleet]") { result.fleet = fleet(table, entry.location) }
+    return result
+  }
+
+  private mutating func fleet(_ table: TOML.Table, _ location: SourceLocation) -> FleetConfiguration? {
+    options = MQTTConfiguration.fleetKeys
+    rejectUnknown(in: table, known: options.map(\.name))
+    guard table["tenant"] != nil else {
+      report(location, "tenant is missing; add tenant = \"NAME\", the owner of the vehicles")
+      return nil
+    }
+    guard let tenant = level("tenant", in: table) else { return nil }
+    var result = FleetConfiguration(tenant: tenant, vehicle: level("vehicle", in: table))
+    if let patterns = patterns("publish", in: table) { result.selection.included = patterns }
+    if let patterns = patterns("exclude", in: table) { result.selection.excluded = patterns }
+    if let seconds = number("batch", in: table) { result.interval = Int64(seconds * 1e9) }
     return result
   }
 
   private mutating func read(_ table: TOML.Table, _ result: inout MQTTConfiguration) {
-    rejectUnknown(in: table, known: MQTTConfiguration.mqttKeys.map(\.name))
+    options = MQTTConfiguration.mqttKeys
+    rejectUnknown(in: table, known: options.map(\.name))
     broker(table, &result)
     if let path = path("daemon", in: table, limit: 107) { result.daemon = path }
     result.directory = path("directory", in: table, limit: 4000)
@@ -84,6 +106,7 @@ struct MQTTCheck: TableCheck {
     result.timing.refresh = max(result.timing.refresh, result.timing.interval)
     if let prefix = level("discovery-prefix", in: table, separators: true) { result.discoveryPrefix = prefix }
     if boolean("home-assistant", in: table) == false { result.discoveryPrefix = nil }
+    if string("names", in: table) == "vss" { result.names = ValuePublisher.Names(vss: true, own: result.discoveryPrefix != nil) }
     if let days = number("queue-age", in: table) { result.queueAge = Int64(days * 86_400e6) }
     if let megabytes = number("queue-size", in: table) { result.queueSize = Int(megabytes * 1e6) }
   }
@@ -112,17 +135,17 @@ struct MQTTCheck: TableCheck {
   }
 
   private mutating func string(_ key: String, in table: TOML.Table) -> String? {
-    guard case .string(let text) = value(key, of: MQTTConfiguration.mqttKeys, in: table), let entry = table[key] else { return nil }
+    guard case .string(let text) = value(key, of: options, in: table), let entry = table[key] else { return nil }
     if text.isEmpty || text.utf8.contains(0) { report(entry.value.location, "\(key) is empty; specify a value, or remove the key") }
     return text
   }
 
   private mutating func number(_ key: String, in table: TOML.Table) -> Double? {
-    value(key, of: MQTTConfiguration.mqttKeys, in: table)?.number
+    value(key, of: options, in: table)?.number
   }
 
   private mutating func boolean(_ key: String, in table: TOML.Table) -> Bool? {
-    if case .bool(let value) = value(key, of: MQTTConfiguration.mqttKeys, in: table) { value } else { nil }
+    if case .bool(let value) = value(key, of: options, in: table) { value } else { nil }
   }
 
   private mutating func path(_ key: String, in table: TOML.Table, limit: Int) -> String? {
@@ -144,7 +167,7 @@ struct MQTTCheck: TableCheck {
   }
 
   private mutating func patterns(_ key: String, in table: TOML.Table) -> [ReferencePattern]? {
-    guard case .list(let texts) = value(key, of: MQTTConfiguration.mqttKeys, in: table), let entry = table[key] else { return nil }
+    guard case .list(let texts) = value(key, of: options, in: table), let entry = table[key] else { return nil }
     for text in texts where text.isEmpty || !text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-.*?[]!".contains($0)) }) {
       report(
         entry.value.location,

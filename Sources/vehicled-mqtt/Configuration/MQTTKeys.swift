@@ -25,6 +25,7 @@ extension MQTTConfiguration {
     Option("directory", ValueRule(.string), default: .string("/var/lib/vehicled-mqtt"), help: "directory of the send queue"),
     Option("prefix", ValueRule(.string), default: .string("vehicled"), help: "first level of all topics"),
     Option("host", ValueRule(.string), help: "name of this computer in topics; the host name if omitted"),
+    Option("names", ValueRule(.string, choices: ["own", "vss"]), default: .string("own"), help: "names of values in topics"),
     Option("publish", ValueRule(.list), default: .list([]), help: "values to publish besides those that are published by default"),
     Option("exclude", ValueRule(.list), default: .list(["*.vin"]), help: "values not to publish"),
     Option("control", ValueRule(.list), default: .list([]), help: "properties and actions that clients of the broker may use"),
@@ -37,6 +38,15 @@ extension MQTTConfiguration {
     Option("discovery-prefix", ValueRule(.string), default: .string("homeassistant"), help: "discovery prefix of Home Assistant"),
     Option("queue-age", ValueRule(.float, unit: "days", range: 0.01...3650), default: .float(30), help: "maximum age of queued messages"),
     Option("queue-size", ValueRule(.float, unit: "MB", range: 1...100_000), default: .float(256), help: "maximum size of the send queue"),
+  ]
+
+  /// The keys of `[fleet]`.
+  static let fleetKeys = [
+    Option("tenant", ValueRule(.string), help: "owner of the vehicles, in topics"),
+    Option("vehicle", ValueRule(.string), help: "name of this vehicle in topics; the host name if omitted"),
+    Option("publish", ValueRule(.list), default: .list([]), help: "values to send besides those of vehicles"),
+    Option("exclude", ValueRule(.list), default: .list([]), help: "values not to send"),
+    Option("batch", ValueRule(.float, unit: "s", range: 1...3600), default: .float(30), help: "time that a batch covers"),
   ]
 
   /// The examples in messages.

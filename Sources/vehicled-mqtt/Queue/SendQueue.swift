@@ -166,6 +166,12 @@ struct SendQueue {
     }
   }
 
+  /// Whether a message in flight is lost if it has no subscriber.
+  func needsSubscriber(_ token: Token) -> Bool {
+    guard case .event(let id) = token else { return false }
+    return head.prefix(inFlight).first { $0.id == id }.map { Topics.isBatch($0.message.topic) } ?? false
+  }
+
   /// Returns the event messages in flight from this one on to the queue, because the broker has rejected it for now.
   mutating func postpone(_ token: Token) {
     guard case .event(let id) = token, let index = head.prefix(inFlight).firstIndex(where: { $0.id == id }) else { return }

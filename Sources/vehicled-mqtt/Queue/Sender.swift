@@ -1,6 +1,7 @@
 // Sends the messages of the queue over the connection: states first, then event messages in order with at most half of the window, so that
 // a backlog does not delay current values. Keeps the queue on the disk up to date.
 
+import CMosquitto
 import Logging
 import Protocols
 import SQLite
@@ -28,9 +29,13 @@ final class Sender: EventSource {
   private var isUpdating = false
   private var isLoading = false
   private var eventsPausedUntil: Instant = 0
+  /// The problems that were logged since the connection was opened.
+  private var reported: Set<String> = []
   /// Why the broker rejects messages, or why the disk cannot be written, if so.
-  private(set) var rejection: String?
-  private(set) var failure: StoreError?
+  private(set) var rejection: String? { didSet { if rejection != oldValue { changed() } } }
+  private(set) var failure: StoreError? { didSet { if failure?.kind != oldValue?.kind { changed() } } }
+  /// Called after the rejection or the failure has changed.
+  var changed: () -> Void = {}
   /// The number of event messages that were dropped because of their age or the size of the queue.
   private(set) var dropped = 0
 
@@ -70,7 +75,7 @@ final class Sender: EventSource {
 
   func connected(_ limits: BrokerLimits) {
     self.limits = limits
-    (eventsPausedUntil, rejection) = (0, nil)
+    (eventsPausedUntil, rejection, reported) = (0, nil, [])
     pump()
   }
 
@@ -82,7 +87,12 @@ final class Sender: EventSource {
 
   func acknowledged(_ id: CInt, failure: CInt?) {
     guard let token = inFlight.removeValue(forKey: id) else { return }
-    if let failure { return rejected(token, failure) }
+    if failure == MQTT_RC_NO_MATCHING_SUBSCRIBERS.code {
+      // Values without a reader are normal, but a batch is lost then: the program that stores batches does not run.
+      if queue.needsSubscriber(token) { return postpone(token, "the broker has no subscriber for batches; they stay in the queue") }
+    } else if let failure {
+      return rejected(token, failure)
+    }
     if let stored = queue.acknowledge(token) { acknowledged.append(stored) }
     pump()
   }
@@ -91,19 +101,26 @@ final class Sender: EventSource {
     let reason = BrokerFailure.reason(code)
     switch token {
     case .state(let topic, _):
-      report("the broker rejects \(topic): \(reason); allow it for the bridge's user, or change prefix in mqtt.toml")
+      report("\(code) state", "the broker rejects \(topic): \(reason); allow it for the bridge's user, or change prefix in mqtt.toml")
       _ = queue.acknowledge(token).map { acknowledged.append($0) }
     case .event:
-      report("the broker rejects queued messages: \(reason); they stay in the queue")
-      queue.postpone(token)
-      eventsPausedUntil = SystemClock.monotonic + Self.rejectionPause
+      return postpone(token, "the broker rejects queued messages: \(reason); they stay in the queue")
     }
     pump()
   }
 
-  private func report(_ text: String) {
-    if rejection != text { logger.error("\(text)") }
-    rejection = text
+  private func postpone(_ token: SendQueue.Token, _ text: String) {
+    report(text, text)
+    queue.postpone(token)
+    eventsPausedUntil = SystemClock.monotonic + Self.rejectionPause
+    pump()
+  }
+
+  /// Logs a problem once per connection, because it concerns many topics.
+  private func report(_ problem: String, _ text: String) {
+    guard reported.insert(problem).inserted else { return }
+    logger.error("\(text)")
+    rejection = rejection ?? text
   }
 
   private func pump() {
@@ -121,7 +138,9 @@ final class Sender: EventSource {
 
   private func send(_ next: (token: SendQueue.Token, message: OutgoingMessage)) -> Bool {
     if let size = limits?.packetSize, next.message.payload.count + next.message.topic.utf8.count + 64 > size {
-      report("\(next.message.topic) has \(next.message.payload.count) bytes, more than the broker accepts; raise its maximum packet size")
+      report(
+        "size", "\(next.message.topic) has \(next.message.payload.count) bytes, more than the broker accepts; raise its maximum packet size"
+      )
       if let stored = queue.acknowledge(next.token) { acknowledged.append(stored) }
       return true
     }

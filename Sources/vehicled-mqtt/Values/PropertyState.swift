@@ -1,6 +1,7 @@
 // What was published of one property, and what is to be published next. No I/O.
 
 import Protocols
+import VSS
 import Varlink
 
 /// The current reading of a property.
@@ -30,14 +31,16 @@ struct PropertyState {
   }
 
   let unit: String?
+  /// The VSS signals to publish the value as.
+  let signals: [VSSSignal]
   /// Whether a value keeps its meaning: it does not expire.
   let isRetained: Bool
   private(set) var current: CurrentReading
   private var published: (reading: CurrentReading, at: Instant)?
   private var attributes: (reason: String?, time: Int?, at: Instant)?
 
-  init(_ reading: CurrentReading, unit: String?, isRetained: Bool) {
-    (current, self.unit, self.isRetained) = (reading, unit, isRetained)
+  init(_ reading: CurrentReading, unit: String?, isRetained: Bool, signals: [VSSSignal] = []) {
+    (current, self.unit, self.isRetained, self.signals) = (reading, unit, isRetained, signals)
   }
 
   mutating func observe(_ reading: CurrentReading) { current = reading }

@@ -1,6 +1,7 @@
 // Turns the replies of Watch into messages: values, their attributes, states and links of the devices. No I/O.
 
 import Protocols
+import VSS
 import Varlink
 
 struct ValuePublisher {
@@ -9,21 +10,35 @@ struct ValuePublisher {
     var state: String?
     var link: String?
     var schema: Contract.Schema?
+    /// The names of all properties, also of those that are not published.
+    var propertyNames: Set<String> = []
     var properties: [String: PropertyState] = [:]
+  }
+
+  /// The names under which values are published.
+  struct Names: Equatable, Sendable {
+    /// Whether values are published as VSS signals, where there are some.
+    var vss = false
+    /// Whether these are published under their own names as well.
+    var own = true
   }
 
   private let topics: Topics
   private let timing: PropertyState.Timing
+  private let names: Names
   private let selects: (_ device: String, _ kind: String, _ property: String) -> Bool
   private var devices: [String: Device] = [:]
 
   /// `selects` decides which properties are published.
-  init(_ topics: Topics, timing: PropertyState.Timing, selects: @escaping (_ device: String, _ kind: String, _ property: String) -> Bool) {
-    (self.topics, self.timing, self.selects) = (topics, timing, selects)
+  init(
+    _ topics: Topics, timing: PropertyState.Timing, names: Names = Names(),
+    selects: @escaping (_ device: String, _ kind: String, _ property: String) -> Bool
+  ) {
+    (self.topics, self.timing, self.names, self.selects) = (topics, timing, names, selects)
   }
 
   /// The names of the devices.
-  var names: [String] { devices.keys.sorted() }
+  var deviceNames: [String] { devices.keys.sorted() }
 
   /// Whether a property is published.
   func publishes(_ device: String, _ property: String) -> Bool { devices[device]?.properties[property] != nil }
@@ -59,10 +74,10 @@ struct ValuePublisher {
     if device.link != link { messages.append(.state(topics.link(snapshot.name), link)) }
     (device.state, device.link) = (snapshot.state, link)
     // A new schema may lack properties of the old one.
-    let names = Set(snapshot.readings.map(\.property))
-    for name in device.properties.keys where !names.contains(name) {
+    device.propertyNames = Set(snapshot.readings.map(\.property))
+    for (name, state) in device.properties where !device.propertyNames.contains(name) {
       device.properties[name] = nil
-      messages += clear([topics.value(snapshot.name, name), topics.attributes(snapshot.name, name)])
+      messages += clear(valueTopics(snapshot.name, name, state))
     }
     devices[snapshot.name] = device
     for reading in snapshot.readings { observe(reading) }
@@ -81,15 +96,17 @@ struct ValuePublisher {
       value: reading.value, reason: reading.reason ?? (reading.value == nil ? "unknown" : nil), time: reading.time)
     if devices[reading.device]?.properties[reading.property]?.observe(current) == nil {
       let declared = device.schema?.properties.first { $0.name == reading.property }
+      let unit = reading.unit ?? declared?.unit
       devices[reading.device]?.properties[reading.property] = PropertyState(
-        current, unit: reading.unit ?? declared?.unit, isRetained: declared?.retained ?? false)
+        current, unit: unit, isRetained: declared?.retained ?? false,
+        signals: names.vss ? VSSTable.signals(for: reading.property, unit: unit, of: device.propertyNames) : [])
     }
   }
 
   /// Handles the end of the connection to the daemon: all values but retained ones are unknown.
   mutating func daemonLost(_ reason: String, at now: Instant) -> [OutgoingMessage] {
     var messages: [OutgoingMessage] = []
-    for name in names {
+    for name in deviceNames {
       devices[name]?.link = "down"
       messages.append(.state(topics.link(name), "down"))
       for (property, state) in devices[name]?.properties ?? [:] where !state.isRetained {
@@ -102,8 +119,13 @@ struct ValuePublisher {
   /// Removes a device with all its retained messages.
   private mutating func remove(_ name: String) -> [OutgoingMessage] {
     guard let device = devices.removeValue(forKey: name) else { return [] }
-    let values = device.properties.keys.sorted().flatMap { [topics.value(name, $0), topics.attributes(name, $0)] }
+    let values = device.properties.sorted { $0.key < $1.key }.flatMap { valueTopics(name, $0.key, $0.value) }
     return clear([topics.link(name), topics.state(name)] + values)
+  }
+
+  /// All topics on which a property may have been published.
+  private func valueTopics(_ device: String, _ property: String, _ state: PropertyState) -> [String] {
+    [topics.value(device, property), topics.attributes(device, property)] + state.signals.map { topics.signal(device, $0.path) }
   }
 
   private func clear(_ topics: [String]) -> [OutgoingMessage] { topics.map { .state($0, "") } }
@@ -120,18 +142,25 @@ struct ValuePublisher {
   /// What is due now: values that have changed, and those that would expire.
   mutating func publications(at now: Instant) -> [OutgoingMessage] {
     var messages: [OutgoingMessage] = []
-    for name in names {
+    for name in deviceNames {
       for property in devices[name]?.properties.keys.sorted() ?? [] {
         guard var state = devices[name]?.properties[property] else { continue }
         let publication = state.publish(timing, at: now)
         guard publication.value || publication.attributes else { continue }
         devices[name]?.properties[property] = state
         let expiry = state.isRetained || state.current.value == nil ? nil : timing.expiry
+        let isOwn = names.own || state.signals.isEmpty
         if publication.value {
-          messages.append(
-            .state(topics.value(name, property), PayloadText.value(state.current.value, unit: state.unit), expiry: expiry))
+          if isOwn {
+            messages.append(
+              .state(topics.value(name, property), PayloadText.value(state.current.value, unit: state.unit), expiry: expiry))
+          }
+          for signal in state.signals {
+            let text = PayloadText.value(state.current.value.flatMap { signal.value($0) }, unit: signal.unit)
+            messages.append(.state(topics.signal(name, signal.path), text, expiry: expiry))
+          }
         }
-        if publication.attributes {
+        if publication.attributes, isOwn {
           messages.append(.state(topics.attributes(name, property), PayloadText.attributes(state.current, unit: state.unit)))
         }
       }
@@ -145,7 +174,7 @@ struct ValuePublisher {
   /// Publishes everything again, because the broker may have lost it. Returns the states and links.
   mutating func restart() -> [OutgoingMessage] {
     var messages: [OutgoingMessage] = []
-    for name in names {
+    for name in deviceNames {
       for property in devices[name]?.properties.keys.sorted() ?? [] { devices[name]?.properties[property]?.reset() }
       if let state = devices[name]?.state { messages.append(.state(topics.state(name), state)) }
       if let link = devices[name]?.link { messages.append(.state(topics.link(name), link)) }

@@ -1,0 +1,89 @@
+// Collects the samples of one device, and encodes them as a batch. docs/fleet.md describes the format. No I/O.
+
+import Observations
+import Protocols
+import SampleBlocks
+
+struct BatchCollector {
+  /// What distinguishes a batch from all others: consumers drop repeats, and notice gaps.
+  struct Identity: Equatable {
+    /// The name of the vehicle in topics.
+    var vehicle: String
+    /// A random name for this run of the bridge.
+    var session: String
+    /// 1 for the first batch of the session.
+    var sequence: Int
+  }
+
+  private struct Key: Hashable {
+    var property: String
+    var type: ValueType
+    var unit: String?
+  }
+
+  /// The number of samples after which a batch is sent early.
+  private static let maxCount = 20_000
+
+  private let device: String
+  /// The samples, with their series, numbered from 1, and times in µs of the boot.
+  private var samples: [(series: Int, time: Int64, content: Reading.Content)] = []
+  private var keys: [Key] = []
+  private var series: [Key: Int] = [:]
+  /// The series of each property's latest value, for absences, which have no type.
+  private var latest: [String: Key] = [:]
+  /// The time up to which earlier batches cover the device, in µs of the boot.
+  private var start: Int64?
+
+  init(device: String) { self.device = device }
+
+  var isEmpty: Bool { samples.isEmpty }
+  var isFull: Bool { samples.count >= Self.maxCount }
+
+  /// Adds an observation. An absence before the first value is omitted, because there is nothing that it ends.
+  mutating func append(_ observation: Observation) {
+    var key = latest[observation.property]
+    if case .value(let value) = observation.content {
+      let new = Key(property: observation.property, type: value.type, unit: observation.unit)
+      if let old = key, old != new { append(.absent("its type or unit has changed"), of: old, at: observation.time) }
+      key = new
+      latest[observation.property] = new
+    }
+    if let key { append(observation.content, of: key, at: observation.time) }
+  }
+
+  private mutating func append(_ content: Reading.Content, of key: Key, at time: Int64) {
+    let id = series[key] ?? keys.count + 1
+    if series[key] == nil {
+      series[key] = id
+      keys.append(key)
+    }
+    samples.append((id, time, content))
+  }
+
+  /// Returns a batch of the collected samples, whose last values were valid until `now` (µs of the boot), or nil if there are none. `clock`
+  /// converts times to those of the wall clock.
+  mutating func cut(at now: Int64, _ clock: ClockReading, _ identity: Identity) -> [UInt8]? {
+    guard let first = samples.first else { return nil }
+    var builder = BlockBuilder()
+    for sample in samples {
+      do throws(BlockError) {
+        try builder.append(sample.content, series: sample.series, at: sample.time + clock.offset)
+      } catch {
+        assertionFailure("the type of a value matches its series: \(error)")
+      }
+    }
+    let begin = start ?? samples.reduce(first.time) { min($0, $1.time) }
+    let end = samples.reduce(max(begin, now)) { max($0, $1.time) }
+    let header = JSON.members([
+      "vehicle": .string(identity.vehicle), "device": .string(device), "session": .string(identity.session),
+      "sequence": .int(identity.sequence), "synchronised": .bool(clock.isSynchronised),
+      "series": .array(
+        keys.enumerated().map { index, key in
+          .array([.int(index + 1), .string(key.property), .string(key.type.rawValue), key.unit.map { .string($0) } ?? .null])
+        }),
+    ]).text
+    let block = builder.build(from: begin + clock.offset, to: end + clock.offset, layout: .whole)
+    (samples, keys, series, start) = ([], [], [:], end)
+    return Batch.encode(header: Array(header.utf8), block: block)
+  }
+}
