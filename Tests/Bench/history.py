@@ -240,7 +240,8 @@ def run_year(options, results):
 
 def run_live(options, results):
     """Records a simulated drive in real time, until the service has ended: with everything that it writes at its end."""
-    seconds = options.seconds or (20 if options.quick else 900)
+    # The marks are for an hour of driving; the service starts and ends once in it.
+    seconds = options.seconds or (20 if options.quick else 3600)
     adapter = rig.start([rig.binaries / "vehiclesim", "obd", "--on", "tcp:127.0.0.1:0"], "vehiclesim", rig.same, stdout=subprocess.PIPE)
     link = adapter.stdout.readline().strip()
     state = f"{rig.folder}/live"
