@@ -27,6 +27,37 @@ import Testing
     QueuedMessage(created: created, message: .state(topic, text, expiry: expiry))
   }
 
+  @Test func `what is acknowledged while it is being stored is deleted from the disk`() throws {
+    var queue = SendQueue()
+    queue.add(event: event(1), at: 0)
+    queue.add(event: event(2), at: 0)
+    queue.add(state: state("a", "1"))
+    let tokens = [queue.nextEvent(at: 0)?.token, queue.nextEvent(at: 0)?.token, queue.nextState(at: 0)?.token].compactMap { $0 }
+    let entries = queue.unstored(before: .max)
+    #expect(entries.count == 3)
+    queue.beginStoring(entries)
+    #expect(tokens.prefix(2).compactMap { queue.acknowledge($0)?.id } == [1, 2])
+    #expect(queue.acknowledge(tokens[2])?.message.topic == "a")
+    queue.stored(entries)
+    #expect(queue.eventCount == 0 && queue.stateCount == 0)
+  }
+
+  @Test func `an acknowledged state deletes an older one that is stored`() throws {
+    let directory = Directory()
+    let store = try QueueStore(directory: directory.path, maxAge: .max, maxSize: 1 << 20)
+    var queue = SendQueue()
+    queue.add(state: state("a", "old", created: 1))
+    let stored = queue.unstored(before: .max)
+    queue.beginStoring(stored)
+    _ = try store.update(store: stored, remove: [], at: 1)
+    queue.stored(stored)
+    queue.add(state: state("a", "new", created: 2))
+    let next = queue.nextState(at: 2)
+    let removed = queue.acknowledge(try #require(next?.token))
+    _ = try store.update(store: [], remove: [try #require(removed)], at: 2)
+    #expect(try store.contents().states == [])
+  }
+
   @Test func `a batch needs a subscriber, and is sent again together with those after it`() throws {
     var queue = SendQueue()
     let batches = (1...3).map { OutgoingMessage("fleet/v1/acme/van-17/b", [UInt8($0)]) }

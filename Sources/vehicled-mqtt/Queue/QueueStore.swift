@@ -65,8 +65,8 @@ final class QueueStore {
     try database.transaction { () throws(StoreError) in
       for entry in remove {
         if entry.id == 0 {
-          // A newer state of the topic may have been stored since.
-          try database.run("DELETE FROM state WHERE topic = ? AND created = ?", [.text(entry.message.topic), .int(entry.created)])
+          // An older state of the topic may be stored instead, or a newer one since.
+          try database.run("DELETE FROM state WHERE topic = ? AND created <= ?", [.text(entry.message.topic), .int(entry.created)])
         } else {
           try database.run("DELETE FROM event WHERE id = ?", [.int(entry.id)])
         }

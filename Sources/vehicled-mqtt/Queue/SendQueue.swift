@@ -43,6 +43,10 @@ struct SendQueue {
   }
 
   private var states: [String: State] = [:]
+  /// The topics of which the disk may have a state, perhaps an older one.
+  private var storedTopics: Set<String> = []
+  /// The event messages that are being stored.
+  private var storing: Set<Int64> = []
   /// The topics of states to send, in order. A topic that was removed meanwhile is skipped.
   private var pendingTopics: [String] = []
   private var firstPending = 0
@@ -65,7 +69,10 @@ struct SendQueue {
   /// Starts with what the disk has: the states, and the event messages, whose highest number is `last`.
   init(states stored: [QueuedMessage] = [], diskCount: Int = 0, last: Int64 = 0) {
     (self.diskCount, nextID) = (diskCount, last + 1)
-    for entry in stored { add(state: entry) }
+    for entry in stored {
+      add(state: entry)
+      storedTopics.insert(entry.message.topic)
+    }
   }
 
   // MARK: Adding
@@ -147,13 +154,13 @@ struct SendQueue {
     case .state(let topic, let version):
       guard let state = states[topic], state.version == version else { return nil }
       states[topic] = nil
-      return state.entry.isStored ? state.entry : nil
+      return storedTopics.remove(topic) == nil ? nil : state.entry
     case .event(let id):
       guard let index = head.prefix(inFlight).firstIndex(where: { $0.id == id }) else { return nil }
       let entry = head.remove(at: index)
       headSize -= entry.size
       inFlight -= 1
-      return entry.isStored ? entry : nil
+      return entry.isStored || storing.contains(id) ? entry : nil
     }
   }
 
@@ -187,8 +194,19 @@ struct SendQueue {
     return states.values.map(\.entry).filter { !$0.isStored && $0.created < time } + events
   }
 
+  /// Marks messages as being stored: if they are acknowledged meanwhile, they must be deleted from the disk.
+  mutating func beginStoring(_ entries: [QueuedMessage]) {
+    for entry in entries {
+      if entry.id == 0 { storedTopics.insert(entry.message.topic) } else { storing.insert(entry.id) }
+    }
+  }
+
+  /// Ends storing without success: the messages are stored later.
+  mutating func storingFailed() { storing = [] }
+
   /// Marks messages as stored, and removes from memory what does not have to be there.
   mutating func stored(_ entries: [QueuedMessage]) {
+    storing = []
     let ids = Set(entries.map(\.id))
     for entry in entries where entry.id == 0 {
       if states[entry.message.topic]?.entry == entry { states[entry.message.topic]?.entry.isStored = true }

@@ -171,6 +171,7 @@ final class Sender: EventSource {
     let old = acknowledged
     acknowledged = []
     isUpdating = true
+    queue.beginStoring(new)
     thread.run { [box] in
       Result { () throws(StoreError) in try box.store.update(store: new, remove: old, at: now) }
     } then: { [weak self] result in
@@ -185,6 +186,7 @@ final class Sender: EventSource {
         dropped += count
         logger.warning("dropped the \(count) oldest queued messages: the send queue exceeds queue-age or queue-size")
       case .failure(let error):
+        queue.storingFailed()
         acknowledged = old + acknowledged
         if failure?.kind != error.kind { logger.error("queued messages are only in memory: \(error)") }
         failure = error
