@@ -6,10 +6,11 @@ cd "$(dirname "$0")/../.."
 
 build="g++ make python3 git ca-certificates binutils pkg-config libsystemd-dev libdbus-1-dev libevdev-dev libtomlplusplus-dev libcurl4-openssl-dev libsqlite3-dev libdeflate-dev libmosquitto-dev"
 toolchain="libcurl4 libedit2 libncurses6 libsqlite3-0 libxml2"
-tests="python3-venv systemd procps dbus socat gpsd mosquitto mosquitto-clients openssl"
+tests="python3-venv systemd procps dbus socat gpsd mosquitto mosquitto-clients openssl victoria-metrics"
 package="debhelper lintian dpkg-dev fakeroot"
 guest="qemu-system-x86 debootstrap e2fsprogs"
-python_packages="varlink==31.0.0 ELM327-emulator==4.0.0 prometheus-client==0.26.0 pyte==0.8.2"
+home_assistant="debootstrap mosquitto mosquitto-clients dbus iproute2"
+python_packages="varlink==31.0.0 ELM327-emulator==4.0.0 prometheus-client==0.26.0 pyte==0.8.2 amqtt==0.12.1 paho-mqtt==2.1.0"
 bench_packages="obd==0.7.3"
 
 if ! command -v swift >/dev/null; then
@@ -19,11 +20,12 @@ fi
 
 case "${1:-all}" in
   build) wanted="$build $toolchain" ;;
-  bench) wanted="$build $toolchain python3-venv" ;;
+  bench) wanted="$build $toolchain python3-venv mosquitto openssl iproute2" ;;
   all) wanted="$build $toolchain $tests" ;;
   deb) wanted="$build $toolchain $package" ;;
   vm) wanted="$guest" ;;
-  *) echo "setup: unknown argument $1; usage: setup.sh [all|build|bench|deb|vm]" >&2; exit 2 ;;
+  home-assistant) wanted="$home_assistant" ;;
+  *) echo "setup: unknown argument $1; usage: setup.sh [all|build|bench|deb|vm|home-assistant]" >&2; exit 2 ;;
 esac
 
 missing=""
