@@ -26,6 +26,8 @@ final class BridgeService: EventSource {
   private var watch: DaemonWatch?
   /// The last configuration that was announced for each device.
   private var announced: [String: String] = [:]
+  /// Whether the daemon has reported the devices since the start.
+  private var hasValues = false
   private var daemonFailure: String? = "not connected yet"
   private var brokerFailure: String? = "not connected yet"
 
@@ -75,8 +77,8 @@ final class BridgeService: EventSource {
   private func handle(_ event: DaemonWatch.Event, at now: Instant) {
     switch event {
     case .result(let result):
-      if daemonFailure != nil { daemonConnected() }
       sender?.add(publisher.apply(result, at: now))
+      if daemonFailure != nil { daemonConnected() }
       fleet?.apply(result)
       for event in result.events ?? [] where event.name == Contract.Event.removed { withdraw(event.device) }
       for schema in result.schemas ?? [] { announce(schema.device) }
@@ -96,6 +98,8 @@ final class BridgeService: EventSource {
   private func daemonConnected() {
     daemonFailure = nil
     logger.notice("connected to \(daemon)")
+    sender?.add([.state(topics.status, "online")])
+    hasValues = true
     updateStatus()
   }
 
@@ -118,6 +122,8 @@ final class BridgeService: EventSource {
 
   private func announce(_ device: String) {
     guard let prefix = configuration.discoveryPrefix, let schema = publisher.schema(of: device) else { return }
+    // A device with only private values is not announced.
+    guard !schema.properties.isEmpty else { return withdraw(device) }
     let discovery = DiscoveryPayload(topics: topics, prefix: prefix, timing: configuration.timing, allows: commands.allows)
     let payload = discovery.payload(schema)
     guard announced[device] != payload else { return }
@@ -156,10 +162,12 @@ final class BridgeService: EventSource {
 
   /// Publishes everything: the broker may have lost retained messages, or values have expired meanwhile.
   private func publishAll() {
-    sender?.add([.state(topics.status, "online")] + publisher.restart())
+    let states = publisher.restart()
     announced = [:]
     for device in publisher.deviceNames { announce(device) }
-    sender?.add(publisher.publications(at: SystemClock.monotonic))
+    sender?.add(states + publisher.publications(at: SystemClock.monotonic))
+    // Until the daemon has reported, the broker has only values of an earlier run.
+    sender?.add([.state(topics.status, hasValues ? "online" : "offline")])
   }
 
   private func received(_ message: IncomingMessage) {

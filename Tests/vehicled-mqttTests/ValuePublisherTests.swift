@@ -54,6 +54,24 @@ import Varlink
     #expect(publisher.schema(of: "ev")?.properties.map(\.name) == ["speed", "odometer", "gear"])
   }
 
+  @Test func `a declaration that follows the values decides whether they expire`() {
+    var publisher = ValuePublisher(topics, timing: PropertyState.Timing()) { _, _, _ in true }
+    #expect(
+      lines(publisher.apply(snapshot([reading("odometer", .float(7))]), at: 0)) == ["ev/state polling", "ev/link up", "ev/odometer 7 180"])
+    publisher.declare(
+      Contract.Schema(
+        device: "ev", kind: "obd", Schema(properties: [Property("odometer", .float, unit: "km", lifetime: .retained, help: "")])))
+    #expect(lines(publisher.publications(at: 1)) == ["ev/odometer 7"])
+    #expect(lines(publisher.daemonLost("vehicled is not running", at: 2)) == ["ev/link down", "ev/state None"])
+  }
+
+  @Test func `an absence is published again, so that it is not shown as unavailable`() {
+    var publisher = publisher()
+    _ = publisher.apply(snapshot([reading("gear", nil, reason: "not reported by this car")]), at: 0)
+    #expect(lines(publisher.publications(at: 59 * Self.second)) == [])
+    #expect(lines(publisher.publications(at: 60 * Self.second)) == ["ev/gear None"])
+  }
+
   @Test func `values are published as VSS signals, alone or besides their own names`() {
     for own in [true, false] {
       var publisher = ValuePublisher(topics, timing: PropertyState.Timing(), names: .init(vss: true, own: own)) { _, _, _ in true }
@@ -107,12 +125,13 @@ import Varlink
   @Test func `without the daemon only retained values stay`() {
     var publisher = publisher()
     _ = publisher.apply(snapshot([reading("speed", .float(50)), reading("odometer", .float(7))]), at: 0)
-    #expect(lines(publisher.daemonLost("vehicled is not running", at: 1 * Self.second)) == ["ev/link down", "ev/speed None"])
-    #expect(lines(publisher.restart()) == ["ev/state polling", "ev/link down"])
+    #expect(
+      lines(publisher.daemonLost("vehicled is not running", at: 1 * Self.second)) == ["ev/link down", "ev/state None", "ev/speed None"])
+    #expect(lines(publisher.restart()) == ["ev/state None", "ev/link down"])
     #expect(lines(publisher.publications(at: 2 * Self.second)) == ["ev/odometer 7", "ev/speed None"])
     #expect(
       lines(publisher.apply(snapshot([reading("speed", .float(50)), reading("odometer", .float(7))]), at: 3 * Self.second)) == [
-        "ev/link up", "ev/speed 50 180",
+        "ev/state polling", "ev/link up", "ev/speed 50 180",
       ])
   }
 

@@ -10,7 +10,7 @@ enum BrokerEvent {
   case accepted(BrokerLimits)
   case refused(BrokerFailure)
   case ended(BrokerFailure)
-  /// A message was acknowledged. `failure` is the reason if the broker rejects it, or has nobody to deliver it to.
+  /// A message was acknowledged. `failure` is the reason if the broker rejects it, or has no subscriber for it.
   case acknowledged(id: CInt, failure: CInt?)
   case received(IncomingMessage)
   /// The broker rejects this many of the topic filters.

@@ -33,15 +33,13 @@ struct DiscoveryPayload {
       components.append(JSON.Member(key: "do-\(action.name)", value: button(action, of: schema.device, id)))
     }
     return JSON.members([
-      "~": .string("\(topics.prefix)/\(schema.device)"),
       "dev": .members([
         "ids": .string(id), "name": .string(schema.device), "mf": .string("vehicled"), "mdl": .string(schema.kind),
         "sw": .string(Protocols.version),
       ]),
       "o": .members(["name": .string("vehicled-mqtt"), "sw": .string(Protocols.version)]),
-      "qos": .int(1),
       // Those of the components, unless they have their own.
-      "avty": .array([bridge, up]),
+      "avty": .array([bridge, up(schema.device)]),
       "avty_mode": .string("all"),
       "cmps": .object(components),
     ]).text
@@ -56,9 +54,10 @@ struct DiscoveryPayload {
       "p": .string(entity.platform.rawValue),
       "uniq_id": .string("\(id)_\(property.name)"),
       "name": .string(Self.name(property.name)),
-      "stat_t": .string("~/\(property.name)"),
-      "json_attr_t": .string("~/\(property.name)/attributes"),
-      "cmd_t": isCommand ? .string("~/\(property.name)/set") : nil,
+      "stat_t": .string(topics.value(device, property.name)),
+      "json_attr_t": .string(topics.attributes(device, property.name)),
+      "cmd_t": isCommand ? .string(topics.set(device, property.name)) : nil,
+      "qos": isCommand ? .int(1) : nil,
       "avty": isFresh ? nil : .array([bridge]),
       "exp_aft": isFresh && !isCommand ? .int(Int(timing.expiry)) : nil,
       "dev_cla": entity.deviceClass.map { .string($0) },
@@ -81,7 +80,7 @@ struct DiscoveryPayload {
   /// The connection of the device, which stays available while it is down.
   private func link(_ device: String, _ id: String) -> JSON {
     .members([
-      "p": .string("binary_sensor"), "uniq_id": .string("\(id)_link"), "name": .string("Link"), "stat_t": .string("~/link"),
+      "p": .string("binary_sensor"), "uniq_id": .string("\(id)_link"), "name": .string("Link"), "stat_t": .string(topics.link(device)),
       "avty": .array([bridge]), "dev_cla": .string("connectivity"), "ent_cat": .string("diagnostic"), "pl_on": .string("up"),
       "pl_off": .string("down"), "val_tpl": .string("{{ 'up' if value == 'up' else 'down' }}"),
     ])
@@ -89,7 +88,7 @@ struct DiscoveryPayload {
 
   private func state(_ device: String, _ id: String) -> JSON {
     .members([
-      "p": .string("sensor"), "uniq_id": .string("\(id)_state"), "name": .string("State"), "stat_t": .string("~/state"),
+      "p": .string("sensor"), "uniq_id": .string("\(id)_state"), "name": .string("State"), "stat_t": .string(topics.state(device)),
       "avty": .array([bridge]),
     ])
   }
@@ -97,15 +96,15 @@ struct DiscoveryPayload {
   private func button(_ action: Contract.Action, of device: String, _ id: String) -> JSON {
     .members([
       "p": .string("button"), "uniq_id": .string("\(id)_do_\(action.name)"), "name": .string(Self.name(action.name)),
-      "cmd_t": .string("~/\(action.name)/do"),
+      "cmd_t": .string(topics.action(device, action.name)), "qos": .int(1),
     ])
   }
 
   /// A retained value is available while the bridge is, a fresh one only while the link is up as well.
   private var bridge: JSON { .members(["t": .string(topics.status)]) }
-  private var up: JSON {
+  private func up(_ device: String) -> JSON {
     .members([
-      "t": .string("~/link"), "pl_avail": .string("up"), "pl_not_avail": .string("down"),
+      "t": .string(topics.link(device)), "pl_avail": .string("up"), "pl_not_avail": .string("down"),
       "val_tpl": .string("{{ 'up' if value == 'up' else 'down' }}"),
     ])
   }

@@ -87,7 +87,9 @@ enum EntityModel {
     case "V": return ("voltage", unit)
     case "A", "mA": return ("current", unit)
     case "kW", "W": return ("power", unit)
-    case "kWh", "Wh": return (name.contains("remaining") || name.contains("capacity") ? "energy_storage" : "energy", unit)
+    case "kWh", "Wh":
+      let isContent = name.contains("remaining") || name.contains("capacity") || name.hasSuffix("-left")
+      return (isContent ? "energy_storage" : "energy", unit)
     case "km", "m", "mm": return (name.contains("rain") ? "precipitation" : "distance", unit)
     case "km/h": return (name.contains("wind") ? "wind_speed" : "speed", unit)
     case "kPa", "Pa", "hPa": return (name.contains("barometric") ? "atmospheric_pressure" : "pressure", unit)
@@ -106,7 +108,8 @@ enum EntityModel {
   private static func isCounter(_ name: String, _ deviceClass: String?) -> Bool {
     if deviceClass == "energy" { return true }
     let counters: Set = [
-      "odometer", "operating-time", "engine-time", "engine-idle-time", "distance", "steps", "charge-in", "charge-out", "polls", "missed",
+      "odometer", "total-distance", "timeouts", "bad-frames", "messages", "operating-time", "engine-time", "engine-idle-time", "distance",
+      "steps", "charge-in", "charge-out", "polls", "missed",
     ]
     return counters.contains(name) || name.hasSuffix("-count")
   }

@@ -30,17 +30,24 @@ struct PropertyState {
     var attributes = false
   }
 
-  let unit: String?
+  private(set) var unit: String?
   /// The VSS signals to publish the value as.
-  let signals: [VSSSignal]
+  private(set) var signals: [VSSSignal]
   /// Whether a value keeps its meaning: it does not expire.
-  let isRetained: Bool
+  private(set) var isRetained: Bool
   private(set) var current: CurrentReading
   private var published: (reading: CurrentReading, at: Instant)?
   private var attributes: (reason: String?, time: Int?, at: Instant)?
 
   init(_ reading: CurrentReading, unit: String?, isRetained: Bool, signals: [VSSSignal] = []) {
     (current, self.unit, self.isRetained, self.signals) = (reading, unit, isRetained, signals)
+  }
+
+  /// Applies a declaration that arrives after the first value. If it differs, the value is published again.
+  mutating func declare(unit: String?, isRetained: Bool, signals: [VSSSignal]) {
+    guard (self.unit, self.isRetained, self.signals) != (unit, isRetained, signals) else { return }
+    (self.unit, self.isRetained, self.signals) = (unit, isRetained, signals)
+    reset()
   }
 
   mutating func observe(_ reading: CurrentReading) { current = reading }
@@ -53,14 +60,15 @@ struct PropertyState {
     guard let published else { return 0 }
     if hasChanged { return isUrgent ? 0 : published.at + timing.interval }
     if needsAttributes { return (attributes?.at ?? 0) + timing.refresh }
-    return isRetained || current.value == nil ? .max : published.at + timing.refresh
+    // An absence is refreshed like a value: Home Assistant shows what it has not received for long as unavailable, without the reason.
+    return isRetained ? .max : published.at + timing.refresh
   }
 
   /// Returns what to publish now, and counts it as published.
   mutating func publish(_ timing: Timing, at now: Instant) -> Publication {
     guard now >= due(timing) else { return Publication() }
     var publication = Publication()
-    if published == nil || hasChanged || !isRetained && current.value != nil && now - (published?.at ?? 0) >= timing.refresh {
+    if published == nil || hasChanged || !isRetained && now - (published?.at ?? 0) >= timing.refresh {
       publication.value = true
     }
     // The time of a value that does not expire says how old it is.

@@ -45,8 +45,26 @@ struct ValuePublisher {
 
   // MARK: Input
 
-  /// Declares the properties of a device. Its values follow in a snapshot.
-  mutating func declare(_ schema: Contract.Schema) { devices[schema.device, default: Device(kind: schema.kind)].schema = schema }
+  /// Declares the properties of a device, before or after its values.
+  mutating func declare(_ schema: Contract.Schema) {
+    devices[schema.device, default: Device(kind: schema.kind)].schema = schema
+    for property in schema.properties {
+      let declaration = declaration(of: property.name, schema.device, unit: nil)
+      devices[schema.device]?.properties[property.name]?.declare(
+        unit: declaration.unit, isRetained: declaration.isRetained, signals: declaration.signals)
+    }
+  }
+
+  /// What is known of a property. `unit` is that of its value, if it has one.
+  private func declaration(
+    of property: String, _ name: String, unit: String?
+  ) -> (unit: String?, isRetained: Bool, signals: [VSSSignal]) {
+    let device = devices[name]
+    let declared = device?.schema?.properties.first { $0.name == property }
+    let unit = unit ?? declared?.unit
+    let signals = names.vss ? VSSTable.signals(for: property, unit: unit, of: device?.propertyNames ?? []) : []
+    return (unit, declared?.retained ?? false, signals)
+  }
 
   /// Applies a reply of Watch. Returns the messages that cannot wait.
   mutating func apply(_ result: Contract.Watch.Result, at now: Instant) -> [OutgoingMessage] {
@@ -95,11 +113,9 @@ struct ValuePublisher {
     let current = CurrentReading(
       value: reading.value, reason: reading.reason ?? (reading.value == nil ? "unknown" : nil), time: reading.time)
     if devices[reading.device]?.properties[reading.property]?.observe(current) == nil {
-      let declared = device.schema?.properties.first { $0.name == reading.property }
-      let unit = reading.unit ?? declared?.unit
+      let declaration = declaration(of: reading.property, reading.device, unit: reading.unit)
       devices[reading.device]?.properties[reading.property] = PropertyState(
-        current, unit: unit, isRetained: declared?.retained ?? false,
-        signals: names.vss ? VSSTable.signals(for: reading.property, unit: unit, of: device.propertyNames) : [])
+        current, unit: declaration.unit, isRetained: declaration.isRetained, signals: declaration.signals)
     }
   }
 
@@ -108,7 +124,8 @@ struct ValuePublisher {
     var messages: [OutgoingMessage] = []
     for name in deviceNames {
       devices[name]?.link = "down"
-      messages.append(.state(topics.link(name), "down"))
+      devices[name]?.state = nil
+      messages += [.state(topics.link(name), "down"), .state(topics.state(name), PayloadText.absent)]
       for (property, state) in devices[name]?.properties ?? [:] where !state.isRetained {
         devices[name]?.properties[property]?.observe(CurrentReading(value: nil, reason: reason, time: nil))
       }
@@ -176,7 +193,7 @@ struct ValuePublisher {
     var messages: [OutgoingMessage] = []
     for name in deviceNames {
       for property in devices[name]?.properties.keys.sorted() ?? [] { devices[name]?.properties[property]?.reset() }
-      if let state = devices[name]?.state { messages.append(.state(topics.state(name), state)) }
+      messages.append(.state(topics.state(name), devices[name]?.state ?? PayloadText.absent))
       if let link = devices[name]?.link { messages.append(.state(topics.link(name), link)) }
     }
     return messages
