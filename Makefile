@@ -23,7 +23,7 @@ libdir = $(prefix)/lib
 unitdir = $(DESTDIR)$(libdir)/systemd/system
 
 .NOTPARALLEL:
-.PHONY: build help setup setup-build setup-bench setup-deb lint protocols test test-vm test-resets sanitize soak demo bench fuzz fuzz-short install deb check-install clean
+.PHONY: build help setup setup-build setup-bench setup-deb lint protocols test test-vm test-resets test-home-assistant sanitize soak demo bench fuzz fuzz-short install deb check-install clean
 
 build: ## build the programs for release
 	swift build -c release --static-swift-stdlib
@@ -68,6 +68,10 @@ test-resets: setup deb ## reset the guest RESETS=20 times while it records a car
 	@Tests/Setup/setup.sh vm
 	@.venv/bin/python Tests/VM/machine.py build .build/vm
 	@.venv/bin/python Tests/VM/machine.py reset .build/vm $$(ls .build/deb/*.deb) $(RESETS)
+
+test-home-assistant: setup-build build ## test the MQTT bridge with Home Assistant, mosquitto and simulated devices (needs root)
+	@Tests/Setup/setup.sh home-assistant
+	@python3 Tests/HomeAssistant/test_home_assistant.py --programs $(release)
 
 # The soak test looks for leaks: the leak sanitizer reports Swift's tagged pointers as leaks. The programs that tests start write their
 # reports to files of their own.
@@ -170,6 +174,8 @@ install: ## install the files under DESTDIR and prefix (build first)
 	install -m 644 README.md ARCHITECTURE.md SECURITY.md LICENSE $(sharedir)/doc/vehicled
 	install -d $(sharedir)/doc/vehicled/docs
 	install -m 644 docs/*.md docs/*.svg $(sharedir)/doc/vehicled/docs
+	install -d $(sharedir)/vehicled/fleet
+	install -m 755 etc/fleet/*.py $(sharedir)/vehicled/fleet
 	install -d $(addprefix $(sharedir)/man/,$(dir $(pages)))
 	for page in $(pages); do install -m 644 systemd/man/$${page#*/} $(sharedir)/man/$$page || exit 1; done
 	$(release)/vehiclectl completions bash | sed "1{/^#!/d}" >$(sharedir)/bash-completion/completions/vehiclectl
