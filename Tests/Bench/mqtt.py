@@ -928,10 +928,10 @@ def run_vehicle(options):
             time.sleep(seconds - 15)
             next_batch(fleet)
             last, elapsed = on_the_wire(broker.secure_port), batches[-1][0] - batches[number - 1][0]
+            sizes = [size for _, size in batches[number:]]
             result["home.cpu"] = (cpu(home.pid) - used) / elapsed / 1e4
             result["memory"], result["anonymous"] = (kilobytes / 1024 for kilobytes in memory(home.pid))
             result["fleet.memory"] = memory(fleet.pid)[0] / 1024
-    sizes = [size for _, size in batches[number:]]
     for subscriber in subscribers:
         subscriber.close()
     entities = len(json.loads(announced[-1])["cmps"]) if announced else 0
