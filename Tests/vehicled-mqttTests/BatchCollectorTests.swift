@@ -55,6 +55,20 @@ import Testing
     #expect(next.block.start == 1_700_000_030 * Self.second && next.header["sequence"] == .int(2))
   }
 
+  @Test func `times are rounded to 10 ms, and an absence at the same time as a value wins`() throws {
+    var collector = BatchCollector(device: "ev")
+    for (time, content) in [(10_123_456, Reading.Content.value(.int(1))), (20_001_000, .value(.int(2))), (20_001_001, .absent("stale"))] {
+      collector.append(Observation(device: "ev", property: "speed", unit: nil, time: Int64(time), content: content))
+    }
+    let cut1 = try cut(&collector, at: 30)
+    let block = try #require(cut1).block
+    let wall = 1_700_000_000 * Self.second
+    #expect(
+      try block.column(1)?.samples == [
+        Sample(time: wall + 10_120_000, content: .value(.int(1))), Sample(time: wall + 20_000_000, content: .absent("stale")),
+      ])
+  }
+
   @Test func `a changed unit is a new series`() throws {
     var collector = BatchCollector(device: "ev")
     collector.append(observation("power", .value(.float(1)), at: 1, unit: "kW"))

@@ -21,6 +21,8 @@ struct BatchCollector {
     var unit: String?
   }
 
+  /// Times are rounded down to this, in µs: their digits would be more than half of a batch.
+  private static let resolution: Int64 = 10_000
   /// The number of samples after which a batch is sent early.
   private static let maxCount = 20_000
 
@@ -67,7 +69,8 @@ struct BatchCollector {
     var builder = BlockBuilder()
     for sample in samples {
       do throws(BlockError) {
-        try builder.append(sample.content, series: sample.series, at: sample.time + clock.offset)
+        let time = (sample.time + clock.offset) / Self.resolution * Self.resolution
+        try builder.append(sample.content, series: sample.series, at: time)
       } catch {
         assertionFailure("the type of a value matches its series: \(error)")
       }
