@@ -27,6 +27,39 @@ import Testing
     QueuedMessage(created: created, message: .state(topic, text, expiry: expiry))
   }
 
+  @Test func `events that arrive during every store neither fill the memory nor are lost`() throws {
+    let directory = Directory()
+    let store = try QueueStore(directory: directory.path, maxAge: .max, maxSize: 1 << 30)
+    var queue = SendQueue()
+    var count = 0
+    func add(_ number: Int) {
+      for _ in 0..<number {
+        count += 1
+        queue.add(event: event(count, size: 10_000), at: 0)
+      }
+    }
+    for _ in 0..<20 {
+      add(40)
+      let entries = queue.unstored(before: .max)
+      queue.beginStoring(entries)
+      _ = try store.update(store: entries, remove: [], at: 0)
+      add(60)
+      queue.stored(entries)
+    }
+    #expect(count == 2000 && queue.lostCount == 0 && queue.eventCount == count && queue.diskCount > 1700)
+    var sent: [Int?] = []
+    while true {
+      while let next = queue.nextEvent(at: 0) {
+        sent.append(number(next.message))
+        _ = queue.acknowledge(next.token)
+      }
+      guard let last = queue.wanted else { break }
+      let (entries, rest) = try store.events(after: last)
+      queue.loaded(entries, rest: rest)
+    }
+    #expect(sent == Array(1...count) && queue.eventCount == 0)
+  }
+
   @Test func `what is acknowledged while it is being stored is deleted from the disk`() throws {
     var queue = SendQueue()
     queue.add(event: event(1), at: 0)

@@ -33,7 +33,10 @@ final class BrokerClient: EventSource {
   private let handle: (Event) -> Void
   private var state = State.waiting
   private var delay = RetryDelay(max: 60 * .second)
+  /// Whether the next attempt uses MQTT 5.
   private var isCurrent = true
+  /// The number of attempts in a row that ended without a reply of the broker.
+  private var silentAttempts = 0
 
   init(_ options: BrokerOptions, loop: EventLoop, handle: @escaping (Event) -> Void) {
     (self.options, self.handle) = (options, handle)
@@ -92,6 +95,7 @@ final class BrokerClient: EventSource {
       case .accepted(let limits):
         guard case .opening = state else { continue }
         state = .up(connection)
+        silentAttempts = 0
         delay.reset()
         connection.subscribe()
         handle(.connected(limits))
@@ -107,8 +111,14 @@ final class BrokerClient: EventSource {
 
   private func fail(_ failure: BrokerFailure, at now: Instant) {
     guard !isClosed else { return }
-    // An old broker reports that it does not support the version, closes the connection without a reply, or waits for more.
-    if case .opening = state, failure.needsOldProtocol || failure.isWithoutReply { isCurrent.toggle() }
+    switch state {
+    case .opening:
+      // An old broker reports that it does not support the version, closes the connection without a reply, or waits for more. The last two
+      // also happen once while a broker restarts.
+      silentAttempts = failure.isWithoutReply ? silentAttempts + 1 : 0
+      if failure.needsOldProtocol || silentAttempts >= 2 { (isCurrent, silentAttempts) = (!isCurrent, 0) }
+    case .waiting, .connecting, .up: break
+    }
     state = .waiting
     let retry = now + delay.next()
     wake = retry

@@ -19,7 +19,7 @@ struct BrokerOptions: Equatable, Sendable {
   var certificate: String?
   var key: String?
   /// The time without traffic after which the connection is checked, in seconds.
-  var keepAlive = 30
+  var keepAlive = 60
 
   /// The last-will message, which the broker publishes if the connection is lost.
   var will: OutgoingMessage?

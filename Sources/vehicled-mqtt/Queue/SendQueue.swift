@@ -216,14 +216,27 @@ struct SendQueue {
     diskCount += tail.count - kept.count
     tail = Array(kept)
     tailSize = tail.reduce(0) { $0 + $1.size }
-    while headSize > Self.memoryLimit, head.count > inFlight + 1, let last = head.last, last.isStored {
-      // What follows on the disk must follow in the queue as well.
-      guard tail.isEmpty || diskCount > 0 else { break }
-      headSize -= last.size
-      head.removeLast()
-      headEnd = last.id - 1
-      diskCount += 1
+    trim()
+  }
+
+  /// Removes the stored messages at the end of `head` beyond the limit from memory. What is not stored yet and follows them moves to `tail`.
+  private mutating func trim() {
+    guard headSize > Self.memoryLimit, diskCount > 0 || tail.isEmpty else { return }
+    let stored = head.lastIndex(where: \.isStored).map { $0 + 1 } ?? 0
+    let unstored = Array(head[stored...])
+    var count = stored
+    var size = headSize - unstored.reduce(0) { $0 + $1.size }
+    while size > Self.memoryLimit, count > inFlight + 1, head[count - 1].isStored {
+      count -= 1
+      size -= head[count].size
     }
+    guard count < stored, stored > inFlight else { return }
+    diskCount += stored - count
+    headEnd = head[count].id - 1
+    head.removeSubrange(count...)
+    headSize = size
+    tail = unstored + tail
+    tailSize = tail.reduce(0) { $0 + $1.size }
   }
 
   /// The number after which to read event messages from the disk, if there is room for some.
