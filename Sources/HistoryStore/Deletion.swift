@@ -80,7 +80,9 @@ extension HistoryStore {
         continue
       }
       var parts: [Part] = []
-      if deletion.property != nil || range != nil {
+      // A block that is deleted as a whole is not read.
+      let isWhole = range.map { $0.lowerBound <= reference.start && reference.end <= $0.upperBound } ?? true
+      if deletion.property != nil || !isWhole {
         guard let bytes = try reader.bytes(reference) else { continue }
         do throws(BlockError) {
           let block = try Block(bytes)
