@@ -103,12 +103,16 @@ let package = Package(
       name: "vehicled-mqttTests",
       dependencies: [
         "vehicled-mqtt", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "Observations", "SampleBlocks", "SQLite", "Peers",
+        "ConfigurationTesting",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CLinux"], swiftSettings: strict),
     .testTarget(
       name: "ServiceRuntimeTests", dependencies: ["ServiceRuntime", "Protocols", "Varlink", "CLinux"], swiftSettings: strict),
+    .target(
+      name: "ConfigurationTesting", dependencies: ["ConfigurationFiles", "Protocols"], path: "Tests/ConfigurationTesting",
+      swiftSettings: strict),
     .target(name: "MachineTesting", dependencies: ["Protocols"], path: "Tests/MachineTesting", swiftSettings: strict),
     .testTarget(name: "VarlinkTests", dependencies: ["Varlink", "Protocols"], swiftSettings: strict),
     .testTarget(name: "SignalImportTests", dependencies: ["SignalImport", "Protocols", "Peers"], swiftSettings: strict),
@@ -127,7 +131,8 @@ let package = Package(
       name: "vehicled-historyTests",
       dependencies: [
         "vehicled-history", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "Observations", "SampleBlocks",
-        "SQLite", "HistoryStore", "Trips", "Peers", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "SQLite", "HistoryStore", "Trips", "Peers", "ConfigurationTesting",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .testTarget(

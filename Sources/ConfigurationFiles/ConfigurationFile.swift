@@ -38,6 +38,26 @@ public struct ConfigurationFile {
     return [ConfigurationFile(path: path, examples: examples)] + dropIns
   }
 
+  /// Merges FILE and FILE.d/*.toml in the order of their names: tables merge key by key, and the later file wins. The problems of files that
+  /// cannot be read or parsed are added to `problems`.
+  public static func merged(
+    _ path: String, _ examples: Examples, isRequired: Bool = true, _ problems: inout [ConfigurationProblem]
+  ) -> TOML.Table {
+    var root = TOML.Table()
+    do throws(ConfigurationProblem) {
+      for file in try all(of: path, examples, isRequired: isRequired) {
+        do throws(ConfigurationProblem) {
+          root.merge(try file.table())
+        } catch {
+          problems.append(error)
+        }
+      }
+    } catch {
+      problems.append(error)
+    }
+    return root
+  }
+
   /// Returns the *.toml files in a folder next to FILE, sorted by name, or none if there is no such folder.
   public static func all(
     in folder: String, beside path: String, _ examples: Examples

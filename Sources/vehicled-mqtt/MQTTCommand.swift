@@ -76,13 +76,4 @@ import ServiceRuntime
   }
 }
 
-private func environment(_ name: String) -> String? {
-  guard let value = getenv(name), value.pointee != 0 else { return nil }
-  return String(cString: value)
-}
-
-/// Prints a line to standard error.
-private func printError(_ text: String) {
-  let line = Array("vehicled-mqtt: \(text)\n".utf8)
-  _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
-}
+private func printError(_ text: String) { ServiceRuntime.printError(text, of: "vehicled-mqtt") }

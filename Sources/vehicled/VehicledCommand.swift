@@ -105,13 +105,4 @@ import ServiceRuntime
 
 extension Logger.Level: @retroactive ExpressibleByArgument {}
 
-private func environment(_ name: String) -> String? {
-  guard let value = getenv(name), value.pointee != 0 else { return nil }
-  return String(cString: value)
-}
-
-/// Prints one line on standard error.
-private func printError(_ text: String) {
-  let line = Array("vehicled: \(text)\n".utf8)
-  _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
-}
+private func printError(_ text: String) { ServiceRuntime.printError(text, of: "vehicled") }

@@ -1,6 +1,7 @@
 // history.toml: defaults, values, and mistakes with their places.
 
 import ConfigurationFiles
+import ConfigurationTesting
 import Foundation
 import Observations
 import Protocols
@@ -96,28 +97,18 @@ import Trips
   @Test func `the shipped file shows every key with its default`() throws {
     let shipped = try String(contentsOf: Self.root.appendingPathComponent("etc/history.toml"), encoding: .utf8)
     _ = try load(shipped)
-    let lines = shipped.split(separator: "\n", omittingEmptySubsequences: false).map { line -> Substring in
-      guard line.hasPrefix("#"), let next = line.dropFirst().first, next == "[" || next.isLowercase else { return line }
-      return line.dropFirst()
-    }
-    let text = lines.joined(separator: "\n")
+    let text = ShippedFile.uncommented(shipped)
     #expect(throws: Never.self) { try load(text) }
     let root = try TOML.parse(Array(text.utf8), file: "f")
     func table(_ node: TOML.Node?) throws -> TOML.Table {
       guard case .table(let table)? = node?.content else { throw ValueError("no section") }
       return table
     }
-    func expect(_ table: TOML.Table, holds options: [Option], and others: [String] = []) throws {
-      #expect(Set(table.entries.map(\.key)) == Set(options.map(\.name) + others))
-      for option in options {
-        guard let fallback = option.defaultValue, let value = table[option.name]?.value.content.value else { continue }
-        if option.name != "run-program" { #expect(try option.rule.accept(value) == fallback, "\(option.name)") }
-      }
-    }
-    try expect(root, holds: HistoryConfiguration.generalKeys, and: ["history", "alert"])
-    try expect(table(root["history"]?.value), holds: HistoryConfiguration.historyKeys)
+    #expect(ShippedFile.problems(root, HistoryConfiguration.generalKeys, others: ["history", "alert"]) == [])
+    #expect(try ShippedFile.problems(table(root["history"]?.value), HistoryConfiguration.historyKeys) == [])
     let alerts = try table(root["alert"]?.value)
     #expect(alerts.entries.count >= 4)
-    try expect(table(alerts.entries.first?.value), holds: HistoryConfiguration.alertKeys)
+    #expect(
+      try ShippedFile.problems(table(alerts.entries.first?.value), HistoryConfiguration.alertKeys, examples: ["run-program"]) == [])
   }
 }

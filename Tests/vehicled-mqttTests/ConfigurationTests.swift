@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import ConfigurationFiles
+import ConfigurationTesting
 import Foundation
 import Protocols
 import Testing
@@ -55,72 +56,19 @@ import Testing
   @Test func `the shipped file shows every key with its default`() throws {
     let shipped = try String(contentsOf: Self.root.appendingPathComponent("etc/mqtt.toml"), encoding: .utf8)
     #expect(try check(shipped).problems == [])
-    let lines = shipped.split(separator: "\n", omittingEmptySubsequences: false).map { line -> Substring in
-      guard line.hasPrefix("#"), let next = line.dropFirst().first, next == "[" || next.isLowercase else { return line }
-      return line.dropFirst()
-    }
-    let root = try TOML.parse(Array(lines.joined(separator: "\n").utf8), file: "f")
-    func expect(_ table: TOML.Table, holds options: [Protocols.Option], and others: [String] = []) throws {
-      #expect(Set(table.entries.map(\.key)) == Set(options.map(\.name) + others))
-      for option in options {
-        guard let fallback = option.defaultValue, let value = table[option.name]?.value.content.value else { continue }
-        #expect(try option.rule.accept(value) == fallback, "\(option.name)")
-      }
-    }
-    try expect(root, holds: MQTTConfiguration.generalKeys, and: ["mqtt", "fleet"])
+    let root = try TOML.parse(Array(ShippedFile.uncommented(shipped).utf8), file: "f")
+    #expect(ShippedFile.problems(root, MQTTConfiguration.generalKeys, others: ["mqtt", "fleet"]) == [])
     for (name, keys) in [("mqtt", MQTTConfiguration.mqttKeys), ("fleet", MQTTConfiguration.fleetKeys)] {
       guard case .table(let table)? = root[name]?.value.content else { throw ValueError("no section \(name)") }
-      try expect(table, holds: keys)
+      #expect(ShippedFile.problems(table, keys) == [])
     }
   }
 
-  // MARK: The manual page
-
-  private func chapter(_ heading: String) throws -> [String] {
-    let text = try String(contentsOf: Self.root.appendingPathComponent("systemd/man/vehicled-mqtt.8"), encoding: .utf8)
-    let page = text.replacingOccurrences(of: "\\", with: "").split(separator: "\n").map(String.init)
-    let start = try #require(page.firstIndex(of: heading), "there is no \(heading)")
-    return Array(page[(start + 1)...].prefix { !$0.hasPrefix(".Sh ") && !$0.hasPrefix(".Ss ") })
-  }
-
-  private func words(_ text: String) -> [String] {
-    text.split { " ,;()[]\"".contains($0) }.filter { !$0.hasPrefix(".") }.map { word in
-      String(word.last == "." || word.last == ":" ? word.dropLast() : word)
-    }.filter { !$0.isEmpty }
-  }
-
-  @Test(arguments: [
-    (".Ss General keys", MQTTConfiguration.generalKeys), (".Ss Section [mqtt]", MQTTConfiguration.mqttKeys),
-    (".Ss Section [fleet]", MQTTConfiguration.fleetKeys),
-  ])
-  func `every key is documented with its range and default`(_ heading: String, _ options: [Protocols.Option]) throws {
-    let chapter = try chapter(heading)
-    for option in options {
-      let start = try #require(chapter.firstIndex(of: ".It Cm \(option.name)"), "no description of \(option.name)")
-      let text = chapter[(start + 1)...].prefix { !$0.hasPrefix(".It Cm ") }.joined(separator: " ")
-      let found = words(text)
-      let ends = option.rule.range.map { [Value.text($0.lowerBound), Value.text($0.upperBound)] } ?? []
-      for word in ends + (option.rule.unit.map { [$0] } ?? []) + option.rule.choices {
-        #expect(found.contains(word), "\(option.name): \(word)")
-      }
-      let parts = text.components(separatedBy: "Default:")
-      #expect(parts.count == (option.defaultValue == nil ? 1 : 2), "\(option.name)")
-      guard let fallback = option.defaultValue, let last = parts.last else { continue }
-      let expected: [String] =
-        switch fallback {
-        case .bool(let flag): [flag ? "true" : "false"]
-        case .list(let texts): texts.isEmpty ? ["none"] : texts
-        default: [fallback.text]
-        }
-      #expect(words(last) == expected, "\(option.name)")
-    }
-  }
-
-  @Test func `exactly the options of the program are documented`() throws {
-    let help = MQTTCommand.helpMessage(includeHidden: false, columns: 100).split(separator: "\n")
-    let options = help.filter { $0.hasPrefix("  -") }.compactMap { $0.split(separator: " ").first { $0.hasPrefix("--") }?.dropFirst(2) }
-    let items = try chapter(".Sh OPTIONS").filter { $0.hasPrefix(".It ") }
-    let named = items.compactMap { $0.components(separatedBy: "Fl Fl ").last?.split(separator: " ").first }
-    #expect(Set(options) == Set(named) && !named.isEmpty)
+  @Test func `the manual page documents every key and option`() throws {
+    let page = try ManualPage(Self.root.appendingPathComponent("systemd/man/vehicled-mqtt.8").path)
+    #expect(page.problems(".Ss General keys", MQTTConfiguration.generalKeys) == [])
+    #expect(page.problems(".Ss Section [mqtt]", MQTTConfiguration.mqttKeys) == [])
+    #expect(page.problems(".Ss Section [fleet]", MQTTConfiguration.fleetKeys) == [])
+    #expect(page.problems(options: MQTTCommand.helpMessage(includeHidden: false, columns: 100)) == [])
   }
 }

@@ -37,19 +37,8 @@ struct MQTTConfiguration {
 
   /// Reads FILE, then FILE.d/*.toml. If none exists, all keys have their defaults, unless the file `isRequired`.
   static func load(_ path: String = defaultPath, isRequired: Bool = true) throws(ConfigurationError) -> MQTTConfiguration {
-    var root = TOML.Table()
     var problems: [ConfigurationProblem] = []
-    do throws(ConfigurationProblem) {
-      for file in try ConfigurationFile.all(of: path, examples, isRequired: isRequired) {
-        do throws(ConfigurationProblem) {
-          root.merge(try file.table())
-        } catch {
-          problems.append(error)
-        }
-      }
-    } catch {
-      problems.append(error)
-    }
+    let root = ConfigurationFile.merged(path, examples, isRequired: isRequired, &problems)
     var check = MQTTCheck()
     let configuration = check.configuration(root)
     problems += check.problems

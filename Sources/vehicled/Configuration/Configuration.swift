@@ -73,22 +73,11 @@ struct Configuration: Equatable, Sendable {
 extension Configuration {
   static let defaultPath = "/etc/vehicled/vehicled.toml"
 
-  /// Reads FILE, then FILE.d/*.toml in the order of their names; tables merge key by key and the later file wins. Then reads the
-  /// files in the folders of the kinds, such as signals.d, beside FILE. The error contains the problems of all files.
+  /// Reads FILE, then FILE.d/*.toml, then the files in the folders of the kinds, such as signals.d, beside FILE. The error contains the
+  /// problems of all files.
   static func load(_ path: String = defaultPath, kinds: [Kind]) throws(ConfigurationError) -> Configuration {
-    var root = TOML.Table()
     var problems: [ConfigurationProblem] = []
-    do {
-      for file in try ConfigurationFile.all(of: path, examples) {
-        do throws(ConfigurationProblem) {
-          root.merge(try file.table())
-        } catch {
-          problems.append(error)
-        }
-      }
-    } catch {
-      problems.append(error)
-    }
+    let root = ConfigurationFile.merged(path, examples, &problems)
     var check = ConfigurationCheck(kinds: kinds, isComplete: problems.isEmpty)
     for folder in Set(kinds.flatMap(\.sections).compactMap(\.folder)).sorted() {
       do {
