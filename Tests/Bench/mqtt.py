@@ -18,23 +18,7 @@ from pathlib import Path
 import rig
 from beside import simulator
 from rig import HERE, TOOLS, Daemon, Trouble, cpu, end, last_words, memory, running, start
-from verdict import MARKS, judge, show
-
-MARKS.update({
-    "mqtt.lost": ("events that the broker never acknowledged", "{:.0f}", "<=", 0, None),
-    "mqtt.order": ("events whose first delivery followed a later event of their topic", "{:.0f}", "<=", 0, None),
-    "mqtt.repeats": ("repeats that QoS 1 does not allow, and old values", "{:.0f}", "<=", 0, None),
-    "mqtt.left": ("acknowledged messages that the queue on the disk still has", "{:.0f}", "<=", 0, None),
-    "mqtt.outage.lost": ("events of a day without a broker that were lost, late or repeated", "{:.0f}", "<=", 0, None),
-    "mqtt.outage.left": ("acknowledged messages that the queue on the disk still has", "{:.0f}", "<=", 0, None),
-    "mqtt.outage.drain": ("drain of that day over a link with a round trip of 50 ms, minutes", "{:.1f}", "<=", 15, None),
-    "mqtt.outage.live": ("latency p99 of live values during that drain, ms", "{:.0f}", "<=", 250, None),
-    "mqtt.bytes": ("20 signals at 1 Hz by TLS, with TCP/IP, MB per vehicle-month", "{:.2f}", "<=", 4, None),
-    "mqtt.cpu": ("CPU per published value, times that of libmosquitto in C", "{:.2f}", "<=", 3.0, None),
-    "mqtt.memory": ("resident memory with a car of at least 80 properties, MB", "{:.1f}", "<=", 25, None),
-    "mqtt.memory.fleet": ("resident memory of a bridge with batches and TLS, MB", "{:.1f}", "<=", 25, None),
-    "mqtt.discovery": ("discovery message of a car with 80 properties, kB", "{:.1f}", "<=", 30, None),
-})
+from verdict import judge, show
 
 DAY = 86_400
 
