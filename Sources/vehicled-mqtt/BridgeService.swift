@@ -1,5 +1,5 @@
 // The bridge as a whole: creates its parts and connects them. Values pass from the daemon through ValuePublisher to the send queue, and
-// commands from the broker through CommandReader to the daemon.
+// commands from the broker through CommandRunner to the daemon.
 
 import Glibc
 import Logging
@@ -18,14 +18,13 @@ final class BridgeService: EventSource {
   private let daemon: String
   private let topics: Topics
   private let logger = Logger(label: "vehicled-mqtt")
-  private let commands: CommandReader
   private var publisher: ValuePublisher
+  private var announcements: Announcements?
+  private var commands: CommandRunner?
   private var client: BrokerClient?
   private var sender: Sender?
   private var fleet: FleetPublisher?
   private var watch: DaemonWatch?
-  /// The last configuration that was announced for each device.
-  private var announced: [String: String] = [:]
   /// Whether the daemon has reported the devices since the start.
   private var hasValues = false
   private var daemonFailure: String? = "not connected yet"
@@ -34,7 +33,10 @@ final class BridgeService: EventSource {
   init(_ configuration: MQTTConfiguration, daemon: String, directory: String, host: String, loop: EventLoop) throws {
     (self.configuration, self.daemon, self.loop) = (configuration, daemon, loop)
     topics = Topics(prefix: configuration.prefix, host: configuration.host ?? host)
-    commands = CommandReader(topics, allowed: configuration.control)
+    let reader = CommandReader(topics, allowed: configuration.control)
+    announcements = configuration.discoveryPrefix.map { [topics] prefix in
+      Announcements(DiscoveryPayload(topics: topics, prefix: prefix, timing: configuration.timing, allows: reader.allows))
+    }
     publisher = ValuePublisher(topics, timing: configuration.timing, names: configuration.names) { [selection = configuration.selection] in
       selection.includes($0, kind: $1, $2)
     }
@@ -44,10 +46,15 @@ final class BridgeService: EventSource {
     options.clientID = configuration.clientID ?? "vehicled-\(topics.host)"
     options.will = .state(topics.status, "offline")
     options.filters = topics.commandFilters + (configuration.discoveryPrefix.map { ["\($0)/status"] } ?? [])
+    options.filters += announcements.map { [$0.filter] } ?? []
     let client = BrokerClient(options, loop: loop) { [unowned self] in handle($0) }
     self.client = client
     sender = try Sender(store, loop: loop) { (message) throws(BrokerFailure) in try client.publish(message) }
     sender?.changed = { [weak self] in self?.updateStatus() }
+    commands = CommandRunner(
+      reader, daemon: daemon, loop: loop, schema: { [unowned self] in publisher.schema(of: $0) },
+      // A response is for a client that waits: it is not queued.
+      publish: { [unowned self] in if sender?.isConnected == true { _ = try? client.publish($0) } })
     fleet = configuration.fleet.map { configuration in
       FleetPublisher(configuration, host: topics.host, loop: loop) { [weak self] in self?.sender?.add($0) }
     }
@@ -77,13 +84,16 @@ final class BridgeService: EventSource {
   private func handle(_ event: DaemonWatch.Event, at now: Instant) {
     switch event {
     case .result(let result):
-      sender?.add(publisher.apply(result, at: now))
+      let messages = publisher.apply(result, at: now)
+      // Home Assistant removes entities without warnings only while their topics exist.
+      for event in result.events ?? [] where event.name == Contract.Event.removed {
+        sender?.add(announcements?.withdraw(event.device) ?? [])
+      }
+      for schema in result.schemas ?? [] { announce(schema.device) }
+      if result.snapshot != nil { devicesReported() }
+      sender?.add(messages)
       if daemonFailure != nil { daemonConnected() }
       fleet?.apply(result)
-      for event in result.events ?? [] where event.name == Contract.Event.removed { withdraw(event.device) }
-      for schema in result.schemas ?? [] { announce(schema.device) }
-      let undeclared = (result.snapshot ?? []).map(\.name).filter { publisher.schema(of: $0) == nil }
-      if !undeclared.isEmpty { describe() } else { for device in result.snapshot ?? [] { announce(device.name) } }
     case .gap(let missing): logger.warning("vehicled skipped \(missing) replies: this service reads too slowly")
     case .disconnected(let failure, _):
       if daemonFailure == nil { logger.notice("no values: \(failure.message)") }
@@ -103,16 +113,23 @@ final class BridgeService: EventSource {
     updateStatus()
   }
 
+  /// `isDescribed`: whether the declarations were asked for. A device without one has just been removed.
+  private func devicesReported(isDescribed: Bool = false) {
+    let names = publisher.deviceNames
+    guard isDescribed || names.allSatisfy({ publisher.schema(of: $0) != nil }) else { return describe() }
+    commands?.devicesDeclared()
+    for name in names { announce(name) }
+    sender?.add(announcements?.removeLeftovers(except: names) ?? [])
+  }
+
   /// Asks for the declarations of all devices, which a snapshot does not contain.
   private func describe() {
     DaemonCall(socket: daemon, Contract.Describe.self, .init(), loop: loop) { [weak self] result in
       guard let self else { return }
       switch result {
       case .success(let found):
-        for schema in found.schemas {
-          publisher.declare(schema)
-          announce(schema.device)
-        }
+        for schema in found.schemas { publisher.declare(schema) }
+        devicesReported(isDescribed: true)
       case .failure(let failure): logger.error("cannot read the declarations of the devices: \(failure.message)")
       }
     }
@@ -121,20 +138,10 @@ final class BridgeService: EventSource {
   // MARK: Home Assistant
 
   private func announce(_ device: String) {
-    guard let prefix = configuration.discoveryPrefix, let schema = publisher.schema(of: device) else { return }
+    guard let schema = publisher.schema(of: device) else { return }
     // A device with only private values is not announced.
-    guard !schema.properties.isEmpty else { return withdraw(device) }
-    let discovery = DiscoveryPayload(topics: topics, prefix: prefix, timing: configuration.timing, allows: commands.allows)
-    let payload = discovery.payload(schema)
-    guard announced[device] != payload else { return }
-    announced[device] = payload
-    sender?.add([.state(discovery.topic(of: device), payload)])
-  }
-
-  private func withdraw(_ device: String) {
-    guard let prefix = configuration.discoveryPrefix, announced.removeValue(forKey: device) != nil else { return }
-    let discovery = DiscoveryPayload(topics: topics, prefix: prefix, timing: configuration.timing, allows: commands.allows)
-    sender?.add([.state(discovery.topic(of: device), "")])
+    let messages = schema.properties.isEmpty ? announcements?.withdraw(device) : announcements?.announce(schema)
+    sender?.add(messages ?? [])
   }
 
   // MARK: The broker
@@ -154,16 +161,15 @@ final class BridgeService: EventSource {
       updateStatus()
     case .acknowledged(let id, let failure): sender?.acknowledged(id, failure: failure)
     case .received(let message): received(message)
-    case .filtersRejected(let count):
-      logger.error(
-        "the broker rejects \(count) subscriptions: commands do not arrive; allow the bridge's user to subscribe below \(topics.prefix)/")
+    case .filterRejected(let filter):
+      logger.error("the broker rejects the subscription to \(filter); allow it for the bridge's user")
     }
   }
 
   /// Publishes everything: the broker may have lost retained messages, or values have expired meanwhile.
   private func publishAll() {
     let states = publisher.restart()
-    announced = [:]
+    announcements?.restart()
     for device in publisher.deviceNames { announce(device) }
     sender?.add(states + publisher.publications(at: SystemClock.monotonic))
     // Until the daemon has reported, the broker has only values of an earlier run.
@@ -175,13 +181,11 @@ final class BridgeService: EventSource {
       if message.payload == Array("online".utf8), !message.isRetained { homeAssistantStarted() }
       return
     }
-    do throws(CommandRejection) {
-      guard let command = try commands.command(message, schema: { publisher.schema(of: $0) }) else { return }
-      run(command, for: message)
-    } catch {
-      logger.warning("command rejected: \(error.message)")
-      respond(to: message, error: error.message)
+    if message.topic.hasPrefix("\(configuration.discoveryPrefix ?? "")/device/"), message.topic.hasSuffix("/config") {
+      announcements?.found(message)
+      return hasValues ? devicesReported() : ()
     }
+    commands?.received(message)
   }
 
   /// Home Assistant reads retained messages, but loses expired ones; after a random delay everything is sent again.
@@ -190,43 +194,6 @@ final class BridgeService: EventSource {
     _ = OneShot(after: Int64(delay * 1e9), loop: loop) { [weak self] in
       if self?.sender?.isConnected == true { self?.publishAll() }
     }
-  }
-
-  private func run(_ command: DaemonCommand, for message: IncomingMessage) {
-    switch command {
-    case .set(let device, let property, let value):
-      DaemonCall(socket: daemon, Contract.Set.self, .init(device: device, property: property, value: value), loop: loop) { [weak self] in
-        self?.finished(message, "\(device).\(property)", $0.map { _ in })
-      }
-    case .run(let device, let action, let arguments):
-      DaemonCall(
-        socket: daemon, Contract.Call.self, .init(device: device, action: action, arguments: arguments.isEmpty ? nil : arguments),
-        loop: loop
-      ) { [weak self] in
-        self?.finished(message, "\(device).\(action)", $0.map { _ in })
-      }
-    }
-  }
-
-  private func finished(_ message: IncomingMessage, _ reference: String, _ result: Result<Void, DaemonFailure>) {
-    switch result {
-    case .success:
-      logger.info("\(reference): command carried out")
-      respond(to: message, error: nil)
-    case .failure(let failure):
-      logger.warning("\(reference): command failed: \(failure.message)")
-      respond(to: message, error: failure.message)
-    }
-  }
-
-  private func respond(to message: IncomingMessage, error: String?) {
-    guard let topic = message.responseTopic, !topic.contains(where: { "#+".contains($0) }), !topic.isEmpty, sender?.isConnected == true
-    else {
-      return
-    }
-    let text = JSON.members(["ok": .bool(error == nil), "error": error.map { .string($0) }]).text
-    // A response is for a client that waits: it is not queued.
-    _ = try? client?.publish(OutgoingMessage(topic, text.utf8, expiry: 60, correlation: message.correlation))
   }
 
   private func updateStatus() {

@@ -82,9 +82,9 @@ extension EndToEnd {
       let json = try #require(
         JSONSerialization.jsonObject(with: Data(line.drop { $0 != "{" }.utf8)) as? [String: Any])
       let components = try #require(json["cmps"] as? [String: [String: Any]])
-      #expect(components["speed"]?["unit_of_meas"] as? String == "km/h" && components["speed"]?["exp_aft"] as? Int == 180)
-      #expect(components["odometer"] == nil || components["odometer"]?["exp_aft"] == nil)
-      #expect(components["vin"] == nil, "the VIN is private")
+      #expect(components["sensor-speed"]?["unit_of_meas"] as? String == "km/h" && components["sensor-speed"]?["exp_aft"] as? Int == 180)
+      #expect(components["sensor-odometer"] == nil || components["sensor-odometer"]?["exp_aft"] == nil)
+      #expect(components["sensor-vin"] == nil, "the VIN is private")
       #expect(components.values.allSatisfy { $0["cmd_t"] == nil }, "nothing is allowed")
       #expect(bridge.messages("vehicled/ev/vin") == [])
     }
@@ -151,6 +151,33 @@ extension EndToEnd {
       #expect(bridge.logs("by MQTT 5"))
       #expect(wait { bridge.messages("vehicled/pi/status") == ["vehicled/pi/status online"] })
       #expect(bridge.messages("vehicled/ev/#") == [], "a removed device leaves nothing")
+    }
+
+    @Test func `a device that was removed while the bridge did not run leaves nothing`() throws {
+      let (bridge, _) = try bridge()
+      #expect(wait { Double(bridge.value("speed") ?? "") != nil && bridge.value("odometer") != nil })
+      #expect(bridge.program?.end() == 0)
+      try bridge.rig.write("# empty\n")
+      #expect(bridge.rig.vehiclectl("reload").status == 0)
+      try bridge.start()
+      #expect(wait { bridge.messages("homeassistant/#", "vehicled/ev/#") == [] })
+      #expect(bridge.messages("vehicled/pi/status") == ["vehicled/pi/status online"])
+    }
+
+    @Test func `a command that arrives before the daemon runs is read as soon as it does`() throws {
+      let rig = try Rig()
+      let (daemon, _) = try rig.ev()
+      daemon.end()
+      let bridge = try Bridge(rig)
+      try bridge.startBroker()
+      try bridge.start("control = [\"ev.*\"]")
+      #expect(bridge.logs("by MQTT 5"))
+      bridge.publish("vehicled/ev/nothing/set", "5")
+      bridge.publish("vehicled/other/speed/set", "5")
+      _ = try rig.daemon()
+      #expect(bridge.logs("command rejected: ev.speed is read-only"))
+      #expect(bridge.program?.stderr.contains("there is no device") == false)
+      #expect(bridge.logs("command rejected: other.speed is not allowed"))
     }
 
     @Test func `a rejected password, an untrusted certificate and a forbidden topic are named`() throws {

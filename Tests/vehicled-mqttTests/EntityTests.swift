@@ -72,16 +72,16 @@ import Varlink
         ], actions: [Action("refresh", help: ""), Action("drive", motion: true, help: "")]))
     let discovery = DiscoveryPayload(topics: topics, prefix: "homeassistant", timing: PropertyState.Timing()) { _, name in name != "speed" }
     #expect(discovery.topic(of: "ev") == "homeassistant/device/vehicled_pi_ev/config")
-    let payload = try #require(JSON(discovery.payload(schema)))
+    let payload = try #require(JSON(discovery.payload(schema, discovery.components(schema))))
     let components = try #require(payload["cmps"])
-    let speed = try #require(components["speed"])
+    let speed = try #require(components["sensor-speed"])
     #expect(speed["p"]?.string == "sensor" && speed["dev_cla"]?.string == "speed" && speed["exp_aft"] == .int(180) && speed["avty"] == nil)
     #expect(speed["stat_t"]?.string == "vehicled/ev/speed" && payload["~"] == nil && speed["cmd_t"] == nil)
-    let charge = try #require(components["state-of-charge"])
+    let charge = try #require(components["sensor-state-of-charge"])
     #expect(charge["dev_cla"]?.string == "battery" && charge["exp_aft"] == nil && charge["avty"] != nil)
-    #expect(components["led"]?["p"]?.string == "number" && components["led"]?["cmd_t"]?.string == "vehicled/ev/led/set")
-    #expect(components["do-refresh"]?["p"]?.string == "button" && components["do-drive"] == nil)
-    #expect(components["link"]?["dev_cla"]?.string == "connectivity")
+    #expect(components["number-led"]?["p"]?.string == "number" && components["number-led"]?["cmd_t"]?.string == "vehicled/ev/led/set")
+    #expect(components["button-refresh"]?["p"]?.string == "button" && components["button-drive"] == nil)
+    #expect(components["binary_sensor-link"]?["dev_cla"]?.string == "connectivity")
     #expect(payload["o"]?["name"]?.string == "vehicled-mqtt" && payload["dev"]?["ids"]?.string == "vehicled_pi_ev")
   }
 
@@ -94,6 +94,6 @@ import Varlink
     let discovery = DiscoveryPayload(topics: Topics(host: "raspberrypi"), prefix: "homeassistant", timing: PropertyState.Timing()) { _, _ in
       true
     }
-    #expect(discovery.payload(large).utf8.count < 30_000)
+    #expect(discovery.payload(large, discovery.components(large)).utf8.count < 30_000)
   }
 }

@@ -13,7 +13,7 @@ final class BrokerClient: EventSource {
     case disconnected(BrokerFailure, retry: Instant)
     case acknowledged(id: CInt, failure: CInt?)
     case received(IncomingMessage)
-    case filtersRejected(Int)
+    case filterRejected(String)
   }
 
   private enum State {
@@ -102,7 +102,7 @@ final class BrokerClient: EventSource {
       case .refused(let failure), .ended(let failure): return fail(failure, at: now)
       case .acknowledged(let id, let failure): handle(.acknowledged(id: id, failure: failure))
       case .received(let message): handle(.received(message))
-      case .filtersRejected(let count): handle(.filtersRejected(count))
+      case .filterRejected(let filter): handle(.filterRejected(filter))
       }
     }
     // A callback may have published, and thereby noticed the end.

@@ -13,8 +13,8 @@ enum BrokerEvent {
   /// A message was acknowledged. `failure` is the reason if the broker rejects it, or has no subscriber for it.
   case acknowledged(id: CInt, failure: CInt?)
   case received(IncomingMessage)
-  /// The broker rejects this many of the topic filters.
-  case filtersRejected(Int)
+  /// The broker rejects the subscription to a topic filter.
+  case filterRejected(String)
 }
 
 /// What the broker can do.
@@ -46,6 +46,8 @@ final class BrokerConnection: @unchecked Sendable {
   /// The last error that the library has logged.
   private var details: String?
   private var aliases = TopicAliases(limit: 0)
+  /// The topic filters by the ID of their subscription.
+  private var subscriptions: [CInt: String] = [:]
 
   /// Prepares a connection, by MQTT 5 (`isCurrent`) or 3.1.1.
   init(_ options: BrokerOptions, isCurrent: Bool) throws(BrokerFailure) {
@@ -120,7 +122,12 @@ final class BrokerConnection: @unchecked Sendable {
 
   /// Subscribes to the topic filters.
   func subscribe() {
-    for filter in options.filters { mosquitto_subscribe_v5(handle, nil, filter, 1, 0, nil) }
+    for filter in options.filters {
+      var id: CInt = 0
+      // The messages of this client do not come back (MQTT 5).
+      mosquitto_subscribe_v5(handle, &id, filter, 1, isCurrent ? CInt(MQTT_SUB_OPT_NO_LOCAL.rawValue) : 0, nil)
+      subscriptions[id] = filter
+    }
   }
 
   /// Sends a message, and returns its ID, which its acknowledgement has.
@@ -171,10 +178,13 @@ final class BrokerConnection: @unchecked Sendable {
       }
       connection.events.append(.received(incoming))
     }
-    mosquitto_subscribe_v5_callback_set(handle) { _, object, _, count, granted, _ in
-      guard let granted else { return }
-      let rejected = (0..<Int(count)).filter { granted[$0] >= 0x80 }.count
-      if rejected > 0 { BrokerConnection.from(object)?.events.append(.filtersRejected(rejected)) }
+    mosquitto_subscribe_v5_callback_set(handle) { _, object, id, count, granted, _ in
+      guard let connection = BrokerConnection.from(object), let granted, count == 1, granted[0] >= 0x80,
+        let filter = connection.subscriptions[id]
+      else {
+        return
+      }
+      connection.events.append(.filterRejected(filter))
     }
     mosquitto_log_callback_set(handle) { _, object, level, text in
       guard level == MOSQ_LOG_ERR, let text else { return }

@@ -34,6 +34,9 @@ struct CommandReader {
     !Self.forbidden.contains(name) && allowed.contains { $0.matches(device, name) }
   }
 
+  /// Whether the topic is that of a command.
+  func isCommand(_ message: IncomingMessage) -> Bool { topics.command(message.topic) != nil }
+
   /// Returns the command in a message; nil if its topic is not that of a command. `schema` is that of the device.
   func command(_ message: IncomingMessage, schema: (String) -> Contract.Schema?) throws(CommandRejection) -> DaemonCommand? {
     guard let (device, name, isAction) = topics.command(message.topic) else { return nil }

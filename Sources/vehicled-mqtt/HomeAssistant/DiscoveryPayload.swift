@@ -20,18 +20,69 @@ struct DiscoveryPayload {
       .reduce(into: "") { $0.append($1) }
   }
 
-  /// The configuration of a device with these published properties.
-  func payload(_ schema: Contract.Schema) -> String {
+  /// An entity in a configuration.
+  struct Component: Equatable {
+    var platform: String
+    /// The retained topics that only this entity uses.
+    var topics: [String]
+    /// The definition; nil if it was read from the broker.
+    var definition: JSON?
+
+    init(_ definition: JSON, platform: Entity.Platform) {
+      (self.platform, self.definition) = (platform.rawValue, definition)
+      topics = Self.topics(in: definition)
+    }
+
+    /// Reads a component of a configuration; nil if it defines no entity.
+    init?(_ found: JSON) {
+      guard let platform = found["p"]?.string, found["uniq_id"] != nil else { return nil }
+      (self.platform, topics) = (platform, Self.topics(in: found))
+    }
+
+    private static func topics(in definition: JSON) -> [String] {
+      ["stat_t", "json_attr_t"].compactMap { definition[$0]?.string }
+    }
+  }
+
+  /// The entities of a device with these published properties. Their keys contain the platform, because Home Assistant cannot change it.
+  func components(_ schema: Contract.Schema) -> [String: Component] {
     let id = identifier(schema.device)
-    var components: [JSON.Member] = [
-      JSON.Member(key: "link", value: link(schema.device, id)), JSON.Member(key: "state", value: state(schema.device, id)),
+    var components = [
+      "binary_sensor-link": Component(link(schema.device, id), platform: .binarySensor),
+      "sensor-state": Component(state(schema.device, id), platform: .sensor),
     ]
     for property in schema.properties where !["link", "state"].contains(property.name) {
-      components.append(JSON.Member(key: property.name, value: component(property, of: schema.device, id)))
+      let entity = EntityModel.entity(for: property, isWritable: allows(schema.device, property.name))
+      let definition = component(property, entity, of: schema.device, id)
+      components["\(entity.platform.rawValue)-\(property.name)"] = Component(definition, platform: entity.platform)
     }
     for action in schema.actions where !action.motion && action.arguments.allSatisfy(\.optional) && allows(schema.device, action.name) {
-      components.append(JSON.Member(key: "do-\(action.name)", value: button(action, of: schema.device, id)))
+      components["button-\(action.name)"] = Component(button(action, of: schema.device, id), platform: .button)
     }
+    return components
+  }
+
+  /// The entities in a configuration that this bridge has published; empty if another program has. Topics of others are left out, because
+  /// they are cleared later.
+  func components(in payload: JSON) -> [String: Component] {
+    guard case .array(let availability)? = payload["avty"], availability.first?["t"]?.string == topics.status,
+      case .object(let members)? = payload["cmps"]
+    else {
+      return [:]
+    }
+    var components: [String: Component] = [:]
+    for member in members {
+      guard var component = Component(member.value) else { continue }
+      component.topics.removeAll { !$0.hasPrefix("\(topics.prefix)/") }
+      components[member.key] = component
+    }
+    return components
+  }
+
+  /// The configuration of a device with these entities. `removed`: the platforms of former entities, by key.
+  func payload(_ schema: Contract.Schema, _ components: [String: Component], removed: [String: String] = [:]) -> String {
+    let id = identifier(schema.device)
+    let definitions = components.compactMapValues(\.definition).merging(removed.mapValues { .members(["p": .string($0)]) }) { $1 }
     return JSON.members([
       "dev": .members([
         "ids": .string(id), "name": .string(schema.device), "mf": .string("vehicled"), "mdl": .string(schema.kind),
@@ -41,12 +92,11 @@ struct DiscoveryPayload {
       // Those of the components, unless they have their own.
       "avty": .array([bridge, up(schema.device)]),
       "avty_mode": .string("all"),
-      "cmps": .object(components),
+      "cmps": .object(definitions.sorted { $0.key < $1.key }.map { JSON.Member(key: $0.key, value: $0.value) }),
     ]).text
   }
 
-  private func component(_ property: Contract.Property, of device: String, _ id: String) -> JSON {
-    let entity = EntityModel.entity(for: property, isWritable: allows(device, property.name))
+  private func component(_ property: Contract.Property, _ entity: Entity, of device: String, _ id: String) -> JSON {
     let isCommand = ![Entity.Platform.sensor, .binarySensor].contains(entity.platform)
     let isFresh = property.retained != true
     let isBool = entity.platform == .binarySensor || entity.platform == .switchable

@@ -7,6 +7,12 @@ enum PayloadText {
   static let absent = "None"
 
   static func value(_ value: Value?, unit: String?) -> String {
+    let text = text(value, unit: unit)
+    // An empty message would delete the topic.
+    return text.isEmpty ? absent : text
+  }
+
+  private static func text(_ value: Value?, unit: String?) -> String {
     switch value {
     case nil: absent
     case .bool(let value): value ? "true" : "false"

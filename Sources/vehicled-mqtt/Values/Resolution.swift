@@ -5,6 +5,7 @@ enum Resolution {
   private static let decimals: [String: Int] = [
     "V": 2, "A": 1, "kW": 2, "kWh": 1, "Ah": 1, "%": 1, "°C": 1, "km/h": 1, "km": 1, "m": 1, "kPa": 1, "g/s": 2, "Nm": 1, "rpm": 0, "s": 0,
     "min": 0, "Hz": 1, "ms": 0, "bpm": 0, "°": 5, "L/h": 2, "Pa": 0, "mA": 2, "kg/h": 1,
+    "W": 0, "Wh": 1, "mm": 1, "hPa": 1, "rad": 2, "kWh/100 km": 1, "kcal": 0, "steps/min": 0, "bytes": 0,
   ]
 
   /// The number of decimals of values with this unit; nil if every change counts.

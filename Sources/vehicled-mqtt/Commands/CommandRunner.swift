@@ -1,0 +1,104 @@
+// Carries out the commands that clients of the broker send, and answers those with a response topic.
+
+import Glibc
+import Logging
+import Protocols
+import ServiceRuntime
+import Varlink
+
+final class CommandRunner: EventSource {
+  /// How long a command waits for the declaration of its device after the start. Later, its sender no longer expects it.
+  private static let timeout: Nanoseconds = 10 * .second
+  private static let maxWaiting = 100
+
+  private let reader: CommandReader
+  private let daemon: String
+  private let loop: EventLoop
+  private let logger = Logger(label: "vehicled-mqtt")
+  /// Returns the schema of a device.
+  private let schema: (String) -> Contract.Schema?
+  /// Publishes a response, while there is a connection.
+  private let publish: (OutgoingMessage) -> Void
+  /// The commands that arrived before the daemon has declared its devices; nil once it has.
+  private var waiting: [(message: IncomingMessage, until: Instant)]? = []
+
+  init(
+    _ reader: CommandReader, daemon: String, loop: EventLoop, schema: @escaping (String) -> Contract.Schema?,
+    publish: @escaping (OutgoingMessage) -> Void
+  ) {
+    (self.reader, self.daemon, self.loop, self.schema, self.publish) = (reader, daemon, loop, schema, publish)
+    super.init()
+    loop.add(self)
+  }
+
+  /// Carries out the command in a message, if it is one.
+  func received(_ message: IncomingMessage) {
+    guard let waiting else { return carryOut(message) }
+    guard reader.isCommand(message) else { return }
+    guard waiting.count < Self.maxWaiting, !message.isRetained else { return carryOut(message) }
+    let until = SystemClock.monotonic + Self.timeout
+    self.waiting?.append((message, until))
+    wake = waiting.first?.until ?? until
+  }
+
+  /// Carries out the waiting commands: the devices are declared.
+  func devicesDeclared() {
+    let messages = waiting ?? []
+    (waiting, wake) = (nil, nil)
+    for (message, _) in messages { carryOut(message) }
+  }
+
+  override func timerFired(at now: Instant) {
+    let late = (waiting ?? []).filter { $0.until <= now }
+    waiting?.removeAll { $0.until <= now }
+    wake = waiting?.first?.until
+    for (message, _) in late { reject(message, "\(message.topic): no values from vehicled yet; check that it is running") }
+  }
+
+  private func carryOut(_ message: IncomingMessage) {
+    do throws(CommandRejection) {
+      guard let command = try reader.command(message, schema: schema) else { return }
+      run(command, for: message)
+    } catch {
+      reject(message, error.message)
+    }
+  }
+
+  private func reject(_ message: IncomingMessage, _ reason: String) {
+    logger.warning("command rejected: \(reason)")
+    respond(to: message, error: reason)
+  }
+
+  private func run(_ command: DaemonCommand, for message: IncomingMessage) {
+    switch command {
+    case .set(let device, let property, let value):
+      DaemonCall(socket: daemon, Contract.Set.self, .init(device: device, property: property, value: value), loop: loop) { [weak self] in
+        self?.finished(message, "\(device).\(property)", $0.map { _ in })
+      }
+    case .run(let device, let action, let arguments):
+      DaemonCall(
+        socket: daemon, Contract.Call.self, .init(device: device, action: action, arguments: arguments.isEmpty ? nil : arguments),
+        loop: loop
+      ) { [weak self] in
+        self?.finished(message, "\(device).\(action)", $0.map { _ in })
+      }
+    }
+  }
+
+  private func finished(_ message: IncomingMessage, _ reference: String, _ result: Result<Void, DaemonFailure>) {
+    switch result {
+    case .success:
+      logger.info("\(reference): command carried out")
+      respond(to: message, error: nil)
+    case .failure(let failure):
+      logger.warning("\(reference): command failed: \(failure.message)")
+      respond(to: message, error: failure.message)
+    }
+  }
+
+  private func respond(to message: IncomingMessage, error: String?) {
+    guard let topic = message.responseTopic, !topic.isEmpty, !topic.contains(where: { "#+".contains($0) }) else { return }
+    let text = JSON.members(["ok": .bool(error == nil), "error": error.map { .string($0) }]).text
+    publish(OutgoingMessage(topic, text.utf8, expiry: 60, correlation: message.correlation))
+  }
+}
