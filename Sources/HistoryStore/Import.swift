@@ -70,7 +70,7 @@ extension HistoryStore {
       }
     }
     let count = builder.count
-    return (builder.build(from: imported.block.start, to: imported.block.end, layout: .whole), count)
+    return (builder.build(from: imported.block.start, to: imported.block.end, layout: .whole, effort: .fast), count)
   }
 
   /// Throws if the imported values overlap recorded ones in time.

@@ -44,7 +44,7 @@ enum RollupCoding {
       throw StoreError(.failed, "cannot encode rollups: \(error)")
     }
     let start = Int64(indexes.first ?? 0) * resolution.width
-    return builder.build(from: start, to: start, layout: .whole)
+    return builder.build(from: start, to: start, layout: .whole, effort: .fast)
   }
 
   /// The mean, rounded to at most a thousandth of the range of values: more digits would be noise, and take up most of the space.

@@ -14,7 +14,7 @@ public enum Batch {
 
   /// Returns the bytes of a batch.
   public static func encode(header: [UInt8], block: [UInt8]) -> [UInt8] {
-    let stored = Compressor(.columns).compress(header)
+    let stored = Compressor(.smallest).compress(header)
     var rest = ByteWriter()
     rest.append(header.count)
     rest.append(stored.count)

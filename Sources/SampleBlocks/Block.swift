@@ -108,10 +108,13 @@ public struct Block: Sendable {
   /// The times of all rows, in ascending order.
   private func times(_ decompressor: Decompressor) throws(BlockError) -> [Int64] {
     var reader = try timeSection.reader(.times, decompressor)
-    let width = Int(try reader.byte())
+    let kind = Int(try reader.byte())
+    let (width, zeros) = (kind % 16, kind / 16)
     guard 1...8 ~= width, reader.remaining == width * rows else {
       throw reader.failure("\(reader.remaining) bytes for \(rows) rows of \(width) bytes")
     }
+    guard zeros <= BlockLimits.zeros else { throw reader.failure("\(zeros) zeros, at most \(BlockLimits.zeros)") }
+    let unit = (0..<zeros).reduce(Int64(1)) { unit, _ in unit * 10 }
     let bytes = try reader.slice(reader.remaining)
     return try bytes.withUnsafeBufferPointer { (planes) throws(BlockError) -> [Int64] in
       try [Int64](unsafeUninitializedCapacity: rows) { (times, count) throws(BlockError) in
@@ -120,7 +123,7 @@ public struct Block: Sendable {
           var number = UInt64(planes[row])
           if width > 1 { number |= UInt64(planes[rows + row]) << 8 }
           if width > 2 { for plane in 2..<width { number |= UInt64(planes[plane * rows + row]) << (8 * UInt64(plane)) } }
-          let time = last &+ step &+ signedNumber(zigzag: number)
+          let time = last &+ step &+ signedNumber(zigzag: number) &* unit
           guard row == 0 || time > last else { throw reader.failure("row \(row) is not after the previous one") }
           step = row == 0 ? 0 : time &- last
           last = time

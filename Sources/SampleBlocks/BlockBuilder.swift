@@ -9,8 +9,9 @@
 //   header    = length, stored length, CRC-32C:u32 of the stored bytes
 //   sections  = the stored bytes for each header, in the order of the headers: deflated if that makes them shorter
 //   all       = the length of each part, then the parts
-//   times     = width:u8, then the first time minus start, and the differences between successive times, each minus the previous
-//               difference, as integers of this many bytes: first the least significant byte of all integers, then the next ones
+//   times     = width + 16 * zeros:u8, then the first time minus start, and the differences between successive times, each minus the
+//               previous difference and divided by 10^zeros, as integers of this many bytes: first the least significant byte of all
+//               integers, then the next ones
 //   reasons   = the reasons for absences: count, strings
 //   row set   = see RowSets
 //   column    = see ColumnEncoder
@@ -28,6 +29,15 @@ public struct BlockBuilder: Sendable {
     case whole = 0
     /// Each column compressed separately, so that a reader decompresses only what it needs.
     case columns = 1
+  }
+
+  /// How much time compression takes.
+  public enum Effort: Sendable {
+    /// For a block of a few seconds that is soon merged with others.
+    case fast
+    case normal
+    /// For a block that is sent over a network.
+    case smallest
   }
 
   private struct Pending {
@@ -117,7 +127,7 @@ public struct BlockBuilder: Sendable {
 
   /// Returns a block of all samples, and empties the builder. The block covers `start` to `end`; samples before `start` provide the values
   /// that are valid at `start`.
-  public mutating func build(from start: Int64, to end: Int64, layout: Layout) -> [UInt8] {
+  public mutating func build(from start: Int64, to end: Int64, layout: Layout, effort: Effort = .normal) -> [UInt8] {
     defer { self = BlockBuilder() }
     let rows = sortedTimes()
     var (reasons, sets) = (StringTable(), RowSets())
@@ -145,13 +155,13 @@ public struct BlockBuilder: Sendable {
     var reasonBytes = ByteWriter()
     reasonBytes.append(reasons)
     let parts = [Self.encode(rows, from: start), reasonBytes.bytes] + rowSets.parts + columns.map(\.bytes)
-    return Self.block(head, parts, layout)
+    return Self.block(head, parts, layout, effort)
   }
 
-  private static func block(_ head: ByteWriter, _ parts: [[UInt8]], _ layout: Layout) -> [UInt8] {
+  private static func block(_ head: ByteWriter, _ parts: [[UInt8]], _ layout: Layout, _ effort: Effort) -> [UInt8] {
     var head = head
     var sections: [UInt8] = []
-    let compressor = Compressor(layout)
+    let compressor = Compressor(effort)
     func appendSection(_ bytes: [UInt8]) {
       let stored = compressor.compress(bytes)
       head.append(bytes.count)
@@ -183,18 +193,21 @@ public struct BlockBuilder: Sendable {
 
   /// Encodes the times as second differences. Their low bytes are noise, and the others almost constant: they compress better separately.
   private static func encode(_ times: [Int64], from start: Int64) -> [UInt8] {
-    var (last, step, all) = (start, Int64(0), UInt64(0))
-    var numbers: [UInt64] = []
-    numbers.reserveCapacity(times.count)
+    var (last, step) = (start, Int64(0))
+    var differences: [Int64] = []
+    differences.reserveCapacity(times.count)
     for (row, time) in times.enumerated() {
-      let number = zigzag(time &- last &- step)
-      numbers.append(number)
-      all |= number
+      differences.append(time &- last &- step)
       step = row == 0 ? 0 : time &- last
       last = time
     }
-    let width = max(1, (UInt64.bitWidth - all.leadingZeroBitCount + 7) / 8)
-    var bytes = [UInt8(width)]
+    var (zeros, unit) = (0, Int64(1))
+    while zeros < BlockLimits.zeros, differences.contains(where: { $0 != 0 }), differences.allSatisfy({ $0 % (unit * 10) == 0 }) {
+      (zeros, unit) = (zeros + 1, unit * 10)
+    }
+    let numbers = differences.map { zigzag($0 / unit) }
+    let width = max(1, (UInt64.bitWidth - numbers.reduce(0, |).leadingZeroBitCount + 7) / 8)
+    var bytes = [UInt8(width + 16 * zeros)]
     bytes.reserveCapacity(1 + width * numbers.count)
     for plane in 0..<width { for number in numbers { bytes.append(UInt8(truncatingIfNeeded: number >> (8 * UInt64(plane)))) } }
     return bytes

@@ -41,6 +41,8 @@ public enum BlockLimits {
   public static let columns = 1 << 14
   /// The maximum size of all sections of a block before compression, in bytes.
   public static let size = 8 << 20
+  /// The maximum number of zeros that are removed from the ends of times.
+  static let zeros = 9
   /// The highest valid series ID.
   public static let series = Int(Int32.max)
 }

@@ -9,10 +9,8 @@ private let maxRatio = 1032
 struct Compressor: ~Copyable {
   private let compressor: OpaquePointer
 
-  init(_ layout: BlockBuilder.Layout) {
-    // A block of a few seconds is soon merged with others. For the others, higher levels take several times as long, and save less than 3 %.
-    let level: CInt = layout == .whole ? 1 : 7
-    guard let allocated = libdeflate_alloc_compressor(level) else { preconditionFailure("out of memory") }
+  init(_ effort: BlockBuilder.Effort) {
+    guard let allocated = libdeflate_alloc_compressor(effort.level) else { preconditionFailure("out of memory") }
     compressor = allocated
   }
 
@@ -25,6 +23,18 @@ struct Compressor: ~Copyable {
     }
     // The result is empty if it does not fit.
     return compressed.isEmpty || compressed.count >= bytes.count ? bytes : compressed
+  }
+}
+
+extension BlockBuilder.Effort {
+  /// The level of libdeflate, from 1 to 12.
+  fileprivate var level: CInt {
+    switch self {
+    case .fast: 1
+    // Higher levels take several times as long, and save less than 3 % of a large block.
+    case .normal: 7
+    case .smallest: 12
+    }
   }
 }
 

@@ -32,7 +32,7 @@ from verdict import verdicts
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", metavar="NAME", help="max, hz, scale, fanout, ble, vesc, car, tilt, flood, idle, history, kills, mqtt")
+    parser.add_argument("what", nargs="*", metavar="NAME", help="max, hz, scale, fanout, ble, vesc, car, tilt, flood, idle, history, kills, mqtt, or one part of mqtt: mqtt-kills, mqtt-outage, mqtt-cpu, mqtt-vehicle")
     parser.add_argument("--bin", type=Path, default=rig.ROOT / ".build" / "release", help="directory of vehicled and vehiclectl (.build/release)")
     parser.add_argument("--quick", action="store_true", help="short runs, as a smoke test")
     parser.add_argument("--rounds", type=int, help="number of rounds (3; quick 1)")
@@ -43,7 +43,8 @@ def main():
     parser.add_argument("--json", type=Path, help="write the results of all rounds to this file")
     options = parser.parse_args()
     benchmarks = {"max": polling.run_max, "hz": polling.run_hz, "scale": polling.run_scale, "fanout": fanout.run_fanout, "ble": beside.run_ble, "vesc": beside.run_vesc, "car": car.run_car, "tilt": tilting.run_tilt, "flood": flooding.run_flood, "idle": idle.run_idle}
-    separate = {"history": history.run_history, "kills": history.run_kills, "mqtt": mqtt.run_mqtt}
+    parts = {f"mqtt-{part}": run for part, run in mqtt.PARTS.items()}
+    separate = {"history": history.run_history, "kills": history.run_kills, "mqtt": mqtt.run_mqtt, **parts}
     for name in options.what:
         if name not in benchmarks | separate:
             parser.error(f"there is no benchmark {name}: choose from {', '.join(benchmarks | separate)}")

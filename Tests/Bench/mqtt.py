@@ -946,5 +946,8 @@ def run_vehicle(options):
     return result
 
 
+PARTS = {"kills": run_kills, "outage": run_outage, "cpu": run_cpu, "vehicle": run_vehicle}
+
+
 def run_mqtt(options):
-    return {"kills": run_kills(options), "outage": run_outage(options), "cpu": run_cpu(options), "vehicle": run_vehicle(options)}
+    return {part: run(options) for part, run in PARTS.items()}

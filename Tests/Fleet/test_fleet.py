@@ -101,9 +101,10 @@ def encode_parts(start, columns, bases=True):
     times = sorted({moment for _, samples in columns.values() for moment in samples})
     changes, last, step = [], start, 0
     for row, moment in enumerate(times):
-        change = moment - last - step
-        changes.append(2 * change if change >= 0 else -2 * change - 1)
+        changes.append(moment - last - step)
         last, step = moment, moment - last if row else 0
+    zeros = max(number for number in range(10) if number == 0 or any(changes) and all(change % 10**number == 0 for change in changes))
+    changes = [2 * change if change >= 0 else -2 * change - 1 for change in (change // 10**zeros for change in changes)]
     width = max([1] + [(change.bit_length() + 7) // 8 for change in changes])
     planes = bytes(change >> 8 * plane & 0xFF for plane in range(width) for change in changes)
     contents = [content for _, (_, samples) in sorted(columns.items()) for content in samples.values()]
@@ -126,7 +127,7 @@ def encode_parts(start, columns, bases=True):
         skipped = (leb(index - previous - 1) + reason_index[contents[index].reason] for index, previous in zip(absent, [-1, *absent]))
         encoded_columns.append(bytes([encoding]) + leb(len(absent)) + b"".join(skipped) + values)
         set_of[number] = sets.index(tuple(row_of[moment] for moment in sorted(samples)))
-    return len(times), set_of, [bytes([width]) + planes, reasons, *encoded_sets, *encoded_columns]
+    return len(times), set_of, [bytes([width + 16 * zeros]) + planes, reasons, *encoded_sets, *encoded_columns]
 
 def encode_block(start, end, row_count, set_of, parts, layout=0, size_of=len):
     """A block of these parts. `size_of` returns the size that the header of a section states."""
@@ -217,6 +218,8 @@ class Decoding(unittest.TestCase):
         self.check({1: ("int", {-5: 1})}, start=-(2**63), end=0)
         self.check({}, start=0, end=0)
         self.check({4: ("int", {0: 1})}, start=0, end=0)
+        for unit in (1, 10, 10**6, 10**9, 10**12):
+            self.check({1: ("int", {unit * moment: moment for moment in (-7, 0, 3, 4, 11)})}, start=-8 * unit, end=12 * unit)
 
     def test_random_columns(self):
         generator = random.Random(7)

@@ -79,6 +79,18 @@ import Testing
     #expect(try block.column(1)?.samples == [Sample(time: 5, content: .value(.int(3))), Sample(time: 9, content: .value(.int(2)))])
   }
 
+  @Test func `times that end in zeros take one byte each`() throws {
+    for unit: Int64 in [1, 10, 10_000, 1_000_000_000, 1_000_000_000_000] {
+      var builder = BlockBuilder()
+      let times = [-7, 0, 3, 4, 11].map { $0 * unit }
+      for time in times { try builder.append(.value(.bool(true)), series: 1, at: time) }
+      let bytes = builder.build(from: -8 * unit, to: 12 * unit, layout: .columns)
+      let block = try Block(bytes)
+      #expect(try block.column(1)?.times == times && block.start == -8 * unit && block.end == 12 * unit)
+      if unit <= 1_000_000_000 { #expect(bytes.count < 90) }
+    }
+  }
+
   @Test func `values of two types in one series are an error`() throws {
     var builder = BlockBuilder()
     try builder.append(.value(.int(1)), series: 4, at: 0)

@@ -150,6 +150,7 @@ import Testing
     #expect(failure([1, 10, 4]) == nil)
     #expect(failure([1, 10, 0]) == "times: row 1 is not after the previous one")
     #expect(failure([1, 10]) == "times: 1 bytes for 2 rows of 1 bytes" && failure([0]) == "times: 0 bytes for 2 rows of 0 bytes")
+    #expect(failure([0xA1, 10, 4]) == "times: 10 zeros, at most 9")
   }
 
   @Test func `row sets that are impossible or too large are an error`() {

@@ -64,15 +64,15 @@ def decode(payload: bytes) -> dict:
         check(len(payload) <= MAX_PAYLOAD and batch.bytes(4) == b"VFB1" and batch.bytes(4) == crc32c(payload[8:]), "checksum mismatch")
         size, header, sets, samples = batch.number(MAX_HEADER), batch.bytes(batch.number()), [[]], []
         start, end, row_count, columns, readers = read_block(batch, batch.position)
-        reader = Reader("header", inflate(header, size))
-        header = json.loads(str(reader.data, "utf-8"))
+        header = json.loads(str((reader := Reader("header", inflate(header, size))).data, "utf-8"))
         series = {id: (name, kind, unit) for id, name, kind, unit in header["series"] if name and str.isprintable(name + (unit or ""))}
         check(all(type(header[key]) is kind and str(header[key]).isprintable() for key, kind in KEYS.items()), "a key is invalid")
         check(all(header[key] != "" for key in KEYS) and 0 < header["sequence"] < 2**63 and len(series) == len(header["series"]), "invalid")
         reader = readers[0]
-        changes = signed(int.from_bytes(row, "little") for row in zip(*[reader.bytes(row_count) for _ in range(reader.number(8))]))
-        times = sums([start, *changes[:1], *sums(changes[1:])])[1:]
-        check(len(times) == row_count and times == sorted(set(times)), "the rows are not in order")
+        zeros, width = divmod(reader.bytes(1)[0], 16)
+        changes = signed(int.from_bytes(row, "little") for row in zip(*[reader.bytes(row_count) for _ in range(width)]))
+        times = sums([start, *(change * 10**zeros for change in (*changes[:1], *sums(changes[1:])))])[1:]
+        check(0 < width < 9 and zeros < 10 and len(times) == row_count and times == sorted(set(times)), "the rows are not in order")
         reasons = (reader := readers[1]).strings()
         for reader in readers[2:-3 - len(columns)]:  # A row set without a base adds its rows to the empty set.
             count, base = reader.number(MAX_SAMPLES - sum(map(len, sets))), reader.number()

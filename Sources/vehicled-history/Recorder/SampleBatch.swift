@@ -87,7 +87,7 @@ extension HistoryStore {
     // The index of the column of each key, or -1.
     var columns = [Int](repeating: -1, count: ids.count)
     func flush(_ end: Int64) throws(StoreError) {
-      let bytes = builder.build(from: start, to: end, layout: .whole)
+      let bytes = builder.build(from: start, to: end, layout: .whole, effort: .fast)
       dropped += try append(NewBlock(device: batch.device, boot: boot, start: start, end: end, continues: continues, bytes: bytes))
       (start, continues) = (end, true)
       columns = [Int](repeating: -1, count: ids.count)

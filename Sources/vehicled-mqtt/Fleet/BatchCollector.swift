@@ -23,6 +23,7 @@ struct BatchCollector {
 
   /// Times are rounded down to this, in µs: their digits would be more than half of a batch.
   private static let resolution: Int64 = 10_000
+  private static func rounded(_ time: Int64) -> Int64 { time / resolution * resolution }
   /// The number of samples after which a batch is sent early.
   private static let maxCount = 20_000
 
@@ -69,8 +70,7 @@ struct BatchCollector {
     var builder = BlockBuilder()
     for sample in samples {
       do throws(BlockError) {
-        let time = (sample.time + clock.offset) / Self.resolution * Self.resolution
-        try builder.append(sample.content, series: sample.series, at: time)
+        try builder.append(sample.content, series: sample.series, at: Self.rounded(sample.time + clock.offset))
       } catch {
         assertionFailure("the type of a value matches its series: \(error)")
       }
@@ -85,7 +85,8 @@ struct BatchCollector {
           .array([.int(index + 1), .string(key.property), .string(key.type.rawValue), key.unit.map { .string($0) } ?? .null])
         }),
     ]).text
-    let block = builder.build(from: begin + clock.offset, to: end + clock.offset, layout: .whole)
+    let block = builder.build(
+      from: Self.rounded(begin + clock.offset), to: Self.rounded(end + clock.offset), layout: .whole, effort: .smallest)
     (samples, keys, series, start) = ([], [], [:], end)
     return Batch.encode(header: Array(header.utf8), block: block)
   }
