@@ -79,9 +79,9 @@ public final class Database {
       throw StoreError(
         .tooNew, "\(path) was written by a later version: schema \(version), this one supports \(format.version); upgrade")
     }
-    try execute("PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON")
+    // auto_vacuum has no effect once the journal mode has been written to the file.
+    try execute("PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; \(settings)")
     if writable { try execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL") }
-    try execute(settings)
     guard writable, isNew else { return }
     try transaction { () throws(StoreError) in
       try execute(format.schema)

@@ -232,6 +232,17 @@ import Testing
     #expect(rig.queue.nextEvent(at: 0)?.token == .event(302))
   }
 
+  @Test func `the file shrinks after a backlog was sent`() throws {
+    let directory = Directory()
+    var rig = try Rig(directory.path)
+    for index in 0..<10_000 { rig.queue.add(event: event(index, size: 1000), at: 0) }
+    try rig.update()
+    _ = try rig.drain()
+    for _ in 0..<10 { try rig.update() }
+    let file = try FileManager.default.attributesOfItem(atPath: directory.path + "/queue.db")
+    #expect(try #require(file[.size] as? Int) < 6_000_000)
+  }
+
   @Test func `the oldest events are dropped when the queue exceeds its age or size`() throws {
     let directory = Directory()
     var rig = try Rig(directory.path, maxSize: 400_000)

@@ -120,7 +120,8 @@ final class BrokerClient: EventSource {
     case .waiting, .connecting, .up: break
     }
     state = .waiting
-    let retry = now + delay.next()
+    // Many vehicles lose the broker at the same time, and must not all come back at the same time.
+    let retry = now + Nanoseconds(Double(delay.next()) * Double.random(in: 0.5...1))
     wake = retry
     handle(.disconnected(failure, retry: retry))
   }

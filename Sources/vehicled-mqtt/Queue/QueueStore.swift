@@ -13,6 +13,8 @@ final class QueueStore {
       """, owner: "a send queue of vehicled")
   /// The number of event messages that are read at once.
   private static let chunk = 200
+  /// The number of pages that are returned to the file system at once.
+  private static let vacuumedPages = 512
 
   private let lock: StoreLock
   private let database: Database
@@ -62,6 +64,12 @@ final class QueueStore {
   /// Stores messages and removes acknowledged ones in one transaction. Returns how many of the oldest event messages were dropped, because
   /// of their age or the size of the queue.
   func update(store: [QueuedMessage], remove: [QueuedMessage], at now: Int64) throws(StoreError) -> Int {
+    let dropped = try change(store: store, remove: remove, at: now)
+    try shrink()
+    return dropped
+  }
+
+  private func change(store: [QueuedMessage], remove: [QueuedMessage], at now: Int64) throws(StoreError) -> Int {
     try database.transaction { () throws(StoreError) in
       for entry in remove {
         if entry.id == 0 {
@@ -102,6 +110,12 @@ final class QueueStore {
       dropped += database.changes
     }
     return dropped
+  }
+
+  /// Returns unused pages to the file system after a backlog was sent, but not those that the next messages need.
+  private func shrink() throws(StoreError) {
+    guard try database.number("PRAGMA freelist_count") > 2 * Self.vacuumedPages else { return }
+    try database.execute("PRAGMA incremental_vacuum(\(Self.vacuumedPages))")
   }
 
   /// The size of the data in bytes.
