@@ -184,11 +184,14 @@ public struct Action: Sendable, Equatable {
 public struct Schema: Sendable, Equatable {
   public var properties: [Property]
   public var actions: [Action]
+  /// Whether the device has not been detected yet, so that properties can be missing.
+  public var isProvisional: Bool
 
   /// Creates a schema; names must be unique.
-  public init(properties: [Property] = [], actions: [Action] = []) {
+  public init(properties: [Property] = [], actions: [Action] = [], isProvisional: Bool = false) {
     self.properties = properties
     self.actions = actions
+    self.isProvisional = isProvisional
   }
 
   /// Whether a property or action moves the vehicle.

@@ -92,12 +92,13 @@ extension Contract {
 
   /// All declarations of one device.
   public struct Schema: VarlinkParameters, Equatable {
-    public enum CodingKeys: CodingKey, CaseIterable { case device, kind, properties, actions }
+    public enum CodingKeys: CodingKey, CaseIterable { case device, kind, properties, actions, provisional }
 
     public var device: String
     public var kind: String
     public var properties: [Property]
     public var actions: [Action]
+    public var provisional: Bool?
 
     /// Converts the schema of this device's machine.
     public init(device: String, kind: String, _ schema: Protocols.Schema) {
@@ -105,6 +106,7 @@ extension Contract {
       self.kind = kind
       properties = schema.properties.map(Property.init)
       actions = schema.actions.map(Action.init)
+      provisional = schema.isProvisional ? true : nil
     }
   }
 }

@@ -25,8 +25,11 @@ final class BridgeService: EventSource {
   private var sender: Sender?
   private var fleet: FleetPublisher?
   private var watch: DaemonWatch?
+  private var clearing = TopicClearing()
   /// Whether the daemon has reported the devices since the start.
   private var hasValues = false
+  /// Whether it has declared them since the connection.
+  private var isDescribed = false
   private var daemonFailure: String? = "not connected yet"
   private var brokerFailure: String? = "not connected yet"
 
@@ -69,14 +72,19 @@ final class BridgeService: EventSource {
     logger.notice("stopping")
     watch?.close()
     fleet?.flush()
+    clearing.clear(publisher.forgetRemoved(at: .max), at: 0)
+    removeOthers()
+    add(clearing.messages(at: .max))
     if sender?.isConnected == true { _ = try? client?.publish(.state(topics.status, "offline")) }
     client?.close()
     sender?.close()
   }
 
   override func timerFired(at now: Instant) {
-    sender?.add(publisher.publications(at: now))
-    wake = publisher.due.map { max($0, now + 100 * .millisecond) }
+    let forgotten = publisher.forgetRemoved(at: now)
+    if !forgotten.isEmpty { removeOthers() }
+    clearing.clear(forgotten, at: now)
+    add(publisher.publications(at: now) + clearing.messages(at: now))
   }
 
   // MARK: The daemon
@@ -84,14 +92,12 @@ final class BridgeService: EventSource {
   private func handle(_ event: DaemonWatch.Event, at now: Instant) {
     switch event {
     case .result(let result):
-      let messages = publisher.apply(result, at: now)
-      // Home Assistant removes entities without warnings only while their topics exist.
-      for event in result.events ?? [] where event.name == Contract.Event.removed {
-        sender?.add(announcements?.withdraw(event.device) ?? [])
-      }
-      for schema in result.schemas ?? [] { announce(schema.device) }
-      if result.snapshot != nil { devicesReported() }
-      sender?.add(messages)
+      let schemas = result.schemas ?? []
+      let gone = schemas.flatMap { publisher.declare($0) }
+      add(publisher.apply(result, at: now))
+      for schema in schemas { announce(schema.device) }
+      clearing.clear(gone, at: now)
+      if result.snapshot != nil, result.schemas == nil { describe() }
       if daemonFailure != nil { daemonConnected() }
       fleet?.apply(result)
     case .gap(let missing): logger.warning("vehicled skipped \(missing) replies: this service reads too slowly")
@@ -99,10 +105,10 @@ final class BridgeService: EventSource {
       if daemonFailure == nil { logger.notice("no values: \(failure.message)") }
       daemonFailure = failure.message
       fleet?.interrupt()
-      sender?.add(publisher.daemonLost("vehicled is not running", at: now))
+      isDescribed = false
+      add(publisher.daemonLost("vehicled is not running", at: now))
       updateStatus()
     }
-    wake = publisher.due.map { max($0, now) }
   }
 
   private func daemonConnected() {
@@ -113,26 +119,32 @@ final class BridgeService: EventSource {
     updateStatus()
   }
 
-  /// `isDescribed`: whether the declarations were asked for. A device without one has just been removed.
-  private func devicesReported(isDescribed: Bool = false) {
-    let names = publisher.deviceNames
-    guard isDescribed || names.allSatisfy({ publisher.schema(of: $0) != nil }) else { return describe() }
-    commands?.devicesDeclared()
-    for name in names { announce(name) }
-    sender?.add(announcements?.removeLeftovers(except: names) ?? [])
-  }
-
-  /// Asks for the declarations of all devices, which a snapshot does not contain.
+  /// Asks for the declarations of all devices, which the first snapshot does not contain.
   private func describe() {
     DaemonCall(socket: daemon, Contract.Describe.self, .init(), loop: loop) { [weak self] result in
       guard let self else { return }
       switch result {
       case .success(let found):
-        for schema in found.schemas { publisher.declare(schema) }
-        devicesReported(isDescribed: true)
+        for schema in found.schemas {
+          let gone = publisher.declare(schema)
+          announce(schema.device)
+          clearing.clear(gone, at: SystemClock.monotonic)
+        }
+        publisher.remove(except: Set(found.schemas.map(\.device)), at: SystemClock.monotonic)
+        commands?.devicesDeclared()
+        isDescribed = true
+        removeOthers()
       case .failure(let failure): logger.error("cannot read the declarations of the devices: \(failure.message)")
       }
     }
+  }
+
+  /// Queues messages.
+  private func add(_ messages: [OutgoingMessage]) {
+    clearing.published(messages)
+    sender?.add(messages)
+    let due = [publisher.due, clearing.due].compactMap(\.self).min()
+    wake = due.map { max($0, SystemClock.monotonic + 100 * .millisecond) }
   }
 
   // MARK: Home Assistant
@@ -140,8 +152,18 @@ final class BridgeService: EventSource {
   private func announce(_ device: String) {
     guard let schema = publisher.schema(of: device) else { return }
     // A device with only private values is not announced.
-    let messages = schema.properties.isEmpty ? announcements?.withdraw(device) : announcements?.announce(schema)
-    sender?.add(messages ?? [])
+    apply(schema.properties.isEmpty ? announcements?.withdraw(device) : announcements?.announce(schema))
+  }
+
+  /// Removes the devices that no longer exist.
+  private func removeOthers() {
+    if isDescribed { apply(announcements?.removeAll(except: publisher.deviceNames)) }
+  }
+
+  private func apply(_ changes: Announcements.Changes?) {
+    guard let changes else { return }
+    clearing.clear(changes.topics, at: SystemClock.monotonic)
+    add(changes.messages)
   }
 
   // MARK: The broker
@@ -171,7 +193,7 @@ final class BridgeService: EventSource {
     let states = publisher.restart()
     announcements?.restart()
     for device in publisher.deviceNames { announce(device) }
-    sender?.add(states + publisher.publications(at: SystemClock.monotonic))
+    add(states + publisher.publications(at: SystemClock.monotonic))
     // Until the daemon has reported, the broker has only values of an earlier run.
     sender?.add([.state(topics.status, hasValues ? "online" : "offline")])
   }
@@ -183,7 +205,8 @@ final class BridgeService: EventSource {
     }
     if message.topic.hasPrefix("\(configuration.discoveryPrefix ?? "")/device/"), message.topic.hasSuffix("/config") {
       announcements?.found(message)
-      return hasValues ? devicesReported() : ()
+      for device in publisher.deviceNames { announce(device) }
+      return removeOthers()
     }
     commands?.received(message)
   }

@@ -16,7 +16,7 @@ import Varlink
       Property("speed", .float, unit: "km/h", help: ""), Property("odometer", .float, unit: "km", lifetime: .retained, help: ""),
       Property("gear", .string, choices: ["park", "drive"], lifetime: .whileUp, help: ""), Property("secret", .string, help: ""),
     ])
-    publisher.declare(Contract.Schema(device: "ev", kind: "obd", schema))
+    _ = publisher.declare(Contract.Schema(device: "ev", kind: "obd", schema))
     return publisher
   }
 
@@ -58,7 +58,7 @@ import Varlink
     var publisher = ValuePublisher(topics, timing: PropertyState.Timing()) { _, _, _ in true }
     #expect(
       lines(publisher.apply(snapshot([reading("odometer", .float(7))]), at: 0)) == ["ev/state polling", "ev/link up", "ev/odometer 7 180"])
-    publisher.declare(
+    _ = publisher.declare(
       Contract.Schema(
         device: "ev", kind: "obd", Schema(properties: [Property("odometer", .float, unit: "km", lifetime: .retained, help: "")])))
     #expect(lines(publisher.publications(at: 1)) == ["ev/odometer 7"])
@@ -75,7 +75,7 @@ import Varlink
   @Test func `values are published as VSS signals, alone or besides their own names`() {
     for own in [true, false] {
       var publisher = ValuePublisher(topics, timing: PropertyState.Timing(), names: .init(vss: true, own: own)) { _, _, _ in true }
-      publisher.declare(
+      _ = publisher.declare(
         Contract.Schema(
           device: "ev", kind: "obd",
           Schema(properties: [
@@ -93,7 +93,8 @@ import Varlink
       let absent = lines(publisher.apply(changes(reading("battery-power", nil, reason: "stale")), at: 0))
       #expect(absent.contains("\(battery)/CurrentPower None"))
       let removal = Contract.Watch.Result(sequence: 2, events: [.init(device: "ev", name: Contract.Event.removed, text: "", time: 0)])
-      #expect(lines(publisher.apply(removal, at: 0)).contains("\(battery)/CurrentPower "))
+      _ = publisher.apply(removal, at: 0)
+      #expect(publisher.forgetRemoved(at: 2 * Self.second).contains("vehicled/\(battery)/CurrentPower"))
     }
   }
 
@@ -135,15 +136,44 @@ import Varlink
       ])
   }
 
-  @Test func `the topics of removed devices and properties are cleared`() {
+  @Test func `properties that are missing are absent until the device is detected, and then removed`() {
     var publisher = publisher()
-    _ = publisher.apply(snapshot([reading("speed", .float(50)), reading("odometer", .float(7))]), at: 0)
-    let cleared = publisher.apply(snapshot([reading("speed", .float(50))]), at: 1)
-    #expect(cleared.map(\.topic) == ["vehicled/ev/odometer", "vehicled/ev/odometer/attributes"] && cleared.allSatisfy { $0.payload == [] })
-    let event = Contract.Event(device: "ev", name: Contract.Event.removed, text: "", time: 0)
-    let removed = publisher.apply(Contract.Watch.Result(sequence: 2, events: [event]), at: 2)
-    #expect(removed.map(\.topic) == ["vehicled/ev/link", "vehicled/ev/state", "vehicled/ev/speed", "vehicled/ev/speed/attributes"])
-    #expect(removed.allSatisfy { $0.payload == [] && $0.isRetained } && publisher.deviceNames == [])
+    _ = publisher.apply(snapshot([reading("speed", .float(50)), reading("odometer", .float(7)), reading("gear", .string("park"))]), at: 0)
+    #expect(lines(publisher.apply(snapshot([reading("speed", .float(50))]), at: 1)) == ["ev/gear None"])
+    var schema = Contract.Schema(device: "ev", kind: "obd", Schema(properties: [Property("speed", .float, help: "")]))
+    schema.provisional = true
+    #expect(publisher.declare(schema) == [])
+    schema.provisional = nil
+    #expect(
+      publisher.declare(schema) == ["gear", "gear/attributes", "odometer", "odometer/attributes"].map { "vehicled/ev/\($0)" })
+    #expect(publisher.schema(of: "ev")?.properties.map(\.name) == ["speed"])
+  }
+
+  @Test func `a removed device is forgotten, unless it comes back at once`() {
+    var publisher = publisher()
+    let removal = Contract.Watch.Result(
+      sequence: 2, events: [Contract.Event(device: "ev", name: Contract.Event.removed, text: "", time: 0)])
+    _ = publisher.apply(snapshot([reading("speed", .float(50))]), at: 0)
+    #expect(publisher.apply(removal, at: 1) == [] && publisher.forgetRemoved(at: Self.second) == [])
+    #expect(lines(publisher.apply(snapshot([reading("speed", .float(60))]), at: 6 * Self.second)) == ["ev/speed 60 180"])
+    #expect(publisher.forgetRemoved(at: 9 * Self.second) == [])
+    _ = publisher.apply(removal, at: 10 * Self.second)
+    #expect(publisher.due == 12 * Self.second && publisher.publications(at: 11 * Self.second) == [])
+    #expect(
+      publisher.forgetRemoved(at: 12 * Self.second) == ["link", "state", "speed", "speed/attributes"].map { "vehicled/ev/\($0)" })
+    #expect(publisher.deviceNames == [])
+    // After a restart of the daemon, there is no event.
+    _ = publisher.apply(snapshot([reading("speed", .float(50))]), at: 20 * Self.second)
+    publisher.remove(except: ["other"], at: 21 * Self.second)
+    #expect(publisher.forgetRemoved(at: 23 * Self.second).count == 4)
+  }
+
+  @Test func `topics are cleared some seconds later, unless something is published on them`() {
+    var clearing = TopicClearing()
+    clearing.clear(["a", "b", "c"], at: 0)
+    clearing.published([.state("b", "1")])
+    #expect(clearing.messages(at: 4 * Self.second) == [] && clearing.due == 5 * Self.second)
+    #expect(clearing.messages(at: 5 * Self.second) == [.state("a", ""), .state("c", "")] && clearing.due == nil)
   }
 
   @Test func `events are published, not retained`() throws {

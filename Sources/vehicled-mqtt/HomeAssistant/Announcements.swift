@@ -29,12 +29,21 @@ struct Announcements {
   /// The topic filter of configurations; those of other programs arrive as well.
   var filter: String { "\(discovery.prefix)/device/+/config" }
 
-  /// Returns the configuration of a device if it has changed, and the messages that clear the topics of its former entities.
-  mutating func announce(_ schema: Contract.Schema) -> [OutgoingMessage] {
+  /// What to do after a change.
+  struct Changes: Equatable {
+    var messages: [OutgoingMessage] = []
+    /// The topics of entities that no longer exist.
+    var topics: [String] = []
+  }
+
+  /// Announces a device whose properties may have changed. While they are provisional, the former ones stay: Home Assistant would forget
+  /// what its user has changed in their entities.
+  mutating func announce(_ schema: Contract.Schema) -> Changes {
     let topic = discovery.topic(of: schema.device)
-    let components = discovery.components(schema)
+    var components = discovery.components(schema)
     var next = announced[topic] ?? Announcement(components: components)
     let former = next.components.merging(leftovers.removeValue(forKey: topic) ?? [:]) { $1 }
+    if schema.provisional == true { components.merge(former) { current, _ in current } }
     let gone = former.filter { components[$0.key] == nil }
     next.removed = next.removed.merging(gone) { $1 }.filter { components[$0.key] == nil }
     next.components = components
@@ -42,16 +51,16 @@ struct Announcements {
     let isNew = next.text != text
     next.text = text
     announced[topic] = next
-    return (isNew ? [.state(topic, text)] : []) + clear(gone, except: components)
+    return Changes(messages: isNew ? [.state(topic, text)] : [], topics: Self.topics(of: gone, except: components))
   }
 
   /// Removes a device, unless it was never announced.
-  mutating func withdraw(_ device: String) -> [OutgoingMessage] {
+  mutating func withdraw(_ device: String) -> Changes {
     let topic = discovery.topic(of: device)
     let known = announced.removeValue(forKey: topic)?.components
     let leftover = leftovers.removeValue(forKey: topic)
-    guard known != nil || leftover != nil else { return [] }
-    return [.state(topic, "")] + clear((known ?? [:]).merging(leftover ?? [:]) { $1 })
+    guard known != nil || leftover != nil else { return Changes() }
+    return Changes(messages: [.state(topic, "")], topics: Self.topics(of: (known ?? [:]).merging(leftover ?? [:]) { $1 }))
   }
 
   /// Applies a retained configuration from the broker. Those of other programs and other bridges are ignored.
@@ -62,22 +71,24 @@ struct Announcements {
     leftovers[message.topic] = components
   }
 
-  /// Removes the devices of an earlier run that are not among these.
-  mutating func removeLeftovers(except devices: [String]) -> [OutgoingMessage] {
+  /// Removes the devices that are not among these, also those of an earlier run.
+  mutating func removeAll(except devices: [String]) -> Changes {
     let current = Set(devices.map { discovery.topic(of: $0) })
-    let gone = leftovers.filter { !current.contains($0.key) }
-    for topic in gone.keys { leftovers[topic] = nil }
-    return gone.sorted { $0.key < $1.key }.flatMap { topic, components in [.state(topic, "")] + clear(components) }
+    let gone = leftovers.merging(announced.mapValues(\.components)) { $0.merging($1) { $1 } }.filter { !current.contains($0.key) }
+    for topic in gone.keys { (leftovers[topic], announced[topic]) = (nil, nil) }
+    return Changes(
+      messages: gone.keys.sorted().map { .state($0, "") },
+      topics: gone.sorted { $0.key < $1.key }.flatMap { Self.topics(of: $0.value) })
   }
 
   /// Sends all configurations again: the broker may have lost them.
   mutating func restart() { for topic in announced.keys { announced[topic]?.text = nil } }
 
-  /// Clears the topics of entities, as far as others do not use them.
-  private func clear(
-    _ gone: [String: DiscoveryPayload.Component], except components: [String: DiscoveryPayload.Component] = [:]
-  ) -> [OutgoingMessage] {
+  /// The topics of entities, as far as others do not use them.
+  private static func topics(
+    of gone: [String: DiscoveryPayload.Component], except components: [String: DiscoveryPayload.Component] = [:]
+  ) -> [String] {
     let used = Set(components.values.flatMap(\.topics))
-    return Set(gone.values.flatMap(\.topics)).subtracting(used).sorted().map { .state($0, "") }
+    return Set(gone.values.flatMap(\.topics)).subtracting(used).sorted()
   }
 }

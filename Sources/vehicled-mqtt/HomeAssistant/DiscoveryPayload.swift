@@ -25,8 +25,7 @@ struct DiscoveryPayload {
     var platform: String
     /// The retained topics that only this entity uses.
     var topics: [String]
-    /// The definition; nil if it was read from the broker.
-    var definition: JSON?
+    var definition: JSON
 
     init(_ definition: JSON, platform: Entity.Platform) {
       (self.platform, self.definition) = (platform.rawValue, definition)
@@ -36,7 +35,7 @@ struct DiscoveryPayload {
     /// Reads a component of a configuration; nil if it defines no entity.
     init?(_ found: JSON) {
       guard let platform = found["p"]?.string, found["uniq_id"] != nil else { return nil }
-      (self.platform, topics) = (platform, Self.topics(in: found))
+      (self.platform, topics, definition) = (platform, Self.topics(in: found), found)
     }
 
     private static func topics(in definition: JSON) -> [String] {
@@ -82,7 +81,7 @@ struct DiscoveryPayload {
   /// The configuration of a device with these entities. `removed`: the platforms of former entities, by key.
   func payload(_ schema: Contract.Schema, _ components: [String: Component], removed: [String: String] = [:]) -> String {
     let id = identifier(schema.device)
-    let definitions = components.compactMapValues(\.definition).merging(removed.mapValues { .members(["p": .string($0)]) }) { $1 }
+    let definitions = components.mapValues(\.definition).merging(removed.mapValues { .members(["p": .string($0)]) }) { $1 }
     return JSON.members([
       "dev": .members([
         "ids": .string(id), "name": .string(schema.device), "mf": .string("vehicled"), "mdl": .string(schema.kind),

@@ -13,7 +13,12 @@ struct ValuePublisher {
     /// The names of all properties, also of those that are not published.
     var propertyNames: Set<String> = []
     var properties: [String: PropertyState] = [:]
+    /// When the daemon removed the device; nil if it has not, or has added it again.
+    var removedAt: Instant?
   }
+
+  /// How long a removed device may be missing before its topics are cleared: a device that is configured anew is removed and added.
+  private static let removalDelay: Nanoseconds = 2 * .second
 
   /// The names under which values are published.
   struct Names: Equatable, Sendable {
@@ -45,14 +50,19 @@ struct ValuePublisher {
 
   // MARK: Input
 
-  /// Declares the properties of a device, before or after its values.
-  mutating func declare(_ schema: Contract.Schema) {
+  /// Declares the properties of a device, before or after its values. Returns the topics of those that no longer exist.
+  mutating func declare(_ schema: Contract.Schema) -> [String] {
     devices[schema.device, default: Device(kind: schema.kind)].schema = schema
     for property in schema.properties {
       let declaration = declaration(of: property.name, schema.device, unit: nil)
       devices[schema.device]?.properties[property.name]?.declare(
         unit: declaration.unit, isRetained: declaration.isRetained, signals: declaration.signals)
     }
+    guard schema.provisional != true else { return [] }
+    let names = Set(schema.properties.map(\.name))
+    let gone = (devices[schema.device]?.properties ?? [:]).filter { !names.contains($0.key) }
+    for name in gone.keys { devices[schema.device]?.properties[name] = nil }
+    return gone.sorted { $0.key < $1.key }.flatMap { valueTopics(schema.device, $0.key, $0.value) }
   }
 
   /// What is known of a property. `unit` is that of its value, if it has one.
@@ -71,13 +81,12 @@ struct ValuePublisher {
     var messages: [OutgoingMessage] = []
     for event in result.events ?? [] {
       if event.name == Contract.Event.removed {
-        messages += remove(event.device)
+        devices[event.device]?.removedAt = now
       } else {
         let text = JSON.members(["text": .string(event.text), "time": .string(WallTime.isoTime(Int64(event.time)))]).text
         messages.append(OutgoingMessage(topics.event(event.device, event.name), text.utf8))
       }
     }
-    for schema in result.schemas ?? [] { declare(schema) }
     for device in result.snapshot ?? [] { messages += apply(device, at: now) }
     for reading in result.changes ?? [] { observe(reading) }
     return messages + publications(at: now)
@@ -91,11 +100,11 @@ struct ValuePublisher {
     let link = Self.link(of: snapshot)
     if device.link != link { messages.append(.state(topics.link(snapshot.name), link)) }
     (device.state, device.link) = (snapshot.state, link)
-    // A new schema may lack properties of the old one.
+    device.removedAt = nil
+    // A property can be missing until the device is detected.
     device.propertyNames = Set(snapshot.readings.map(\.property))
-    for (name, state) in device.properties where !device.propertyNames.contains(name) {
-      device.properties[name] = nil
-      messages += clear(valueTopics(snapshot.name, name, state))
+    for (name, state) in device.properties where !device.propertyNames.contains(name) && !state.isRetained {
+      device.properties[name]?.observe(CurrentReading(value: nil, reason: "not detected yet", time: nil))
     }
     devices[snapshot.name] = device
     for reading in snapshot.readings { observe(reading) }
@@ -133,19 +142,25 @@ struct ValuePublisher {
     return messages + publications(at: now)
   }
 
-  /// Removes a device with all its retained messages.
-  private mutating func remove(_ name: String) -> [OutgoingMessage] {
-    guard let device = devices.removeValue(forKey: name) else { return [] }
-    let values = device.properties.sorted { $0.key < $1.key }.flatMap { valueTopics(name, $0.key, $0.value) }
-    return clear([topics.link(name), topics.state(name)] + values)
+  /// Removes the devices that are not among these, because the daemon no longer has them after a restart.
+  mutating func remove(except names: Set<String>, at now: Instant) {
+    for name in deviceNames where !names.contains(name) && devices[name]?.removedAt == nil { devices[name]?.removedAt = now }
+  }
+
+  /// Forgets the devices that the daemon has removed for good. Returns their topics.
+  mutating func forgetRemoved(at now: Instant) -> [String] {
+    deviceNames.flatMap { name in
+      guard let device = devices[name], let removedAt = device.removedAt, now >= removedAt + Self.removalDelay else { return [String]() }
+      devices[name] = nil
+      let values = device.properties.sorted { $0.key < $1.key }.flatMap { valueTopics(name, $0.key, $0.value) }
+      return [topics.link(name), topics.state(name)] + values
+    }
   }
 
   /// All topics on which a property may have been published.
   private func valueTopics(_ device: String, _ property: String, _ state: PropertyState) -> [String] {
     [topics.value(device, property), topics.attributes(device, property)] + state.signals.map { topics.signal(device, $0.path) }
   }
-
-  private func clear(_ topics: [String]) -> [OutgoingMessage] { topics.map { .state($0, "") } }
 
   // MARK: Output
 
@@ -159,7 +174,7 @@ struct ValuePublisher {
   /// What is due now: values that have changed, and those that would expire.
   mutating func publications(at now: Instant) -> [OutgoingMessage] {
     var messages: [OutgoingMessage] = []
-    for name in deviceNames {
+    for name in deviceNames where devices[name]?.removedAt == nil {
       for property in devices[name]?.properties.keys.sorted() ?? [] {
         guard var state = devices[name]?.properties[property] else { continue }
         let publication = state.publish(timing, at: now)
@@ -186,7 +201,11 @@ struct ValuePublisher {
   }
 
   /// When something is due next, if nothing changes.
-  var due: Instant? { devices.values.flatMap { $0.properties.values.map { $0.due(timing) } }.min() }
+  var due: Instant? {
+    devices.values.flatMap { device in
+      device.removedAt.map { [$0 + Self.removalDelay] } ?? device.properties.values.map { $0.due(timing) }
+    }.min()
+  }
 
   /// Publishes everything again, because the broker may have lost it. Returns the states and links.
   mutating func restart() -> [OutgoingMessage] {

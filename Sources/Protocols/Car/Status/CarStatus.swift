@@ -40,7 +40,7 @@ struct CarStatus: Sendable {
     dialect = options.dialect
     interval = options.statusInterval
     lifetime = CarProperty.statusLifetime(options)
-    schema = Schema(properties: CarProperty.properties(options), actions: CarAction.actions)
+    schema = Schema(properties: CarProperty.properties(options), actions: CarAction.actions, isProvisional: true)
   }
 
   /// When the next request is due; nil if requests are disabled, or a response is awaited.
@@ -101,11 +101,12 @@ struct CarStatus: Sendable {
   mutating func received(_ body: [UInt8], _ effects: inout Effects) {
     let lines = CarText.list(body[...], maxCount: Self.maxLines, limit: Self.maxLineLength)
     let parsed = lines.compactMap(CarStatusLine.init)
+    let before = schema
+    schema.isProvisional = false
     for line in parsed where position(of: line) == nil {
-      guard let property = property(for: line) else { continue }
-      schema.properties.append(property)
-      effects.append(.declare(schema))
+      if let property = property(for: line) { schema.properties.append(property) }
     }
+    if schema != before { effects.append(.declare(schema)) }
     effects.publish(.status, .list(lines))
     var missing = Set(indices.dropFirst())
     for line in parsed {

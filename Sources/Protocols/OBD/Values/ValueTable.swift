@@ -71,7 +71,7 @@ struct ValueTable: Sendable {
   /// Sets the vehicle's properties: those of the BMS data record, of the fast request and of the other requests. `period` is the poll
   /// period at the configured rate.
   mutating func placeProperties(
-    hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds
+    hasBatteryRecord: Bool, fast: RequestLayout?, _ layouts: [RequestLayout], period: Nanoseconds, isDetected: Bool = false
   ) -> PlacedRequests {
     var properties = hasBatteryRecord ? BMSRecord.properties(freshFor: DeviceProperty.freshFor(period)) : []
     var names = Set(properties.map(\.name) + DeviceProperty.names)
@@ -100,7 +100,7 @@ struct ValueTable: Sendable {
     vehiclePropertyCount = properties.count
     properties += DeviceProperty.properties(period: period)
     // `map` makes a copy without spare capacity.
-    schema = Schema(properties: properties.map(\.self), actions: actions)
+    schema = Schema(properties: properties.map(\.self), actions: actions, isProvisional: !isDetected)
     signsOfUse =
       vehiclePropertyCount == 0
       ? [] : Self.signOfUseNames.compactMap { name in properties[..<vehiclePropertyCount].firstIndex { $0.name == name } }
@@ -116,7 +116,7 @@ struct ValueTable: Sendable {
     assert(effects.readings.isEmpty)
     scales = Scales(of: ecus)
     let before = schema
-    let placed = placeProperties(hasBatteryRecord: hasBatteryRecord, fast: fast, layouts, period: period)
+    let placed = placeProperties(hasBatteryRecord: hasBatteryRecord, fast: fast, layouts, period: period, isDetected: true)
     if schema != before { effects.append(.declare(schema)) }
     return placed
   }
