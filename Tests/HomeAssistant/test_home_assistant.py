@@ -220,7 +220,8 @@ class Rig:
     def entities(self, *devices):
         """The enabled entities of the properties of these devices, or of all."""
         ids = {key[1]: entry["entity_id"] for key, entry in self.home.registry().items() if entry["disabled_by"] is None}
-        digits = {entity["uniq_id"]: entity.get("sug_dsp_prc") for payload in self.payloads() for entity in payload["cmps"].values()}
+        digits = {entity["uniq_id"]: entity.get("sug_dsp_prc") for payload in self.payloads()
+                  for entity in payload["cmps"].values() if "uniq_id" in entity}
         return [Entity(f"{schema['device']}.{one['name']}", ids[unique], one.get("unit"), not one.get("retained"),
                        0 if digits.get(unique) is None else 10.0 ** -digits[unique])
                 for schema in self.ctl("describe")["schemas"] if schema["device"] in (devices or DEVICES) for one in schema["properties"]
