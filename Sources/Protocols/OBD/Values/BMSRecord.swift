@@ -40,7 +40,7 @@ enum BMSRecord {
   static func properties(freshFor: Nanoseconds) -> [Property] {
     entries.map { entry in
       var property = entry.dataRow.property
-      property.lifetime = .fresh(freshFor)
+      if case .fresh = property.lifetime { property.lifetime = .fresh(freshFor) }
       return property
     }
   }
