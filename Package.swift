@@ -55,6 +55,7 @@ let package = Package(
       swiftSettings: strict),
     .target(name: "ConfigurationFiles", dependencies: ["Protocols", "ServiceRuntime", "CToml"], swiftSettings: strict),
     .target(name: "Observations", dependencies: ["Protocols", "Varlink", "ServiceRuntime", "CLinux"], swiftSettings: strict),
+    .target(name: "OpenMetrics", dependencies: ["Protocols", "Varlink"], swiftSettings: strict),
     .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "vehicled",
@@ -69,7 +70,7 @@ let package = Package(
     .executableTarget(
       name: "vehiclectl",
       dependencies: [
-        "Protocols", "Varlink", "SignalImport", "SampleBlocks", "VSS", "DBus", "CEvdev", "CLinux",
+        "Protocols", "Varlink", "SignalImport", "SampleBlocks", "VSS", "OpenMetrics", "DBus", "CEvdev", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -107,6 +108,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
+    .testTarget(name: "OpenMetricsTests", dependencies: ["OpenMetrics", "Protocols", "Varlink"], swiftSettings: strict),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CLinux"], swiftSettings: strict),
     .testTarget(
       name: "ServiceRuntimeTests", dependencies: ["ServiceRuntime", "Protocols", "Varlink", "CLinux"], swiftSettings: strict),
