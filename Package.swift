@@ -16,6 +16,7 @@ let package = Package(
     .executable(name: "vehiclesim", targets: ["vehiclesim"]),
     .executable(name: "vehicled-history", targets: ["vehicled-history"]),
     .executable(name: "vehicled-mqtt", targets: ["vehicled-mqtt"]),
+    .executable(name: "vehicled-web", targets: ["vehicled-web"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -108,6 +109,18 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
+    .executableTarget(
+      name: "vehicled-web",
+      dependencies: [
+        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "OpenMetrics", "CDeflate",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      exclude: ["Page"], swiftSettings: strict),
     .testTarget(name: "OpenMetricsTests", dependencies: ["OpenMetrics", "Protocols", "Varlink"], swiftSettings: strict),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CLinux"], swiftSettings: strict),
     .testTarget(

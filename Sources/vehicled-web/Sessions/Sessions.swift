@@ -1,0 +1,87 @@
+// Signing in and out: tokens become sessions, and cookies are looked up. No I/O.
+
+import Protocols
+
+final class Sessions {
+  /// The maximum number; the oldest one ends when there are more.
+  private static let maxCount = 64
+
+  /// A token in a file, which can be used any number of times.
+  struct NamedToken {
+    let token: Token
+    let rights: Rights
+  }
+
+  enum SignIn {
+    /// The session, and the value of its cookie.
+    case accepted(Session, cookie: String)
+    case rejected
+    /// Too many tokens were wrong.
+    case limited
+  }
+
+  private let named: [NamedToken]
+  private var link: OneTimeLink?
+  private let linkRights: Rights
+  /// Called with each token of a link to be printed.
+  private let show: (Token) -> Void
+  private var failures: RateLimit
+  private var sessions: [String: Session] = [:]
+  /// Cookies, oldest first.
+  private var order: [String] = []
+
+  /// `linkRights`: the rights of browsers that sign in with a printed link; nil to print none.
+  init(_ named: [NamedToken], linkRights: Rights?, at now: Instant, show: @escaping (Token) -> Void) {
+    (self.named, self.linkRights, self.show) = (named, linkRights ?? Rights(), show)
+    failures = RateLimit(burst: 20, perSecond: 20 / 60, at: now)
+    if linkRights != nil {
+      let link = OneTimeLink(at: now)
+      self.link = link
+      show(link.token)
+    }
+  }
+
+  /// Creates a session if the token is valid. At most 20 wrong tokens are accepted per minute; then all are rejected for a while.
+  func signIn(_ token: String, at now: Instant) -> SignIn {
+    guard failures.isOpen(at: now) else { return .limited }
+    if let rights = rights(of: token, at: now) { return add(Session(rights, at: now), at: now) }
+    _ = failures.take(at: now)
+    return .rejected
+  }
+
+  private func rights(of given: String, at now: Instant) -> Rights? {
+    var found: Rights?
+    // All are compared, so that the time does not depend on which one matches.
+    for named in named where named.token.matches(given) { found = named.rights }
+    if let found { return found }
+    switch link?.present(given, at: now) {
+    case .accepted: return linkRights
+    case .renewed: if let link { show(link.token) }
+    case .unknown, nil: break
+    }
+    return nil
+  }
+
+  private func add(_ session: Session, at now: Instant) -> SignIn {
+    for cookie in order where sessions[cookie]?.isExpired(at: now) == true { end(cookie, "the session has expired") }
+    if order.count >= Self.maxCount { end(order[0], "too many other browsers have signed in") }
+    let cookie = Token.random().text
+    sessions[cookie] = session
+    order.append(cookie)
+    return .accepted(session, cookie: cookie)
+  }
+
+  /// The session of a cookie, unless it has ended.
+  func session(_ cookie: String?, at now: Instant) -> Session? {
+    guard let cookie, let session = sessions[cookie] else { return nil }
+    guard session.isExpired(at: now) else { return session }
+    end(cookie, "the session has expired")
+    return nil
+  }
+
+  /// Ends a session and closes its WebSockets.
+  func end(_ cookie: String, _ reason: String) {
+    sessions.removeValue(forKey: cookie)?.end(reason)
+    order.removeAll { $0 == cookie }
+  }
+}
