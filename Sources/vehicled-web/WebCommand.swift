@@ -41,7 +41,7 @@ import Varlink
 
   @ArgumentParser.Option(
     help: ArgumentHelp(
-      "Read the page from this directory (default: files in [web], or \(WebConfiguration.defaultFiles)).", valueName: "directory"))
+      "Read the page from this directory (default: files in [web], or the page installed with the program).", valueName: "directory"))
   var files: String?
 
   @Flag(help: "Check the configuration, print its errors, and exit.")

@@ -79,8 +79,8 @@ final class WebServer {
       return .text(.badRequest, "the body is not {\"token\": \"…\"}")
     }
     switch sessions.signIn(token, at: SystemClock.monotonic) {
-    case .accepted(_, let cookie):
-      logger.notice("a browser has signed in")
+    case .accepted(let owner, let cookie):
+      logger.notice("a browser has signed in with \(owner)")
       return Reply(.noContent, ["Set-Cookie": setCookie(cookie, maxAge: Session.lifetime, request)])
     case .rejected:
       logger.notice("a browser has presented an invalid token")

@@ -22,15 +22,20 @@ struct WebService {
     // Blocked before the loop's thread starts, so that sigwait receives them.
     pthread_sigmask(SIG_BLOCK, &signals, nil)
     signal(SIGPIPE, SIG_IGN)
-    let files = try PageFiles(configuration.files)
+    let files = try PageFiles(configuration.files ?? WebConfiguration.installedFiles)
     let tokens = try configuration.tokens.map { token throws(ValueError) in
-      Sessions.NamedToken(token: try Self.secret(token.file, of: "token \(token.name)"), rights: token.rights)
+      Sessions.NamedToken(name: token.name, token: try Self.secret(token.file, of: "token \(token.name)"), rights: token.rights)
     }
     let metrics = try configuration.metrics.map { metrics throws(ValueError) in try Self.secret(metrics.tokenFile, of: "metrics") }
-    let (socket, port) = try listen()
     let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
+    let server = NIOLoopBoundBox.makeEmptyBox(valueType: WebServer.self, eventLoop: loop)
+    let listener = try listen(on: loop, server)
+    let port = listener.localAddress?.port
     do {
-      try serve(socket, port, files, tokens, metrics, loop).wait()
+      try loop.flatSubmit {
+        server.value = makeServer(port, files, tokens, metrics, loop)
+        return listener.setOption(.autoRead, value: true)
+      }.wait()
     } catch {
       throw ValueError("cannot serve \(configuration.listen): \(error)")
     }
@@ -56,43 +61,31 @@ struct WebService {
 
   // MARK: Listening
 
-  /// Returns the listening socket, and its port if it is a TCP socket.
-  private func listen() throws(ValueError) -> (CInt, Int?) {
-    switch configuration.listen {
-    case .unix(let path):
-      // Any local user may connect, as to a TCP port; the mode of the directory can restrict that.
-      return (
-        try UnixSocket.listen(at: path, mode: 0o666, program: "vehicled-web", option: "address with --listen, or listen in web.toml"), nil
-      )
-    case .tcp(let host, let port):
-      do {
-        return try Self.bind(SocketAddress(ipAddress: host, port: port))
-      } catch {
-        let remedy = "stop the program that uses the port, or choose another with --listen, or listen in web.toml"
-        throw ValueError("cannot listen on \(configuration.listen): \(errnoMessage((error as? IOError)?.errnoCode ?? errno)); \(remedy)")
+  /// Listens, but accepts no connection until `autoRead` is set, because the checks of requests need the port.
+  private func listen(on loop: any NIOCore.EventLoop, _ server: NIOLoopBoundBox<WebServer?>) throws(ValueError) -> any Channel {
+    let bootstrap = ServerBootstrap(group: loop).serverChannelOption(.autoRead, value: false)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          guard let server = server.value else { return }
+          try HTTPHandler.configure(channel, server.connections) { server.answer($0) }
+        }
       }
+    do {
+      switch configuration.listen {
+      case .tcp(let host, let port): return try bootstrap.bind(to: SocketAddress(ipAddress: host, port: port)).wait()
+      case .unix(let path):
+        // Any local user may connect, as to a TCP port; the mode of the directory can restrict that.
+        let option = "address with --listen, or listen in web.toml"
+        return try bootstrap.withBoundSocket(UnixSocket.listen(at: path, mode: 0o666, program: "vehicled-web", option: option)).wait()
+      }
+    } catch let error as ValueError {
+      throw error
+    } catch {
+      let cause = (error as? IOError).map { errnoMessage($0.errnoCode) } ?? "\(error)"
+      let remedy = "stop the program that uses the port, or choose another with --listen, or listen in web.toml"
+      throw ValueError("cannot listen on \(configuration.listen): \(cause); \(remedy)")
     }
-  }
-
-  private static func bind(_ address: SocketAddress) throws -> (CInt, Int?) {
-    let family = address.protocol == .inet6 ? AF_INET6 : AF_INET
-    let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
-    guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
-    var on: CInt = 1
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<CInt>.size))
-    var bound = sockaddr_storage()
-    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    let result = address.withSockAddr { pointer, size in Glibc.bind(descriptor, pointer, socklen_t(size)) }
-    guard result == 0, Glibc.listen(descriptor, UnixSocket.backlog) == 0 else {
-      let code = errno
-      close(descriptor)
-      throw IOError(errnoCode: code, reason: "bind")
-    }
-    _ = withUnsafeMutablePointer(to: &bound) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
-    }
-    let port = withUnsafeBytes(of: bound) { UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self)) }
-    return (descriptor, Int(port))
   }
 
   private func address(_ port: Int?) -> String {
@@ -103,34 +96,21 @@ struct WebService {
   /// The URL of the page, as a browser opens it.
   private func url(_ port: Int?) -> String { configuration.origins.first?.text ?? "http://\(port == nil ? "localhost" : address(port))" }
 
-  // MARK: Serving
-
-  private func serve(
-    _ socket: CInt, _ port: Int?, _ files: PageFiles, _ tokens: [Sessions.NamedToken], _ metricsToken: Token?, _ loop: any NIOCore.EventLoop
-  ) -> EventLoopFuture<Void> {
-    loop.flatSubmit { [self] in
-      let sessions = Sessions(tokens, linkRights: linkRights, at: SystemClock.monotonic) { [url = url(port)] token in
-        let line = Array("\(url)/#token=\(token.text)\n".utf8)
-        _ = write(STDOUT_FILENO, line, line.count)
-      }
-      let metrics = metricsToken.map {
-        MetricsPage($0, positions: configuration.metrics?.positions ?? [], daemon: configuration.daemon, loop: loop)
-      }
-      let server = NIOLoopBound(
-        WebServer(
-          files: files, port: port, origins: configuration.origins, sessions: sessions,
-          sockets: [.daemon: configuration.daemon, .history: configuration.history], metrics: metrics, loop: loop),
-        eventLoop: loop)
-      if let interval = Notify.watchdogInterval {
-        loop.scheduleRepeatedTask(initialDelay: .zero, delay: .nanoseconds(interval)) { _ in Notify.send("WATCHDOG=1") }
-      }
-      return ServerBootstrap(group: loop)
-        .childChannelOption(.maxMessagesPerRead, value: 4)
-        .childChannelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
-            try HTTPHandler.configure(channel, server.value.connections) { server.value.answer($0) }
-          }
-        }.withBoundSocket(socket).map { _ in }
+  private func makeServer(
+    _ port: Int?, _ files: PageFiles, _ tokens: [Sessions.NamedToken], _ metricsToken: Token?, _ loop: any NIOCore.EventLoop
+  ) -> WebServer {
+    let sessions = Sessions(tokens, linkRights: linkRights, at: SystemClock.monotonic) { [url = url(port)] token in
+      let line = Array("\(url)/#token=\(token.text)\n".utf8)
+      _ = write(STDOUT_FILENO, line, line.count)
     }
+    let metrics = metricsToken.map {
+      MetricsPage($0, positions: configuration.metrics?.positions ?? [], daemon: configuration.daemon, loop: loop)
+    }
+    if let interval = Notify.watchdogInterval {
+      loop.scheduleRepeatedTask(initialDelay: .zero, delay: .nanoseconds(interval)) { _ in Notify.send("WATCHDOG=1") }
+    }
+    return WebServer(
+      files: files, port: port, origins: configuration.origins, sessions: sessions,
+      sockets: [.daemon: configuration.daemon, .history: configuration.history], metrics: metrics, loop: loop)
   }
 }

@@ -1,6 +1,7 @@
 // The checked configuration of the server, as a plain value. WebKeys.swift lists the keys.
 
 import ConfigurationFiles
+import Glibc
 import Logging
 import Protocols
 import ServiceRuntime
@@ -8,7 +9,14 @@ import Varlink
 
 struct WebConfiguration {
   static let defaultPath = "/etc/vehicled/web.toml"
-  static let defaultFiles = "/usr/share/vehicled/web"
+  /// The page that was installed with this program: in ../share/vehicled/web, as seen from its directory.
+  static var installedFiles: String {
+    var path = [CChar](repeating: 0, count: 4096)
+    let length = readlink("/proc/self/exe", &path, path.count)
+    let program = String(decoding: path.prefix(max(0, length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let prefix = program.split(separator: "/", omittingEmptySubsequences: false).dropLast(2)
+    return (prefix + ["share/vehicled/web"]).joined(separator: "/")
+  }
 
   /// `[token.NAME]`.
   struct TokenFile: Equatable {
@@ -29,7 +37,8 @@ struct WebConfiguration {
   var origins: [Origin] = []
   var daemon = "/run/vehicled/io.vehicled"
   var history = HistoryContract.defaultSocket
-  var files = defaultFiles
+  /// nil for the installed ones.
+  var files: String?
   var tokens: [TokenFile] = []
   /// nil if there is no `/metrics`.
   var metrics: Metrics?

@@ -21,7 +21,7 @@ extension WebConfiguration {
     Option("origins", ValueRule(.list), default: .list([]), help: "URLs of reverse proxies under which browsers load the page"),
     Option("daemon", ValueRule(.string), default: .string("/run/vehicled/io.vehicled"), help: "path of the daemon's socket"),
     Option("history", ValueRule(.string), default: .string(HistoryContract.defaultSocket), help: "path of the history service's socket"),
-    Option("files", ValueRule(.string), default: .string(defaultFiles), help: "directory of the page"),
+    Option("files", ValueRule(.string), help: "directory of the page; the one installed with the program if omitted"),
   ]
 
   /// The keys of `[token.NAME]`.

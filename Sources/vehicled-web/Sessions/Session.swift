@@ -36,7 +36,6 @@ final class Session {
   // MARK: WebSockets
 
   var canConnect: Bool { connections.count < Self.maxConnections }
-  var connectionCount: Int { connections.count }
 
   /// `close` closes the connection for a reason.
   func add(_ connection: AnyObject, close: @escaping (String) -> Void) { connections[ObjectIdentifier(connection)] = close }

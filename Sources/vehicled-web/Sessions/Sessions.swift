@@ -8,13 +8,14 @@ final class Sessions {
 
   /// A token in a file, which can be used any number of times.
   struct NamedToken {
+    let name: String
     let token: Token
     let rights: Rights
   }
 
   enum SignIn {
-    /// The session, and the value of its cookie.
-    case accepted(Session, cookie: String)
+    /// `owner`: the name of the token, or `the link`.
+    case accepted(owner: String, cookie: String)
     case rejected
     /// Too many tokens were wrong.
     case limited
@@ -44,31 +45,34 @@ final class Sessions {
   /// Creates a session if the token is valid. At most 20 wrong tokens are accepted per minute; then all are rejected for a while.
   func signIn(_ token: String, at now: Instant) -> SignIn {
     guard failures.isOpen(at: now) else { return .limited }
-    if let rights = rights(of: token, at: now) { return add(Session(rights, at: now), at: now) }
-    _ = failures.take(at: now)
-    return .rejected
+    guard let (owner, rights) = owner(of: token, at: now) else {
+      _ = failures.take(at: now)
+      return .rejected
+    }
+    return .accepted(owner: owner, cookie: add(Session(rights, at: now), at: now))
   }
 
-  private func rights(of given: String, at now: Instant) -> Rights? {
-    var found: Rights?
+  private func owner(of given: String, at now: Instant) -> (String, Rights)? {
+    var found: (String, Rights)?
     // All are compared, so that the time does not depend on which one matches.
-    for named in named where named.token.matches(given) { found = named.rights }
+    for named in named where named.token.matches(given) { found = ("token \(named.name)", named.rights) }
     if let found { return found }
     switch link?.present(given, at: now) {
-    case .accepted: return linkRights
+    case .accepted: return ("the link", linkRights)
     case .renewed: if let link { show(link.token) }
     case .unknown, nil: break
     }
     return nil
   }
 
-  private func add(_ session: Session, at now: Instant) -> SignIn {
+  /// Returns the cookie of the session.
+  private func add(_ session: Session, at now: Instant) -> String {
     for cookie in order where sessions[cookie]?.isExpired(at: now) == true { end(cookie, "the session has expired") }
     if order.count >= Self.maxCount { end(order[0], "too many other browsers have signed in") }
     let cookie = Token.random().text
     sessions[cookie] = session
     order.append(cookie)
-    return .accepted(session, cookie: cookie)
+    return cookie
   }
 
   /// The session of a cookie, unless it has ended.
