@@ -62,6 +62,9 @@ MARKS = {
     "mqtt.cpu": ("CPU per published value, times that of libmosquitto in C", "{:.2f}", "<=", 3.0, None),
     "mqtt.memory": ("resident memory with a car of at least 80 properties, MB", "{:.1f}", "<=", 25, None),
     "mqtt.memory.fleet": ("resident memory of a bridge with batches and TLS, MB", "{:.1f}", "<=", 25, None),
+    "web.cpu": ("three browsers, each with 80 properties at 10 Hz: CPU, % of a core", "{:.2f}", "<=", 3.0, None),
+    "web.memory": ("resident memory with them, MB", "{:.1f}", "<=", 25, None),
+    "web.first": ("from a browser's first request to its first values, ms", "{:.1f}", "<=", 100, None),
     "mqtt.discovery": ("discovery message of a car with 80 properties, kB", "{:.1f}", "<=", 30, None),
 }
 
