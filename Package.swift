@@ -1,9 +1,10 @@
 // swift-tools-version: 6.2
 // Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, SampleBlocks, SQLite and HistoryStore (recorded
 // values), Peers (simulated devices, no I/O), ServiceRuntime (the event loop and the sockets of programs beside the daemon), Observations
-// (the daemon's values as such a program receives them), ConfigurationFiles (TOML), and the programs vehicled, vehicled-history, vehiclectl
-// and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY
-// set, the package is only the targets that need no packages but crypto, and their tests: the quick loop of `make protocols`.
+// (the daemon's values as such a program receives them), ConfigurationFiles (TOML), OpenMetrics, and the programs vehicled, vehicled-
+// history, vehicled-mqtt, vehicled-web, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data
+// files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is only the targets that need no packages but crypto, and their tests:
+// the quick loop of `make protocols`.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -121,6 +122,16 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       exclude: ["Page"], swiftSettings: strict),
+    .testTarget(
+      name: "vehicled-webTests",
+      dependencies: [
+        "vehicled-web", "Protocols", "Varlink", "ConfigurationFiles", "ConfigurationTesting", "CDeflate",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
     .testTarget(name: "OpenMetricsTests", dependencies: ["OpenMetrics", "Protocols", "Varlink"], swiftSettings: strict),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CLinux"], swiftSettings: strict),
     .testTarget(
