@@ -121,7 +121,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
-      exclude: ["Page"], swiftSettings: strict),
+      exclude: ["Page", "Cockpit"], swiftSettings: strict),
     .testTarget(
       name: "vehicled-webTests",
       dependencies: [
