@@ -53,7 +53,7 @@ export class Recording {
     setText(this.#button, "Start recording");
     setText(this.#status, note);
     if (!this.#lines.length) return;
-    save(`${this.#device}-${clock(Date.now()).replaceAll(":", "")}.rec`, `${this.#lines.join("\n")}\n`, "text/plain");
+    save(`${this.#device}-${clock(Date.now()).replaceAll(":", "")}.ndjson`, `${this.#lines.join("\n")}\n`, "application/x-ndjson");
     this.#lines = [];
   }
 }

@@ -72,7 +72,7 @@ class Line {
   constructor(device, row) {
     this.#device = device;
     this.#row = row;
-    const name = row.isPlottable ? element("a", { href: `#/plot/${row.reference}` }, row.name) : row.name;
+    const name = row.isPlottable ? element("a", { href: `#/plot/${encodeURIComponent(row.reference)}` }, row.name) : row.name;
     this.#bar = share(row) === undefined ? null : element("span", { class: "bar", "aria-hidden": "true" }, element("span"));
     this.#cell = element("td", {}, this.#bar, this.#value, " ", this.#unit);
     this.node = element("tr", { "data-reference": row.reference }, element("th", { scope: "row", title: row.declaration.help }, name), this.#cell, this.#age);

@@ -38,7 +38,11 @@ export class Client {
         if (reply.error) reject(failure(reply.error, reply.parameters ?? {}));
         else onReply(reply.parameters ?? {});
         if (reply.continues) return;
-        this.#keep(channel);
+        // From now on, the channel may belong to another call.
+        close = () => {};
+        // vehicled-web accepts no further call on a connection after one with more.
+        if (more) channel.close();
+        else this.#keep(channel);
         resolve();
       };
       channel.onclose = (reason) => reject(new Failure(reason));
@@ -49,7 +53,7 @@ export class Client {
       };
     });
     channel.send(JSON.stringify({ method: `${this.#service}.${method}`, parameters, more }));
-    return { done, close };
+    return { done, close: () => close() };
   }
 
   #keep(channel) {

@@ -52,7 +52,7 @@ class Card {
     const stop = device.action("stop") && app.mayControl(device.name) && stopButton(app, device.name);
     this.node = element("li", { class: "card", "data-device": device.name },
       element("div", { class: "title" },
-        element("h2", {}, element("a", { href: `#/device/${device.name}`, class: "cover" }, device.name)),
+        element("h2", {}, element("a", { href: `#/device/${encodeURIComponent(device.name)}`, class: "cover" }, device.name)),
         element("span", { class: "kind" }, device.kind), this.#state),
       element("div", { class: "headlines" }, this.#values.map((value) => value.node)),
       this.#spark?.node, this.#problem, stop);
