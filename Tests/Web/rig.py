@@ -4,6 +4,8 @@ import json, os, pathlib, signal, socket, socketserver, subprocess, tempfile, th
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "Sources/vehicled-web/Page"
+# The threads of the Swift tests block some signals, which programs inherit; they must be able to end by SIGTERM.
+signal.pthread_sigmask(signal.SIG_SETMASK, [])
 PROGRAMS = pathlib.Path(os.environ.get("VEHICLED_PROGRAMS", ROOT / ".build/debug"))
 
 

@@ -623,6 +623,11 @@ class Access(PageTest):
 
 
 class Files(unittest.TestCase):
+    def test_modules_are_loaded_at_once(self):
+        """Without the list, a browser finds a module only when it has loaded the ones that import it."""
+        listed = set(re.findall(r'modulepreload" href="([^"]+)"', (PAGE / "index.html").read_text()))
+        self.assertEqual(listed | {"main.js"}, {path.name for path in PAGE.glob("*.js")})
+
     def test_files_are_small_and_use_no_html_from_text(self):
         total = sum(len(gzip.compress(path.read_bytes(), 9)) for path in PAGE.iterdir())
         self.assertLessEqual(total, 60_000)

@@ -18,8 +18,8 @@ import { PlotView } from "./view-plot.js";
 const VIEWS = {
   "": OverviewView, device: DeviceView, plot: PlotView, history: PeriodsView, period: PeriodView, doctor: DoctorView, kiosk: KioskView,
 };
-// The minimum time between two frames in ms: 25 frames per second are enough for values that arrive 20 times per second.
-const FRAME = 40;
+// The minimum time between two frames in ms. In a plot of a minute, a line moves by less than a pixel in this time on most displays.
+const FRAME = 60;
 
 // Shows the page. `environment`: open, a transport; openSession and, where one can sign out, closeSession (see session.js).
 export async function start(environment) {

@@ -6,6 +6,8 @@ import { Plot } from "./plot.js";
 
 const THEME = matchMedia("(prefers-color-scheme: dark)");
 const COLORS = 8;
+// The time between two changes of the numbers in the legend of a moving plot in ms: faster ones cannot be read.
+const LEGEND_PAUSE = 200;
 
 // The colour of the trace with this index, in the current theme.
 export const color = (index) => getComputedStyle(document.documentElement).getPropertyValue(`--series-${index % COLORS}`).trim();
@@ -21,6 +23,7 @@ export class Charts {
   #traces = [];
   #cursor = null;
   #isLive = false;
+  #legendAt = 0;
   #values = [];
   #time = element("li", { class: "time" });
   #onTheme = () => this.#recolor();
@@ -63,7 +66,7 @@ export class Charts {
       plot.draw();
       plot.point(this.#cursor);
     }
-    this.#updateLegend();
+    if (!this.#isLive || performance.now() - this.#legendAt >= LEGEND_PAUSE) this.#updateLegend();
   }
 
   csv() {
@@ -107,6 +110,7 @@ export class Charts {
   }
 
   #updateLegend() {
+    this.#legendAt = performance.now();
     const time = this.#cursor ?? this.end;
     const isLong = this.end - this.start > 86_400;
     setText(this.#time, this.#cursor === null ? (this.#isLive ? "now" : "") : isLong ? dateAndTime(time * 1000) : clock(time * 1000));
