@@ -99,7 +99,7 @@ class App {
   }
 
   #navigate() {
-    const [name = "", ...parts] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+    const [name = "", ...parts] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
     const View = VIEWS[name] ?? OverviewView;
     this.#view?.close?.();
     this.#view = new View(this, ...parts);
@@ -143,6 +143,15 @@ class App {
       this.#announced.set(device.name, state);
     }
     if (news.length) setText(this.#announcer, news.join("; "));
+  }
+}
+
+// A part of the address; as it is if its escapes are invalid.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
   }
 }
 

@@ -45,7 +45,7 @@ export class Charts {
     this.#traces = traces;
     this.#isLive = isLive;
     const groups = [...Map.groupBy(traces, (trace) => trace.unit).entries()];
-    if (groups.map(([unit]) => unit).join() !== this.#plots.map((plot) => plot.unit).join()) {
+    if (groups.length !== this.#plots.length || groups.some(([unit], index) => unit !== this.#plots[index].unit)) {
       this.#plots = groups.map(([unit]) => new Plot({ label: `Plot in ${unit || "numbers"}`, onpoint: (time) => this.#point(time), onselect: (start, end) => this.onrange(start, end) }));
       this.node.replaceChildren(...this.#plots.flatMap((plot, index) => [element("div", { class: "axis" }, groups[index][0]), plot.node]));
     }

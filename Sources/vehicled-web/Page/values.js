@@ -191,10 +191,14 @@ function isCells(row) {
   return Array.isArray(row.value) && row.value.length >= MIN_CELLS && row.value.every((entry) => entry === "?" || (entry !== "" && Number.isFinite(Number(entry))));
 }
 
-// The only number between the hyphens of a name, and the texts around it; null if there is none or more than one.
+// The only number between the hyphens of a name, and the texts around it; undefined if there is none or more than one.
 function numbered(name) {
-  const match = /^((?:[^-]*[^-\d][^-]*-)*)(\d+)((?:-[^-]*[^-\d][^-]*)*)$/.exec(name);
-  return match && { before: match[1], number: match[2], after: match[3] };
+  const parts = name.split("-");
+  const positions = [...parts.keys()].filter((position) => /^\d+$/.test(parts[position]));
+  if (positions.length !== 1) return undefined;
+  const [position] = positions;
+  const before = parts.slice(0, position).map((part) => `${part}-`).join("");
+  return { before, number: parts[position], after: parts.slice(position + 1).map((part) => `-${part}`).join("") };
 }
 
 // The series among these rows, by member.

@@ -6,6 +6,7 @@ import { clock, dateAndTime, span } from "./format.js";
 import { figures, NOTES, notes } from "./period.js";
 import { bands, tracks } from "./recorded.js";
 import { table } from "./report.js";
+import { inOrder } from "./row.js";
 import { trackDrawing } from "./track.js";
 
 const MAX_TRACES = 4;
@@ -40,7 +41,7 @@ export class PeriodView {
     const { period, pauses, curve } = await this.#app.history.call("Period", { number });
     const { series } = await this.#app.history.call("Series", { device: period.device });
     this.#period = period;
-    this.#references = this.#choose(series);
+    this.#references = await this.#choose(series);
     const name = { trip: "Trip", charge: "Charge", parking: "Parked" }[period.kind] ?? period.kind;
     const shown = Object.entries(figures(period, { hasBound: true })).filter(([, text]) => text);
     const address = `#/plot/${this.#references.join(",")}/${Math.floor(period.start / 1e6)}/${Math.ceil(period.end / 1e6)}`;
@@ -64,13 +65,15 @@ export class PeriodView {
     if (runs.length) track.replaceWith(element("section", {}, element("h2", {}, "Track"), trackDrawing(runs)));
   }
 
-  // The most important numbers that are recorded.
-  #choose(series) {
+  // The most important numbers that are recorded. A device that is configured no longer has no ranks.
+  async #choose(series) {
+    const { device } = this.#period;
+    const { schemas } = await this.#app.daemon.call("Describe", { device }).catch(() => ({ schemas: [] }));
     const recorded = new Set(series.filter((one) => ["int", "float"].includes(one.type)).map((one) => one.property));
-    const rows = this.#app.model.devices.get(this.#period.device)?.rows.filter((row) => row.rank <= 2 && recorded.has(row.name)) ?? [];
-    const names = rows.sort((left, right) => left.rank - right.rank).map((row) => row.name);
-    const fallback = ["speed", "battery-power", "state-of-charge", "state-of-charge-display", "rpm"].filter((name) => recorded.has(name));
-    return (names.length ? names : fallback).slice(0, MAX_TRACES).map((name) => `${this.#period.device}.${name}`);
+    const declared = schemas[0]?.properties ?? [];
+    const ranked = declared.toSorted(inOrder(declared)).filter((property) => property.rank <= 2 && recorded.has(property.name));
+    const names = ranked.sort((left, right) => left.rank - right.rank).map((property) => property.name);
+    return (names.length ? names : [...recorded]).slice(0, MAX_TRACES).map((name) => `${device}.${name}`);
   }
 
   // Asks for the values of a range in as much detail as the plots can show.
