@@ -30,7 +30,7 @@ function channel(service) {
 function reason(problem, service) {
   const program = PROGRAMS[service];
   if (problem === "not-found") return `${program} is not running; start it: sudo systemctl start ${program}`;
-  if (problem === "access-denied") return `permission denied; add yourself to group vehicled (sudo usermod -aG vehicled USER), then log in again`;
+  if (problem === "access-denied") return "permission denied; add yourself to group vehicled (sudo usermod -aG vehicled USER), then log in";
   return `${program} closed the connection${problem ? `: ${problem}` : ""}; see: journalctl -u ${program}`;
 }
 

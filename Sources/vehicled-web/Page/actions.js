@@ -16,7 +16,8 @@ export class Actions {
   constructor(app, device) {
     const offered = device.actions.filter((action) => !action.motion && !LEFT_OUT.includes(action.name));
     this.node = app.mayControl(device.name) && offered.length
-      ? element("section", { class: "panel", "aria-labelledby": "actions" }, element("h2", { id: "actions" }, "Actions"), offered.map((action) => this.#action(app, device, action)))
+      ? element("section", { class: "panel", "aria-labelledby": "actions" }, element("h2", { id: "actions" }, "Actions"),
+        offered.map((action) => this.#action(app, device, action)))
       : null;
   }
 
@@ -39,6 +40,7 @@ export class Actions {
     fields.map(([argument, field]) => element("div", { class: "argument" },
       element("label", { for: field.input.id }, argument.name), field.input, element("p", { class: "help" }, argument.help))),
     element("button", {}, `Run ${action.name}`));
-    return element("details", {}, element("summary", {}, element("span", { class: "action" }, action.name), " ", element("span", { class: "help" }, action.help)), form, report.node);
+    return element("details", {}, element("summary", {}, element("span", { class: "action" }, action.name), " ",
+      element("span", { class: "help" }, action.help)), form, report.node);
   }
 }

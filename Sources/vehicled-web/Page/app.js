@@ -84,14 +84,16 @@ class App {
   }
 
   #build() {
-    const targets = [["#/", "Overview"], ["#/plot", "Plot"], this.history && ["#/history", "History"], ["#/doctor", "Doctor"], ["#/kiosk", "Kiosk"]];
+    const targets = [["#/", "Overview"], ["#/plot", "Plot"], this.history && ["#/history", "History"], ["#/doctor", "Doctor"],
+      ["#/kiosk", "Kiosk"]];
     this.#links = targets.filter(Boolean).map(([href, name]) => element("a", { href }, name));
     const system = element("select", { "aria-label": "Units", onchange: (event) => units.choose(event.target.value) },
       ["metric", "imperial"].map((name) => element("option", { value: name, selected: name === units.system }, name)));
     const signOut = this.#environment.closeSession &&
       element("button", { class: "quiet", onclick: () => this.#environment.closeSession().finally(() => location.reload()) }, "Sign out");
     document.body.replaceChildren(
-      element("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); this.#main.focus(); } }, "Skip to content"),
+      element("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); this.#main.focus(); } },
+        "Skip to content"),
       element("header", { class: "top" },
         element("a", { class: "brand", href: "#/" }, element("span", { class: "mark", "aria-hidden": "true" }), "vehicled"),
         element("nav", { "aria-label": "Views" }, this.#links), element("div", { class: "tools" }, system, signOut)),
@@ -105,7 +107,8 @@ class App {
     this.#view = new View(this, ...parts);
     document.body.classList.toggle("bare", View === KioskView);
     for (const link of this.#links) {
-      const isCurrent = link.getAttribute("href") === `#/${name}` || (name === "device" && link.hash === "#/") || (name === "period" && link.hash === "#/history");
+      const isCurrent = link.getAttribute("href") === `#/${name}` || (name === "device" && link.hash === "#/")
+        || (name === "period" && link.hash === "#/history");
       link[isCurrent ? "setAttribute" : "removeAttribute"]("aria-current", "page");
     }
     document.title = `${this.#view.title} – vehicled`;
@@ -161,6 +164,7 @@ function showSignedOut(error) {
   document.body.replaceChildren(element("main", { class: "signed-out" },
     element("h1", {}, isSignedOut ? "Not signed in" : "The page cannot be shown"),
     element("p", { role: "alert" }, error.message),
-    isSignedOut && element("p", {}, "To open the page, run ", element("code", {}, "vehicled-web"), " in a terminal, and follow the link that it prints."),
+    isSignedOut && element("p", {}, "To open the page, run ", element("code", {}, "vehicled-web"),
+      " in a terminal, and follow the link that it prints."),
     element("p", {}, element("button", { onclick: () => location.reload() }, "Try again"))));
 }

@@ -17,7 +17,8 @@ export class Charts {
   onrange = () => {};
   start = 0;
   end = 1;
-  node = element("div", { class: "charts", tabindex: "0", role: "group", "aria-label": "Plots; arrow keys move the cursor, plus and minus zoom", onkeydown: (event) => this.#key(event) });
+  node = element("div", { class: "charts", tabindex: "0", role: "group",
+    "aria-label": "Plots; arrow keys move the cursor, plus and minus zoom", onkeydown: (event) => this.#key(event) });
   legend = element("ul", { class: "legend" });
   #plots = [];
   #traces = [];
@@ -46,7 +47,8 @@ export class Charts {
     this.#isLive = isLive;
     const groups = [...Map.groupBy(traces, (trace) => trace.unit).entries()];
     if (groups.length !== this.#plots.length || groups.some(([unit], index) => unit !== this.#plots[index].unit)) {
-      this.#plots = groups.map(([unit]) => new Plot({ label: `Plot in ${unit || "numbers"}`, onpoint: (time) => this.#point(time), onselect: (start, end) => this.onrange(start, end) }));
+      this.#plots = groups.map(([unit]) => new Plot({ label: `Plot in ${unit || "numbers"}`, onpoint: (time) => this.#point(time),
+        onselect: (start, end) => this.onrange(start, end) }));
       this.node.replaceChildren(...this.#plots.flatMap((plot, index) => [element("div", { class: "axis" }, groups[index][0]), plot.node]));
     }
     groups.forEach(([unit, members], index) => Object.assign(this.#plots[index], { unit, traces: members, isLive }));
@@ -54,7 +56,8 @@ export class Charts {
     this.legend.replaceChildren(this.#time, ...traces.map((trace, index) => {
       const mark = element("span", { class: "swatch", "aria-hidden": "true" });
       mark.style.background = trace.color;
-      return element("li", { "data-reference": trace.label }, mark, element("span", { class: "name" }, trace.label), " ", this.#values[index], " ", element("span", { class: "unit" }, trace.unit));
+      return element("li", { "data-reference": trace.label }, mark, element("span", { class: "name" }, trace.label), " ",
+        this.#values[index], " ", element("span", { class: "unit" }, trace.unit));
     }));
     this.draw();
   }
@@ -79,7 +82,8 @@ export class Charts {
     });
     const head = ["time", ...this.#traces.map((trace) => (trace.unit ? `${trace.label} (${trace.unit})` : trace.label))];
     const times = [...rows.keys()].sort((left, right) => left - right);
-    return [head, ...times.map((time) => [new Date(time * 1000).toISOString(), ...rows.get(time)])].map((cells) => `${cells.map(quoted).join(",")}\r\n`).join("");
+    const lines = [head, ...times.map((time) => [new Date(time * 1000).toISOString(), ...rows.get(time)])];
+    return lines.map((cells) => `${cells.map(quoted).join(",")}\r\n`).join("");
   }
 
   saveCSV() {
@@ -90,7 +94,8 @@ export class Charts {
   async savePNG() {
     const background = getComputedStyle(document.body).backgroundColor;
     const pictures = await Promise.all(this.#plots.map(async (plot) => createImageBitmap(await plot.picture(background))));
-    const canvas = element("canvas", { width: Math.max(...pictures.map((picture) => picture.width)), height: pictures.reduce((sum, picture) => sum + picture.height, 0) });
+    const canvas = element("canvas", { width: Math.max(...pictures.map((picture) => picture.width)),
+      height: pictures.reduce((sum, picture) => sum + picture.height, 0) });
     let top = 0;
     for (const picture of pictures) {
       canvas.getContext("2d").drawImage(picture, 0, top);

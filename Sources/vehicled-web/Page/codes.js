@@ -4,7 +4,8 @@
 import { element } from "./dom.js";
 import { Report } from "./report.js";
 
-const READ = [["dtc", "Read trouble codes"], ["ecu-codes", "Read codes of other ECUs"], ["freeze-frames", "Read freeze frames"], ["monitors", "Read readiness monitors"]];
+const READ = [["dtc", "Read trouble codes"], ["ecu-codes", "Read codes of other ECUs"], ["freeze-frames", "Read freeze frames"],
+  ["monitors", "Read readiness monitors"]];
 const CLEAR = "dtc-clear";
 export const CODE_ACTIONS = [...READ.map(([name]) => name), CLEAR];
 
@@ -27,7 +28,8 @@ export class Codes {
     const clear = device.action(CLEAR) && element("button", { class: "danger", onclick: () => this.#clear() }, "Clear trouble codes …");
     this.node = element("section", { class: "panel", "aria-labelledby": "codes" }, element("h2", { id: "codes" }, "Trouble codes"),
       this.#note,
-      element("div", { class: "buttons" }, readable.map(([name, label]) => element("button", { onclick: () => this.#report.run(app, device.name, device.action(name)) }, label)), clear),
+      element("div", { class: "buttons" }, readable.map(([name, label]) => element("button",
+        { onclick: () => this.#report.run(app, device.name, device.action(name)) }, label)), clear),
       this.#report.node);
   }
 
@@ -48,7 +50,8 @@ export class Codes {
     const close = element("button", { onclick: () => dialog.close() }, "Keep the codes");
     const buttons = element("div", { class: "buttons" }, close);
     const dialog = element("dialog", { "aria-labelledby": "clear-title", onclose: () => dialog.remove() },
-      element("h2", { id: "clear-title" }, `Clear the trouble codes of ${name}`), element("p", {}, "This will be lost:"), preview.node, buttons);
+      element("h2", { id: "clear-title" }, `Clear the trouble codes of ${name}`), element("p", {}, "This will be lost:"), preview.node,
+        buttons);
     document.body.append(dialog);
     dialog.showModal();
     close.focus();

@@ -12,7 +12,8 @@ export class Controls {
     const writable = device.rows.filter((row) => row.declaration.writable && !row.declaration.motion);
     this.#settings = app.mayControl(device.name) ? writable.map((row) => new Setting(app, row)) : [];
     this.node = this.#settings.length
-      ? element("section", { class: "panel", "aria-labelledby": "controls" }, element("h2", { id: "controls" }, "Set"), this.#settings.map((setting) => setting.node))
+      ? element("section", { class: "panel", "aria-labelledby": "controls" }, element("h2", { id: "controls" }, "Set"),
+        this.#settings.map((setting) => setting.node))
       : null;
   }
 

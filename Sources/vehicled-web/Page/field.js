@@ -15,12 +15,15 @@ export class Field {
     const common = { ...attributes, required: !optional && type !== "string" };
     if (choices || type === "bool") {
       const options = choices ?? ["on", "off"];
-      this.input = element("select", common, element("option", { value: "" }, optional ? "not set" : "choose"), options.map((option) => element("option", { value: option }, option)));
+      this.input = element("select", common, element("option", { value: "" }, optional ? "not set" : "choose"),
+        options.map((option) => element("option", { value: option }, option)));
     } else if (type === "int" || type === "float") {
       const limits = { min: this.#shown(minimum), max: this.#shown(maximum) };
-      this.input = element("input", { ...common, type: "number", step: type === "int" && this.#unit === declaration.unit ? "1" : "any", inputmode: "decimal", placeholder: range(limits.min, limits.max), ...limits });
+      this.input = element("input", { ...common, type: "number", step: type === "int" && this.#unit === declaration.unit ? "1" : "any",
+        inputmode: "decimal", placeholder: range(limits.min, limits.max), ...limits });
     } else {
-      this.input = element("input", { ...common, type: secret ? "password" : "text", autocomplete: "off", placeholder: type === "list" ? "separated by commas" : "" });
+      this.input = element("input", { ...common, type: secret ? "password" : "text", autocomplete: "off", placeholder: type === "list"
+        ? "separated by commas" : "" });
     }
   }
 

@@ -58,7 +58,8 @@ export class Gauge {
       const scale = niceScale(Math.min(0, this.#low, number * HEADROOM), Math.max(0, this.#high, number * HEADROOM), 2);
       [this.#low, this.#high] = [scale.low, scale.high];
     }
-    const { minimum: low = 0, maximum: high = 100 } = fraction === undefined ? { minimum: this.#low, maximum: this.#high } : this.#row.declaration;
+    const { minimum: low = 0, maximum: high = 100 } = fraction === undefined ? { minimum: this.#low, maximum: this.#high }
+      : this.#row.declaration;
     this.#ends.forEach((node, index) => setText(node, String([low, high][index])));
     const position = (value) => (high > low ? Math.min(1, Math.max(0, (value - low) / (high - low))) : 0);
     return [position(Math.max(low, 0)), fraction ?? position(number)];

@@ -47,7 +47,8 @@ export function figures(period, options = {}) {
     time: span(seconds(period)),
     distance: figure(period.distance, "km", 1, options),
     energy: energy(period.energy),
-    consumption: isSmall ? figure(period.energyPer100Kilometres, "Wh/km", 1, { ...options, scale: 10 }) : figure(period.energyPer100Kilometres, "kWh/100km", 1, options),
+    consumption: isSmall ? figure(period.energyPer100Kilometres, "Wh/km", 1, { ...options, scale: 10 })
+      : figure(period.energyPer100Kilometres, "kWh/100km", 1, options),
     fuel: figure(period.fuel, "L", 2, options),
     "fuel consumption": figure(period.fuelPer100Kilometres, "L/100km", 1, options),
     charged: energy(period.charged),

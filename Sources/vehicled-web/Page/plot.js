@@ -87,7 +87,8 @@ export class Plot {
     if (!this.#colors) {
       const style = getComputedStyle(this.node);
       const color = (name) => style.getPropertyValue(name).trim();
-      this.#colors = { line: color("--line"), text: color("--dim"), cursor: color("--text"), font: `${0.75 * this.#margin.font}px ${style.fontFamily}` };
+      this.#colors = { line: color("--line"), text: color("--dim"), cursor: color("--text"),
+        font: `${0.75 * this.#margin.font}px ${style.fontFamily}` };
     }
     return this.#colors;
   }
@@ -136,7 +137,8 @@ export class Plot {
       context.lineTo(width - this.#margin.right, y);
       context.fillText(tickText(value, step), this.#margin.left - this.#margin.font / 2, y);
     }
-    const labels = (this.isLive ? ageTicks : timeTicks)(this.start, this.end, Math.max(2, (width - this.#margin.left) / (5.5 * this.#margin.font)));
+    const labels = (this.isLive ? ageTicks : timeTicks)(this.start, this.end,
+      Math.max(2, (width - this.#margin.left) / (5.5 * this.#margin.font)));
     for (const { time, label } of labels) {
       const x = Math.round(area.x(time)) + 0.5;
       context.moveTo(x, this.#margin.top);
@@ -153,7 +155,8 @@ export class Plot {
     const canvas = this.#lines;
     const column = (this.end - this.start) / canvas.width;
     const end = Math.ceil(this.end / column);
-    const picture = [canvas.width, canvas.height, this.#scale.low, this.#scale.high, column, ...this.traces.map((trace) => trace.color)].join(" ");
+    const picture = [canvas.width, canvas.height, this.#scale.low, this.#scale.high, column,
+      ...this.traces.map((trace) => trace.color)].join(" ");
     const first = this.traces.reduce((time, trace) => Math.min(time, trace.takeChange?.() ?? -Infinity), this.#end * column);
     const shift = end - this.#end;
     const isMoved = this.isLive && picture === this.#picture && shift >= 0 && shift < canvas.width;
@@ -186,7 +189,8 @@ export class Plot {
     const font = parseFloat(getComputedStyle(document.documentElement).fontSize);
     this.#margin = { font, ...Object.fromEntries(Object.entries(MARGIN).map(([side, length]) => [side, length * font])) };
     const { width, height } = this.#size;
-    const inner = [Math.max(1, width - this.#margin.left - this.#margin.right), Math.max(1, height - this.#margin.top - this.#margin.bottom)];
+    const inner = [Math.max(1, width - this.#margin.left - this.#margin.right),
+      Math.max(1, height - this.#margin.top - this.#margin.bottom)];
     const outer = [width, height];
     for (const [canvas, size] of [[this.#grid, outer], [this.#lines, inner]]) {
       [canvas.width, canvas.height] = size.map((length) => Math.round(length * ratio));

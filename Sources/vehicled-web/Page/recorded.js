@@ -19,7 +19,8 @@ export async function bands(history, references, start, end, columns) {
 // The positions of all devices that have any between two times: a list of runs of [latitude, longitude], which gaps separate.
 export async function tracks(history, start, end) {
   const { series } = await history.call("Series");
-  const isPosition = (device) => ["latitude", "longitude"].every((property) => series.some((one) => one.device === device && one.property === property));
+  const recorded = new Set(series.map((one) => `${one.device}.${one.property}`));
+  const isPosition = (device) => recorded.has(`${device}.latitude`) && recorded.has(`${device}.longitude`);
   const devices = [...new Set(series.map((one) => one.device))].filter(isPosition);
   const runs = await Promise.all(devices.map((device) => track(history, device, start, end)));
   return runs.flat().filter((run) => run.length > 1);
@@ -29,7 +30,8 @@ async function track(history, device, start, end) {
   const runs = [[]];
   const names = new Map();
   const point = {};
-  await history.stream("Samples", { device, properties: ["latitude", "longitude"], start: Math.round(start * 1e6), end: Math.round(end * 1e6) }, (reply) => {
+  await history.stream("Samples", { device, properties: ["latitude", "longitude"], start: Math.round(start * 1e6),
+    end: Math.round(end * 1e6) }, (reply) => {
     for (const one of reply.series ?? []) names.set(one.id, one.property);
     for (const { series, time, value } of reply.samples ?? []) {
       const number = value?.float ?? value?.int;

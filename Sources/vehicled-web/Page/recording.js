@@ -21,7 +21,8 @@ export class Recording {
     this.#device = device.name;
     this.node = device.links.length > 0
       ? element("section", { class: "panel", "aria-labelledby": "recording" }, element("h2", { id: "recording" }, "Recording"),
-        element("p", { class: "help" }, "Every byte on the links, with times, as a file for bug reports and replays. Secrets are replaced by their length."),
+        element("p", { class: "help" },
+          "Every byte on the links, with times, as a file for bug reports and replays. Secrets are replaced by their length."),
         element("div", { class: "buttons" }, this.#button, this.#status))
       : null;
   }

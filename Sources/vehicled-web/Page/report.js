@@ -47,7 +47,8 @@ export class Report {
     if (rows) this.#table.replaceChildren(table(columns ?? [], rows.map((row) => row.cells)));
     if (data) {
       const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-      this.#table.append(element("button", { onclick: () => save(`${device}-${action}`, new Blob([bytes])) }, `Save ${size(bytes.length)}`));
+      this.#table.append(element("button", { onclick: () => save(`${device}-${action}`, new Blob([bytes])) },
+        `Save ${size(bytes.length)}`));
     }
   }
 }

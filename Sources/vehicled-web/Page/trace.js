@@ -107,14 +107,16 @@ export class BandTrace {
   extent() {
     const known = this.#points.filter((point) => Number.isFinite(point.low) && Number.isFinite(point.high));
     if (!known.length) return undefined;
-    return [known.reduce((low, point) => Math.min(low, point.low), Infinity), known.reduce((high, point) => Math.max(high, point.high), -Infinity)];
+    return known.reduce(([low, high], point) => [Math.min(low, point.low), Math.max(high, point.high)], [Infinity, -Infinity]);
   }
 
   draw(context, area) {
     for (const run of this.#runs()) {
       const half = run.length === 1 ? this.#width / 2 : 0;
-      const upper = run.flatMap((point) => [[this.#time(point) - half, point.high], ...(half ? [[this.#time(point) + half, point.high]] : [])]);
-      const lower = run.flatMap((point) => [[this.#time(point) - half, point.low], ...(half ? [[this.#time(point) + half, point.low]] : [])]);
+      const upper = run.flatMap((point) => [[this.#time(point) - half, point.high],
+        ...(half ? [[this.#time(point) + half, point.high]] : [])]);
+      const lower = run.flatMap((point) => [[this.#time(point) - half, point.low],
+        ...(half ? [[this.#time(point) + half, point.low]] : [])]);
       context.fillStyle = this.color;
       context.globalAlpha = 0.25;
       context.beginPath();

@@ -19,9 +19,11 @@ export function trackDrawing(runs) {
   const scale = (SIZE - 2 * MARGIN) / Math.max(right - left, top - bottom, 0.05);
   const x = (point) => (SIZE - (right - left) * scale) / 2 + (east(point) - left) * scale;
   const y = (point) => (SIZE - (top - bottom) * scale) / 2 + (top - north(point)) * scale;
-  const path = runs.map((run) => run.map((point, index) => `${index ? "L" : "M"}${x(point).toFixed(1)} ${y(point).toFixed(1)}`).join("")).join("");
+  const step = (point, index) => `${index ? "L" : "M"}${x(point).toFixed(1)} ${y(point).toFixed(1)}`;
+  const path = runs.flatMap((run) => run.map(step)).join("");
   const [length, label] = scaleBar(scale);
-  return element("svg", { class: "track", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", "aria-label": "Track of the trip, north at the top" },
+  return element("svg", { class: "track", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img",
+    "aria-label": "Track of the trip, north at the top" },
     element("path", { class: "way", d: path }),
     element("circle", { class: "start", cx: x(points[0]), cy: y(points[0]), r: 6 }),
     element("circle", { class: "end", cx: x(points.at(-1)), cy: y(points.at(-1)), r: 6 }),
@@ -31,7 +33,8 @@ export function trackDrawing(runs) {
     element("text", { x: SIZE - 20, y: 44 }, "N"));
 }
 
-const ends = (numbers) => [numbers.reduce((low, number) => Math.min(low, number), Infinity), numbers.reduce((high, number) => Math.max(high, number), -Infinity)];
+// The lowest and the highest number.
+const ends = (numbers) => numbers.reduce(([low, high], number) => [Math.min(low, number), Math.max(high, number)], [Infinity, -Infinity]);
 
 // The length of the bar in pixels, and the round distance that it stands for. `scale` is in pixels per km.
 function scaleBar(scale) {

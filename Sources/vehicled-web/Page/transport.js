@@ -15,6 +15,7 @@ export function webSocket(service) {
   };
   socket.onopen = () => waiting.splice(0).forEach((text) => socket.send(text));
   socket.onmessage = (event) => channel.onmessage(event.data);
-  socket.onclose = (event) => channel.onclose(event.reason || "cannot connect to vehicled-web: it is not running, or the session has ended");
+  socket.onclose = (event) => channel.onclose(event.reason
+    || "cannot connect to vehicled-web: it is not running, or the session has ended");
   return channel;
 }

@@ -75,7 +75,8 @@ class Line {
     const name = row.isPlottable ? element("a", { href: `#/plot/${encodeURIComponent(row.reference)}` }, row.name) : row.name;
     this.#bar = share(row) === undefined ? null : element("span", { class: "bar", "aria-hidden": "true" }, element("span"));
     this.#cell = element("td", {}, this.#bar, this.#value, " ", this.#unit);
-    this.node = element("tr", { "data-reference": row.reference }, element("th", { scope: "row", title: row.declaration.help }, name), this.#cell, this.#age);
+    this.node = element("tr", { "data-reference": row.reference }, element("th", { scope: "row", title: row.declaration.help }, name),
+      this.#cell, this.#age);
   }
 
   update(now) {
@@ -92,7 +93,8 @@ class Line {
     this.#cell.colSpan = isKnown ? 1 : 2;
     this.#age.hidden = !isKnown;
     if (this.#bar) this.#bar.hidden = !isKnown;
-    setAttribute(this.node, "class", isKnown ? `${meaning(row)} ${row.isNumber ? "" : Array.isArray(row.value) ? "word list" : "word"}` : "absent");
+    setAttribute(this.node, "class", isKnown ? `${meaning(row)} ${row.isNumber ? "" : Array.isArray(row.value) ? "word list" : "word"}`
+      : "absent");
     setAttribute(this.#value, "title", isKnown ? null : row.reason);
     if (this.#bar) this.#bar.firstChild.style.width = `${100 * Math.min(1, Math.max(0, share(row) ?? 0))}%`;
   }
@@ -183,12 +185,14 @@ class CellStrip {
     const number = (value) => (isVoltage ? fixed(value, 2) : rounded(value));
     const difference = isVoltage ? `${Math.round((high - low) * 1000)} mV` : `${rounded(high - low)} ${unit}`;
     const missing = count - known.length;
-    return `${count} ${group === "cells" ? "cells" : "values"}${missing ? `, ${missing} unreadable` : ""}: ${number(low)} – ${number(high)} ${unit}, Δ ${difference}`;
+    const entries = `${count} ${group === "cells" ? "cells" : "values"}${missing ? `, ${missing} unreadable` : ""}`;
+    return `${entries}: ${number(low)} – ${number(high)} ${unit}, Δ ${difference}`;
   }
 }
 
 function isCells(row) {
-  return Array.isArray(row.value) && row.value.length >= MIN_CELLS && row.value.every((entry) => entry === "?" || (entry !== "" && Number.isFinite(Number(entry))));
+  return Array.isArray(row.value) && row.value.length >= MIN_CELLS
+    && row.value.every((entry) => entry === "?" || (entry !== "" && Number.isFinite(Number(entry))));
 }
 
 // The only number between the hyphens of a name, and the texts around it; undefined if there is none or more than one.
@@ -205,5 +209,6 @@ function numbered(name) {
 function findSeries(rows) {
   const candidates = rows.filter((row) => row.declaration.type !== "list" && numbered(row.name));
   const groups = Map.groupBy(candidates, (row) => `${numbered(row.name).before}#${numbered(row.name).after} ${row.declaration.unit}`);
-  return new Map([...groups.values()].filter((members) => members.length >= MIN_SERIES).flatMap((members) => members.map((row) => [row, members])));
+  return new Map([...groups.values()].filter((members) => members.length >= MIN_SERIES).flatMap((members) => members.map((row) => [row,
+    members])));
 }

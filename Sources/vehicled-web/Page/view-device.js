@@ -39,7 +39,8 @@ export class DeviceView {
       if (this.#app.model.outage === null) {
         this.close();
         this.#shape = -1;
-        this.node.replaceChildren(element("p", { class: "empty" }, `No such device: "${this.title}"; `, element("a", { href: "#/" }, "see the overview")));
+        this.node.replaceChildren(element("p", { class: "empty" }, `No such device: "${this.title}"; `,
+          element("a", { href: "#/" }, "see the overview")));
       }
       return;
     }
@@ -60,7 +61,8 @@ export class DeviceView {
     const stop = device.action("stop") && this.#app.mayControl(device.name) && stopButton(this.#app, device.name);
     const isConnectable = device.links.length > 0 && this.#app.mayControl(device.name);
     replace(this.node,
-      element("div", { class: "head" }, element("h1", {}, device.name), element("span", { class: "kind" }, device.kind), this.#state, isConnectable && this.#connect, this.#result),
+      element("div", { class: "head" }, element("h1", {}, device.name), element("span", { class: "kind" }, device.kind), this.#state,
+        isConnectable && this.#connect, this.#result),
       element("div", {}, this.#problem, this.#links), stop, this.#groups, this.#all,
       element("div", { class: "panels" }, this.#parts.map((part) => part.node)));
     this.#list(device);
@@ -87,13 +89,15 @@ export class DeviceView {
     setText(this.#problem, [device.fault, device.warning, device.holder && `driven by ${device.holder}`].filter(Boolean).join(" · "));
     setAttribute(this.#problem, "class", `problem ${device.needsAttention ? "bad" : "warn"}`);
     setText(this.#connect, device.isDisconnected ? "Connect" : "Disconnect");
-    while (this.#links.childElementCount < device.links.length) this.#links.append(element("li", {}, element("span", { class: "url" }), " ", element("span"), " ", element("span", { class: "details" })));
+    while (this.#links.childElementCount < device.links.length) this.#links.append(element("li", {}, element("span", { class: "url" }),
+      " ", element("span"), " ", element("span", { class: "details" })));
     while (this.#links.childElementCount > device.links.length) this.#links.lastChild.remove();
     device.links.forEach((link, index) => {
       const [url, state, details] = this.#links.children[index].children;
       setText(url, device.links.length > 1 ? `${link.name} ${link.url}` : link.url);
       setText(state, outage === null ? linkText(link, wall) : "unknown");
-      setAttribute(state, "class", outage !== null ? "" : link.state === "up" ? "good" : link.state === "down" ? (device.isDisconnected ? "" : "bad") : "warn");
+      setAttribute(state, "class", outage !== null ? "" : link.state === "up" ? "good" : link.state === "down"
+        ? (device.isDisconnected ? "" : "bad") : "warn");
       setText(details, Object.entries(link.details ?? {}).map(([key, value]) => `${key} ${value}`).join(", "));
     });
   }

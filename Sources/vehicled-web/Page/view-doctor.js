@@ -17,7 +17,8 @@ export class DoctorView {
   constructor(app) {
     this.#app = app;
     this.node = element("div", {},
-      element("div", { class: "head" }, element("h1", {}, "Doctor"), element("button", { onclick: () => this.#check() }, "Check again"), this.#status),
+      element("div", { class: "head" }, element("h1", {}, "Doctor"), element("button", { onclick: () => this.#check() }, "Check again"),
+        this.#status),
       this.#findings, app.history && element("section", {}, element("h2", {}, "History"), this.#history),
       element("section", {}, element("h2", {}, "Log"), this.#log));
     this.#check();
@@ -47,7 +48,8 @@ export class DoctorView {
 
   #finding({ subject, state, text, remedy }) {
     const role = { ok: "good", warning: "warn", failed: "bad" }[state] ?? "";
-    return element("li", { class: role }, element("span", { class: "state" }, state), element("strong", {}, subject), " ", text, remedy && element("p", { class: "remedy" }, remedy));
+    return element("li", { class: role }, element("span", { class: "state" }, state), element("strong", {}, subject), " ", text, remedy
+      && element("p", { class: "remedy" }, remedy));
   }
 
   async #describeHistory() {
@@ -73,6 +75,7 @@ export class DoctorView {
 
   #record({ time, level, device, link, message }) {
     const about = [device, link].filter(Boolean).join(" ");
-    return element("li", { class: level }, element("time", {}, clock(time / 1000)), " ", element("span", { class: "level" }, level), " ", about && `${about}: `, message);
+    return element("li", { class: level }, element("time", {}, clock(time / 1000)), " ", element("span", { class: "level" }, level), " ",
+      about && `${about}: `, message);
   }
 }

@@ -26,7 +26,8 @@ export class KioskView {
     this.#references = references.split(",").filter(Boolean);
     this.node = element("div", { class: "kiosk" },
       element("div", { class: "bar" }, element("a", { href: "#/" }, "‹ Overview"), this.#select, this.#problem,
-        element("button", { onclick: () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen()) }, "Full screen")),
+        element("button", { onclick: () => (document.fullscreenElement ? document.exitFullscreen()
+          : document.documentElement.requestFullscreen()) }, "Full screen")),
       element("h1", { class: "unseen" }, "Kiosk"), this.#grid, this.#stop);
     document.addEventListener("visibilitychange", this.#onVisible);
     this.#keepAwake();
@@ -42,7 +43,8 @@ export class KioskView {
       this.#build();
     }
     const device = model.devices.get(this.#device);
-    setText(this.#problem, model.outage ?? (device && (device.problem !== undefined ? device.problem + device.nextAttempt(model.wall) : device.warning)) ?? "");
+    setText(this.#problem, model.outage ?? (device
+      && (device.problem !== undefined ? device.problem + device.nextAttempt(model.wall) : device.warning)) ?? "");
     for (const gauge of this.#gauges) gauge.update(model.now);
   }
 
@@ -66,7 +68,8 @@ export class KioskView {
     this.#device = named[0]?.device || this.#device || first.name;
     this.#select.value = this.#device;
     const device = model.devices.get(this.#device) ?? first;
-    const own = device.rows.filter((row) => row.rank <= 2 && ["int", "float"].includes(row.declaration.type) && !row.isNotReported && !row.declaration.retained);
+    const own = device.rows.filter((row) => row.rank <= 2 && ["int", "float"].includes(row.declaration.type) && !row.isNotReported
+      && !row.declaration.retained);
     const rows = named.length ? named : own.sort((left, right) => left.rank - right.rank).slice(0, MAX_GAUGES);
     this.#gauges = rows.map((row) => new Gauge(row));
     this.#grid.replaceChildren(...this.#gauges.map((gauge) => gauge.node));

@@ -25,10 +25,12 @@ export class OverviewView {
     if (shape !== this.#shape) {
       this.#shape = shape;
       this.#cards = devices.map((device) => new Card(this.#app, device));
-      this.node.replaceChildren(element("h1", { class: "unseen" }, "Devices"), element("ul", { class: "cards" }, this.#cards.map((card) => card.node)));
+      this.node.replaceChildren(element("h1", { class: "unseen" }, "Devices"),
+        element("ul", { class: "cards" }, this.#cards.map((card) => card.node)));
     }
     if (!devices.length && model.outage === null) {
-      this.node.replaceChildren(element("p", { class: "empty" }, "No devices are configured, or this session may not observe any; to add one, run: vehiclectl setup"));
+      this.node.replaceChildren(element("p", { class: "empty" },
+        "No devices are configured, or this session may not observe any; to add one, run: vehiclectl setup"));
     }
     for (const card of this.#cards) card.update();
   }
@@ -79,7 +81,8 @@ class Card {
     if (rows.length && rows.every((row) => row.value === undefined)) return rows[0].reason;
     const rate = device.row("poll-rate");
     const [link] = device.links;
-    return [link && `${link.url} is ${link.state}`, rate?.value !== undefined && `polled at ${rate.brief} ${rate.unit}`].filter(Boolean).join(", ");
+    return [link && `${link.url} is ${link.state}`, rate?.value !== undefined
+      && `polled at ${rate.brief} ${rate.unit}`].filter(Boolean).join(", ");
   }
 }
 

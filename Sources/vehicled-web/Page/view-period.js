@@ -49,15 +49,21 @@ export class PeriodView {
     replace(this.node,
       element("p", {}, element("a", { href: `#/history/${period.kind}` }, "‹ History")),
       element("h1", {}, `${name} of ${period.device}, ${dateAndTime(period.start / 1000)}–${clock(period.end / 1000, false)}`),
-      notes(period).map((note) => element("p", { class: "help" }, `${note}: ${NOTES[note] ?? "unknown to this page; update vehicled-web"}`)),
-      element("dl", { class: "figures" }, shown.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, text)))),
+      notes(period).map((note) => element("p", { class: "help" },
+        `${note}: ${NOTES[note] ?? "unknown to this page; update vehicled-web"}`)),
+      element("dl", { class: "figures" }, shown.map(([name, text]) => element("div", {}, element("dt", {}, name),
+        element("dd", {}, text)))),
       element("div", { class: "buttons" },
         element("button", { onclick: () => this.#zoom(period.start / 1e6, period.end / 1e6) }, "Whole period"),
-        element("button", { onclick: () => this.#charts.savePNG() }, "PNG"), element("button", { onclick: () => this.#charts.saveCSV() }, "CSV"),
+        element("button", { onclick: () => this.#charts.savePNG() }, "PNG"),
+          element("button", { onclick: () => this.#charts.saveCSV() }, "CSV"),
         element("a", { href: address }, "Choose properties"), this.#zoomed),
       this.#charts.legend, this.#charts.node, track, this.#status,
-      curve.length > 0 && element("section", {}, element("h2", {}, "Charging curve"), table(["state of charge %", "power kW"], curve.map((point) => [String(point.stateOfCharge), point.power.toFixed(1)]))),
-      pauses.length > 0 && element("section", {}, element("h2", {}, "Pauses"), element("ul", {}, pauses.map((pause) => element("li", {}, `${clock(pause.start / 1000)} for ${span((pause.end - pause.start) / 1e6)}`)))));
+      curve.length > 0 && element("section", {}, element("h2", {}, "Charging curve"),
+        table(["state of charge %", "power kW"], curve.map((point) => [String(point.stateOfCharge), point.power.toFixed(1)]))),
+      pauses.length > 0 && element("section", {}, element("h2", {}, "Pauses"),
+        element("ul", {}, pauses.map((pause) => element("li", {},
+        `${clock(pause.start / 1000)} for ${span((pause.end - pause.start) / 1e6)}`)))));
     setText(this.#status, "");
     await this.#zoom(period.start / 1e6, period.end / 1e6);
     if (period.kind !== "trip") return;

@@ -25,7 +25,9 @@ export class PeriodsView {
     this.#kind = kind in KINDS ? kind : "trip";
     this.node = element("div", { class: "periods" },
       element("div", { class: "head" }, element("h1", {}, "History"),
-        element("nav", { class: "tabs", "aria-label": "Kinds" }, Object.entries(KINDS).map(([kind, name]) => element("a", { href: `#/history/${kind}`, "aria-current": kind === this.#kind ? "page" : null }, name))),
+        element("nav", { class: "tabs", "aria-label": "Kinds" },
+          Object.entries(KINDS).map(([kind, name]) => element("a",
+          { href: `#/history/${kind}`, "aria-current": kind === this.#kind ? "page" : null }, name))),
         this.#status),
       this.#list);
     this.#load();
@@ -34,7 +36,8 @@ export class PeriodsView {
   update() {}
 
   async #load() {
-    if (!this.#app.history) return setText(this.#status, "vehicled-history is not running; start it: sudo systemctl start vehicled-history");
+    if (!this.#app.history) return setText(this.#status,
+      "vehicled-history is not running; start it: sudo systemctl start vehicled-history");
     setText(this.#status, "loading …");
     const periods = [];
     try {
@@ -54,11 +57,13 @@ export class PeriodsView {
     const isMarked = rows.some(([period]) => notes(period).length);
     const heads = ["start", hasDevices && "device", ...columns, isMarked && "notes"].filter(Boolean);
     replace(this.#list, periods.length > 0 && element("table", { class: "data numbers" },
-      element("thead", {}, element("tr", {}, heads.map((name) => element("th", { scope: "col", class: columns.includes(name) ? null : "text" }, name)))),
+      element("thead", {}, element("tr", {}, heads.map((name) => element("th",
+        { scope: "col", class: columns.includes(name) ? null : "text" }, name)))),
       element("tbody", {}, rows.map(([period, figures]) => element("tr", { class: period.open ? "good" : null },
         element("th", { scope: "row" }, element("a", { href: `#/period/${period.number}` }, dateAndTime(period.start / 1000))),
         hasDevices && element("td", { class: "text" }, period.device), columns.map((name) => element("td", {}, figures[name])),
-        isMarked && element("td", { class: "text" }, notes(period).map((note) => element("span", { class: "note", title: NOTES[note] ?? "" }, note))))))),
+        isMarked && element("td", { class: "text" }, notes(period).map((note) => element("span",
+          { class: "note", title: NOTES[note] ?? "" }, note))))))),
     periods.length === this.#limit && element("button", { onclick: () => { this.#limit *= 10; this.#load(); } }, "Show more"));
   }
 }

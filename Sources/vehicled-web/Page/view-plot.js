@@ -27,7 +27,8 @@ export class PlotView {
   #shape = "";
   #request = 0;
   #choices = element("div", { class: "choices" });
-  #filter = element("input", { type: "search", placeholder: "Find a property", "aria-label": "Find a property", oninput: () => this.#applyFilter() });
+  #filter = element("input", { type: "search", placeholder: "Find a property", "aria-label": "Find a property",
+    oninput: () => this.#applyFilter() });
   #pause = element("button", { "aria-pressed": "false", onclick: () => this.#togglePause() }, "Pause");
   #select;
   #status = element("p", { class: "result", role: "status" });
@@ -41,16 +42,20 @@ export class PlotView {
     this.#app = app;
     this.#references = references.split(",").filter(Boolean).slice(0, MAX_TRACES);
     if (app.history && Number(end) > Number(start)) this.#range = [Number(start), Number(end)];
-    const ranges = [element("optgroup", { label: "Live" }, Object.keys(LIVE).map((name) => element("option", { value: name, selected: LIVE[name] === MINUTE }, name))),
-      app.history && element("optgroup", { label: "Recorded" }, Object.keys(RECORDED).map((name) => element("option", { value: name }, name))),
+    const ranges = [element("optgroup", { label: "Live" },
+      Object.keys(LIVE).map((name) => element("option", { value: name, selected: LIVE[name] === MINUTE }, name))),
+      app.history && element("optgroup", { label: "Recorded" },
+        Object.keys(RECORDED).map((name) => element("option", { value: name }, name))),
       app.history && element("option", { value: "range", hidden: true }, "selection")];
     this.#select = element("select", { "aria-label": "Range", onchange: () => this.#chooseRange() }, ranges.filter(Boolean));
     this.node = element("div", { class: "plot-view" },
-      element("details", { class: "picker", open: matchMedia("(min-width: 60rem)").matches }, element("summary", {}, "Properties"), this.#filter, this.#choices),
+      element("details", { class: "picker", open: matchMedia("(min-width: 60rem)").matches }, element("summary", {}, "Properties"),
+        this.#filter, this.#choices),
       element("div", { class: "stage" },
         element("h1", { class: "unseen" }, "Plot"),
         element("div", { class: "buttons" }, this.#select, this.#pause,
-          element("button", { onclick: () => this.#charts.savePNG() }, "PNG"), element("button", { onclick: () => this.#charts.saveCSV() }, "CSV"), this.#status),
+          element("button", { onclick: () => this.#charts.savePNG() }, "PNG"),
+            element("button", { onclick: () => this.#charts.saveCSV() }, "CSV"), this.#status),
         this.#charts.legend, this.#charts.node));
     this.#charts.onrange = (start, end) => this.#zoom(start, end);
     document.addEventListener("keydown", this.#onkey);
@@ -66,9 +71,14 @@ export class PlotView {
       this.#show();
     }
     if (this.#range) return;
-    this.#charts.end = this.#pausedAt ?? model.wall;
-    this.#charts.start = this.#charts.end - this.#length;
+    this.#follow();
     this.#charts.draw();
+  }
+
+  // Sets the range of a live plot.
+  #follow() {
+    this.#charts.end = this.#pausedAt ?? this.#app.model.wall;
+    this.#charts.start = this.#charts.end - this.#length;
   }
 
   close() {
@@ -87,8 +97,10 @@ export class PlotView {
   #list() {
     replace(this.#choices, [...this.#app.model.devices.values()].map((device) => {
       const rows = device.rows.filter((row) => row.isPlottable && !row.isNotReported);
-      return rows.length > 0 && element("fieldset", {}, element("legend", {}, device.name), rows.map((row) => element("label", { title: row.declaration.help },
-        element("input", { type: "checkbox", value: row.reference, checked: this.#references.includes(row.reference), onchange: (event) => this.#choose(event.target) }), row.name)));
+      return rows.length > 0 && element("fieldset", {}, element("legend", {}, device.name),
+        rows.map((row) => element("label", { title: row.declaration.help },
+        element("input", { type: "checkbox", value: row.reference, checked: this.#references.includes(row.reference),
+          onchange: (event) => this.#choose(event.target) }), row.name)));
     }));
     this.#applyFilter();
   }
@@ -152,6 +164,7 @@ export class PlotView {
     const rows = this.#references.map((reference) => this.#app.model.row(reference)).filter(Boolean);
     this.#keep(rows);
     setText(this.#status, this.#pausedAt === null ? "" : `paused at ${clock(this.#pausedAt * 1000)}`);
+    this.#follow();
     this.#charts.show(rows.map((row, index) => new LiveTrace(row, color(index))), { isLive: this.#pausedAt === null });
   }
 
