@@ -17,6 +17,10 @@ release = $(CURDIR)/.build/release
 swift_files = Package.swift Sources Tests
 units = vehicled.service vehicled.socket vehicled-metrics.service vehicled-metrics.timer vehicled-history.service vehicled-history.socket \
   vehicled-alert@.path vehicled-alert@.service vehicled-mqtt.service vehicled-web.service
+# The files of the plugin for Cockpit: its own, and those of the page that it shares.
+page = Sources/vehicled-web/Page
+plugin = $(wildcard Sources/vehicled-web/Cockpit/*) $(page)/style.css $(page)/icon.svg \
+  $(filter-out $(page)/main.js $(page)/transport.js,$(wildcard $(page)/*.js))
 sharedir = $(DESTDIR)$(prefix)/share
 # The directory of units, udev rules and presets; Debian 12 requires /lib.
 libdir = $(prefix)/lib
@@ -90,7 +94,7 @@ sanitize: setup .build/tsan-mutex.o ## run all tests under AddressSanitizer, the
 soak: setup-bench build ## run every kind in simulation with faults and many clients, for SOAK_SECONDS=3600
 	@python3 Tests/Soak/soak.py --seconds $(SOAK_SECONDS) --bin $(release)
 
-demo: setup-build build ## watch a simulated car, polled at 20 Hz
+demo: setup-build build ## watch a simulated car, polled at 20 Hz; with WEB=1 in a browser
 	@Tests/Demo/demo.sh $(release)
 
 bench: setup-bench build ## measure the release build against the minimum that the hardware allows
@@ -174,9 +178,11 @@ install: ## install the files under DESTDIR and prefix (build first)
 	install -d $(sharedir)/doc/vehicled $(sharedir)/bash-completion/completions $(sharedir)/zsh/vendor-completions $(sharedir)/fish/vendor_completions.d
 	install -m 644 README.md ARCHITECTURE.md SECURITY.md LICENSE $(sharedir)/doc/vehicled
 	install -d $(sharedir)/doc/vehicled/docs
-	install -m 644 docs/*.md docs/*.svg $(sharedir)/doc/vehicled/docs
+	install -m 644 docs/*.md docs/*.svg docs/*.png $(sharedir)/doc/vehicled/docs
 	for file in $$(cd Sources/vehicled-web/Page && find . -type f ! -name '.*'); do \
 	  install -D -m 644 Sources/vehicled-web/Page/$$file $(sharedir)/vehicled/web/$$file || exit 1; done
+	install -d $(sharedir)/cockpit/vehicled
+	install -m 644 $(plugin) $(sharedir)/cockpit/vehicled
 	install -d $(sharedir)/vehicled/fleet
 	install -m 755 etc/fleet/*.py $(sharedir)/vehicled/fleet
 	install -d $(addprefix $(sharedir)/man/,$(dir $(pages)))
@@ -203,6 +209,7 @@ check-install:
 	@grep -qx 'ExecStart=/usr/bin/vehicled-mqtt' $(root)/usr/lib/systemd/system/vehicled-mqtt.service
 	@grep -qx 'ExecStart=/usr/bin/vehicled-web --config /etc/vehicled/web.toml' $(root)/usr/lib/systemd/system/vehicled-web.service
 	@diff -r Sources/vehicled-web/Page $(root)/usr/share/vehicled/web
+	@for file in $(notdir $(plugin)); do test -s $(root)/usr/share/cockpit/vehicled/$$file || { echo "check-install: $$file is missing" >&2; exit 1; }; done
 	@$(root)/usr/bin/vehicled --check-config --config $(root)/etc/vehicled/vehicled.toml
 	@$(root)/usr/bin/vehicled-history --check-config --config $(root)/etc/vehicled/history.toml
 	@$(root)/usr/bin/vehicled-mqtt --check-config --config $(root)/etc/vehicled/mqtt.toml
