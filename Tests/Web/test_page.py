@@ -250,8 +250,9 @@ link = "tcp:127.0.0.1:9"
         self.page.get_by_role("button", name="Clear trouble codes").click()
         self.page.get_by_role("button", name="Clear them").click(timeout=20_000)
         self.page.get_by_role("button", name="Really clear the codes of petrol").click()
-        expect(self.page.locator("#codes ~ .report")).to_contain_text("cleared", timeout=20_000)
-        wait(lambda: count() == 0, 30)
+        results = self.page.locator("#codes ~ .report tbody tr")
+        expect(results.first).to_contain_text("cleared", timeout=20_000)
+        self.assertEqual([row for row in results.all_text_contents() if "not cleared" in row], [])
 
     def test_recording_is_a_file_that_replays(self):
         self.open("device/board", "#recording")
@@ -332,6 +333,8 @@ link = "tcp:127.0.0.1:9"
             self.page.set_viewport_size({"width": width, "height": height})
             self.page.emulate_media(color_scheme=scheme)
             for name, view in views.items():
+                if width == 3840 and name in ("device", "settings", "history", "doctor"):
+                    continue  # Large screenshots take long, and these views have nothing that grows but texts.
                 with self.subTest(name, width=width, scheme=scheme):
                     self.open(view, "main h1")
                     self.page.wait_for_timeout(250)

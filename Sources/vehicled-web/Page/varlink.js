@@ -2,7 +2,7 @@
 // lasts; one idle connection is kept for the next call.
 
 // A failed call. `message` is for users and includes the remedy; `name` is that of the Varlink error, if the service returned one.
-export class Failure extends Error {
+class Failure extends Error {
   constructor(message, name = "", parameters = {}) {
     super(message);
     Object.assign(this, { name, parameters });

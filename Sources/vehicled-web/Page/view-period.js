@@ -15,7 +15,6 @@ export class PeriodView {
   #app;
   #charts = new Charts();
   #period = null;
-  #range = [0, 1];
   #references = [];
   #request = 0;
   #status = element("p", { class: "result", role: "status" });
