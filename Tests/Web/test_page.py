@@ -621,6 +621,34 @@ class Access(PageTest):
         page.get_by_role("button", name="Sign out").click()
         expect(page.locator("h1")).to_have_text("Not signed in")
 
+    def test_kiosk_token_starts_with_gauges_and_may_not_control(self):
+        token = self.rig.directory / "kiosk.token"
+        token.write_text("0123456789abcdef0123456789abcdef\n")
+        token.chmod(0o600)
+        configuration = self.rig.directory / "web.toml"
+        port = free_port()
+        configuration.write_text(f"""
+[web]
+listen = "127.0.0.1:{port}"
+daemon = "{self.rig.daemon_socket}"
+history = "{self.rig.history_socket}"
+files = "{PAGE}"
+[token.kiosk]
+file = "{token}"
+kiosk = true
+""")
+        self.rig.start("kiosk", "vehicled-web", "--config", configuration)
+        wait(lambda: "serving" in self.rig.errors("kiosk"))
+        context = browser.new_context()
+        self.addCleanup(context.close)
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{port}/#token=0123456789abcdef0123456789abcdef")
+        expect(page.locator(".gauge").first).to_be_visible()
+        self.assertEqual(page.url, f"http://127.0.0.1:{port}/#/kiosk")
+        page.goto(f"http://127.0.0.1:{port}/#/device/phone")
+        page.wait_for_selector("tr[data-reference]")
+        self.assertEqual(page.locator("#controls").count(), 0)
+
     def test_policy_is_strict(self):
         policy = self.request("GET", "/")[2]["Content-Security-Policy"]
         self.assertIn("default-src 'none'", policy)
