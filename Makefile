@@ -11,12 +11,16 @@ SOAK_SECONDS = 3600
 fuzzers = dialogue replies elcomm vesc car answers varlink toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
-programs = vehicled vehicled-history vehicled-mqtt vehiclectl vehiclesim
-pages = man1/vehiclectl.1 man1/vehiclesim.1 man5/vehicled.toml.5 man7/io.vehicled.7 man8/vehicled.8 man8/vehicled-history.8 man8/vehicled-mqtt.8
+programs = vehicled vehicled-history vehicled-mqtt vehicled-web vehiclectl vehiclesim
+pages = man1/vehiclectl.1 man1/vehiclesim.1 man5/vehicled.toml.5 man7/io.vehicled.7 man8/vehicled.8 man8/vehicled-history.8 man8/vehicled-mqtt.8 man8/vehicled-web.8
 release = $(CURDIR)/.build/release
 swift_files = Package.swift Sources Tests
 units = vehicled.service vehicled.socket vehicled-metrics.service vehicled-metrics.timer vehicled-history.service vehicled-history.socket \
-  vehicled-alert@.path vehicled-alert@.service vehicled-mqtt.service
+  vehicled-alert@.path vehicled-alert@.service vehicled-mqtt.service vehicled-web.service
+# The files of the plugin for Cockpit: its own, and those of the page that it shares.
+page = Sources/vehicled-web/Page
+plugin = $(wildcard Sources/vehicled-web/Cockpit/*) $(page)/style.css $(page)/icon.svg \
+  $(filter-out $(page)/main.js $(page)/transport.js,$(wildcard $(page)/*.js))
 sharedir = $(DESTDIR)$(prefix)/share
 # The directory of units, udev rules and presets; Debian 12 requires /lib.
 libdir = $(prefix)/lib
@@ -90,7 +94,7 @@ sanitize: setup .build/tsan-mutex.o ## run all tests under AddressSanitizer, the
 soak: setup-bench build ## run every kind in simulation with faults and many clients, for SOAK_SECONDS=3600
 	@python3 Tests/Soak/soak.py --seconds $(SOAK_SECONDS) --bin $(release)
 
-demo: setup-build build ## watch a simulated car, polled at 20 Hz
+demo: setup-build build ## watch a simulated car, polled at 20 Hz; with WEB=1 in a browser
 	@Tests/Demo/demo.sh $(release)
 
 bench: setup-bench build ## measure the release build against the minimum that the hardware allows
@@ -169,11 +173,16 @@ install: ## install the files under DESTDIR and prefix (build first)
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml || install -m 644 etc/vehicled.toml $(DESTDIR)$(sysconfdir)/vehicled
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/history.toml || install -m 644 etc/history.toml $(DESTDIR)$(sysconfdir)/vehicled
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/mqtt.toml || install -m 644 etc/mqtt.toml $(DESTDIR)$(sysconfdir)/vehicled
+	test -e $(DESTDIR)$(sysconfdir)/vehicled/web.toml || install -m 644 etc/web.toml $(DESTDIR)$(sysconfdir)/vehicled
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/signals.d/example.toml || install -m 644 etc/signals.d/example.toml $(DESTDIR)$(sysconfdir)/vehicled/signals.d
 	install -d $(sharedir)/doc/vehicled $(sharedir)/bash-completion/completions $(sharedir)/zsh/vendor-completions $(sharedir)/fish/vendor_completions.d
 	install -m 644 README.md ARCHITECTURE.md SECURITY.md LICENSE $(sharedir)/doc/vehicled
 	install -d $(sharedir)/doc/vehicled/docs
-	install -m 644 docs/*.md docs/*.svg $(sharedir)/doc/vehicled/docs
+	install -m 644 docs/*.md docs/*.svg docs/*.png $(sharedir)/doc/vehicled/docs
+	for file in $$(cd Sources/vehicled-web/Page && find . -type f ! -name '.*'); do \
+	  install -D -m 644 Sources/vehicled-web/Page/$$file $(sharedir)/vehicled/web/$$file || exit 1; done
+	install -d $(sharedir)/cockpit/vehicled
+	install -m 644 $(plugin) $(sharedir)/cockpit/vehicled
 	install -d $(sharedir)/vehicled/fleet
 	install -m 755 etc/fleet/*.py $(sharedir)/vehicled/fleet
 	install -d $(addprefix $(sharedir)/man/,$(dir $(pages)))
@@ -198,9 +207,13 @@ check-install:
 	@grep -qx 'ExecStart=/usr/bin/vehicled' $(root)/usr/lib/systemd/system/vehicled.service
 	@grep -qx 'ExecStart=/usr/bin/vehicled-history' $(root)/usr/lib/systemd/system/vehicled-history.service
 	@grep -qx 'ExecStart=/usr/bin/vehicled-mqtt' $(root)/usr/lib/systemd/system/vehicled-mqtt.service
+	@grep -qx 'ExecStart=/usr/bin/vehicled-web --config /etc/vehicled/web.toml' $(root)/usr/lib/systemd/system/vehicled-web.service
+	@diff -r Sources/vehicled-web/Page $(root)/usr/share/vehicled/web
+	@for file in $(notdir $(plugin)); do test -s $(root)/usr/share/cockpit/vehicled/$$file || { echo "check-install: $$file is missing" >&2; exit 1; }; done
 	@$(root)/usr/bin/vehicled --check-config --config $(root)/etc/vehicled/vehicled.toml
 	@$(root)/usr/bin/vehicled-history --check-config --config $(root)/etc/vehicled/history.toml
 	@$(root)/usr/bin/vehicled-mqtt --check-config --config $(root)/etc/vehicled/mqtt.toml
+	@$(root)/usr/bin/vehicled-web --check-config --config $(root)/etc/vehicled/web.toml
 	@bash -n $(root)/usr/share/bash-completion/completions/vehiclectl
 	@for page in $(pages); do test -s $(root)/usr/share/man/$$page || { echo "check-install: $$page is missing" >&2; exit 1; }; done
 	@for page in docs/*.md; do test -s $(root)/usr/share/doc/vehicled/$$page || { echo "check-install: $$page is missing" >&2; exit 1; }; done

@@ -1,9 +1,10 @@
 // swift-tools-version: 6.2
 // Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, SampleBlocks, SQLite and HistoryStore (recorded
 // values), Peers (simulated devices, no I/O), ServiceRuntime (the event loop and the sockets of programs beside the daemon), Observations
-// (the daemon's values as such a program receives them), ConfigurationFiles (TOML), and the programs vehicled, vehicled-history, vehiclectl
-// and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY
-// set, the package is only the targets that need no packages but crypto, and their tests: the quick loop of `make protocols`.
+// (the daemon's values as such a program receives them), ConfigurationFiles (TOML), OpenMetrics, and the programs vehicled, vehicled-
+// history, vehicled-mqtt, vehicled-web, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data
+// files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is only the targets that need no packages but crypto, and their tests:
+// the quick loop of `make protocols`.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -16,6 +17,7 @@ let package = Package(
     .executable(name: "vehiclesim", targets: ["vehiclesim"]),
     .executable(name: "vehicled-history", targets: ["vehicled-history"]),
     .executable(name: "vehicled-mqtt", targets: ["vehicled-mqtt"]),
+    .executable(name: "vehicled-web", targets: ["vehicled-web"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -55,6 +57,7 @@ let package = Package(
       swiftSettings: strict),
     .target(name: "ConfigurationFiles", dependencies: ["Protocols", "ServiceRuntime", "CToml"], swiftSettings: strict),
     .target(name: "Observations", dependencies: ["Protocols", "Varlink", "ServiceRuntime", "CLinux"], swiftSettings: strict),
+    .target(name: "OpenMetrics", dependencies: ["Protocols", "Varlink"], swiftSettings: strict),
     .target(name: "DBus", dependencies: ["CDBus", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "vehicled",
@@ -69,7 +72,7 @@ let package = Package(
     .executableTarget(
       name: "vehiclectl",
       dependencies: [
-        "Protocols", "Varlink", "SignalImport", "SampleBlocks", "VSS", "DBus", "CEvdev", "CLinux",
+        "Protocols", "Varlink", "SignalImport", "SampleBlocks", "VSS", "OpenMetrics", "DBus", "CEvdev", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -107,6 +110,29 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
+    .executableTarget(
+      name: "vehicled-web",
+      dependencies: [
+        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "OpenMetrics", "CDeflate",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      exclude: ["Page", "Cockpit"], swiftSettings: strict),
+    .testTarget(
+      name: "vehicled-webTests",
+      dependencies: [
+        "vehicled-web", "Protocols", "Varlink", "ConfigurationFiles", "ConfigurationTesting", "CDeflate",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
+    .testTarget(name: "OpenMetricsTests", dependencies: ["OpenMetrics", "Protocols", "Varlink"], swiftSettings: strict),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CLinux"], swiftSettings: strict),
     .testTarget(
       name: "ServiceRuntimeTests", dependencies: ["ServiceRuntime", "Protocols", "Varlink", "CLinux"], swiftSettings: strict),

@@ -62,7 +62,15 @@ MARKS = {
     "mqtt.cpu": ("CPU per published value, times that of libmosquitto in C", "{:.2f}", "<=", 3.0, None),
     "mqtt.memory": ("resident memory with a car of at least 80 properties, MB", "{:.1f}", "<=", 25, None),
     "mqtt.memory.fleet": ("resident memory of a bridge with batches and TLS, MB", "{:.1f}", "<=", 25, None),
+    "web.cpu": ("three browsers, each with 80 properties at 10 Hz: CPU, % of a core", "{:.2f}", "<=", 3.0, None),
+    "web.memory": ("resident memory with them, MB", "{:.1f}", "<=", 25, None),
+    "web.first": ("from a browser's first request to its first values, ms", "{:.1f}", "<=", 100, None),
     "mqtt.discovery": ("discovery message of a car with 80 properties, kB", "{:.1f}", "<=", 30, None),
+    "page.first": ("from navigation to the first values in Chromium, median, ms", "{:.0f}", "<=", 500, None),
+    "page.pixel": ("from the adapter's reply to the pixel at 20 Hz, p99, ms", "{:.0f}", "<=", 100, None),
+    "page.dropped": ("plot of six series at 20 Hz: updates dropped", "{:.0f}", "<=", 0, None),
+    "page.heap": ("growth of its heap, MB", "{:.2f}", "<=", 5, None),
+    "page.cpu": ("CPU of the processes that draw it, % of a core", "{:.1f}", "<=", 15, None),
 }
 
 verdicts = {}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a simulated adapter, a daemon that polls it at 20 Hz, and vehiclectl watch, in a private temporary directory. On a terminal this is
-# the full-screen view, which q leaves; elsewhere DEMO_LINES lines.
+# the full-screen view, which q leaves; elsewhere DEMO_LINES lines. With WEB=1, it serves the page instead, until Ctrl-C.
 #   demo.sh DIRECTORY-OF-THE-PROGRAMS
 set -eu
 umask 077
@@ -9,6 +9,7 @@ place=$(mktemp -d "${XDG_RUNTIME_DIR:-/tmp}/vehicled-demo.XXXXXX" 2>/dev/null ||
 simulator=""
 daemon=""
 watcher=""
+page=$(dirname "$0")/../../Sources/vehicled-web/Page
 
 clean_up() {
   trap - EXIT INT TERM HUP
@@ -54,7 +55,16 @@ polling() { "$programs/vehiclectl" --socket "$place/socket" get ev.rpm >/dev/nul
 wait_for test -S "$place/socket" || give_up "the daemon did not start:" "$place/daemon.err"
 wait_for polling || give_up "the daemon cannot reach the simulated car:" "$place/daemon.err"
 
-if [ -t 1 ]; then
+if [ -n "${WEB:-}" ]; then
+  # The program prints the link that signs in one browser.
+  "$programs/vehicled-web" --daemon "$place/socket" --files "$page" --control ev >"$place/link" 2>"$place/web.err" &
+  watcher=$! started=$!
+  wait_for test -s "$place/link" || give_up "vehicled-web did not start:" "$place/web.err"
+  echo "The page of the simulated car; Ctrl-C ends it: $(cat "$place/link")"
+  if command -v xdg-open >/dev/null && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then xdg-open "$(cat "$place/link")" >/dev/null 2>&1 || true; fi
+  trap : INT
+  wait $watcher || true
+elif [ -t 1 ]; then
   # Ctrl-C ends vehiclectl as q does; this script continues.
   trap : INT
   "$programs/vehiclectl" --socket "$place/socket" watch || true
@@ -77,5 +87,6 @@ then run, in two terminals:
     $programs/vehicled --config car.toml --socket /tmp/car.socket --state /tmp/car.state
     $programs/vehiclectl --socket /tmp/car.socket watch
 
-To install it, run sudo make install, and write the same four lines to /etc/vehicled/vehicled.toml.
+To see the simulated car in a browser, run make demo WEB=1.
+To install vehicled, run sudo make install, and write the same four lines to /etc/vehicled/vehicled.toml.
 END

@@ -6,11 +6,11 @@ cd "$(dirname "$0")/../.."
 
 build="g++ make python3 git ca-certificates binutils pkg-config libsystemd-dev libdbus-1-dev libevdev-dev libtomlplusplus-dev libcurl4-openssl-dev libsqlite3-dev libdeflate-dev libmosquitto-dev"
 toolchain="libcurl4 libedit2 libncurses6 libsqlite3-0 libxml2"
-tests="python3-venv systemd procps dbus socat gpsd mosquitto mosquitto-clients openssl victoria-metrics"
+tests="chromium cockpit-bridge cockpit-ws python3-venv systemd procps dbus socat gpsd mosquitto mosquitto-clients openssl victoria-metrics"
 package="debhelper lintian dpkg-dev fakeroot"
 guest="qemu-system-x86 debootstrap e2fsprogs"
 home_assistant="debootstrap mosquitto mosquitto-clients dbus iproute2"
-python_packages="varlink==31.0.0 ELM327-emulator==4.0.0 prometheus-client==0.26.0 pyte==0.8.2 amqtt==0.12.1 paho-mqtt==2.1.0"
+python_packages="varlink==31.0.0 ELM327-emulator==4.0.0 prometheus-client==0.26.0 pyte==0.8.2 amqtt==0.12.1 paho-mqtt==2.1.0 playwright==1.65.2"
 bench_packages="obd==0.7.3"
 
 if ! command -v swift >/dev/null; then

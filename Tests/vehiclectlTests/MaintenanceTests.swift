@@ -37,6 +37,7 @@ import Testing
     #expect(finding(nil) == nil && finding(["LoadState": "not-found"]) == nil)
     #expect(finding(["LoadState": "loaded", "ActiveState": "inactive", "UnitFileState": "disabled"]) == nil)
     #expect(finding(active.merging(["StatusText": "connected to mqtt://pi"]) { $1 }) == "ok: connected to mqtt://pi")
+    #expect(finding(active.merging(["StatusText": "serving on 127.0.0.1:8270"]) { $1 }) == "ok: serving on 127.0.0.1:8270")
     let rejected = "the broker rejects vehicled/ev/speed: not authorized; allow it for the bridge's user"
     #expect(finding(active.merging(["StatusText": rejected]) { $1 }) == "warning: \(rejected)")
     #expect(

@@ -89,6 +89,21 @@ import Testing
     #expect(weakened.status != 0)
   }
 
+  @Test func `the unit of the web server is valid and has an exposure of at most 1.5`() throws {
+    let folder = try Folder()
+    let program = try folder.write("#!/bin/sh\n", to: "vehicled-web")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+    let text = try String(contentsOfFile: tree("systemd/vehicled-web.service"), encoding: .utf8)
+    // A restart signs out all browsers, so the server does not restart with the daemon. It needs nothing outside this computer.
+    #expect(!settings(text).contains { $0.hasPrefix("PartOf=") })
+    #expect(settings(text).contains("IPAddressDeny=any") && settings(text).contains("IPAddressAllow=localhost"))
+    let unit = try folder.write(text.replacingOccurrences(of: "/usr/bin/vehicled-web", with: program), to: "vehicled-web.service")
+    let verdict = try run("/usr/bin/systemd-analyze", ["verify", "--man=no", unit])
+    #expect(verdict.status == 0 && verdict.text.isEmpty, "\(verdict.text)")
+    let exposure = try run("/usr/bin/systemd-analyze", ["security", "--offline=true", "--threshold=15", unit])
+    #expect(exposure.status == 0, "\(exposure.text)")
+  }
+
   @Test func `the metrics units are valid and have an exposure of at most 2.5`() throws {
     let folder = try Folder()
     let program = try folder.write("#!/bin/sh\n", to: "vehiclectl")
@@ -130,9 +145,11 @@ import Testing
     #expect(users.contains("vehicled:x:") && users.contains("nologin"))
     #expect(groups.contains(/(?m)^bluetooth:.*:vehicled$/))
     #expect(groups.contains(/(?m)^dialout:.*:vehicled$/) && groups.contains(/(?m)^vehicled:/))
-    // Only the history and the MQTT bridge observe by default, and they may do no more.
-    #expect(users.contains("vehicled-history:x:") && users.contains("vehicled-mqtt:x:"))
-    #expect(groups.contains(/(?m)^vehicled-observe:x:\d+:(vehicled-history,vehicled-mqtt|vehicled-mqtt,vehicled-history)$/))
-    #expect(!groups.contains(/(?m)^vehicled:x:\d+:.*vehicled-(history|mqtt)/))
+    // Only the services observe by default, and they may do no more.
+    let services: Set = ["vehicled-history", "vehicled-mqtt", "vehicled-web"]
+    for service in services { #expect(users.contains("\(service):x:")) }
+    let observers = groups.firstMatch(of: /(?m)^vehicled-observe:x:\d+:(.*)$/)?.1.split(separator: ",") ?? []
+    #expect(Set(observers.map(String.init)) == services)
+    #expect(!groups.contains(/(?m)^vehicled:x:\d+:.*vehicled-(history|mqtt|web)/))
   }
 }

@@ -1,6 +1,7 @@
 // metrics: all numbers, for Prometheus and programs that read its formats.
 
 import ArgumentParser
+import OpenMetrics
 import Protocols
 import Varlink
 
@@ -23,17 +24,13 @@ struct MetricsCommand: Subcommand {
     help: ArgumentHelp("Include the position of this device; can be given several times.", valueName: "device"), completion: .devices)
   var position: [String] = []
 
-  private static let kind = "position"
-  /// The properties of a position, which are personal data.
-  private static let personal: Swift.Set<String> = ["latitude", "longitude", "altitude", "track"]
-
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
     let all = try client.call(Contract.Status.self, .init()).devices
-    for name in position where !all.contains(where: { $0.name == name && $0.kind == Self.kind }) {
-      throw Failure.usage("no device \(name) of kind \(Self.kind) for --position; name one, or leave the option out")
+    for name in position where !all.contains(where: { $0.name == name && $0.kind == OpenMetrics.positionKind }) {
+      throw Failure.usage("no device \(name) of kind \(OpenMetrics.positionKind) for --position; name one, or leave the option out")
     }
-    let devices = Self.published(all, with: position)
+    let devices = OpenMetrics.published(all, with: position)
     let schemas = try client.call(Contract.Describe.self, .init()).schemas
     let statistics = try client.call(Contract.Statistics.self, .init()).statistics
     let lines: [String]
@@ -46,15 +43,5 @@ struct MetricsCommand: Subcommand {
     guard let file = self.output, file != "-" else { return output.lines(lines) }
     // The user of node_exporter must be able to read the file.
     try AtomicFile.write(Array(lines.joined(separator: "\n").utf8) + [0x0A], to: file, force: true, mode: 0o644)
-  }
-
-  /// Returns the devices. Removes the position of each device that is not in `named`.
-  static func published(_ devices: [Contract.Device], with named: [String]) -> [Contract.Device] {
-    devices.map { device in
-      guard device.kind == kind, !named.contains(device.name) else { return device }
-      var device = device
-      device.readings.removeAll { personal.contains($0.property) }
-      return device
-    }
   }
 }

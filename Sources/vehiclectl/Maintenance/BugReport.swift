@@ -2,6 +2,7 @@
 // reason instead.
 
 import Glibc
+import OpenMetrics
 import Protocols
 import Varlink
 

@@ -14,7 +14,7 @@ enum LocalChecks {
     findings.append(clock())
     if let finding = modemManager() { findings.append(finding) }
     if socket == Client.defaultSocket {
-      findings += ["vehicled-history", "vehicled-mqtt"].compactMap { service($0, properties(of: $0 + ".service")) }
+      findings += ["vehicled-history", "vehicled-mqtt", "vehicled-web"].compactMap { service($0, properties(of: $0 + ".service")) }
     }
     return findings
   }
@@ -65,7 +65,7 @@ enum LocalChecks {
     let status = properties["StatusText"] ?? ""
     switch properties["ActiveState"] {
     case "active":
-      let isGood = status.isEmpty || ["connected", "recording"].contains { status.hasPrefix($0) }
+      let isGood = status.isEmpty || ["connected", "recording", "serving"].contains { status.hasPrefix($0) }
       return isGood
         ? Contract.Finding(name, "ok", status.isEmpty ? "running" : status, nil)
         : Contract.Finding(name, "warning", status, "journalctl -u \(name) -n 30")

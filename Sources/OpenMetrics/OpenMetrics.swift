@@ -1,11 +1,11 @@
 // Formats values of vehicles (`vehicle_…`) and statistics of the daemon (`vehicled_…`) as OpenMetrics text. Contains only current values,
-// under names that do not depend on the device, without timestamps, because node_exporter's textfile collector rejects them. No I/O.
+// under names that do not depend on the device. Timestamps are optional, because node_exporter's textfile collector rejects them. No I/O.
 // Source: OpenMetrics specification 1.0.
 
 import Protocols
 import Varlink
 
-enum OpenMetrics {
+public enum OpenMetrics {
   /// The unit names in the specification, and spelt-out names for other units.
   private static let unitNames: [String: String] = [
     "s": "seconds", "ms": "milliseconds", "min": "minutes", "h": "hours", "V": "volts", "mV": "millivolts", "A": "amperes",
@@ -23,20 +23,38 @@ enum OpenMetrics {
     let kind: String
     let help: String
     let unit: String?
-    var samples: [(labels: [(String, String)], value: String)] = []
+    var samples: [(labels: [(String, String)], value: String, time: Int?)] = []
   }
 
-  /// All numbers and booleans of the devices, their states, links and faults, and the daemon's statistics.
-  static func text(_ devices: [Contract.Device], _ schemas: [Contract.Schema], _ statistics: [Contract.Statistic]) -> [String] {
+  /// The kind of device whose properties are personal data, and these properties.
+  public static let positionKind = "position"
+  private static let personal: Set<String> = ["latitude", "longitude", "altitude", "track"]
+
+  /// Returns the devices without the positions of those that are not in `named`.
+  public static func published(_ devices: [Contract.Device], with named: [String]) -> [Contract.Device] {
+    devices.map { device in
+      guard device.kind == positionKind, !named.contains(device.name) else { return device }
+      var device = device
+      device.readings.removeAll { personal.contains($0.property) }
+      return device
+    }
+  }
+
+  /// All numbers and booleans of the devices, their states, links and faults, and the daemon's statistics. With `withTimes`, a value that
+  /// expires has the time when it was measured. Any other value is valid until it changes, however long ago it was measured, and
+  /// Prometheus would reject such an old time.
+  public static func text(
+    _ devices: [Contract.Device], _ schemas: [Contract.Schema], _ statistics: [Contract.Statistic], withTimes: Bool = false
+  ) -> [String] {
     var families: [Family] = []
     var positions: [String: Int] = [:]
-    func add(_ family: @autoclosure () -> Family, _ name: String, _ labels: [(String, String)], _ value: String) {
+    func add(_ family: @autoclosure () -> Family, _ name: String, _ labels: [(String, String)], _ value: String, at time: Int? = nil) {
       let position = positions[name] ?? families.count
       if position == families.count {
         families.append(family())
         positions[name] = position
       }
-      families[position].samples.append((labels, value))
+      families[position].samples.append((labels, value, time))
     }
     for device in devices {
       let schema = schemas.first { $0.device == device.name }
@@ -49,8 +67,10 @@ enum OpenMetrics {
         let suffix = unit.map { "_\($0)" } ?? ""
         var (name, next) = (preferred, 2)
         while !usedNames.insert(name).inserted { (name, next) = ("vehicle_\(letters(reading.property))_\(next)\(suffix)", next + 1) }
-        let help = schema?.properties.first { $0.name == reading.property }?.help ?? ""
-        add(Family(name: name, kind: "gauge", help: help, unit: unit), name, [("device", device.name)], number)
+        let property = schema?.properties.first { $0.name == reading.property }
+        let time = withTimes && property?.lifetime != nil ? reading.time : nil
+        let family = Family(name: name, kind: "gauge", help: property?.help ?? "", unit: unit)
+        add(family, name, [("device", device.name)], number, at: time)
       }
     }
     for device in devices {
@@ -78,10 +98,16 @@ enum OpenMetrics {
     if !family.help.isEmpty { lines.append("# HELP \(family.name) \(escaped(family.help))") }
     let name = family.kind == "counter" ? family.name + "_total" : family.name
     return lines
-      + family.samples.map { labels, value in
+      + family.samples.map { labels, value, time in
         let text = labels.map { "\($0.0)=\"\(escaped($0.1))\"" }.joined(separator: ",")
-        return text.isEmpty ? "\(name) \(value)" : "\(name){\(text)} \(value)"
+        return (text.isEmpty ? "\(name) \(value)" : "\(name){\(text)} \(value)") + (time.map { " \(seconds($0))" } ?? "")
       }
+  }
+
+  /// A time in µs as seconds, to the millisecond.
+  private static func seconds(_ time: Int) -> String {
+    let milliseconds = "\(1000 + time / 1000 % 1000)".dropFirst()
+    return "\(time / 1_000_000).\(milliseconds)"
   }
 
   /// The text of a sample: a number, or 0 or 1 for a boolean; nil for strings and lists.

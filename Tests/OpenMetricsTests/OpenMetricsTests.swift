@@ -4,7 +4,7 @@ import Protocols
 import Testing
 import Varlink
 
-@testable import vehiclectl
+@testable import OpenMetrics
 
 @Suite struct OpenMetricsTests {
   private static func reading(_ device: String, _ property: String, _ value: Value?, _ unit: String? = nil) -> Contract.Reading {
@@ -57,8 +57,23 @@ import Varlink
     var gps = Self.device("gps", ["latitude", "longitude", "altitude", "track", "speed"].map { Self.reading("gps", $0, .float(63.5)) })
     gps.kind = "position"
     let car = Self.device("car", [Self.reading("car", "altitude", .float(5), "m")])
-    let published = { (names: [String]) in MetricsCommand.published([gps, car], with: names).map { $0.readings.map(\.property) } }
+    let published = { (names: [String]) in OpenMetrics.published([gps, car], with: names).map { $0.readings.map(\.property) } }
     #expect(published([]) == [["speed"], ["altitude"]] && published(["car"])[0] == ["speed"] && published(["gps"])[0].count == 5)
+  }
+
+  @Test func `values that expire have the time when they were measured, others have none`() {
+    let properties = [
+      Property("speed", .int, lifetime: .fresh(2 * .second), help: ""), Property("odometer", .int, lifetime: .retained, help: ""),
+      Property("rate", .int, lifetime: .whileUp, help: ""),
+    ]
+    let readings = properties.map { Contract.Reading(device: "ev", property: $0.name, value: .int(5), time: 1_795_720_742_082_855) }
+    let schema = Contract.Schema(device: "ev", kind: "obd", Schema(properties: properties, actions: []))
+    let devices = [Self.device("ev", readings)]
+    #expect(
+      OpenMetrics.text(devices, [schema], [], withTimes: true).filter { $0.hasPrefix("vehicle_") } == [
+        "vehicle_odometer{device=\"ev\"} 5", "vehicle_rate{device=\"ev\"} 5", "vehicle_speed{device=\"ev\"} 5 1795720742.082",
+      ])
+    #expect(OpenMetrics.text(devices, [schema], []).contains("vehicle_speed{device=\"ev\"} 5"))
   }
 
   @Test func `two properties of a device are two series`() {

@@ -1,0 +1,170 @@
+// The frame of the page: session, navigation, notices, and the view that the address selects. Views are built from what devices declare;
+// none has code for a kind of device.
+
+import { element, setText } from "./dom.js";
+import { Model } from "./model.js";
+import { SignedOut } from "./session.js";
+import * as units from "./units.js";
+import { Client } from "./varlink.js";
+import { DeviceView } from "./view-device.js";
+import { DoctorView } from "./view-doctor.js";
+import { KioskView } from "./view-kiosk.js";
+import { OverviewView } from "./view-overview.js";
+import { PeriodView } from "./view-period.js";
+import { PeriodsView } from "./view-periods.js";
+import { PlotView } from "./view-plot.js";
+
+// The first part of the address after `#/`, and the view that it selects.
+const VIEWS = {
+  "": OverviewView, device: DeviceView, plot: PlotView, history: PeriodsView, period: PeriodView, doctor: DoctorView, kiosk: KioskView,
+};
+// The minimum time between two frames in ms. In a plot of a minute, a line moves by less than a pixel in this time on most displays.
+const FRAME = 60;
+
+// Shows the page. `environment`: open, a transport; openSession and, where one can sign out, closeSession (see session.js).
+export async function start(environment) {
+  try {
+    await new App(environment, await environment.openSession()).run();
+  } catch (error) {
+    showSignedOut(error);
+  }
+}
+
+class App {
+  // The rights (see session.js).
+  session;
+  daemon;
+  history;
+  model;
+  #environment;
+  #view = null;
+  #main = element("main", { id: "main", tabindex: "-1" });
+  #banner = element("p", { class: "banner", role: "alert", hidden: true });
+  #announcer = element("p", { class: "unseen", role: "status" });
+  #announced = new Map();
+  #links;
+  #drawnAt = 0;
+  #isScheduled = false;
+
+  constructor(environment, session) {
+    this.#environment = environment;
+    this.session = session;
+    this.daemon = new Client(environment.open, "io.vehicled");
+    this.history = session.history ? new Client(environment.open, "io.vehicled.history") : null;
+    this.model = new Model(this.daemon);
+  }
+
+  mayControl(device) {
+    return this.session.control?.includes(device) ?? true;
+  }
+
+  async run() {
+    this.#build();
+    if (this.session.kiosk && !location.hash) history.replaceState(null, "", "#/kiosk");
+    addEventListener("hashchange", () => {
+      this.#navigate();
+      this.#main.focus({ preventScroll: true });
+    });
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) return;
+      this.model.retry();
+      this.#schedule();
+    });
+    this.model.onchange = () => this.#schedule();
+    this.model.onlost = async () => {
+      // An outage of the server is no reason to end the session.
+      this.session = await this.#environment.openSession().catch((error) => {
+        if (error instanceof SignedOut) throw error;
+        return this.session;
+      });
+    };
+    setInterval(() => this.#schedule(), 1000);
+    this.#navigate();
+    await this.model.run();
+  }
+
+  #build() {
+    const targets = [["#/", "Overview"], ["#/plot", "Plot"], this.history && ["#/history", "History"], ["#/doctor", "Doctor"],
+      ["#/kiosk", "Kiosk"]];
+    this.#links = targets.filter(Boolean).map(([href, name]) => element("a", { href }, name));
+    const system = element("select", { "aria-label": "Units", onchange: (event) => units.choose(event.target.value) },
+      ["metric", "imperial"].map((name) => element("option", { value: name, selected: name === units.system }, name)));
+    const signOut = this.#environment.closeSession &&
+      element("button", { class: "quiet", onclick: () => this.#environment.closeSession().finally(() => location.reload()) }, "Sign out");
+    document.body.replaceChildren(
+      element("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); this.#main.focus(); } },
+        "Skip to content"),
+      element("header", { class: "top" },
+        element("a", { class: "brand", href: "#/" }, element("span", { class: "mark", "aria-hidden": "true" }), "vehicled"),
+        element("nav", { "aria-label": "Views" }, this.#links), element("div", { class: "tools" }, system, signOut)),
+      this.#banner, this.#main, this.#announcer);
+  }
+
+  #navigate() {
+    const [name = "", ...parts] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
+    const View = VIEWS[name] ?? OverviewView;
+    this.#view?.close?.();
+    this.#view = new View(this, ...parts);
+    document.body.classList.toggle("bare", View === KioskView);
+    for (const link of this.#links) {
+      const isCurrent = link.getAttribute("href") === `#/${name}` || (name === "device" && link.hash === "#/")
+        || (name === "period" && link.hash === "#/history");
+      link[isCurrent ? "setAttribute" : "removeAttribute"]("aria-current", "page");
+    }
+    document.title = `${this.#view.title} – vehicled`;
+    this.#main.replaceChildren(this.#view.node);
+    scrollTo(0, 0);
+    this.#draw();
+  }
+
+  // Draws in the next frame, if the page is visible.
+  #schedule() {
+    if (this.#isScheduled || document.hidden) return;
+    this.#isScheduled = true;
+    const pause = FRAME - (performance.now() - this.#drawnAt);
+    const draw = () => requestAnimationFrame(() => this.#draw());
+    if (pause > 0) setTimeout(draw, pause);
+    else draw();
+  }
+
+  #draw() {
+    this.#isScheduled = false;
+    this.#drawnAt = performance.now();
+    const { outage } = this.model;
+    this.#banner.hidden = outage === null;
+    setText(this.#banner, outage === null ? "" : `No current values: ${outage}; connecting again`);
+    this.#view.update();
+    this.#announce();
+  }
+
+  // Tells screen readers about changes of states and faults, but not of values.
+  #announce() {
+    const news = [];
+    for (const device of this.model.devices.values()) {
+      const state = [device.name, device.state, device.problem, device.warning].filter(Boolean).join(", ");
+      if (this.#announced.has(device.name) && this.#announced.get(device.name) !== state) news.push(state);
+      this.#announced.set(device.name, state);
+    }
+    if (news.length) setText(this.#announcer, news.join("; "));
+  }
+}
+
+// A part of the address; as it is if its escapes are invalid.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+// Explains why there is no session, and where a link to open one comes from.
+function showSignedOut(error) {
+  const isSignedOut = error instanceof SignedOut;
+  document.body.replaceChildren(element("main", { class: "signed-out" },
+    element("h1", {}, isSignedOut ? "Not signed in" : "The page cannot be shown"),
+    element("p", { role: "alert" }, error.message),
+    isSignedOut && element("p", {}, "To open the page, run ", element("code", {}, "vehicled-web"),
+      " in a terminal, and follow the link that it prints."),
+    element("p", {}, element("button", { onclick: () => location.reload() }, "Try again"))));
+}

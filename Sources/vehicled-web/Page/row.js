@@ -1,0 +1,148 @@
+// A property with its latest reading, as views show it: text, unit, age, reason, and the samples of the last minute.
+
+import { brief, rounded, text, unwrap } from "./format.js";
+import { Ring } from "./ring.js";
+import { exact, shown, shownUnit } from "./units.js";
+
+// In the order in which views show them; groups of a newer daemon come last.
+const GROUPS = [
+  "drive", "battery", "engine", "temperatures", "tyres", "body", "cells", "position", "weather", "health", "display", "general", "settings",
+  "emissions", "diagnostics", "identity", "adapter", "statistics",
+];
+
+export class Row {
+  // The declaration, or a minimal one until it is known.
+  declaration;
+  // The value in the daemon's unit; undefined if there is none, and then `reason` is set.
+  value;
+  reason = "";
+  // The value in the shown unit as text, without the unit.
+  text = "";
+  // The time of the measurement in seconds on the page's clock (performance.now), or null if it is unknown.
+  measuredAt = null;
+  // Increases with each reading.
+  version = 0;
+  ring = new Ring();
+  #rawUnit;
+
+  constructor(device, name, declaration) {
+    this.device = device;
+    this.name = name;
+    this.declare(declaration);
+  }
+
+  get reference() {
+    return `${this.device}.${this.name}`;
+  }
+
+  get group() {
+    return this.declaration.group ?? "general";
+  }
+
+  // 1 headline, 2 main, 3 detail, 4 statistic.
+  get rank() {
+    return this.declaration.rank ?? 2;
+  }
+
+  get unit() {
+    return shownUnit(this.#rawUnit);
+  }
+
+  get isNumber() {
+    return typeof this.value === "number";
+  }
+
+  get isDeclared() {
+    return this.declaration.type !== "";
+  }
+
+  // Whether the property can be plotted.
+  get isPlottable() {
+    return ["int", "float", "bool"].includes(this.declaration.type);
+  }
+
+  // Whether this vehicle or device does not have the value at all.
+  get isNotReported() {
+    return this.value === undefined && this.reason.startsWith("not reported by");
+  }
+
+  // The number in the shown unit with few digits, or the text.
+  get brief() {
+    return this.isNumber && Number.isFinite(Number(this.text)) ? brief(Number(this.text)) : this.text;
+  }
+
+  age(now) {
+    return this.measuredAt == null ? null : Math.max(0, now - this.measuredAt);
+  }
+
+  // A plotted number in the shown unit.
+  plotted(number) {
+    return exact(number, this.#rawUnit);
+  }
+
+  declare(declaration) {
+    this.declaration = declaration ?? { name: this.name, type: "", help: "" };
+    this.#rawUnit = this.declaration.unit;
+    this.version += 1;
+  }
+
+  // Stores a reading that was received at `now`. `wall` is the server's time then, in seconds since the Unix epoch.
+  note(reading, now, wall) {
+    this.#rawUnit = reading.unit ?? this.#rawUnit;
+    this.value = unwrap(reading.value);
+    this.reason = reading.reason ?? "";
+    this.measuredAt = reading.age == null ? null : now - reading.age;
+    this.text = this.#shownText();
+    this.version += 1;
+    const isPlotted = typeof this.value === "number" || typeof this.value === "boolean";
+    if (isPlotted) this.ring.push(reading.time == null ? wall : reading.time / 1e6, Number(this.value));
+    else if (this.ring.length) this.ring.push(wall, NaN);
+  }
+
+  // Withdraws the value.
+  withdraw(reason, wall) {
+    this.value = undefined;
+    this.reason = reason;
+    this.text = "";
+    this.measuredAt = null;
+    this.version += 1;
+    if (this.ring.length) this.ring.push(wall, NaN);
+  }
+
+  #shownText() {
+    if (!this.isNumber) return text(this.value);
+    const number = shown(this.value, this.#rawUnit);
+    if (number === undefined) {
+      this.value = undefined;
+      this.reason = `cannot be expressed in ${this.unit}`;
+      return "";
+    }
+    return rounded(number);
+  }
+}
+
+// Compares rows by group, importance and declaration.
+export function inOrder(declared) {
+  const group = (row) => (GROUPS.indexOf(row.group) + GROUPS.length + 1) % (GROUPS.length + 1);
+  const position = new Map(declared.map((property, index) => [property.name, index]));
+  return (left, right) => group(left) - group(right) || left.rank - right.rank || position.get(left.name) - position.get(right.name);
+}
+
+const isCharge = (name) => name.startsWith("state-of-charge") || name === "battery" || name === "fuel-level";
+
+// The value as a fraction of its range; undefined unless the unit is % and the range is at most 200 %.
+export function share(row) {
+  if (row.unit !== "%" || !row.isNumber) return undefined;
+  const { minimum: low = 0, maximum: high = 100 } = row.declaration;
+  return low >= 0 && high > low && high <= 200 ? (row.value - low) / (high - low) : undefined;
+}
+
+// The meaning of a value: "bad", "warn", "good", or "" for most. Recognises the names that all kinds share.
+export function meaning(row) {
+  if (row.value === undefined) return "";
+  if (row.name === "mil" || row.name === "dtc-count") return row.value ? "warn" : "";
+  if (row.name === "fault-code") return row.value === "none" ? "" : "bad";
+  if (row.name === "connected") return row.value ? "" : "bad";
+  if (!isCharge(row.name) || share(row) === undefined) return "";
+  return share(row) < 0.1 ? "bad" : share(row) < 0.2 ? "warn" : "good";
+}

@@ -1,0 +1,84 @@
+// Large gauges on a full screen, for a display in the vehicle. The address can name the properties: #/kiosk/ev.speed,ev.battery-power.
+// Without them, the headline values of one device are shown.
+
+import { element, replace, setText } from "./dom.js";
+import { Gauge } from "./gauge.js";
+import { stopButton } from "./view-overview.js";
+
+const MAX_GAUGES = 6;
+
+export class KioskView {
+  title = "Kiosk";
+  #app;
+  #references;
+  #device = "";
+  #shape = "";
+  #gauges = [];
+  #grid = element("div", { class: "gauges" });
+  #problem = element("p", { class: "problem" });
+  #stop = element("div");
+  #select = element("select", { "aria-label": "Device", onchange: () => this.#show(this.#select.value) });
+  #lock = null;
+  #onVisible = () => this.#keepAwake();
+
+  constructor(app, references = "") {
+    this.#app = app;
+    this.#references = references.split(",").filter(Boolean);
+    this.node = element("div", { class: "kiosk" },
+      element("div", { class: "bar" }, element("a", { href: "#/" }, "‹ Overview"), this.#select, this.#problem,
+        element("button", { onclick: () => (document.fullscreenElement ? document.exitFullscreen()
+          : document.documentElement.requestFullscreen()) }, "Full screen")),
+      element("h1", { class: "unseen" }, "Kiosk"), this.#grid, this.#stop);
+    document.addEventListener("visibilitychange", this.#onVisible);
+    this.#keepAwake();
+  }
+
+  update() {
+    const { model } = this.#app;
+    const devices = [...model.devices.values()];
+    const shape = devices.map((device) => `${device.name} ${device.shape}`).join();
+    if (shape !== this.#shape && devices.length) {
+      this.#shape = shape;
+      this.#select.replaceChildren(...devices.map((device) => element("option", { value: device.name }, device.name)));
+      this.#build();
+    }
+    const device = model.devices.get(this.#device);
+    setText(this.#problem, model.outage ?? (device
+      && (device.problem !== undefined ? device.problem + device.nextAttempt(model.wall) : device.warning)) ?? "");
+    for (const gauge of this.#gauges) gauge.update(model.now);
+  }
+
+  close() {
+    document.removeEventListener("visibilitychange", this.#onVisible);
+    this.#lock?.release();
+  }
+
+  #show(device) {
+    this.#references = [];
+    this.#device = device;
+    this.#build();
+    this.update();
+  }
+
+  #build() {
+    const { model } = this.#app;
+    const named = this.#references.map((reference) => model.row(reference)).filter(Boolean);
+    const devices = [...model.devices.values()];
+    const first = devices.find((device) => !device.needsAttention && device.headlines.some((row) => row.isNumber)) ?? devices[0];
+    this.#device = named[0]?.device || this.#device || first.name;
+    this.#select.value = this.#device;
+    const device = model.devices.get(this.#device) ?? first;
+    const own = device.rows.filter((row) => row.rank <= 2 && ["int", "float"].includes(row.declaration.type) && !row.isNotReported
+      && !row.declaration.retained);
+    const rows = named.length ? named : own.sort((left, right) => left.rank - right.rank).slice(0, MAX_GAUGES);
+    this.#gauges = rows.map((row) => new Gauge(row));
+    this.#grid.replaceChildren(...this.#gauges.map((gauge) => gauge.node));
+    const canStop = device.action("stop") && this.#app.mayControl(device.name);
+    replace(this.#stop, canStop && stopButton(this.#app, device.name));
+  }
+
+  // Keeps the display on. Browsers without this feature, or on battery power, may refuse.
+  async #keepAwake() {
+    if (document.visibilityState === "visible") this.#lock = (await navigator.wakeLock?.request("screen").catch(() => null)) ?? null;
+  }
+}

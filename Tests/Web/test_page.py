@@ -1,0 +1,674 @@
+"""Tests the page of vehicled-web in Chromium: test_page.py [CLASS[.TEST]...]
+
+Needs Debian's chromium and the package playwright. Screenshots are stored in .build/web. All connections are on loopback.
+"""
+
+import datetime, gzip, http.client, http.server, json, math, pathlib, re, signal, sys, threading, time, unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.dont_write_bytecode = True
+from playwright.sync_api import expect, sync_playwright  # noqa: E402
+from rig import PAGE, ROOT, FakeDaemon, Rig, free_port, reading, wait  # noqa: E402
+
+SCREENSHOTS = ROOT / ".build/web"
+CHROMIUM = "/usr/bin/chromium"
+# Stands for any site on the Internet whose name resolves to this computer.
+REBOUND = "rebound.example"
+
+
+def setUpModule():
+    global playwright, browser
+    playwright = sync_playwright().start()
+    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1"])
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+
+
+def tearDownModule():
+    browser.close()
+    playwright.stop()
+
+
+class PageTest(unittest.TestCase):
+    """A signed-in browser context for each class. Subclasses start the programs in `prepare`, which returns the link."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.rig = Rig()
+        cls.addClassCleanup(cls.rig.close)
+        cls.link = cls.prepare()
+        cls.address = cls.link.partition("#")[0]
+        cls.context = browser.new_context(viewport={"width": 1280, "height": 900}, timezone_id="UTC")
+        cls.addClassCleanup(cls.context.close)
+        page = cls.context.new_page()
+        page.goto(cls.link)
+        page.wait_for_selector("nav a")
+        page.close()
+
+    def setUp(self):
+        self.problems = []
+        self.page = self.watch(self.context.new_page())
+        self.addCleanup(self.page.close)
+
+    def watch(self, page):
+        """Notes the errors of a page."""
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("console", lambda message: self.problems.append(message.text) if message.type == "error" else None)
+        return page
+
+    def open(self, view, selector):
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.address}#/{view}")
+        self.page.wait_for_selector(selector)
+
+    def assert_no_problems(self):
+        self.assertEqual(self.problems, [])
+
+    def shown(self):
+        """The values in the tables of a device by reference: the number, the unit; or None and the reason."""
+        return self.page.evaluate("""() => Object.fromEntries([...document.querySelectorAll("tr[data-reference]")].map((row) => {
+          const number = row.querySelector(".number").textContent, unit = row.querySelector(".unit").textContent;
+          return [row.dataset.reference, row.className === "absent" ? [null, number.replace(/^– ?/, "")] : [number, unit]];
+        }))""")
+
+
+def rounded(value):
+    """A value as the page and vehiclectl show it (Format.rounded)."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, list):
+        return "; ".join(value)
+    if not isinstance(value, (int, float)):
+        return value
+    if value == 0 or isinstance(value, int):
+        return str(value)
+    places = min(9, max(1, 4 - math.floor(math.log10(abs(value)))))
+    text = f"{abs(math.floor(abs(value) * 10**places + 0.5) / 10**places * (1 if value > 0 else -1)):.{places}f}".rstrip("0").rstrip(".")
+    return f"-{text}" if value < 0 and text != "0" else text
+
+
+class Vehicles(PageTest):
+    """The daemon with simulated vehicles."""
+
+    @classmethod
+    def prepare(cls):
+        rig = cls.rig
+        links = {
+            "ev": rig.simulate("ev", "obd"), "petrol": rig.simulate("petrol", "obd", "--car", "petrol", "--key", "on@0"),
+            "board": rig.simulate("board", "vesc"), "gps": rig.simulate("gps", "gpsd"),
+        }
+        car = free_port()
+        rig.start("car", "vehiclesim", "rc-car", "--on", f"tcp:127.0.0.1:{car}", "--restart", "0.5")
+        rig.first_line("car")
+        rig.start_daemon(f"""
+[device.ev]
+kind = "obd"
+link = "{links["ev"]}"
+rate = 20
+[device.petrol]
+kind = "obd"
+link = "{links["petrol"]}"
+rate = 5
+[device.board]
+kind = "longboard"
+protocol = "vesc"
+link = "{links["board"]}"
+allow-motion = true
+rate = 5
+[device.car]
+kind = "rc-car"
+link = "tcp:127.0.0.1:{car}"
+[device.gps]
+kind = "position"
+link = "{links["gps"]}"
+[device.phone]
+kind = "health"
+[device.van]
+kind = "obd"
+link = "tcp:127.0.0.1:9"
+""")
+        rig.start_history('[history]\nrecord = ["gps"]\n')
+        wait(lambda: rig.vehiclectl("get", "ev.vin", "petrol.vin", check=False).returncode == 0, 40)
+        rig.start("import", "vehiclesim", "history", "--days", "2", "--device", "ev", "--rate", "1", "--quiet", "--socket", rig.history_socket)
+        wait(lambda: any(not trip["open"] for trip in rig.periods("ev")), 120)
+        return rig.start_web("--control", "petrol", "--control", "car", "--control", "phone", "--control", "board")
+
+    def test_values_are_those_of_vehiclectl(self):
+        for device in ("petrol", "ev"):
+            self.open(f"device/{device}", "tr[data-reference]")
+            self.page.get_by_role("button", name="that are not reported").click()
+            agreed = set()
+
+            def agree():
+                before, shown, after = self.rig.readings(f"{device}.*"), self.shown(), self.rig.readings(f"{device}.*")
+                for first, second in zip(before, after):
+                    reference = f"{first['device']}.{first['property']}"
+                    if isinstance(first["value"], list) and first.get("unit"):
+                        agreed.add(reference)  # Drawn as bars.
+                        continue
+                    text, note = shown[reference]
+                    for candidate in (first, second):
+                        value, unit = candidate["value"], candidate.get("unit", "")
+                        if (text is None and value is None and note in ("", candidate.get("reason"))) or (text == rounded(value) and note == unit):
+                            agreed.add(reference)
+                missing = {f"{one['device']}.{one['property']}" for one in before} - agreed
+                self.disagreement = {reference: shown.get(reference) for reference in missing}
+                return not missing
+
+            try:
+                wait(agree, 30)
+            except AssertionError:
+                self.fail(f"not as vehiclectl shows them: {self.disagreement}")
+        self.assert_no_problems()
+
+    def test_imperial_units(self):
+        self.open("device/gps", "tr[data-reference]")
+        self.page.get_by_label("Units").select_option("imperial")
+        row = self.page.locator("[data-reference='gps.speed']")
+        expect(row.locator(".unit")).to_have_text("mph")
+        self.assertAlmostEqual(float(row.locator(".number").text_content()), 50 / 1.609344, delta=0.5)
+        self.page.get_by_label("Units").select_option("metric")
+        expect(row.locator(".unit")).to_have_text("km/h")
+
+    def test_link_problem_with_its_reason(self):
+        self.open("", "[data-device=van]")
+        card = self.page.locator("[data-device=van]")
+        expect(card.locator(".problem")).to_contain_text("cannot reach 127.0.0.1:9: connection refused")
+        expect(card.locator(".number").first).to_have_text("–")
+
+    def test_setting_a_property_by_keyboard(self):
+        self.open("device/phone", "#set-steps")
+        self.page.focus("#set-steps")
+        self.page.keyboard.type("4321")
+        self.page.keyboard.press("Enter")
+        expect(self.page.locator("[data-reference='phone.steps'] .number")).to_have_text("4321")
+        self.assertEqual(self.rig.vehiclectl("get", "phone.steps").stdout.split()[0], "4321")
+        self.page.focus("#set-steps")
+        self.page.evaluate("document.querySelector('#set-steps').max = ''")
+        self.page.fill("#set-steps", "99999999")
+        self.page.keyboard.press("Enter")
+        expect(self.page.locator(".result", has_text="steps: ")).to_be_visible()
+        self.assertEqual(self.rig.vehiclectl("get", "phone.steps").stdout.split()[0], "4321")
+        self.assert_no_problems()
+
+    def test_all_views_by_keyboard(self):
+        self.open("", "[data-device=phone]")
+        self.page.keyboard.press("Tab")
+        expect(self.page.locator(":focus")).to_have_text("Skip to content")
+        self.page.keyboard.press("Enter")
+        for _ in range(20):
+            self.page.keyboard.press("Tab")
+            if self.page.locator(":focus").text_content() == "petrol":
+                break
+        self.page.keyboard.press("Enter")
+        expect(self.page.get_by_role("heading", level=1)).to_have_text("petrol")
+        for name in ("Plot", "History", "Doctor", "Kiosk"):
+            self.page.get_by_role("link", name=name, exact=True).focus()
+            self.page.keyboard.press("Enter")
+            expect(self.page.locator("main h1").first).to_have_text(name)
+        self.page.keyboard.press("Tab")
+        expect(self.page.locator(":focus")).to_have_text("‹ Overview")
+
+    def test_no_input_without_the_right_and_none_that_moves(self):
+        self.open("device/ev", "tr[data-reference]")
+        for part in ("controls", "codes", "actions"):
+            self.assertEqual(self.page.locator(f"#{part}").count(), 0, part)
+        self.assertEqual(self.page.get_by_role("button", name="Disconnect").count(), 0)
+        self.open("device/car", "#set-mode")
+        labels = self.page.locator("label").all_text_contents()
+        declared = json.loads(self.rig.vehiclectl("call", "Describe", '{"device":"car"}').stdout)["schemas"][0]
+        for one in declared["properties"]:
+            self.assertEqual(one["name"] in labels, one["writable"] and not one["motion"], one["name"])
+        offered = self.page.locator("summary .action").all_text_contents()
+        self.assertEqual(offered, [one["name"] for one in declared["actions"] if not one["motion"] and one["name"] != "stop"])
+
+    def test_stop_is_on_every_view_of_the_device(self):
+        for view in ("", "device/car"):
+            self.open(view, "text=Stop car")
+            self.page.get_by_role("button", name="Stop car").click()
+        self.page.wait_for_timeout(300)
+        self.assertEqual(self.page.locator(".stop [role=alert]").text_content(), "")
+        self.assert_no_problems()
+
+    def test_action_with_arguments_and_its_report(self):
+        self.open("device/car", "#actions")
+        self.page.locator("summary", has_text="mode-info").click()
+        self.page.get_by_role("button", name="Run mode-info").click()
+        expect(self.page.locator(".report").locator("text=/Tilt/").first).to_be_visible()
+
+    def test_trouble_codes_are_cleared_only_after_two_confirmations(self):
+        self.open("device/petrol", "#codes")
+        count = lambda: self.rig.readings("petrol.dtc-count")[0]["value"]
+        codes = wait(lambda: count())
+        self.page.get_by_role("button", name="Read trouble codes").click()
+        expect(self.page.locator(".report table")).to_be_visible(timeout=20_000)
+        self.assertRegex(self.page.locator(".report table").text_content(), r"P0\d{3}")
+        self.page.get_by_role("button", name="Clear trouble codes").click()
+        self.page.get_by_role("button", name="Clear them").click(timeout=20_000)
+        self.page.get_by_role("button", name="Keep the codes").click()
+        self.assertEqual(self.page.locator("dialog").count(), 0)
+        self.assertEqual(count(), codes)
+        self.page.get_by_role("button", name="Clear trouble codes").click()
+        self.page.get_by_role("button", name="Clear them").click(timeout=20_000)
+        self.page.get_by_role("button", name="Really clear the codes of petrol").click()
+        results = self.page.locator("#codes ~ .report tbody tr")
+        expect(results.first).to_contain_text("cleared", timeout=20_000)
+        self.assertEqual([row for row in results.all_text_contents() if "not cleared" in row], [])
+
+    def test_recording_is_a_file_that_replays(self):
+        self.open("device/board", "#recording")
+        self.page.get_by_role("button", name="Start recording").click()
+        expect(self.page.locator("#recording ~ .buttons .result")).to_contain_text(re.compile(r"\d\d+ lines"))
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name="Stop and save").click()
+        other = Rig()
+        self.addCleanup(other.close)
+        path = other.directory / "board.ndjson"
+        download.value.save_as(path)
+        other.start_daemon(f'[device.board]\nkind = "longboard"\nprotocol = "vesc"\nlink = "replay:{path}"\n')
+        wait(lambda: other.vehiclectl("get", "board.battery-voltage", check=False).returncode == 0)
+
+    def test_doctor_names_problem_and_remedy(self):
+        self.open("doctor", ".findings li")
+        finding = self.page.locator(".findings li", has_text="van")
+        expect(finding).to_contain_text("failed")
+        self.assertTrue(finding.locator(".remedy").text_content())
+        expect(self.page.locator(".log li").first).to_be_visible()
+
+    def test_kiosk_shows_the_values_of_the_address(self):
+        self.open("kiosk/gps.speed,petrol.fuel-level", ".gauge")
+        self.assertEqual(self.page.locator(".gauge").count(), 2)
+        expect(self.page.locator("[data-reference='gps.speed'] .number")).to_have_text("50")
+        fuel = rounded(round(self.rig.readings("petrol.fuel-level")[0]["value"], 1))
+        expect(self.page.locator("[data-reference='petrol.fuel-level'] .number")).to_have_text(fuel)
+
+    def test_trips_are_those_of_vehiclectl(self):
+        finished = [trip for trip in self.rig.periods("ev") if not trip["open"]]
+        self.open("history/trip", "tbody tr")
+        self.assertGreaterEqual(self.page.locator("tbody tr").count(), len(finished))
+        for trip in finished[:3]:
+            row = self.page.locator("tr", has=self.page.locator(f"a[href='#/period/{trip['number']}']"))
+            expect(row).to_contain_text(f"{trip['distance']['value']:.1f} km")
+        self.page.locator(f"a[href='#/period/{finished[0]['number']}']").click()
+        expect(self.page.locator("h1")).to_contain_text("Trip of ev")
+        expect(self.page.locator(".legend")).to_contain_text("ev.speed")
+        expect(self.page.locator(".legend .number").first).not_to_have_text("–")
+        self.assert_no_problems()
+
+    def test_plot_of_the_history_zooms_to_more_detail(self):
+        trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
+        self.open(f"period/{trip['number']}", ".plot canvas")
+        expect(self.page.locator(".legend .number").first).not_to_have_text("")
+        rows = lambda: self.csv()[1:]
+        whole = rows()
+        box = self.page.locator(".plot").first.bounding_box()
+        self.page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 50)
+        self.page.mouse.down()
+        self.page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 50)
+        self.page.mouse.up()
+        expect(self.page.locator(".buttons .result")).to_contain_text("–")
+        part = rows()
+        step = lambda lines: (self.moment(lines[-1]) - self.moment(lines[0])) / len(lines)
+        self.assertLess(step(part), step(whole))
+        self.assertLess(self.moment(part[-1]) - self.moment(part[0]), 0.2 * (self.moment(whole[-1]) - self.moment(whole[0])))
+
+    def test_track_of_a_trip(self):
+        trip = wait(lambda: next(iter(self.rig.periods("gps")), None), 60)
+        self.open(f"period/{trip['number']}", ".track")
+        self.assertGreater(len(self.page.locator(".track .way").get_attribute("d")), 20)
+
+    def csv(self):
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name="CSV").click()
+        return pathlib.Path(download.value.path()).read_text().splitlines()
+
+    @staticmethod
+    def moment(line):
+        return datetime.datetime.fromisoformat(line.split(",")[0].replace("Z", "+00:00")).timestamp()
+
+    def test_every_view_at_every_size(self):
+        trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
+        views = {"overview": "", "device": "device/ev", "settings": "device/car", "plot": "plot", "history": "history", "trip": f"period/{trip['number']}",
+                 "doctor": "doctor", "kiosk": "kiosk"}
+        for width, height, scheme in ((320, 640, "dark"), (1440, 900, "light"), (1440, 900, "dark"), (3840, 2160, "light")):
+            self.page.set_viewport_size({"width": width, "height": height})
+            self.page.emulate_media(color_scheme=scheme)
+            for name, view in views.items():
+                if width == 3840 and name in ("device", "settings", "history", "doctor"):
+                    continue  # Large screenshots take long, and these views have nothing that grows but texts.
+                with self.subTest(name, width=width, scheme=scheme):
+                    self.open(view, "main h1")
+                    self.page.wait_for_timeout(250)
+                    self.page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png")
+                    self.assertLessEqual(self.page.evaluate("document.documentElement.scrollWidth"), width)
+                    if width == 1440:
+                        self.assertEqual(self.page.evaluate(POOR_CONTRAST), [])
+                        self.assertEqual(self.page.evaluate(UNNAMED), [])
+        self.assert_no_problems()
+
+    def test_nothing_moves_while_values_arrive(self):
+        self.page.add_init_script("""window.shifts = [];
+          new PerformanceObserver((list) => list.getEntries().forEach((entry) => !entry.hadRecentInput && shifts.push(entry.value))).observe({ type: "layout-shift" });""")
+        for view, selector in (("", "[data-device]"), ("device/ev", "tr[data-reference]"), ("kiosk", ".gauge"), ("plot", ".plot")):
+            with self.subTest(view):
+                self.open(view, selector)
+                self.page.wait_for_timeout(500)
+                self.page.evaluate("shifts.length = 0")
+                self.page.wait_for_timeout(3000)
+                self.assertLess(self.page.evaluate("shifts.reduce((sum, shift) => sum + shift, 0)"), 0.01)
+
+
+# Texts with less contrast than WCAG 2.2 requires (4.5, or 3 for large text).
+POOR_CONTRAST = """() => {
+  const channel = (value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+  const parse = (color) => { const parts = color.match(/[\\d.]+/g).map(Number); return parts.length > 3 ? parts : [...parts, 1]; };
+  const luminance = ([red, green, blue]) => 0.2126 * channel(red / 255) + 0.7152 * channel(green / 255) + 0.0722 * channel(blue / 255);
+  const background = (node) => { for (; node; node = node.parentElement) { const color = parse(getComputedStyle(node).backgroundColor); if (color[3] > 0.9) return color; } return [255, 255, 255]; };
+  const found = [];
+  for (const node of document.querySelectorAll("body *")) {
+    if (!node.checkVisibility() || node.closest("svg, .unseen, .skip, option, :disabled")) continue;
+    if (![...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim())) continue;
+    const style = getComputedStyle(node);
+    const [one, other] = [luminance(parse(style.color)), luminance(background(node))];
+    const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (contrast < (parseFloat(style.fontSize) >= 24 ? 3 : 4.5)) found.push(`${node.className || node.tagName} ${node.textContent.slice(0, 30)} ${contrast.toFixed(2)}`);
+  }
+  return [...new Set(found)].slice(0, 5);
+}"""
+
+# Controls without a name for screen readers.
+UNNAMED = """() => [...document.querySelectorAll("a, button, input, select")].filter((node) => node.checkVisibility()
+  && !(node.textContent.trim() || node.getAttribute("aria-label") || node.labels?.length)).map((node) => node.outerHTML.slice(0, 120))"""
+
+
+class Failures(PageTest):
+    """What the page shows while the car is off, or while the daemon is not running."""
+
+    @classmethod
+    def prepare(cls):
+        link = cls.rig.simulate("ev", "obd", "--key", "off@14")
+        cls.rig.start_daemon(f'[device.ev]\nkind = "obd"\nlink = "{link}"\nrate = 20\n[device.phone]\nkind = "health"\n')
+        return cls.rig.start_web()
+
+    def test_1_car_switched_off(self):
+        self.open("", "[data-device=ev]")
+        number = lambda name: self.page.locator(f"[data-reference='ev.{name}'] .number").text_content()
+        wait(lambda: re.match(r"[\d.-]", number("speed")), 12)
+        expect(self.page.locator("[data-device=ev] .state")).to_have_text("polling")
+        wait(lambda: number("speed") == number("battery-power") == "–", 30)
+        expect(self.page.locator("[data-device=ev] .problem")).to_contain_text("no response from the vehicle")
+        # The state of charge is still that of the car, and is shown with its age.
+        self.assertRegex(number("state-of-charge-display"), r"\d")
+        expect(self.page.locator("[data-reference='ev.state-of-charge-display'] .age")).to_have_text(re.compile(r"\d+ s|min"))
+        self.open("device/ev", "tr[data-reference]")
+        values, retained = self.shown(), {"vehicle", "adapter", "protocol", "request"}
+        declared = json.loads(self.rig.vehiclectl("call", "Describe", '{"device":"ev"}').stdout)["schemas"][0]["properties"]
+        retained |= {one["name"] for one in declared if one.get("retained") or one.get("group") in ("adapter", "statistics")}
+        current = {reference: shown for reference, shown in values.items() if reference.removeprefix("ev.") not in retained and shown[0] is not None}
+        self.assertEqual(current, {})
+
+    def test_2_daemon_killed_and_back(self):
+        self.open("device/phone", "tr[data-reference]")
+        self.rig.vehiclectl("set", "phone.steps", "77")
+        steps = self.page.locator("[data-reference='phone.steps'] .number")
+        expect(steps).to_have_text("77")
+        self.rig.end("daemon", signal.SIGKILL)
+        banner = self.page.locator(".banner")
+        expect(banner).to_contain_text("No current values")
+        self.assertNotRegex(self.page.locator(".groups").text_content(), r"77")
+        expect(self.page.locator(".state")).to_have_text("unknown")
+        self.rig.start_daemon()
+        expect(banner).to_be_hidden(timeout=15_000)
+        self.rig.vehiclectl("set", "phone.steps", "78")
+        expect(steps).to_have_text("78")
+
+    def test_3_session_ended(self):
+        self.open("", "[data-device=phone]")
+        self.rig.end("web")
+        expect(self.page.locator(".banner")).to_contain_text("No current values", timeout=15_000)
+
+
+HOSTILE = [
+    "<img src=x onerror=\"window.hacked=1\">", "<script>window.hacked=2</script>", "\"><svg onload=window.hacked=3>", "javascript:window.hacked=4",
+    "</table><h1>owned", "${window.hacked=5}", "{{constructor.constructor('window.hacked=6')()}}", "' onmouseover='window.hacked=7", "\u202eevil\u0000\u0007",
+    "a" * 3000, "__proto__", "constructor", "%00%3Cscript%3E", "#/doctor", "&lt;b&gt;",
+]
+
+
+class Hostile(PageTest):
+    """Texts of devices are data, wherever they occur."""
+
+    @classmethod
+    def prepare(cls):
+        schemas, devices = [], []
+        for index, text in enumerate(HOSTILE):
+            name = text if index % 2 else f"device-{index}"
+            properties = [{"name": text, "type": "string", "writable": True, "motion": False, "help": text, "group": text, "rank": 1, "unit": text, "choices": [text]},
+                          {"name": "plain", "type": "float", "writable": False, "motion": False, "help": text, "group": "drive", "rank": 1, "unit": text}]
+            action = {"name": text, "arguments": [{"name": text, "type": "string", "optional": True, "secret": False, "help": text}], "motion": False, "streams": False, "help": text}
+            schemas.append({"device": name, "kind": text, "properties": properties, "actions": [action]})
+            devices.append({
+                "name": name, "kind": text, "state": text, "fault": text, "holder": text,
+                "links": [{"name": text, "url": text, "state": text, "reason": text, "since": 0, "details": {text: text}}],
+                "readings": [reading(name, text, text, text), reading(name, "plain", 1.5, text)],
+            })
+        findings = [{"subject": text, "state": "failed", "text": text, "remedy": text} for text in HOSTILE]
+        cls.fake = FakeDaemon(cls.rig.daemon_socket, schemas, devices, findings)
+        cls.addClassCleanup(cls.fake.close)
+        return cls.rig.start_web()
+
+    def test_every_text_stays_text(self):
+        views = {"": "[data-device]", "doctor": ".findings li", "plot": ".choices label", "kiosk": ".kiosk"}
+        views |= {f"device/{self.page.evaluate('encodeURIComponent', text if index % 2 else f'device-{index}')}": ".head" for index, text in enumerate(HOSTILE)}
+        for view, selector in views.items():
+            with self.subTest(view[:40]):
+                self.open(view, selector)
+                self.page.wait_for_timeout(50)
+                self.assertIsNone(self.page.evaluate("window.hacked ?? null"))
+                self.assertEqual(self.page.locator("img, script:not([src='main.js']), svg[onload], [onerror], [onmouseover], body h1:text('owned')").count(), 0)
+        self.open("", "[data-device]")
+        states = self.page.locator(".state").all_text_contents()
+        self.assertEqual([text.replace("\0", "") for text in HOSTILE], [text.replace("\ufffd", "").replace("\0", "") for text in states])
+        self.assert_no_problems()
+
+
+class Live(PageTest):
+    """Live plots of a fake daemon whose samples are known."""
+
+    @classmethod
+    def prepare(cls):
+        properties = [{"name": f"value-{letter}", "type": "float", "writable": False, "motion": False, "help": "", "group": "drive", "rank": 1, "unit": "A"} for letter in "abcdef"]
+        cls.names = [one["name"] for one in properties]
+        device = {"name": "ev", "kind": "obd", "state": "polling", "links": [], "readings": [reading("ev", name, 0.0, "A") for name in cls.names]}
+        cls.fake = FakeDaemon(cls.rig.daemon_socket, [{"device": "ev", "kind": "obd", "properties": properties, "actions": []}], [device])
+        cls.addClassCleanup(cls.fake.close)
+        return cls.rig.start_web()
+
+    csv = Vehicles.csv
+
+    def test_no_update_is_dropped_and_absence_is_a_gap(self):
+        self.open(f"plot/{','.join(f'ev.{name}' for name in self.names)}", ".legend .number")
+        start = time.time()
+        for index in range(100):
+            values = [None if index == 50 and name == "value-a" else float(index) for name in self.names]
+            self.fake.send(changes=[reading("ev", name, value, "A" if value is not None else "stale", start + index / 20) for name, value in zip(self.names, values)])
+            time.sleep(0.05)
+        expect(self.page.locator("[data-reference='ev.value-b'] .number")).to_have_text("99")
+        self.page.wait_for_timeout(100)
+        columns = list(zip(*[line.split(",") for line in self.csv()[1:]]))
+        self.assertEqual([cell for cell in columns[2] if cell][-100:], [str(index) for index in range(100)])
+        self.assertNotIn("50", columns[1])
+        self.page.keyboard.press("Escape")
+        self.assert_no_problems()
+
+    def test_pause_and_hover(self):
+        self.open("plot/ev.value-a", ".plot")
+        self.fake.send(changes=[reading("ev", "value-a", 12.5, "A")])
+        number = self.page.locator(".legend .number")
+        expect(number).to_have_text("12.5")
+        self.page.wait_for_timeout(1000)
+        self.page.locator("main").click(position={"x": 2, "y": 2})
+        self.page.keyboard.press("Space")
+        expect(self.page.get_by_role("button", name="Continue")).to_be_visible()
+        self.fake.send(changes=[reading("ev", "value-a", 99.0, "A")])
+        self.page.wait_for_timeout(200)
+        box = self.page.locator(".plot").bounding_box()
+        self.page.mouse.move(box["x"] + box["width"] - 14, box["y"] + 40)
+        expect(number).to_have_text("12.5")
+        self.page.mouse.move(0, 0)
+        self.page.get_by_role("button", name="Continue").click()
+        expect(number).to_have_text("99")
+
+    def test_picture_is_saved(self):
+        self.open("plot/ev.value-a", ".plot")
+        self.page.wait_for_timeout(200)
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name="PNG").click()
+        self.assertEqual(pathlib.Path(download.value.path()).read_bytes()[:4], b"\x89PNG")
+
+
+class Access(PageTest):
+    """Who may use the server: only a signed-in browser, and only the server's own page in it."""
+
+    @classmethod
+    def prepare(cls):
+        cls.rig.start_daemon('[device.phone]\nkind = "health"\n')
+        cls.other_origin = cls.serve_evil_page()
+        return cls.rig.start_web("--control", "phone")
+
+    @classmethod
+    def serve_evil_page(cls):
+        """A page of another origin on the same host, to which browsers also send the cookie."""
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(b"<!doctype html><title>evil</title>")
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        cls.addClassCleanup(server.server_close)
+        cls.addClassCleanup(server.shutdown)
+        return f"http://127.0.0.1:{server.server_port}/"
+
+    def request(self, method, path, headers={}, body=None):
+        connection = http.client.HTTPConnection(self.address.removeprefix("http://").rstrip("/"))
+        connection.request(method, path, body, headers)
+        reply = connection.getresponse()
+        result = reply.status, reply.read().decode(), reply.headers
+        connection.close()
+        return result
+
+    def test_token_leaves_the_address_and_works_once(self):
+        other = browser.new_context()
+        self.addCleanup(other.close)
+        page = other.new_page()
+        page.goto(self.link)
+        expect(page.locator("h1")).to_have_text("Not signed in")
+        self.assertIn("vehicled-web", page.locator("main").text_content())
+        self.assertNotIn("token", page.url)
+        page.goto(f"{self.address}?1#token=0123456789abcdef0123456789abcdef")
+        expect(page.locator("[role=alert]")).to_contain_text("invalid")
+
+    def test_no_page_without_session(self):
+        other = browser.new_context()
+        self.addCleanup(other.close)
+        page = other.new_page()
+        page.goto(self.address)
+        expect(page.locator("h1")).to_have_text("Not signed in")
+        self.assertEqual(self.request("GET", "/session")[0], 401)
+        upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+        self.assertEqual(self.request("GET", "/varlink/io.vehicled", upgrade | {"Origin": self.address.rstrip("/")})[0], 401)
+
+    def test_other_origins_are_refused(self):
+        page = self.context.new_page()
+        self.addCleanup(page.close)
+        page.goto(self.other_origin)
+        attempts = page.evaluate("""async (address) => {
+          const socket = new WebSocket(address.replace("http", "ws") + "varlink/io.vehicled");
+          const opened = await new Promise((resolve) => { socket.onopen = () => resolve(true); socket.onclose = () => resolve(false); });
+          const read = await fetch(address + "session", { credentials: "include" }).then((reply) => reply.text(), () => "refused");
+          const end = await fetch(address + "session", { method: "DELETE", credentials: "include" }).then(() => "done", () => "refused");
+          await fetch(address + "session", { method: "POST", mode: "no-cors", credentials: "include", body: "{}" }).catch(() => {});
+          const frame = document.createElement("iframe");
+          frame.src = address;
+          document.body.append(frame);
+          await new Promise((resolve) => (frame.onload = resolve));
+          return { opened, read, end };
+        }""", self.address)
+        self.assertEqual(attempts, {"opened": False, "read": "refused", "end": "refused"})
+        self.assertEqual([frame.title() for frame in page.frames if "vehicled" in frame.title()], [])
+        self.open("", "[data-device=phone]")  # The session is still there.
+
+    def test_other_hosts_are_refused(self):
+        page = self.context.new_page()
+        self.addCleanup(page.close)
+        port = self.address.rsplit(":", 1)[1]
+        reply = page.goto(f"http://{REBOUND}:{port}")
+        self.assertGreaterEqual(reply.status, 400)
+        self.assertNotIn("main.js", page.content())
+        for headers in ({"Host": "evil.example"}, {"Host": ""}):
+            self.assertGreaterEqual(self.request("GET", "/", headers)[0], 400)
+
+    def test_sign_out_ends_the_session(self):
+        link = self.rig.start_web(name="second")
+        page = self.context.new_page()
+        self.addCleanup(page.close)
+        page.goto(link)
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.locator("h1")).to_have_text("Not signed in")
+
+    def test_kiosk_token_starts_with_gauges_and_may_not_control(self):
+        token = self.rig.directory / "kiosk.token"
+        token.write_text("0123456789abcdef0123456789abcdef\n")
+        token.chmod(0o600)
+        configuration = self.rig.directory / "web.toml"
+        port = free_port()
+        configuration.write_text(f"""
+[web]
+listen = "127.0.0.1:{port}"
+daemon = "{self.rig.daemon_socket}"
+history = "{self.rig.history_socket}"
+files = "{PAGE}"
+[token.kiosk]
+file = "{token}"
+kiosk = true
+""")
+        self.rig.start("kiosk", "vehicled-web", "--config", configuration)
+        wait(lambda: "serving" in self.rig.errors("kiosk"))
+        context = browser.new_context()
+        self.addCleanup(context.close)
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{port}/#token=0123456789abcdef0123456789abcdef")
+        expect(page.locator(".gauge").first).to_be_visible()
+        self.assertEqual(page.url, f"http://127.0.0.1:{port}/#/kiosk")
+        page.goto(f"http://127.0.0.1:{port}/#/device/phone")
+        page.wait_for_selector("tr[data-reference]")
+        self.assertEqual(page.locator("#controls").count(), 0)
+
+    def test_policy_is_strict(self):
+        policy = self.request("GET", "/")[2]["Content-Security-Policy"]
+        self.assertIn("default-src 'none'", policy)
+        self.assertNotIn("unsafe", policy)
+
+
+class Files(unittest.TestCase):
+    def test_modules_are_loaded_at_once(self):
+        """Without the list, a browser finds a module only when it has loaded the ones that import it."""
+        listed = set(re.findall(r'modulepreload" href="([^"]+)"', (PAGE / "index.html").read_text()))
+        self.assertEqual(listed | {"main.js"}, {path.name for path in PAGE.glob("*.js")})
+
+    def test_files_are_small_and_use_no_html_from_text(self):
+        total = sum(len(gzip.compress(path.read_bytes(), 9)) for path in PAGE.iterdir())
+        self.assertLessEqual(total, 60_000)
+        for path in [*PAGE.glob("*.js"), *(PAGE.parent / "Cockpit").glob("*.js")]:
+            self.assertNotRegex(path.read_text(), r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", path.name)
+        for path in [*PAGE.glob("*.html"), *(PAGE.parent / "Cockpit").glob("*.html")]:
+            self.assertNotRegex(path.read_text(), r"\sstyle=|\son\w+=|<style|<script(?![^>]*src=)", path.name)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,121 @@
+// Signing in: links that work once, tokens of files, limits, and the end of sessions.
+
+import Protocols
+import Testing
+
+@testable import vehicled_web
+
+@Suite("Sessions of browsers") struct SessionTests {
+  private final class Printed { var tokens: [String] = [] }
+
+  private let printed = Printed()
+  private static let minute = 60 * Nanoseconds.second
+
+  private func sessions(_ named: [Sessions.NamedToken] = [], link: Rights? = Rights(control: ["ev"])) -> Sessions {
+    Sessions(named, linkRights: link, at: 0) { [printed] in printed.tokens.append($0.text) }
+  }
+
+  private func token(_ text: String) -> Token { Token(SecretBytes(Array(text.utf8))) }
+
+  /// The cookie of a browser that was accepted.
+  private func accepted(_ outcome: Sessions.SignIn) -> String? { if case .accepted(_, let cookie) = outcome { cookie } else { nil } }
+  private func isRejected(_ outcome: Sessions.SignIn) -> Bool { if case .rejected = outcome { true } else { false } }
+  private func isLimited(_ outcome: Sessions.SignIn) -> Bool { if case .limited = outcome { true } else { false } }
+
+  @Test func `a token matches only itself`() {
+    let token = Token.random()
+    #expect(token.text.count == 32 && token.text != Token.random().text && token.text.allSatisfy { $0.isHexDigit && !$0.isUppercase })
+    #expect(token.matches(token.text) && !token.matches(String(token.text.dropLast())) && !token.matches(token.text + "0"))
+    #expect(!token.matches("") && !self.token("abc").matches("abd"))
+  }
+
+  @Test func `a link signs in one browser, with its rights`() throws {
+    let sessions = sessions()
+    let link = try #require(printed.tokens.first)
+    let cookie = try #require(accepted(sessions.signIn(link, at: 1)))
+    #expect(sessions.session(cookie, at: 2)?.rights == Rights(control: ["ev"]) && cookie != link)
+    #expect(sessions.session("other", at: 2) == nil && sessions.session(nil, at: 2) == nil)
+  }
+
+  @Test func `a used link is rejected, and a new one is printed`() throws {
+    let sessions = sessions()
+    let link = try #require(printed.tokens.first)
+    #expect(accepted(sessions.signIn(link, at: 1)) != nil && printed.tokens.count == 1)
+    #expect(isRejected(sessions.signIn(link, at: 2)) && printed.tokens.count == 2)
+    // The old link prints no further one while the new one is valid.
+    #expect(isRejected(sessions.signIn(link, at: 3)) && printed.tokens.count == 2)
+    #expect(accepted(sessions.signIn(printed.tokens[1], at: 4)) != nil)
+    #expect(isRejected(sessions.signIn(link, at: 5)) && printed.tokens.count == 3)
+  }
+
+  @Test func `a link expires after ten minutes`() throws {
+    let sessions = sessions()
+    let link = try #require(printed.tokens.first)
+    #expect(isRejected(sessions.signIn(link, at: 10 * Self.minute)) && printed.tokens.count == 2)
+    #expect(accepted(sessions.signIn(printed.tokens[1], at: 20 * Self.minute - 1)) != nil)
+  }
+
+  @Test func `an unknown token prints no link`() {
+    let sessions = sessions()
+    #expect(isRejected(sessions.signIn("x", at: 11 * Self.minute)) && printed.tokens.count == 1)
+  }
+
+  @Test func `tokens of files sign in any number of browsers, each with its rights`() throws {
+    let kiosk = Sessions.NamedToken(name: "kiosk", token: token("kiosk-kiosk-kiosk-kiosk"), rights: Rights(isKiosk: true))
+    let phone = Sessions.NamedToken(name: "phone", token: token("phone-phone-phone-phone"), rights: Rights(control: ["mirror"]))
+    let sessions = sessions([kiosk, phone], link: nil)
+    #expect(printed.tokens.isEmpty)
+    for named in [kiosk, phone, kiosk] {
+      let cookie = try #require(accepted(sessions.signIn(named.token.text, at: 1)))
+      #expect(sessions.session(cookie, at: 1)?.rights == named.rights)
+    }
+  }
+
+  @Test func `after 20 wrong tokens none is accepted until the limit has recovered`() {
+    let sessions = sessions()
+    for _ in 0..<20 { #expect(isRejected(sessions.signIn("x", at: 0))) }
+    #expect(isLimited(sessions.signIn("x", at: 0)) && isLimited(sessions.signIn(printed.tokens[0], at: 0)))
+    #expect(accepted(sessions.signIn(printed.tokens[0], at: 4 * .second)) != nil)
+  }
+
+  @Test func `a session ends after 30 days, and closes its WebSockets`() throws {
+    let sessions = sessions()
+    let cookie = try #require(accepted(sessions.signIn(printed.tokens[0], at: 0)))
+    var reasons: [String] = []
+    try #require(sessions.session(cookie, at: 0)).add(printed) { reasons.append($0) }
+    let end = Session.lifetime * .second
+    #expect(sessions.session(cookie, at: end - 1) != nil && reasons.isEmpty)
+    #expect(sessions.session(cookie, at: end) == nil && reasons == ["the session has expired"])
+  }
+
+  @Test func `signing out ends the session and closes its WebSockets`() throws {
+    let sessions = sessions()
+    let cookie = try #require(accepted(sessions.signIn(printed.tokens[0], at: 0)))
+    var reasons: [String] = []
+    try #require(sessions.session(cookie, at: 0)).add(printed) { reasons.append($0) }
+    sessions.end(cookie, "signed out")
+    #expect(sessions.session(cookie, at: 0) == nil && reasons == ["signed out"])
+  }
+
+  @Test func `the oldest session ends when there are too many`() throws {
+    let kiosk = Sessions.NamedToken(name: "kiosk", token: token("kiosk-kiosk-kiosk-kiosk"), rights: Rights())
+    let sessions = sessions([kiosk], link: nil)
+    let cookies = try (0..<65).map { try #require(accepted(sessions.signIn(kiosk.token.text, at: Int64($0)))) }
+    #expect(sessions.session(cookies[0], at: 100) == nil && sessions.session(cookies[1], at: 100) != nil)
+    #expect(sessions.session(cookies[64], at: 100) != nil)
+  }
+
+  @Test func `a session makes 100 calls at once, and 50 per second`() {
+    let session = Session(Rights(), at: 0)
+    for _ in 0..<100 { #expect(session.takeCall(at: 0) == nil) }
+    let delay = session.takeCall(at: 0)
+    #expect((19...21).contains((delay ?? 0) / .millisecond))
+    #expect(session.takeCall(at: delay ?? 0) == nil && session.takeCall(at: delay ?? 0) != nil)
+    #expect((0..<50).allSatisfy { session.takeCall(at: 2 * .second + $0) == nil })
+  }
+
+  @Test func `a clock that does not advance gives nothing`() {
+    var limit = RateLimit(burst: 1, perSecond: 1, at: 10)
+    #expect(limit.take(at: 10) == nil && limit.take(at: 5) != nil && !limit.isOpen(at: 10) && limit.isOpen(at: 2 * .second))
+  }
+}
