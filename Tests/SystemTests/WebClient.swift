@@ -105,8 +105,9 @@ final class WebRig {
       "vehicled-web",
       ["--listen", "127.0.0.1:\(port)", "--daemon", rig.socket, "--history", "\(rig.directory)/history.socket", "--files", page] + arguments
     )
-    let program = program
-    try #require(wait { !program.isRunning || program.stderr.contains("serving on") }, "\(program.stderr)")
+    let (program, isService) = (program, arguments.contains("--config"))
+    let isReady = wait { !program.isRunning || program.stderr.contains("serving on") && (isService || program.stdout.contains("\n")) }
+    try #require(isReady && program.isRunning, "\(program.stderr)")
     if signsIn { try signIn(token) }
   }
 

@@ -56,7 +56,7 @@ import Testing
     ("[web]\norigins = [\"car.example\"]", "2:11: origins: \"car.example\" is not an origin; write https://HOST"),
     ("[web]\norigins = [\"https://car.example/x\"]", "2:11: origins: \"https://car.example/x\" is not an origin; write only"),
     ("[web]\nhosts = []", "2:1: unknown key \"hosts\""), ("[web]\nfiles = \"page\"", "2:9: files: \"page\" is not an absolute path"),
-    ("[token.a]\ncontrol = []", "1:2: file is missing"), ("[token.a]\nfile = \"\"", "2:8: file is empty"),
+    ("[token.a]\ncontrol = []", "1:8: file is missing"), ("[token.a]\nfile = \"\"", "2:8: file is empty"),
     ("[token.a]\nfile = \"/f\"\ncontrol = \"ev\"", "3:11: control: \"ev\" is a string; write control = [\"ev\"]"),
     ("token = \"x\"", "1:1: token is a section, not a key; write [token.NAME]"),
     ("[token]\na = 1", "2:1: a is a section, not a key; write [token.a]"), ("[metrics]\nposition = []", "1:2: token-file is missing"),
