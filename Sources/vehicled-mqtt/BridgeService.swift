@@ -55,7 +55,7 @@ final class BridgeService: EventSource {
     sender = try Sender(store, loop: loop) { (message) throws(BrokerFailure) in try client.publish(message) }
     sender?.changed = { [weak self] in self?.updateStatus() }
     commands = CommandRunner(
-      reader, daemon: daemon, loop: loop, schema: { [unowned self] in publisher.schema(of: $0) },
+      reader, daemon: daemon, loop: loop, schema: { [unowned self] in publisher.declaration(of: $0) },
       // A response is for a client that waits: it is not queued.
       publish: { [unowned self] in if sender?.isConnected == true { _ = try? client.publish($0) } })
     fleet = configuration.fleet.map { configuration in

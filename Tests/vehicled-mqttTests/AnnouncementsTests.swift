@@ -113,5 +113,12 @@ import Varlink
       """#
     announcements.found(IncomingMessage(topic: topic, payload: Array(forged.utf8), isRetained: true))
     #expect(announcements.removeAll(except: []) == Announcements.Changes(messages: [.state(topic, "")]))
+    // Nor are those of current devices and of the bridge.
+    _ = announcements.announce(schema("led"))
+    for used in ["vehicled/pi/status", "vehicled/car/led", "vehicled/car/link"] {
+      let forged = #"{"avty":[{"t":"vehicled/pi/status"}],"cmps":{"a":{"p":"sensor","uniq_id":"a","stat_t":"\#(used)"}}}"#
+      announcements.found(IncomingMessage(topic: "homeassistant/device/x/config", payload: Array(forged.utf8), isRetained: true))
+      #expect(announcements.removeAll(except: ["car"]).topics == [], "\(used)")
+    }
   }
 }

@@ -149,6 +149,12 @@ import Varlink
     #expect(publisher.schema(of: "ev")?.properties.map(\.name) == ["speed"])
   }
 
+  @Test func `a property cannot take the topic of the link or the state`() {
+    var publisher = ValuePublisher(topics, timing: PropertyState.Timing()) { _, _, _ in true }
+    let messages = publisher.apply(snapshot([reading("link", .float(88)), reading("state", .string("x"))]), at: 0)
+    #expect(lines(messages) == ["ev/state polling", "ev/link up"])
+  }
+
   @Test func `a removed device is forgotten, unless it comes back at once`() {
     var publisher = publisher()
     let removal = Contract.Watch.Result(

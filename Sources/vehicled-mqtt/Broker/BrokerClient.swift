@@ -35,6 +35,8 @@ final class BrokerClient: EventSource {
   private var delay = RetryDelay(max: 60 * .second)
   /// Whether the next attempt uses MQTT 5.
   private var isCurrent = true
+  /// Whether 3.1.1 is used because of silent attempts, which can have another cause.
+  private var isGuess = false
   /// The number of attempts in a row that ended without a reply of the broker.
   private var silentAttempts = 0
 
@@ -116,8 +118,11 @@ final class BrokerClient: EventSource {
       // An old broker reports that it does not support the version, closes the connection without a reply, or waits for more. The last two
       // also happen once while a broker restarts.
       silentAttempts = failure.isWithoutReply ? silentAttempts + 1 : 0
-      if failure.needsOldProtocol || silentAttempts >= 2 { (isCurrent, silentAttempts) = (!isCurrent, 0) }
-    case .waiting, .connecting, .up: break
+      if failure.needsOldProtocol || silentAttempts >= 2 {
+        (isCurrent, isGuess, silentAttempts) = (!isCurrent, !failure.needsOldProtocol, 0)
+      }
+    case .up: if isGuess { (isCurrent, isGuess) = (true, false) }
+    case .waiting, .connecting: break
     }
     state = .waiting
     // Many vehicles lose the broker at the same time, and must not all come back at the same time.

@@ -32,9 +32,8 @@ struct BrokerLimits: Equatable, Sendable {
 final class BrokerConnection: @unchecked Sendable {
   /// The number of packets to read or write at once.
   private static let packets: CInt = 100
-  /// The session of the client, with its subscriptions and waiting commands, ends this many seconds after the connection.
-  private static let sessionExpiry: UInt32 = 3600
-  /// The last will waits for this many seconds, so that a short interruption is not reported.
+  /// The last will waits for this many seconds, so that a short interruption is not reported. The session of the client ends at the same
+  /// time: commands that were sent while the bridge did not run are not carried out later.
   private static let willDelay: UInt32 = 30
 
   private static let library = mosquitto_lib_init()
@@ -53,7 +52,7 @@ final class BrokerConnection: @unchecked Sendable {
   init(_ options: BrokerOptions, isCurrent: Bool) throws(BrokerFailure) {
     _ = Self.library
     (self.options, self.isCurrent) = (options, isCurrent)
-    guard let handle = mosquitto_new(options.clientID, false, nil) else {
+    guard let handle = mosquitto_new(options.clientID, !isCurrent, nil) else {
       throw BrokerFailure("invalid client ID \(options.clientID); set another client-id in mqtt.toml")
     }
     self.handle = handle
@@ -96,7 +95,7 @@ final class BrokerConnection: @unchecked Sendable {
   /// Resolves the name of the broker, connects, and sends the first packet. Blocks, in the worst case for minutes.
   func connect() -> BrokerFailure? {
     var properties: OpaquePointer?
-    if isCurrent { mosquitto_property_add_int32(&properties, MQTT_PROP_SESSION_EXPIRY_INTERVAL.id, Self.sessionExpiry) }
+    if isCurrent { mosquitto_property_add_int32(&properties, MQTT_PROP_SESSION_EXPIRY_INTERVAL.id, Self.willDelay) }
     defer { mosquitto_property_free_all(&properties) }
     errno = 0
     let code = mosquitto_connect_bind_v5(handle, options.host, CInt(options.port), CInt(options.keepAlive), nil, properties)

@@ -51,7 +51,7 @@ struct Announcements {
     let isNew = next.text != text
     next.text = text
     announced[topic] = next
-    return Changes(messages: isNew ? [.state(topic, text)] : [], topics: Self.topics(of: gone, except: components))
+    return Changes(messages: isNew ? [.state(topic, text)] : [], topics: topics(of: gone))
   }
 
   /// Removes a device, unless it was never announced.
@@ -60,7 +60,7 @@ struct Announcements {
     let known = announced.removeValue(forKey: topic)?.components
     let leftover = leftovers.removeValue(forKey: topic)
     guard known != nil || leftover != nil else { return Changes() }
-    return Changes(messages: [.state(topic, "")], topics: Self.topics(of: (known ?? [:]).merging(leftover ?? [:]) { $1 }))
+    return Changes(messages: [.state(topic, "")], topics: topics(of: (known ?? [:]).merging(leftover ?? [:]) { $1 }))
   }
 
   /// Applies a retained configuration from the broker. Those of other programs and other bridges are ignored.
@@ -78,17 +78,15 @@ struct Announcements {
     for topic in gone.keys { (leftovers[topic], announced[topic]) = (nil, nil) }
     return Changes(
       messages: gone.keys.sorted().map { .state($0, "") },
-      topics: gone.sorted { $0.key < $1.key }.flatMap { Self.topics(of: $0.value) })
+      topics: gone.sorted { $0.key < $1.key }.flatMap { topics(of: $0.value) })
   }
 
   /// Sends all configurations again: the broker may have lost them.
   mutating func restart() { for topic in announced.keys { announced[topic]?.text = nil } }
 
-  /// The topics of entities, as far as others do not use them.
-  private static func topics(
-    of gone: [String: DiscoveryPayload.Component], except components: [String: DiscoveryPayload.Component] = [:]
-  ) -> [String] {
-    let used = Set(components.values.flatMap(\.topics))
+  /// The topics of entities, as far as no current one uses them: another client can have written a configuration that names any topic.
+  private func topics(of gone: [String: DiscoveryPayload.Component]) -> [String] {
+    let used = Set(announced.values.flatMap { $0.components.values.flatMap(\.topics) }).union([discovery.topics.status])
     return Set(gone.values.flatMap(\.topics)).subtracting(used).sorted()
   }
 }

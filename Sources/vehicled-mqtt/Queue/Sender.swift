@@ -29,6 +29,8 @@ final class Sender: EventSource {
   private var isUpdating = false
   private var isLoading = false
   private var eventsPausedUntil: Instant = 0
+  /// Whether the last event message was rejected.
+  private var rejectsEvents = false
   /// The problems that were logged since the connection was opened.
   private var reported: Set<String> = []
   /// Why the broker rejects messages, or why the disk cannot be written, if so.
@@ -93,6 +95,8 @@ final class Sender: EventSource {
     } else if let failure {
       return rejected(token, failure)
     }
+    // The broker accepts event messages again.
+    if case .event = token, rejectsEvents { (rejection, rejectsEvents, reported) = (nil, false, []) }
     if let stored = queue.acknowledge(token) { acknowledged.append(stored) }
     pump()
   }
@@ -101,7 +105,9 @@ final class Sender: EventSource {
     let reason = BrokerFailure.reason(code)
     switch token {
     case .state(let topic, _):
-      report("\(code) state", "the broker rejects \(topic): \(reason); allow it for the bridge's user, or change prefix in mqtt.toml")
+      let isTooLarge = code == MQTT_RC_PACKET_TOO_LARGE.code
+      let remedy = isTooLarge ? "raise its maximum packet size" : "allow it for the bridge's user, or change prefix in mqtt.toml"
+      report("\(code) state", "the broker rejects \(topic): \(reason); \(remedy)")
       _ = queue.acknowledge(token).map { acknowledged.append($0) }
     case .event:
       return postpone(token, "the broker rejects queued messages: \(reason); they stay in the queue")
@@ -111,6 +117,7 @@ final class Sender: EventSource {
 
   private func postpone(_ token: SendQueue.Token, _ text: String) {
     report(text, text)
+    rejectsEvents = true
     queue.postpone(token)
     eventsPausedUntil = SystemClock.monotonic + Self.rejectionPause
     pump()

@@ -17,7 +17,7 @@ struct ValuePublisher {
     var removedAt: Instant?
   }
 
-  /// How long a removed device may be missing before its topics are cleared: a device that is configured anew is removed and added.
+  /// How long a removed device may be missing before its topics are cleared: a device whose configuration changes is removed and added.
   private static let removalDelay: Nanoseconds = 2 * .second
 
   /// The names under which values are published.
@@ -118,6 +118,8 @@ struct ValuePublisher {
   }
 
   private mutating func observe(_ reading: Contract.Reading) {
+    // Their topics are those of the device's own link and state.
+    guard !["link", "state"].contains(reading.property) else { return }
     guard let device = devices[reading.device], selects(reading.device, device.kind, reading.property) else { return }
     let current = CurrentReading(
       value: reading.value, reason: reading.reason ?? (reading.value == nil ? "unknown" : nil), time: reading.time)
@@ -163,6 +165,9 @@ struct ValuePublisher {
   }
 
   // MARK: Output
+
+  /// The schema of a device, also with what is not published; nil until it is known.
+  func declaration(of device: String) -> Contract.Schema? { devices[device]?.schema }
 
   /// The schema of a device with only the published properties; nil until it is known.
   func schema(of device: String) -> Contract.Schema? {
