@@ -131,9 +131,10 @@ final class BridgeService: EventSource {
           clearing.clear(gone, at: SystemClock.monotonic)
         }
         publisher.remove(except: Set(found.schemas.map(\.device)), at: SystemClock.monotonic)
-        commands?.devicesDeclared()
         isDescribed = true
         removeOthers()
+        schedule()
+        commands?.devicesDeclared()
       case .failure(let failure): logger.error("cannot read the declarations of the devices: \(failure.message)")
       }
     }
@@ -143,6 +144,10 @@ final class BridgeService: EventSource {
   private func add(_ messages: [OutgoingMessage]) {
     clearing.published(messages)
     sender?.add(messages)
+    schedule()
+  }
+
+  private func schedule() {
     let due = [publisher.due, clearing.due].compactMap(\.self).min()
     wake = due.map { max($0, SystemClock.monotonic + 100 * .millisecond) }
   }
