@@ -337,23 +337,13 @@ final class RawClient {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
     }
     try #require(result == 0)
-    var limit = timeval(tv_sec: 10, tv_usec: 0)
-    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    limitTime(of: descriptor, seconds: 10)
   }
 
   deinit { close(descriptor) }
 
   /// Sends bytes; false if the daemon has disconnected.
-  @discardableResult func send(_ bytes: [UInt8]) -> Bool {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-      if count <= 0 { return false }
-      rest = rest.dropFirst(count)
-    }
-    return true
-  }
+  @discardableResult func send(_ bytes: [UInt8]) -> Bool { sendAll(bytes, to: descriptor) }
 
   @discardableResult func send(_ json: String) -> Bool { send(Array(json.utf8) + [0]) }
 
@@ -388,4 +378,37 @@ func freePort() throws -> UInt16 {
   }
   try #require(bound)
   return UInt16(bigEndian: address.sin_port)
+}
+
+/// A connection to this port of the loopback address, whose operations end after some seconds.
+func connection(to port: UInt16, seconds: Int = 10) throws -> Int32 {
+  let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+  var address = sockaddr_in()
+  address.sin_family = sa_family_t(AF_INET)
+  address.sin_port = port.bigEndian
+  address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+  let result = withUnsafePointer(to: &address) {
+    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+  }
+  try #require(result == 0)
+  limitTime(of: descriptor, seconds: seconds)
+  return descriptor
+}
+
+private func limitTime(of descriptor: Int32, seconds: Int) {
+  var limit = timeval(tv_sec: seconds, tv_usec: 0)
+  for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+    setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+  }
+}
+
+/// Sends bytes; false if the other side has disconnected.
+func sendAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+  var rest = bytes[...]
+  while !rest.isEmpty {
+    let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+    if count <= 0 { return false }
+    rest = rest.dropFirst(count)
+  }
+  return true
 }

@@ -22,18 +22,8 @@ extension EndToEnd {
 
     /// Sends a text in pieces and returns the reply until the server closes the connection, or nil if it resets the connection.
     private func exchange(_ port: UInt16, _ text: String, pieces: Int = .max) throws -> String? {
-      let file = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      let file = try connection(to: port, seconds: 20)
       defer { close(file) }
-      var address = sockaddr_in()
-      address.sin_family = sa_family_t(AF_INET)
-      address.sin_port = port.bigEndian
-      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-      let result = withUnsafePointer(to: &address) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(file, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
-      }
-      try #require(result == 0)
-      var limit = timeval(tv_sec: 20, tv_usec: 0)
-      setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
       var rest = Array(text.utf8)[...]
       while !rest.isEmpty {
         let count = rest.prefix(pieces).withUnsafeBytes { Glibc.send(file, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }

@@ -16,33 +16,13 @@ final class HTTPConnection {
   private var buffer: [UInt8] = []
 
   init(port: UInt16) throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
-    }
-    try #require(result == 0)
-    var limit = timeval(tv_sec: 10, tv_usec: 0)
-    for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-      setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
-    }
+    descriptor = try connection(to: port)
   }
 
   deinit { close(descriptor) }
 
   /// Sends bytes; false if the server has disconnected.
-  @discardableResult func send(_ bytes: [UInt8]) -> Bool {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-      if count <= 0 { return false }
-      rest = rest.dropFirst(count)
-    }
-    return true
-  }
+  @discardableResult func send(_ bytes: [UInt8]) -> Bool { sendAll(bytes, to: descriptor) }
 
   @discardableResult func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
