@@ -72,7 +72,7 @@ public final class Database {
     let isNew = try number("SELECT count(*) FROM sqlite_schema") == 0
     let application = try number("PRAGMA application_id")
     guard isNew && application == 0 || application == format.application else {
-      throw StoreError(.damaged, "\(path) is not \(format.owner): application id \(application); choose another directory")
+      throw StoreError(.foreign, "\(path) is not \(format.owner): application id \(application); choose another directory")
     }
     let version = try number("PRAGMA user_version")
     guard version <= format.version else {

@@ -10,8 +10,10 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case diskFull
     /// The disk or the directory is not writable.
     case readOnly
-    /// The database file is damaged, or belongs to another program.
+    /// The database file is damaged.
     case damaged
+    /// The database belongs to another program.
+    case foreign
     /// The database was written by a later version.
     case tooNew
     /// An argument is invalid, such as an unknown device or a name that is already in use.

@@ -192,7 +192,7 @@ import Testing
     directory.change("PRAGMA user_version = 9")
     #expect { _ = try open() } throws: { ($0 as? StoreError)?.kind == .tooNew }
     directory.change("PRAGMA application_id = 9")
-    #expect { _ = try open() } throws: { ($0 as? StoreError)?.kind == .damaged && "\($0)".contains("not a history of vehicled") }
+    #expect { _ = try open() } throws: { ($0 as? StoreError)?.kind == .foreign && "\($0)".contains("not a history of vehicled") }
     try Data(repeating: 7, count: 9000).write(to: URL(fileURLWithPath: directory.databasePath))
     #expect { _ = try open() } throws: { ($0 as? StoreError)?.kind == .damaged && "\($0)".contains("is damaged") }
     let missing = TestDirectory()

@@ -12,7 +12,7 @@ extension StoreError {
     case .invalid: .invalidArgument(argument: argument, message: description)
     case .diskFull: .storeError(code: "disk-full", message: description)
     case .readOnly: .storeError(code: "read-only", message: description)
-    case .damaged, .tooNew: .storeError(code: "damaged", message: description)
+    case .damaged, .foreign, .tooNew: .storeError(code: "damaged", message: description)
     case .inUse, .failed: .storeError(code: "failed", message: description)
     }
   }
