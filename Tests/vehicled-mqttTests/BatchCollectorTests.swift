@@ -17,7 +17,7 @@ import Testing
 
   private func cut(_ collector: inout BatchCollector, at seconds: Int64, sequence: Int = 1) throws -> (header: JSON, block: Block)? {
     let identity = BatchCollector.Identity(vehicle: "van-17", session: "00c0ffee", sequence: sequence)
-    guard let bytes = collector.cut(at: seconds * Self.second, clock, identity) else { return nil }
+    guard let bytes = collector.cut(at: seconds * Self.second, clock, identity).first else { return nil }
     let (header, block) = try Batch.decode(bytes)
     return (try #require(JSON(String(decoding: header, as: UTF8.self))), block)
   }
@@ -53,6 +53,31 @@ import Testing
     let cut2 = try cut(&collector, at: 60, sequence: 2)
     let next = try #require(cut2)
     #expect(next.block.start == 1_700_000_030 * Self.second && next.header["sequence"] == .int(2))
+  }
+
+  @Test func `what is too large for the broker becomes several batches, which repeat the values at their start`() throws {
+    var collector = BatchCollector(device: "ev")
+    collector.append(observation("gear", .value(.string("drive")), at: 1))
+    for second in 1...200 {
+      collector.append(observation("speed", .value(.float(Double(second * 7919 % 100_003) / 7)), at: Int64(second), unit: "km/h"))
+    }
+    let identity = BatchCollector.Identity(vehicle: "van-17", session: "00c0ffee", sequence: 5)
+    let batches = try collector.cut(at: 300 * Self.second, clock, identity, maxSize: 600).map { try Batch.decode($0) }
+    #expect(batches.count > 3)
+    let headers = try batches.map { try #require(JSON(String(decoding: $0.0, as: UTF8.self))) }
+    #expect(headers.map { $0["sequence"] } == (5..<(5 + batches.count)).map { .int($0) })
+    var speeds: [Sample] = []
+    for (index, (_, block)) in batches.enumerated() {
+      #expect(index == 0 || block.start == batches[index - 1].1.end)
+      #expect(try block.column(1)?.samples.first?.content == .value(.string("drive")))
+      let samples = try block.column(2)?.samples ?? []
+      #expect(index == 0 || samples.first?.content == speeds.last?.content)
+      speeds += samples.filter { $0.time >= block.start }
+    }
+    #expect(speeds.count == 200 && batches.last?.1.end == 1_700_000_300 * Self.second)
+    // One moment cannot be divided.
+    collector.append(observation("gear", .value(.string("park")), at: 301))
+    #expect(collector.cut(at: 302 * Self.second, clock, identity, maxSize: 1).count == 1)
   }
 
   @Test func `times are rounded to 10 ms, and an absence at the same time as a value wins`() throws {

@@ -15,6 +15,14 @@ struct BatchCollector {
     var sequence: Int
   }
 
+  private struct Sample {
+    /// Numbered from 1.
+    var series: Int
+    /// In µs of the boot.
+    var time: Int64
+    var content: Reading.Content
+  }
+
   private struct Key: Hashable {
     var property: String
     var type: ValueType
@@ -28,8 +36,7 @@ struct BatchCollector {
   private static let maxCount = 20_000
 
   private let device: String
-  /// The samples, with their series, numbered from 1, and times in µs of the boot.
-  private var samples: [(series: Int, time: Int64, content: Reading.Content)] = []
+  private var samples: [Sample] = []
   private var keys: [Key] = []
   private var series: [Key: Int] = [:]
   /// The series of each property's latest value, for absences, which have no type.
@@ -60,13 +67,38 @@ struct BatchCollector {
       series[key] = id
       keys.append(key)
     }
-    samples.append((id, time, content))
+    samples.append(Sample(series: id, time: time, content: content))
   }
 
-  /// Returns a batch of the collected samples, whose last values were valid until `now` (µs of the boot), or nil if there are none. `clock`
-  /// converts times to those of the wall clock.
-  mutating func cut(at now: Int64, _ clock: ClockReading, _ identity: Identity) -> [UInt8]? {
-    guard let first = samples.first else { return nil }
+  /// Returns batches of the collected samples, whose last values were valid until `now` (µs of the boot). There are several if one would be
+  /// larger than `maxSize` bytes. `clock` converts times to those of the wall clock; `identity` is that of the first batch.
+  mutating func cut(at now: Int64, _ clock: ClockReading, _ identity: Identity, maxSize: Int = .max) -> [[UInt8]] {
+    guard let first = samples.first else { return [] }
+    let begin = start ?? samples.reduce(first.time) { min($0, $1.time) }
+    let end = samples.reduce(max(begin, now)) { max($0, $1.time) }
+    defer { (samples, keys, series, start) = ([], [], [:], end) }
+    return batches(samples, from: begin, to: end, clock, identity, maxSize)
+  }
+
+  private func batches(
+    _ samples: [Sample], from begin: Int64, to end: Int64, _ clock: ClockReading, _ identity: Identity, _ maxSize: Int
+  ) -> [[UInt8]] {
+    let batch = encode(samples, from: begin, to: end, clock, identity)
+    let times = samples.map(\.time).filter { $0 >= begin }.sorted()
+    guard batch.count > maxSize, let first = times.first, let middle = times.first(where: { $0 > max(first, times[times.count / 2] - 1) })
+    else {
+      return [batch]
+    }
+    let before = samples.filter { $0.time < middle }
+    // The second part repeats the values at its start.
+    let values = Dictionary(before.map { ($0.series, $0) }) { $1 }.values.sorted { $0.series < $1.series }
+    let earlier = batches(before, from: begin, to: middle, clock, identity, maxSize)
+    var next = identity
+    next.sequence += earlier.count
+    return earlier + batches(values + samples.filter { $0.time >= middle }, from: middle, to: end, clock, next, maxSize)
+  }
+
+  private func encode(_ samples: [Sample], from begin: Int64, to end: Int64, _ clock: ClockReading, _ identity: Identity) -> [UInt8] {
     var builder = BlockBuilder()
     for sample in samples {
       do throws(BlockError) {
@@ -75,19 +107,17 @@ struct BatchCollector {
         assertionFailure("the type of a value matches its series: \(error)")
       }
     }
-    let begin = start ?? samples.reduce(first.time) { min($0, $1.time) }
-    let end = samples.reduce(max(begin, now)) { max($0, $1.time) }
+    let used = Set(samples.map(\.series))
     let header = JSON.members([
       "vehicle": .string(identity.vehicle), "device": .string(device), "session": .string(identity.session),
       "sequence": .int(identity.sequence), "synchronised": .bool(clock.isSynchronised),
       "series": .array(
-        keys.enumerated().map { index, key in
+        keys.enumerated().filter { used.contains($0.offset + 1) }.map { index, key in
           .array([.int(index + 1), .string(key.property), .string(key.type.rawValue), key.unit.map { .string($0) } ?? .null])
         }),
     ]).text
     let block = builder.build(
       from: Self.rounded(begin + clock.offset), to: Self.rounded(end + clock.offset), layout: .whole, effort: .smallest)
-    (samples, keys, series, start) = ([], [], [:], end)
     return Batch.encode(header: Array(header.utf8), block: block)
   }
 }

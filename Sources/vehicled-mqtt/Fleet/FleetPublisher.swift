@@ -7,6 +7,11 @@ import ServiceRuntime
 import Varlink
 
 final class FleetPublisher: EventSource {
+  /// The maximum size of a batch unless the broker accepts less, in bytes. AWS IoT Core, with 128 kB, has the lowest limit of the common ones.
+  private static let defaultSize = 100_000
+  /// The space for the topic and the properties of a packet, in bytes.
+  private static let packetOverhead = 512
+
   private let configuration: FleetConfiguration
   private let vehicle: String
   private let send: ([OutgoingMessage]) -> Void
@@ -14,6 +19,8 @@ final class FleetPublisher: EventSource {
   private var intake = WatchIntake()
   private var collectors: [String: BatchCollector] = [:]
   private var sequence = 0
+  /// The maximum size of a batch in bytes.
+  private var maxSize = defaultSize
   /// When the daemon last responded, in µs of the boot: the latest values were valid until then.
   private var lastResponse: Int64 = 0
 
@@ -23,6 +30,11 @@ final class FleetPublisher: EventSource {
     vehicle = configuration.vehicle ?? host
     super.init()
     loop.add(self)
+  }
+
+  /// Limits the size of batches to what the broker accepts.
+  func connected(_ limits: BrokerLimits) {
+    maxSize = min(Self.defaultSize, max(1, (limits.packetSize ?? .max) - Self.packetOverhead))
   }
 
   /// Collects the values of a reply.
@@ -60,8 +72,9 @@ final class FleetPublisher: EventSource {
 
   private func cut(_ device: String) {
     let identity = BatchCollector.Identity(vehicle: vehicle, session: session, sequence: sequence + 1)
-    guard let batch = collectors[device]?.cut(at: lastResponse, .now, identity) else { return }
-    sequence += 1
-    send([OutgoingMessage(Topics.batches(tenant: configuration.tenant, vehicle: vehicle), batch)])
+    let batches = collectors[device]?.cut(at: lastResponse, .now, identity, maxSize: maxSize) ?? []
+    sequence += batches.count
+    let topic = Topics.batches(tenant: configuration.tenant, vehicle: vehicle)
+    send(batches.map { OutgoingMessage(topic, $0) })
   }
 }
